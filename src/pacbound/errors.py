@@ -1,0 +1,52 @@
+"""Every exception that pacbound raises on purpose.
+
+    PacboundError
+    ├── InvalidValueError (ValueError)         a value no guarantee can be computed from: NaN, delta = 1.2, lengths that differ
+    │   └── RepeatedSourceError                the same rows counted twice
+    ├── InvalidTypeError (TypeError)           strings where scores belong, fractions where counts belong
+    ├── CertificateError (ValueError)          a file that is no certificate, or one that was changed after it was written
+    │   └── UnknownProcedureError              a certificate from a newer pacbound
+    ├── NotFittedError (ValueError, AttributeError)
+    └── MissingDependencyError (ImportError)   an optional package is not installed; the message is the pip command
+
+A message says what came, what is expected and what to do. Failing to certify is not here: it is a result.
+"""
+
+from __future__ import annotations
+
+
+class PacboundError(Exception):
+    """Any error that pacbound raises on purpose."""
+
+
+class InvalidValueError(PacboundError, ValueError):
+    """A value that no guarantee can be computed from."""
+
+
+class RepeatedSourceError(InvalidValueError):
+    """The same rows would be counted twice, which voids every guarantee."""
+
+
+class InvalidTypeError(PacboundError, TypeError):
+    """A value of a type that makes no sense where it was given."""
+
+
+class CertificateError(PacboundError, ValueError):
+    """A document that is no certificate, or that was changed after it was written."""
+
+
+class UnknownProcedureError(CertificateError):
+    """A certificate made by a procedure that this version does not know."""
+
+
+class NotFittedError(PacboundError, ValueError, AttributeError):
+    """An estimator was asked before it was fitted."""
+
+
+class MissingDependencyError(PacboundError, ImportError):
+    """An optional package is needed and not installed."""
+
+    @classmethod
+    def for_extra(cls, package: str, extra: str, purpose: str) -> MissingDependencyError:
+        """The error for a missing `package`, with the command that installs it."""
+        return cls(f"{purpose} needs {package}, which is not installed. Run: pip install 'pacbound[{extra}]'")
