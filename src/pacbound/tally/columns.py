@@ -1,0 +1,179 @@
+"""Taking in columns of scores, flags and labels, from whatever holds them.
+
+Anything with `__array__` or DLPack comes in without a copy where its memory allows. What cannot be a score, a flag or a
+label raises, naming the column, the first bad value and its row, and the remedy. Nothing is rounded, dropped or guessed.
+"""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+ROUNDING = 1e-6
+"""How far above 1 a float32 softmax may land; such a score counts as 1."""
+
+
+def as_array(values: Any, name: str) -> Array:
+    """`values` as a NumPy array that shares their memory where it can."""
+    if isinstance(values, np.ma.MaskedArray):
+        masked = int(np.ma.getmaskarray(values).sum())
+        if masked:
+            raise InvalidValueError(f"{name} has {masked} masked values: drop those rows or fill them.")
+        values = values.data
+    if hasattr(values, "detach"):
+        values = values.detach()
+    try:
+        array = (
+            np.from_dlpack(values) if not hasattr(values, "__array__") and hasattr(values, "__dlpack__") else np.asarray(values)
+        )
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        raise InvalidTypeError(
+            f"{name} is a {type(values).__name__} that NumPy cannot read ({error}). "
+            "Move it to host memory as float32 first: values.float().cpu() in torch."
+        ) from None
+    return _from_objects(array, name) if array.dtype == object else array
+
+
+def as_column(values: Any, name: str) -> Array:
+    """`values` as a one-dimensional array; a single column of a table counts as one."""
+    array = as_array(values, name)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        hint = " For class probabilities use PACCalibrator, or top_label first." if array.ndim == 2 else ""
+        raise InvalidValueError(f"{name} has shape {array.shape}: expected one value per row.{hint}")
+    return array
+
+
+def as_score_column(values: Any, name: str) -> Array:
+    """`values` as a column of a numeric type, not yet checked value by value."""
+    return numeric(as_column(values, name), name)
+
+
+def numeric(array: Array, name: str) -> Array:
+    """`array`, if its dtype can hold scores."""
+    if array.dtype.kind not in "fiu":
+        raise InvalidTypeError(
+            f"{name} has dtype {array.dtype}, which does not hold scores: expected floats from 0 to 1. "
+            "Cast with .astype('float64') if the values are numbers."
+        )
+    return array
+
+
+def as_scores(values: Any, name: str, *, lost: bool = False) -> Floats:
+    """`values` as checked float64 scores in [0, 1]; with `lost`, -inf is one too."""
+    return checked_scores(as_score_column(values, name), name, lost=lost)
+
+
+def checked_scores(block: Array, name: str, *, start: int = 0, lost: bool = False) -> Floats:
+    """A block of scores as float64, in [0, 1]. `start` is the row of its first value, for the message."""
+    scores = block.astype(np.float64)
+    if not scores.size:
+        return scores
+    lowest, highest = scores.min(), scores.max()
+    if lowest >= 0 and highest <= 1:
+        return scores
+    legal = (scores >= 0) & (scores <= 1 + ROUNDING)
+    if lost:
+        legal |= scores == -np.inf
+    if not legal.all():
+        _refuse_score(scores, legal, name, start)
+    return np.minimum(scores, 1.0)
+
+
+def as_flags(values: Any, name: str) -> NDArray[np.bool_]:
+    """`values` as booleans: bool, or numbers that are all 0 or 1."""
+    array = as_column(values, name)
+    if array.dtype == bool:
+        return array
+    if array.dtype.kind not in "fiu":
+        raise InvalidTypeError(f"{name} has dtype {array.dtype}: expected booleans, or numbers that are 0 or 1.")
+    flags: NDArray[np.bool_] = array == 1
+    legal = flags | (array == 0)
+    if not legal.all():
+        row = int(np.flatnonzero(~legal)[0])
+        raise InvalidValueError(
+            f"{name}[{row}] is {array[row]}: expected True or False, or 0 or 1. For predictions pass predictions == labels."
+        )
+    return flags
+
+
+def as_classes(values: Any, n_classes: int, name: str) -> Array:
+    """`values` as integer class indices below `n_classes`."""
+    array = as_column(values, name)
+    if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.floor(array)).all():
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise InvalidTypeError(
+            f"{name} has dtype {array.dtype}: expected class indices 0 to {n_classes - 1}, the column of each class. "
+            "For class names use PACClassifier, or pass the position of each name."
+        )
+    if array.size and (array.min() < 0 or array.max() >= n_classes):
+        row = int(np.flatnonzero((array < 0) | (array >= n_classes))[0])
+        raise InvalidValueError(f"{name}[{row}] is {array[row]}: expected a class index from 0 to {n_classes - 1}.")
+    return array
+
+
+def as_names(values: Any, name: str) -> Array:
+    """`values` as a column of integers or strings that can be compared for equality."""
+    array = as_column(values, name)
+    if array.dtype == bool:
+        return array.astype(np.int64)
+    if array.dtype.kind == "f":
+        if not (np.isfinite(array).all() and (array == np.floor(array)).all()):
+            row = int(np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))[0])
+            raise InvalidValueError(f"{name}[{row}] is {array[row]}: expected an integer or a string. Name the missing ones.")
+        return array.astype(np.int64)
+    if array.dtype.kind not in "iuUT":
+        raise InvalidTypeError(f"{name} has dtype {array.dtype}: expected integers or strings.")
+    return array
+
+
+def same_length(**columns: Array) -> int:
+    """The common number of rows, or an error that names each column with its own."""
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise InvalidValueError(f"Rows do not match: {listed}. Pass one value per row in each.")
+    return next(iter(lengths.values()))
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN and what pandas puts in their place."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and isnan(value))
+
+
+def _refuse_score(scores: Floats, legal: NDArray[np.bool_], name: str, start: int) -> None:
+    where = int(np.flatnonzero(~legal)[0])
+    value, count = scores[where], int((~legal).sum())
+    if np.isnan(value):
+        hint = "Drop or mend those rows before certifying."
+    elif value < 0:
+        hint = "These look like log-probabilities or logits: pass softmax outputs."
+    else:
+        hint = "These look like logits or percentages: pass softmax outputs, or divide by 100."
+    raise InvalidValueError(f"{name}[{start + where}] is {value} ({count} such values): expected scores from 0 to 1. {hint}")
+
+
+def _from_objects(array: Array, name: str) -> Array:
+    """An object column holds what Python holds: take it only if that is plainly numbers, or plainly text."""
+    flat = array.ravel().tolist()
+    missing = [row for row, value in enumerate(flat) if is_missing(value)]
+    if missing:
+        raise InvalidValueError(f"{name} has {len(missing)} missing values, the first in row {missing[0]}: drop or fill them.")
+    if all(isinstance(value, (bool, np.bool_)) for value in flat):
+        return np.array(flat, dtype=bool).reshape(array.shape)
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in flat):
+        return np.array(flat).reshape(array.shape)
+    if all(isinstance(value, str) for value in flat):
+        return np.array(flat, dtype=np.str_).reshape(array.shape)
+    kinds = sorted({type(value).__name__ for value in flat})
+    raise InvalidTypeError(f"{name} mixes or holds {', '.join(kinds)}: expected one plain type, numbers or strings.")

@@ -1,0 +1,108 @@
+"""Counting a cascade: what answering early does to each row, against the slow model.
+
+Only rows on which predictions differ need a label. For M models the cell is joint over the M - 1 exits and the outcome is
+joint too, because the walk judges the whole cascade.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally.columns import Array, as_array, checked_scores, is_missing, numeric, same_length
+from pacbound.tally.fingerprint import Fingerprint
+from pacbound.tally.grids import DyadicGrid
+from pacbound.tally.tally import Integers, Tally, merge_cells
+
+EXIT_OUTCOMES = ("agree", "only_fast", "only_slow", "neither")
+"""The exit's answer is the slow model's; alone right; alone wrong; or different to no effect."""
+
+_AGREE, _ONLY_FAST, _ONLY_SLOW, _NEITHER = range(4)
+_TWO_MODELS = DyadicGrid(16)
+_MORE_MODELS = DyadicGrid(10)
+_TEXT = "UT"
+
+
+def count_cascade(confidences: Any, predictions: Any, labels: Any) -> Tally:
+    """Count (n, M-1) confidences, (n, M) predictions and (n,) labels; a label may be missing where all predictions agree."""
+    exits = numeric(as_array(confidences, "confidences"), "confidences")
+    exits = exits[:, None] if exits.ndim == 1 else exits
+    answers = _answers(predictions)
+    if exits.ndim != 2 or exits.shape[1] == 0 or answers.shape[1] != exits.shape[1] + 1:
+        raise InvalidValueError(
+            f"confidences of shape {exits.shape} and predictions of shape {answers.shape} are no cascade: expected (n, M-1) "
+            "confidences, one for each exit, and (n, M) predictions, the slow model's last."
+        )
+    truth, known = _labels(labels)
+    same_length(confidences=exits, predictions=answers, labels=truth)
+    outcome = _outcomes(answers, truth, known)
+    scores = np.column_stack([checked_scores(column, f"confidences[:, {m}]") for m, column in enumerate(exits.T)])
+    grid = _TWO_MODELS if exits.shape[1] == 1 else _MORE_MODELS
+    names = tuple("|".join(parts) for parts in product(EXIT_OUTCOMES, repeat=exits.shape[1]))
+    cells, counts = _tabulate(np.column_stack([grid.cells(column) for column in scores.T]), outcome, len(names))
+    seal = Fingerprint()
+    seal.update(scores.ravel(), outcome.astype(np.uint16))
+    return Tally("cascade", grid, names, len(scores), cells, counts, sources=seal.names())
+
+
+def _answers(predictions: Any) -> Array:
+    array = as_array(predictions, "predictions")
+    if array.ndim != 2:
+        raise InvalidValueError(f"predictions has shape {array.shape}: expected (n, M), a column per model, the slow one last.")
+    if array.dtype.kind not in "biu" + _TEXT and not (array.dtype.kind == "f" and np.isfinite(array).all()):
+        raise InvalidTypeError(f"predictions has dtype {array.dtype} or missing values: expected class indices or names.")
+    return array
+
+
+def _labels(labels: Any) -> tuple[Array, NDArray[np.bool_]]:
+    """The labels, and which of them are known."""
+    if isinstance(labels, np.ma.MaskedArray):
+        return labels.data, ~np.ma.getmaskarray(labels)
+    column = np.asarray(labels.detach() if hasattr(labels, "detach") else labels)
+    if column.ndim != 1:
+        raise InvalidValueError(f"labels has shape {column.shape}: expected one label per row.")
+    if column.dtype.kind == "f":
+        return column, ~np.isnan(column)
+    if column.dtype != object:
+        return column, np.ones(len(column), dtype=bool)
+    known = np.array([not is_missing(value) for value in column], dtype=bool)
+    filled = np.array(column[known].tolist()) if known.any() else np.zeros(0)
+    truth = np.zeros(len(column), dtype=filled.dtype)
+    truth[known] = filled
+    return truth, known
+
+
+def _outcomes(answers: Array, truth: Array, known: NDArray[np.bool_]) -> Integers:
+    if known.any() and (answers.dtype.kind in _TEXT) != (truth.dtype.kind in _TEXT):
+        raise InvalidTypeError(
+            f"predictions are {answers.dtype} and labels {truth.dtype}, which are never equal: name classes one way."
+        )
+    slow = answers[:, -1]
+    unlabelled = np.flatnonzero(~known & (answers[:, :-1] != slow[:, None]).any(axis=1))
+    if unlabelled.size:
+        rows = ", ".join(map(str, unlabelled[:5].tolist()))
+        raise InvalidValueError(
+            f"{unlabelled.size} rows have no label although predictions differ (first rows: {rows}): label them. "
+            "Dropping them, or labelling only some, would void the guarantee."
+        )
+    joint = np.zeros(len(answers), dtype=np.int64)
+    slow_right = slow == truth
+    for fast in answers[:, :-1].T:
+        fast_right = fast == truth
+        single = np.select(
+            [fast == slow, fast_right & ~slow_right, slow_right & ~fast_right], [_AGREE, _ONLY_FAST, _ONLY_SLOW], _NEITHER
+        )
+        joint = joint * len(EXIT_OUTCOMES) + single
+    return joint
+
+
+def _tabulate(cells: Integers, outcome: Integers, n_outcomes: int) -> tuple[Integers, Integers]:
+    keys, times = merge_cells(np.column_stack([cells, outcome]), np.ones((len(cells), 1), dtype=np.int64))
+    first = np.concatenate(([True], (np.diff(keys[:, :-1], axis=0) != 0).any(axis=1))) if len(keys) else np.zeros(0, dtype=bool)
+    counts = np.zeros((int(first.sum()), n_outcomes), dtype=np.int64)
+    counts[np.cumsum(first) - 1, keys[:, -1]] = times[:, 0]
+    return np.ascontiguousarray(keys[first, :-1]), counts

@@ -1,0 +1,274 @@
+"""How a score in [0, 1] becomes a cell: the four grids and the one tie rule.
+
+A score belongs to exactly one cell, and every engine that counts must agree on values that lie on an edge. Bins are closed on
+the right, (edge, next edge], the first one on both sides. Dyadic cells are closed on the left. All comparisons are made
+in float64; the caller casts and validates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.documents import Json
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.tally.columns import as_scores
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+LARGEST_GRID = 2**20
+
+
+class Grid(Protocol):
+    """A fixed partition of the scores into cells 0, 1, …, n_cells - 1."""
+
+    @property
+    def n_cells(self) -> int: ...
+
+    def cells(self, scores: Floats) -> Integers:
+        """The cell of each score; the scores are known to be in range."""
+        ...
+
+    def to_dict(self) -> dict[str, Json]:
+        """The grid as a document holds it."""
+        ...
+
+
+@dataclass(frozen=True)
+class EqualWidthBins:
+    """K bins (k/K, (k+1)/K], the first one [0, 1/K], with the edges k/K rounded to float64.
+
+    >>> EqualWidthBins(20).cells(np.array([0.0, 0.05, 0.15, np.nextafter(0.15, 1), 1.0]))
+    array([ 0,  0,  2,  3, 19])
+    """
+
+    n_bins: int
+
+    def __post_init__(self) -> None:
+        _check_size(self.n_bins, "n_bins")
+
+    @property
+    def n_cells(self) -> int:
+        return self.n_bins
+
+    @cached_property
+    def edges(self) -> Floats:
+        return np.arange(self.n_bins + 1) / self.n_bins
+
+    @property
+    def bounds(self) -> tuple[Floats, Floats]:
+        """Where each bin begins and ends."""
+        return self.edges[:-1], self.edges[1:]
+
+    def cells(self, scores: Floats) -> Integers:
+        # ceil(p * K) is off by one next to an edge, where p * K rounds; comparing with the edges themselves decides.
+        guess = np.ceil(scores * self.n_bins)
+        guess -= scores <= (guess - 1) / self.n_bins
+        guess += scores > guess / self.n_bins
+        return np.asarray(np.maximum(guess - 1, 0), dtype=np.int64)
+
+    def to_dict(self) -> dict[str, Json]:
+        return {"rule": "equal-width", "n_bins": self.n_bins}
+
+
+@dataclass(frozen=True)
+class GivenBins:
+    """Bins (edge, next edge], the first one closed on both sides, with edges fixed before any label was seen.
+
+    >>> GivenBins((0.0, 0.5, 0.9, 1.0)).cells(np.array([0.0, 0.5, 0.9, 0.95]))
+    array([0, 0, 1, 2])
+    """
+
+    limits: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _check_edges(self.limits, fewest=2)
+        if self.limits[0] != 0.0 or self.limits[-1] != 1.0:
+            raise InvalidValueError(
+                f"edges run from {self.limits[0]} to {self.limits[-1]}, so some scores have no bin: expected 0.0 … 1.0."
+            )
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.limits) - 1
+
+    @cached_property
+    def edges(self) -> Floats:
+        return np.array(self.limits)
+
+    @property
+    def bounds(self) -> tuple[Floats, Floats]:
+        """Where each bin begins and ends."""
+        return self.edges[:-1], self.edges[1:]
+
+    def cells(self, scores: Floats) -> Integers:
+        return np.maximum(np.searchsorted(self.edges, scores, side="left") - 1, 0).astype(np.int64)
+
+    def to_dict(self) -> dict[str, Json]:
+        return {"rule": "edges", "edges": list(self.limits)}
+
+
+@dataclass(frozen=True)
+class AtomBins:
+    """Open intervals between the edges, and each edge value a cell of its own.
+
+    This is the grid for edges that were taken from the very scores that are counted: given the edges, the scores strictly
+    between two of them are still a plain sample. Cells alternate: below the first edge, the first edge, between, …
+
+    >>> AtomBins((0.5, 0.9)).cells(np.array([0.1, 0.5, 0.7, 0.9, 1.0]))
+    array([0, 1, 2, 3, 4])
+    """
+
+    limits: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _check_edges(self.limits, fewest=1)
+
+    @property
+    def n_cells(self) -> int:
+        return 2 * len(self.limits) + 1
+
+    @cached_property
+    def edges(self) -> Floats:
+        return np.array(self.limits)
+
+    @property
+    def bounds(self) -> tuple[Floats, Floats]:
+        """Where each cell begins and ends; an edge's own cell begins where it ends."""
+        repeated = np.repeat(self.edges, 2)
+        return np.concatenate(([0.0], repeated)), np.concatenate((repeated, [1.0]))
+
+    def cells(self, scores: Floats) -> Integers:
+        at_or_below = np.searchsorted(self.edges, scores, side="right")
+        below = np.searchsorted(self.edges, scores, side="left")
+        return (at_or_below + below).astype(np.int64)
+
+    def to_dict(self) -> dict[str, Json]:
+        return {"rule": "edges-as-cells", "edges": list(self.limits)}
+
+
+@dataclass(frozen=True)
+class DyadicGrid:
+    """Cells floor(score * 2^bits), exact in every IEEE engine; cell j and all above it are the scores >= j / 2^bits.
+
+    A score of -inf, the mark of a rollout lost at its start, has a cell of its own below all others: -1.
+
+    >>> DyadicGrid(16).cells(np.array([-np.inf, 0.0, 0.5, 1.0]))
+    array([   -1,     0, 32768, 65536])
+    """
+
+    bits: int
+
+    def __post_init__(self) -> None:
+        if self.bits not in range(1, 31):
+            raise InvalidValueError(f"bits={self.bits} is not a grid: expected 1 to 30.")
+
+    @property
+    def n_cells(self) -> int:
+        return (1 << self.bits) + 1
+
+    def cells(self, scores: Floats) -> Integers:
+        # Only -inf is negative here, and it must not be multiplied into something that no integer holds.
+        return np.asarray(np.floor(np.where(scores < 0, -1.0, scores * (1 << self.bits))), dtype=np.int64)
+
+    def threshold(self, cell: int) -> float:
+        """The least score of `cell`, exact."""
+        return cell / (1 << self.bits)
+
+    def to_dict(self) -> dict[str, Json]:
+        return {"rule": "dyadic", "bits": self.bits}
+
+
+Bins = EqualWidthBins | GivenBins | AtomBins
+
+
+def equal_mass_edges(scores: Any, *, n_bins: int) -> Floats:
+    """Edges that put about equally many of `scores` into each of at most `n_bins` bins.
+
+    Take the scores from other data than the rows to be certified; no labels are needed. Edges chosen from the certified
+    rows themselves are `calibrate(..., edges="equal-mass")`, which counts each edge value apart. Ties may leave fewer bins.
+
+    Examples
+    --------
+    >>> equal_mass_edges([0.2, 0.4, 0.6, 0.8], n_bins=2)
+    array([0. , 0.4, 1. ])
+    """
+    _check_size(n_bins, "n_bins")
+    values = as_scores(scores, "scores")
+    if not values.size:
+        raise InvalidValueError("scores is empty, so it has no quantiles: pass at least one score.")
+    return np.unique(np.concatenate(([0.0], _inner_quantiles(values, n_bins), [1.0])))
+
+
+def equal_mass_cells(scores: Floats, n_bins: int) -> AtomBins:
+    """The grid for edges taken from the very `scores` that will be counted."""
+    _check_size(n_bins, "n_bins")
+    if not scores.size:
+        raise InvalidValueError("confidence is empty, so it has no quantiles: pass at least one row.")
+    inner = _inner_quantiles(scores, max(n_bins, 2))
+    return AtomBins(tuple(np.unique(inner).tolist()))
+
+
+def grid_from_dict(document: Json, where: str = "grid") -> Bins | DyadicGrid:
+    """The grid that a document describes."""
+    readers: dict[str, Callable[[dict[str, Json]], Bins | DyadicGrid]] = {
+        "equal-width": lambda d: EqualWidthBins(_integer(d, "n_bins", where)),
+        "edges": lambda d: GivenBins(_floats(d, "edges", where)),
+        "edges-as-cells": lambda d: AtomBins(_floats(d, "edges", where)),
+        "dyadic": lambda d: DyadicGrid(_integer(d, "bits", where)),
+    }
+    rule = document.get("rule") if isinstance(document, dict) else None
+    if rule not in readers:
+        raise CertificateError(f"{where}.rule is {rule!r}: expected one of {', '.join(sorted(readers))}.")
+    try:
+        return readers[rule](document)
+    except (InvalidValueError, InvalidTypeError) as error:
+        raise CertificateError(f"{where}: {error}") from None
+
+
+def _inner_quantiles(scores: Floats, n_bins: int) -> Floats:
+    # Order statistics, not interpolated: an edge is then a value of the sample, and ties fall where they are counted.
+    ordered = np.sort(scores)
+    ranks = np.ceil(np.arange(1, n_bins) * (ordered.size / n_bins)).astype(np.int64) - 1
+    return np.asarray(ordered[np.clip(ranks, 0, ordered.size - 1)], dtype=np.float64)
+
+
+def _check_size(n_bins: Any, name: str) -> None:
+    if isinstance(n_bins, bool) or not isinstance(n_bins, (int, np.integer)):
+        raise InvalidTypeError(f"{name}={n_bins!r} is not a number of bins: expected an integer such as 20.")
+    if not 1 <= n_bins <= LARGEST_GRID:
+        raise InvalidValueError(f"{name}={n_bins} is not a number of bins: expected 1 to {LARGEST_GRID}.")
+
+
+def _check_edges(edges: tuple[float, ...], fewest: int) -> None:
+    if len(edges) < fewest:
+        raise InvalidValueError(f"edges has {len(edges)} values: expected at least {fewest}.")
+    if len(edges) > LARGEST_GRID:
+        raise InvalidValueError(f"edges has {len(edges)} values: expected at most {LARGEST_GRID}.")
+    values = np.array(edges, dtype=np.float64)
+    if not (np.isfinite(values).all() and (values >= 0).all() and (values <= 1).all()):
+        bad = values[~(np.isfinite(values) & (values >= 0) & (values <= 1))][0]
+        raise InvalidValueError(f"edges holds {bad}: expected numbers from 0 to 1.")
+    if (np.diff(values) <= 0).any():
+        where = int(np.flatnonzero(np.diff(values) <= 0)[0])
+        raise InvalidValueError(f"edges is not increasing at {values[where]}, {values[where + 1]}: sort it and drop repeats.")
+
+
+def _integer(document: dict[str, Json], key: str, where: str) -> int:
+    value = document.get(key)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise CertificateError(f"{where}.{key} is {value!r}: expected an integer.")
+    return value
+
+
+def _floats(document: dict[str, Json], key: str, where: str) -> tuple[float, ...]:
+    values = document.get(key)
+    if not isinstance(values, list) or not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
+        raise CertificateError(f"{where}.{key} is not a list of numbers.")
+    return tuple(float(v) for v in values)

@@ -1,0 +1,149 @@
+"""Tallies add exactly, in any order and any split, and survive their documents."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from pacbound import Tally
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, RepeatedSourceError
+from pacbound.tally import EqualWidthBins
+from pacbound.tally.probabilities import count_probabilities
+
+edge_scores = st.sampled_from([0.0, 0.05, 0.15, 0.3, 0.35, 0.6, 0.7, 1.0])
+rows = st.lists(st.tuples(edge_scores | st.floats(0, 1), st.booleans(), st.sampled_from("abc")), max_size=40)
+
+
+def tally_of(part: list[tuple[float, bool, str]], use: str) -> Tally:
+    scores = np.array([row[0] for row in part], dtype=float)
+    flags = np.array([row[1] for row in part], dtype=bool)
+    groups = np.array([row[2] for row in part], dtype="U1")
+    if use == "calibration":
+        return Tally.from_arrays(confidence=scores, correct=flags)
+    if use == "groups":
+        return Tally.from_arrays(confidence=scores, correct=flags, groups=groups)
+    if use == "overlapping":
+        return Tally.from_arrays(confidence=scores, correct=flags, groups={"right": flags, "a": groups == "a"})
+    if use == "shield":
+        return Tally.from_arrays(scores=scores, unsafe=flags)
+    if use == "abstention":
+        return Tally.from_arrays(confidence=scores, correct=flags, kind="abstention")
+    predictions = np.column_stack([groups, np.where(flags, groups, "a")])
+    if use == "cascade of three":
+        return Tally.from_arrays(
+            confidences=np.column_stack([scores, scores**2]), predictions=predictions[:, [0, 1, 1]], labels=groups
+        )
+    return Tally.from_arrays(confidences=scores, predictions=predictions, labels=groups)
+
+
+USES = ["calibration", "groups", "overlapping", "shield", "abstention", "cascade", "cascade of three"]
+
+
+@pytest.mark.parametrize("use", USES)
+@given(data=st.data(), everything=rows)
+def test_the_sum_over_any_split_in_any_order_is_the_tally_of_the_whole(
+    use: str, data: st.DataObject, everything: list[tuple[float, bool, str]]
+) -> None:
+    places = data.draw(st.lists(st.integers(0, 3), min_size=len(everything), max_size=len(everything)))
+    parts = [tally_of([row for row, place in zip(everything, places, strict=True) if place == part], use) for part in range(4)]
+    order = data.draw(st.permutations(parts))
+    assert sum(order) == tally_of(everything, use)
+
+
+@pytest.mark.parametrize("use", USES)
+@given(everything=rows)
+def test_zero_changes_nothing_and_a_document_gives_the_tally_back(use: str, everything: list[tuple[float, bool, str]]) -> None:
+    tally = tally_of(everything, use)
+    assert tally + tally.zero() == tally
+    assert tally.zero() + tally == tally
+    again = Tally.from_dict(json.loads(json.dumps(tally.to_dict())))
+    assert again == tally
+    assert again.sources == tally.sources
+
+
+def test_counting_the_same_rows_twice_is_refused() -> None:
+    rng = np.random.default_rng(0)
+    confidence, correct = rng.random(100), rng.random(100) < 0.5
+    tally = Tally.from_arrays(confidence=confidence, correct=correct)
+    with pytest.raises(RepeatedSourceError, match="twice"):
+        tally + Tally.from_arrays(confidence=confidence.tolist(), correct=correct.astype(int))
+
+
+def test_small_batches_that_happen_to_be_equal_add() -> None:
+    one = Tally.from_arrays(confidence=[1.0], correct=[True])
+    assert (one + one).totals == {"wrong": 0, "right": 2}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Tally.from_arrays(confidence=[0.5], correct=[1], n_bins=10),
+        Tally.from_arrays(confidence=[0.5], correct=[1], groups=["a"]),
+        Tally.from_arrays(confidence=[0.5], correct=[1], kind="abstention"),
+        Tally.from_arrays(scores=[0.5], unsafe=[1]),
+    ],
+)
+def test_tallies_of_different_layout_do_not_add(other: Tally) -> None:
+    with pytest.raises(InvalidValueError, match="layout"):
+        Tally.from_arrays(confidence=[0.5], correct=[1]) + other
+
+
+def test_groups_named_by_numbers_and_by_text_do_not_mix() -> None:
+    with pytest.raises(InvalidTypeError, match="integers in one"):
+        Tally.from_arrays(confidence=[0.5], correct=[1], groups=["1"]) + Tally.from_arrays(
+            confidence=[0.5], correct=[1], groups=[1]
+        )
+
+
+def test_adding_something_else_is_a_type_error() -> None:
+    with pytest.raises(TypeError):
+        Tally.from_arrays(confidence=[0.5], correct=[1]) + 1
+
+
+def test_probabilities_and_their_top_labels_give_one_tally_and_one_fingerprint() -> None:
+    rng = np.random.default_rng(2)
+    probabilities = rng.dirichlet(np.ones(5), size=20_000).astype(np.float32)
+    labels = rng.integers(0, 5, size=20_000)
+    whole = count_probabilities(probabilities, labels, grid=EqualWidthBins(20))
+    column = Tally.from_arrays(confidence=probabilities.max(axis=1), correct=probabilities.argmax(axis=1) == labels)
+    assert whole == column
+    assert whole.sources == column.sources
+
+
+@pytest.mark.parametrize("classes", [1, 2, 10, 64, 65, 300])
+def test_every_scope_counts_what_a_plain_loop_counts(classes: int) -> None:
+    rng = np.random.default_rng(classes)
+    probabilities, labels = rng.dirichlet(np.ones(classes), size=300), rng.integers(0, classes, size=300)
+    grid = EqualWidthBins(10)
+    for scope in ("top", "per-class", "all-labels"):
+        expected = slow_count(probabilities, labels, grid, scope)
+        assert (count_probabilities(probabilities, labels, grid=grid, scope=scope).dense() == expected).all()
+
+
+def slow_count(
+    probabilities: NDArray[np.float64], labels: NDArray[np.int64], grid: EqualWidthBins, scope: str
+) -> NDArray[np.int64]:
+    table = np.zeros((1 if scope == "top" else probabilities.shape[1], grid.n_cells, 2), dtype=np.int64)
+    for row, label in zip(probabilities, labels, strict=True):
+        top = int(np.argmax(row))
+        for k in range(len(row)) if scope == "all-labels" else [top]:
+            cell = next(i for i in range(grid.n_cells) if row[k] <= (i + 1) / grid.n_cells)
+            table[0 if scope == "top" else k, cell, int(k == label)] += 1
+    return table
+
+
+def test_a_tally_that_was_changed_on_disk_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "part.json"
+    Tally.from_arrays(confidence=[0.5, 0.7], correct=[1, 0]).save(path)
+    path.write_text(path.read_text().replace('"rows": 2', '"rows": 3'))
+    with pytest.raises(CertificateError, match="changed"):
+        Tally.load(path)
+
+
+def test_columns_that_fit_no_use_are_refused() -> None:
+    with pytest.raises(InvalidTypeError, match="fit no use"):
+        Tally.from_arrays(confidence=[0.5])
