@@ -1,0 +1,1 @@
+"""Experiments on real data, run from the repository root with `python -m experiments.<name>`; not part of the package."""
