@@ -1,0 +1,292 @@
+"""Exact bounds on a probability from a count of successes and a count of trials (Clopper-Pearson).
+
+Integers in, floats out; nothing here knows what the counts mean. Every bound fails with probability at most `delta` for every
+sample size and every true rate, and is rounded outwards: never optimistic.
+
+The inverse incomplete beta function is silently wrong in places: SciPy 1.17 has betainccinv(1000, 34505, 0.01) = 0.006, below the
+observed rate. So it only guesses, and what the forward function does not confirm is searched for. Where the forward function is
+not known to be accurate (more than 1e12 trials, levels below 1e-200) the bound is Chernoff's: wider, still valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, betaincc, betainccinv, betaincinv
+
+from pacbound.stats.arguments import (
+    LARGEST_COUNT,
+    failure_probabilities,
+    probabilities,
+    successes_of_trials,
+    together,
+    whole_numbers,
+)
+
+_Floats: TypeAlias = NDArray[np.float64]
+_Bools: TypeAlias = NDArray[np.bool_]
+
+_MOST_TRIALS = 1e12
+_LEAST_LEVEL = 1e-200
+"""Where the forward functions were compared with 113-bit arithmetic, and within which they are trusted."""
+
+_SAFETY = 1e-9
+"""A tail is confirmed only up to level * (1 - _SAFETY): the forward functions err by up to 1e-10 for counts below 1e6."""
+
+_SLACK = 1e-8
+"""A guess is kept without further search if its tail is above level * (1 - _SLACK)."""
+
+_OUTWARD = 4e-15
+"""Last step, relative. For larger counts the forward functions err as if the rate were off by a unit or two in the last place."""
+
+_COARSE_TRIALS = 1e6
+"""Up to here the spacing of floats just below 1 changes no tail by more than 3e-10, relative."""
+
+
+@overload
+def binomial_interval(successes: int, trials: int, *, delta: float) -> tuple[float, float]: ...
+@overload
+def binomial_interval(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike) -> tuple[Any, Any]: ...
+def binomial_interval(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike) -> tuple[Any, Any]:
+    """Confidence interval for a rate (Clopper-Pearson, two-sided).
+
+    If `successes` of `trials` independent attempts succeed, each with probability p, the interval contains p with probability at
+    least 1 - `delta`: each side fails with probability at most `delta`/2. No attempts give [0, 1]. Arrays broadcast, `delta` too,
+    and each interval then holds on its own; for all of them at once pass a corrected `delta` (see `pacbound.stats.sequences`).
+
+    Examples
+    --------
+    >>> lower, upper = binomial_interval(90, 100, delta=0.05)
+    >>> print(f"{lower:.4f} {upper:.4f}")
+    0.8238 0.9510
+
+    """
+    hits, trials_, level = _counts_and_level(successes, trials, delta)
+    level = level / 2.0
+    return _like(hits, _lower(*_flat(hits, trials_, level))), _like(hits, _upper(*_flat(hits, trials_, level)))
+
+
+@overload
+def binomial_upper(successes: int, trials: int, *, delta: float) -> float: ...
+@overload
+def binomial_upper(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike) -> Any: ...
+def binomial_upper(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike) -> Any:
+    """Upper confidence bound on a rate (Clopper-Pearson).
+
+    If `successes` of `trials` independent attempts succeed, each with probability p, the returned value is at least p with
+    probability at least 1 - `delta`. No attempts give the bound 1. To bound an error rate, count errors. Arrays broadcast.
+
+    Examples
+    --------
+    No failure in 59 attempts is what it takes to claim 5 % at 95 % confidence:
+
+    >>> round(binomial_upper(0, 59, delta=0.05), 4)
+    0.0495
+
+    """
+    arrays = _counts_and_level(successes, trials, delta)
+    return _like(arrays[0], _upper(*_flat(*arrays)))
+
+
+@overload
+def binomial_lower(successes: int, trials: int, *, delta: float) -> float: ...
+@overload
+def binomial_lower(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike) -> Any: ...
+def binomial_lower(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike) -> Any:
+    """Lower confidence bound on a rate (Clopper-Pearson).
+
+    If `successes` of `trials` independent attempts succeed, each with probability p, the returned value is at most p with
+    probability at least 1 - `delta`. No attempts give the bound 0. Arrays broadcast.
+
+    Examples
+    --------
+    >>> round(binomial_lower(90, 100, delta=0.01), 4)
+    0.8087
+
+    """
+    arrays = _counts_and_level(successes, trials, delta)
+    return _like(arrays[0], _lower(*_flat(*arrays)))
+
+
+def binomial_cdf(successes: ArrayLike, trials: ArrayLike, rate: ArrayLike) -> Any:
+    """P(S <= `successes`) for S binomial: the chance of so few. Exact up to rounding, *not* rounded towards either side.
+
+    Any integer may be asked about: 0 for negative ones, 1 from `trials` on.
+
+    Examples
+    --------
+    >>> round(binomial_cdf(2, 10, 0.5), 6), binomial_cdf(-1, 10, 0.5), binomial_cdf(10, 10, 0.5)
+    (0.054688, 0.0, 1.0)
+
+    """
+    k, n, p = _counts_and_rate(successes, trials, rate)
+    inside = (k >= 0) & (k < n)
+    first, second = np.where(inside, k + 1.0, 1.0), np.where(inside, n - k, 1.0)
+    return _like(k, np.where(inside, betaincc(first, second, p), np.where(k < 0, 0.0, 1.0)))
+
+
+def binomial_sf(successes: ArrayLike, trials: ArrayLike, rate: ArrayLike) -> Any:
+    """P(S >= `successes`) for S binomial: the chance of so many. Exact up to rounding, *not* rounded towards either side.
+
+    `successes` itself is included, unlike in `scipy.stats.binom.sf`. Any integer may be asked about: 1 up to zero, 0 beyond
+    `trials`.
+
+    Examples
+    --------
+    >>> round(binomial_sf(8, 10, 0.5), 6), binomial_sf(0, 10, 0.5), binomial_sf(11, 10, 0.5)
+    (0.054688, 1.0, 0.0)
+
+    """
+    k, n, p = _counts_and_rate(successes, trials, rate)
+    inside = (k > 0) & (k <= n)
+    first, second = np.where(inside, k, 1.0), np.where(inside, n - k + 1.0, 1.0)
+    return _like(k, np.where(inside, betainc(first, second, p), np.where(k <= 0, 1.0, 0.0)))
+
+
+def _counts_and_level(successes: ArrayLike, trials: ArrayLike, delta: ArrayLike) -> tuple[NDArray[Any], ...]:
+    hits, attempts = successes_of_trials(successes, trials)
+    return together(successes=hits, trials=attempts, delta=failure_probabilities(delta))
+
+
+def _counts_and_rate(successes: ArrayLike, trials: ArrayLike, rate: ArrayLike) -> tuple[NDArray[Any], ...]:
+    hits = whole_numbers(successes, "successes", least=-LARGEST_COUNT)
+    return together(successes=hits, trials=whole_numbers(trials, "trials"), rate=probabilities(rate, "rate"))
+
+
+def _flat(*arrays: NDArray[Any]) -> tuple[_Floats, ...]:
+    return tuple(array.ravel().astype(np.float64) for array in arrays)
+
+
+def _like(shape: NDArray[Any], values: _Floats) -> Any:
+    return float(values.item()) if shape.ndim == 0 else values.reshape(shape.shape)
+
+
+def _upper(k: _Floats, n: _Floats, level: _Floats) -> _Floats:
+    # The rarer outcome is the one bounded: its rate is a small float, with all its digits.
+    bound = np.ones_like(level)
+    rare, common = (2.0 * k <= n) & (n > 0.0), (2.0 * k > n) & (k < n)
+    bound[rare] = _above(k[rare], n[rare], level[rare])
+    bound[common] = np.nextafter(1.0 - _below((n - k)[common], n[common], level[common]), 2.0)
+    return np.minimum(bound, 1.0)
+
+
+def _lower(k: _Floats, n: _Floats, level: _Floats) -> _Floats:
+    bound = np.zeros_like(level)
+    common = 2.0 * k > n
+    bound[common] = np.nextafter(1.0 - _above((n - k)[common], n[common], level[common]), -1.0)
+    # A small bound on a common outcome (few trials, tiny level) would be all rounding error if it were taken as a complement.
+    direct = (k > 0.0) & (bound < 0.5)
+    bound[direct] = _below(k[direct], n[direct], level[direct])
+    return np.maximum(bound, 0.0)
+
+
+def _above(k: _Floats, n: _Floats, level: _Floats) -> _Floats:
+    """A rate at which so few as k of n have probability at most `level`, for 0 <= k <= n/2 and n > 0."""
+    with np.errstate(all="ignore"):
+        bound = np.where(k == 0.0, _above_none(n, level), betainccinv(k + 1.0, n - k, level * (1.0 - 2.0 * _SAFETY)))
+        tail = _chance_of_so_few(k, n, bound)
+    refused = np.flatnonzero(~((k == 0.0) | (_confirmed(tail, level) & _tight(tail, level) & _trusted(n, level))))
+    if refused.size:
+        bound[refused] = _search(_chance_of_so_few, k[refused], n[refused], level[refused], end=1.0)
+    return np.minimum(np.nextafter(bound + _OUTWARD * bound * (1.0 - bound), 2.0), 1.0)
+
+
+def _above_none(n: _Floats, level: _Floats) -> _Floats:
+    """The same for k = 0, in closed form: 1 - level^(1/n), from the side where it keeps its digits."""
+    exponent = np.log(level) / n
+    return np.where(exponent > -0.5, -np.expm1(exponent), 1.0 - np.exp(exponent) * (1.0 - 1e-12))
+
+
+def _below(k: _Floats, n: _Floats, level: _Floats) -> _Floats:
+    """A rate at which so many as k of n have probability at most `level`, for 0 < k <= n."""
+    with np.errstate(all="ignore"):
+        bound = np.asarray(betaincinv(k, n - k + 1.0, level * (1.0 - 2.0 * _SAFETY)))
+        tail = _chance_of_so_many(k, n, bound)
+    refused = np.flatnonzero(~(_confirmed(tail, level) & _tight(tail, level) & _trusted(n, level)))
+    if refused.size:
+        bound[refused] = _search(_chance_of_so_many, k[refused], n[refused], level[refused], end=0.0)
+    return np.maximum(np.nextafter(bound - _OUTWARD * bound * (1.0 - bound), -1.0), 0.0)
+
+
+def _confirmed(tail: _Floats, level: _Floats) -> _Bools:
+    # A tail of 0 is no confirmation but an underflow; NaN fails both comparisons.
+    return (tail > 0.0) & (tail <= level * (1.0 - _SAFETY))
+
+
+def _tight(tail: _Floats, level: _Floats) -> _Bools:
+    return tail >= level * (1.0 - _SLACK)
+
+
+def _trusted(n: _Floats, level: _Floats) -> _Bools:
+    return (n <= _MOST_TRIALS) & (level >= _LEAST_LEVEL)
+
+
+def _chance_of_so_many(k: _Floats, n: _Floats, rate: _Floats) -> _Floats:
+    tail = np.asarray(betainc(k, n - k + 1.0, rate))
+    # Beyond the median it is computed from 1 - rate, whose rounding shows in it if n is large: round that to the safe side.
+    likely = np.flatnonzero(tail > 0.5)
+    if likely.size:
+        rest = np.nextafter(1.0 - rate[likely], -1.0)
+        tail[likely] = 1.0 - betainc((n - k)[likely] + 1.0, k[likely], rest)
+    return tail
+
+
+def _chance_of_so_few(k: _Floats, n: _Floats, rate: _Floats) -> _Floats:
+    """P(S <= k) at `rate` or, where they differ, a little above it.
+
+    betaincc(k + 1, n - k, rate) would have to form 1 - rate, whose rounding costs a relative n * 1e-16 wherever the C compiler's
+    long double is a plain double. So the complement is rounded up here and given to betainc, which then makes no error in it.
+    """
+    complement = np.nextafter(1.0 - rate, 2.0)
+    tail = np.asarray(betainc(n - k, k + 1.0, np.minimum(complement, 1.0)))
+    many = (n > _COARSE_TRIALS) & (rate < 0.5)
+    if many.any():
+        tail[many] = _extrapolated(tail[many], k[many], n[many], rate[many], complement[many])
+    return tail
+
+
+def _extrapolated(tail: _Floats, k: _Floats, n: _Floats, rate: _Floats, complement: _Floats) -> _Floats:
+    # The rate lies between two floats of its complement. A beta density with parameters of at least 1 is log-concave, hence so is
+    # its tail, which therefore lies below the line, in logarithms, through two points to the left.
+    before = np.nextafter(complement, 2.0)
+    steps = (rate - (1.0 - complement)) / (before - complement)
+    ratio = tail / np.asarray(betainc(n - k, k + 1.0, np.minimum(before, 1.0)))
+    return np.where(before < 1.0, tail * np.minimum(ratio, 1.0) ** steps, 1.0)
+
+
+def _search(
+    chance: Callable[[_Floats, _Floats, _Floats], _Floats], k: _Floats, n: _Floats, level: _Floats, *, end: float
+) -> _Floats:
+    """The confirmed rate nearest to k/n on the side of `end`, or Chernoff's where nothing can be confirmed."""
+    with np.errstate(all="ignore"):
+        # Rounding errors of the exponent are below 1e-6 of it, or of no weight against what Chernoff's bound gives away.
+        enough = -np.log(level) * (1.0 + 1e-6)
+        bound = _halve(lambda rate: n * _divergence(k / n, rate) >= enough, np.full_like(n, end), k / n)
+        some = np.flatnonzero(_trusted(n, level))
+        k, n, level = k[some], n[some], level[some]
+        bound[some] = _halve(lambda rate: _confirmed(chance(k, n, rate), level), bound[some], k / n)
+    return bound
+
+
+def _halve(holds: Callable[[_Floats], _Bools], sound: _Floats, unsound: _Floats) -> _Floats:
+    """Between a `sound` rate and an `unsound` one, a rate that `holds` next to one that does not; `sound` itself if none does.
+
+    Halves the number of floats in between, by their bit patterns: 62 steps at most, to the last digit, however small the rate.
+    """
+    good, bad = sound.view(np.int64), unsound.view(np.int64)
+    while (apart := np.abs(good - bad) > 1).any():
+        middle = (good + bad) // 2
+        passes = holds(middle.view(np.float64))
+        good, bad = np.where(apart & passes, middle, good), np.where(apart & ~passes, middle, bad)
+    return good.view(np.float64)
+
+
+def _divergence(q: _Floats, p: _Floats) -> _Floats:
+    """Kullback-Leibler divergence of a coin of rate q from one of rate p, in a form that keeps its digits for p near q."""
+    near = q * np.log1p((q - p) / p)
+    far = q * (np.log(q) - np.log(p))
+    rest = np.where(q < 1.0, (1.0 - q) * np.log1p((p - q) / (1.0 - p)), 0.0)
+    return np.where(2.0 * p < q, far, near) + rest
