@@ -1,0 +1,185 @@
+"""The threshold at which a fast model may answer for a slow one, losing at most xi accuracy (two models).
+
+The loss is P[cascade wrong] - P[slow wrong] = P(D = 1) - P(D = -1), where D is +1 on a row that exits early and is then wrong
+where the slow model is right, -1 the other way round, and 0 on all others. The loss is not monotone in the threshold, so the
+paper's line search is not valid; a fixed-sequence walk is: from "never exit" down a grid fixed in advance, each step tested at
+the full delta, up to the first failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidValueError
+from pacbound.procedures.refusal import Refusal, least_passing
+from pacbound.stats.arguments import LARGEST_COUNT
+from pacbound.stats.binomial import binomial_interval
+from pacbound.stats.sequences import bonferroni_level, fixed_sequence
+from pacbound.stats.trinomial import labels_needed_by_walk, mcnemar_test, paired_test
+
+Bound = Literal["exact", "pair", "product"]
+Integers = NDArray[np.int64]
+Passes = NDArray[np.bool_]
+
+NAMES: dict[Bound, str] = {
+    "exact": "cascade/two-models/exact/1",
+    "pair": "cascade/two-models/pair/1",
+    "product": "cascade/two-models/product/1",
+}
+ASSUMPTIONS = (
+    "The calibration rows are independent draws from the distribution of use, untouched by training, model choice or temperature "
+    "fitting.",
+    "xi, delta and the number of rows were fixed before any label was seen.",
+    "Every drawn row is counted; a label may be missing only where all predictions agree.",
+    "What is certified is xi: the accuracy lost against the slow model, gains offsetting losses, over the whole population.",
+    "A row exits early if its score, in float64, is at or above the threshold.",
+)
+TOP = 2**16
+XI_ZERO_GRID = tuple(
+    int(np.ceil(t * TOP))
+    for t in (1, 0.9995, 0.999, 0.9975, 0.995, 0.99, 0.985, 0.98, 0.97, 0.96, 0.95, 0.925, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.3, 0)
+)
+"""The thresholds tried for xi = 0, where a walk from the top can never start: no rows, no evidence."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The running counts of a cascade as its threshold falls.
+
+    At threshold cells[i] / 2^16, `exits` rows exit early, on `differ` of them the two models differ, on `only_slow` of these
+    only the slow model is right (b), on `only_fast` only the fast one (c). The first step is the grid's top, 2^16.
+    """
+
+    cells: Integers
+    exits: Integers
+    differ: Integers
+    only_slow: Integers
+    only_fast: Integers
+
+    @classmethod
+    def from_counts(cls, cells: Integers, counts: Integers) -> Walk:
+        """From the occupied cells in rising order and their counts of agree, only_fast, only_slow and neither."""
+        falling, table = cells[::-1], counts[::-1]
+        if not len(falling) or falling[0] != TOP:
+            falling, table = np.concatenate(([TOP], falling)), np.concatenate((np.zeros((1, 4), dtype=np.int64), table))
+        running = np.cumsum(table, axis=0)
+        return cls(falling, running.sum(axis=1), running[:, 1:].sum(axis=1), running[:, 2], running[:, 1])
+
+    def take(self, steps: Integers | slice) -> Walk:
+        """The walk at some of its steps."""
+        return Walk(self.cells[steps], self.exits[steps], self.differ[steps], self.only_slow[steps], self.only_fast[steps])
+
+    def at(self, cells: Integers) -> Walk:
+        """The walk at any cells of the grid: the counts are those of the last step at or above each."""
+        return replace(self.take(np.searchsorted(-self.cells, -cells, side="right") - 1), cells=cells)
+
+    def changes(self) -> Walk:
+        """The first step, and each at which a count that the tests look at changes."""
+        judged = np.column_stack([self.differ, self.only_slow, self.only_fast])
+        return self.take(np.flatnonzero(np.concatenate(([True], (np.diff(judged, axis=0) != 0).any(axis=1)))))
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+
+@dataclass(frozen=True)
+class CascadeDecision:
+    """The lowest cell that passed (None: refused), and the walk down to the first failure."""
+
+    cell: int | None
+    walk: Walk
+    refusal: Refusal | None
+
+
+def decide(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound) -> CascadeDecision:
+    """Walk down the grid and keep the last threshold before the first failure.
+
+    With probability at least 1 - `delta` the cascade at that threshold loses at most `xi` accuracy against the slow model.
+    """
+    if bound not in NAMES:
+        raise InvalidValueError(f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'.")
+    if xi == 0:
+        return _decide_without_loss(walk, n, delta)
+    changes = walk.changes()
+    passed = _leading_passes(changes, _test(n, xi, delta, bound))
+    seen = changes.cells[: passed + 1]
+    if passed == 0:
+        return CascadeDecision(None, walk.at(seen), _refusal(walk.at(seen), n, xi, delta, bound))
+    # Between two changes the verdict stays the same, so the last threshold to pass lies just above the cell that fails.
+    lowest = 0 if passed == len(changes) else int(seen[-1]) + 1
+    return CascadeDecision(lowest, walk.at(np.unique([*seen, lowest])[::-1]), None)
+
+
+def _leading_passes(walk: Walk, test: Callable[[Walk], Passes]) -> int:
+    """Steps before the first failure; later ones are tested only in growing blocks, as long as all before them pass."""
+    start, block = 0, 64
+    while start < len(walk):
+        passes = fixed_sequence(test(walk.take(slice(start, start + block))))
+        if passes < min(block, len(walk) - start):
+            return start + passes
+        start, block = start + block, 4 * block
+    return len(walk)
+
+
+def _test(n: int, xi: float, delta: float, bound: Bound) -> Callable[[Walk], Passes]:
+    if bound == "product":
+        return lambda walk: product_bound(walk, n, delta) <= xi
+    return lambda walk: paired_test(walk.only_slow, walk.only_fast, n, xi=xi, delta=delta, bound=bound)
+
+
+def product_bound(walk: Walk, n: int, delta: float) -> NDArray[np.float64]:
+    """The paper's bound on the loss with its misprint mended: (1 - c_lo) r_up - (1 - c'_up) r_lo, each interval at delta/3."""
+    level = bonferroni_level(delta, 3)
+    rate_low, rate_high = binomial_interval(walk.differ, n, delta=level)
+    fast_low, _ = binomial_interval(walk.only_fast, walk.differ, delta=level)
+    _, slow_high = binomial_interval(walk.only_slow, walk.differ, delta=level)
+    # One unit in the last place, three times over, covers the rounding of the sums and products.
+    bound = (1 - fast_low) * rate_high - (1 - slow_high) * rate_low
+    return np.asarray(bound + 4 * np.finfo(float).eps)
+
+
+def _decide_without_loss(walk: Walk, n: int, delta: float) -> CascadeDecision:
+    """For xi = 0: McNemar's test at each threshold of a coarse grid fixed in advance, each at delta over their number."""
+    level = bonferroni_level(delta, len(XI_ZERO_GRID))
+    tried = walk.at(np.array(XI_ZERO_GRID))
+    passes = np.flatnonzero(mcnemar_test(tried.only_slow, tried.only_fast, delta=level))
+    if passes.size:
+        return CascadeDecision(XI_ZERO_GRID[passes[-1]], tried, None)
+    reason = (
+        f"At none of {len(XI_ZERO_GRID)} thresholds is the fast model shown to be no worse than the slow one (xi = 0, n = {n})."
+    )
+    return CascadeDecision(None, tried, Refusal(reason + " Allow a small loss, xi > 0.", None))
+
+
+def _refusal(walk: Walk, n: int, xi: float, delta: float, bound: Bound) -> Refusal:
+    losses, gains = int(walk.only_slow[0]), int(walk.only_fast[0])
+    needed = None if losses - gains >= xi * n else _rows_needed(walk, n, xi, delta, bound)
+    if losses == 0:
+        return Refusal(f"{n} rows cannot certify xi = {xi} at delta = {delta}, even if no row were lost.", needed)
+    saturated = (
+        f"Of the rows with score 1.0, {losses} lose and {gains} gain by exiting early: {losses - gains} of {n} rows in all"
+    )
+    verdict = f"which alone breaks xi = {xi}" if needed is None else f"too close to xi = {xi} for this many rows"
+    remedy = "Use a score that separates them: a temperature, logits in float64, another model's confidence."
+    return Refusal(f"{saturated}, {verdict}. {remedy}", needed)
+
+
+def _rows_needed(walk: Walk, n: int, xi: float, delta: float, bound: Bound) -> int | None:
+    """About how many rows would pass if the rates at the top stayed as they were seen; None if more than can be counted."""
+    losses, gains, differ = int(walk.only_slow[0]), int(walk.only_fast[0]), int(walk.differ[0])
+    least = 1 if bound == "product" else labels_needed_by_walk(xi=xi, delta=delta, bound=bound)
+    if losses == gains == 0 and bound != "product":
+        return least if least <= LARGEST_COUNT else None
+
+    # The pair stands in for "exact" here: it asks for a few more rows, but answers at once for any number of them.
+    def passes(rows: int) -> bool:
+        more = [np.array([count]) for count in (rows, -(-differ * rows // n), -(-losses * rows // n), gains * rows // n)]
+        test = _test(rows, xi, delta, "product" if bound == "product" else "pair")
+        return rows >= least and bool(test(Walk(np.array([TOP]), *more))[0])
+
+    return least_passing(passes)
