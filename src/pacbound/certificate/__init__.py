@@ -1,0 +1,18 @@
+"""Certificates: claims that carry the counts they follow from, so that anyone can verify them without the data."""
+
+from pacbound.certificate.calibration import CalibrationBins, CalibrationCertificate
+from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.certificate.document import Certificate, Provenance, Verification
+from pacbound.certificate.files import load_certificate
+from pacbound.certificate.shield import ShieldCertificate
+
+__all__ = [
+    "CalibrationBins",
+    "CalibrationCertificate",
+    "CascadeCertificate",
+    "Certificate",
+    "Provenance",
+    "ShieldCertificate",
+    "Verification",
+    "load_certificate",
+]

@@ -1,0 +1,55 @@
+"""Reading certificates from files, whatever their kind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from pacbound import documents
+from pacbound.certificate.calibration import CalibrationCertificate
+from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.certificate.document import FORMAT, SCHEMA, Certificate, Provenance, Reader
+from pacbound.certificate.shield import ShieldCertificate
+from pacbound.documents import Json
+from pacbound.errors import CertificateError
+
+KINDS: dict[str, type[Certificate]] = {
+    kind.kind: kind for kind in (CalibrationCertificate, CascadeCertificate, ShieldCertificate)
+}
+
+_PARTS = {"format", "schema", "claim", "claim_digest", "provenance", "provenance_digest"}
+
+
+def load_certificate(path: str | os.PathLike[str]) -> Certificate:
+    """Read a certificate of any kind from a file.
+
+    Raises `CertificateError` if the file is not one. A certificate that was changed after it was written can be loaded, so
+    that `verify()` can say what was changed, but its look-ups refuse to answer.
+
+    Examples
+    --------
+    >>> from pacbound import calibrate
+    >>> calibrate([0.9, 0.8], [True, False], delta=0.05).save("calibration.json")
+    >>> load_certificate("calibration.json").verify().ok
+    True
+    """
+    return certificate_from_dict(documents.read(path, "a pacbound certificate"), str(path))
+
+
+def certificate_from_dict(document: Mapping[str, Json], name: str = "The document") -> Certificate:
+    """The certificate that a parsed document describes; `name` is for the error message."""
+    if document.get("format") != FORMAT:
+        raise CertificateError(f"{name} is not a pacbound certificate: its format is {documents.shown(document.get('format'))}.")
+    if document.get("schema") != SCHEMA:
+        raise CertificateError(
+            f"{name} has schema {documents.shown(document.get('schema'))}; this version reads {SCHEMA}. Upgrade pacbound."
+        )
+    if set(document) != _PARTS:
+        odd = sorted(set(document) ^ _PARTS)
+        raise CertificateError(f"{name} has missing or unknown parts: {', '.join(odd)}.")
+    try:
+        claim = Reader(document["claim"], "claim")
+        kind = claim.choice("kind", tuple(KINDS))
+        return KINDS[kind].from_claim(claim, Provenance.from_dict(document["provenance"]), document)
+    except CertificateError as error:
+        raise type(error)(f"{name}: {error}") from None

@@ -1,0 +1,175 @@
+"""The shield certificate: the danger score at which a policy must hand over to its backup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.certificate.document import Certificate, Provenance, Reader
+from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
+from pacbound.documents import Json, encode_float
+from pacbound.errors import CertificateError, InvalidValueError
+from pacbound.procedures import shield as procedure
+from pacbound.procedures.refusal import Refusal
+from pacbound.procedures.registry import require
+from pacbound.procedures.shield import TOP
+from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.tally.tally import Tally
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class ShieldCertificate(Certificate):
+    """With probability at least 1 - `delta` at most a share `xi` of the rollouts under the shield is unsafe.
+
+    The shield fires once the danger is at or above `limit`; `cells` and `misses` are the unsafe rollouts that the search for
+    it passed through: how many stay unnoticed up to and including each cell.
+    """
+
+    kind: ClassVar[str] = "shield"
+    n: int
+    xi: float
+    delta: float
+    limit: float
+    cells: Integers
+    misses: Integers
+    allowed: int
+    interventions: int
+    refusal: Refusal | None
+
+    @classmethod
+    def from_tally(cls, tally: Tally, *, xi: float, delta: float, columns: Mapping[str, str] | None = None) -> Self:
+        """Certify a shield tally."""
+        if tally.kind != "shield":
+            raise InvalidValueError(f"{tally!r} is no tally of rollouts: count with scores and unsafe.")
+        if tally.rows == 0:
+            raise InvalidValueError("There are no rollouts to certify a shield on: pass at least one.")
+        xi, delta = tolerated_rate(xi), failure_probability(delta)
+        cells, counts = tally.cells[:, 0], tally.counts
+        decision = procedure.decide(cells, counts[:, 1], tally.rows, xi=xi, delta=delta)
+        fired = cells >= TOP * decision.threshold
+        return cls(
+            n=tally.rows,
+            xi=xi,
+            delta=delta,
+            limit=decision.threshold,
+            cells=decision.cells,
+            misses=decision.misses,
+            allowed=decision.allowed,
+            interventions=int(counts[fired].sum()),
+            refusal=decision.refusal,
+            provenance=Provenance.now(tally.sources, columns),
+        )
+
+    @property
+    def certified(self) -> bool:
+        return self.refusal is None
+
+    @property
+    def threshold(self) -> float:
+        """The shield fires iff danger >= threshold; -inf (always brake) if the claim is refused."""
+        self.require_intact()
+        return self.limit
+
+    @property
+    def observed_miss_rate(self) -> float:
+        """The share of the rollouts that were unsafe and would not have been stopped; descriptive."""
+        return self._missed / self.n
+
+    @property
+    def _missed(self) -> int:
+        if self.refusal is not None:
+            return int(self.misses[0]) if self.misses.size and self.cells[0] < 0 else 0
+        below = self.misses[self.cells < self.limit * TOP]
+        return int(below[-1]) if below.size else 0
+
+    def claim(self) -> dict[str, Json]:
+        return {
+            "kind": self.kind,
+            "procedure": procedure.EXACT,
+            "assumptions": list(procedure.ASSUMPTIONS),
+            "certified": self.certified,
+            "n": self.n,
+            "xi": self.xi,
+            "delta": self.delta,
+            "threshold": encode_float(self.limit),
+            "allowed_misses": self.allowed,
+            "search": {"cells": self.cells.tolist(), "misses": self.misses.tolist()},
+            "refusal": claimed_refusal(self.refusal),
+            "descriptive": {"observed_miss_rate": self.observed_miss_rate, "interventions": self.interventions},
+        }
+
+    def recomputed(self) -> ShieldCertificate:
+        unsafe = np.diff(self.misses, prepend=0)
+        decision = procedure.decide(self.cells, unsafe, self.n, xi=self.xi, delta=self.delta)
+        return replace(
+            self,
+            limit=decision.threshold,
+            cells=decision.cells,
+            misses=decision.misses,
+            allowed=decision.allowed,
+            refusal=decision.refusal,
+            loaded=None,
+        )
+
+    @classmethod
+    def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
+        require(claim.text("procedure"), procedure.EXACT)
+        n = claim.count("n")
+        cells, misses = _read_search(claim.mapping("search"), n)
+        return cls(
+            n=n,
+            xi=claim.rate("xi"),
+            delta=claim.probability("delta"),
+            limit=_read_limit(claim),
+            cells=cells,
+            misses=misses,
+            allowed=claim.integer("allowed_misses"),
+            interventions=claim.mapping("descriptive").count("interventions"),
+            refusal=read_refusal(claim),
+            provenance=provenance,
+            loaded=loaded,
+        )
+
+    def summary(self) -> str:
+        """The claim in words."""
+        head = f"Shield certificate: {self.n:,} rollouts, xi = {self.xi:g}, delta = {self.delta:g}"
+        if self.refusal is not None:
+            return "\n".join([head, *described_refusal(self.refusal, "rollouts", "Always brake.")])
+        return "\n".join(
+            [
+                head,
+                f"Hand over to the backup once the danger is at least {self.limit!r}, and until reset. With probability at least "
+                f"{1 - self.delta:.6g} over the draw of these rollouts, at most {self.xi:g} of all rollouts are then unsafe.",
+                f"On these rollouts (descriptive): {self._missed:,} would be missed ({self.allowed:,} may be), "
+                f"{self.interventions:,} stopped.{self._caveat()}",
+            ]
+        )
+
+    def _caveat(self) -> str:
+        if self.limit == 0:
+            return " Every danger is at least 0: the shield always fires, so this is certified but of no use."
+        return " The policy alone keeps xi: the shield never fires." if self.limit == np.inf else ""
+
+
+def _read_limit(claim: Reader) -> float:
+    limit = claim.number("threshold")
+    if np.isfinite(limit) and (limit * TOP != np.floor(limit * TOP) or not 0 <= limit <= 1):
+        raise CertificateError(f"{claim.place('threshold')} is {limit}, which is not on the grid of 2^-16.")
+    return limit
+
+
+def _read_search(part: Reader, n: int) -> tuple[Integers, Integers]:
+    cells, misses = np.array(part.integers("cells"), dtype=np.int64), np.array(part.integers("misses"), dtype=np.int64)
+    if cells.size != misses.size:
+        raise CertificateError(f"{part.place('cells')}: lists of different length.")
+    if cells.size and (cells[0] < -1 or cells[-1] > TOP or (np.diff(cells) <= 0).any()):
+        raise CertificateError(f"{part.place('cells')} does not rise from -1 towards {TOP}.")
+    if misses.size and (misses[0] < 1 or (np.diff(misses) < 1).any() or misses[-1] > n):
+        raise CertificateError(f"{part.place('misses')} does not rise up to n.")
+    return cells, misses

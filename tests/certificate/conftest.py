@@ -1,0 +1,64 @@
+"""One certificate of each kind and verdict, small enough to change in every place."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from pacbound import Tally, calibrate
+from pacbound.certificate import CascadeCertificate, Certificate, ShieldCertificate
+
+
+def _calibration() -> Certificate:
+    rng = np.random.default_rng(1)
+    confidence = rng.beta(6, 1, size=400)
+    return calibrate(confidence, rng.random(400) < confidence, delta=0.01, n_bins=5)
+
+
+def _grouped() -> Certificate:
+    rng = np.random.default_rng(2)
+    confidence = rng.beta(6, 1, size=400)
+    groups = rng.choice(["day", "night"], size=400)
+    return calibrate(confidence, rng.random(400) < confidence, delta=0.01, edges=[0, 0.5, 0.9, 1], groups=groups, side="lower")
+
+
+def _equal_mass() -> Certificate:
+    rng = np.random.default_rng(3)
+    confidence = rng.beta(6, 1, size=400)
+    return calibrate(confidence, rng.random(400) < confidence, delta=0.01, n_bins=3, edges="equal-mass", correction="bonferroni")
+
+
+def cascade_tally(rows: int) -> Tally:
+    rng = np.random.default_rng(4)
+    label = rng.integers(0, 10, size=rows)
+    confidence = rng.beta(5, 1, size=rows)
+    fast = np.where(rng.random(rows) < confidence, label, label + 1)
+    slow = np.where(rng.random(rows) < 0.9, label, label + 2)
+    return Tally.from_arrays(confidences=confidence, predictions=np.column_stack([fast, slow]), labels=label)
+
+
+def shield_tally(rows: int) -> Tally:
+    rng = np.random.default_rng(5)
+    unsafe = rng.random(rows) < 0.2
+    score = np.where(unsafe, rng.beta(4, 1, size=rows), rng.beta(1, 4, size=rows))
+    score[np.flatnonzero(unsafe)[:2]] = -np.inf
+    return Tally.from_arrays(scores=score, unsafe=unsafe)
+
+
+MAKERS: dict[str, Callable[[], Certificate]] = {
+    "calibration": _calibration,
+    "calibration-groups": _grouped,
+    "calibration-equal-mass": _equal_mass,
+    "cascade-exact": lambda: CascadeCertificate.from_tally(cascade_tally(600), xi=0.05, delta=0.05),
+    "cascade-pair": lambda: CascadeCertificate.from_tally(cascade_tally(600), xi=0.05, delta=0.05, bound="pair"),
+    "cascade-product": lambda: CascadeCertificate.from_tally(cascade_tally(600), xi=0.05, delta=0.05, bound="product"),
+    "cascade-no-loss": lambda: CascadeCertificate.from_tally(cascade_tally(2000), xi=0.0, delta=0.05),
+    "cascade-refused": lambda: CascadeCertificate.from_tally(cascade_tally(50), xi=0.01, delta=0.05),
+    "shield": lambda: ShieldCertificate.from_tally(shield_tally(500), xi=0.05, delta=0.05),
+    "shield-refused": lambda: ShieldCertificate.from_tally(shield_tally(50), xi=0.01, delta=0.05),
+}
+
+
+@pytest.fixture(params=sorted(MAKERS))
+def certificate(request: pytest.FixtureRequest) -> Certificate:
+    return MAKERS[request.param]()

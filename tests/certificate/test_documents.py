@@ -1,0 +1,224 @@
+"""Certificates survive their files, and no change to a file goes unnoticed."""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from pacbound import documents, load_certificate
+from pacbound.certificate import CalibrationCertificate, Certificate
+from pacbound.certificate.files import certificate_from_dict
+from pacbound.errors import CertificateError, UnknownProcedureError
+
+FROZEN = sorted((Path(__file__).parent / "frozen").glob("*.json"))
+SCHEMA = json.loads(resources.files("pacbound.certificate").joinpath("schema.json").read_text())
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if isinstance(value, (dict, list)):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from leaves(value[key], (*path, key))
+    else:
+        yield path
+
+
+def changes(value: Any) -> list[Any]:
+    """Other values that could stand in the same place."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return [value + 1, value - 1, str(value), None, value * 10**9]
+    if isinstance(value, float):
+        return [value * (1 + 1e-12) or 1e-12, value + 0.01, 0.0 if value else 1.0, str(value), "+inf"]
+    if isinstance(value, str):
+        return [value + "x", "", 0]
+    return [0, "x"]
+
+
+def with_change(document: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    changed = copy.deepcopy(document)
+    place: Any = changed
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return changed
+
+
+def test_a_certificate_survives_its_file(certificate: Certificate, tmp_path: Path) -> None:
+    certificate.save(tmp_path / "c.json")
+    again = load_certificate(tmp_path / "c.json")
+    assert type(again) is type(certificate)
+    assert again.claim() == certificate.claim()
+    assert again.claim_digest == certificate.claim_digest
+    assert again.summary() == certificate.summary()
+    assert again.verify()
+    again.save(tmp_path / "d.json")
+    assert (tmp_path / "d.json").read_bytes() == (tmp_path / "c.json").read_bytes()
+
+
+def test_a_certificate_fits_the_published_schema(certificate: Certificate) -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.Draft202012Validator(SCHEMA).validate(certificate.to_dict())
+
+
+def test_changing_any_one_value_makes_verification_fail_and_say_where(certificate: Certificate) -> None:
+    document = json.loads(json.dumps(certificate.to_dict()))
+    for path in leaves(document):
+        place: Any = document
+        for key in path:
+            place = place[key]
+        for value in changes(place):
+            changed = with_change(document, path, value)
+            if changed == document:
+                continue
+            try:
+                found = certificate_from_dict(changed).verify()
+            except CertificateError:
+                continue
+            assert not found, (path, value)
+            assert any(path[0] in line for line in found.differences), (path, value, found.differences)
+
+
+def test_a_changed_bound_is_found_by_recomputing_even_if_the_digest_was_mended(certificate: Certificate) -> None:
+    """Whoever mends the digest must change counts and claim together, consistently."""
+    document = json.loads(json.dumps(certificate.to_dict()))
+    for path in leaves(document["claim"]):
+        place: Any = document["claim"]
+        for key in path:
+            place = place[key]
+        if not isinstance(place, float) or path[0] in ("delta", "xi", "bins"):
+            continue
+        changed = with_change(document, ("claim", *path), place * 0.99 if place else 0.01)
+        changed["claim_digest"] = documents.digest(changed["claim"])
+        try:
+            found = certificate_from_dict(changed).verify()
+        except CertificateError:
+            continue
+        assert found.differences, path
+
+
+def test_a_changed_certificate_is_not_used(tmp_path: Path) -> None:
+    from pacbound import calibrate
+
+    document = json.loads(json.dumps(calibrate([0.9, 0.2], [1, 0], delta=0.1).to_dict()))
+    document["claim"]["tables"][0]["lower"][0] += 0.01
+    certificate = certificate_from_dict(document)
+    assert isinstance(certificate, CalibrationCertificate)
+    with pytest.raises(CertificateError, match="changed after it was written"):
+        certificate.interval([0.5])
+
+
+@pytest.mark.parametrize("path", FROZEN, ids=lambda path: path.stem)
+def test_certificates_of_earlier_versions_verify_forever(path: Path) -> None:
+    certificate = load_certificate(path)
+    assert certificate.verify().differences == ()
+    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(path.read_text()))
+
+
+def test_a_certificate_of_every_kind_is_frozen() -> None:
+    from pacbound.certificate.files import KINDS
+    from pacbound.procedures.registry import PROCEDURES
+
+    frozen = [json.loads(path.read_text())["claim"] for path in FROZEN]
+    assert {claim["kind"] for claim in frozen} == set(KINDS)
+    assert {claim["procedure"] for claim in frozen} == set(PROCEDURES)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b"   \n", "is empty"),
+        (b"\x89PNG\r\n\x1a\n\x00\xff", "is not text"),
+        (b"{", "not a pacbound certificate"),
+        (b'{"format": "pacbound-certificate"', "cut short"),
+        (b"[]", "expected a JSON object"),
+        (b"{}", "its format is null"),
+        (b'{"format": "pacbound-certificate", "schema": 2}', "has schema 2"),
+        (b'{"format": "pacbound-certificate", "schema": 1}', "missing or unknown parts: claim"),
+        (b'{"format": NaN}', "NaN is not strict JSON"),
+        (b'{"a": 1, "a": 2}', "'a' stands there twice"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "out of range"),
+        (b"[" * 100_000, "nested more than"),
+        (b'{"a":' * 5000 + b"1" + b"}" * 5000, "nested more than"),
+        (b" " * (100 * 2**20), "larger than 32 MB"),
+        (b"__import__('os').system('echo ran')", "not a pacbound certificate"),
+        (b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00", "is not text"),
+    ],
+)
+def test_a_file_that_is_no_certificate_gives_a_clear_error(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "certificate.json"
+    path.write_bytes(content)
+    with pytest.raises(CertificateError, match=message) as caught:
+        load_certificate(path)
+    assert "certificate.json" in str(caught.value)
+
+
+@pytest.mark.parametrize("cut", [0.1, 0.5, 0.9, 0.999])
+def test_a_truncated_certificate_gives_a_clear_error(certificate: Certificate, tmp_path: Path, cut: float) -> None:
+    path = tmp_path / "certificate.json"
+    certificate.save(path)
+    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * cut)])
+    with pytest.raises(CertificateError):
+        load_certificate(path)
+
+
+def test_a_folder_is_no_certificate(tmp_path: Path) -> None:
+    with pytest.raises(CertificateError, match="is a folder"):
+        load_certificate(tmp_path)
+
+
+def test_an_unknown_procedure_asks_for_an_upgrade(certificate: Certificate) -> None:
+    document = json.loads(json.dumps(certificate.to_dict()))
+    document["claim"]["procedure"] += "000"
+    with pytest.raises(UnknownProcedureError, match="Upgrade pacbound"):
+        certificate_from_dict(document)
+
+
+def test_a_crash_while_saving_leaves_the_old_file(
+    tmp_path: Path, certificate: Certificate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "certificate.json"
+    path.write_text("old")
+
+    def crash(_: int) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(os, "fsync", crash)
+    with pytest.raises(OSError, match="disk is full"):
+        certificate.save(path)
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["certificate.json"]
+
+
+def test_a_process_killed_while_saving_leaves_the_old_file_or_the_new(tmp_path: Path) -> None:
+    path = tmp_path / "certificate.json"
+    program = (
+        "import sys; from pacbound import calibrate\n"
+        "a = calibrate([.9, .8], [1, 0], delta=.1); b = calibrate([.9, .8, .7], [1, 0, 1], delta=.1)\n"
+        "a.save(sys.argv[1]); print('ready', flush=True)\n"
+        "while True:\n    b.save(sys.argv[1]); a.save(sys.argv[1])\n"
+    )
+    for _ in range(5):
+        with subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            process.kill()
+        assert load_certificate(path).verify()
+
+
+def test_saved_files_can_be_read_by_others(tmp_path: Path, certificate: Certificate) -> None:
+    previous = os.umask(0o022)
+    try:
+        certificate.save(tmp_path / "c.json")
+    finally:
+        os.umask(previous)
+    assert (tmp_path / "c.json").stat().st_mode & 0o777 == 0o644
