@@ -92,11 +92,11 @@ def test_tallies_of_different_layout_do_not_add(other: Tally) -> None:
         Tally.from_arrays(confidence=[0.5], correct=[1]) + other
 
 
-def test_groups_named_by_numbers_and_by_text_do_not_mix() -> None:
-    with pytest.raises(InvalidTypeError, match="integers in one"):
-        Tally.from_arrays(confidence=[0.5], correct=[1], groups=["1"]) + Tally.from_arrays(
-            confidence=[0.5], correct=[1], groups=[1]
-        )
+def test_groups_are_known_by_their_text_and_ordered_by_their_value() -> None:
+    numbers = Tally.from_arrays(confidence=[0.5, 0.5], correct=[1, 0], groups=[10, 9])
+    text = Tally.from_arrays(confidence=[0.5, 0.5], correct=[1, 0], groups=["10", "9"])
+    assert numbers == text
+    assert numbers.groups == ("9", "10")
 
 
 def test_adding_something_else_is_a_type_error() -> None:

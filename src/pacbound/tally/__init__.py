@@ -1,7 +1,7 @@
 """Tallies: how often each outcome was seen in each cell of a score, and the ways of counting them."""
 
 from pacbound.tally.grids import AtomBins, Bins, DyadicGrid, EqualWidthBins, GivenBins, Grid, equal_mass_edges
-from pacbound.tally.tally import Group, Kind, Scope, Tally
+from pacbound.tally.tally import Kind, Scope, Tally
 from pacbound.tally.toplabel import top_label
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "EqualWidthBins",
     "GivenBins",
     "Grid",
-    "Group",
     "Kind",
     "Scope",
     "Tally",

@@ -17,7 +17,7 @@ from pacbound.tally.columns import Array, as_flags, as_names, as_score_column, a
 from pacbound.tally.exits import count_cascade
 from pacbound.tally.fingerprint import Fingerprint
 from pacbound.tally.grids import Bins, DyadicGrid, EqualWidthBins, GivenBins, equal_mass_cells
-from pacbound.tally.tally import Group, Integers, Kind, Scope, Tally
+from pacbound.tally.tally import Integers, Kind, Scope, Tally, in_order
 
 CORRECT = ("wrong", "right")
 SAFE = ("safe", "unsafe")
@@ -40,14 +40,19 @@ def count(kind: str | None = None, **columns: Any) -> Tally:
     return uses[kind][0](**columns)
 
 
-def count_calibration(confidence: Any, correct: Any, *, n_bins: int = 20, edges: Any = None, groups: Any = None) -> Tally:
-    """Right and wrong predictions per bin of confidence, and per group where groups are given."""
+def count_calibration(
+    confidence: Any, correct: Any, *, n_bins: int = 20, edges: Any = None, groups: Any = None, first_row: int = 0
+) -> Tally:
+    """Right and wrong predictions per bin of confidence, and per group where groups are given.
+
+    `first_row` is where these rows begin in a longer table, for the message if one of them is bad.
+    """
     scores, flags = as_score_column(confidence, "confidence"), as_flags(correct, "correct")
     same_length(confidence=scores, correct=flags)
     grid = bins_for(n_bins=n_bins, edges=edges, scores=scores)
     if isinstance(groups, Mapping):
         return _count_overlapping("calibration", grid, scores, flags, groups)
-    return _count_flags("calibration", grid, CORRECT, "confidence", scores, flags, groups)
+    return _count_flags("calibration", grid, CORRECT, "confidence", scores, flags, groups, first_row)
 
 
 def count_abstention(confidence: Any, correct: Any, *, groups: Any = None) -> Tally:
@@ -115,11 +120,12 @@ def _count_flags(
     scores: Array,
     flags: NDArray[np.bool_],
     groups: Any,
+    first_row: int = 0,
 ) -> Tally:
     names, codes = ((), None) if groups is None else group_codes(groups, len(scores))
     counts, seal = DenseCounts(grid, 2), Fingerprint()
     for start in range(0, len(scores), counts.block):
-        block = checked_scores(scores[start : start + counts.block], name, start=start, lost=kind == "shield")
+        block = checked_scores(scores[start : start + counts.block], name, start=first_row + start, lost=kind == "shield")
         right = flags[start : start + counts.block].view(np.uint8)
         counts.add(grid.cells(block), right, 0 if codes is None else codes[start : start + counts.block])
         seal.update(block, right)
@@ -129,11 +135,14 @@ def _count_flags(
 
 
 def _count_overlapping(kind: Kind, grid: Bins, scores: Array, flags: NDArray[np.bool_], groups: Mapping[Any, Any]) -> Tally:
-    names = sorted_names(list(groups))
+    if not groups:
+        raise InvalidValueError("groups is empty: name at least one group.")
+    members = {str(name): as_flags(member, f"groups[{name!r}]") for name, member in groups.items()}
+    names = in_order(members)
     checked, counts, seal = checked_scores(scores, "confidence"), DenseCounts(grid, 2), Fingerprint()
     cells = grid.cells(checked)
     for place, name in enumerate(names):
-        member = as_flags(groups[name], f"groups[{name!r}]")
+        member = members[name]
         same_length(confidence=scores, **{f"groups[{name!r}]": member})
         counts.add(cells[member], flags[member].view(np.uint8), place)
     seal.update(checked, flags.view(np.uint8))
@@ -141,18 +150,13 @@ def _count_overlapping(kind: Kind, grid: Bins, scores: Array, flags: NDArray[np.
     return Tally(kind, grid, CORRECT, len(scores), sparse_cells, table, "overlapping-groups", names, seal.names())
 
 
-def group_codes(groups: Any, rows: int) -> tuple[tuple[Group, ...], Integers]:
+def group_codes(groups: Any, rows: int) -> tuple[tuple[str, ...], Integers]:
     """The names of the groups in order, and the place of each row's group among them."""
     column = as_names(groups, "groups")
     if len(column) != rows:
         raise InvalidValueError(f"Rows do not match: confidence has {rows}, groups has {len(column)}. Pass one group per row.")
-    names, codes = np.unique(column, return_inverse=True)
-    return tuple(names.tolist()), codes.astype(np.int64)
-
-
-def sorted_names(names: list[Any]) -> tuple[Group, ...]:
-    """Group names in the one order a tally keeps them in."""
-    if not names:
-        raise InvalidValueError("groups is empty: name at least one group.")
-    column = as_names(names, "groups")
-    return tuple(np.unique(column).tolist())
+    found, codes = np.unique(column, return_inverse=True)
+    names = [str(name) for name in found.tolist()]
+    ordered = in_order(names)
+    places = np.array([ordered.index(name) for name in names], dtype=np.int64)
+    return ordered, places[codes]

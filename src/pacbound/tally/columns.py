@@ -106,8 +106,8 @@ def as_flags(values: Any, name: str) -> NDArray[np.bool_]:
     return flags
 
 
-def as_classes(values: Any, n_classes: int, name: str) -> Array:
-    """`values` as integer class indices below `n_classes`."""
+def as_classes(values: Any, n_classes: int, name: str, *, unseen: bool = False) -> Array:
+    """`values` as integer class indices below `n_classes`; with `unseen`, -1 is a class that is none of them."""
     array = as_column(values, name)
     if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.floor(array)).all():
         array = array.astype(np.int64)
@@ -116,9 +116,11 @@ def as_classes(values: Any, n_classes: int, name: str) -> Array:
             f"{name} has dtype {array.dtype}: expected class indices 0 to {n_classes - 1}, the column of each class. "
             "For class names use PACClassifier, or pass the position of each name."
         )
-    if array.size and (array.min() < 0 or array.max() >= n_classes):
-        row = int(np.flatnonzero((array < 0) | (array >= n_classes))[0])
-        raise InvalidValueError(f"{name}[{row}] is {array[row]}: expected a class index from 0 to {n_classes - 1}.")
+    least = -1 if unseen else 0
+    if array.size and (array.min() < least or array.max() >= n_classes):
+        row = int(np.flatnonzero((array < least) | (array >= n_classes))[0])
+        other = ", or -1 for none of them" if unseen else ""
+        raise InvalidValueError(f"{name}[{row}] is {array[row]}: expected a class index from 0 to {n_classes - 1}{other}.")
     return array
 
 

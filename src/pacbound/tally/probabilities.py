@@ -18,10 +18,13 @@ from pacbound.tally.tally import Scope, Tally
 from pacbound.tally.toplabel import as_probabilities, top_blocks
 
 
-def count_probabilities(probabilities: Any, labels: Any, *, grid: Bins, scope: Scope = "top") -> Tally:
-    """Right and wrong labels per bin of confidence; `labels` are the true classes' columns."""
+def count_probabilities(probabilities: Any, labels: Any, *, grid: Bins, scope: Scope = "top", unseen: bool = False) -> Tally:
+    """Right and wrong labels per bin of confidence; `labels` are the true classes' columns.
+
+    With `unseen`, the label -1 is a class without a column: whatever was predicted for such a row is wrong.
+    """
     table = as_probabilities(probabilities, "probabilities")
-    classes = as_classes(labels, table.shape[1], "labels")
+    classes = as_classes(labels, table.shape[1], "labels", unseen=unseen)
     same_length(probabilities=table, labels=classes)
     if scope == "all-labels":
         return _count_every_label(table, classes, grid)
@@ -40,7 +43,7 @@ def _count_top_label(table: Array, classes: Array, grid: Bins, scope: Scope) -> 
         counts.add(grid.cells(scores), right, label if scope == "per-class" else 0)
         seal.update(scores, right)
     cells, seen = counts.sparse(grouped=scope == "per-class")
-    groups = tuple(range(table.shape[1])) if scope == "per-class" else ()
+    groups = tuple(map(str, range(table.shape[1]))) if scope == "per-class" else ()
     return Tally("calibration", grid, CORRECT, len(table), cells, seen, scope, groups, seal.names())
 
 
@@ -55,4 +58,6 @@ def _count_every_label(table: Array, classes: Array, grid: Bins) -> Tally:
         counts.add(grid.cells(scores), right, np.tile(columns, len(block)))
         seal.update(scores, right)
     cells, seen = counts.sparse(grouped=True)
-    return Tally("calibration", grid, CORRECT, len(table), cells, seen, "all-labels", tuple(columns.tolist()), seal.names())
+    return Tally(
+        "calibration", grid, CORRECT, len(table), cells, seen, "all-labels", tuple(map(str, columns.tolist())), seal.names()
+    )

@@ -7,7 +7,7 @@ any order; the sum over parts of the data is the tally of the whole. A tally doe
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from pacbound import documents
 from pacbound.documents import Json
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, RepeatedSourceError
+from pacbound.errors import CertificateError, InvalidValueError, RepeatedSourceError
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
 
 Kind = Literal["calibration", "cascade", "shield", "abstention"]
 Scope = Literal["top", "groups", "overlapping-groups", "per-class", "all-labels"]
-Group = int | str
 Integers = NDArray[np.int64]
 
 FORMAT = "pacbound-tally"
@@ -54,7 +53,7 @@ class Tally:
     cells: Integers
     counts: Integers
     scope: Scope = "top"
-    groups: tuple[Group, ...] = ()
+    groups: tuple[str, ...] = ()
     sources: frozenset[str] = field(default_factory=frozenset)
 
     @classmethod
@@ -78,6 +77,23 @@ class Tally:
 
         return count(**columns)
 
+    @classmethod
+    def from_files(cls, paths: Any, **columns: Any) -> Tally:
+        """Count files (CSV, .npz) for calibration, in batches: the rows are never in memory together.
+
+        `confidence` and `correct` name columns; `prediction` and `label` may stand for `correct`, and `group` names the column
+        of groups. `n_bins` and `edges` are as in `calibrate`; `progress` is called with the share that is done.
+
+        Examples
+        --------
+        >>> np.savez("day.npz", score=[0.91, 0.42], right=[True, False])
+        >>> Tally.from_files("day.npz", confidence="score", correct="right")
+        Tally(calibration, 2 rows in 2 cells: 1 wrong, 1 right)
+        """
+        from pacbound.tally.files import count_files  # noqa: PLC0415
+
+        return count_files(paths, **columns)
+
     @property
     def totals(self) -> dict[str, int]:
         """How often each outcome was seen."""
@@ -94,7 +110,7 @@ class Tally:
         if not isinstance(other, Tally):
             return NotImplemented
         self._check_addable(other)
-        groups = tuple(sorted({*self.groups, *other.groups}))
+        groups = in_order({*self.groups, *other.groups})
         cells = np.concatenate([self._cells_among(groups), other._cells_among(groups)])
         merged, counts = merge_cells(cells, np.concatenate([self.counts, other.counts]))
         return replace(
@@ -161,7 +177,7 @@ class Tally:
     def _layout(self) -> tuple[object, ...]:
         return (self.kind, self.scope, self.grid, self.outcomes, self.cells.shape[1])
 
-    def _cells_among(self, groups: tuple[Group, ...]) -> Integers:
+    def _cells_among(self, groups: tuple[str, ...]) -> Integers:
         if groups == self.groups or not len(self.cells):
             return self.cells
         places = np.array([groups.index(name) for name in self.groups], dtype=np.int64)
@@ -172,9 +188,6 @@ class Tally:
         if mine != theirs:
             pair = next((a, b) for a, b in zip(mine, theirs, strict=True) if a != b)
             raise InvalidValueError(f"Tallies of different layout do not add: {pair[0]} and {pair[1]}. Count both the same way.")
-        kinds = {type(name) for name in (*self.groups, *other.groups)}
-        if len(kinds) > 1:
-            raise InvalidTypeError("Groups are named by integers in one tally and by strings in the other: name them one way.")
         twice = self.sources & other.sources
         if twice:
             raise RepeatedSourceError(
@@ -183,6 +196,11 @@ class Tally:
             )
         if self.rows + other.rows > LARGEST_COUNT:
             raise InvalidValueError(f"{self.rows + other.rows} rows are more than can be counted exactly (2**53).")
+
+
+def in_order(groups: Iterable[str]) -> tuple[str, ...]:
+    """The one order that a tally keeps its groups in: numbers by their value, then text."""
+    return tuple(sorted(groups, key=lambda name: (0, int(name), name) if name.isdecimal() else (1, 0, name)))
 
 
 def merge_cells(cells: Integers, counts: Integers) -> tuple[Integers, Integers]:

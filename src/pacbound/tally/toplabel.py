@@ -14,8 +14,8 @@ from pacbound.tally.columns import Array, as_array, checked_scores, numeric
 FEW_CLASSES = 64
 """Up to here a transposed block and a running maximum beat argmax, which is slow along short rows."""
 
-_CACHED_ROWS = 8192
-_GATHERED_ROWS = 4096
+_ROWS = 8192
+_CACHED_ENTRIES = 2**18
 _LOOKED_AT = 1024
 
 
@@ -63,11 +63,9 @@ def as_probabilities(values: Any, name: str) -> Array:
 
 def top_blocks(table: Array) -> Iterator[tuple[int, Array, Array]]:
     """Blocks of (first row, confidence, prediction); not yet checked, NaN in a row makes its confidence NaN."""
-    few = table.shape[1] <= FEW_CLASSES
-    rows = _CACHED_ROWS if few else _GATHERED_ROWS
-    for start in range(0, len(table), rows):
-        block = table[start : start + rows]
-        yield (start, *(_running_maximum(block) if few else _gathered_maximum(block)))
+    maximum = _running_maximum if table.shape[1] <= FEW_CLASSES else _gathered_maximum
+    for start in range(0, len(table), _ROWS):
+        yield (start, *maximum(table[start : start + _ROWS]))
 
 
 def _running_maximum(block: Array) -> tuple[Array, Array]:
@@ -83,5 +81,11 @@ def _running_maximum(block: Array) -> tuple[Array, Array]:
 
 
 def _gathered_maximum(block: Array) -> tuple[Array, Array]:
-    label = block.argmax(axis=1)
-    return block[np.arange(len(block)), label], label
+    highest, label = np.empty(len(block), dtype=block.dtype), np.empty(len(block), dtype=np.intp)
+    rows = np.arange(max(1, _CACHED_ENTRIES // block.shape[1]))
+    for start in range(0, len(block), len(rows)):
+        # Few enough rows that what argmax found is still in the processor's cache when it is picked up.
+        part, end = block[start : start + len(rows)], start + len(rows)
+        label[start:end] = part.argmax(axis=1)
+        highest[start:end] = part[rows[: len(part)], label[start:end]]
+    return highest, label

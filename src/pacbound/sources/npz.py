@@ -1,0 +1,132 @@
+"""Tables as NumPy arrays of one length in an .npz file. Pickled objects are never loaded."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidValueError
+from pacbound.sources.files import Progress, draft_of, require_columns
+
+_ROWS = 2**20
+
+
+@dataclass(frozen=True)
+class ArrayBatch:
+    """Some consecutive rows of the arrays."""
+
+    start: int
+    rows: int
+    arrays: Mapping[str, NDArray[Any]]
+
+    def numbers(self, name: str) -> NDArray[Any]:
+        return self.arrays[name]
+
+    def flags(self, name: str) -> NDArray[Any]:
+        return self.arrays[name]
+
+    def names(self, name: str) -> NDArray[Any]:
+        return self.arrays[name]
+
+    def equal(self, left: str, right: str) -> NDArray[np.bool_]:
+        one, other = self.arrays[left], self.arrays[right]
+        if one.shape != other.shape or (one.dtype.kind in "US") != (other.dtype.kind in "US"):
+            raise InvalidValueError(
+                f"{left} ({one.dtype}, shape {one.shape}) and {right} ({other.dtype}, shape {other.shape}) do not compare: "
+                "name classes one way, one per row."
+            )
+        return np.asarray(one == other)
+
+
+class NpzFile:
+    """The arrays in an .npz file as columns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def columns(self) -> Sequence[str]:
+        with self._opened() as archive:
+            return list(archive.files)
+
+    def batches(self, columns: Sequence[str] | None = None, *, progress: Progress | None = None) -> Iterator[ArrayBatch]:
+        names = list(self.columns if columns is None else columns)
+        require_columns(self, names)
+        arrays = self._read(names)
+        rows = self._rows(arrays)
+        for start in range(0, rows, _ROWS):
+            part = {name: array[start : start + _ROWS] for name, array in arrays.items()}
+            yield ArrayBatch(start, min(_ROWS, rows - start), part)
+            if progress is not None:
+                progress(min(1.0, (start + _ROWS) / rows))
+
+    @contextmanager
+    def writer(self, path: Path, added: Sequence[str]) -> Iterator[_NpzWriter]:
+        if path.suffix.lower() != ".npz":
+            raise InvalidValueError(f"{path}: the rows of {self.path.name} can be written to .npz only.")
+        draft = draft_of(path)
+        collected = _NpzWriter()
+        yield collected
+        try:
+            _write_arrays(draft, {**self._read(list(self.columns)), **collected.joined(added)})
+            draft.replace(path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        # A file of our own: np.load leaves the one it opens behind when it fails.
+        with self.path.open("rb") as file:
+            try:
+                opened = np.load(file, allow_pickle=False)
+                if not isinstance(opened, np.lib.npyio.NpzFile):
+                    raise InvalidValueError(f"{self.path} holds a single array: expected named arrays, as np.savez writes them.")
+                with opened:
+                    yield opened
+            except InvalidValueError:
+                raise
+            except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+                raise InvalidValueError(
+                    f"{self.path} cannot be read as .npz ({error}). Was it cut short, or does it hold objects? Write it again."
+                ) from None
+
+    def _read(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        with self._opened() as archive:
+            return {name: archive[name] for name in names}
+
+    def _rows(self, arrays: Mapping[str, NDArray[Any]]) -> int:
+        lengths = {name: len(array) if array.ndim else -1 for name, array in arrays.items()}
+        if len(set(lengths.values())) != 1:
+            listed = ", ".join(f"{name} has {'no' if length < 0 else length} rows" for name, length in lengths.items())
+            raise InvalidValueError(f"{self.path}: arrays of different length: {listed}.")
+        return next(iter(lengths.values()))
+
+
+def _write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    # As np.savez does it, but any name may be a column's: savez keeps `file` and `allow_pickle` for itself.
+    with zipfile.ZipFile(path, "x") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)
+
+
+class _NpzWriter:
+    def __init__(self) -> None:
+        self._parts: list[Mapping[str, NDArray[Any]]] = []
+
+    def write(self, batch: ArrayBatch, added: Mapping[str, NDArray[Any]]) -> None:  # noqa: ARG002 - the arrays are written whole
+        self._parts.append(added)
+
+    def joined(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """The added columns over all batches."""
+        return {name: np.concatenate([part[name] for part in self._parts]) for name in names}
