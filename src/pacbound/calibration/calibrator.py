@@ -1,0 +1,152 @@
+"""The calibrator: class probabilities in, intervals out, for the top label, each predicted class, or every label."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.certificate.calibration import CalibrationCertificate
+from pacbound.errors import InvalidValueError, NotFittedError
+from pacbound.procedures.calibration import Correction, Side, check_options
+from pacbound.stats.arguments import failure_probability
+from pacbound.tally.arrays import bins_for
+from pacbound.tally.probabilities import count_probabilities
+from pacbound.tally.tally import Tally
+from pacbound.tally.toplabel import as_probabilities, top_label
+
+Floats = NDArray[np.float64]
+CalibratorScope = Literal["top", "per-class", "all-labels"]
+
+
+class PACCalibrator:
+    """Certified intervals for the probabilities of any classifier.
+
+    All intervals are right together with probability at least 1 - `delta` over the draw of the rows passed to `fit`, which
+    must be independent draws from the distribution of use, untouched by training. What an interval is for depends on `scope`:
+
+    | scope | the interval holds | `predict_interval` gives |
+    |---|---|---|
+    | "top" | how often the predicted label is right, in its bin of confidence | (n, 2) |
+    | "per-class" | the same among rows with the same predicted class | (n, 2) |
+    | "all-labels" | how often each label is the true one, in the bin of its probability | (n, classes, 2) |
+
+    `partial_fit` adds rows in any number of parts; certify once, when the number of rows fixed beforehand has come in.
+
+    Examples
+    --------
+    >>> probabilities = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]] * 100)
+    >>> labels = np.array([0, 1, 1] * 100)
+    >>> calibrator = PACCalibrator(n_bins=5, delta=0.05).fit(probabilities, labels)
+    >>> calibrator.predict_interval([[0.95, 0.05]]).round(3)
+    array([[0.953, 1.   ]])
+    """
+
+    def __init__(
+        self,
+        n_bins: int = 20,
+        delta: float = 0.01,
+        scope: CalibratorScope = "top",
+        *,
+        edges: Any = None,
+        correction: Correction = "sidak",
+        side: Side = "both",
+    ) -> None:
+        self.n_bins = n_bins
+        self.delta = delta
+        self.scope = scope
+        self.edges = edges
+        self.correction = correction
+        self.side = side
+
+    def fit(self, probabilities: Any, y: Any, *, unseen: bool = False) -> Self:
+        """Count (n, classes) `probabilities` against the true classes' columns `y`, forgetting all before.
+
+        With `unseen`, -1 in `y` is a class that has no column: whatever is predicted for such a row is wrong.
+        """
+        self.tally_ = self._count(probabilities, y, unseen=unseen)
+        self._certificate: CalibrationCertificate | None = None
+        return self
+
+    def partial_fit(self, probabilities: Any, y: Any, *, unseen: bool = False) -> Self:
+        """Count more rows. The same rows twice raise, where they can be recognised."""
+        if isinstance(self.edges, str):
+            raise InvalidValueError(
+                f"edges={self.edges!r} needs all rows at once: use fit, or edges from other data (equal_mass_edges)."
+            )
+        return self._add(self._count(probabilities, y, unseen=unseen))
+
+    def merge(self, other: PACCalibrator) -> Self:
+        """Add what another calibrator of the same layout has counted, on another machine perhaps."""
+        return self._add(other._fitted_tally())
+
+    def predict_interval(self, probabilities: Any) -> Floats:
+        """The certified interval of each row's predicted label, or of every label."""
+        return self._look_up("interval", probabilities)
+
+    def predict_confidence(self, probabilities: Any) -> Floats:
+        """The observed share of right predictions in the same bin; NaN where none were seen. No guarantee."""
+        return self._look_up("estimate", probabilities)
+
+    @property
+    def certificate_(self) -> CalibrationCertificate:
+        """The certificate for the rows counted so far."""
+        tally = self._fitted_tally()
+        if self._certificate is None:
+            self._certificate = CalibrationCertificate.from_tally(
+                tally, delta=failure_probability(self.delta), correction=self.correction, side=self.side
+            )
+        return self._certificate
+
+    def __repr__(self) -> str:
+        return f"PACCalibrator(n_bins={self.n_bins}, delta={self.delta}, scope={self.scope!r})"
+
+    def _count(self, probabilities: Any, y: Any, *, unseen: bool) -> Tally:
+        failure_probability(self.delta)
+        check_options(self.correction, self.side)
+        scores = None
+        if isinstance(self.edges, str):
+            if self.scope != "top":
+                raise InvalidValueError(
+                    f"edges={self.edges!r} is for scope='top', not {self.scope!r}: pass edges from other data (equal_mass_edges)."
+                )
+            scores, _ = top_label(probabilities)
+        grid = bins_for(n_bins=self.n_bins, edges=self.edges, scores=scores)
+        return count_probabilities(probabilities, y, grid=grid, scope=self.scope, unseen=unseen)
+
+    def _add(self, tally: Tally) -> Self:
+        before: Tally | None = getattr(self, "tally_", None)
+        if before is not None and before.groups and tally.groups and before.groups != tally.groups:
+            raise InvalidValueError(
+                f"{len(tally.groups)} classes do not add to {len(before.groups)}: pass the same columns each time."
+            )
+        self.tally_ = tally if before is None else before + tally
+        self._certificate = None
+        return self
+
+    def _fitted_tally(self) -> Tally:
+        if not hasattr(self, "tally_"):
+            raise NotFittedError("This PACCalibrator has counted nothing yet: call fit(probabilities, y) first.")
+        return self.tally_
+
+    def _look_up(self, what: Literal["interval", "estimate"], probabilities: Any) -> Floats:
+        certificate = self.certificate_
+        answer = certificate.interval if what == "interval" else certificate.estimate
+        table = as_probabilities(probabilities, "probabilities")
+        # The scope that was counted, in case the attribute was changed after fitting.
+        if certificate.scope == "all-labels":
+            self._check_classes(table.shape[1])
+            labels = np.tile(np.arange(table.shape[1]), len(table))
+            flat = answer(table.ravel(), groups=labels)
+            return flat.reshape(*table.shape, *flat.shape[1:])
+        confidence, prediction = top_label(table)
+        if certificate.scope == "top":
+            return answer(confidence)
+        self._check_classes(table.shape[1])
+        return answer(confidence, groups=prediction)
+
+    def _check_classes(self, classes: int) -> None:
+        known = len(self._fitted_tally().groups)
+        if classes != known:
+            raise InvalidValueError(f"probabilities has {classes} classes, but {known} were calibrated: pass the same columns.")

@@ -1,0 +1,146 @@
+"""What a classifier said and what came true, bin by bin: the numbers behind reliability diagrams and calibration errors.
+
+Bins are closed on the right, exactly as in every tally, so that a value on an edge counts once. Everything here describes the
+rows it was given; nothing is certified.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidValueError
+from pacbound.tally.columns import Array, as_array, as_flags, as_score_column, checked_scores, numeric, same_length
+from pacbound.tally.grids import EqualWidthBins
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_ROWS = 16384
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityBins:
+    """One entry per bin: how many rows, how many of them right, and the confidence that was claimed for them.
+
+    The claim is the interval from `lower` to `upper`. For plain confidences both are their mean; for intervals, the smallest
+    lower end and the largest upper end (Conf_j in the paper). Empty bins hold NaN. Where rows may lack an estimate, an entry
+    for those follows the last bin.
+    """
+
+    edges: Floats
+    trials: Integers
+    successes: Integers
+    lower: Floats
+    upper: Floats
+
+    @property
+    def accuracy(self) -> Floats:
+        """The share of right predictions in each bin; NaN in an empty one."""
+        return _share(self.successes, self.trials)
+
+    @property
+    def nearest(self) -> Floats:
+        """The distance from the accuracy to the closest point of the claim: 0 where the claim holds it."""
+        return np.maximum(0.0, np.maximum(self.lower - self.accuracy, self.accuracy - self.upper))
+
+    @property
+    def farthest(self) -> Floats:
+        """The distance from the accuracy to the farthest point of the claim."""
+        return np.maximum(np.abs(self.lower - self.accuracy), np.abs(self.upper - self.accuracy))
+
+    def averaged(self, distances: Floats) -> float:
+        """The mean of `distances` over the rows: each bin weighs as much as it has rows."""
+        seen = self.trials > 0
+        return float(self.trials[seen] @ distances[seen] / self.trials.sum())
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+
+def reliability(confidence: Any, correct: Any, *, n_bins: int = 20) -> ReliabilityBins:
+    """The rows, the right ones and the mean confidence of each bin. Descriptive: it comes with no guarantee.
+
+    Examples
+    --------
+    >>> bins = reliability([0.5, 0.9, 1.0], [False, True, True], n_bins=2)
+    >>> bins.trials.tolist(), bins.lower.tolist(), bins.accuracy.tolist()
+    ([1, 2], [0.5, 0.95], [0.0, 1.0])
+    """
+    grid, scores, flags = EqualWidthBins(n_bins), as_score_column(confidence, "confidence"), as_flags(correct, "correct")
+    some_rows(confidence=scores, correct=flags)
+    counts, said = np.zeros((n_bins, 2), dtype=np.int64), np.zeros(n_bins)
+    rows = max(_ROWS, n_bins)
+    for start in range(0, len(scores), rows):
+        block = checked_scores(scores[start : start + rows], "confidence", start=start)
+        cells = grid.cells(block)
+        counts += count_outcomes(cells, flags[start : start + rows], n_bins)
+        said += np.bincount(cells, weights=block, minlength=n_bins)
+    trials = counts.sum(axis=1)
+    mean = _share(said, trials)
+    return ReliabilityBins(grid.edges, trials, counts[:, 1], mean, mean)
+
+
+def induced_reliability(intervals: Any, estimates: Any, correct: Any, *, n_bins: int = 20) -> ReliabilityBins:
+    """The rows, the right ones and the claimed interval of each bin of the estimate; rows without one (NaN) come last.
+
+    Descriptive: that an accuracy lies in its bin's interval is not certified here, for the bins are those of the estimate.
+
+    Examples
+    --------
+    >>> bins = induced_reliability([[0.6, 0.9], [0.7, 1.0], [0.0, 1.0]], [0.8, 0.9, float("nan")], [True, False, True], n_bins=2)
+    >>> bins.trials.tolist(), bins.lower.tolist(), bins.upper.tolist()
+    ([0, 2, 1], [nan, 0.6, 0.0], [nan, 1.0, 1.0])
+    """
+    grid, flags = EqualWidthBins(n_bins), as_flags(correct, "correct")
+    lower, upper = interval_ends(intervals)
+    centres = as_score_column(estimates, "estimates")
+    some_rows(intervals=lower, estimates=centres, correct=flags)
+    counts = np.zeros((n_bins + 1, 2), dtype=np.int64)
+    least, most = np.full(n_bins + 1, np.inf), np.full(n_bins + 1, -np.inf)
+    rows = max(_ROWS, n_bins)
+    for start in range(0, len(centres), rows):
+        part = slice(start, start + rows)
+        unknown = np.isnan(centres[part])
+        block = checked_scores(np.where(unknown, 0.0, centres[part]), "estimates", start=start)
+        cells = np.where(unknown, n_bins, grid.cells(block))
+        counts += count_outcomes(cells, flags[part], n_bins + 1)
+        np.minimum.at(least, cells, lower[part])
+        np.maximum.at(most, cells, upper[part])
+    trials = counts.sum(axis=1)
+    ends = (np.where(trials > 0, end, np.nan) for end in (least, most))
+    return ReliabilityBins(grid.edges, trials, counts[:, 1], *ends)
+
+
+def interval_ends(intervals: Any) -> tuple[Floats, Floats]:
+    """The lower and the upper ends of an (n, 2) array of intervals within [0, 1]."""
+    table = numeric(as_array(intervals, "intervals"), "intervals")
+    if table.ndim != 2 or table.shape[1] != 2:
+        raise InvalidValueError(f"intervals has shape {table.shape}: expected (rows, 2), as certificate.interval gives.")
+    lower, upper = checked_scores(table[:, 0], "intervals[:, 0]"), checked_scores(table[:, 1], "intervals[:, 1]")
+    swapped = np.flatnonzero(lower > upper)
+    if swapped.size:
+        row = int(swapped[0])
+        raise InvalidValueError(f"intervals[{row}] runs from {lower[row]} to {upper[row]}: expected the lower end first.")
+    return lower, upper
+
+
+def some_rows(**columns: Array) -> int:
+    """The common number of rows of the columns, which must not be zero."""
+    rows = same_length(**columns)
+    if rows == 0:
+        raise InvalidValueError(f"There are no rows in {', '.join(columns)}: pass at least one.")
+    return rows
+
+
+def count_outcomes(cells: NDArray[np.integer[Any]], flags: NDArray[np.bool_], n_cells: int) -> Integers:
+    """Wrong and right rows per cell, as an (n_cells, 2) table."""
+    return np.bincount(2 * cells + flags, minlength=2 * n_cells).reshape(n_cells, 2)
+
+
+def _share(part: NDArray[Any], whole: Integers) -> Floats:
+    empty = whole == 0
+    return np.where(empty, np.nan, part / np.where(empty, 1, whole))

@@ -1,0 +1,279 @@
+"""The calibration errors and proper scores, against plain loops, by hand and at the edges."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pacbound.calibration.calibrate import calibrate
+from pacbound.calibration.metrics import (
+    brier_score,
+    expected_calibration_error,
+    induced_calibration_error,
+    maximum_calibration_error,
+    negative_log_likelihood,
+)
+from pacbound.errors import InvalidTypeError, InvalidValueError
+
+Rows = tuple[int, list[float], list[bool]]
+
+
+def bin_of(score: float, n_bins: int) -> int:
+    return sum(score > k / n_bins for k in range(1, n_bins))
+
+
+def gaps(confidence: list[float], correct: list[bool], n_bins: int) -> list[tuple[int, float]]:
+    """Rows and |mean confidence - accuracy| of each bin, from the definition."""
+    members = defaultdict(list)
+    for score, right in zip(confidence, correct, strict=True):
+        members[bin_of(score, n_bins)].append((score, right))
+    return [
+        (len(rows), abs(math.fsum(s for s, _ in rows) / len(rows) - sum(r for _, r in rows) / len(rows)))
+        for rows in members.values()
+    ]
+
+
+def plain_ece(confidence: list[float], correct: list[bool], n_bins: int) -> float:
+    return math.fsum(rows / len(correct) * gap for rows, gap in gaps(confidence, correct, n_bins))
+
+
+def plain_induced(intervals: Any, estimates: Any, correct: Any, n_bins: int) -> tuple[float, float]:
+    """The paper's formula, a row at a time; the supremum and infimum over p by cases."""
+    members = defaultdict(list)
+    for (low, high), estimate, right in zip(intervals, estimates, correct, strict=True):
+        members["none" if math.isnan(estimate) else bin_of(estimate, n_bins)].append((low, high, right))
+    lower = upper = 0.0
+    for rows in members.values():
+        least, most = min(row[0] for row in rows), max(row[1] for row in rows)
+        accuracy = sum(row[2] for row in rows) / len(rows)
+        ends = abs(least - accuracy), abs(most - accuracy)
+        lower += len(rows) / len(correct) * (0.0 if least <= accuracy <= most else min(ends))
+        upper += len(rows) / len(correct) * max(ends)
+    return lower, upper
+
+
+@st.composite
+def rows_on_and_beside_edges(draw: st.DrawFn) -> Rows:
+    n_bins = draw(st.sampled_from([1, 2, 3, 7, 10, 15, 20, 49, 100]))
+    edges = [k / n_bins for k in range(n_bins + 1)]
+    beside = [float(np.nextafter(edge, side)) for edge in edges for side in (0.0, 1.0)]
+    scores = draw(st.lists(st.one_of(st.sampled_from(edges + beside), st.floats(0, 1)), min_size=1, max_size=60))
+    return n_bins, scores, draw(st.lists(st.booleans(), min_size=len(scores), max_size=len(scores)))
+
+
+@given(rows_on_and_beside_edges())
+def test_calibration_errors_equal_their_definition_on_and_beside_every_edge(rows: Rows) -> None:
+    n_bins, confidence, correct = rows
+    assert expected_calibration_error(confidence, correct, n_bins=n_bins) == pytest.approx(
+        plain_ece(confidence, correct, n_bins), abs=1e-12, rel=0
+    )
+    worst = max(gap for _, gap in gaps(confidence, correct, n_bins))
+    assert maximum_calibration_error(confidence, correct, n_bins=n_bins) == pytest.approx(worst, abs=1e-12, rel=0)
+
+
+@pytest.mark.parametrize("n_bins", [1, 10, 15, 20, 100])
+def test_every_edge_value_is_in_the_bin_it_closes(n_bins: int) -> None:
+    edges = np.arange(1, n_bins + 1) / n_bins
+    for step, outcome in [(0.0, True), (1.0, False)]:
+        confidence = np.concatenate([edges, np.nextafter(edges, step)]).clip(0, 1)
+        correct = np.repeat([True, outcome], n_bins)
+        expected = plain_ece(confidence.tolist(), correct.tolist(), n_bins)
+        assert expected_calibration_error(confidence, correct, n_bins=n_bins) == pytest.approx(expected, abs=1e-12, rel=0)
+
+
+def test_a_confidence_of_one_is_in_the_last_bin_and_zero_in_the_first() -> None:
+    assert expected_calibration_error([1.0, 0.96], [False, True]) == pytest.approx(abs(0.98 - 0.5))
+    assert expected_calibration_error([0.0, 0.05], [True, False]) == pytest.approx(abs(0.025 - 0.5))
+
+
+@pytest.mark.parametrize("rows", [40_000, 300_000])
+def test_ece_of_many_rows_equals_its_definition(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    confidence = np.round(rng.random(rows), 3)
+    correct = rng.random(rows) < confidence**2
+    expected = plain_ece(confidence.tolist(), correct.tolist(), 20)
+    assert expected_calibration_error(confidence, correct) == pytest.approx(expected, abs=1e-12, rel=0)
+
+
+def test_ece_is_zero_where_confidence_is_accuracy() -> None:
+    assert expected_calibration_error([0.5, 0.5, 1.0], [True, False, True]) == 0.0
+
+
+def test_more_bins_than_rows_are_counted_right() -> None:
+    assert expected_calibration_error([0.3, 0.9], [True, False], n_bins=2**20) == pytest.approx((0.7 + 0.9) / 2)
+
+
+def test_float32_confidences_are_compared_with_the_edges_in_float64() -> None:
+    scores = np.arange(21, dtype=np.float32) / np.float32(20)
+    correct = np.arange(21) % 3 == 0
+    expected = plain_ece(scores.astype(np.float64).tolist(), correct.tolist(), 20)
+    assert expected_calibration_error(scores, correct) == pytest.approx(expected, abs=1e-12, rel=0)
+
+
+def test_induced_error_by_hand() -> None:
+    # Bin (0, 0.5]: claim [0.25, 0.75], accuracy 1: between 0.25 and 0.75. Bin (0.5, 1]: claim [0.5, 1], accuracy 0.5: 0 to 0.5.
+    intervals = [[0.25, 0.5], [0.375, 0.75], [0.5, 1.0], [0.75, 0.875]]
+    lower, upper = induced_calibration_error(intervals, [0.5, 0.25, 0.75, 0.8], [True, True, True, False], n_bins=2)
+    assert (lower, upper) == (0.5 * 0.25 + 0.5 * 0.0, 0.5 * 0.75 + 0.5 * 0.5)
+
+
+def test_rows_without_an_estimate_form_a_cell_of_their_own() -> None:
+    nan = float("nan")
+    # Were the two kinds of row in one bin, its claim [0, 1] would hold the accuracy and the lower end would be 0.
+    lower, upper = induced_calibration_error([[0.0, 1.0], [0.125, 0.25]], [nan, 0.125], [True, True])
+    assert (lower, upper) == (0.5 * 0.75, 0.5 * 1.0 + 0.5 * 0.875)
+
+
+@given(rows_on_and_beside_edges(), st.randoms(use_true_random=False))
+def test_induced_error_equals_the_papers_formula(rows: Rows, random: Any) -> None:
+    n_bins, estimates, correct = rows
+    estimates = [math.nan if random.random() < 0.2 else value for value in estimates]
+    intervals = [
+        [0.0, 1.0] if math.isnan(value) else [value * random.random(), value + (1 - value) * random.random()]
+        for value in estimates
+    ]
+    got = induced_calibration_error(intervals, estimates, correct, n_bins=n_bins)
+    assert got == pytest.approx(plain_induced(intervals, estimates, correct, n_bins), abs=1e-12, rel=0)
+    assert 0.0 <= got[0] <= got[1] <= 1.0
+
+
+def test_induced_error_of_a_certificate_takes_its_intervals_and_estimates() -> None:
+    rng = np.random.default_rng(5)
+    confidence = 0.5 + rng.random(60_000) / 2
+    correct = rng.random(60_000) < confidence
+    certificate = calibrate(confidence[:30_000], correct[:30_000], delta=0.01)
+    fresh, outcomes = np.append(confidence[30_000:], 0.1), np.append(correct[30_000:], True)
+    intervals, estimates = certificate.interval(fresh), certificate.estimate(fresh)
+    assert np.isnan(estimates[-1])
+    expected = plain_induced(intervals.tolist(), estimates.tolist(), outcomes.tolist(), 20)
+    assert induced_calibration_error(intervals, estimates, outcomes) == pytest.approx(expected, abs=1e-12, rel=0)
+
+
+def test_induced_error_of_point_intervals_in_one_bin_each_is_the_ece() -> None:
+    estimates = np.array([0.1, 0.3, 0.5, 0.7, 0.9]).repeat(4)
+    correct = np.arange(20) % 4 < 2
+    ece = expected_calibration_error(estimates, correct, n_bins=5)
+    assert induced_calibration_error(np.stack([estimates, estimates], axis=1), estimates, correct, n_bins=5) == pytest.approx(
+        (ece, ece)
+    )
+
+
+@pytest.mark.parametrize("classes", [1, 2, 10, 1000])
+def test_proper_scores_equal_their_definition(classes: int) -> None:
+    rng = np.random.default_rng(classes)
+    probabilities = rng.dirichlet(np.ones(classes), size=700)
+    labels = rng.integers(classes, size=700)
+    brier = np.square(probabilities - np.eye(classes)[labels]).sum(axis=1).mean()
+    likelihood = -math.fsum(math.log(probabilities[row, label]) for row, label in enumerate(labels)) / 700
+    assert brier_score(probabilities, labels) == pytest.approx(brier, rel=1e-12, abs=1e-15)
+    assert negative_log_likelihood(probabilities, labels) == pytest.approx(likelihood, rel=1e-12, abs=1e-15)
+
+
+def test_proper_scores_leave_their_arguments_alone() -> None:
+    probabilities = np.array([[0.25, 0.75]])
+    brier_score(probabilities, [1])
+    negative_log_likelihood(probabilities, [1])
+    assert probabilities.tolist() == [[0.25, 0.75]]
+
+
+def test_sure_and_right_scores_zero_and_sure_and_wrong_scores_two_and_infinity() -> None:
+    assert (brier_score([[1.0, 0.0]], [0]), negative_log_likelihood([[1.0, 0.0]], [0])) == (0.0, 0.0)
+    assert (brier_score([[1.0, 0.0]], [1]), negative_log_likelihood([[1.0, 0.0]], [1])) == (2.0, math.inf)
+    assert math.copysign(1, negative_log_likelihood([[1.0, 0.0]], [0])) == 1
+
+
+@pytest.mark.parametrize("score", [brier_score, negative_log_likelihood])
+@pytest.mark.parametrize(
+    ("probabilities", "labels", "message"),
+    [
+        ([[0.7, 0.7]], [0], r"probabilities\[0\] sums to 1.4"),
+        ([[0.5, 0.5], [0.0, 0.1]], [0, 0], r"probabilities\[1\] sums to 0.1"),
+        ([[2.0, -1.0]], [0], "logits"),
+        ([[0.5, float("nan")]], [0], "nan"),
+        ([[0.5, 0.5]], [2], "from 0 to 1"),
+        ([[0.5, 0.5]], [0, 1], "Rows do not match"),
+        ([0.5], [0], "shape"),
+        (np.empty((0, 2)), np.empty(0, dtype=int), "no rows"),
+    ],
+)
+def test_what_is_no_distribution_over_classes_is_refused(score: Any, probabilities: Any, labels: Any, message: str) -> None:
+    with pytest.raises(InvalidValueError, match=message):
+        score(probabilities, labels)
+
+
+@pytest.mark.parametrize("error", [expected_calibration_error, maximum_calibration_error])
+@pytest.mark.parametrize(
+    ("confidence", "correct", "message"),
+    [
+        ([], [], "no rows"),
+        ([0.5], [True, False], "Rows do not match"),
+        ([float("nan")], [True], "nan"),
+        ([1.5], [True], "logits"),
+        ([0.5], [2], "expected True or False"),
+        ([[0.5, 0.5]], [True], "shape"),
+    ],
+)
+def test_bad_columns_are_refused(error: Any, confidence: Any, correct: Any, message: str) -> None:
+    with pytest.raises(InvalidValueError, match=message):
+        error(confidence, correct)
+
+
+def test_the_row_of_a_bad_value_is_named_beyond_the_first_block() -> None:
+    confidence = np.full(50_000, 0.5)
+    confidence[40_000] = -1
+    with pytest.raises(InvalidValueError, match=r"confidence\[40000\]"):
+        expected_calibration_error(confidence, np.ones(50_000, dtype=bool))
+
+
+@pytest.mark.parametrize("n_bins", [0, -1])
+def test_a_number_of_bins_below_one_is_refused(n_bins: int) -> None:
+    with pytest.raises(InvalidValueError, match="n_bins"):
+        expected_calibration_error([0.5], [True], n_bins=n_bins)
+    with pytest.raises(InvalidTypeError, match="n_bins"):
+        expected_calibration_error([0.5], [True], n_bins=2.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("intervals", "estimates", "message"),
+    [
+        ([[0.9, 0.1]], [0.5], "lower end first"),
+        ([0.1, 0.9], [0.5], "shape"),
+        ([[0.1, 0.5, 0.9]], [0.5], "shape"),
+        ([[0.1, 1.9]], [0.5], r"intervals\[:, 1\]"),
+        ([[0.1, float("nan")]], [0.5], "nan"),
+        ([[0.1, 0.9]], [1.5], r"estimates\[0\]"),
+        ([[0.1, 0.9]], [0.5, 0.6], "Rows do not match"),
+        (np.empty((0, 2)), [], "Rows do not match"),
+    ],
+)
+def test_bad_intervals_are_refused(intervals: Any, estimates: Any, message: str) -> None:
+    with pytest.raises(InvalidValueError, match=message):
+        induced_calibration_error(intervals, estimates, [True])
+
+
+def test_no_intervals_are_refused() -> None:
+    with pytest.raises(InvalidValueError, match="no rows"):
+        induced_calibration_error(np.empty((0, 2)), [], [])
+
+
+@pytest.mark.parametrize("library", ["torch", "jax.numpy", "pandas"])
+def test_tensors_and_series_are_taken_as_they_are(library: str) -> None:
+    module = pytest.importorskip(library)
+    column = {"torch": "tensor", "jax.numpy": "asarray", "pandas": "Series"}[library]
+    table = {"torch": "tensor", "jax.numpy": "asarray", "pandas": "DataFrame"}[library]
+    confidence, correct = [0.25, 0.75, 1.0], [False, True, True]
+    intervals, probabilities = [[0.0, 0.5], [0.5, 1.0], [0.75, 1.0]], [[0.25, 0.75], [0.75, 0.25], [1.0, 0.0]]
+    as_column, as_table = getattr(module, column), getattr(module, table)
+    assert expected_calibration_error(as_column(confidence), as_column(correct)) == expected_calibration_error(
+        confidence, correct
+    )
+    assert induced_calibration_error(as_table(intervals), as_column(confidence), as_column(correct)) == induced_calibration_error(
+        intervals, confidence, correct
+    )
+    assert brier_score(as_table(probabilities), as_column([0, 0, 1])) == brier_score(probabilities, [0, 0, 1])
