@@ -1,0 +1,42 @@
+"""The verbs of `pacbound`, put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pacbound.cli.apply import apply
+from pacbound.cli.calibrate import calibrate
+from pacbound.cli.demo import demo
+from pacbound.cli.plan import plan
+from pacbound.cli.verify import verify
+from pacbound.version import VERSION
+
+app = typer.Typer(
+    name="pacbound",
+    help="Provable guarantees on what a trained classifier says.",
+    epilog="Exit codes: 0 certified or verified, 1 not verified, 2 bad usage or data, 3 refused, 70 a bug, 130 interrupted.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+for _verb in (calibrate, apply, verify, plan, demo):
+    app.command()(_verb)
+
+
+def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer passes the value of the option
+    if wanted:
+        typer.echo(f"pacbound {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Provable guarantees on what a trained classifier says."""

@@ -1,0 +1,74 @@
+"""`pacbound calibrate`: certify an interval for the true confidence of every bin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pacbound.certificate.calibration import CalibrationCertificate
+from pacbound.cli.exits import ending_well
+from pacbound.cli.terminal import print_json, progress_bar
+from pacbound.errors import InvalidValueError
+from pacbound.procedures.calibration import Correction, Side
+from pacbound.stats.arguments import failure_probability
+from pacbound.tally.files import count_files
+
+
+@ending_well
+def calibrate(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="CSV, TSV or .npz; several are counted together.")],
+    confidence: Annotated[str, typer.Option(help="Column with the confidence of the prediction, 0 to 1.")],
+    delta: Annotated[float, typer.Option(help="Chance that any interval is wrong, for example 0.01.")],
+    correct: Annotated[str | None, typer.Option(help="Column that says whether the prediction was right.")] = None,
+    prediction: Annotated[
+        str | None, typer.Option(help="Column with the predicted class (with --label, in place of --correct).")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Column with the true class.")] = None,
+    bins: Annotated[int, typer.Option(help="Number of bins of equal width.")] = 20,
+    edges: Annotated[str | None, typer.Option(help="Edges fixed beforehand, in place of --bins: 0,0.5,0.9,1")] = None,
+    group: Annotated[str | None, typer.Option(help="Column with a group, for a table of each.")] = None,
+    correction: Annotated[Correction, typer.Option(help="How delta is shared among the bins.")] = "sidak",
+    side: Annotated[Side, typer.Option(help="Certify both ends, or one of them more tightly.")] = "both",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
+) -> int:
+    """Certify an interval for the true confidence of every bin.
+
+    The rows must be a fresh labelled sample from the distribution of use: not training data, not data that chose the model.
+    """
+    failure_probability(delta)
+    with progress_bar("counting") as progress:
+        tally = count_files(
+            files,
+            confidence=confidence,
+            correct=correct,
+            prediction=prediction,
+            label=label,
+            group=group,
+            n_bins=bins,
+            edges=_numbers(edges),
+            progress=progress,
+        )
+    roles = {"confidence": confidence, "correct": correct, "prediction": prediction, "label": label, "group": group}
+    columns = {role: name for role, name in roles.items() if name is not None}
+    certificate = CalibrationCertificate.from_tally(tally, delta=delta, correction=correction, side=side, columns=columns)
+    if output is not None:
+        certificate.save(output)
+    if as_json:
+        print_json({"certificate": None if output is None else str(output), **certificate.to_dict()})
+    else:
+        typer.echo(certificate.summary())
+        if output is not None:
+            typer.echo(f"\nWritten to {output} ({certificate.claim_digest[:19]}…). Check it any time: pacbound verify {output}")
+    return 0
+
+
+def _numbers(text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidValueError(f"--edges {text} is not a list of numbers: expected for example 0,0.5,0.9,1") from None

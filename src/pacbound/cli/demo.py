@@ -1,0 +1,139 @@
+"""`pacbound demo`: the whole story on real predictions that ship with the package."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from pacbound.baselines import HistogramBinning
+from pacbound.calibration.calibrate import calibrate
+from pacbound.calibration.metrics import expected_calibration_error, induced_calibration_error
+from pacbound.calibration.rows import apply_to_file
+from pacbound.certificate import CalibrationCertificate, CascadeCertificate, load_certificate
+from pacbound.certificate.files import certificate_from_dict
+from pacbound.cli.exits import ending_well
+from pacbound.data import FashionMnistPredictions, fashion_mnist
+from pacbound.errors import MissingDependencyError
+from pacbound.stats.trinomial import paired_upper
+from pacbound.tally import Tally
+
+Rows = NDArray[np.int64]
+
+DELTA = 0.01
+XI = 0.01
+
+
+@ending_well
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder that everything is written to.")] = Path(
+        "pacbound-demo"
+    ),
+) -> int:
+    """Calibrate, certify a cascade, verify and draw, on real predictions of a network trained on Fashion-MNIST."""
+    output.mkdir(parents=True, exist_ok=True)
+    table = fashion_mnist()
+    # Half of the rows certify, the other half plays the future; the halves are drawn by a seed fixed here.
+    order = np.random.default_rng(2021).permutation(len(table.label))
+    held, future = np.sort(order[:10_000]), np.sort(order[10_000:])
+    calibration = _show_calibration(table, held, future, output)
+    _show_cascade(table, held, future, output)
+    _show_verification([output / "calibration.json", output / "cascade.json"])
+    _draw(calibration, table, future, output)
+    typer.echo(f"\nEverything is in {output}/.")
+    return 0
+
+
+def _show_calibration(table: FashionMnistPredictions, held: Rows, future: Rows, output: Path) -> CalibrationCertificate:
+    confidence, correct = table.confidence_slow, table.prediction_slow == table.label
+    typer.echo(f"1. CALIBRATE the network on {len(held):,} images it was not trained on.\n")
+    certificate = calibrate(confidence[held], correct[held], delta=DELTA, n_bins=10)
+    certificate.save(output / "calibration.json")
+    typer.echo(certificate.summary())
+    cells = certificate.grid.cells(confidence[future].astype(np.float64))
+    trials = np.bincount(cells, minlength=10)
+    rate = np.bincount(cells, weights=correct[future], minlength=10) / np.maximum(trials, 1)
+    inside = (certificate.bins.lower <= rate) & (rate <= certificate.bins.upper)
+    typer.echo(
+        f"\nOn {len(future):,} other images the accuracy of {int(inside[trials > 0].sum())} of {int((trials > 0).sum())} bins "
+        "lies in the interval (a small bin may miss by its own noise)."
+    )
+    _show_errors(certificate, confidence, correct, held, future)
+    _apply(certificate, table, future, output)
+    return certificate
+
+
+def _show_errors(
+    certificate: CalibrationCertificate, confidence: NDArray[np.float32], correct: NDArray[np.bool_], held: Rows, future: Rows
+) -> None:
+    binning = HistogramBinning(n_bins=10).fit_confidence(confidence[held], correct[held])
+    plain = expected_calibration_error(confidence[future], correct[future], n_bins=10)
+    binned = expected_calibration_error(np.nan_to_num(binning.recalibrate(confidence[future])), correct[future], n_bins=10)
+    low, high = induced_calibration_error(
+        certificate.interval(confidence[future]), certificate.estimate(confidence[future]), correct[future], n_bins=10
+    )
+    typer.echo(
+        f"Calibration error there: softmax {plain:.2%}, histogram binning {binned:.2%}, "
+        f"induced by the intervals [{low:.2%}, {high:.2%}]."
+    )
+
+
+def _apply(certificate: CalibrationCertificate, table: FashionMnistPredictions, future: Rows, output: Path) -> None:
+    rows, target = output / "predictions.npz", output / "predictions_with_intervals.npz"
+    np.savez(rows, confidence=table.confidence_slow[future], prediction=table.prediction_slow[future])
+    count = apply_to_file(certificate, rows, target, confidence="confidence")
+    typer.echo(f"{count:,} predictions with their intervals: {target}.")
+
+
+def _show_cascade(table: FashionMnistPredictions, held: Rows, future: Rows, output: Path) -> None:
+    typer.echo(f"\n2. CERTIFY A CASCADE: the early exit answers for the whole network, losing at most {XI:.0%} accuracy.\n")
+    certificate = CascadeCertificate.from_tally(_cascade_tally(table, held), xi=XI, delta=DELTA)
+    certificate.save(output / "cascade.json")
+    typer.echo(certificate.summary())
+    exits = table.confidence_fast[future].astype(np.float64) >= certificate.thresholds[0]
+    slow_right = table.prediction_slow[future] == table.label[future]
+    fast_right = table.prediction_fast[future] == table.label[future]
+    lost, gained = int((exits & slow_right & ~fast_right).sum()), int((exits & fast_right & ~slow_right).sum())
+    # The threshold was fixed before these images were looked at, so this bound holds as it stands.
+    bound = paired_upper(lost, gained, len(future), delta=DELTA)
+    typer.echo(
+        f"On {len(future):,} other images {exits.mean():.1%} exit early and {(lost - gained) / len(future):+.2%} accuracy is "
+        f"lost (at most {bound:.2%} with probability {1 - DELTA:g})."
+    )
+
+
+def _cascade_tally(table: FashionMnistPredictions, rows: Rows) -> Tally:
+    predictions = np.column_stack([table.prediction_fast, table.prediction_slow])[rows]
+    return Tally.from_arrays(confidences=table.confidence_fast[rows], predictions=predictions, labels=table.label[rows])
+
+
+def _show_verification(paths: list[Path]) -> None:
+    typer.echo("\n3. VERIFY the certificates without the data, and one that somebody has improved.\n")
+    for path in paths:
+        typer.echo(f"{path}: {load_certificate(path).verify()}")
+    document = json.loads(paths[0].read_text())
+    document["claim"]["tables"][0]["lower"][-1] += 0.01
+    typer.echo(f"the first with its last lower bound raised by 0.01: {certificate_from_dict(document).verify()}")
+
+
+def _draw(certificate: CalibrationCertificate, table: FashionMnistPredictions, future: Rows, output: Path) -> None:
+    try:
+        from pacbound.report import AccuracyConfidenceDisplay, ReliabilityDisplay  # noqa: PLC0415 - matplotlib is optional
+    except MissingDependencyError as error:
+        typer.echo(f"\n4. The figures are left out: {error}")
+        return
+    correct = table.prediction_slow[future] == table.label[future]
+    typer.echo("\n4. DRAW.\n")
+    for name, display in (
+        ("reliability.png", ReliabilityDisplay.from_certificate(certificate)),
+        (
+            "accuracy_confidence.png",
+            AccuracyConfidenceDisplay.from_certificate(certificate, table.confidence_slow[future], correct),
+        ),
+    ):
+        display.figure_.savefig(output / name, dpi=150)
+        typer.echo(f"{output / name}")
