@@ -1,0 +1,55 @@
+"""`import pacbound` is cheap: numpy and scipy.special, the standard library, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+HEAVY = [
+    "duckdb",
+    "jax",
+    "matplotlib",
+    "narwhals",
+    "pandas",
+    "rich",
+    "scipy.optimize",
+    "scipy.stats",
+    "sklearn",
+    "torch",
+    "typer",
+]
+
+PROGRAM = """
+import json, sys
+import numpy, scipy.special
+before = set(sys.modules)
+import pacbound
+print(json.dumps({"file": pacbound.__file__, "added": sorted(set(sys.modules) - before), "all": sorted(sys.modules)}))
+"""
+
+
+@cache
+def _loaded() -> dict[str, list[str]]:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    modules: dict[str, list[str]] = json.loads(done.stdout)
+    return modules
+
+
+@pytest.mark.parametrize("module", HEAVY)
+def test_importing_pacbound_does_not_load(module: str) -> None:
+    assert module not in _loaded()["all"]
+
+
+def test_importing_pacbound_loads_only_itself_and_the_standard_library_beyond_numpy_and_scipy_special() -> None:
+    own = {"pacbound", "numpy"}
+    strange = [name for name in _loaded()["added"] if name.split(".")[0] not in own | sys.stdlib_module_names]
+    assert strange == []
+
+
+def test_the_package_under_test_is_the_one_of_this_repository() -> None:
+    assert Path(str(_loaded()["file"])).is_relative_to(Path(__file__).parents[2] / "src")

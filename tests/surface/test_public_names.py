@@ -1,0 +1,88 @@
+"""What `pacbound` exports: sorted, importable, documented, with examples that run."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pacbound
+from pacbound.errors import MissingDependencyError
+
+SOURCES = Path(__file__).parents[2] / "src"
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+
+
+def _present() -> dict[str, Any]:
+    """The public names that can be had with the extras that are installed."""
+    found: dict[str, Any] = {}
+    for name in pacbound.__all__:
+        with suppress(MissingDependencyError):
+            found[name] = getattr(pacbound, name)
+    return found
+
+
+PRESENT = _present()
+FUNCTIONS = [name for name, thing in PRESENT.items() if inspect.isfunction(thing)]
+CLASSES = [name for name, thing in PRESENT.items() if inspect.isclass(thing)]
+
+
+def test_public_names_are_sorted_and_unique() -> None:
+    assert pacbound.__all__ == sorted(set(pacbound.__all__))
+
+
+def test_dir_lists_every_public_name() -> None:
+    assert set(pacbound.__all__) <= set(dir(pacbound))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = pacbound.no_such_name
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_public_function_has_an_example_that_is_run(name: str) -> None:
+    thing = PRESENT[name]
+    text = inspect.getdoc(thing) or ""
+    assert "Examples\n--------\n" in text
+    # pytest runs the examples of every module below src/, so being found in such a module is being run.
+    module = sys.modules[thing.__module__]
+    assert Path(str(module.__file__)).is_relative_to(SOURCES)
+    examples = [test for test in doctest.DocTestFinder().find(module) if test.name == f"{module.__name__}.{thing.__name__}"]
+    assert [test for test in examples if test.examples]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_public_class_documents_itself_and_its_public_methods(name: str) -> None:
+    thing = PRESENT[name]
+    own = [member for member in inspect.getmembers(thing) if not member[0].startswith("_") and _is_ours(thing, member[0])]
+    silent = [
+        member for member, value in own if _is_documentable(value) and not inspect.getdoc(value) and not _inherited(thing, member)
+    ]
+    assert inspect.getdoc(thing)
+    assert silent == []
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in REFERENCE.glob("*.md"))
+    errors = {name for name in pacbound.__all__ if name.endswith("Error")}  # their page is that of the whole module
+    assert [
+        name for name in pacbound.__all__ if name not in errors | {"__version__"} and f"::: pacbound.{name}\n" not in pages
+    ] == []
+
+
+def _is_ours(cls: type, member: str) -> bool:
+    return any(member in vars(base) and base.__module__.startswith("pacbound") for base in cls.__mro__)
+
+
+def _is_documentable(value: object) -> bool:
+    return inspect.isroutine(value) or isinstance(value, property)
+
+
+def _inherited(cls: type, member: str) -> bool:
+    return any(getattr(vars(base).get(member), "__doc__", None) for base in cls.__mro__)

@@ -1,0 +1,79 @@
+"""The repository as a stranger gets it: one version, no trace of where it was made, nothing unfinished, nothing large."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from pacbound.version import VERSION
+
+ROOT = Path(__file__).parents[2]
+LARGEST_FILE = 2 * 2**20
+SKIPPED_FOLDERS = {"__pycache__", "demo-output", "dist", "site"}
+
+# Written so that this file does not match itself.
+UNWANTED = {
+    "a path of one machine": r"/(?:work|root|opt|home/\w+)(?:/\w|\b/)|[f]ile:///",
+    "a reminder": r"\b(?:T[O]DO|F[I]XME|X[X]X|H[A]CK)\b",
+    "an issue number": r"(?i)\b(?:issue|ticket|closes|fixes|pull request|[p]r) #?\d+\b",
+}
+
+
+@cache
+def _files() -> list[Path]:
+    """What is, or would be, committed; without git, whatever is not made by a tool."""
+    if (ROOT / ".git").exists() and shutil.which("git"):
+        listing = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        done = subprocess.run(listing, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return sorted(path for name in done.stdout.split("\0") if name and (path := ROOT / name).is_file())
+    return sorted(path for path in ROOT.rglob("*") if path.is_file() and not _made_by_tools(path.relative_to(ROOT)))
+
+
+def _made_by_tools(path: Path) -> bool:
+    hidden = any(part.startswith(".") and part not in (".ci", ".gitignore") for part in path.parts)
+    return hidden or bool(SKIPPED_FOLDERS & set(path.parts)) or any(part.endswith(".egg-info") for part in path.parts)
+
+
+@pytest.mark.parametrize("what", UNWANTED)
+def test_no_file_holds(what: str) -> None:
+    pattern, found = re.compile(UNWANTED[what]), []
+    for path in _files():
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            continue
+        found += [
+            f"{path.relative_to(ROOT)}:{number}: {line.strip()}" for number, line in enumerate(lines, 1) if pattern.search(line)
+        ]
+    assert [hit for hit in found if not hit.startswith(str(Path(__file__).relative_to(ROOT)))] == []
+
+
+def test_no_file_is_large() -> None:
+    assert [str(path.relative_to(ROOT)) for path in _files() if path.stat().st_size >= LARGEST_FILE] == []
+
+
+def test_the_packaged_version_is_the_one_in_version_py() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"].get("dynamic") == ["version"]
+    rule = project["tool"]["hatch"]["version"]
+    found = re.search(rule["pattern"], (ROOT / rule["path"]).read_text(encoding="utf-8"))
+    assert found is not None
+    assert found["version"] == VERSION
+
+
+def test_the_changelog_has_this_version_or_what_is_unreleased() -> None:
+    headings = re.findall(r"^## \[?([^\s\]]+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {VERSION, "Unreleased"} & set(headings)
+
+
+def test_constraints_are_plain_pins() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if not re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", line)] == []
+    assert lines == sorted(lines)
