@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pacbound.certificate.document import likelihood
 from pacbound.tally.tally import Scope
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _claim(certificate: CalibrationCertificate) -> list[str]:
     tables = f" for each of {len(groups)} {_TABLES[certificate.scope]}" if groups else ""
     return [
         f"Calibration certificate: {certificate.n:,} rows, {bins}{tables}, delta = {certificate.delta:g}",
-        f"With probability at least {1 - certificate.delta:.6g} over the draw of these rows, the true confidence of every bin"
+        f"With probability at least {likelihood(certificate.delta)} over the draw of these rows, the true confidence of every bin"
         f"{' of every table' if groups else ''} lies in its interval{_SIDES[certificate.side]}.",
     ]
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.document import Certificate, Provenance, Reader
+from pacbound.certificate.document import Certificate, Provenance, Reader, likelihood
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
 from pacbound.documents import Json, encode_float
 from pacbound.errors import CertificateError, InvalidValueError
@@ -151,7 +151,7 @@ class CascadeCertificate(Certificate):
             [
                 head,
                 f"Let the fast model answer where its score is at least {threshold!r}. With probability at least "
-                f"{1 - self.delta:.6g} over the draw of these rows, that loses at most {self.xi:g} accuracy "
+                f"{likelihood(self.delta)} over the draw of these rows, that loses at most {self.xi:g} accuracy "
                 "against the slow model alone.",
                 f"On these rows (descriptive): {self.exit_rates[0]:.1%} exit early, error increase "
                 f"{self.observed_error_increase:+.4f}.{useless}",

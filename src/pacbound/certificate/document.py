@@ -267,6 +267,12 @@ class Reader:
         return value
 
 
+def likelihood(delta: float) -> str:
+    """1 - `delta` as people read it: in digits where few of them are exact, never rounded up."""
+    text = f"{1 - delta:.6g}"
+    return text if float(text) == 1 - delta else f"1 - {delta:g}"
+
+
 def _listed(sources: frozenset[str]) -> tuple[str, ...]:
     """All sources, or, where they are too many to list, one digest over them."""
     names = sorted(sources)

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.document import Certificate, Provenance, Reader
+from pacbound.certificate.document import Certificate, Provenance, Reader, likelihood
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
 from pacbound.documents import Json, encode_float
 from pacbound.errors import CertificateError, InvalidValueError
@@ -145,7 +145,7 @@ class ShieldCertificate(Certificate):
             [
                 head,
                 f"Hand over to the backup once the danger is at least {self.limit!r}, and until reset. With probability at least "
-                f"{1 - self.delta:.6g} over the draw of these rollouts, at most {self.xi:g} of all rollouts are then unsafe.",
+                f"{likelihood(self.delta)} over the draw of these rollouts, at most {self.xi:g} of all rollouts are then unsafe.",
                 f"On these rollouts (descriptive): {self._missed:,} would be missed ({self.allowed:,} may be), "
                 f"{self.interventions:,} stopped.{self._caveat()}",
             ]

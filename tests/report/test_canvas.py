@@ -1,0 +1,169 @@
+"""Where figures are drawn: never through pyplot, always within the axes that were given."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacbound import calibrate
+from pacbound.errors import InvalidTypeError
+from pacbound.report import AccuracyConfidenceDisplay, ReliabilityDisplay
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'pacbound[report]'")
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+CONFIDENCE = np.linspace(0.3, 1.0, 200)
+CORRECT = np.arange(200) % 4 > 0
+CERTIFICATE = calibrate(CONFIDENCE, CORRECT, delta=0.05, n_bins=10)
+INTERVALS = CERTIFICATE.interval(CONFIDENCE)
+
+WAYS = {
+    "certificate": lambda ax: ReliabilityDisplay.from_certificate(CERTIFICATE, ax=ax),
+    "predictions": lambda ax: ReliabilityDisplay.from_predictions(CONFIDENCE, CORRECT, delta=0.05, ax=ax),
+    "intervals": lambda ax: ReliabilityDisplay.from_intervals(INTERVALS, CERTIFICATE.estimate(CONFIDENCE), CORRECT, ax=ax),
+    "curve": lambda ax: AccuracyConfidenceDisplay.from_predictions(CONFIDENCE, CORRECT, ax=ax),
+    "band": lambda ax: AccuracyConfidenceDisplay.from_certificate(CERTIFICATE, CONFIDENCE, CORRECT, ax=ax),
+}
+
+PROGRAM = """
+import sys
+import matplotlib
+# Reading "backend" makes matplotlib choose one, for which it loads pyplot.
+settings = lambda: {name: matplotlib.rcParams[name] for name in matplotlib.rcParams if name != "backend"}
+before = settings()
+from pacbound.report import AccuracyConfidenceDisplay, ReliabilityDisplay
+ReliabilityDisplay.from_predictions([0.2, 0.9], [False, True], delta=0.1).figure_.savefig(sys.argv[1] + "/a.svg")
+AccuracyConfidenceDisplay.from_predictions([0.2, 0.9], [False, True]).figure_.savefig(sys.argv[1] + "/b.png")
+assert "matplotlib.pyplot" not in sys.modules
+assert settings() == before
+"""
+
+
+@pytest.fixture(params=WAYS)
+def draw(request: pytest.FixtureRequest) -> Any:
+    return WAYS[request.param]
+
+
+def test_figures_never_load_pyplot_and_leave_the_settings_alone(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-W", "error", "-c", PROGRAM, str(tmp_path)], check=True)
+    assert (tmp_path / "a.svg").read_text(encoding="utf-8").rstrip().endswith("</svg>")
+    assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_new_figure_has_an_agg_canvas_and_shows_itself_in_a_notebook(draw: Any) -> None:
+    display = draw(None)
+    assert type(display.figure_.canvas) is FigureCanvasAgg
+    assert display._repr_png_().startswith(b"\x89PNG")
+
+
+def test_given_axes_are_drawn_on_and_shown_by_their_owner(draw: Any) -> None:
+    figure = Figure()
+    ax = figure.subplots()
+    display = draw(ax)
+    assert display.ax_ is ax
+    assert display.figure_ is figure
+    assert figure.axes == [ax, display.panel_ax_]
+    assert display._repr_png_() is None
+
+
+def test_a_display_that_was_not_drawn_has_nothing_to_show() -> None:
+    assert ReliabilityDisplay(CERTIFICATE.bins)._repr_png_() is None
+
+
+def test_plot_returns_the_display_and_can_be_repeated(draw: Any) -> None:
+    display = draw(None)
+    first = display.figure_
+    assert display.plot() is display
+    assert display.figure_ is not first
+
+
+def test_without_the_panel_only_the_given_axes_are_used(draw: Any) -> None:
+    display, ax = draw(None), Figure().subplots()
+    option = "histogram" if isinstance(display, ReliabilityDisplay) else "coverage"
+    display.plot(ax, **{option: False})
+    assert display.panel_ax_ is None
+    assert ax.figure.axes == [ax]
+    assert ax.get_xlabel()
+
+
+@pytest.mark.parametrize("layout", [None, "constrained", "tight"])
+@pytest.mark.parametrize("size", [(6.4, 4.8), (8.0, 6.0), (14.0, 8.0)])
+def test_nothing_is_cut_off_at_the_edge_of_the_figure(draw: Any, layout: Any, size: tuple[float, float]) -> None:
+    figure = Figure(figsize=size, layout=layout)
+    FigureCanvasAgg(figure)
+    draw(figure.subplots())
+    _assert_all_inside(figure)
+
+
+def test_nothing_is_cut_off_on_a_new_figure(draw: Any) -> None:
+    _assert_all_inside(draw(None).figure_)
+
+
+@pytest.mark.parametrize("layout", [None, "constrained"])
+def test_the_title_the_legend_and_the_data_do_not_overlap(draw: Any, layout: Any) -> None:
+    figure = Figure(figsize=(8, 6), layout=layout)
+    FigureCanvasAgg(figure)
+    display = draw(figure.subplots())
+    figure.canvas.draw()
+    ax = display.ax_
+    legend, title, data = ax.get_legend().get_window_extent(), ax._left_title.get_window_extent(), ax.get_window_extent()
+    assert legend.y0 >= data.y1
+    assert title.y0 >= legend.y1 - 2
+    assert display.panel_ax_.get_window_extent().y1 < data.y0
+
+
+def test_neighbours_keep_their_place(draw: Any) -> None:
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    before = left.get_position().bounds
+    draw(right)
+    assert left.get_position().bounds == before
+    assert all(ax.get_position().x0 > left.get_position().x1 for ax in figure.axes if ax is not left)
+
+
+def test_axes_without_a_grid_are_split_within_their_own_place(draw: Any) -> None:
+    figure = Figure()
+    display = draw(figure.add_axes((0.2, 0.3, 0.6, 0.5)))
+    boxes = [ax.get_position() for ax in figure.axes]
+    assert min(box.y0 for box in boxes) == pytest.approx(0.3)
+    assert max(box.y1 for box in boxes) <= 0.8
+    assert display.panel_ax_.get_position().y1 < display.ax_.get_position().y0
+
+
+def test_subfigures_are_drawn_on_and_the_whole_figure_can_be_saved(draw: Any) -> None:
+    figure = Figure(layout="constrained")
+    parts: Any = figure.subfigures(1, 2)
+    part = parts[1]
+    display = draw(part.subplots())
+    assert display.figure_ is figure
+    assert display.panel_ax_.get_figure() is part
+    display.figure_.savefig(io.BytesIO(), format="svg")
+
+
+def test_text_is_at_least_nine_points(draw: Any) -> None:
+    display = draw(None)
+    texts = [text for ax in display.figure_.axes for text in ax.findobj(lambda artist: hasattr(artist, "get_fontsize"))]
+    assert min(text.get_fontsize() for text in texts) >= 9
+
+
+@pytest.mark.parametrize("ax", [Figure(), np.array([None]), "axes"])
+def test_what_is_no_axes_is_refused(draw: Any, ax: Any) -> None:
+    with pytest.raises(InvalidTypeError, match="expected one matplotlib Axes"):
+        draw(ax)
+
+
+def _assert_all_inside(figure: Figure) -> None:
+    figure.canvas.draw()
+    whole, drawn = figure.bbox, figure.get_tightbbox().transformed(figure.dpi_scale_trans)
+    assert drawn.x0 >= whole.x0 - 1
+    assert drawn.x1 <= whole.x1 + 1
+    assert drawn.y0 >= whole.y0 - 1
+    assert drawn.y1 <= whole.y1 + 1

@@ -1,0 +1,37 @@
+"""The package can be imported, and its numbers kept, without matplotlib; drawing says what to install."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from pacbound import report
+from pacbound.errors import MissingDependencyError
+
+
+def test_public_names_are_sorted_and_exist() -> None:
+    assert report.__all__ == sorted(set(report.__all__))
+    assert all(hasattr(report, name) for name in report.__all__)
+
+
+def test_importing_the_report_does_not_load_matplotlib() -> None:
+    program = "import sys, pacbound.report; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: report.ReliabilityDisplay.from_predictions([0.5], [True], delta=0.1),
+        lambda: report.AccuracyConfidenceDisplay.from_predictions([0.5], [True]),
+    ],
+)
+def test_drawing_without_matplotlib_names_the_command_that_installs_it(draw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ["matplotlib", "matplotlib.axes", "matplotlib.figure", "matplotlib.backends.backend_agg"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingDependencyError, match=r"Plotting needs matplotlib.*pip install 'pacbound\[report\]'"):
+        draw()
