@@ -62,7 +62,7 @@ def shown(value: Json, limit: int = 60) -> str:
 def write(path: str | os.PathLike[str], document: Mapping[str, Json]) -> None:
     """Write `document` to `path`; a crash leaves the old file or the new one, never half of one."""
     target = Path(path)
-    text = json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False) + "\n"
+    text = _readable(document)
     draft = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
         with draft.open("x", encoding="ascii", newline="\n") as file:
@@ -73,6 +73,12 @@ def write(path: str | os.PathLike[str], document: Mapping[str, Json]) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def _readable(document: Mapping[str, Json]) -> str:
+    """JSON for people too: a line for each key, and one for each list of numbers, however long."""
+    text = json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False)
+    return re.sub(r"\[[-+\d.eE,\s]*\]", lambda numbers: re.sub(r"\s+", "", numbers[0]), text) + "\n"
 
 
 def read(path: str | os.PathLike[str], what: str) -> dict[str, Json]:

@@ -1,6 +1,7 @@
 """One certificate of each kind and verdict, small enough to change in every place."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -37,12 +38,25 @@ def cascade_tally(rows: int) -> Tally:
     return Tally.from_arrays(confidences=confidence, predictions=np.column_stack([fast, slow]), labels=label)
 
 
+def three_models(rows: int) -> Tally:
+    rng = np.random.default_rng(6)
+    label = rng.integers(0, 10, size=rows)
+    confidences = np.sort(rng.beta(5, 1, size=(rows, 2)), axis=1)
+    right = rng.random((rows, 3)) < np.column_stack([confidences, np.full(rows, 0.95)])
+    predictions = np.where(right, label[:, None], label[:, None] + 1 + np.arange(3))
+    return Tally.from_arrays(confidences=confidences, predictions=predictions, labels=label)
+
+
 def shield_tally(rows: int) -> Tally:
     rng = np.random.default_rng(5)
     unsafe = rng.random(rows) < 0.2
     score = np.where(unsafe, rng.beta(4, 1, size=rows), rng.beta(1, 4, size=rows))
     score[np.flatnonzero(unsafe)[:2]] = -np.inf
     return Tally.from_arrays(scores=score, unsafe=unsafe)
+
+
+def _greedy(bound: Literal["exact", "pair", "product"]) -> Certificate:
+    return CascadeCertificate.from_tally(three_models(600), xi=0.1, delta=0.05, bound=bound, method="greedy")
 
 
 MAKERS: dict[str, Callable[[], Certificate]] = {
@@ -54,6 +68,14 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "cascade-product": lambda: CascadeCertificate.from_tally(cascade_tally(600), xi=0.05, delta=0.05, bound="product"),
     "cascade-no-loss": lambda: CascadeCertificate.from_tally(cascade_tally(2000), xi=0.0, delta=0.05),
     "cascade-refused": lambda: CascadeCertificate.from_tally(cascade_tally(50), xi=0.01, delta=0.05),
+    "cascade-paths-exact": lambda: CascadeCertificate.from_tally(three_models(600), xi=0.1, delta=0.05, costs=(1.0, 3.0, 9.0)),
+    "cascade-paths-pair": lambda: CascadeCertificate.from_tally(three_models(600), xi=0.1, delta=0.05, bound="pair"),
+    "cascade-paths-product": lambda: CascadeCertificate.from_tally(three_models(600), xi=0.1, delta=0.05, bound="product"),
+    "cascade-paths-no-loss": lambda: CascadeCertificate.from_tally(three_models(2000), xi=0.0, delta=0.05),
+    "cascade-paths-refused": lambda: CascadeCertificate.from_tally(three_models(50), xi=0.01, delta=0.05),
+    "cascade-greedy-exact": lambda: _greedy("exact"),
+    "cascade-greedy-pair": lambda: _greedy("pair"),
+    "cascade-greedy-product": lambda: _greedy("product"),
     "shield": lambda: ShieldCertificate.from_tally(shield_tally(500), xi=0.05, delta=0.05),
     "shield-refused": lambda: ShieldCertificate.from_tally(shield_tally(50), xi=0.01, delta=0.05),
 }

@@ -1,37 +1,44 @@
-"""The cascade certificate: the threshold at which the fast model may answer for the slow one."""
+"""The cascade certificate: the thresholds at which fast models may answer for the slow one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.certificate.cascade_walks import claimed_walks, read_cells, read_walks
 from pacbound.certificate.document import Certificate, Provenance, Reader, likelihood
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
 from pacbound.documents import Json, encode_float
 from pacbound.errors import CertificateError, InvalidValueError
-from pacbound.procedures import cascade as procedure
-from pacbound.procedures.cascade import TOP, Bound, CascadeDecision, Walk
+from pacbound.procedures import cascade, cascade_greedy, cascade_paths, joint_walk
+from pacbound.procedures.cascade import ASSUMPTIONS, Bound, Walk
+from pacbound.procedures.cascade_paths import PathsDecision
+from pacbound.procedures.joint_walk import JointWalk
 from pacbound.procedures.refusal import Refusal
 from pacbound.procedures.registry import require
 from pacbound.stats.arguments import failure_probability, tolerated_rate
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
+Method = Literal["walk", "paths", "greedy"]
 
-_COLUMNS = ("cells", "exits", "differ", "only_slow", "only_fast")
+NAMES: dict[Method, dict[Bound, str]] = {
+    "walk": cascade.NAMES,
+    "paths": cascade_paths.NAMES,
+    "greedy": cascade_greedy.NAMES,
+}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class CascadeCertificate(Certificate):
-    """With probability at least 1 - `delta` the cascade at `thresholds` loses at most `xi` accuracy against its slow model.
+    """With probability at least 1 - `delta` a cascade at `thresholds` loses at most `xi` accuracy against its slow model.
 
-    What is certified is `xi`. Exit rate and observed error increase are descriptive: they were seen at a threshold that was
-    chosen from the same rows. `cell` is the threshold times 2^16, None if the claim is refused.
+    What is certified is `xi`. Exit rates, costs and the observed error increase are descriptive: they were seen at thresholds
+    that were chosen from the same rows. `cells` are the thresholds on their grid, None if the claim is refused.
     """
 
     kind: ClassVar[str] = "cascade"
@@ -39,102 +46,134 @@ class CascadeCertificate(Certificate):
     xi: float
     delta: float
     bound: Bound
-    cell: int | None
-    walk: Walk
+    method: Method
+    costs: tuple[float, ...] | None
+    cells: tuple[int, ...] | None
+    chosen: int
+    walks: tuple[JointWalk, ...]
     refusal: Refusal | None
 
     @classmethod
     def from_tally(
-        cls, tally: Tally, *, xi: float, delta: float, bound: Bound = "exact", columns: Mapping[str, str] | None = None
+        cls,
+        tally: Tally,
+        *,
+        xi: float,
+        delta: float,
+        bound: Bound = "exact",
+        method: Literal["paths", "greedy"] = "paths",
+        costs: tuple[float, ...] | None = None,
+        columns: Mapping[str, str] | None = None,
     ) -> Self:
-        """Certify a cascade tally of two models."""
-        if tally.kind != "cascade" or tally.cells.shape[1] != 1:
-            raise InvalidValueError(
-                f"{tally!r} is no tally of a cascade of two models: count with confidences, predictions, labels."
+        """Certify a cascade tally; with two models there is one walk, whatever the method."""
+        _check(tally, bound, method, xi)
+        exits = tally.cells.shape[1]
+        rate, level = tolerated_rate(xi), failure_probability(delta)
+        costs = None if costs is None else cascade_paths.checked_costs(costs, exits + 1)
+        if exits == 1:
+            walk = Walk.from_counts(tally.cells[:, 0], tally.counts).judged_by(bound)
+            decision = _decide_walk(walk, tally.rows, rate, level, bound)
+        elif method == "greedy":
+            decision = cascade_greedy.decide(tally.cells, tally.counts, tally.rows, xi=rate, delta=level, bound=bound)
+        else:
+            walks = cascade_paths.walks_from_counts(tally.cells, tally.counts, bound)
+            decision = cascade_paths.decide(
+                walks, tally.rows, xi=rate, delta=level, bound=bound, costs=costs or _unit_costs(exits)
             )
-        if tally.rows == 0:
-            raise InvalidValueError("There are no rows to certify a cascade on: pass at least one.")
-        walk = Walk.from_counts(tally.cells[:, 0], tally.counts)
-        provenance = Provenance.now(tally.sources, columns)
-        return cls._decided(
-            walk, n=tally.rows, xi=tolerated_rate(xi), delta=failure_probability(delta), bound=bound, provenance=provenance
+        return cls(
+            n=tally.rows,
+            xi=rate,
+            delta=level,
+            bound=bound,
+            method="walk" if exits == 1 else method,
+            costs=costs,
+            provenance=Provenance.now(tally.sources, columns),
+            **vars(decision),
         )
 
-    @classmethod
-    def _decided(cls, walk: Walk, *, n: int, xi: float, delta: float, bound: Bound, provenance: Provenance) -> Self:
-        decision: CascadeDecision = procedure.decide(walk, n, xi=xi, delta=delta, bound=bound)
-        return cls(
-            n=n,
-            xi=xi,
-            delta=delta,
-            bound=bound,
-            provenance=provenance,
-            cell=decision.cell,
-            walk=decision.walk,
-            refusal=decision.refusal,
-        )
+    @property
+    def exits(self) -> int:
+        """The number of models before the slow one."""
+        return len(self.walks[0].cells)
 
     @property
     def certified(self) -> bool:
-        return self.cell is not None
+        return self.refusal is None
 
-    @cached_property
+    @property
     def thresholds(self) -> Floats:
-        """A row exits early if its float64 score is at or above this; +inf if the claim is refused."""
+        """A row exits at the first model whose float64 score is at or above its threshold; +inf where it never does."""
         self.require_intact()
-        return np.array([np.inf if self.cell is None else self.cell / TOP])
+        return self._thresholds()
 
     @property
     def exit_rates(self) -> Floats:
-        """The share of the rows that exited early; descriptive."""
-        return np.array([self._seen.exits[0] / self.n])
+        """The share of the rows that left at each exit; descriptive."""
+        return self._seen("exits") / self.n
 
     @property
     def observed_error_increase(self) -> float:
         """The accuracy lost on these very rows; descriptive, and not an unbiased estimate."""
-        return float((self._seen.only_slow[0] - self._seen.only_fast[0]) / self.n)
+        return float((self._seen("only_slow") - self._seen("only_fast")).sum() / self.n)
 
     @property
-    def _seen(self) -> Walk:
-        """The counts at the certified threshold, none if it is refused."""
-        if self.cell is None:
-            nothing = np.zeros(1, dtype=np.int64)
-            return Walk(nothing, nothing, nothing, nothing, nothing)
-        return self.walk.at(np.array([self.cell]))
+    def expected_cost(self) -> float | None:
+        """What a row cost on average, by the costs given; descriptive. None if none were given."""
+        if self.costs is None:
+            return None
+        return cascade_paths.total_cost(self._seen("exits"), self.n, self.costs) / self.n
 
     def claim(self) -> dict[str, Json]:
         return {
             "kind": self.kind,
-            "procedure": procedure.NAMES[self.bound],
-            "assumptions": list(procedure.ASSUMPTIONS),
+            "procedure": NAMES[self.method][self.bound],
+            "assumptions": list(ASSUMPTIONS),
             "certified": self.certified,
             "n": self.n,
             "xi": self.xi,
             "delta": self.delta,
-            "thresholds": [encode_float(np.inf if self.cell is None else self.cell / TOP)],
-            "walk": {name: getattr(self.walk, name).tolist() for name in _COLUMNS},
+            "costs": None if self.costs is None else list(self.costs),
+            "thresholds": [encode_float(value) for value in self._thresholds().tolist()],
+            "chosen": self.chosen,
+            "walks": claimed_walks(self.walks, self.bound),
             "refusal": claimed_refusal(self.refusal),
             "descriptive": {
                 "exit_rates": self.exit_rates.tolist(),
                 "observed_error_increase": self.observed_error_increase,
+                "expected_cost": self.expected_cost,
             },
         }
 
     def recomputed(self) -> CascadeCertificate:
-        return self._decided(self.walk, n=self.n, xi=self.xi, delta=self.delta, bound=self.bound, provenance=self.provenance)
+        if self.method == "walk":
+            decision = _decide_walk(self.walks[0].of_exit(0), self.n, self.xi, self.delta, self.bound)
+        elif self.method == "greedy":
+            decision = cascade_greedy.decide_again(self.walks, self.n, xi=self.xi, delta=self.delta, bound=self.bound)
+        else:
+            costs = self.costs or _unit_costs(self.exits)
+            decision = cascade_paths.decide(self.walks, self.n, xi=self.xi, delta=self.delta, bound=self.bound, costs=costs)
+        return replace(self, loaded=None, **vars(decision))
 
     @classmethod
     def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
-        name = require(claim.text("procedure"), *procedure.NAMES.values())
-        bound = next(bound for bound, known in procedure.NAMES.items() if known == name)
-        n = claim.count("n")
+        known = {name: (method, bound) for method, names in NAMES.items() for bound, name in names.items()}
+        method, bound = known[require(claim.text("procedure"), *known)]
+        n = claim.positive("n")
+        walks = read_walks(claim, n, bound, method)
+        costs = _read_costs(claim, len(walks[0].cells) + 1)
+        chosen = claim.count("chosen")
+        if chosen >= len(walks):
+            raise CertificateError(f"{claim.place('chosen')} is {chosen}: there are {len(walks)} walks.")
         return cls(
             n=n,
             xi=claim.rate("xi"),
             delta=claim.probability("delta"),
             bound=bound,
-            cell=_read_cell(claim),
-            walk=_read_walk(claim.mapping("walk"), n),
+            method=method,
+            costs=costs,
+            cells=read_cells(claim, walks[chosen]),
+            chosen=chosen,
+            walks=walks,
             refusal=read_refusal(claim),
             provenance=provenance,
             loaded=loaded,
@@ -142,44 +181,78 @@ class CascadeCertificate(Certificate):
 
     def summary(self) -> str:
         """The claim in words."""
-        head = f"Cascade certificate: {self.n:,} rows, xi = {self.xi:g}, delta = {self.delta:g}, bound {self.bound!r}"
-        if self.cell is None:
+        head = (
+            f"Cascade certificate: {self.exits + 1} models, {self.n:,} rows, xi = {self.xi:g}, delta = {self.delta:g}, "
+            f"bound {self.bound!r}"
+        )
+        if self.cells is None:
             return "\n".join([head, *described_refusal(self.refusal, "labels", "Never exit early.")])
-        threshold = self.cell / TOP
-        useless = " Nothing exits early there: certified, but of no use." if self.exit_rates[0] == 0 else ""
-        return "\n".join(
-            [
-                head,
-                f"Let the fast model answer where its score is at least {threshold!r}. With probability at least "
-                f"{likelihood(self.delta)} over the draw of these rows, that loses at most {self.xi:g} accuracy "
-                "against the slow model alone.",
-                f"On these rows (descriptive): {self.exit_rates[0]:.1%} exit early, error increase "
-                f"{self.observed_error_increase:+.4f}.{useless}",
-            ]
+        limits = ", ".join(repr(value) for value in self._thresholds().tolist())
+        if self.refusal is not None:
+            return "\n".join([head, f"NOT CERTIFIED: {self.refusal.reason}", f"Thresholds: {limits}.", self._described()])
+        claim = (
+            f"Let a fast model answer where its score is at least {limits}. With probability at least {likelihood(self.delta)} "
+            f"over the draw of these rows, that loses at most {self.xi:g} accuracy against the slow model alone."
+        )
+        return "\n".join([head, claim, self._described()])
+
+    def _described(self) -> str:
+        rates = ", ".join(f"{rate:.1%}" for rate in self.exit_rates)
+        cost = ""
+        if self.costs is not None:
+            cost = f", cost {self.expected_cost:.4g} instead of {self.costs[-1]:.4g}"
+        useless = " Nothing exits early there: certified, but of no use." if not self.exit_rates.any() else ""
+        return (
+            f"On these rows (descriptive): {rates} exit early{cost}, error increase {self.observed_error_increase:+.4f}.{useless}"
         )
 
+    def _thresholds(self) -> Floats:
+        if self.cells is None:
+            return np.full(self.exits, np.inf)
+        top = grid_top(self.exits)
+        return np.array([cell / top if cell <= top else np.inf for cell in self.cells])
 
-def _read_cell(claim: Reader) -> int | None:
-    thresholds = claim.numbers("thresholds")
-    if len(thresholds) != 1:
-        raise CertificateError(f"{claim.place('thresholds')} has {len(thresholds)} values: expected one.")
-    if thresholds[0] == np.inf:
+    def _seen(self, count: Literal["exits", "only_slow", "only_fast"]) -> NDArray[np.int64]:
+        """The counts of each exit at the thresholds, none if the claim is refused."""
+        if self.cells is None:
+            return np.zeros(self.exits, dtype=np.int64)
+        walk = self.walks[self.chosen]
+        there = np.flatnonzero((walk.cells == np.array(self.cells)[:, None]).all(axis=0))
+        return np.asarray(getattr(walk, count)[:, there[-1]] if there.size else np.zeros(self.exits, dtype=np.int64))
+
+
+def grid_top(exits: int) -> int:
+    """The cells of the grid that scores are counted on: finer where there is a single exit."""
+    return cascade.TOP if exits == 1 else joint_walk.TOP
+
+
+def _decide_walk(walk: Walk, n: int, xi: float, delta: float, bound: Bound) -> PathsDecision:
+    decision = cascade.decide(walk, n, xi=xi, delta=delta, bound=bound)
+    cells = None if decision.cell is None else (decision.cell,)
+    return PathsDecision(cells, 0, (JointWalk.of_two_models(decision.walk),), decision.refusal)
+
+
+def _read_costs(claim: Reader, models: int) -> tuple[float, ...] | None:
+    if claim.raw("costs") is None:
         return None
-    cell = thresholds[0] * TOP
-    if cell != np.floor(cell) or not 0 <= cell <= TOP:
-        raise CertificateError(f"{claim.place('thresholds')}[0] is {thresholds[0]}, which is not on the grid of 2^-16.")
-    return int(cell)
+    try:
+        return cascade_paths.checked_costs(claim.numbers("costs"), models)
+    except InvalidValueError as error:
+        raise CertificateError(f"{claim.place('costs')}: {error}") from None
 
 
-def _read_walk(part: Reader, n: int) -> Walk:
-    columns: dict[str, Any] = {name: np.array(part.integers(name), dtype=np.int64) for name in _COLUMNS}
-    if len({column.size for column in columns.values()}) != 1 or not columns["cells"].size:
-        raise CertificateError(f"{part.place('cells')}: expected lists of one length, at least one step.")
-    walk = Walk(**columns)
-    if walk.cells[0] != TOP or walk.cells[-1] < 0 or (np.diff(walk.cells) >= 0).any():
-        raise CertificateError(f"{part.place('cells')} does not fall from {TOP} towards 0.")
-    if any((np.diff(columns[name]) < 0).any() or columns[name][0] < 0 for name in _COLUMNS[1:]):
-        raise CertificateError(f"{part.place('exits')}: counts fall along the walk, which they cannot.")
-    if (walk.only_slow + walk.only_fast > walk.differ).any() or (walk.differ > walk.exits).any() or walk.exits[-1] > n:
-        raise CertificateError(f"{part.place('differ')}: expected only_slow + only_fast <= differ <= exits <= n.")
-    return walk
+def _unit_costs(exits: int) -> tuple[float, ...]:
+    return tuple(float(place) for place in range(1, exits + 2))
+
+
+def _check(tally: Tally, bound: str, method: str, xi: float) -> None:
+    if tally.kind != "cascade":
+        raise InvalidValueError(f"{tally!r} is no tally of a cascade: count with confidences, predictions and labels.")
+    if tally.rows == 0:
+        raise InvalidValueError("There are no rows to certify a cascade on: pass at least one.")
+    if bound not in cascade.NAMES:
+        raise InvalidValueError(f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'.")
+    if method not in ("paths", "greedy"):
+        raise InvalidValueError(f"method={method!r} is not known: expected 'paths' or 'greedy' (the paper's, without proof).")
+    if method == "greedy" and xi == 0 and tally.cells.shape[1] > 1:
+        raise InvalidValueError("method='greedy' cannot test xi=0: use method='paths', or allow a small loss.")

@@ -15,9 +15,12 @@ from functools import cached_property
 from html import escape
 from typing import Any, ClassVar, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pacbound import documents
 from pacbound.documents import Json
-from pacbound.errors import CertificateError
+from pacbound.errors import CertificateError, PacboundError
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.version import VERSION
 
@@ -149,7 +152,10 @@ class Certificate(ABC):
             actual = documents.digest(document[part])
             if document[f"{part}_digest"] != actual:
                 lines.append(f"{part}_digest: stored {document[f'{part}_digest']}, but the {part} has {actual}: it was changed")
-        expected = self.recomputed().claim()
+        try:
+            expected = self.recomputed().claim()
+        except PacboundError as error:
+            return Verification((*lines, f"claim: cannot be recomputed: {error}"))
         return Verification(tuple(lines + documents.differences(document["claim"], expected, "claim", tolerance=TOLERANCE)))
 
     def require_intact(self) -> None:
@@ -216,6 +222,20 @@ class Reader:
 
     def count(self, key: str) -> int:
         return self._bounded(self.integer(key), self.place(key))
+
+    def positive(self, key: str) -> int:
+        """A count of at least one."""
+        value = self.count(key)
+        if value < 1:
+            raise CertificateError(f"{self.place(key)} is {value}: expected at least 1.")
+        return value
+
+    def table(self, key: str) -> NDArray[np.int64]:
+        """A list of lists of integers, all of one length."""
+        rows = [Reader({"row": row}, f"{self.place(key)}[{i}]").integers("row") for i, row in enumerate(self._list(key))]
+        if not rows or len({len(row) for row in rows}) != 1:
+            raise CertificateError(f"{self.place(key)} is not a table: expected lists of one length.")
+        return np.array(rows, dtype=np.int64)
 
     def probability(self, key: str) -> float:
         """A number strictly between 0 and 1."""

@@ -83,6 +83,10 @@ class Walk:
         judged = np.column_stack([self.differ, self.only_slow, self.only_fast])
         return self.take(np.flatnonzero(np.concatenate(([True], (np.diff(judged, axis=0) != 0).any(axis=1)))))
 
+    def judged_by(self, bound: Bound) -> Walk:
+        """The walk with the counts that `bound` looks at: only the product looks at rows that differ to no effect."""
+        return self if bound == "product" else replace(self, differ=self.only_slow + self.only_fast)
+
     def __len__(self) -> int:
         return len(self.cells)
 
@@ -109,7 +113,7 @@ def decide(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound) -> Casc
     passed = _leading_passes(changes, _test(n, xi, delta, bound))
     seen = changes.cells[: passed + 1]
     if passed == 0:
-        return CascadeDecision(None, walk.at(seen), _refusal(walk.at(seen), n, xi, delta, bound))
+        return CascadeDecision(None, walk.at(seen), refusal_at_top(walk.at(seen), n, xi=xi, delta=delta, bound=bound))
     # Between two changes the verdict stays the same, so the last threshold to pass lies just above the cell that fails.
     lowest = 0 if passed == len(changes) else int(seen[-1]) + 1
     return CascadeDecision(lowest, walk.at(np.unique([*seen, lowest])[::-1]), None)
@@ -156,7 +160,8 @@ def _decide_without_loss(walk: Walk, n: int, delta: float) -> CascadeDecision:
     return CascadeDecision(None, tried, Refusal(reason + " Allow a small loss, xi > 0.", None))
 
 
-def _refusal(walk: Walk, n: int, xi: float, delta: float, bound: Bound) -> Refusal:
+def refusal_at_top(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound) -> Refusal:
+    """Why not even the highest threshold, the first step of `walk`, passes at the walk's own `delta`, and what would help."""
     losses, gains = int(walk.only_slow[0]), int(walk.only_fast[0])
     needed = None if losses - gains >= xi * n else _rows_needed(walk, n, xi, delta, bound)
     if losses == 0:

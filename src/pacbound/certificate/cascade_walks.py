@@ -1,0 +1,78 @@
+"""The walks inside a cascade certificate, as JSON and back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pacbound.certificate.document import Reader
+from pacbound.documents import Json
+from pacbound.errors import CertificateError
+from pacbound.procedures import cascade, cascade_paths, joint_walk
+from pacbound.procedures.cascade import Bound
+from pacbound.procedures.joint_walk import NEVER, JointWalk
+
+_COLUMNS = ("cells", "exits", "only_slow", "only_fast")
+
+
+def claimed_walks(walks: tuple[JointWalk, ...], bound: Bound) -> list[dict[str, Json]]:
+    """Each walk with a list of numbers for every exit."""
+    columns = (*_COLUMNS, "differ") if bound == "product" else _COLUMNS
+    return [{name: getattr(walk, name).tolist() for name in columns} for walk in walks]
+
+
+def read_walks(claim: Reader, n: int, bound: Bound, method: str) -> tuple[JointWalk, ...]:
+    """The walks of a claim, if they could be walks of `n` rows."""
+    parts = claim.mappings("walks")
+    if not parts or (method == "walk" and len(parts) != 1):
+        raise CertificateError(f"{claim.place('walks')}: expected {'one walk' if method == 'walk' else 'a list of walks'}.")
+    walks = tuple(_read_walk(part, n, bound) for part in parts)
+    exits = {len(walk.cells) for walk in walks}
+    if len(exits) != 1 or (method == "walk") != (exits == {1}):
+        raise CertificateError(f"{claim.place('walks')}: the number of exits does not fit the procedure.")
+    if method == "paths":
+        _check_declared(walks, claim)
+    return walks
+
+
+def read_cells(claim: Reader, walk: JointWalk) -> tuple[int, ...] | None:
+    """The thresholds of a claim on their grid; None if it is refused."""
+    thresholds, exits = claim.numbers("thresholds"), len(walk.cells)
+    top = cascade.TOP if exits == 1 else joint_walk.TOP
+    if len(thresholds) != exits:
+        raise CertificateError(f"{claim.place('thresholds')} has {len(thresholds)} values: expected {exits}.")
+    if all(value == np.inf for value in thresholds) and not claim.flag("certified"):
+        return None
+    cells = [NEVER if value == np.inf else value * top for value in thresholds]
+    if any(cell != np.floor(cell) or not 0 <= cell <= max(top, NEVER) for cell in cells):
+        raise CertificateError(f"{claim.place('thresholds')} holds a value that is not on the grid of 1/{top}.")
+    return tuple(int(cell) for cell in cells)
+
+
+def _read_walk(part: Reader, n: int, bound: Bound) -> JointWalk:
+    names = (*_COLUMNS, "differ") if bound == "product" else _COLUMNS
+    columns = {name: part.table(name) for name in names}
+    if len({column.shape for column in columns.values()}) != 1 or not columns["cells"].size:
+        raise CertificateError(f"{part.place('cells')}: expected tables of one shape, with at least one step.")
+    walk = JointWalk(**{"differ": columns["only_slow"] + columns["only_fast"], **columns})
+    top = cascade.TOP if len(walk.cells) == 1 else NEVER
+    if (walk.cells < 0).any() or (walk.cells > top).any() or (np.diff(walk.cells) > 0).any():
+        raise CertificateError(f"{part.place('cells')} does not fall from {top} towards 0.")
+    if len(walk.cells) == 1 and (walk.cells[0, 0] != top or (np.diff(walk.cells[0]) == 0).any()):
+        raise CertificateError(f"{part.place('cells')} does not begin at {top}, or stands still.")
+    if (walk.only_slow < 0).any() or (walk.only_fast < 0).any() or (walk.only_slow + walk.only_fast > walk.differ).any():
+        raise CertificateError(f"{part.place('only_slow')}: expected counts, only_slow + only_fast <= differ.")
+    if (walk.differ > walk.exits).any() or (walk.exits.sum(axis=0) > n).any():
+        raise CertificateError(f"{part.place('exits')}: expected differ <= exits, and no more exits than rows.")
+    if len(walk.cells) == 1 and any((np.diff(column[0]) < 0).any() for name, column in columns.items() if name != "cells"):
+        raise CertificateError(f"{part.place('exits')}: counts fall along the walk of a single exit, which they cannot.")
+    return walk
+
+
+def _check_declared(walks: tuple[JointWalk, ...], claim: Reader) -> None:
+    """Each walk must go along its declared path: thresholds chosen otherwise are not covered by the proof."""
+    if len(walks) != len(cascade_paths.TILTS):
+        raise CertificateError(f"{claim.place('walks')}: expected {len(cascade_paths.TILTS)}, one for each declared path.")
+    for place, (walk, tilt) in enumerate(zip(walks, cascade_paths.TILTS, strict=True)):
+        path = {tuple(column) for column in cascade_paths.declared_path(tilt, len(walk.cells)).T.tolist()}
+        if not all(tuple(column) in path for column in walk.cells.T.tolist()):
+            raise CertificateError(f"{claim.place('walks')}[{place}].cells leaves the declared path.")

@@ -1,0 +1,155 @@
+"""Thresholds for a cascade of more than two models: seven walks along paths declared in advance.
+
+A path is a fixed list of threshold vectors that falls from "never exit" to "always exit"; the paths differ in how much earlier or
+later exits are favoured. Each is walked at delta / 7 with the loss of the whole cascade, up to its first failure, and the
+cheapest of the seven ends is kept. Valid because each walk is a fixed sequence and their failures are added up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from pacbound.errors import InvalidValueError
+from pacbound.procedures.cascade import Bound, product_bound, refusal_at_top
+from pacbound.procedures.joint_walk import TOP, JointWalk, along
+from pacbound.procedures.refusal import Refusal
+from pacbound.stats.arguments import real_number
+from pacbound.stats.sequences import bonferroni_level, fixed_sequence
+from pacbound.stats.trinomial import mcnemar_test, paired_test
+
+Integers = NDArray[np.int64]
+Passes = NDArray[np.bool_]
+
+NAMES: dict[Bound, str] = {
+    "exact": "cascade/seven-paths/exact/1",
+    "pair": "cascade/seven-paths/pair/1",
+    "product": "cascade/seven-paths/product/1",
+}
+TILTS = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
+STEPS = 1024
+WITHOUT_LOSS = tuple(range(24, STEPS + 1, 50))
+"""The steps of each path that are tried for xi = 0, where a walk from the top can never start."""
+
+
+@dataclass(frozen=True)
+class PathsDecision:
+    """The thresholds in cells of the grid (None: refused), which walk they end, and all walks down to their first failures."""
+
+    cells: tuple[int, ...] | None
+    chosen: int
+    walks: tuple[JointWalk, ...]
+    refusal: Refusal | None
+
+
+@lru_cache(maxsize=32)
+def declared_path(tilt: float, exits: int) -> Integers:
+    """The threshold cells of a path, (exits, 1025): ceil(2^10 expit(t + kappa)) for falling t, then zeros.
+
+    A positive tilt asks more of later exits, a negative one more of the first.
+    """
+    kappa = tilt * np.arange(exits) / (exits - 1)
+    grid = np.ceil(TOP * expit(np.linspace(8.0, -8.0, STEPS) + kappa[:, None])).astype(np.int64)
+    path = np.concatenate([grid, np.zeros((exits, 1), dtype=np.int64)], axis=1)
+    path.setflags(write=False)
+    return path
+
+
+def walks_from_counts(cells: Integers, counts: Integers, bound: Bound) -> tuple[JointWalk, ...]:
+    """All seven paths, from the occupied joint cells and the counts of their joint outcomes."""
+    return tuple(along(declared_path(tilt, cells.shape[1]), cells, counts).judged_by(bound) for tilt in TILTS)
+
+
+def decide(
+    walks: tuple[JointWalk, ...], n: int, *, xi: float, delta: float, bound: Bound, costs: tuple[float, ...]
+) -> PathsDecision:
+    """Walk each path to its first failure and keep the cheapest end.
+
+    With probability at least 1 - `delta` the cascade at the thresholds found loses at most `xi` accuracy against its last model.
+    `costs` are what a row costs that is answered at each exit and by the slow model; they choose among valid ends only.
+    """
+    level = bonferroni_level(delta, len(TILTS))
+    if xi == 0:
+        return _decide_without_loss(walks, n, delta, costs)
+    ends = [last_to_pass(walk, step_test(n, xi, level, bound)) for walk in walks]
+    seen = tuple(walk.take(steps_to_tell(walk, end)) for walk, end in zip(walks, ends, strict=True))
+    passed = [place for place, end in enumerate(ends) if end >= 0]
+    if not passed:
+        # All walks begin at the top of the grid; the least loss there is the one to speak of.
+        best = min(range(len(walks)), key=lambda place: int(walks[place].losses[0] - walks[place].gains[0]))
+        return PathsDecision(None, best, seen, refusal_at_top(walks[best].of_all_exits(), n, xi=xi, delta=level, bound=bound))
+    chosen = min(passed, key=lambda place: total_cost(walks[place].exits[:, ends[place]], n, costs))
+    return PathsDecision(tuple(walks[chosen].cells[:, ends[chosen]].tolist()), chosen, seen, None)
+
+
+def checked_costs(costs: Any, models: int) -> tuple[float, ...]:
+    """`costs` as numbers that rise, one for each model."""
+    values = tuple(real_number(cost, "costs", "a cost") for cost in np.ravel(np.asarray(costs, dtype=object)).tolist())
+    if len(values) != models:
+        raise InvalidValueError(f"costs has {len(values)} values for {models} models: pass what a row costs that each answers.")
+    if not (np.isfinite(values).all() and values[0] > 0 and (np.diff(values) > 0).all()):
+        raise InvalidValueError(
+            f"costs={values} do not rise: expected what a row costs in all that is answered by each model, those before it "
+            "included."
+        )
+    return values
+
+
+def total_cost(exits: Integers, n: int, costs: tuple[float, ...]) -> float:
+    """What n rows cost, of which `exits` were answered at each exit and the others by the slow model."""
+    return float(np.dot(exits, costs[:-1]) + (n - exits.sum()) * costs[-1])
+
+
+def step_test(n: int, xi: float, delta: float, bound: Bound) -> Callable[[JointWalk], Passes]:
+    """The test of every step of a walk, each at the full `delta`."""
+    if bound == "product":
+        return lambda walk: joint_product_bound(walk, n, delta) <= xi
+    return lambda walk: np.asarray(paired_test(walk.losses, walk.gains, n, xi=xi, delta=delta, bound=bound))
+
+
+def joint_product_bound(walk: JointWalk, n: int, delta: float, *, used: int | None = None) -> NDArray[np.float64]:
+    """The paper's bound, its misprint mended: the sum over exits, each at an equal share of delta, or over the first `used`."""
+    share = bonferroni_level(delta, len(walk.cells))
+    exits = len(walk.cells) if used is None else used
+    return np.asarray(sum(product_bound(walk.of_exit(m), n, share) for m in range(exits)))
+
+
+def last_to_pass(walk: JointWalk, test: Callable[[JointWalk], Passes]) -> int:
+    """The last step before the first failure, -1 if the first step fails."""
+    changes = walk.changes()
+    passed = fixed_sequence(test(walk.take(changes)))
+    return len(walk) - 1 if passed == len(changes) else int(changes[passed]) - 1
+
+
+def steps_to_tell(walk: JointWalk, end: int) -> Integers:
+    """The steps that a certificate keeps: the changes up to the first failure, and the end itself."""
+    changes = walk.changes()
+    return np.unique([*changes[changes <= end + 1].tolist(), max(end, 0)])
+
+
+def _decide_without_loss(walks: tuple[JointWalk, ...], n: int, delta: float, costs: tuple[float, ...]) -> PathsDecision:
+    """For xi = 0: McNemar's test at declared steps of every path, each at delta over their number."""
+    # A certificate holds only the steps that were tried, and is decided again from those.
+    tried = tuple(walk.take(list(WITHOUT_LOSS)) if len(walk) == STEPS + 1 else walk for walk in walks)
+    if any(len(walk) != len(WITHOUT_LOSS) for walk in tried):
+        raise InvalidValueError(
+            f"xi = 0 is tested at {len(WITHOUT_LOSS)} declared steps of each path, and these walks have others."
+        )
+    level = bonferroni_level(delta, len(walks) * len(WITHOUT_LOSS))
+    ends = [
+        (total_cost(walk.exits[:, step], n, costs), place, int(step))
+        for place, walk in enumerate(tried)
+        for step in np.flatnonzero(mcnemar_test(walk.losses, walk.gains, delta=level))
+    ]
+    if ends:
+        _, place, step = min(ends)
+        return PathsDecision(tuple(tried[place].cells[:, step].tolist()), place, tried, None)
+    looks = len(walks) * len(WITHOUT_LOSS)
+    reason = f"At none of {looks} thresholds is the cascade shown to be no worse than the slow model (xi = 0, n = {n})."
+    return PathsDecision(None, 0, tried, Refusal(f"{reason} Allow a small loss, xi > 0.", None))
