@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pacbound.calibration.calibrator import PACCalibrator
     from pacbound.calibration.estimators import PACClassifier
     from pacbound.calibration.metrics import expected_calibration_error, induced_calibration_error
+    from pacbound.cascade import AsyncCascade, Cascade, certify_cascade
     from pacbound.certificate import (
         CalibrationCertificate,
         CascadeCertificate,
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _HOMES = {
+    "AsyncCascade": "cascade",
     "CalibrationCertificate": "certificate",
+    "Cascade": "cascade",
     "CascadeCertificate": "certificate",
     "Certificate": "certificate",
     "HistogramBinning": "baselines",
@@ -44,6 +47,7 @@ _HOMES = {
     "TemperatureScaling": "baselines",
     "Verification": "certificate",
     "calibrate": "calibration.calibrate",
+    "certify_cascade": "cascade",
     "equal_mass_edges": "tally",
     "expected_calibration_error": "calibration.metrics",
     "induced_calibration_error": "calibration.metrics",
@@ -54,7 +58,9 @@ _HOMES = {
 """Where the names live that are loaded when they are first used, so that the import costs no more than its bounds."""
 
 __all__ = [
+    "AsyncCascade",
     "CalibrationCertificate",
+    "Cascade",
     "CascadeCertificate",
     "Certificate",
     "HistogramBinning",
@@ -70,6 +76,7 @@ __all__ = [
     "binomial_lower",
     "binomial_upper",
     "calibrate",
+    "certify_cascade",
     "equal_mass_edges",
     "expected_calibration_error",
     "induced_calibration_error",

@@ -8,6 +8,7 @@ import typer
 
 from pacbound.cli.apply import apply
 from pacbound.cli.calibrate import calibrate
+from pacbound.cli.cascade import cascade
 from pacbound.cli.demo import demo
 from pacbound.cli.plan import plan
 from pacbound.cli.verify import verify
@@ -23,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for _verb in (calibrate, apply, verify, plan, demo):
+for _verb in (calibrate, cascade, apply, verify, plan, demo):
     app.command()(_verb)
 
 

@@ -9,8 +9,8 @@ import typer
 
 from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.cli.exits import ending_well
+from pacbound.cli.lists import numbers
 from pacbound.cli.terminal import print_json, progress_bar
-from pacbound.errors import InvalidValueError
 from pacbound.procedures.calibration import Correction, Side
 from pacbound.stats.arguments import failure_probability
 from pacbound.tally.files import count_files
@@ -48,7 +48,7 @@ def calibrate(
             label=label,
             group=group,
             n_bins=bins,
-            edges=_numbers(edges),
+            edges=None if edges is None else numbers(edges, "--edges"),
             progress=progress,
         )
     roles = {"confidence": confidence, "correct": correct, "prediction": prediction, "label": label, "group": group}
@@ -63,12 +63,3 @@ def calibrate(
         if output is not None:
             typer.echo(f"\nWritten to {output} ({certificate.claim_digest[:19]}…). Check it any time: pacbound verify {output}")
     return 0
-
-
-def _numbers(text: str | None) -> list[float] | None:
-    if text is None:
-        return None
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InvalidValueError(f"--edges {text} is not a list of numbers: expected for example 0,0.5,0.9,1") from None

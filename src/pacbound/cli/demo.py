@@ -14,18 +14,20 @@ from pacbound.baselines import HistogramBinning
 from pacbound.calibration.calibrate import calibrate
 from pacbound.calibration.metrics import expected_calibration_error, induced_calibration_error
 from pacbound.calibration.rows import apply_to_file
-from pacbound.certificate import CalibrationCertificate, CascadeCertificate, load_certificate
+from pacbound.cascade.certify import certify_cascade
+from pacbound.certificate import CalibrationCertificate, load_certificate
 from pacbound.certificate.files import certificate_from_dict
 from pacbound.cli.exits import ending_well
 from pacbound.data import FashionMnistPredictions, fashion_mnist
 from pacbound.errors import MissingDependencyError
 from pacbound.stats.trinomial import paired_upper
-from pacbound.tally import Tally
 
 Rows = NDArray[np.int64]
 
 DELTA = 0.01
 XI = 0.01
+MACS = (115_456, 3_733_888)
+"""Multiplications for an image that the early exit answers, and for one that it passes on."""
 
 
 @ending_well
@@ -91,7 +93,8 @@ def _apply(certificate: CalibrationCertificate, table: FashionMnistPredictions, 
 
 def _show_cascade(table: FashionMnistPredictions, held: Rows, future: Rows, output: Path) -> None:
     typer.echo(f"\n2. CERTIFY A CASCADE: the early exit answers for the whole network, losing at most {XI:.0%} accuracy.\n")
-    certificate = CascadeCertificate.from_tally(_cascade_tally(table, held), xi=XI, delta=DELTA)
+    predictions = np.column_stack([table.prediction_fast, table.prediction_slow])[held]
+    certificate = certify_cascade(table.confidence_fast[held], predictions, table.label[held], xi=XI, delta=DELTA, costs=MACS)
     certificate.save(output / "cascade.json")
     typer.echo(certificate.summary())
     exits = table.confidence_fast[future].astype(np.float64) >= certificate.thresholds[0]
@@ -104,11 +107,6 @@ def _show_cascade(table: FashionMnistPredictions, held: Rows, future: Rows, outp
         f"On {len(future):,} other images {exits.mean():.1%} exit early and {(lost - gained) / len(future):+.2%} accuracy is "
         f"lost (at most {bound:.2%} with probability {1 - DELTA:g})."
     )
-
-
-def _cascade_tally(table: FashionMnistPredictions, rows: Rows) -> Tally:
-    predictions = np.column_stack([table.prediction_fast, table.prediction_slow])[rows]
-    return Tally.from_arrays(confidences=table.confidence_fast[rows], predictions=predictions, labels=table.label[rows])
 
 
 def _show_verification(paths: list[Path]) -> None:

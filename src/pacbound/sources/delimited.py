@@ -54,6 +54,12 @@ class TextBatch:
     def equal(self, left: str, right: str) -> NDArray[np.bool_]:
         return text.equal(self._column(left), self._column(right), (left, right), self.start)
 
+    def classes(self, name: str) -> NDArray[Any]:
+        return text.classes(self._column(name))
+
+    def where(self, chosen: NDArray[np.bool_]) -> TextBatch:
+        return TextBatch(self.start, self.record.filter(pyarrow.array(chosen)))
+
     def _column(self, name: str) -> Any:
         return self.record.column(self.record.schema.get_field_index(name))
 

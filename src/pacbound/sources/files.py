@@ -51,6 +51,14 @@ class Batch(Protocol):
         """Where two columns hold the same class."""
         ...
 
+    def classes(self, name: str) -> NDArray[Any]:
+        """A column of classes, masked or NaN where one is missing."""
+        ...
+
+    def where(self, chosen: NDArray[np.bool_]) -> Batch:
+        """Only the chosen rows."""
+        ...
+
 
 class Writer(Protocol):
     """Takes the rows of a new table, batch by batch."""

@@ -46,6 +46,12 @@ class ArrayBatch:
             )
         return np.asarray(one == other)
 
+    def classes(self, name: str) -> NDArray[Any]:
+        return self.arrays[name]
+
+    def where(self, chosen: NDArray[np.bool_]) -> ArrayBatch:
+        return ArrayBatch(self.start, int(chosen.sum()), {name: array[chosen] for name, array in self.arrays.items()})
+
 
 class NpzFile:
     """The arrays in an .npz file as columns."""
@@ -77,7 +83,7 @@ class NpzFile:
         collected = _NpzWriter()
         yield collected
         try:
-            _write_arrays(draft, {**self._read(list(self.columns)), **collected.joined(added)})
+            _write_arrays(draft, collected.joined([*self.columns, *added]))
             draft.replace(path)
         except BaseException:
             draft.unlink(missing_ok=True)
@@ -124,9 +130,9 @@ class _NpzWriter:
     def __init__(self) -> None:
         self._parts: list[Mapping[str, NDArray[Any]]] = []
 
-    def write(self, batch: ArrayBatch, added: Mapping[str, NDArray[Any]]) -> None:  # noqa: ARG002 - the arrays are written whole
-        self._parts.append(added)
+    def write(self, batch: ArrayBatch, added: Mapping[str, NDArray[Any]]) -> None:
+        self._parts.append({**batch.arrays, **added})
 
     def joined(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """The added columns over all batches."""
-        return {name: np.concatenate([part[name] for part in self._parts]) for name in names}
+        """All columns over all batches; empty ones if there was none."""
+        return {name: np.concatenate([part[name] for part in self._parts]) if self._parts else np.zeros(0) for name in names}

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidValueError
 
 _TRUE = pyarrow.array(["1", "true", "t", "yes", "1.0"])
+_MISSING = ("", "nan")
 _FALSE = pyarrow.array(["0", "false", "f", "no", "0.0"])
 
 
@@ -59,6 +60,15 @@ def equal(left: Any, right: Any, called: tuple[str, str], start: int) -> NDArray
     for row in np.flatnonzero(~same) if _may_be_numbers(one, other) else ():
         same[row] = _same_number(one[int(row)].as_py(), other[int(row)].as_py())
     return same
+
+
+def classes(column: Any) -> NDArray[Any]:
+    """The classes that the text names, masked where it is empty; 3 and 3.0 are one class."""
+    trimmed = pc.utf8_trim_whitespace(column)
+    named = pc.replace_substring_regex(trimmed, r"^(-?\d+)\.0+$", r"\1")
+    values = np.asarray(named.to_numpy(zero_copy_only=False), dtype=np.str_)
+    masked: NDArray[Any] = np.ma.masked_array(values, mask=np.isin(np.char.lower(values), _MISSING))
+    return masked
 
 
 def quoted(column: Any, separator: str) -> Any:

@@ -27,8 +27,11 @@ _MORE_MODELS = DyadicGrid(10)
 _TEXT = "UT"
 
 
-def count_cascade(confidences: Any, predictions: Any, labels: Any) -> Tally:
-    """Count (n, M-1) confidences, (n, M) predictions and (n,) labels; a label may be missing where all predictions agree."""
+def count_cascade(confidences: Any, predictions: Any, labels: Any, *, first_row: int = 0) -> Tally:
+    """Count (n, M-1) confidences, (n, M) predictions and (n,) labels; a label may be missing where all predictions agree.
+
+    `first_row` is where these rows begin in a longer table, for the message if one of them is bad.
+    """
     exits = numeric(as_array(confidences, "confidences"), "confidences")
     exits = exits[:, None] if exits.ndim == 1 else exits
     answers = _answers(predictions)
@@ -39,8 +42,10 @@ def count_cascade(confidences: Any, predictions: Any, labels: Any) -> Tally:
         )
     truth, known = _labels(labels)
     same_length(confidences=exits, predictions=answers, labels=truth)
-    outcome = _outcomes(answers, truth, known)
-    scores = np.column_stack([checked_scores(column, f"confidences[:, {m}]") for m, column in enumerate(exits.T)])
+    outcome = _outcomes(answers, truth, known, first_row)
+    scores = np.column_stack(
+        [checked_scores(column, f"confidences[:, {m}]", start=first_row) for m, column in enumerate(exits.T)]
+    )
     grid = _TWO_MODELS if exits.shape[1] == 1 else _MORE_MODELS
     names = tuple("|".join(parts) for parts in product(EXIT_OUTCOMES, repeat=exits.shape[1]))
     cells, counts = _tabulate(np.column_stack([grid.cells(column) for column in scores.T]), outcome, len(names))
@@ -76,7 +81,7 @@ def _labels(labels: Any) -> tuple[Array, NDArray[np.bool_]]:
     return truth, known
 
 
-def _outcomes(answers: Array, truth: Array, known: NDArray[np.bool_]) -> Integers:
+def _outcomes(answers: Array, truth: Array, known: NDArray[np.bool_], first_row: int) -> Integers:
     if known.any() and (answers.dtype.kind in _TEXT) != (truth.dtype.kind in _TEXT):
         raise InvalidTypeError(
             f"predictions are {answers.dtype} and labels {truth.dtype}, which are never equal: name classes one way."
@@ -84,7 +89,7 @@ def _outcomes(answers: Array, truth: Array, known: NDArray[np.bool_]) -> Integer
     slow = answers[:, -1]
     unlabelled = np.flatnonzero(~known & (answers[:, :-1] != slow[:, None]).any(axis=1))
     if unlabelled.size:
-        rows = ", ".join(map(str, unlabelled[:5].tolist()))
+        rows = ", ".join(map(str, (unlabelled[:5] + first_row).tolist()))
         raise InvalidValueError(
             f"{unlabelled.size} rows have no label although predictions differ (first rows: {rows}): label them. "
             "Dropping them, or labelling only some, would void the guarantee."

@@ -29,7 +29,8 @@ class Fingerprint:
     def update(self, scores: NDArray[np.float64], outcomes: NDArray[Any]) -> None:
         """Take the next rows."""
         if self._telling is None:
-            self._telling = np.unique(scores[:_LOOKED_AT]).size >= DISTINCT
+            # The first few rows nearly always tell, and cost little.
+            self._telling = any(np.unique(scores[:rows]).size >= DISTINCT for rows in (4 * DISTINCT, _LOOKED_AT))
         self._scores.update(np.ascontiguousarray(scores, dtype="<f8").data)
         self._outcomes.update(np.ascontiguousarray(outcomes).data)
 

@@ -15,8 +15,7 @@ FEW_CLASSES = 64
 """Up to here a transposed block and a running maximum beat argmax, which is slow along short rows."""
 
 _ROWS = 8192
-_CACHED_ENTRIES = 2**18
-_LOOKED_AT = 1024
+_LOOKED_AT = 2**16
 
 
 def top_label(probabilities: Any) -> tuple[Array, NDArray[np.intp]]:
@@ -51,7 +50,7 @@ def as_probabilities(values: Any, name: str) -> Array:
     if table.dtype.kind != "f":
         table = table.astype(np.float64)
     # A negative entry below the top one does no harm to the guarantee; it is looked for as the mark of logits.
-    head = table[:_LOOKED_AT]
+    head = table[: max(1, _LOOKED_AT // table.shape[1])]
     if head.size and head.min() < 0:
         row, column = np.argwhere(head < 0)[0]
         raise InvalidValueError(
@@ -81,11 +80,8 @@ def _running_maximum(block: Array) -> tuple[Array, Array]:
 
 
 def _gathered_maximum(block: Array) -> tuple[Array, Array]:
-    highest, label = np.empty(len(block), dtype=block.dtype), np.empty(len(block), dtype=np.intp)
-    rows = np.arange(max(1, _CACHED_ENTRIES // block.shape[1]))
-    for start in range(0, len(block), len(rows)):
-        # Few enough rows that what argmax found is still in the processor's cache when it is picked up.
-        part, end = block[start : start + len(rows)], start + len(rows)
-        label[start:end] = part.argmax(axis=1)
-        highest[start:end] = part[rows[: len(part)], label[start:end]]
-    return highest, label
+    label = block.argmax(axis=1)
+    if not block.flags.c_contiguous:
+        return block[np.arange(len(block)), label], label
+    # Twice as fast as two index arrays. Every place is legal, and "clip" does not look for one that is not.
+    return block.ravel().take(label + np.arange(0, block.size, block.shape[1]), mode="clip"), label

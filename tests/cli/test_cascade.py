@@ -1,0 +1,133 @@
+"""`pacbound cascade`, its rows to label, and `pacbound apply` with its certificate, end to end."""
+
+import csv
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pacbound import certify_cascade, load_certificate
+from pacbound.certificate import CascadeCertificate
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+COLUMNS = ("--confidence", "c", "--prediction", "fast,slow", "--label", "y")
+CLAIM = ("--xi", 0.05, "--delta", 0.05)
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A fast and a slow model on 600 rows, with a label only where they differ."""
+    rng = np.random.default_rng(0)
+    confidence = rng.beta(5, 1, size=600)
+    label = rng.choice(["cat", "dog", "none"], size=600)
+    fast = np.where(rng.random(600) < confidence, label, "cat")
+    slow = np.where(rng.random(600) < 0.9, label, "dog")
+    lines = ["id,c,fast,slow,y"]
+    for i, score in enumerate(confidence.tolist()):
+        lines.append(f"{i},{score!r},{fast[i]},{slow[i]},{label[i] if fast[i] != slow[i] else ''}")
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays(pacbound: Run, table: Path) -> None:
+    pacbound("cascade", table, *COLUMNS, *CLAIM, "--cost", "1,9", "-o", "cascade.json")
+    rows = rows_of(table)
+    confidence = [float(row["c"]) for row in rows]
+    predictions = [[row["fast"], row["slow"]] for row in rows]
+    labels = [row["y"] or None for row in rows]
+    arrays = certify_cascade(confidence, predictions, labels, xi=0.05, delta=0.05, costs=[1, 9])
+    loaded = load_certificate(table.parent / "cascade.json")
+    assert loaded.claim_digest == arrays.claim_digest
+    assert loaded.verify()
+
+
+def test_only_rows_on_which_the_models_differ_need_a_label(pacbound: Run, table: Path) -> None:
+    done = pacbound("cascade", table, "--prediction", "fast,slow", "--to-label", "ask.csv", "--json")
+    asked = rows_of(table.parent / "ask.csv")
+    differ = [row for row in rows_of(table) if row["fast"] != row["slow"]]
+    assert [row["id"] for row in asked] == [row["id"] for row in differ]
+    assert [row["pac_row"] for row in asked] == [row["id"] for row in differ]
+    assert json.loads(done.stdout) == {"rows": 600, "to_label": len(differ), "output": "ask.csv"}
+    nothing = pacbound("cascade", table, "--prediction", "fast,slow", "--label", "y", "--to-label", "rest.csv", "--json")
+    assert json.loads(nothing.stdout)["to_label"] == 0
+
+
+def test_a_label_missing_where_the_models_differ_is_an_error_with_its_row(pacbound: Run, table: Path) -> None:
+    rows = table.read_text().splitlines()
+    first = next(i for i, row in enumerate(rows[1:]) if not row.endswith(","))
+    rows[first + 1] = rows[first + 1].rpartition(",")[0] + ","
+    table.write_text("\n".join(rows) + "\n")
+    done = pacbound("cascade", table, *COLUMNS, *CLAIM, code=2)
+    assert f"1 rows have no label although predictions differ (first rows: {first})" in done.stderr
+
+
+def test_apply_says_which_model_answers_and_what(pacbound: Run, table: Path) -> None:
+    pacbound("cascade", table, *COLUMNS, *CLAIM, "-o", "cascade.json")
+    pacbound("apply", "cascade.json", table, "-o", "out.csv")
+    certificate = load_certificate(table.parent / "cascade.json")
+    assert isinstance(certificate, CascadeCertificate)
+    for row in rows_of(table.parent / "out.csv"):
+        early = float(row["c"]) >= certificate.thresholds[0]
+        assert row["pac_exit"] == ("0" if early else "1")
+        assert row["pac_prediction"] == (row["fast"] if early else row["slow"])
+
+
+def test_apply_needs_no_predictions(pacbound: Run, table: Path) -> None:
+    pacbound("cascade", table, *COLUMNS, *CLAIM, "-o", "cascade.json")
+    (table.parent / "new.csv").write_text("c\n0.99\n0.1\n")
+    pacbound("apply", "cascade.json", "new.csv", "-o", "out.csv")
+    assert [row["pac_exit"] for row in rows_of(table.parent / "out.csv")] == ["0", "1"]
+
+
+def test_three_models_go_through_npz(pacbound: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    label = rng.integers(0, 5, size=800)
+    scores = rng.beta(6, 1, size=(800, 2))
+    right = rng.random((800, 3)) < np.column_stack([scores, np.full(800, 0.95)])
+    answers = np.where(right, label[:, None], label[:, None] + 1)
+    names = dict(zip(("c1", "c2", "p1", "p2", "p3", "y"), [*scores.T, *answers.T, label], strict=True))
+    np.savez(tmp_path / "rows.npz", **names)
+    options = ("--confidence", "c1,c2", "--prediction", "p1,p2,p3", "--label", "y", "--xi", 0.1, "--delta", 0.05)
+    pacbound("cascade", "rows.npz", *options, "--cost", "1,3,9", "-o", "cascade.json")
+    pacbound("apply", "cascade.json", "rows.npz", "-o", "out.npz")
+    certificate = load_certificate(tmp_path / "cascade.json")
+    assert isinstance(certificate, CascadeCertificate)
+    with np.load(tmp_path / "out.npz") as out:
+        left = [(out["pac_exit"] == m).mean() for m in range(2)]
+        assert (out["pac_prediction"] == answers[np.arange(800), out["pac_exit"]]).all()
+    assert left == pytest.approx(certificate.exit_rates.tolist())
+
+
+def test_a_refusal_ends_with_code_3_and_says_what_it_would_take(pacbound: Run, table: Path) -> None:
+    done = pacbound("cascade", table, *COLUMNS, "--xi", 0.001, "--delta", 0.05, "-o", "no.json", code=3)
+    assert "REFUSED" in done.stdout
+    assert "It would take about 2,995 labels" in done.stdout
+    assert not load_certificate(table.parent / "no.json").certified
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((*COLUMNS, "--xi", 1.0, "--delta", 0.1), "xi=1.0"),
+        ((*COLUMNS, "--xi", -0.1, "--delta", 0.1), "xi=-0.1"),
+        ((*COLUMNS, "--xi", 0.1, "--delta", 2), "delta=2.0"),
+        ((*COLUMNS, *CLAIM, "--cost", "9,1"), "do not rise"),
+        ((*COLUMNS, *CLAIM, "--cost", "1,a"), "not a list of numbers"),
+        ((*COLUMNS[:2], "--prediction", "fast", "--label", "y", *CLAIM), "no cascade"),
+        ((*COLUMNS[:2], "--prediction", "fast,slower", "--label", "y", *CLAIM), "no column 'slower'"),
+        (("--prediction", "fast,slow"), "Certifying needs"),
+    ],
+)
+def test_bad_usage_is_explained(pacbound: Run, table: Path, arguments: tuple[object, ...], message: str) -> None:
+    assert message in pacbound("cascade", table, *arguments, "-o", "cascade.json", code=2).stderr
+    assert not (table.parent / "cascade.json").exists()
