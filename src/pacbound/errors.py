@@ -7,12 +7,15 @@
     ├── CertificateError (ValueError)          a file that is no certificate, or one that was changed after it was written
     │   └── UnknownProcedureError              a certificate from a newer pacbound
     ├── NotFittedError (ValueError, AttributeError)
+    ├── ModelError (RuntimeError)              a model of a cascade failed, or gave what is no answer
     └── MissingDependencyError (ImportError)   an optional package is not installed; the message is the pip command
 
 A message says what came, what is expected and what to do. Failing to certify is not here: it is a result.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 
 class PacboundError(Exception):
@@ -41,6 +44,20 @@ class UnknownProcedureError(CertificateError):
 
 class NotFittedError(PacboundError, ValueError, AttributeError):
     """An estimator was asked before it was fitted."""
+
+
+class ModelError(PacboundError, RuntimeError):
+    """A model of a cascade failed, or gave what is no answer.
+
+    `model` is its place in the cascade, `row` the row or item where one alone is to blame, and `partial` what an
+    `AsyncCascade` had finished and not yet handed out. What the model raised is the `__cause__`.
+    """
+
+    def __init__(self, message: str, *, model: int | None = None, row: int | None = None) -> None:
+        super().__init__(message)
+        self.model = model
+        self.row = row
+        self.partial: tuple[Any, ...] = ()
 
 
 class MissingDependencyError(PacboundError, ImportError):

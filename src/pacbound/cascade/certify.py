@@ -44,8 +44,8 @@ def certify_cascade(
     delta
         The chance that the cascade loses more than that.
     costs
-        M rising numbers: what a row costs in all that is answered by each model, the models before it included. With more than two
-        models they choose the cheapest of the thresholds that hold; otherwise they are for the summary.
+        M rising numbers: what a row costs in all that is answered by each model, the models before it included. With more
+        than two models they choose the cheapest of the thresholds that hold; otherwise they are for the summary.
     bound
         "exact" (from 200,000 rows on the same as "pair"); "pair", two one-sided binomial bounds; "product", the paper's, mended.
     method
@@ -62,12 +62,16 @@ def certify_cascade(
     at 0.7415 and above the fast model answers: 62.7% of the rows
     """
     rate, level = tolerated_rate(xi), failure_probability(delta)
+    tally = cascade_tally(confidences, predictions, labels)
+    return CascadeCertificate.from_tally(tally, xi=rate, delta=level, bound=bound, method=method, costs=costs)
+
+
+def cascade_tally(confidences: Any, predictions: Any, labels: Any) -> Tally:
+    """The tally that was passed in place of all three, or that of the arrays."""
     if isinstance(confidences, Tally):
         if predictions is not None or labels is not None:
             raise InvalidTypeError("A tally already holds predictions and labels: leave both out.")
-        tally = confidences
-    elif predictions is None or labels is None:
+        return confidences
+    if predictions is None or labels is None:
         raise InvalidTypeError("predictions or labels are missing: pass both, or a Tally in place of all three.")
-    else:
-        tally = count_cascade(confidences, predictions, labels)
-    return CascadeCertificate.from_tally(tally, xi=rate, delta=level, bound=bound, method=method, costs=costs)
+    return count_cascade(confidences, predictions, labels)

@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.certify import certify_cascade
+from pacbound.cascade.certify import cascade_tally, certify_cascade
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.procedures.cascade import Bound
-from pacbound.tally.exits import count_cascade
-from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +53,7 @@ def trade_off(
     >>> curve.exit_rates[:, 0]
     array([0.5, 1. , 1. ])
     """
-    tally = confidences if isinstance(confidences, Tally) else count_cascade(confidences, predictions, labels)
+    tally = cascade_tally(confidences, predictions, labels)
     tolerances = np.array(list(xi), dtype=np.float64)
     points: list[CascadeCertificate] = [
         certify_cascade(tally, xi=float(value), delta=delta, costs=costs, bound=bound) for value in tolerances

@@ -1,0 +1,21 @@
+"""Cascades: fast models that answer for a slow one, certified to lose at most so much accuracy, and routing over any models."""
+
+from pacbound.cascade.answers import Answer, Answers
+from pacbound.cascade.certify import certify_cascade
+from pacbound.cascade.remote import AsyncCascade
+from pacbound.cascade.result import CascadeResult, CascadeStatistics, Routed
+from pacbound.cascade.routing import Cascade
+from pacbound.cascade.trade_off import TradeOff, trade_off
+
+__all__ = [
+    "Answer",
+    "Answers",
+    "AsyncCascade",
+    "Cascade",
+    "CascadeResult",
+    "CascadeStatistics",
+    "Routed",
+    "TradeOff",
+    "certify_cascade",
+    "trade_off",
+]

@@ -1,0 +1,119 @@
+"""What a cascade answered, and what it has answered so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class CascadeResult:
+    """The answers of a cascade, in the order of the rows.
+
+    `predictions` are class indices, or names where the cascade or its models have them; `exits` the place of the model that
+    answered; `confidences` its score, NaN where the last model gave none. Per model, `seconds` is the time spent in its calls,
+    which overlap in an `AsyncCascade`, and `failed` the items it failed on that went to the slow model instead.
+    """
+
+    predictions: Array
+    exits: NDArray[np.intp]
+    confidences: Floats
+    seconds: Floats
+    failed: Integers
+
+    @property
+    def answered(self) -> Integers:
+        """How many rows each model answered."""
+        return np.bincount(self.exits, minlength=len(self.seconds))
+
+    def __len__(self) -> int:
+        return len(self.exits)
+
+
+@dataclass(frozen=True, eq=False)
+class Routed:
+    """The answer for one item of a stream: its place and the item itself, the prediction, and the model that gave it.
+
+    Per model, `seconds` is the time spent waiting for it; `failed` are the places of the models that failed on this item.
+    """
+
+    index: int
+    item: Any
+    prediction: Any
+    exit: int
+    confidence: float
+    seconds: tuple[float, ...]
+    failed: tuple[int, ...] = ()
+
+
+class CascadeStatistics:
+    """What a cascade has answered since it was made or `reset`; safe to read and add to from several threads.
+
+    A call that raised is not in it. Exit rates far from those of the certificate hint that the data have drifted.
+    """
+
+    def __init__(self, n_models: int) -> None:
+        self._lock = Lock()
+        self._answered = np.zeros(n_models, dtype=np.int64)
+        self._failed = np.zeros(n_models, dtype=np.int64)
+        self._seconds = np.zeros(n_models)
+
+    @property
+    def rows(self) -> int:
+        """How many rows were answered."""
+        return int(self.answered.sum())
+
+    @property
+    def answered(self) -> Integers:
+        """How many rows each model answered."""
+        with self._lock:
+            return self._answered.copy()
+
+    @property
+    def failed(self) -> Integers:
+        """How many items each model failed on that went to the slow model instead."""
+        with self._lock:
+            return self._failed.copy()
+
+    @property
+    def seconds(self) -> Floats:
+        """The time spent in the calls of each model; calls under way at once each count in full."""
+        with self._lock:
+            return self._seconds.copy()
+
+    @property
+    def exit_rates(self) -> Floats:
+        """The share of the rows that each model answered; NaN before the first."""
+        answered = self.answered
+        return answered / answered.sum() if answered.any() else np.full(len(answered), np.nan)
+
+    def add(self, answered: Integers, seconds: Floats, failed: Integers) -> None:
+        """Count the rows of one call."""
+        with self._lock:
+            self._answered += answered
+            self._seconds += seconds
+            self._failed += failed
+
+    def reset(self) -> None:
+        """Start from nothing."""
+        with self._lock:
+            for total in (self._answered, self._seconds, self._failed):
+                total.fill(0)
+
+    def __repr__(self) -> str:
+        return f"CascadeStatistics(rows={self.rows}, answered={self.answered.tolist()}, seconds={self.seconds.round(3).tolist()})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {key: value.copy() for key, value in vars(self).items() if key != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=Lock())
