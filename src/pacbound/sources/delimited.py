@@ -28,7 +28,8 @@ except ImportError:
 
 from pacbound.sources import text
 
-_BLOCK = 2**23
+_BLOCK = 2**20
+"""Arrow reads several blocks ahead, so larger ones would cost memory that grows with the file."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ _AGREE, _ONLY_FAST, _ONLY_SLOW, _NEITHER = range(4)
 _TWO_MODELS = DyadicGrid(16)
 _MORE_MODELS = DyadicGrid(10)
 _TEXT = "UT"
+_NUMBERS = "biuf"
+_LARGEST_FLOAT_CLASS = 2**53
 
 
 def count_cascade(confidences: Any, predictions: Any, labels: Any, *, first_row: int = 0) -> Tally:
@@ -55,30 +57,53 @@ def count_cascade(confidences: Any, predictions: Any, labels: Any, *, first_row:
 
 
 def _answers(predictions: Any) -> Array:
-    array = as_array(predictions, "predictions")
+    array = as_array(_with_gaps(predictions), "predictions")
     if array.ndim != 2:
         raise InvalidValueError(f"predictions has shape {array.shape}: expected (n, M), a column per model, the slow one last.")
     if array.dtype.kind not in "biu" + _TEXT and not (array.dtype.kind == "f" and np.isfinite(array).all()):
         raise InvalidTypeError(f"predictions has dtype {array.dtype} or missing values: expected class indices or names.")
+    _require_classes(array.ravel(), "predictions")
     return array
 
 
 def _labels(labels: Any) -> tuple[Array, NDArray[np.bool_]]:
     """The labels, and which of them are known."""
-    if isinstance(labels, np.ma.MaskedArray):
-        return labels.data, ~np.ma.getmaskarray(labels)
-    column = np.asarray(labels.detach() if hasattr(labels, "detach") else labels)
+    masked = np.ma.getmaskarray(labels) if isinstance(labels, np.ma.MaskedArray) else np.zeros((), dtype=bool)
+    plain = labels.data if isinstance(labels, np.ma.MaskedArray) else _with_gaps(labels)
+    column = np.asarray(plain.detach() if hasattr(plain, "detach") else plain)
     if column.ndim != 1:
         raise InvalidValueError(f"labels has shape {column.shape}: expected one label per row.")
+    known = ~masked & np.ones(len(column), dtype=bool)
     if column.dtype.kind == "f":
-        return column, ~np.isnan(column)
-    if column.dtype != object:
-        return column, np.ones(len(column), dtype=bool)
-    known = np.array([not is_missing(value) for value in column], dtype=bool)
-    filled = np.array(column[known].tolist()) if known.any() else np.zeros(0)
-    truth = np.zeros(len(column), dtype=filled.dtype)
-    truth[known] = filled
-    return truth, known
+        known &= ~np.isnan(column)
+    elif column.dtype == object:
+        known &= np.array([not is_missing(value) for value in column], dtype=bool)
+        filled = np.array(column[known].tolist()) if known.any() else np.zeros(0)
+        column = np.zeros(len(column), dtype=filled.dtype)
+        column[known] = filled
+    _require_classes(column[known], "labels")
+    return column, known
+
+
+def _with_gaps(values: Any) -> Any:
+    """Lists of text as objects: NumPy would write a missing value among them as the word "nan", a class like any other."""
+    if not isinstance(values, (list, tuple)):
+        return values
+    objects = np.array(values, dtype=object)
+    return objects if any(isinstance(value, str) for value in objects.flat) else values
+
+
+def _require_classes(values: Array, name: str) -> None:
+    """Refuse what no class is named by: compared with others, it would be wrong on both sides and count as no loss at all."""
+    if values.dtype.kind not in _NUMBERS + _TEXT:
+        raise InvalidTypeError(f"{name} has dtype {values.dtype}: expected class indices or names.")
+    if values.dtype.kind != "f" or not values.size:
+        return
+    odd = np.flatnonzero((values != np.floor(values)) | (np.abs(values) >= _LARGEST_FLOAT_CLASS))
+    if odd.size:
+        raise InvalidValueError(
+            f"{name} holds {values[odd[0]]}, which is no class: expected whole numbers below 2**53, or integers, or names."
+        )
 
 
 def _outcomes(answers: Array, truth: Array, known: NDArray[np.bool_], first_row: int) -> Integers:

@@ -1,0 +1,1 @@
+"""How fast pacbound is and how much memory it takes, against its peers: `python -m benchmarks` (or `make bench`)."""

@@ -1,0 +1,47 @@
+"""How fast the command line calibrates from CSV, and that its memory does not grow with the file."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import inputs
+from benchmarks.processes import Cost, cost_of
+from benchmarks.row import Bar, Row
+
+_SMALL, _LARGE, _PART = 1_000_000, 10_000_000, 500_000
+_CODE = """
+import sys
+from pacbound.cli import main
+sys.argv = ["pacbound", "calibrate", {path!r}, "--confidence", "score", "--correct", "right", "--delta", "0.01"]
+main()
+"""
+
+
+def rows() -> Iterator[Row]:
+    costs: dict[int, Cost] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for size in (_SMALL, _LARGE):
+            path = Path(folder) / f"{size}.csv"
+            _write(path, size)
+            costs[size] = min((cost_of(_CODE.format(path=str(path))) for _ in range(3)), key=lambda cost: cost.seconds)
+            yield Row(f"pacbound calibrate, CSV of {size:,} rows, whole process", size / costs[size].seconds, "rows/s")
+            path.unlink()
+    yield Row(
+        f"the same: peak resident memory, {_LARGE:,} rows",
+        costs[_LARGE].peak,
+        "bytes",
+        f"{_SMALL:,} rows",
+        costs[_SMALL].peak,
+        Bar(1.25, "ratio", "flat: at most 1.25"),
+    )
+
+
+def _write(path: Path, size: int) -> None:
+    confidence, correct = inputs.confidences(_PART)
+    lines = "".join(f"{score:.6f},{int(right)}\n" for score, right in zip(confidence.tolist(), correct.tolist(), strict=True))
+    with path.open("w", encoding="utf-8") as file:
+        file.write("score,right\n")
+        for _ in range(size // _PART):
+            file.write(lines)
