@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.columns import Array, as_flags, as_names, as_score_column, as_scores, checked_scores, same_length
+from pacbound.tally.dense import DenseCounts
 from pacbound.tally.exits import count_cascade
 from pacbound.tally.fingerprint import Fingerprint
 from pacbound.tally.grids import Bins, DyadicGrid, EqualWidthBins, GivenBins, equal_mass_cells
@@ -80,36 +81,6 @@ def bins_for(*, n_bins: int, edges: Any, scores: Array | None) -> Bins:
             )
         return equal_mass_cells(as_scores(scores, "confidence"), n_bins)
     return GivenBins(tuple(as_scores(edges, "edges").tolist()))
-
-
-class DenseCounts:
-    """A running table of counts, one row of outcomes per cell of each group; cell -1 has its place before cell 0."""
-
-    def __init__(self, grid: Bins | DyadicGrid, n_outcomes: int) -> None:
-        self._width = grid.n_cells + 1
-        self._outcomes = n_outcomes
-        self._table = np.zeros(0, dtype=np.int64)
-
-    @property
-    def block(self) -> int:
-        """How many rows to take at a time, so that the table is not walked over more often than the data."""
-        return max(8192, self._width * self._outcomes)
-
-    def add(self, cells: Integers, outcomes: NDArray[Any], groups: NDArray[Any] | int = 0) -> None:
-        """Count one block."""
-        index = ((cells + 1) + np.multiply(groups, self._width, dtype=np.int64)) * self._outcomes
-        index += outcomes
-        seen = np.bincount(index, minlength=self._table.size)
-        seen[: self._table.size] += self._table
-        self._table = seen
-
-    def sparse(self, *, grouped: bool) -> tuple[Integers, Integers]:
-        """The cells that were hit, in order, with their counts."""
-        unit = self._width * self._outcomes
-        whole = np.pad(self._table, (0, -self._table.size % unit)).reshape(-1, self._width, self._outcomes)
-        group, cell = np.nonzero(whole.any(axis=2))
-        columns = [group, cell - 1] if grouped else [cell - 1]
-        return np.column_stack(columns).astype(np.int64), whole[group, cell].astype(np.int64)
 
 
 def _count_flags(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.columns import Array, as_array, checked_scores, is_missing, numeric, same_length
+from pacbound.tally.dense import DenseCounts
 from pacbound.tally.fingerprint import Fingerprint
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.tally import Integers, Tally, merge_cells
@@ -24,6 +25,9 @@ EXIT_OUTCOMES = ("agree", "only_fast", "only_slow", "neither")
 _AGREE, _ONLY_FAST, _ONLY_SLOW, _NEITHER = range(4)
 _TWO_MODELS = DyadicGrid(16)
 _MORE_MODELS = DyadicGrid(10)
+_MOST_EXITS = 5
+"""Joint outcomes are 4 to the power of the exits; beyond this their table outgrows the data."""
+
 _TEXT = "UT"
 _NUMBERS = "biuf"
 _LARGEST_FLOAT_CLASS = 2**53
@@ -42,6 +46,10 @@ def count_cascade(confidences: Any, predictions: Any, labels: Any, *, first_row:
             f"confidences of shape {exits.shape} and predictions of shape {answers.shape} are no cascade: expected (n, M-1) "
             "confidences, one for each exit, and (n, M) predictions, the slow model's last."
         )
+    if exits.shape[1] > _MOST_EXITS:
+        raise InvalidValueError(
+            f"{exits.shape[1] + 1} models are too many to be counted jointly: expected at most {_MOST_EXITS + 1}."
+        )
     truth, known = _labels(labels)
     same_length(confidences=exits, predictions=answers, labels=truth)
     outcome = _outcomes(answers, truth, known, first_row)
@@ -50,7 +58,7 @@ def count_cascade(confidences: Any, predictions: Any, labels: Any, *, first_row:
     )
     grid = _TWO_MODELS if exits.shape[1] == 1 else _MORE_MODELS
     names = tuple("|".join(parts) for parts in product(EXIT_OUTCOMES, repeat=exits.shape[1]))
-    cells, counts = _tabulate(np.column_stack([grid.cells(column) for column in scores.T]), outcome, len(names))
+    cells, counts = _tabulate(grid, np.column_stack([grid.cells(column) for column in scores.T]), outcome, len(names))
     seal = Fingerprint()
     seal.update(scores.ravel(), outcome.astype(np.uint16))
     return Tally("cascade", grid, names, len(scores), cells, counts, sources=seal.names())
@@ -130,7 +138,11 @@ def _outcomes(answers: Array, truth: Array, known: NDArray[np.bool_], first_row:
     return joint
 
 
-def _tabulate(cells: Integers, outcome: Integers, n_outcomes: int) -> tuple[Integers, Integers]:
+def _tabulate(grid: DyadicGrid, cells: Integers, outcome: Integers, n_outcomes: int) -> tuple[Integers, Integers]:
+    if cells.shape[1] == 1:
+        dense = DenseCounts(grid, n_outcomes)
+        dense.add(cells[:, 0], outcome)
+        return dense.sparse(grouped=False)
     keys, times = merge_cells(np.column_stack([cells, outcome]), np.ones((len(cells), 1), dtype=np.int64))
     first = np.concatenate(([True], (np.diff(keys[:, :-1], axis=0) != 0).any(axis=1))) if len(keys) else np.zeros(0, dtype=bool)
     counts = np.zeros((int(first.sum()), n_outcomes), dtype=np.int64)

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from pacbound.errors import InvalidValueError
-from pacbound.tally.arrays import CORRECT, DenseCounts
+from pacbound.tally.arrays import CORRECT
 from pacbound.tally.columns import Array, as_classes, checked_scores, same_length
+from pacbound.tally.dense import DenseCounts
 from pacbound.tally.fingerprint import Fingerprint
 from pacbound.tally.grids import Bins
 from pacbound.tally.tally import Scope, Tally
