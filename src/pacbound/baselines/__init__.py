@@ -1,7 +1,28 @@
-"""The usual ways to get confidences, to compare with: softmax, temperature scaling, histogram binning. None has a guarantee."""
+"""The usual ways to get confidences and exit thresholds, to compare with: softmax, temperature scaling, histogram binning.
 
+None has a guarantee.
+"""
+
+from pacbound.baselines.exit_thresholds import (
+    SLOW_ALONE,
+    TemperatureThreshold,
+    histogram_threshold,
+    softmax_threshold,
+    temperature_threshold,
+)
 from pacbound.baselines.histogram import HistogramBinning
 from pacbound.baselines.softmax import NaiveSoftmax, softmax
 from pacbound.baselines.temperature import TemperatureScaling, optimal_temperature
 
-__all__ = ["HistogramBinning", "NaiveSoftmax", "TemperatureScaling", "optimal_temperature", "softmax"]
+__all__ = [
+    "SLOW_ALONE",
+    "HistogramBinning",
+    "NaiveSoftmax",
+    "TemperatureScaling",
+    "TemperatureThreshold",
+    "histogram_threshold",
+    "optimal_temperature",
+    "softmax",
+    "softmax_threshold",
+    "temperature_threshold",
+]
