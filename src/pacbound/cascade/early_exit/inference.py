@@ -1,0 +1,110 @@
+"""Inference that skips work: rows that are confident enough leave, the rest are packed together and go on.
+
+Each stage runs on the rows that are still there and on nothing else; answers come back in the order of the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import SupportsFloat
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from pacbound.cascade.early_exit.confidence import top_label
+from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.errors import InvalidTypeError, InvalidValueError
+
+
+@dataclass(frozen=True, eq=False)
+class EarlyExitResult:
+    """What a batch was answered, a value per row: the label, its confidence (float64), and the exit it left by, from 0."""
+
+    labels: Tensor
+    confidences: Tensor
+    exits: Tensor
+
+
+def answer(stages: Sequence[nn.Module], heads: Sequence[nn.Module], x: Tensor, thresholds: Sequence[float]) -> EarlyExitResult:
+    """Run `x` through `stages`, each row as far as its confidence makes it go; +inf skips a head, the last has no threshold."""
+    return (_answer_one if len(x) == 1 else _answer_many)(stages, heads, x, [*thresholds, -np.inf])
+
+
+def _answer_one(
+    stages: Sequence[nn.Module], heads: Sequence[nn.Module], x: Tensor, thresholds: Sequence[float]
+) -> EarlyExitResult:
+    last = len(stages) - 1
+    with torch.inference_mode():
+        for m, threshold in enumerate(thresholds):
+            x = stages[m](x)
+            if threshold == np.inf:
+                continue
+            confidence, label = top_label(heads[m](x), 1)
+            if m == last or confidence.item() >= threshold:
+                break
+    # Copied outside inference mode, so that the caller may change them in place.
+    return EarlyExitResult(label.clone(), confidence.clone(), torch.full((1,), m, device=label.device))
+
+
+def _answer_many(
+    stages: Sequence[nn.Module], heads: Sequence[nn.Module], x: Tensor, thresholds: Sequence[float]
+) -> EarlyExitResult:
+    answers = _unanswered(x)
+    rows = torch.arange(len(x), device=answers.labels.device)
+    with torch.inference_mode():
+        for m, threshold in enumerate(thresholds):
+            if not len(rows):
+                break
+            x = stages[m](x)
+            if threshold == np.inf:
+                continue
+            confidence, label = top_label(heads[m](x), len(rows))
+            if m == len(stages) - 1:
+                _write(answers, rows, label, confidence, m)
+                break
+            leaves = confidence >= threshold
+            leaving, going = leaves.nonzero().squeeze(1), leaves.logical_not().nonzero().squeeze(1)
+            if len(leaving):
+                _write(answers, rows[leaving], label[leaving], confidence[leaving], m)
+                rows, x = rows[going], packed(x, going)
+    return answers
+
+
+def _unanswered(x: Tensor) -> EarlyExitResult:
+    # Made outside inference mode, so that the caller may change them in place.
+    device = torch.device("cpu") if x.device.type == "mps" else x.device
+    labels, exits = (torch.empty(len(x), dtype=torch.int64, device=device) for _ in range(2))
+    return EarlyExitResult(labels, torch.empty(len(x), dtype=torch.float64, device=device), exits)
+
+
+def _write(answers: EarlyExitResult, rows: Tensor, label: Tensor, confidence: Tensor, m: int) -> None:
+    answers.labels.index_copy_(0, rows, label)
+    answers.confidences.index_copy_(0, rows, confidence)
+    answers.exits.index_fill_(0, rows, m)
+
+
+def packed(x: Tensor, rows: Tensor) -> Tensor:
+    """The given `rows` of `x`, laid out in memory as `x` is: `index_select` alone would undo channels_last, and slowly."""
+    rows = rows.to(x.device)
+    if x.is_contiguous():
+        return x.index_select(0, rows)
+    order = [0, *sorted(range(1, x.ndim), key=x.stride().__getitem__, reverse=True)]
+    inverse = [order.index(axis) for axis in range(x.ndim)]
+    return x.permute(order).index_select(0, rows).permute(inverse)
+
+
+def checked_thresholds(thresholds: CascadeCertificate | Iterable[SupportsFloat], exits: int) -> list[float]:
+    """One float for each early exit, in [0, 1] or +inf."""
+    given = thresholds.thresholds if isinstance(thresholds, CascadeCertificate) else thresholds
+    try:
+        # Plain Python: between two stages that run for a millisecond, arrays of one number are slow.
+        values = [float(value) for value in (given.tolist() if hasattr(given, "tolist") else given)]
+    except (TypeError, ValueError):
+        raise InvalidTypeError(f"thresholds={given!r}: expected {exits} numbers in a list, or a cascade certificate.") from None
+    if len(values) != exits:
+        raise InvalidValueError(f"{len(values)} thresholds: expected {exits}, one for each exit before the last.")
+    if not all(0.0 <= value <= 1.0 or value == np.inf for value in values):
+        raise InvalidValueError(f"thresholds={values}: expected confidences in [0, 1], or +inf where nothing may exit.")
+    return values

@@ -1,0 +1,74 @@
+"""Exits for a residual network: it is cut after chosen blocks, and each cut gets a pooled linear head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count, pairwise
+
+from torch import nn
+
+from pacbound.cascade.early_exit.network import EarlyExitNetwork
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.stats.arguments import whole_number
+
+
+def early_exit_resnet(network: nn.Module, *, after: Sequence[int], pool: int = 1) -> EarlyExitNetwork:
+    """`network` with an early exit after each block numbered in `after`, blocks being counted from 1 through all its layers.
+
+    Takes `resnet_cifar`, `resnet101` and torchvision's ResNets. An early head averages down to `pool` x `pool` pixels and has
+    one linear layer with random weights: train it with `train_heads`. The result shares the weights of `network`, so
+    loading weights into `network`, before or after, is loading them into the result, and the last exit answers as `network`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from pacbound.cascade.early_exit import resnet_cifar
+    >>> network = early_exit_resnet(resnet_cifar(20), after=(3, 6))
+    >>> [tuple(logits.shape) for logits in network(torch.zeros(2, 3, 32, 32))]
+    [(2, 10), (2, 10), (2, 10)]
+    """
+    blocks, classifier = _blocks(network), _classifier(network)
+    cuts = [0, *after, len(blocks)]
+    if len(cuts) == 2 or any(first >= second for first, second in pairwise(cuts)):
+        raise InvalidValueError(f"after={tuple(after)}: expected increasing block numbers, 1 to {len(blocks) - 1}.")
+    stages = [nn.Sequential(*blocks[first:second]) for first, second in pairwise(cuts)]
+    stages[0] = nn.Sequential(*_stem(network), *stages[0])
+    side = whole_number(pool, "pool", least=1)
+    heads = [_pooled(_head(stage, classifier, side), side) for stage in stages[:-1]]
+    return EarlyExitNetwork(stages, [*heads, _pooled(classifier, 1)]).train(network.training)
+
+
+def _stem(network: nn.Module) -> list[nn.Module]:
+    parts = (getattr(network, name, None) for name in ("conv1", "bn1", "relu", "maxpool"))
+    return [part for part in parts if isinstance(part, nn.Module)]
+
+
+def _blocks(network: nn.Module) -> list[nn.Module]:
+    blocks: list[nn.Module] = []
+    for number in count(1):
+        layer = getattr(network, f"layer{number}", None)
+        if not isinstance(layer, nn.Sequential):
+            break
+        blocks.extend(layer)
+    return blocks
+
+
+def _classifier(network: nn.Module) -> nn.Linear:
+    for name in ("fc", "linear"):
+        if isinstance(module := getattr(network, name, None), nn.Linear):
+            return module
+    raise InvalidTypeError(
+        f"{type(network).__name__} is no residual network that can be cut here: expected resnet_cifar, resnet101 or one of "
+        "torchvision's ResNets. For any other network build EarlyExitNetwork(stages, heads) yourself."
+    )
+
+
+def _pooled(classifier: nn.Linear, side: int) -> nn.Sequential:
+    return nn.Sequential(nn.AdaptiveAvgPool2d(side), nn.Flatten(), classifier)
+
+
+def _head(stage: nn.Sequential, classifier: nn.Linear, side: int) -> nn.Linear:
+    """A linear layer like `classifier` for the channels that `stage` gives, which its last normalisation knows."""
+    norm = [module for module in stage.modules() if isinstance(module, nn.BatchNorm2d)][-1]
+    weight = classifier.weight
+    return nn.Linear(norm.num_features * side**2, classifier.out_features, device=weight.device, dtype=weight.dtype)

@@ -1,0 +1,120 @@
+"""The residual networks: sizes, parameter names, shortcuts, and cutting them into stages."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed: pip install 'pacbound[torch]'")
+
+import torch
+from torch import nn
+
+from pacbound.cascade.early_exit import early_exit_resnet, resnet101, resnet_cifar
+from pacbound.cascade.early_exit.resnet_cifar import HalvingShortcut
+from pacbound.errors import InvalidTypeError, InvalidValueError
+
+
+@pytest.mark.parametrize(("depth", "millions"), [(20, 0.27), (32, 0.46), (44, 0.66), (56, 0.85)])
+def test_networks_for_cifar_have_as_many_parameters_as_published(depth: int, millions: float) -> None:
+    network = resnet_cifar(depth)
+    assert round(sum(parameter.numel() for parameter in network.parameters()) / 1e6, 2) == millions
+    assert sum(isinstance(module, (nn.Conv2d, nn.Linear)) for module in network.modules()) == depth
+
+
+def test_parameters_for_cifar_are_named_as_in_the_public_weights() -> None:
+    norm = ["weight", "bias", "running_mean", "running_var", "num_batches_tracked"]
+    names = {"conv1.weight", "linear.weight", "linear.bias", *(f"bn1.{name}" for name in norm)}
+    for layer in (1, 2, 3):
+        for block in range(9):
+            for part in (1, 2):
+                names |= {f"layer{layer}.{block}.conv{part}.weight", *(f"layer{layer}.{block}.bn{part}.{name}" for name in norm)}
+    assert set(resnet_cifar(56).state_dict()) == names
+
+
+def test_parameters_of_resnet101_are_named_as_in_torchvision() -> None:
+    with torch.device("meta"):
+        shapes = {name: tuple(value.shape) for name, value in resnet101().state_dict().items()}
+    assert len(shapes) == 626
+    assert sum(torch.Size(shape).numel() for name, shape in shapes.items() if name.endswith(("weight", "bias"))) == 44_549_160
+    expected = {
+        "conv1.weight": (64, 3, 7, 7),
+        "bn1.running_mean": (64,),
+        "layer1.0.conv1.weight": (64, 64, 1, 1),
+        "layer1.0.downsample.0.weight": (256, 64, 1, 1),
+        "layer1.0.downsample.1.running_var": (256,),
+        "layer2.0.conv2.weight": (128, 128, 3, 3),
+        "layer3.22.bn3.bias": (1024,),
+        "layer4.2.conv3.weight": (2048, 512, 1, 1),
+        "fc.weight": (1000, 2048),
+        "fc.bias": (1000,),
+    }
+    assert {name: shapes.get(name) for name in expected} == expected
+    assert "layer1.1.downsample.0.weight" not in shapes
+
+
+def test_the_stride_of_a_bottleneck_is_in_its_largest_convolution() -> None:
+    with torch.device("meta"):
+        block = resnet101().layer2[0]
+    strides = {name: part.stride for name, part in block.named_children() if isinstance(part, nn.Conv2d)}
+    assert strides == {"conv1": (1, 1), "conv2": (2, 2), "conv3": (1, 1)}
+
+
+def test_the_shortcut_takes_every_second_pixel_and_pads_channels_on_both_sides() -> None:
+    x = torch.arange(2 * 4 * 4, dtype=torch.float32).reshape(1, 2, 4, 4)
+    y = HalvingShortcut(1)(x)
+    assert y.shape == (1, 4, 2, 2)
+    assert torch.equal(y[:, 1:3], x[:, :, ::2, ::2])
+    assert not y[:, [0, 3]].any()
+
+
+def test_the_last_exit_answers_as_the_network_that_was_cut() -> None:
+    torch.manual_seed(0)
+    slow, x = resnet_cifar(20).eval(), torch.randn(3, 3, 32, 32)
+    network = early_exit_resnet(slow, after=(2, 5), pool=2)
+    assert not network.training
+    assert torch.equal(network.exit_logits(x, 2), slow(x))
+    assert [tuple(logits.shape) for logits in network(x)] == [(3, 10)] * 3
+
+
+def test_weights_loaded_into_the_slow_network_reach_the_cut_one() -> None:
+    torch.manual_seed(0)
+    slow, other, x = resnet_cifar(20).eval(), resnet_cifar(20).eval(), torch.randn(2, 3, 32, 32)
+    network = early_exit_resnet(slow, after=(4,))
+    slow.load_state_dict({name.removeprefix("module."): value for name, value in other.state_dict().items()})
+    assert torch.equal(network.exit_logits(x, 1), other(x))
+
+
+def test_the_slow_network_keeps_its_names_when_it_is_cut_and_moved() -> None:
+    slow = resnet_cifar(20)
+    names = list(slow.state_dict())
+    network = early_exit_resnet(slow, after=(4,)).to(torch.float64)
+    assert list(slow.state_dict()) == names
+    assert slow.linear.weight.dtype == torch.float64
+    assert {parameter.dtype for parameter in network.heads[0].parameters()} == {torch.float64}
+
+
+def test_resnet101_can_be_cut_anywhere() -> None:
+    torch.manual_seed(0)
+    slow = resnet101(classes=7).eval()
+    network, x = early_exit_resnet(slow, after=(1, 3, 7, 30)), torch.randn(1, 3, 32, 32)
+    with torch.inference_mode():
+        logits = network(x)
+        assert torch.equal(logits[-1], slow(x))
+    assert [tuple(each.shape) for each in logits] == [(1, 7)] * 5
+
+
+@pytest.mark.parametrize("after", [(), (0,), (9,), (3, 3), (5, 2), (4, 10)])
+def test_places_that_are_none_are_refused(after: tuple[int, ...]) -> None:
+    with pytest.raises(InvalidValueError, match="expected increasing block numbers, 1 to 8"):
+        early_exit_resnet(resnet_cifar(20), after=after)
+
+
+def test_other_networks_are_refused() -> None:
+    with pytest.raises(InvalidTypeError, match="build EarlyExitNetwork"):
+        early_exit_resnet(nn.Linear(2, 3), after=(1,))
+
+
+@pytest.mark.parametrize("depth", [18, 57, 0])
+def test_depths_without_a_name_are_refused(depth: int) -> None:
+    with pytest.raises(InvalidValueError, match="expected one of 20, 32, 44, 56"):
+        resnet_cifar(depth)

@@ -1,0 +1,316 @@
+"""Training: the order, the frozen backbone, and runs that are killed and resumed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed: pip install 'pacbound[torch]'")
+
+import torch
+from torch import Tensor, nn
+from torch.optim.lr_scheduler import CosineAnnealingLR
+from torch.utils.data import DataLoader, TensorDataset
+
+from pacbound.cascade.early_exit import EarlyExitNetwork, train_heads
+from pacbound.errors import InvalidValueError
+
+SGD = partial(torch.optim.SGD, lr=0.1, momentum=0.9, weight_decay=1e-4, nesterov=True)
+ADAM = partial(torch.optim.Adam, lr=0.01)
+COSINE = partial(CosineAnnealingLR, T_max=3)
+EPOCHS = 3
+
+
+def network(seed: int = 0) -> EarlyExitNetwork:
+    """Three exits with batch normalisation and dropout in backbone and heads."""
+    torch.manual_seed(seed)
+    stages = [nn.Sequential(nn.Linear(width, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.1)) for width in (4, 8, 8)]
+    heads = [nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Dropout(0.1), nn.Linear(6, 3)) for _ in stages]
+    return EarlyExitNetwork(stages, heads)
+
+
+def rows() -> TensorDataset:
+    x = torch.randn(40, 4, generator=torch.Generator().manual_seed(5))
+    return TensorDataset(x, x[:, :3].argmax(dim=1))
+
+
+def shuffled(seed: int | None = None) -> DataLoader[Any]:
+    generator = None if seed is None else torch.Generator().manual_seed(seed)
+    return DataLoader(rows(), batch_size=10, shuffle=True, generator=generator)
+
+
+def snapshot(module: nn.Module) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in module.state_dict().items()}
+
+
+def same(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
+    return first.keys() == second.keys() and all(torch.equal(value, second[name]) for name, value in first.items())
+
+
+def test_the_backbone_and_the_slow_head_stay_the_same_to_the_bit_while_heads_are_trained() -> None:
+    trained = network()
+    backbone, slow, early = snapshot(trained.stages), snapshot(trained.heads[2]), snapshot(trained.heads[0])
+    train_heads(trained, shuffled(), epochs=EPOCHS, optimizer=SGD, train_slow=False)
+    assert same(snapshot(trained.stages), backbone)
+    assert same(snapshot(trained.heads[2]), slow)
+    assert not same(snapshot(trained.heads[0]), early)
+
+
+def test_the_slow_network_comes_first_and_is_what_training_it_alone_would_give() -> None:
+    together, alone = network(), network()
+    torch.manual_seed(1)
+    train_heads(together, shuffled(), epochs=EPOCHS, optimizer=SGD)
+
+    torch.manual_seed(1)
+    slow = nn.Sequential(*alone.stages, alone.heads[2]).train()
+    optimizer = SGD(slow.parameters())
+    loader = shuffled()
+    for _ in range(EPOCHS):
+        for inputs, labels in loader:
+            optimizer.zero_grad()
+            torch.autograd.backward(nn.functional.cross_entropy(slow(inputs), labels))
+            optimizer.step()
+    assert same(snapshot(together.stages), snapshot(alone.stages))
+    assert same(snapshot(together.heads[2]), snapshot(alone.heads[2]))
+
+
+def test_a_head_is_what_training_it_alone_on_fixed_features_would_give() -> None:
+    together, alone = network(), network().eval()
+    torch.manual_seed(1)
+    train_heads(together, shuffled(), epochs=EPOCHS, optimizer=ADAM, schedule=COSINE, train_slow=False)
+
+    torch.manual_seed(1)
+    head, loader = alone.heads[1].train(), shuffled()
+    optimizer = ADAM(head.parameters())
+    schedule = COSINE(optimizer)
+    for _ in range(EPOCHS):
+        for inputs, labels in loader:
+            features = alone.features(inputs, 1).detach()
+            optimizer.zero_grad()
+            torch.autograd.backward(nn.functional.cross_entropy(head(features), labels))
+            optimizer.step()
+        schedule.step()
+    assert same(snapshot(together.heads[1]), snapshot(alone.heads[1]))
+
+
+def test_exits_are_trained_from_the_last_to_the_first_with_the_same_settings() -> None:
+    made: list[tuple[int, dict[str, Any]]] = []
+
+    def optimizer(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+        result = SGD(parameters)
+        made.append((sum(parameter.numel() for parameter in parameters), result.defaults))
+        return result
+
+    trained = network()
+    losses = train_heads(trained, shuffled(), epochs=2, optimizer=optimizer)
+    sizes = [sum(parameter.numel() for parameter in part.parameters()) for part in (trained.stages, trained.heads[0])]
+    assert [size for size, _ in made] == [sum(sizes), sizes[1], sizes[1]]
+    assert all(settings == made[0][1] for _, settings in made)
+    assert list(losses) == [2, 1, 0]
+    assert all(len(each) == 2 for each in losses.values())
+
+
+def test_training_lowers_the_loss_of_every_exit_and_leaves_evaluation_mode() -> None:
+    trained = network()
+    losses = train_heads(trained, shuffled(), epochs=15, optimizer=SGD)
+    assert all(each[-1] < each[0] for each in losses.values())
+    assert not any(module.training for module in trained.modules())
+    assert all(parameter.grad is None for parameter in trained.parameters())
+
+
+def test_frozen_stages_stay_frozen_when_the_slow_network_is_trained() -> None:
+    trained = network()
+    frozen = list(trained.stages[0].requires_grad_(requires_grad=False).parameters())
+    before = [parameter.clone() for parameter in frozen]
+    train_heads(trained, shuffled(), epochs=1, optimizer=SGD)
+    assert all(torch.equal(parameter, value) for parameter, value in zip(frozen, before, strict=True))
+    assert not any(parameter.requires_grad for parameter in frozen)
+
+
+def test_progress_rises_to_one() -> None:
+    shares: list[float] = []
+    train_heads(network(), shuffled(), epochs=2, optimizer=SGD, progress=shares.append)
+    assert shares == sorted(shares)
+    assert len(shares) == 3 * 2 * 4
+    assert shares[-1] == 1.0
+
+
+def test_progress_of_a_loader_without_a_length_counts_epochs() -> None:
+    class Endless:
+        def __iter__(self) -> Iterator[Any]:
+            return iter(shuffled())
+
+    shares: list[float] = []
+    train_heads(network(), Endless(), epochs=2, optimizer=SGD, progress=shares.append)
+    assert shares == pytest.approx(np.arange(1, 7) / 6)
+
+
+class Killed(Exception):  # noqa: N818
+    """What stands for a kill: it is raised in the midst of an epoch."""
+
+
+def killer(after: int) -> Callable[[float], None]:
+    """A progress that kills the run after so many batches."""
+    left = iter(range(after))
+
+    def progress(_: float) -> None:
+        if next(left, None) is None:
+            raise Killed
+
+    return progress
+
+
+class Noisy(TensorDataset):
+    """Rows augmented by three generators that a run shares with the world."""
+
+    def __getitem__(self, index: int) -> tuple[Tensor, ...]:
+        x, y = (column[index] for column in self.tensors)
+        return x + 0.1 * torch.randn(4) + 0.1 * random.random() + 0.1 * float(np.random.random()), y  # noqa: NPY002
+
+
+@pytest.mark.parametrize("batches", [0, 1, 3, 4, 7, 11, 12, 13, 24, 30, 35])
+@pytest.mark.parametrize(("optimizer", "schedule", "loader_seed"), [(SGD, None, None), (ADAM, COSINE, 3)])
+def test_a_run_that_is_killed_and_resumed_ends_in_the_same_weights(
+    batches: int, optimizer: Any, schedule: Any, loader_seed: int | None, tmp_path: Path
+) -> None:
+    def start(**options: Any) -> tuple[dict[str, Tensor], dict[int, list[float]]]:
+        trained = network()
+        seed_everything(1)
+        generator = None if loader_seed is None else torch.Generator().manual_seed(loader_seed)
+        loader = DataLoader(Noisy(*rows().tensors), batch_size=10, shuffle=True, generator=generator)
+        losses = train_heads(trained, loader, epochs=EPOCHS, optimizer=optimizer, schedule=schedule, **options)
+        return snapshot(trained), losses
+
+    expected, losses = start()
+    file = tmp_path / "run.pt"
+    with pytest.raises(Killed):
+        start(checkpoint=file, progress=killer(batches))
+
+    # A new process: other weights, other random states.
+    trained = network(seed=9)
+    seed_everything(99)
+    generator = None if loader_seed is None else torch.Generator().manual_seed(98)
+    loader = DataLoader(Noisy(*rows().tensors), batch_size=10, shuffle=True, generator=generator)
+    resumed = train_heads(trained, loader, epochs=EPOCHS, optimizer=optimizer, schedule=schedule, checkpoint=file)
+    assert same(snapshot(trained), expected)
+    assert resumed == losses
+
+
+def seed_everything(seed: int) -> None:
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+
+
+def test_a_finished_run_is_read_and_not_repeated(tmp_path: Path) -> None:
+    first, second = network(), network(seed=9)
+    losses = train_heads(first, shuffled(), epochs=2, optimizer=SGD, checkpoint=tmp_path / "run.pt")
+    again = train_heads(second, [], epochs=2, optimizer=SGD, checkpoint=tmp_path / "run.pt")
+    assert again == losses
+    assert same(snapshot(first), snapshot(second))
+
+
+def test_a_checkpoint_is_replaced_whole_and_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "run.pt"
+    with pytest.raises(Killed):
+        train_heads(network(), shuffled(), epochs=2, optimizer=SGD, checkpoint=file, progress=killer(5))
+    before = file.read_bytes()
+
+    def half(_: Any, target: Any) -> None:
+        target.write(b"half")
+        raise Killed
+
+    monkeypatch.setattr(torch, "save", half)
+    with pytest.raises(Killed):
+        train_heads(network(), shuffled(), epochs=2, optimizer=SGD, checkpoint=file)
+    assert file.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_checkpoint_holds_data_only(tmp_path: Path) -> None:
+    train_heads(network(), shuffled(), epochs=1, optimizer=ADAM, schedule=COSINE, checkpoint=tmp_path / "run.pt")
+    state = torch.load(tmp_path / "run.pt", weights_only=True)
+    assert list(state["losses"]) == [2, 1, 0]
+
+
+def test_a_setting_that_no_checkpoint_can_hold_fails_before_training(tmp_path: Path) -> None:
+    strange = partial(torch.optim.SGD, lr=np.float64(0.1))
+    shares: list[float] = []
+    with pytest.raises(InvalidValueError, match="is no training checkpoint"):
+        train_heads(network(), shuffled(), epochs=1, optimizer=strange, checkpoint=tmp_path / "run.pt", progress=shares.append)
+    assert shares == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"epochs": 5}, {"optimizer": ADAM}, {"optimizer": partial(SGD, lr=0.2)}, {"train_slow": False}, {"schedule": COSINE}],
+)
+def test_a_checkpoint_of_another_training_is_refused(change: dict[str, Any], tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"epochs": 2, "optimizer": SGD, "checkpoint": tmp_path / "run.pt"}
+    train_heads(network(), shuffled(), **settings)
+    with pytest.raises(InvalidValueError, match="the checkpoint of another training"):
+        train_heads(network(), shuffled(), **settings | change)
+
+
+def test_a_checkpoint_of_another_network_is_refused(tmp_path: Path) -> None:
+    train_heads(network(), shuffled(), epochs=1, optimizer=SGD, checkpoint=tmp_path / "run.pt")
+    other = EarlyExitNetwork([nn.Linear(4, 8) for _ in range(3)], [nn.Linear(8, 3) for _ in range(3)])
+    with pytest.raises(InvalidValueError, match="the checkpoint of another network"):
+        train_heads(other, shuffled(), epochs=1, optimizer=SGD, checkpoint=tmp_path / "run.pt")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a checkpoint"])
+def test_a_file_that_is_no_checkpoint_is_refused_and_kept(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "run.pt"
+    file.write_bytes(content)
+    with pytest.raises(InvalidValueError, match=r"run.pt is no training checkpoint"):
+        train_heads(network(), shuffled(), epochs=1, optimizer=SGD, checkpoint=file)
+    assert file.read_bytes() == content
+
+
+def test_a_file_of_plain_weights_is_no_checkpoint(tmp_path: Path) -> None:
+    torch.save(network().state_dict(), tmp_path / "weights.pt")
+    with pytest.raises(InvalidValueError, match="is no training checkpoint of this version"):
+        train_heads(network(), shuffled(), epochs=1, optimizer=SGD, checkpoint=tmp_path / "weights.pt")
+
+
+def test_loaders_that_can_be_read_only_once_are_refused() -> None:
+    with pytest.raises(InvalidValueError, match="iterated over anew for each epoch"):
+        train_heads(network(), iter(list(shuffled())), epochs=2, optimizer=SGD)
+
+
+def test_batches_without_labels_are_refused() -> None:
+    with pytest.raises(InvalidValueError, match=r"expected \(inputs, labels\)"):
+        train_heads(network(), [torch.zeros(5, 4)], epochs=1, optimizer=SGD)
+
+
+def test_a_loss_that_explodes_is_an_error() -> None:
+    with pytest.raises(InvalidValueError, match="lower the learning rate"):
+        train_heads(network(), [(torch.full((5, 4), torch.nan), torch.zeros(5, dtype=torch.int64))], epochs=1, optimizer=SGD)
+
+
+def test_heads_that_share_parameters_are_refused() -> None:
+    shared = nn.Linear(4, 4)
+    with pytest.raises(InvalidValueError, match="Head 1 shares parameters with head 0"):
+        train_heads(EarlyExitNetwork([nn.Linear(4, 4), nn.ReLU()], [shared, shared]), [], epochs=1, optimizer=SGD)
+    with pytest.raises(InvalidValueError, match="Head 0 shares parameters with the backbone"):
+        train_heads(EarlyExitNetwork([shared, nn.ReLU()], [shared, nn.Linear(4, 4)]), [], epochs=1, optimizer=SGD)
+
+
+def test_a_head_without_parameters_is_refused() -> None:
+    with pytest.raises(InvalidValueError, match="Exit 0 has no parameters to train"):
+        train_heads(
+            EarlyExitNetwork([nn.Linear(4, 3), nn.ReLU()], [nn.Identity(), nn.Linear(3, 3)]), shuffled(), epochs=1, optimizer=SGD
+        )
+
+
+@pytest.mark.parametrize("epochs", [0, -1])
+def test_a_number_of_epochs_below_one_is_refused(epochs: int) -> None:
+    with pytest.raises(InvalidValueError, match="epochs"):
+        train_heads(network(), shuffled(), epochs=epochs, optimizer=SGD)
