@@ -1,9 +1,16 @@
-"""Examples in docstrings write files by short names: each runs in a folder of its own."""
+"""One thread per test process, and a folder of its own for each example in a docstring, since they write files by short names."""
 
 from __future__ import annotations
 
-import pytest
-from _pytest.doctest import DoctestItem
+import os
+
+# Several test processes, each with as many threads as there are cores, spend their time waiting for each other. It must be said
+# before NumPy and torch are loaded.
+for _library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
+import pytest  # noqa: E402
+from _pytest.doctest import DoctestItem  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
