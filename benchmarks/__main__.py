@@ -8,13 +8,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from benchmarks import bounds, calibration_error, cascade, csv_files, imports, probabilities, record
+from benchmarks import bounds, calibration_error, cascade, csv_files, early_exit, imports, probabilities, record
 from benchmarks.row import HEADINGS, Row
 
 QUESTIONS = {
     "probabilities": probabilities.rows,
     "bounds": bounds.rows,
     "cascade": cascade.rows,
+    "early_exit": early_exit.rows,
     "calibration_error": calibration_error.rows,
     "imports": imports.rows,
     "csv_files": csv_files.rows,

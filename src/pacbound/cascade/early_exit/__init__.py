@@ -16,7 +16,7 @@ from pacbound.errors import MissingDependencyError
 try:
     import torch as _torch  # noqa: F401
 except ImportError:
-    raise MissingDependencyError.for_extra("torch", "torch", "Early-exit networks") from None
+    raise MissingDependencyError.for_extra("torch", "torch", "An early-exit network") from None
 
 from pacbound.cascade.early_exit.inference import EarlyExitResult
 from pacbound.cascade.early_exit.macs import count_macs
