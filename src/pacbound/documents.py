@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -114,18 +115,26 @@ def parse(data: bytes, *, what: str, name: str) -> dict[str, Json]:
 def differences(stored: Json, expected: Json, where: str = "", *, tolerance: float = 0.0) -> list[str]:
     """Each place where two documents differ, as `path: stored …, recomputed …`.
 
-    Floats agree within the relative `tolerance`; integers, booleans, strings and the shape agree exactly or not at all.
+    Floats agree within the relative `tolerance`, shares near 1 relative to what they leave; integers, booleans, strings and the
+    shape agree exactly or not at all.
     """
     if isinstance(stored, dict) and isinstance(expected, dict):
         return _mapping_differences(stored, expected, where, tolerance)
     if isinstance(stored, list) and isinstance(expected, list) and len(stored) == len(expected):
         pairs = enumerate(zip(stored, expected, strict=True))
         return [line for i, (a, b) in pairs for line in differences(a, b, f"{where}[{i}]", tolerance=tolerance)]
-    if type(stored) is type(expected) and not isinstance(stored, list):
-        close = isinstance(stored, float) and abs(stored - expected) <= tolerance * max(abs(stored), abs(expected))
-        if stored == expected or close:
-            return []
+    close = isinstance(stored, float) and isinstance(expected, float) and _close(stored, expected, tolerance)
+    if type(stored) is type(expected) and not isinstance(stored, list) and (stored == expected or close):
+        return []
     return [f"{where}: stored {shown(stored)}, recomputed {shown(expected)}"]
+
+
+def _close(stored: float, expected: float, tolerance: float) -> bool:
+    scale = max(abs(stored), abs(expected))
+    if 0 <= stored <= 1 and 0 <= expected <= 1:
+        # 0.999999995 and 1 are far apart as bounds: one leaves room for errors, the other none.
+        scale = min(scale, 1 - min(stored, expected))
+    return abs(stored - expected) <= max(tolerance * scale, 4 * sys.float_info.epsilon * (tolerance > 0) * max(stored, expected))
 
 
 def _mapping_differences(stored: dict[str, Json], expected: dict[str, Json], where: str, tolerance: float) -> list[str]:

@@ -92,12 +92,11 @@ class PACCalibrator:
     @property
     def certificate_(self) -> CalibrationCertificate:
         """The certificate for the rows counted so far."""
-        tally = self._fitted_tally()
-        if self._certificate is None:
-            self._certificate = CalibrationCertificate.from_tally(
-                tally, delta=failure_probability(self.delta), correction=self.correction, side=self.side
-            )
-        return self._certificate
+        tally, made = self._fitted_tally(), self._certificate
+        if made is None or (made.delta, made.correction, made.side) != (self.delta, self.correction, self.side):
+            made = CalibrationCertificate.from_tally(tally, delta=self.delta, correction=self.correction, side=self.side)
+            self._certificate = made
+        return made
 
     def __repr__(self) -> str:
         return f"PACCalibrator(n_bins={self.n_bins}, delta={self.delta}, scope={self.scope!r})"

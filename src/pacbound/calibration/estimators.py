@@ -3,7 +3,6 @@
 It adapts and computes nothing itself: the wrapped estimator gives probabilities, `PACCalibrator` the intervals.
 """
 
-
 from __future__ import annotations
 
 from typing import Any, Self

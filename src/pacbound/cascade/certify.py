@@ -38,7 +38,7 @@ def certify_cascade(
     predictions
         (n, M) predicted classes, the slow model's last.
     labels
-        (n,) true classes, missing where all predictions agree if you like.
+        (n,) true classes, missing (None, NaN) where all predictions agree if you like; a code such as -1 is a class like others.
     xi
         The accuracy that may be lost. 0 asks that nothing is, which is tested on a coarse grid.
     delta

@@ -72,7 +72,7 @@ def exit_thresholds(certificate_or_thresholds: Any, n_models: int) -> Floats:
         if not isinstance(given, CascadeCertificate):
             raise InvalidTypeError(f"A {given.kind} certificate has no exits: expected one of certify_cascade, or thresholds.")
         given.require_intact()
-        given = given.thresholds
+        given = given.thresholds_for_use()
     thresholds = as_score_column(np.atleast_1d(given) if np.isscalar(given) else given, "thresholds").astype(np.float64)
     if len(thresholds) != n_models - 1:
         raise InvalidValueError(

@@ -115,6 +115,7 @@ class CalibrationCertificate(Certificate):
     @property
     def bins(self) -> CalibrationBins:
         """The bins of a certificate without groups; with groups see `tables`."""
+        self.require_intact()
         if self.groups:
             raise InvalidValueError(f"This certificate has {len(self.groups)} tables, one for each group: use tables[group].")
         return self._table(0)
@@ -122,6 +123,7 @@ class CalibrationCertificate(Certificate):
     @cached_property
     def tables(self) -> dict[str | None, CalibrationBins]:
         """The bins of each group; without groups the one table is tables[None]."""
+        self.require_intact()
         names: tuple[str | None, ...] = self.groups or (None,)
         return {name: self._table(place) for place, name in enumerate(names)}
 
@@ -155,10 +157,10 @@ class CalibrationCertificate(Certificate):
         }
 
     def recomputed(self) -> CalibrationCertificate:
-        # Rows may be in several overlapping groups or in none, so only the other scopes fix n by their counts.
-        counted = self.trials[:1] if self.scope == "all-labels" else self.trials
-        n = self.n if self.scope == "overlapping-groups" else int(counted.sum())
         overlapping = self.scope in OVERLAPPING
+        # Every row is in every label's table; overlapping groups hold some rows each, and only the least n follows from them.
+        most = int(self.trials.sum(axis=1).max())
+        n = int(self.trials.sum()) if not overlapping else max(self.n, most) if self.scope == "overlapping-groups" else most
         lower, upper = procedure.cell_intervals(
             self.trials, self.successes, delta=self.delta, correction=self.correction, side=self.side, overlapping=overlapping
         )

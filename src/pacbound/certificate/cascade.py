@@ -106,6 +106,15 @@ class CascadeCertificate(Certificate):
         self.require_intact()
         return self._thresholds()
 
+    def thresholds_for_use(self) -> Floats:
+        """The thresholds of a cascade that runs on this certificate: never exit where it is refused, an error without a proof."""
+        if self.refusal is not None and self.cells is not None:
+            raise InvalidValueError(
+                f"This certificate is not certified: {self.refusal.reason} "
+                "To run without a guarantee pass certificate.thresholds."
+            )
+        return self.thresholds
+
     @property
     def exit_rates(self) -> Floats:
         """The share of the rows that left at each exit; descriptive."""
@@ -250,6 +259,8 @@ def _check(tally: Tally, bound: str, method: str, xi: float) -> None:
         raise InvalidValueError(f"{tally!r} is no tally of a cascade: count with confidences, predictions and labels.")
     if tally.rows == 0:
         raise InvalidValueError("There are no rows to certify a cascade on: pass at least one.")
+    if int(tally.counts.sum()) != tally.rows:
+        raise InvalidValueError(f"{tally!r} does not add up: its counts are of {int(tally.counts.sum()):,} rows. Count again.")
     if bound not in cascade.NAMES:
         raise InvalidValueError(f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'.")
     if method not in ("paths", "greedy"):

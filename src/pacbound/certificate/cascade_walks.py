@@ -1,8 +1,12 @@
-"""The walks inside a cascade certificate, as JSON and back."""
+"""The walks inside a cascade certificate, as JSON and back.
+
+Counts are written as what each step adds to the one before: small numbers, so that a certificate stays small whatever n is.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacbound.certificate.document import Reader
 from pacbound.documents import Json
@@ -11,13 +15,15 @@ from pacbound.procedures import cascade, cascade_paths, joint_walk
 from pacbound.procedures.cascade import Bound
 from pacbound.procedures.joint_walk import NEVER, JointWalk
 
-_COLUMNS = ("cells", "exits", "only_slow", "only_fast")
+_COUNTS = ("exits", "only_slow", "only_fast")
 
 
 def claimed_walks(walks: tuple[JointWalk, ...], bound: Bound) -> list[dict[str, Json]]:
     """Each walk with a list of numbers for every exit."""
-    columns = (*_COLUMNS, "differ") if bound == "product" else _COLUMNS
-    return [{name: getattr(walk, name).tolist() for name in columns} for walk in walks]
+    return [
+        {"cells": walk.cells.tolist()} | {f"{name}_added": _added(getattr(walk, name)) for name in _counts(bound)}
+        for walk in walks
+    ]
 
 
 def read_walks(claim: Reader, n: int, bound: Bound, method: str) -> tuple[JointWalk, ...]:
@@ -49,8 +55,8 @@ def read_cells(claim: Reader, walk: JointWalk) -> tuple[int, ...] | None:
 
 
 def _read_walk(part: Reader, n: int, bound: Bound) -> JointWalk:
-    names = (*_COLUMNS, "differ") if bound == "product" else _COLUMNS
-    columns = {name: part.table(name) for name in names}
+    counts = {name: np.cumsum(part.table(f"{name}_added"), axis=1) for name in _counts(bound)}
+    columns = {"cells": part.table("cells"), **counts}
     if len({column.shape for column in columns.values()}) != 1 or not columns["cells"].size:
         raise CertificateError(f"{part.place('cells')}: expected tables of one shape, with at least one step.")
     walk = JointWalk(**{"differ": columns["only_slow"] + columns["only_fast"], **columns})
@@ -60,12 +66,25 @@ def _read_walk(part: Reader, n: int, bound: Bound) -> JointWalk:
     if len(walk.cells) == 1 and (walk.cells[0, 0] != top or (np.diff(walk.cells[0]) == 0).any()):
         raise CertificateError(f"{part.place('cells')} does not begin at {top}, or stands still.")
     if (walk.only_slow < 0).any() or (walk.only_fast < 0).any() or (walk.only_slow + walk.only_fast > walk.differ).any():
-        raise CertificateError(f"{part.place('only_slow')}: expected counts, only_slow + only_fast <= differ.")
+        raise CertificateError(f"{part.place('only_slow_added')}: expected counts, only_slow + only_fast <= differ.")
     if (walk.differ > walk.exits).any() or (walk.exits.sum(axis=0) > n).any():
-        raise CertificateError(f"{part.place('exits')}: expected differ <= exits, and no more exits than rows.")
-    if len(walk.cells) == 1 and any((np.diff(column[0]) < 0).any() for name, column in columns.items() if name != "cells"):
-        raise CertificateError(f"{part.place('exits')}: counts fall along the walk of a single exit, which they cannot.")
+        raise CertificateError(f"{part.place('exits_added')}: expected differ <= exits, and no more exits than rows.")
+    # Rows come to the first exit and never leave it; those at later ones leave for earlier ones only.
+    first = [column[0] for name, column in columns.items() if name != "cells"]
+    if any((np.diff(column) < 0).any() for column in (*first, *np.cumsum(walk.exits, axis=0))):
+        raise CertificateError(f"{part.place('exits_added')}: counts fall along the walk where they cannot.")
+    if (walk.exits.sum(axis=0) != n)[(walk.cells == 0).any(axis=0)].any():
+        raise CertificateError(f"{part.place('exits_added')}: at a threshold of 0 every row exits, and these do not.")
     return walk
+
+
+def _counts(bound: Bound) -> tuple[str, ...]:
+    return (*_COUNTS, "differ") if bound == "product" else _COUNTS
+
+
+def _added(running: NDArray[np.int64]) -> list[list[int]]:
+    steps: list[list[int]] = np.diff(running, axis=1, prepend=0).tolist()
+    return steps
 
 
 def _check_declared(walks: tuple[JointWalk, ...], claim: Reader) -> None:
@@ -73,6 +92,8 @@ def _check_declared(walks: tuple[JointWalk, ...], claim: Reader) -> None:
     if len(walks) != len(cascade_paths.TILTS):
         raise CertificateError(f"{claim.place('walks')}: expected {len(cascade_paths.TILTS)}, one for each declared path.")
     for place, (walk, tilt) in enumerate(zip(walks, cascade_paths.TILTS, strict=True)):
-        path = {tuple(column) for column in cascade_paths.declared_path(tilt, len(walk.cells)).T.tolist()}
-        if not all(tuple(column) in path for column in walk.cells.T.tolist()):
-            raise CertificateError(f"{claim.place('walks')}[{place}].cells leaves the declared path.")
+        path = cascade_paths.declared_path(tilt, len(walk.cells)).T.tolist()
+        declared, steps = {tuple(column) for column in path}, walk.cells.T.tolist()
+        # Without loss the steps that are tried are declared themselves, and held against their list when they are decided again.
+        if not all(tuple(column) in declared for column in steps) or (steps[0] != path[0] and claim.rate("xi") > 0):
+            raise CertificateError(f"{claim.place('walks')}[{place}].cells leaves the declared path, or does not begin with it.")

@@ -170,7 +170,7 @@ class Certificate(ABC):
         return self.loaded is None or self.loaded["claim_digest"] == documents.digest(self.loaded["claim"])
 
     def __repr__(self) -> str:
-        return self.summary()
+        return self.summary() if self._intact else f"CHANGED AFTER IT WAS WRITTEN, not to be used:\n{self.summary()}"
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.summary())}</pre>"

@@ -170,7 +170,7 @@ def refusal_at_top(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound)
         f"Of the rows with score 1.0, {losses} lose and {gains} gain by exiting early: {losses - gains} of {n} rows in all"
     )
     verdict = f"which alone breaks xi = {xi}" if needed is None else f"too close to xi = {xi} for this many rows"
-    remedy = "Use a score that separates them: a temperature, logits in float64, another model's confidence."
+    remedy = "Use a score that separates them (a temperature, logits in float64, another model's), or leave that exit out."
     return Refusal(f"{saturated}, {verdict}. {remedy}", needed)
 
 

@@ -8,7 +8,8 @@ cheapest of the seven ends is kept. Valid because each walk is a fixed sequence 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -18,8 +19,8 @@ from scipy.special import expit
 
 from pacbound.errors import InvalidValueError
 from pacbound.procedures.cascade import Bound, product_bound, refusal_at_top
-from pacbound.procedures.joint_walk import TOP, JointWalk, along
-from pacbound.procedures.refusal import Refusal
+from pacbound.procedures.joint_walk import TOP, JointWalk, along_each
+from pacbound.procedures.refusal import Refusal, least_passing
 from pacbound.stats.arguments import real_number
 from pacbound.stats.sequences import bonferroni_level, fixed_sequence
 from pacbound.stats.trinomial import mcnemar_test, paired_test
@@ -63,7 +64,8 @@ def declared_path(tilt: float, exits: int) -> Integers:
 
 def walks_from_counts(cells: Integers, counts: Integers, bound: Bound) -> tuple[JointWalk, ...]:
     """All seven paths, from the occupied joint cells and the counts of their joint outcomes."""
-    return tuple(along(declared_path(tilt, cells.shape[1]), cells, counts).judged_by(bound) for tilt in TILTS)
+    walks = along_each((declared_path(tilt, cells.shape[1]) for tilt in TILTS), cells, counts)
+    return tuple(walk.judged_by(bound) for walk in walks)
 
 
 def decide(
@@ -81,11 +83,27 @@ def decide(
     seen = tuple(walk.take(steps_to_tell(walk, end)) for walk, end in zip(walks, ends, strict=True))
     passed = [place for place, end in enumerate(ends) if end >= 0]
     if not passed:
-        # All walks begin at the top of the grid; the least loss there is the one to speak of.
+        # All walks begin at, or next to, the top of the grid; the least loss there is the one to speak of.
         best = min(range(len(walks)), key=lambda place: int(walks[place].losses[0] - walks[place].gains[0]))
-        return PathsDecision(None, best, seen, refusal_at_top(walks[best].of_all_exits(), n, xi=xi, delta=level, bound=bound))
+        return PathsDecision(None, best, seen, _refusal(walks[best], n, xi, level, bound))
     chosen = min(passed, key=lambda place: total_cost(walks[place].exits[:, ends[place]], n, costs))
     return PathsDecision(tuple(walks[chosen].cells[:, ends[chosen]].tolist()), chosen, seen, None)
+
+
+def _refusal(walk: JointWalk, n: int, xi: float, level: float, bound: Bound) -> Refusal:
+    """Why the first step of `walk` fails; the product needs more rows than one exit would, having more intervals to pay for."""
+    refusal = refusal_at_top(walk.of_all_exits(), n, xi=xi, delta=level, bound=bound)
+    if bound != "product" or refusal.needed is None:
+        return refusal
+
+    def passes(rows: int) -> bool:
+        # Losses are rounded up and gains down, in Python's integers: the products leave int64.
+        up = [[-(-count * rows // n) for count in part[:, 0].tolist()] for part in (walk.exits, walk.differ, walk.only_slow)]
+        down = [count * rows // n for count in walk.only_fast[:, 0].tolist()]
+        more = JointWalk(walk.cells[:, :1], *(np.array(part)[:, None] for part in (*up, down)))
+        return bool(step_test(rows, xi, level, bound)(more)[0])
+
+    return replace(refusal, needed=least_passing(passes))
 
 
 def checked_costs(costs: Any, models: int) -> tuple[float, ...]:
@@ -103,7 +121,9 @@ def checked_costs(costs: Any, models: int) -> tuple[float, ...]:
 
 def total_cost(exits: Integers, n: int, costs: tuple[float, ...]) -> float:
     """What n rows cost, of which `exits` were answered at each exit and the others by the slow model."""
-    return float(np.dot(exits, costs[:-1]) + (n - exits.sum()) * costs[-1])
+    # Rounded once, so that walks of equal cost tie on every machine and the same one is chosen.
+    answered = [*exits.tolist(), n - int(exits.sum())]
+    return float(sum(rows * Fraction(cost) for rows, cost in zip(answered, costs, strict=True)))
 
 
 def step_test(n: int, xi: float, delta: float, bound: Bound) -> Callable[[JointWalk], Passes]:
@@ -137,7 +157,8 @@ def _decide_without_loss(walks: tuple[JointWalk, ...], n: int, delta: float, cos
     """For xi = 0: McNemar's test at declared steps of every path, each at delta over their number."""
     # A certificate holds only the steps that were tried, and is decided again from those.
     tried = tuple(walk.take(list(WITHOUT_LOSS)) if len(walk) == STEPS + 1 else walk for walk in walks)
-    if any(len(walk) != len(WITHOUT_LOSS) for walk in tried):
+    declared = (declared_path(tilt, len(walks[0].cells))[:, WITHOUT_LOSS] for tilt in TILTS)
+    if not all(np.array_equal(walk.cells, path) for walk, path in zip(tried, declared, strict=True)):
         raise InvalidValueError(
             f"xi = 0 is tested at {len(WITHOUT_LOSS)} declared steps of each path, and these walks have others."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -80,13 +81,24 @@ def along(path: Integers, cells: Integers, counts: Integers) -> JointWalk:
     `path` is (exits, steps) and falls along its steps in every exit, so a row takes exit m from the first step at which its
     score reaches that threshold until the first at which an earlier exit's is reached.
     """
+    return along_each((path,), cells, counts)[0]
+
+
+def along_each(paths: Iterable[Integers], cells: Integers, counts: Integers) -> tuple[JointWalk, ...]:
+    """The walks along several paths of the same rows."""
+    n_exits = cells.shape[1]
+    answered = [_at_exit(counts, m, n_exits) for m in range(n_exits)]
+    return tuple(_along(path, cells, answered) for path in paths)
+
+
+def _along(path: Integers, cells: Integers, answered: list[tuple[Integers, ...]]) -> JointWalk:
     n_exits, n_steps = path.shape
     # Where no step reaches a score the index is n_steps: it never leaves there.
     first = np.stack([np.searchsorted(-path[m], -cells[:, m], side="left") for m in range(n_exits)])
     parts = np.zeros((4, n_exits, n_steps), dtype=np.int64)
     until = np.full(len(cells), n_steps)
     for m in range(n_exits):
-        for part, weights in enumerate(_at_exit(counts, m, n_exits)):
+        for part, weights in enumerate(answered[m]):
             parts[part, m] = _running(first[m], until, weights, n_steps)
         until = np.minimum(until, first[m])
     return JointWalk(path, *parts)
@@ -101,7 +113,7 @@ def _running(first: Integers, until: Integers, weights: Integers, n_steps: int) 
     return np.cumsum(arrive - leave)[:n_steps].astype(np.int64)
 
 
-def _at_exit(counts: Integers, exit_: int, n_exits: int) -> tuple[Integers, Integers, Integers, Integers]:
+def _at_exit(counts: Integers, exit_: int, n_exits: int) -> tuple[Integers, ...]:
     """All rows, those that differ, only_slow and only_fast, by what `exit_` would answer."""
     others = tuple(axis + 1 for axis in range(n_exits) if axis != exit_)
     single = counts.reshape(len(counts), *([4] * n_exits)).sum(axis=others)

@@ -24,13 +24,14 @@ class Fingerprint:
     def __init__(self) -> None:
         self._scores = hashlib.sha256()
         self._outcomes = hashlib.sha256()
-        self._telling: bool | None = None
+        self._telling = False
 
     def update(self, scores: NDArray[np.float64], outcomes: NDArray[Any]) -> None:
         """Take the next rows."""
-        if self._telling is None:
-            # The first few rows nearly always tell, and cost little.
-            self._telling = any(np.unique(scores[:rows]).size >= DISTINCT for rows in (4 * DISTINCT, _LOOKED_AT))
+        if not self._telling:
+            # A few rows nearly always tell, and cost little.
+            looked_at = scores[: 4 * DISTINCT], scores[-4 * DISTINCT :], scores[:_LOOKED_AT]
+            self._telling = any(np.unique(some).size >= DISTINCT for some in looked_at)
         self._scores.update(np.ascontiguousarray(scores, dtype="<f8").data)
         self._outcomes.update(np.ascontiguousarray(outcomes).data)
 

@@ -97,7 +97,7 @@ def packed(x: Tensor, rows: Tensor) -> Tensor:
 
 def checked_thresholds(thresholds: CascadeCertificate | Iterable[SupportsFloat], exits: int) -> list[float]:
     """One float for each early exit, in [0, 1] or +inf."""
-    given = thresholds.thresholds if isinstance(thresholds, CascadeCertificate) else thresholds
+    given = thresholds.thresholds_for_use() if isinstance(thresholds, CascadeCertificate) else thresholds
     try:
         # Plain Python: between two stages that run for a millisecond, arrays of one number are slow.
         values = [float(value) for value in (given.tolist() if hasattr(given, "tolist") else given)]
