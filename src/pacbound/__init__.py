@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         load_certificate,
     )
     from pacbound.errors import PacboundError
+    from pacbound.shield import Shield, certify_shield
     from pacbound.stats.planning import trials_needed
     from pacbound.tally import Tally, equal_mass_edges, top_label
 
@@ -42,12 +43,14 @@ _HOMES = {
     "PACCalibrator": "calibration.calibrator",
     "PACClassifier": "calibration.estimators",
     "PacboundError": "errors",
+    "Shield": "shield",
     "ShieldCertificate": "certificate",
     "Tally": "tally",
     "TemperatureScaling": "baselines",
     "Verification": "certificate",
     "calibrate": "calibration.calibrate",
     "certify_cascade": "cascade",
+    "certify_shield": "shield",
     "equal_mass_edges": "tally",
     "expected_calibration_error": "calibration.metrics",
     "induced_calibration_error": "calibration.metrics",
@@ -67,6 +70,7 @@ __all__ = [
     "PACCalibrator",
     "PACClassifier",
     "PacboundError",
+    "Shield",
     "ShieldCertificate",
     "Tally",
     "TemperatureScaling",
@@ -77,6 +81,7 @@ __all__ = [
     "binomial_upper",
     "calibrate",
     "certify_cascade",
+    "certify_shield",
     "equal_mass_edges",
     "expected_calibration_error",
     "induced_calibration_error",

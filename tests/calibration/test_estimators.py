@@ -1,6 +1,5 @@
 """PACClassifier: a scikit-learn classifier like any other, and the certificate of what it predicts."""
 
-
 from __future__ import annotations
 
 import importlib
@@ -14,7 +13,7 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-import joblib  # type: ignore[import-untyped]
+import joblib
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV

@@ -77,6 +77,9 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "cascade-greedy-pair": lambda: _greedy("pair"),
     "cascade-greedy-product": lambda: _greedy("product"),
     "shield": lambda: ShieldCertificate.from_tally(shield_tally(500), xi=0.05, delta=0.05),
+    "shield-product": lambda: ShieldCertificate.from_tally(shield_tally(500), xi=0.05, delta=0.05, bound="product"),
+    "shield-product-never-fires": lambda: ShieldCertificate.from_tally(shield_tally(500), xi=0.5, delta=0.05, bound="product"),
+    "shield-product-refused": lambda: ShieldCertificate.from_tally(shield_tally(50), xi=0.05, delta=0.05, bound="product"),
     "shield-refused": lambda: ShieldCertificate.from_tally(shield_tally(50), xi=0.01, delta=0.05),
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import PACCalibrator, Tally, calibrate, certify_cascade, documents
+from pacbound import PACCalibrator, Tally, calibrate, certify_cascade, certify_shield, documents
 from pacbound.cascade import Cascade
 from pacbound.certificate import Certificate
 from pacbound.certificate.files import certificate_from_dict
@@ -104,3 +104,16 @@ def test_a_calibrator_certifies_again_when_its_delta_is_changed() -> None:
     assert calibrator.certificate_.delta == 0.1
     calibrator.delta = 0.01
     assert calibrator.certificate_.delta == 0.01
+
+
+def test_a_lost_rollout_cannot_be_safe() -> None:
+    with pytest.raises(InvalidValueError, match=r"scores\[1\] is -inf.*a lost rollout is unsafe"):
+        Tally.from_arrays(scores=[0.5, -np.inf], unsafe=[False, False])
+
+
+@pytest.mark.parametrize("stopped", [-3, 10**6])
+def test_interventions_that_cannot_be_are_found(stopped: int) -> None:
+    certificate = certify_shield(np.linspace(0, 1, 500), np.arange(500) % 10 == 0, xi=0.05, delta=0.05)
+    document = forged(certificate, lambda claim: claim["descriptive"].update(interventions=stopped))
+    with pytest.raises(CertificateError, match="interventions"):
+        certificate_from_dict(document)

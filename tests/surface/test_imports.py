@@ -12,6 +12,7 @@ import pytest
 
 HEAVY = [
     "duckdb",
+    "gymnasium",
     "jax",
     "matplotlib",
     "narwhals",

@@ -221,7 +221,11 @@ class Reader:
         return None if self.raw(key) is None else self.integer(key)
 
     def count(self, key: str) -> int:
-        return self._bounded(self.integer(key), self.place(key))
+        """An integer from 0."""
+        value = self._bounded(self.integer(key), self.place(key))
+        if value < 0:
+            raise CertificateError(f"{self.place(key)} is {value}: expected at least 0.")
+        return value
 
     def positive(self, key: str) -> int:
         """A count of at least one."""

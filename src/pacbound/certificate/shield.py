@@ -13,14 +13,17 @@ from pacbound.certificate.document import Certificate, Provenance, Reader, likel
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
 from pacbound.documents import Json, encode_float
 from pacbound.errors import CertificateError, InvalidValueError
-from pacbound.procedures import shield as procedure
+from pacbound.procedures import shield, shield_product
 from pacbound.procedures.refusal import Refusal
 from pacbound.procedures.registry import require
-from pacbound.procedures.shield import TOP
+from pacbound.procedures.shield import TOP, Bound, ShieldDecision
 from pacbound.stats.arguments import failure_probability, tolerated_rate
 from pacbound.tally.tally import Tally
 
 Integers = NDArray[np.int64]
+
+NAMES: dict[Bound, str] = {"exact": shield.EXACT, "product": shield_product.NAME}
+ASSUMPTIONS: dict[Bound, tuple[str, ...]] = {"exact": shield.ASSUMPTIONS, "product": shield_product.ASSUMPTIONS}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -28,14 +31,17 @@ class ShieldCertificate(Certificate):
     """With probability at least 1 - `delta` at most a share `xi` of the rollouts under the shield is unsafe.
 
     The shield fires once the danger is at or above `limit`; `cells` and `misses` are the unsafe rollouts that the search for
-    it passed through: how many stay unnoticed up to and including each cell.
+    it passed through: how many stay unnoticed up to and including each cell. The paper's product looks at the number of all
+    `unsafe` rollouts too; the exact bound does not, and has None there.
     """
 
     kind: ClassVar[str] = "shield"
     n: int
     xi: float
     delta: float
+    bound: Bound
     limit: float
+    unsafe: int | None
     cells: Integers
     misses: Integers
     allowed: int
@@ -43,21 +49,26 @@ class ShieldCertificate(Certificate):
     refusal: Refusal | None
 
     @classmethod
-    def from_tally(cls, tally: Tally, *, xi: float, delta: float, columns: Mapping[str, str] | None = None) -> Self:
-        """Certify a shield tally."""
-        if tally.kind != "shield":
-            raise InvalidValueError(f"{tally!r} is no tally of rollouts: count with scores and unsafe.")
-        if tally.rows == 0:
-            raise InvalidValueError("There are no rollouts to certify a shield on: pass at least one.")
+    def from_tally(
+        cls, tally: Tally, *, xi: float, delta: float, bound: Bound = "exact", columns: Mapping[str, str] | None = None
+    ) -> Self:
+        """Certify a shield tally: of running maxima, or, for the product, of the dangers at the first un-recoverable state.
+
+        Taking one for the other is loose, never wrong: the maximum is at least the last danger.
+        """
+        _check(tally, bound)
         xi, delta = tolerated_rate(xi), failure_probability(delta)
         cells, counts = tally.cells[:, 0], tally.counts
-        decision = procedure.decide(cells, counts[:, 1], tally.rows, xi=xi, delta=delta)
+        unsafe = int(counts[:, 1].sum()) if bound == "product" else None
+        decision = _decide(cells, counts[:, 1], unsafe, tally.rows, xi, delta)
         fired = cells >= TOP * decision.threshold
         return cls(
             n=tally.rows,
             xi=xi,
             delta=delta,
+            bound=bound,
             limit=decision.threshold,
+            unsafe=unsafe,
             cells=decision.cells,
             misses=decision.misses,
             allowed=decision.allowed,
@@ -91,12 +102,13 @@ class ShieldCertificate(Certificate):
     def claim(self) -> dict[str, Json]:
         return {
             "kind": self.kind,
-            "procedure": procedure.EXACT,
-            "assumptions": list(procedure.ASSUMPTIONS),
+            "procedure": NAMES[self.bound],
+            "assumptions": list(ASSUMPTIONS[self.bound]),
             "certified": self.certified,
             "n": self.n,
             "xi": self.xi,
             "delta": self.delta,
+            **({} if self.unsafe is None else {"unsafe": self.unsafe}),
             "threshold": encode_float(self.limit),
             "allowed_misses": self.allowed,
             "search": {"cells": self.cells.tolist(), "misses": self.misses.tolist()},
@@ -105,8 +117,7 @@ class ShieldCertificate(Certificate):
         }
 
     def recomputed(self) -> ShieldCertificate:
-        unsafe = np.diff(self.misses, prepend=0)
-        decision = procedure.decide(self.cells, unsafe, self.n, xi=self.xi, delta=self.delta)
+        decision = _decide(self.cells, np.diff(self.misses, prepend=0), self.unsafe, self.n, self.xi, self.delta)
         return replace(
             self,
             limit=decision.threshold,
@@ -119,18 +130,22 @@ class ShieldCertificate(Certificate):
 
     @classmethod
     def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
-        require(claim.text("procedure"), procedure.EXACT)
-        n = claim.count("n")
+        known = {name: bound for bound, name in NAMES.items()}
+        bound = known[require(claim.text("procedure"), *known)]
+        n = claim.positive("n")
         cells, misses = _read_search(claim.mapping("search"), n)
+        limit = _read_limit(claim)
         return cls(
             n=n,
             xi=claim.rate("xi"),
             delta=claim.probability("delta"),
-            limit=_read_limit(claim),
+            bound=bound,
+            limit=limit,
+            unsafe=_read_unsafe(claim, n, int(misses[-1]) if misses.size else 0, limit) if bound == "product" else None,
             cells=cells,
             misses=misses,
             allowed=claim.integer("allowed_misses"),
-            interventions=claim.mapping("descriptive").count("interventions"),
+            interventions=_read_interventions(claim, n),
             refusal=read_refusal(claim),
             provenance=provenance,
             loaded=loaded,
@@ -138,23 +153,57 @@ class ShieldCertificate(Certificate):
 
     def summary(self) -> str:
         """The claim in words."""
-        head = f"Shield certificate: {self.n:,} rollouts, xi = {self.xi:g}, delta = {self.delta:g}"
+        head = f"Shield certificate: {self.n:,} rollouts, xi = {self.xi:g}, delta = {self.delta:g}, bound {self.bound!r}"
         if self.refusal is not None:
             return "\n".join([head, *described_refusal(self.refusal, "rollouts", "Always brake.")])
         return "\n".join(
             [
                 head,
-                f"Hand over to the backup once the danger is at least {self.limit!r}, and until reset. With probability at least "
-                f"{likelihood(self.delta)} over the draw of these rollouts, at most {self.xi:g} of all rollouts are then unsafe.",
+                f"{self._rule()} With probability at least {likelihood(self.delta)} over the draw of these rollouts, "
+                f"at most {self.xi:g} of all rollouts are then unsafe.",
                 f"On these rollouts (descriptive): {self._missed:,} would be missed ({self.allowed:,} may be), "
-                f"{self.interventions:,} stopped.{self._caveat()}",
+                f"{self._stopped()} stopped.{self._caveat()}",
             ]
         )
+
+    def _rule(self) -> str:
+        if self.limit == np.inf:
+            return "Never hand over to the backup."
+        return f"Hand over to the backup once the danger is at least {self.limit!r}, and until reset."
+
+    def _stopped(self) -> str:
+        # What the product counts by is the last danger before it is too late; the shield may fire at an earlier one.
+        least = "at least " if self.bound == "product" and self.limit < np.inf else ""
+        return f"{least}{self.interventions:,}"
 
     def _caveat(self) -> str:
         if self.limit == 0:
             return " Every danger is at least 0: the shield always fires, so this is certified but of no use."
         return " The policy alone keeps xi: the shield never fires." if self.limit == np.inf else ""
+
+
+def _check(tally: Tally, bound: str) -> None:
+    if tally.kind != "shield":
+        raise InvalidValueError(f"{tally!r} is no tally of rollouts: count with scores and unsafe.")
+    if tally.rows == 0:
+        raise InvalidValueError("There are no rollouts to certify a shield on: pass at least one.")
+    if int(tally.counts.sum()) != tally.rows:
+        raise InvalidValueError(f"{tally!r} does not add up: its counts are of {int(tally.counts.sum()):,} rows. Count again.")
+    if bound not in NAMES:
+        raise InvalidValueError(f"bound={bound!r} is not known: expected 'exact' or 'product' (the paper's).")
+
+
+def _decide(cells: Integers, unsafe: Integers, total: int | None, n: int, xi: float, delta: float) -> ShieldDecision:
+    if total is None:
+        return shield.decide(cells, unsafe, n, xi=xi, delta=delta)
+    return shield_product.decide(cells, unsafe, total, n, xi=xi, delta=delta)
+
+
+def _read_interventions(claim: Reader, n: int) -> int:
+    stopped = claim.mapping("descriptive").count("interventions")
+    if stopped > n:
+        raise CertificateError(f"{claim.place('descriptive')}.interventions is {stopped}: there are {n} rollouts.")
+    return stopped
 
 
 def _read_limit(claim: Reader) -> float:
@@ -173,3 +222,11 @@ def _read_search(part: Reader, n: int) -> tuple[Integers, Integers]:
     if misses.size and (misses[0] < 1 or (np.diff(misses) < 1).any() or misses[-1] > n):
         raise CertificateError(f"{part.place('misses')} does not rise up to n.")
     return cells, misses
+
+
+def _read_unsafe(claim: Reader, n: int, misses: int, limit: float) -> int:
+    """The number of unsafe rollouts; where the shield never fires, the search has passed all of them."""
+    unsafe = claim.count("unsafe")
+    if not misses <= unsafe <= n or (limit == np.inf and unsafe != misses):
+        raise CertificateError(f"{claim.place('unsafe')} is {unsafe}, which does not fit {misses} misses of {n} rollouts.")
+    return unsafe

@@ -11,6 +11,7 @@ from pacbound.cli.calibrate import calibrate
 from pacbound.cli.cascade import cascade
 from pacbound.cli.demo import demo
 from pacbound.cli.plan import plan
+from pacbound.cli.shield import shield
 from pacbound.cli.verify import verify
 from pacbound.version import VERSION
 
@@ -24,7 +25,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for _verb in (calibrate, cascade, apply, verify, plan, demo):
+for _verb in (calibrate, cascade, shield, apply, verify, plan, demo):
     app.command()(_verb)
 
 

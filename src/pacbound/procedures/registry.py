@@ -7,12 +7,13 @@ certificates can be verified by every later version.
 from __future__ import annotations
 
 from pacbound.errors import UnknownProcedureError
-from pacbound.procedures import calibration, cascade, cascade_greedy, cascade_paths, shield
+from pacbound.procedures import calibration, cascade, cascade_greedy, cascade_paths, shield, shield_product
 
 PROCEDURES: dict[str, str] = {
     calibration.NAME: "calibration",
     **dict.fromkeys([*cascade.NAMES.values(), *cascade_paths.NAMES.values(), *cascade_greedy.NAMES.values()], "cascade"),
     shield.EXACT: "shield",
+    shield_product.NAME: "shield",
 }
 """Each name with the kind of certificate it decides."""
 

@@ -7,8 +7,10 @@ monotone in the threshold: the largest threshold whose Clopper-Pearson upper bou
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, log, log1p
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,7 @@ from pacbound.procedures.refusal import Refusal, least_passing
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.binomial import binomial_upper
 
+Bound = Literal["exact", "product"]
 Integers = NDArray[np.int64]
 
 EXACT = "shield/binomial/1"
@@ -48,38 +51,54 @@ def decide(cells: Integers, unsafe: Integers, n: int, *, xi: float, delta: float
     each. With probability at least 1 - `delta` at most a share `xi` of the rollouts under the shield is unsafe.
     """
     allowed = allowed_misses(n, xi=xi, delta=delta)
+    threshold, cells, misses = search(cells, unsafe, allowed)
+    refusal = None
+    if threshold == float("-inf"):
+        lost = int(misses[0]) if cells.size and cells[0] < 0 else 0
+        refusal = _lost(lost, n, max(allowed, 0), xi, delta) if lost and xi > 0 else _too_few(n, xi, delta)
+    return ShieldDecision(threshold, cells, misses, allowed, refusal)
+
+
+def search(cells: Integers, unsafe: Integers, allowed: int) -> tuple[float, Integers, Integers]:
+    """The largest threshold that misses at most `allowed` unsafe rollouts, and the cells and misses up to where it is found.
+
+    +inf if all may be missed, -inf if no threshold keeps the budget: the rollouts lost at the start break it, or it is negative.
+    """
     hit = unsafe > 0
     cells, misses = cells[hit], np.cumsum(unsafe[hit])
     over = np.flatnonzero(misses > allowed)
     if not over.size:
-        refusal = _too_few(n, xi, delta) if allowed < 0 else None
-        return ShieldDecision(float("-inf") if refusal else float("inf"), cells, misses, allowed, refusal)
+        return float("-inf") if allowed < 0 else float("inf"), cells, misses
     first = int(over[0])
     # Every threshold up to and including the cell that breaks the budget still keeps it: scores there are not below it.
-    threshold, passed = cells[first] / TOP, slice(0, first + 1)
-    refusal = _refusal(int(cells[first]), int(misses[first]), n, allowed, xi, delta)
-    return ShieldDecision(float("-inf") if refusal else float(threshold), cells[passed], misses[passed], allowed, refusal)
+    threshold = float("-inf") if allowed < 0 or cells[first] < 0 else float(cells[first] / TOP)
+    return threshold, cells[: first + 1], misses[: first + 1]
+
+
+def largest_passing(passes: Callable[[int], bool], most: int) -> int:
+    """The largest count up to `most` that passes, where every smaller one does too; -1 if none does."""
+    low, high = -1, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if passes(middle) else (low, middle - 1)
+    return low
 
 
 def allowed_misses(n: int, *, xi: float, delta: float) -> int:
     """The largest number of misses in `n` rollouts that still certifies `xi`; -1 if not even none does."""
-    low, high = -1, n
-    while low < high:
-        middle = (low + high + 1) // 2
-        passes = binomial_upper(middle, n, delta=delta) <= xi
-        low, high = (middle, high) if passes else (low, middle - 1)
-    return low
+    return largest_passing(lambda misses: binomial_upper(misses, n, delta=delta) <= xi, n)
 
 
-def _refusal(cell: int, misses: int, n: int, allowed: int, xi: float, delta: float) -> Refusal | None:
-    if allowed < 0:
-        return _too_few(n, xi, delta)
-    if cell >= 0:
-        return None
-    needed = None if misses >= xi * n else _rollouts_needed(misses, n, xi, delta)
-    if needed is None:
+def lost_at_the_start(misses: int, n: int, allowed: int, xi: float, needed: Callable[[], int | None]) -> Refusal:
+    """The refusal of rollouts that no threshold can save; `needed` is asked only where more of them can help."""
+    more = None if misses >= xi * n else needed()
+    if more is None:
         return Refusal(f"{misses} of {n} rollouts are lost at the start, which alone breaks xi = {xi}.", None)
-    return Refusal(f"{misses} of {n} rollouts are lost at the start; {allowed} may be.", needed)
+    return Refusal(f"{misses} of {n} rollouts are lost at the start; {allowed} may be.", more)
+
+
+def _lost(misses: int, n: int, allowed: int, xi: float, delta: float) -> Refusal:
+    return lost_at_the_start(misses, n, allowed, xi, lambda: _rollouts_needed(misses, n, xi, delta))
 
 
 def _too_few(n: int, xi: float, delta: float) -> Refusal:

@@ -43,8 +43,8 @@ class TextBatch:
     def rows(self) -> int:
         return int(self.record.num_rows)
 
-    def numbers(self, name: str) -> NDArray[np.float64]:
-        return text.numbers(self._column(name), name, self.start)
+    def numbers(self, name: str, *, missing: bool = False) -> NDArray[np.float64]:
+        return text.numbers(self._column(name), name, self.start, missing=missing)
 
     def flags(self, name: str) -> NDArray[np.bool_]:
         return text.flags(self._column(name), name, self.start)

@@ -35,8 +35,8 @@ class Batch(Protocol):
     @property
     def rows(self) -> int: ...
 
-    def numbers(self, name: str) -> NDArray[Any]:
-        """A column of numbers, not yet checked to be scores."""
+    def numbers(self, name: str, *, missing: bool = False) -> NDArray[Any]:
+        """A column of numbers, not yet checked to be scores; with `missing`, NaN where there is none."""
         ...
 
     def flags(self, name: str) -> NDArray[Any]:

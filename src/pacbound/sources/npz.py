@@ -28,7 +28,7 @@ class ArrayBatch:
     rows: int
     arrays: Mapping[str, NDArray[Any]]
 
-    def numbers(self, name: str) -> NDArray[Any]:
+    def numbers(self, name: str, *, missing: bool = False) -> NDArray[Any]:  # noqa: ARG002 - an array says NaN itself
         return self.arrays[name]
 
     def flags(self, name: str) -> NDArray[Any]:

@@ -19,9 +19,11 @@ _MISSING = ("", "nan")
 _FALSE = pyarrow.array(["0", "false", "f", "no", "0.0"])
 
 
-def numbers(column: Any, name: str, start: int) -> NDArray[np.float64]:
-    """The numbers that the text stands for, correctly rounded."""
+def numbers(column: Any, name: str, start: int, *, missing: bool = False) -> NDArray[np.float64]:
+    """The numbers that the text stands for, correctly rounded; with `missing`, an empty text is NaN."""
     trimmed = pc.utf8_trim_whitespace(column)
+    if missing:
+        trimmed = pc.if_else(pc.equal(trimmed, ""), "nan", trimmed)
     try:
         return np.asarray(trimmed.cast(pyarrow.float64()))
     except pyarrow.ArrowInvalid:

@@ -16,6 +16,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.columns import Array, as_flags, as_names, as_score_column, as_scores, checked_scores, same_length
 from pacbound.tally.dense import DenseCounts
 from pacbound.tally.exits import count_cascade
+from pacbound.tally.final_scores import at_first_unrecoverable
 from pacbound.tally.fingerprint import Fingerprint
 from pacbound.tally.grids import Bins, DyadicGrid, EqualWidthBins, GivenBins, equal_mass_cells
 from pacbound.tally.tally import Integers, Kind, Scope, Tally, in_order
@@ -63,11 +64,23 @@ def count_abstention(confidence: Any, correct: Any, *, groups: Any = None) -> Ta
     return _count_flags("abstention", FINE, CORRECT, "confidence", scores, flags, groups)
 
 
-def count_shield(scores: Any, unsafe: Any) -> Tally:
-    """Safe and unsafe rollouts per fine cell of the running maximum of the danger; -inf is a rollout lost at its start."""
+def count_shield(scores: Any, unsafe: Any, *, final_scores: Any = None, first_row: int = 0) -> Tally:
+    """Safe and unsafe rollouts per fine cell of the running maximum of the danger; -inf is a rollout lost at its start.
+
+    With `final_scores`, unsafe rollouts are counted by the danger at their first un-recoverable state instead. `first_row` is
+    where these rollouts begin in a longer table, for the message if one of them is bad.
+    """
     column, flags = as_score_column(scores, "scores"), as_flags(unsafe, "unsafe")
     same_length(scores=column, unsafe=flags)
-    return _count_flags("shield", FINE, SAFE, "scores", column, flags, None)
+    saved = np.flatnonzero((column == -np.inf) & ~flags)
+    if saved.size:
+        raise InvalidValueError(
+            f"scores[{first_row + saved[0]}] is -inf, lost at its start, but unsafe is False there ({saved.size} such): "
+            "a lost rollout is unsafe."
+        )
+    if final_scores is not None:
+        column = at_first_unrecoverable(column, flags, final_scores, first_row=first_row)
+    return _count_flags("shield", FINE, SAFE, "scores", column, flags, None, first_row)
 
 
 def bins_for(*, n_bins: int, edges: Any, scores: Array | None) -> Bins:

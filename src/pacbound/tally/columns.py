@@ -85,7 +85,7 @@ def checked_scores(block: Array, name: str, *, start: int = 0, lost: bool = Fals
     if lost:
         legal |= scores == -np.inf
     if not legal.all():
-        _refuse_score(scores, legal, name, start)
+        _refuse_score(scores, legal, name, start, lost=lost)
     return np.minimum(scores, 1.0)
 
 
@@ -93,7 +93,8 @@ def as_flags(values: Any, name: str) -> NDArray[np.bool_]:
     """`values` as booleans: bool, or numbers that are all 0 or 1."""
     array = as_column(values, name)
     if array.dtype == bool:
-        return array
+        # A mask of other bytes viewed as bool holds True as 2 or 255, and these bytes are counted.
+        return np.asarray(array != 0)
     if array.dtype.kind not in "fiu":
         raise InvalidTypeError(f"{name} has dtype {array.dtype}: expected booleans, or numbers that are 0 or 1.")
     flags: NDArray[np.bool_] = array == 1
@@ -153,10 +154,12 @@ def is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and isnan(value))
 
 
-def _refuse_score(scores: Floats, legal: NDArray[np.bool_], name: str, start: int) -> None:
+def _refuse_score(scores: Floats, legal: NDArray[np.bool_], name: str, start: int, *, lost: bool) -> None:
     where = int(np.flatnonzero(~legal)[0])
     value, count = scores[where], int((~legal).sum())
-    if np.isnan(value):
+    if np.isnan(value) and lost:
+        hint = "Drop no rollout: one that was lost is unsafe with score -inf, and np.fmax takes a maximum past NaN."
+    elif np.isnan(value):
         hint = "Drop or mend those rows before certifying."
     elif value < 0:
         hint = "These look like log-probabilities or logits: pass softmax outputs."

@@ -6,6 +6,7 @@ The counts are those that the arrays would give. The fingerprint is that of the 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import Batch, Progress, file_fingerprint, open_table
-from pacbound.tally.arrays import count_calibration
+from pacbound.tally.arrays import count_calibration, count_shield
 from pacbound.tally.exits import count_cascade
 from pacbound.tally.tally import Tally
 
@@ -78,6 +79,23 @@ def count_cascade_files(
     return _count_all(paths, [*confidences, *predictions, label], count, nothing, named, progress)
 
 
+def count_shield_files(
+    paths: Paths, *, score: str, unsafe: str, final_score: str | None = None, progress: Progress | None = None
+) -> Tally:
+    """Safe and unsafe rollouts by the running maximum of the danger, over all rows of all files; -inf is one lost at its start.
+
+    With `final_score`, unsafe rollouts are counted by that column instead; it may be empty for safe ones.
+    """
+
+    def count(batch: Batch) -> Tally:
+        final = None if final_score is None else batch.numbers(final_score, missing=True)
+        return count_shield(batch.numbers(score), batch.flags(unsafe), final_scores=final, first_row=batch.start)
+
+    columns = [score, unsafe, *([] if final_score is None else [final_score])]
+    named = {"scores": score, "unsafe": unsafe, **({} if final_score is None else {"final_scores": final_score})}
+    return _count_all(paths, columns, count, count_shield([], []), named, progress)
+
+
 def present(classes: NDArray[Any], name: str, start: int) -> NDArray[Any]:
     """`classes`, if none is missing."""
     missing = np.ma.getmaskarray(classes)
@@ -113,9 +131,8 @@ def _located(count: Callable[[Batch], Tally], batch: Batch, path: Path, named: M
     try:
         return count(batch)
     except (InvalidValueError, InvalidTypeError) as error:
-        message = str(error)
-        for role, name in named.items():
-            message = message.replace(f"{role}[", f"{name}[")
+        roles = "|".join(map(re.escape, named))
+        message = re.sub(rf"(?<!\w)({roles})\[", lambda found: f"{named[found[1]]}[", str(error))
         raise type(error)(f"{path}: {message}") from None
 
 

@@ -64,7 +64,7 @@ class Tally:
         |---|---|
         | calibration | `confidence`, `correct`; optional `n_bins=20`, `edges`, `groups` |
         | cascade | `confidences` (n, M-1), `predictions` (n, M), `labels` (n,), missing where all predictions agree if you like |
-        | shield | `scores`, `unsafe` |
+        | shield | `scores`, `unsafe`; optional `final_scores` |
         | abstention | `confidence`, `correct`, `kind="abstention"`; optional `groups` |
 
         Examples
@@ -224,7 +224,7 @@ def _from_document(document: Mapping[str, Json]) -> Tally:
     if document.get("digest") != documents.digest(body):
         raise CertificateError("This tally was changed after it was written: its digest does not match. Count the data again.")
     try:
-        return Tally(
+        tally = Tally(
             kind=body["kind"],
             grid=grid_from_dict(body["grid"]),
             outcomes=tuple(body["outcomes"]),
@@ -237,3 +237,20 @@ def _from_document(document: Mapping[str, Json]) -> Tally:
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise CertificateError(f"This tally cannot be read: {error!r}. Count the data again.") from None
+    _check_consistent(tally)
+    return tally
+
+
+def _check_consistent(tally: Tally) -> None:
+    """Refuse counts that no rows could have given, whoever computed the digest."""
+    per_row = len(tally.groups) if tally.scope == "all-labels" else 1
+    total = int(tally.counts.sum())
+    enough = (
+        total <= tally.rows * max(1, len(tally.groups)) if tally.scope == "overlapping-groups" else total == tally.rows * per_row
+    )
+    if tally.kind not in KINDS or tally.scope not in SCOPES or not enough or (tally.counts < 0).any():
+        raise CertificateError(f"This tally is not one of {tally.rows} rows: its counts add up to {total}. Count the data again.")
+    if len(tally.cells) != len(tally.counts) or (tally.cells < -1).any() or (tally.cells[:, -1] >= tally.grid.n_cells).any():
+        raise CertificateError("This tally has cells that its grid has not. Count the data again.")
+    if tally.scope != "top" and (tally.cells[:, 0] >= len(tally.groups)).any():
+        raise CertificateError("This tally has more groups than names for them. Count the data again.")

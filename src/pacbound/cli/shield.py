@@ -1,0 +1,57 @@
+"""`pacbound shield`: certify the danger at which a policy must hand over to its backup."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pacbound.certificate.shield import ShieldCertificate
+from pacbound.cli.exits import REFUSED, ending_well
+from pacbound.cli.terminal import print_json, progress_bar
+from pacbound.errors import InvalidTypeError
+from pacbound.procedures.shield import Bound
+from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.tally.files import count_shield_files
+
+
+@ending_well
+def shield(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="CSV, TSV or .npz, a row for each rollout; counted together.")
+    ],
+    score: Annotated[str, typer.Option(help="Column with the running maximum of the danger, 0 to 1; -inf if lost at the start.")],
+    unsafe: Annotated[str, typer.Option(help="Column that says whether the rollout has an un-recoverable state.")],
+    xi: Annotated[float, typer.Option(help="The share of the rollouts that may be unsafe, for example 0.1.")],
+    delta: Annotated[float, typer.Option(help="Chance that more are, for example 0.01.")],
+    bound: Annotated[Bound, typer.Option(help="exact, or the paper's product.")] = "exact",
+    final_score: Annotated[
+        str | None, typer.Option(help="For the product: column with the danger at the first un-recoverable state.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
+) -> int:
+    """Certify the danger at which a policy must hand over, so that at most xi of the rollouts are unsafe.
+
+    The rollouts are of the policy without the shield. Every one that was started counts: one that was lost is unsafe at -inf.
+    """
+    tolerated_rate(xi)
+    failure_probability(delta)
+    if (bound == "product") != (final_score is not None):
+        raise InvalidTypeError(
+            "--bound product and --final-score go together: the exact bound looks at the running maxima alone."
+        )
+    with progress_bar("counting") as progress:
+        tally = count_shield_files(files, score=score, unsafe=unsafe, final_score=final_score, progress=progress)
+    columns = {"score": score, "unsafe": unsafe, **({} if final_score is None else {"final_score": final_score})}
+    certificate = ShieldCertificate.from_tally(tally, xi=xi, delta=delta, bound=bound, columns=columns)
+    if output is not None:
+        certificate.save(output)
+    if as_json:
+        print_json({"certificate": None if output is None else str(output), **certificate.to_dict()})
+    else:
+        typer.echo(certificate.summary())
+        if output is not None:
+            typer.echo(f"\nWritten to {output} ({certificate.claim_digest[:19]}…). Check it any time: pacbound verify {output}")
+    return 0 if certificate.certified else REFUSED

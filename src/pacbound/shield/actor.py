@@ -1,0 +1,63 @@
+"""Policies, whatever they come as: functions of an observation, or objects that predict, as stable-baselines3 has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+
+
+class Actor:
+    """A policy that can be asked for an action.
+
+    What has `predict` is asked by it, and of the pair (action, state) that it may give, the state is handed back at the next step
+    of the rollout, so that recurrent policies keep theirs. Anything else is called.
+    """
+
+    def __init__(self, policy: Any, role: str) -> None:
+        self._predicts = callable(getattr(policy, "predict", None))
+        if not self._predicts and not callable(policy):
+            raise InvalidTypeError(
+                f"{role} is a {type(policy).__name__}: expected a function of an observation, or a predict method."
+            )
+        self._policy = policy
+        self._state: Any = None
+        self._begun: NDArray[np.bool_] | None = None
+
+    def act(self, observation: Any) -> Any:
+        """The action, or actions, for what is observed."""
+        if not self._predicts:
+            return self._policy(observation)
+        memory = {} if self._state is None else {"state": self._state}
+        if memory and self._begun is not None:
+            memory["episode_start"] = self._begun
+        answer = self._policy.predict(observation, **memory)
+        self._begun = None
+        if isinstance(answer, tuple) and len(answer) == 2:
+            answer, self._state = answer
+        return answer
+
+    def reset(self, mask: NDArray[np.bool_] | None = None) -> None:
+        """Begin a new rollout, or new ones in the environments of `mask`."""
+        if mask is None:
+            self._state = self._begun = None
+        else:
+            self._begun = mask.copy() if self._begun is None else self._begun | mask
+
+
+def merged(fired: NDArray[np.bool_], backup: Any, policy: Any) -> Any:
+    """The backup's actions where the shield has fired and the policy's elsewhere; composite actions part by part."""
+    if isinstance(policy, dict) and isinstance(backup, dict) and policy.keys() == backup.keys():
+        return {key: merged(fired, backup[key], policy[key]) for key in policy}
+    if isinstance(policy, tuple) and isinstance(backup, tuple) and len(policy) == len(backup):
+        return tuple(merged(fired, one, other) for one, other in zip(backup, policy, strict=True))
+    one, other = np.asarray(backup), np.asarray(policy)
+    if one.shape != other.shape or one.shape[:1] != fired.shape:
+        raise InvalidValueError(
+            f"The backup gives actions of shape {one.shape} and the policy of shape {other.shape}: "
+            f"expected one shape, with {len(fired)} environments first."
+        )
+    return np.where(fired.reshape(-1, *[1] * (one.ndim - 1)), one, other)

@@ -1,0 +1,73 @@
+"""Shields: the danger at which a policy must hand over to its backup."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pacbound.certificate.shield import ShieldCertificate
+from pacbound.errors import InvalidTypeError
+from pacbound.procedures.shield import Bound
+from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.tally.arrays import count_shield
+from pacbound.tally.tally import Tally
+
+
+def certify_shield(
+    scores: Any, unsafe: Any = None, *, xi: float, delta: float, bound: Bound = "exact", final_scores: Any = None
+) -> ShieldCertificate:
+    """The danger from which to brake: at most a share `xi` of rollouts is then unsafe, with probability at least 1 - `delta`.
+
+    The rollouts are of the policy *without* the shield, independent draws from the distribution of use (rooms, starts, noise),
+    and `xi`, `delta` and their number were fixed beforehand. Every rollout that was started counts. What is certified is `xi`,
+    over the whole population; the misses and interventions seen on these rollouts are descriptive.
+
+    A state is recoverable if one more step of the policy, followed by the backup until it stands still, stays safe. A rollout is
+    unsafe if it has a first un-recoverable state, and the shield must fire there or before. One whose backup fails at the very
+    start, or that was lost on the way, is unsafe with score -inf: no threshold saves it.
+
+    Parameters
+    ----------
+    scores
+        (n,) running maxima in [0, 1] of the danger (high = un-recoverable), up to and including the first un-recoverable state,
+        or over the whole rollout if there is none; or a `Tally` in place of all arrays.
+    unsafe
+        (n,) whether the rollout has an un-recoverable state.
+    xi
+        The share of the rollouts that may be unsafe under the shield.
+    delta
+        The chance that more are.
+    bound
+        "exact", one binomial over all rollouts; "product", the paper's: the rate of unsafe rollouts times the share missed.
+    final_scores
+        For "product": (n,) the danger at the first un-recoverable state. Those of safe rollouts are not looked at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> unsafe = rng.random(2000) < 0.05
+    >>> scores = np.where(unsafe, rng.beta(8, 2, size=2000), rng.beta(1, 8, size=2000))
+    >>> certificate = certify_shield(scores, unsafe, xi=0.02, delta=0.01)
+    >>> print(f"brake at {certificate.threshold:.3f} and above: {certificate.interventions} of {certificate.n} rollouts stopped")
+    brake at 0.738 and above: 85 of 2000 rollouts stopped
+    """
+    rate, level = tolerated_rate(xi), failure_probability(delta)
+    tally = shield_tally(scores, unsafe, final_scores, bound)
+    return ShieldCertificate.from_tally(tally, xi=rate, delta=level, bound=bound)
+
+
+def shield_tally(scores: Any, unsafe: Any, final_scores: Any, bound: str) -> Tally:
+    """The tally that was passed in place of the arrays, or that of the arrays that `bound` looks at."""
+    if isinstance(scores, Tally):
+        if unsafe is not None or final_scores is not None:
+            raise InvalidTypeError("A tally already holds unsafe and final scores: leave both out.")
+        return scores
+    if unsafe is None:
+        raise InvalidTypeError("unsafe is missing: pass it, or a Tally in place of both arrays.")
+    if bound == "product" and final_scores is None:
+        raise InvalidTypeError(
+            "bound='product' needs final_scores, the danger at the first un-recoverable state of each rollout."
+        )
+    if bound == "exact" and final_scores is not None:
+        raise InvalidTypeError("final_scores goes with bound='product': the exact bound looks at the running maxima alone.")
+    return count_shield(scores, unsafe, final_scores=final_scores)

@@ -1,0 +1,213 @@
+"""Shields around Gymnasium environments: the agent's action is replaced by the backup's once the danger reaches the threshold.
+
+The danger is that of the observation that the agent acts on, the last one it was given; a copy of it is kept, so that an agent
+that changes it in place does not blind the shield. A terminal observation belongs to the rollout that ends with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any, SupportsFloat
+
+import numpy as np
+
+from pacbound.certificate.shield import ShieldCertificate
+from pacbound.errors import InvalidValueError, MissingDependencyError
+from pacbound.shield.actor import Actor, merged
+from pacbound.shield.watch import VectorWatch, Watch
+
+try:
+    import gymnasium
+    from gymnasium.error import ResetNeeded
+    from gymnasium.utils import RecordConstructorArgs
+    from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+except ImportError:
+    raise MissingDependencyError.for_extra("gymnasium", "shield", "ShieldWrapper") from None
+
+_RESET_FIRST = "The shield has seen no observation yet: call reset() before step()."
+
+
+class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """An environment in which the backup takes over once the danger is at or above the threshold, until `reset`.
+
+    The guarantee is that of `pacbound.Shield`. `info` of every step has `shield_fired` (the shield has fired in this rollout),
+    `shield_override` (the agent's action was replaced in this step) and `shield_danger` (the last danger read; NaN if that
+    failed). Whoever steps need not know of it: a stable-baselines3 model, a script, a person.
+
+    Parameters
+    ----------
+    env : gymnasium.Env
+        An environment that is reset by whoever steps it: put `Autoreset` around the shield, not inside it.
+    backup : callable, or object with `predict`
+        What acts on an observation once the shield has fired.
+    danger : callable
+        The danger of an observation in [0, 1], high where un-recoverable.
+    certificate_or_threshold : ShieldCertificate or number
+        As in `pacbound.Shield`.
+
+    Examples
+    --------
+    A cart that only pushes to the left, until the pole leans by a twentieth:
+
+    >>> env = gymnasium.make("CartPole-v1")
+    >>> env = ShieldWrapper(env, backup=lambda x: int(x[2] + x[3] > 0), danger=lambda x: min(1.0, 10 * abs(x[2])),
+    ...                     certificate_or_threshold=0.5)
+    >>> _, _ = env.reset(seed=0)
+    >>> infos = [env.step(0)[4] for _ in range(10)]
+    >>> [info["shield_override"] for info in infos]
+    [False, False, False, False, False, False, False, True, True, True]
+    """
+
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        backup: Any,
+        danger: Callable[[Any], Any],
+        certificate_or_threshold: ShieldCertificate | float,
+    ) -> None:
+        # Recorded as they are, not copied: a model may be large.
+        RecordConstructorArgs.__init__(
+            self, _disable_deepcopy=True, backup=backup, danger=danger, certificate_or_threshold=certificate_or_threshold
+        )
+        gymnasium.Wrapper.__init__(self, env)
+        _refuse_autoreset(env)
+        self._backup = Actor(backup, "backup")
+        self._watch = Watch(danger, certificate_or_threshold)
+        self._observation: Any = None
+        self._begun = False
+
+    @property
+    def watch(self) -> Watch:
+        """The latch, with `threshold`, `fired`, `failures` and `last_error`."""
+        return self._watch
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin a new rollout: the agent acts again."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._watch.reset()
+        self._backup.reset()
+        self._observation, self._begun = deepcopy(observation), True
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Take the agent's action, or, once the shield has fired, that of the backup."""
+        if not self._begun:
+            raise ResetNeeded(_RESET_FIRST)
+        fired = self._watch.look(self._observation)
+        taken = self._backup.act(self._observation) if fired else action
+        observation, reward, terminated, truncated, info = self.env.step(taken)
+        self._observation = deepcopy(observation)
+        told = {"shield_fired": fired, "shield_override": fired, "shield_danger": self._watch.score}
+        return observation, reward, terminated, truncated, {**info, **told}
+
+
+class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
+    """Parallel environments with a shield for each: its latch is released when its own environment is reset.
+
+    The guarantee is that of `pacbound.Shield`, for each rollout of each environment. `infos` has the arrays `shield_fired`,
+    `shield_override` and `shield_danger`, about the step that was taken. All autoreset modes are followed. Where an environment
+    is being reset in a step (`NEXT_STEP`), its action counts for nothing, and so does its danger: it is NaN.
+
+    Parameters
+    ----------
+    env : gymnasium.vector.VectorEnv
+        The environments.
+    backup : callable, or object with `predict`
+        What gives an action for each environment from the observations of all of them.
+    danger : callable
+        The danger of each environment, (n,) numbers in [0, 1].
+    certificate_or_threshold : ShieldCertificate or number
+        As in `pacbound.Shield`.
+
+    Examples
+    --------
+    >>> envs = gymnasium.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync")
+    >>> envs = VectorShieldWrapper(envs, backup=lambda x: (x[:, 2] + x[:, 3] > 0).astype(int),
+    ...                            danger=lambda x: np.minimum(1.0, 10 * abs(x[:, 2])), certificate_or_threshold=0.5)
+    >>> _, _ = envs.reset(seed=0)
+    >>> for _ in range(4):
+    ...     *_, infos = envs.step(np.array([0, 1]))
+    >>> infos["shield_override"]
+    array([False,  True])
+    """
+
+    def __init__(
+        self,
+        env: VectorEnv[Any, Any, Any],
+        backup: Any,
+        danger: Callable[[Any], Any],
+        certificate_or_threshold: ShieldCertificate | float,
+    ) -> None:
+        super().__init__(env)
+        self._mode = _autoreset_mode(env)
+        self._backup = Actor(backup, "backup")
+        self._watch = VectorWatch(danger, certificate_or_threshold, env.num_envs)
+        self._observations: Any = None
+        self._begun = False
+        self._resetting = np.zeros(env.num_envs, dtype=bool)
+
+    @property
+    def watch(self) -> VectorWatch:
+        """The latches, with `threshold`, `fired`, `failures` and `last_error`."""
+        return self._watch
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin a new rollout in every environment, or in those of `options["reset_mask"]`."""
+        # Taken before the environments see the options: they take it out.
+        mask = None if options is None or "reset_mask" not in options else np.array(options["reset_mask"])
+        observations, infos = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
+        self._release(mask)
+        self._resetting[slice(None) if mask is None else mask] = False
+        self._observations, self._begun = deepcopy(observations), True
+        return observations, infos
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Take the agent's actions, and the backup's where the shield has fired."""
+        if not self._begun:
+            raise ResetNeeded(_RESET_FIRST)
+        live = ~self._resetting
+        fired = self._watch.look(self._observations, live)
+        taken = merged(fired, self._backup.act(self._observations), actions) if fired.any() else actions
+        observations, rewards, terminated, truncated, infos = self.env.step(taken)
+        told = {
+            "shield_fired": fired,
+            "shield_override": fired.copy(),
+            "shield_danger": np.where(live, self._watch.scores, np.nan),
+        }
+        self._follow(np.asarray(terminated) | np.asarray(truncated))
+        self._observations = deepcopy(observations)
+        # Gymnasium keeps beside each entry the mask of the environments that it is about.
+        masks = {f"_{key}": np.ones(self.num_envs, dtype=bool) for key in told}
+        return observations, rewards, terminated, truncated, {**infos, **told, **masks}
+
+    def _follow(self, ended: Any) -> None:
+        """Release the latches of the environments that have been reset in this step."""
+        if self._mode is AutoresetMode.SAME_STEP:
+            self._release(ended)
+        elif self._mode is AutoresetMode.NEXT_STEP:
+            self._release(self._resetting)
+            self._resetting = ended
+
+    def _release(self, mask: Any) -> None:
+        self._watch.reset(mask)
+        self._backup.reset(mask)
+
+
+def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
+    try:
+        return AutoresetMode(env.metadata["autoreset_mode"])
+    except (KeyError, ValueError):
+        raise InvalidValueError(
+            f"{env} does not say when it resets: expected metadata['autoreset_mode'] to be an AutoresetMode. Without it, a "
+            "latch would be kept from one rollout to the next, or released within one."
+        ) from None
+
+
+def _refuse_autoreset(env: gymnasium.Env[Any, Any]) -> None:
+    while isinstance(env, gymnasium.Wrapper):
+        if isinstance(env, gymnasium.wrappers.Autoreset):
+            raise InvalidValueError("Autoreset is inside the shield, which would not see its resets. Put it around the shield.")
+        env = env.env

@@ -1,0 +1,176 @@
+"""The shield as a policy: another policy acts until the danger reaches the threshold, then the backup does, until reset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.certificate.shield import ShieldCertificate
+from pacbound.shield.actor import Actor, merged
+from pacbound.shield.watch import VectorWatch, Watch
+from pacbound.stats.arguments import whole_number
+
+
+class Shield:
+    """A policy under a shield: it acts while the danger is below the threshold; from then on, until reset, its backup does.
+
+    With a certified `ShieldCertificate`, at most a share `xi` of the rollouts is unsafe, with probability at least 1 - `delta`
+    over the draw of the rollouts that certified it, for rollouts from the distribution they came from, with the very policy,
+    backup and danger they were made with. A threshold given as a number carries no guarantee. A refused certificate always
+    brakes.
+
+    It fails closed: a danger model that raises, or says what is no danger (NaN, text, a number outside [0, 1]), makes the backup
+    act, and is counted in `failures`. What the policy or the backup raises is raised.
+
+    Parameters
+    ----------
+    policy, backup : callables, or objects with `predict`
+        What acts on an observation: a function, a torch module, a stable-baselines3 model.
+    danger : callable
+        The danger of an observation in [0, 1], high where un-recoverable.
+    certificate_or_threshold : ShieldCertificate or number
+        The shield fires once the danger is at or above it. A certificate that does not verify raises.
+
+    Examples
+    --------
+    >>> shield = Shield(policy=lambda x: "drive", backup=lambda x: "brake", danger=lambda x: x, certificate_or_threshold=0.8)
+    >>> [shield(danger) for danger in (0.1, 0.7, 0.8, 0.1)]
+    ['drive', 'drive', 'brake', 'brake']
+    >>> shield.reset()
+    >>> shield(0.1), shield(float("nan")), shield.failures
+    ('drive', 'brake', 1)
+    """
+
+    def __init__(
+        self, policy: Any, backup: Any, danger: Callable[[Any], Any], certificate_or_threshold: ShieldCertificate | float
+    ) -> None:
+        self._policy, self._backup = Actor(policy, "policy"), Actor(backup, "backup")
+        self._watch = Watch(danger, certificate_or_threshold)
+
+    def __call__(self, observation: Any) -> Any:
+        """The action of the policy, or, once the shield has fired, that of the backup."""
+        actor = self._backup if self._watch.look(observation) else self._policy
+        return actor.act(observation)
+
+    def reset(self) -> None:
+        """Begin a new rollout: the policy acts again."""
+        self._watch.reset()
+        self._policy.reset()
+        self._backup.reset()
+
+    @property
+    def threshold(self) -> float:
+        """The danger from which the backup acts."""
+        return self._watch.threshold
+
+    @property
+    def fired(self) -> bool:
+        """Whether the backup has taken over in this rollout."""
+        return self._watch.fired
+
+    @property
+    def danger(self) -> float:
+        """The last danger read in this rollout; NaN if there is none. Once the shield has fired it is not asked again."""
+        return self._watch.score
+
+    @property
+    def failures(self) -> int:
+        """How often the danger model gave no danger, over all rollouts."""
+        return self._watch.failures
+
+    @property
+    def last_error(self) -> Exception | None:
+        """What was wrong the last time that the danger model gave no danger."""
+        return self._watch.last_error
+
+    def __repr__(self) -> str:
+        return f"Shield(threshold={self.threshold!r}, fired={self.fired}, failures={self.failures})"
+
+
+class VectorShield:
+    """A shield over parallel environments, each with a latch of its own. The guarantee is that of `Shield`.
+
+    Policy, backup and danger are called with the observations of all environments at once. A danger that is none makes the
+    backup act in that environment; one of the wrong shape, or an exception, in all of them.
+
+    Parameters
+    ----------
+    policy, backup : callables, or objects with `predict`
+        What gives an action for each environment.
+    danger : callable
+        The danger of each environment, (n,) numbers in [0, 1].
+    certificate_or_threshold : ShieldCertificate or number
+        As in `Shield`.
+    num_envs : int
+        The number of environments.
+
+    Examples
+    --------
+    >>> drive, brake = (lambda x: np.ones(len(x))), (lambda x: np.zeros(len(x)))
+    >>> shield = VectorShield(drive, brake, lambda x: x, 0.8, num_envs=3)
+    >>> shield(np.array([0.1, 0.9, np.nan])).tolist()
+    [1.0, 0.0, 0.0]
+    >>> shield.reset([False, True, False])
+    >>> shield(np.array([0.1, 0.1, 0.1])).tolist()
+    [1.0, 1.0, 0.0]
+    """
+
+    def __init__(
+        self,
+        policy: Any,
+        backup: Any,
+        danger: Callable[[Any], Any],
+        certificate_or_threshold: ShieldCertificate | float,
+        *,
+        num_envs: int,
+    ) -> None:
+        self._policy, self._backup = Actor(policy, "policy"), Actor(backup, "backup")
+        self._watch = VectorWatch(danger, certificate_or_threshold, whole_number(num_envs, "num_envs", least=1))
+
+    def __call__(self, observations: Any) -> Any:
+        """An action for each environment: the backup's where the shield has fired, the policy's elsewhere."""
+        fired = self._watch.look(observations)
+        if fired.all():
+            return self._backup.act(observations)
+        if not fired.any():
+            return self._policy.act(observations)
+        return merged(fired, self._backup.act(observations), self._policy.act(observations))
+
+    def reset(self, mask: Any = None) -> None:
+        """Begin a new rollout in the environments of `mask` (booleans), or in all of them."""
+        self._watch.reset(mask)
+        begun = None if mask is None else np.asarray(mask)
+        self._policy.reset(begun)
+        self._backup.reset(begun)
+
+    @property
+    def threshold(self) -> float:
+        """The danger from which the backup acts."""
+        return self._watch.threshold
+
+    @property
+    def fired(self) -> NDArray[np.bool_]:
+        """Where the backup has taken over."""
+        return self._watch.fired.copy()
+
+    @property
+    def danger(self) -> NDArray[np.float64]:
+        """The last danger read in the rollout of each environment; NaN where there is none."""
+        return self._watch.scores.copy()
+
+    @property
+    def failures(self) -> NDArray[np.int64]:
+        """How often the danger model gave no danger for each environment, over all rollouts."""
+        return self._watch.failures.copy()
+
+    @property
+    def last_error(self) -> Exception | None:
+        """What was wrong the last time that the danger model gave no danger."""
+        return self._watch.last_error
+
+    def __repr__(self) -> str:
+        fired = f"{int(self._watch.fired.sum())} of {len(self._watch.fired)}"
+        return f"VectorShield(threshold={self.threshold!r}, fired in {fired}, failures={int(self._watch.failures.sum())})"

@@ -1,0 +1,276 @@
+"""The shield fires at the threshold, stays fired until reset, and brakes whenever the danger is in doubt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacbound import Shield, calibrate, certify_shield
+from pacbound.certificate.files import certificate_from_dict
+from pacbound.documents import digest
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.shield import VectorShield
+
+
+def guard(danger: Callable[[Any], Any], threshold: Any) -> Shield:
+    return Shield(lambda _: "drive", lambda _: "brake", danger, threshold)
+
+
+def certificate(xi: float = 0.1) -> Any:
+    rng = np.random.default_rng(0)
+    unsafe = rng.random(500) < 0.3
+    return certify_shield(np.where(unsafe, rng.beta(5, 2, 500), rng.beta(1, 5, 500)), unsafe, xi=xi, delta=0.05)
+
+
+def saying(value: Any) -> Callable[[Any], Any]:
+    return lambda _: value
+
+
+def raising(error: BaseException) -> Callable[[Any], Any]:
+    def danger(_: Any) -> Any:
+        raise error
+
+    return danger
+
+
+def test_it_fires_at_the_threshold_and_stays_fired_until_reset() -> None:
+    shield = guard(lambda x: x, 0.5)
+    assert [shield(x) for x in (0.0, np.nextafter(0.5, 0))] == ["drive", "drive"]
+    assert not shield.fired
+    assert [shield(x) for x in (0.5, 0.0, 0.0)] == ["brake"] * 3
+    assert shield.fired
+    assert shield.danger == 0.5
+    shield.reset()
+    assert not shield.fired
+    assert np.isnan(shield.danger)
+    assert shield(0.2) == "drive"
+    assert shield.failures == 0
+
+
+@pytest.mark.parametrize(
+    "value", [0.25, 1, 0, np.float32(0.25), np.array(0.25), np.array([0.25]), np.array([[0.25]], np.float16), [0.25], 1 + 1e-7]
+)
+def test_one_number_in_any_shape_is_a_danger(value: Any) -> None:
+    shield = guard(saying(value), 0.5)
+    assert shield(None) == ("brake" if float(np.asarray(value).ravel()[0]) >= 0.5 else "drive")
+    assert shield.failures == 0
+    assert 0 <= shield.danger <= 1
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.0, 1.0, np.inf])
+@pytest.mark.parametrize(
+    "danger",
+    [
+        *map(saying, [float("nan"), np.float32("nan"), None, "0.1", True, np.bool_(False), -0.1, 1.1, np.inf, -np.inf, 10**30]),
+        *map(saying, [1j, [], [0.1, 0.1], np.array([]), {"danger": 0.1}, np.ma.masked_array([0.1], [True]), object(), b"0.1"]),
+        *map(raising, [ValueError("no camera"), ZeroDivisionError(), MemoryError(), StopIteration(), RecursionError()]),
+    ],
+)
+def test_what_is_no_danger_brakes_and_is_recorded(danger: Callable[[Any], Any], threshold: float) -> None:
+    shield = guard(danger, threshold)
+    assert shield(None) == "brake"
+    assert shield.fired
+    assert (shield.failures, np.isnan(shield.danger)) == (1, True)
+    assert isinstance(shield.last_error, Exception)
+    shield(None)
+    assert shield.failures == 1, "once it has fired, the danger is not asked again"
+    shield.reset()
+    shield(None)
+    assert shield.failures == 2
+
+
+def test_an_interrupt_is_not_swallowed() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        guard(raising(KeyboardInterrupt()), 0.5)(None)
+
+
+def test_what_the_policy_raises_is_raised() -> None:
+    shield = Shield(raising(ValueError("policy")), lambda _: "brake", saying(0.1), 0.5)
+    with pytest.raises(ValueError, match="policy"):
+        shield(None)
+
+
+def test_a_certificate_brings_its_threshold() -> None:
+    certified = certificate()
+    shield = guard(lambda x: x, certified)
+    assert shield.threshold == certified.threshold
+    assert 0 < shield.threshold < 1
+    assert shield(np.nextafter(certified.threshold, 0)) == "drive"
+    assert shield(certified.threshold) == "brake"
+
+
+def test_a_refused_certificate_always_brakes_without_asking() -> None:
+    refused = certificate(xi=0.001)
+    assert not refused.certified
+    shield = guard(raising(AssertionError("asked")), refused)
+    assert [shield(None) for _ in range(3)] == ["brake"] * 3
+    assert shield.failures == 0
+
+
+def test_a_threshold_of_infinity_never_fires() -> None:
+    shield = guard(lambda x: x, np.inf)
+    assert [shield(x) for x in (0.0, 1.0, 0.5)] == ["drive"] * 3
+
+
+def test_the_danger_is_compared_in_float64() -> None:
+    # In float16, as NumPy compares a float16 with a Python float, the two are equal.
+    threshold = 45889 / 2**16
+    danger = np.float16(0.7)
+    assert float(danger) < threshold
+    assert bool(danger >= threshold)
+    assert guard(saying(danger), threshold)(None) == "drive"
+    assert VectorShield(saying(np.ones(1)), saying(np.zeros(1)), saying(np.array([danger])), threshold, num_envs=1)(None) == [1.0]
+
+
+@pytest.mark.parametrize("mended", [False, True])
+def test_a_changed_certificate_is_not_used(mended: bool) -> None:
+    document = json.loads(json.dumps(certificate().to_dict()))
+    document["claim"]["threshold"] = 0.984375
+    if mended:
+        document["claim_digest"] = digest(document["claim"])
+    with pytest.raises(CertificateError, match="Do not use it"):
+        guard(lambda x: x, certificate_from_dict(document))
+
+
+@pytest.mark.parametrize(
+    ("threshold", "error"),
+    [
+        (1.5, InvalidValueError),
+        (-0.1, InvalidValueError),
+        (float("nan"), InvalidValueError),
+        ("0.5", InvalidTypeError),
+        (None, InvalidTypeError),
+        (True, InvalidTypeError),
+        ([0.5], InvalidTypeError),
+        (calibrate([0.9], [1], delta=0.1), InvalidTypeError),
+    ],
+)
+def test_what_is_no_threshold_is_refused(threshold: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        guard(lambda x: x, threshold)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_policy_backup_and_danger_must_be_able_to_answer(place: int) -> None:
+    parts: list[Any] = [saying(0), saying(0), saying(0)]
+    parts[place] = "drive"
+    with pytest.raises(InvalidTypeError, match=("policy", "backup", "danger")[place]):
+        Shield(parts[0], parts[1], parts[2], 0.5)
+
+
+class Recurrent:
+    """Predicts as stable-baselines3 does: the state goes out with the action and comes back with the next observation."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[Any, Any]] = []
+
+    def predict(self, observation: Any, state: Any = None, episode_start: Any = None) -> tuple[Any, Any]:
+        self.seen.append((state, episode_start))
+        return observation, (0 if state is None else state) + 1
+
+    def __call__(self, observation: Any) -> Any:
+        raise AssertionError("predict is what gives an action")
+
+
+def test_an_object_that_predicts_is_asked_by_it_and_keeps_its_state_until_reset() -> None:
+    model = Recurrent()
+    shield = Shield(model, saying("brake"), saying(0.1), 0.5)
+    assert [shield(i) for i in range(3)] == [0, 1, 2]
+    shield.reset()
+    shield(3)
+    assert [state for state, _ in model.seen] == [None, 1, 2, None]
+
+
+def test_parallel_rollouts_tell_a_recurrent_policy_which_of_them_begin() -> None:
+    model = Recurrent()
+    shield = VectorShield(model, lambda x: x, saying([0.1, 0.1]), 0.5, num_envs=2)
+    for _ in range(2):
+        shield(np.zeros(2))
+    shield.reset([True, False])
+    shield(np.zeros(2))
+    shield(np.zeros(2))
+    starts = [None if start is None else start.tolist() for _, start in model.seen]
+    assert starts == [None, None, [True, False], None]
+
+
+# ---- parallel environments
+
+
+def test_a_vector_shield_is_a_shield_for_each_environment() -> None:
+    rng = np.random.default_rng(5)
+    n = 7
+    vector = VectorShield(lambda x: np.ones(n), lambda x: np.zeros(n), lambda x: x, 0.8, num_envs=n)
+    singles = [Shield(lambda _: 1.0, lambda _: 0.0, lambda x: x, 0.8) for _ in range(n)]
+    for _ in range(300):
+        danger = rng.random(n)
+        danger[rng.random(n) < 0.02] = rng.choice([np.nan, np.inf, -1.0])
+        assert vector(danger).tolist() == [single(float(x)) for single, x in zip(singles, danger, strict=True)]
+        assert vector.fired.tolist() == [single.fired for single in singles]
+        assert vector.failures.tolist() == [single.failures for single in singles]
+        np.testing.assert_array_equal(vector.danger, [single.danger for single in singles])
+        begun = rng.random(n) < 0.2
+        vector.reset(begun)
+        for single in np.flatnonzero(begun):
+            singles[single].reset()
+    assert vector.failures.sum() > 0
+
+
+@pytest.mark.parametrize(
+    "danger",
+    [
+        *map(saying, [0.1, [0.1], [0.1] * 4, [[0.1] * 3], None, ["a"] * 3, [True] * 3, [0.1, None, 0.1]]),
+        raising(ValueError("no camera")),
+    ],
+)
+def test_a_danger_that_does_not_fit_the_environments_brakes_all_of_them(danger: Callable[[Any], Any]) -> None:
+    shield = VectorShield(saying(np.ones(3)), saying(np.zeros(3)), danger, np.inf, num_envs=3)
+    assert shield(None).tolist() == [0, 0, 0]
+    assert shield.failures.tolist() == [1, 1, 1]
+    assert isinstance(shield.last_error, Exception)
+
+
+def test_a_failure_in_one_environment_brakes_that_one_alone() -> None:
+    shield = VectorShield(saying(np.ones(3)), saying(np.zeros(3)), saying([[0.1], [np.nan], [0.2]]), np.inf, num_envs=3)
+    assert shield(None).tolist() == [1, 0, 1]
+    assert shield.failures.tolist() == [0, 1, 0]
+    assert "environment 1" in str(shield.last_error)
+
+
+def test_all_environments_brake_under_a_refused_certificate() -> None:
+    refused = certificate(xi=0.001)
+    shield = VectorShield(saying(np.ones(2)), saying(np.zeros(2)), raising(AssertionError("asked")), refused, num_envs=2)
+    assert shield(None).tolist() == [0, 0]
+    assert shield.failures.sum() == 0
+
+
+def test_actions_with_parts_are_put_together_part_by_part() -> None:
+    drive = {"wheel": np.ones((2, 3)), "pedals": (np.ones(2), np.ones(2))}
+    brake = {"wheel": np.zeros((2, 3)), "pedals": (np.zeros(2), np.zeros(2))}
+    actions = VectorShield(saying(drive), saying(brake), saying([0.9, 0.1]), 0.5, num_envs=2)(None)
+    assert actions["wheel"].tolist() == [[0] * 3, [1] * 3]
+    assert [part.tolist() for part in actions["pedals"]] == [[0, 1], [0, 1]]
+
+
+def test_actions_that_do_not_fit_together_raise() -> None:
+    with pytest.raises(InvalidValueError, match="expected one shape"):
+        VectorShield(saying(np.ones(2)), saying(np.zeros(3)), saying([0.9, 0.1]), 0.5, num_envs=2)(None)
+
+
+@pytest.mark.parametrize("mask", [[1, 0], [True], [[True, False]], "ab"])
+def test_a_mask_that_is_none_is_refused(mask: Any) -> None:
+    shield = VectorShield(saying(np.ones(2)), saying(np.zeros(2)), saying([0.1, 0.1]), 0.5, num_envs=2)
+    with pytest.raises(InvalidValueError, match="mask"):
+        shield.reset(mask)
+
+
+def test_a_shield_shows_its_state() -> None:
+    shield = guard(saying(0.9), 0.5)
+    shield(None)
+    assert repr(shield) == "Shield(threshold=0.5, fired=True, failures=0)"
+    vector = VectorShield(saying(np.ones(2)), saying(np.zeros(2)), saying([0.9, np.nan]), 0.5, num_envs=2)
+    vector(None)
+    assert repr(vector) == "VectorShield(threshold=0.5, fired in 2 of 2, failures=1)"
