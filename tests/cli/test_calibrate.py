@@ -192,7 +192,20 @@ def test_an_existing_column_is_not_overwritten(pacbound: Run, tmp_path: Path) ->
 
 def test_an_interrupt_ends_with_130_and_no_output(predictions: Path) -> None:
     folder = predictions.parent
-    (folder / "long.csv").write_text("c,ok\n" + "0.5,1\n" * 3_000_000)
+    code, errors = 0, ""
+    # On a busy machine the command may be done before the interrupt arrives; then it is given more to do.
+    for rows in (3_000_000, 20_000_000):
+        (folder / "long.csv").write_text("c,ok\n" + "0.5,1\n" * rows)
+        code, errors = _interrupted(folder)
+        if code != 0:
+            break
+        (folder / "cal.json").unlink()
+    assert code == 130
+    assert "interrupted" in errors
+    assert not (folder / "cal.json").exists()
+
+
+def _interrupted(folder: Path) -> tuple[int, str]:
     command = [
         sys.executable,
         "-c",
@@ -204,14 +217,11 @@ def test_an_interrupt_ends_with_130_and_no_output(predictions: Path) -> None:
         "cal.json",
     ]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
-        while not any(Path(f"/proc/{process.pid}/fd").glob("*")) or "long.csv" not in _open_files(process.pid):
+        while process.poll() is None and "long.csv" not in _open_files(process.pid):
             time.sleep(0.01)
-            assert process.poll() is None, "finished before it could be interrupted"
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "interrupted" in errors
-    assert not (folder / "cal.json").exists()
+        _, errors = process.communicate(timeout=120)
+    return process.returncode, errors
 
 
 def _open_files(pid: int) -> str:

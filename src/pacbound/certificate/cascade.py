@@ -200,7 +200,7 @@ class CascadeCertificate(Certificate):
         if self.refusal is not None:
             return "\n".join([head, f"NOT CERTIFIED: {self.refusal.reason}", f"Thresholds: {limits}.", self._described()])
         claim = (
-            f"Let a fast model answer where its score is at least {limits}. With probability at least {likelihood(self.delta)} "
+            f"Let a fast model answer where its score is at least {limits}.\nWith probability at least {likelihood(self.delta)} "
             f"over the draw of these rows, that loses at most {self.xi:g} accuracy against the slow model alone."
         )
         return "\n".join([head, claim, self._described()])

@@ -159,7 +159,7 @@ class ShieldCertificate(Certificate):
         return "\n".join(
             [
                 head,
-                f"{self._rule()} With probability at least {likelihood(self.delta)} over the draw of these rollouts, "
+                f"{self._rule()}\nWith probability at least {likelihood(self.delta)} over the draw of these rollouts, "
                 f"at most {self.xi:g} of all rollouts are then unsafe.",
                 f"On these rollouts (descriptive): {self._missed:,} would be missed ({self.allowed:,} may be), "
                 f"{self._stopped()} stopped.{self._caveat()}",
