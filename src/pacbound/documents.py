@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pacbound.errors import CertificateError
+from pacbound.whole_files import whole_file
 
 LARGEST_FILE = 32 * 2**20
 DEEPEST_NESTING = 32
@@ -62,18 +63,9 @@ def shown(value: Json, limit: int = 60) -> str:
 
 def write(path: str | os.PathLike[str], document: Mapping[str, Json]) -> None:
     """Write `document` to `path`; a crash leaves the old file or the new one, never half of one."""
-    target = Path(path)
     text = _readable(document)
-    draft = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
-    try:
-        with draft.open("x", encoding="ascii", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(target)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    with whole_file(path) as file:
+        file.write(text.encode("ascii"))
 
 
 def _readable(document: Mapping[str, Json]) -> str:

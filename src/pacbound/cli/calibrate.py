@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from pacbound.certificate.calibration import CalibrationCertificate
+from pacbound.cli.delivery import deliver
 from pacbound.cli.exits import ending_well
 from pacbound.cli.lists import numbers
-from pacbound.cli.terminal import print_json, progress_bar
+from pacbound.cli.terminal import progress_bar
 from pacbound.procedures.calibration import Correction, Side
 from pacbound.stats.arguments import failure_probability
 from pacbound.tally.files import count_files
@@ -54,12 +55,4 @@ def calibrate(
     roles = {"confidence": confidence, "correct": correct, "prediction": prediction, "label": label, "group": group}
     columns = {role: name for role, name in roles.items() if name is not None}
     certificate = CalibrationCertificate.from_tally(tally, delta=delta, correction=correction, side=side, columns=columns)
-    if output is not None:
-        certificate.save(output)
-    if as_json:
-        print_json({"certificate": None if output is None else str(output), **certificate.to_dict()})
-    else:
-        typer.echo(certificate.summary())
-        if output is not None:
-            typer.echo(f"\nWritten to {output} ({certificate.claim_digest[:19]}…). Check it any time: pacbound verify {output}")
-    return 0
+    return deliver(certificate, output, as_json=as_json)

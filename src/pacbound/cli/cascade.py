@@ -9,7 +9,8 @@ import typer
 
 from pacbound.cascade.rows import rows_to_label
 from pacbound.certificate.cascade import CascadeCertificate
-from pacbound.cli.exits import REFUSED, ending_well
+from pacbound.cli.delivery import deliver
+from pacbound.cli.exits import ending_well
 from pacbound.cli.lists import names, numbers
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.errors import InvalidTypeError
@@ -62,15 +63,7 @@ def cascade(
         costs=None if cost is None else tuple(numbers(cost, "--cost")),
         columns={"confidence": confidence, "prediction": prediction, "label": label},
     )
-    if output is not None:
-        certificate.save(output)
-    if as_json:
-        print_json({"certificate": None if output is None else str(output), **certificate.to_dict()})
-    else:
-        typer.echo(certificate.summary())
-        if output is not None:
-            typer.echo(f"\nWritten to {output} ({certificate.claim_digest[:19]}…). Check it any time: pacbound verify {output}")
-    return 0 if certificate.certified else REFUSED
+    return deliver(certificate, output, as_json=as_json)
 
 
 def _write_rows_to_label(files: list[Path], predictions: list[str], label: str | None, target: Path, *, as_json: bool) -> int:

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from pacbound.certificate.shield import ShieldCertificate
-from pacbound.cli.exits import REFUSED, ending_well
-from pacbound.cli.terminal import print_json, progress_bar
+from pacbound.cli.delivery import deliver
+from pacbound.cli.exits import ending_well
+from pacbound.cli.terminal import progress_bar
 from pacbound.errors import InvalidTypeError
 from pacbound.procedures.shield import Bound
 from pacbound.stats.arguments import failure_probability, tolerated_rate
@@ -46,12 +47,4 @@ def shield(
         tally = count_shield_files(files, score=score, unsafe=unsafe, final_score=final_score, progress=progress)
     columns = {"score": score, "unsafe": unsafe, **({} if final_score is None else {"final_score": final_score})}
     certificate = ShieldCertificate.from_tally(tally, xi=xi, delta=delta, bound=bound, columns=columns)
-    if output is not None:
-        certificate.save(output)
-    if as_json:
-        print_json({"certificate": None if output is None else str(output), **certificate.to_dict()})
-    else:
-        typer.echo(certificate.summary())
-        if output is not None:
-            typer.echo(f"\nWritten to {output} ({certificate.claim_digest[:19]}…). Check it any time: pacbound verify {output}")
-    return 0 if certificate.certified else REFUSED
+    return deliver(certificate, output, as_json=as_json)

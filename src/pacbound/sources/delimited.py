@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError, MissingDependencyError
-from pacbound.sources.files import Progress, draft_of, require_columns
+from pacbound.sources.files import Progress, require_columns
+from pacbound.whole_files import whole_file
 
 try:
     import pyarrow
@@ -105,16 +106,10 @@ class DelimitedFile:
         if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
             raise InvalidValueError(f"{path}: the rows of {self.path.name} can be written to .csv or .tsv only.")
         separator = "\t" if path.suffix.lower() == ".tsv" else ","
-        draft = draft_of(path)
-        try:
-            with draft.open("xb") as file:
-                header = pyarrow.array([*self.columns, *added])
-                file.write(separator.join(text.quoted(header, separator).to_pylist()).encode() + b"\n")
-                yield _DelimitedWriter(file, separator)
-            draft.replace(path)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
+        with whole_file(path) as file:
+            header = pyarrow.array([*self.columns, *added])
+            file.write(separator.join(text.quoted(header, separator).to_pylist()).encode() + b"\n")
+            yield _DelimitedWriter(file, separator)
 
     def _reader(self, file: Any, columns: Sequence[str] | None) -> Any:
         return pyarrow.csv.open_csv(

@@ -120,8 +120,3 @@ def file_fingerprint(path: str | os.PathLike[str]) -> str:
         while chunk := file.read(_CHUNK):
             digest.update(chunk)
     return f"sha256:{digest.hexdigest()}"
-
-
-def draft_of(path: Path) -> Path:
-    """Where a file is written until it is complete: beside its place, so that it can be moved there at once."""
-    return path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")

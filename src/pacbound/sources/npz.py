@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources.files import Progress, draft_of, require_columns
+from pacbound.sources.files import Progress, require_columns
+from pacbound.whole_files import whole_file
 
 _ROWS = 2**20
 
@@ -79,15 +80,10 @@ class NpzFile:
     def writer(self, path: Path, added: Sequence[str]) -> Iterator[_NpzWriter]:
         if path.suffix.lower() != ".npz":
             raise InvalidValueError(f"{path}: the rows of {self.path.name} can be written to .npz only.")
-        draft = draft_of(path)
         collected = _NpzWriter()
         yield collected
-        try:
-            _write_arrays(draft, collected.joined([*self.columns, *added]))
-            draft.replace(path)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
+        with whole_file(path) as file:
+            _write_arrays(file, collected.joined([*self.columns, *added]))
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
@@ -118,9 +114,9 @@ class NpzFile:
         return next(iter(lengths.values()))
 
 
-def _write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+def _write_arrays(file: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> None:
     # As np.savez does it, but any name may be a column's: savez keeps `file` and `allow_pickle` for itself.
-    with zipfile.ZipFile(path, "x") as archive:
+    with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)

@@ -16,23 +16,15 @@ import numpy as np
 import torch
 
 from pacbound.errors import InvalidValueError
+from pacbound.whole_files import whole_file
 
 FORMAT = "pacbound early-exit training 1"
 
 
 def write(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
     """Write `state` to `path`; a crash leaves the old file or the new one, never half of one."""
-    target = Path(path)
-    draft = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
-    try:
-        with draft.open("xb") as file:
-            torch.save({"format": FORMAT, **state}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(target)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    with whole_file(path) as file:
+        torch.save({"format": FORMAT, **state}, file)
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any] | None:

@@ -1,0 +1,24 @@
+"""Handing a certificate over: to its file, and to whoever reads the output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from pacbound.certificate import Certificate
+from pacbound.cli.exits import REFUSED
+from pacbound.cli.terminal import print_json
+
+
+def deliver(certificate: Certificate, output: Path | None, *, as_json: bool) -> int:
+    """Save and print `certificate`; the exit code says whether it is certified or refused."""
+    if output is not None:
+        certificate.save(output)
+    if as_json:
+        print_json({"certificate": None if output is None else str(output), **certificate.to_dict()})
+    else:
+        typer.echo(certificate.summary())
+        if output is not None:
+            typer.echo(f"\nWritten to {output} ({certificate.claim_digest[:19]}…). Check it any time: pacbound verify {output}")
+    return 0 if certificate.certified else REFUSED
