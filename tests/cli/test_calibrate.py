@@ -216,7 +216,9 @@ def _interrupted(folder: Path) -> tuple[int, str]:
         "-o",
         "cal.json",
     ]
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+    # Whoever runs the tests in the background may have them ignore interrupts, and children inherit that.
+    heeding = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, **heeding) as process:  # type: ignore[call-overload]
         while process.poll() is None and "long.csv" not in _open_files(process.pid):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Annotated
 
 import typer
@@ -25,12 +24,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-with contextlib.suppress(ImportError):
-    import pyarrow
-
-    # Arrow takes interrupts for itself while it opens a file, and loses some; here they must end the command.
-    pyarrow.enable_signal_handlers(enable=False)
 
 for _verb in (calibrate, cascade, shield, apply, verify, plan, demo):
     app.command()(_verb)
