@@ -206,19 +206,10 @@ def test_an_interrupt_ends_with_130_and_no_output(predictions: Path) -> None:
 
 
 def _interrupted(folder: Path) -> tuple[int, str]:
-    command = [
-        sys.executable,
-        "-c",
-        "from pacbound.cli import main; main()",
-        "calibrate",
-        "long.csv",
-        *CALIBRATE,
-        "-o",
-        "cal.json",
-    ]
     # Whoever runs the tests in the background may have them ignore interrupts, and children inherit that.
-    heeding = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, **heeding) as process:  # type: ignore[call-overload]
+    program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pacbound.cli import main; main()"
+    command = [sys.executable, "-c", program, "calibrate", "long.csv", *CALIBRATE, "-o", "cal.json"]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         while process.poll() is None and "long.csv" not in _open_files(process.pid):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
