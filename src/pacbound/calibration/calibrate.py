@@ -50,7 +50,7 @@ def calibrate(
     correction
         "sidak" over the bins that hold rows; "bonferroni" is the paper's delta / K over all bins.
     side
-        "both"; or "lower" or "upper", which leaves the other end open and is 4 to 6 % tighter.
+        "both"; or "lower" or "upper", which leaves the other end open and is a little tighter.
 
     Examples
     --------

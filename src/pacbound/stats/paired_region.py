@@ -27,7 +27,7 @@ from pacbound.stats.binomial import binomial_upper
 from pacbound.stats.staircase import Floats, Integers, Staircase
 
 LARGEST_SAMPLE = 199_999
-"""Above this the pair of binomial bounds loses less than 3e-4, and the region is no longer worth its seconds."""
+"""Above this the pair of binomial bounds loses so little that the region is no longer worth its seconds."""
 
 SMALLEST_DELTA = 1e-200
 """Below this the terms of the sums leave the range of float64."""
