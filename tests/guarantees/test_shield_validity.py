@@ -11,8 +11,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from pacbound import Tally
+from pacbound import Tally, certify_shield
 from pacbound.certificate import ShieldCertificate
+from pacbound.procedures.shield import Bound
 
 Floats = NDArray[np.float64]
 Judge = Callable[[int, int, float], None]
@@ -96,20 +97,25 @@ class Task:
         )
         return sum(((1 - self.hazard) * quiet) ** step * self.hazard * quiet_at for step in range(self.steps))
 
-    def rollouts(self, rng: np.random.Generator, n: int) -> tuple[Floats, NDArray[np.bool_]]:
-        """The running maximum of the danger up to the first un-recoverable step, and whether there is one."""
+    def unsafe_at_last_danger_below(self, threshold: float) -> float:
+        """The chance of an un-recoverable step whose own danger is below the threshold, whatever was seen before it."""
+        quiet = sum(chance for level, chance in zip(self.levels, self.at, strict=True) if level < threshold)
+        return (1 - (1 - self.hazard) ** self.steps) * quiet
+
+    def rollouts(self, rng: np.random.Generator, n: int) -> tuple[Floats, NDArray[np.bool_], Floats]:
+        """The running maximum of the danger up to the first un-recoverable step, whether there is one, and the danger there."""
         bad = rng.random((n, self.steps)) < self.hazard
-        first = np.where(bad.any(axis=1), bad.argmax(axis=1), self.steps)
+        unsafe: NDArray[np.bool_] = np.asarray(bad.any(axis=1))
+        first = np.where(unsafe, bad.argmax(axis=1), self.steps - 1)
         danger = rng.choice(self.levels, size=(n, self.steps), p=self.before)
-        unsafe = first < self.steps
         danger[unsafe, first[unsafe]] = rng.choice(self.levels, size=int(unsafe.sum()), p=self.at)
         seen = np.where(np.arange(self.steps) <= first[:, None], danger, 0.0)
-        return seen.max(axis=1), unsafe
+        return seen.max(axis=1), unsafe, np.where(unsafe, danger[np.arange(n), first], np.nan)
 
 
 def test_the_running_maximum_up_to_the_first_unrecoverable_step_is_the_right_score() -> None:
     task, rng = Task(), np.random.default_rng(303)
-    score, unsafe = task.rollouts(rng, 200_000)
+    score, unsafe, _ = task.rollouts(rng, 200_000)
     for threshold in (0.0, 0.1, 0.3, 0.5, 0.9, np.inf):
         share = float((unsafe & (score < threshold)).mean())
         assert share == pytest.approx(task.unsafe_under_shield(threshold), abs=0.004)
@@ -120,7 +126,7 @@ def test_rollouts_under_a_certified_shield_are_unsafe_more_often_than_xi_with_pr
     # The rate at the threshold 0.9 is a hair above xi, so that certifying it is a violation, and one that is likely.
     xi = task.unsafe_under_shield(0.9) - HAIR
     for _ in range(runs):
-        score, unsafe = task.rollouts(rng, 120)
+        score, unsafe, _ = task.rollouts(rng, 120)
         certificate = ShieldCertificate.from_tally(Tally.from_arrays(scores=score, unsafe=unsafe), xi=xi, delta=DELTA)
         violations += certificate.certified and task.unsafe_under_shield(certificate.threshold) > xi
     judge(violations, runs, DELTA)
@@ -141,6 +147,19 @@ SCORES = np.array([LOST, 0.0, 0.5, 1.0, 0.3])
 UNSAFE = np.array([True, True, True, True, False])
 
 
+def chances_to_miss_too_often(n: int, laws: Floats, xi: float, delta: float, bound: Bound) -> Floats:
+    """For each law the total weight of the samples whose certified shield misses more than xi."""
+    counts, missed = splits(n, 5), []
+    for line in counts:
+        tally = Tally.from_arrays(scores=np.repeat(SCORES, line), unsafe=np.repeat(UNSAFE, line))
+        certificate = ShieldCertificate.from_tally(tally, xi=xi, delta=delta, bound=bound)
+        # A refusal claims nothing: its threshold, -inf, is above no score.
+        missed.append(UNSAFE & np.less(SCORES, certificate.threshold))
+    weights = np.exp(gammaln(n + 1) - gammaln(counts + 1).sum(axis=1)[:, None] + counts @ np.log(laws).T)
+    assert weights.sum(axis=0) == pytest.approx(1, abs=1e-9)
+    return np.asarray(((np.array(missed) @ laws.T > xi) * weights).sum(axis=0))
+
+
 def small_laws(xi: float) -> Floats:
     """Probabilities of lost, unsafe at 0, at 1/2, at 1, and safe: at random, and with xi broken by a hair at each of them."""
     random = np.random.default_rng(305).dirichlet(np.full(5, 0.5), size=400)
@@ -152,14 +171,67 @@ def small_laws(xi: float) -> Floats:
 
 @pytest.mark.parametrize(("n", "xi", "delta"), [(1, 0.8, 0.3), (4, 0.5, 0.2), (8, 0.3, 0.06), (8, 0.6, 0.1)])
 def test_no_law_over_four_scores_breaks_the_promise_when_summed_over_every_sample(n: int, xi: float, delta: float) -> None:
-    counts, laws = splits(n, 5), small_laws(xi)
-    missed = []
-    for line in counts:
-        tally = Tally.from_arrays(scores=np.repeat(SCORES, line), unsafe=np.repeat(UNSAFE, line))
-        certificate = ShieldCertificate.from_tally(tally, xi=xi, delta=delta)
-        # A refusal claims nothing: its threshold, -inf, is above no score.
-        missed.append(UNSAFE & np.less(SCORES, certificate.threshold))
-    weights = np.exp(gammaln(n + 1) - gammaln(counts + 1).sum(axis=1)[:, None] + counts @ np.log(laws).T)
-    chance = ((np.array(missed) @ laws.T > xi) * weights).sum(axis=0)
-    assert weights.sum(axis=0) == pytest.approx(1, abs=1e-9)
+    chance = chances_to_miss_too_often(n, small_laws(xi), xi, delta, "exact")
     assert 0.3 * delta < chance.max() <= delta * (1 + 1e-9)
+
+
+# ---- the paper's product
+
+PRODUCT_LAWS = {
+    "even": Law(even=0.4),
+    "the second value breaks xi by a hair": Law(((0.2, 0.04), (0.5, XI + HAIR - 0.04), (1.0, 0.3))),
+    "every unsafe rollout is missed or none": Law(((0.5, XI + HAIR),)),
+    "half of the unsafe rollouts are missed": Law(((0.5, XI + HAIR), (1.0, XI))),
+    "lost at the start": Law(((LOST, XI + HAIR), (0.7, 0.2))),
+    "always unsafe": Law(even=1.0),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCT_LAWS)
+def test_the_product_misses_more_than_xi_with_probability_at_most_delta(name: str, judge: Judge) -> None:
+    law, rng, runs, violations, certified = PRODUCT_LAWS[name], np.random.default_rng(401), 600, 0, 0
+    assert law.missed(np.inf) > XI
+    for _ in range(runs):
+        certificate = ShieldCertificate.from_tally(law.draw(rng, ROLLOUTS), xi=XI, delta=DELTA, bound="product")
+        certified += certificate.certified
+        violations += certificate.certified and law.missed(certificate.threshold) > XI
+    judge(violations, runs, DELTA)
+    assert certified > 0.5 * runs or name == "lost at the start"
+
+
+def test_a_search_by_the_product_of_the_two_estimates_misses_more_than_xi_far_more_often_than_delta() -> None:
+    law, rng, runs, violations = PRODUCT_LAWS["even"], np.random.default_rng(402), 200, 0
+    for _ in range(runs):
+        tally = law.draw(rng, ROLLOUTS)
+        misses, unsafe = np.cumsum(tally.counts[:, 1]), int(tally.counts[:, 1].sum())
+        estimate = (unsafe / ROLLOUTS) * (misses / unsafe)
+        violations += law.missed(tally.cells[np.flatnonzero(estimate > XI)[0], 0] / 2**16) > XI
+    assert violations > 0.3 * runs
+
+
+def test_the_product_from_the_last_danger_bounds_what_the_shield_lets_through(judge: Judge) -> None:
+    task, rng, runs, violations = Task(hazard=0.1), np.random.default_rng(403), 600, 0
+    # The shield sees every danger, so it lets through even less than what this counts as missed.
+    xi = task.unsafe_at_last_danger_below(0.9) - HAIR
+    for _ in range(runs):
+        score, unsafe, final = task.rollouts(rng, 120)
+        certificate = certify_shield(score, unsafe, xi=xi, delta=DELTA, bound="product", final_scores=final)
+        violations += certificate.certified and task.unsafe_at_last_danger_below(certificate.threshold) > xi
+    judge(violations, runs, DELTA)
+
+
+def small_product_laws(xi: float) -> Floats:
+    """Probabilities of lost, unsafe at 0, at 1/2, at 1, and safe: at random, and with xi broken by a hair in different ways."""
+    random = np.random.default_rng(404).dirichlet(np.full(5, 0.5), size=400)
+    edge = np.array([[xi + HAIR if i == place else 1 - xi - HAIR if i == 4 else 0.0 for i in range(5)] for place in range(4)])
+    share = np.linspace(0.1, 0.9, 9)[:, None] * (1 - xi - HAIR)
+    caught = np.column_stack([np.zeros(9), np.full(9, xi + HAIR), np.zeros(9), share, 1 - xi - HAIR - share])
+    laws: Floats = np.maximum(np.concatenate([random, edge, caught]), 1e-300)
+    return laws
+
+
+@pytest.mark.parametrize(("n", "xi", "delta"), [(1, 0.97, 0.2), (7, 0.6, 0.1), (8, 0.5, 0.3), (9, 0.4, 0.3)])
+def test_no_law_over_four_dangers_breaks_the_product_when_summed_over_every_sample(n: int, xi: float, delta: float) -> None:
+    chance = chances_to_miss_too_often(n, small_product_laws(xi), xi, delta, "product")
+    # Two two-sided intervals at delta/2 leave less than delta to lose; a law that never loses would show nothing.
+    assert 0.05 * delta < chance.max() <= delta * (1 + 1e-9)
