@@ -74,20 +74,20 @@ def _readable(document: Mapping[str, Json]) -> str:
     return re.sub(r"\[[-+\d.eE,\s]*\]", lambda numbers: re.sub(r"\s+", "", numbers[0]), text) + "\n"
 
 
-def read(path: str | os.PathLike[str], what: str) -> dict[str, Json]:
+def read(path: str | os.PathLike[str], what: str, *, largest: int = LARGEST_FILE) -> dict[str, Json]:
     """The JSON object in `path`, or a `CertificateError` that says why the file is not `what`."""
     source = Path(path)
     if source.is_dir():
         raise CertificateError(f"{source} is a folder, not {what}.")
     with source.open("rb") as file:
-        data = file.read(LARGEST_FILE + 1)
-    return parse(data, what=what, name=str(source))
+        data = file.read(largest + 1)
+    return parse(data, what=what, name=str(source), largest=largest)
 
 
-def parse(data: bytes, *, what: str, name: str) -> dict[str, Json]:
+def parse(data: bytes, *, what: str, name: str, largest: int = LARGEST_FILE) -> dict[str, Json]:
     """The JSON object in `data`; `name` and `what` are for the message."""
-    if len(data) > LARGEST_FILE:
-        raise CertificateError(f"{name} is larger than {LARGEST_FILE // 2**20} MB, so it is not {what}: those stay under 2 MB.")
+    if len(data) > largest:
+        raise CertificateError(f"{name} is larger than {largest // 2**20} MB, so it is not {what}: those stay far below.")
     if not data.strip():
         raise CertificateError(f"{name} is empty, so it is not {what}. If a copy was interrupted, copy it again.")
     try:

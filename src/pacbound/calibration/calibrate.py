@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pacbound.certificate.calibration import CalibrationCertificate
@@ -9,12 +10,13 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.calibration import Correction, Side, check_options
 from pacbound.stats.arguments import failure_probability
 from pacbound.tally.arrays import bins_for, count_calibration
+from pacbound.tally.given import count_table, recorded_columns, refuse_arrays_beside_columns
 from pacbound.tally.tally import Tally
 
 DEFAULT_BINS = 20
 
 
-def calibrate(
+def calibrate(  # noqa: PLR0913 - two ways to pass the data, and the options of the guarantee
     confidence: Any,
     correct: Any = None,
     *,
@@ -24,6 +26,7 @@ def calibrate(
     groups: Any = None,
     correction: Correction = "sidak",
     side: Side = "both",
+    columns: Mapping[str, str] | None = None,
 ) -> CalibrationCertificate:
     """An interval for the true confidence of every bin, all of them right together with probability at least 1 - `delta`.
 
@@ -34,7 +37,8 @@ def calibrate(
     Parameters
     ----------
     confidence
-        One score in [0, 1] per row, usually the probability of the predicted class; or a `Tally` in place of all arrays.
+        One score in [0, 1] per row, usually the probability of the predicted class; or a `Tally` in place of all arrays;
+        or, with `columns`, a frame (pandas, Polars, PyArrow, DuckDB, PySpark) or the paths of files.
     correct
         Whether each prediction was right: booleans, or numbers that are 0 or 1.
     delta
@@ -51,6 +55,8 @@ def calibrate(
         "sidak" over the bins that hold rows; "bonferroni" is the paper's delta / K over all bins.
     side
         "both"; or "lower" or "upper", which leaves the other end open and is a little tighter.
+    columns
+        The names of the table's columns: `confidence`; `correct`, or `prediction` and `label`; and `group` for a table each.
 
     Examples
     --------
@@ -62,17 +68,32 @@ def calibrate(
     >>> certificate.interval([0.55, 0.95]).round(2)
     array([[0.44, 0.53],
            [0.87, 0.93]])
+
+    A frame is counted inside its own engine, and only counts leave it:
+
+    >>> import polars
+    >>> frame = polars.LazyFrame({"score": confidence, "right": correct})
+    >>> same = calibrate(frame, delta=0.01, n_bins=10, columns={"confidence": "score", "correct": "right"})
+    >>> bool((same.bins.lower == certificate.bins.lower).all())
+    True
     """
     level = failure_probability(delta)
     check_options(correction, side)
-    if isinstance(confidence, Tally):
+    bins = DEFAULT_BINS if n_bins is None else n_bins
+    if columns is not None:
+        refuse_arrays_beside_columns(correct=correct, groups=groups)
+        tally = count_table(confidence, "calibration", columns, n_bins=bins, edges=edges)
+    elif isinstance(confidence, Tally):
         tally = _agreeing(confidence, correct=correct, n_bins=n_bins, edges=edges, groups=groups)
     elif correct is None:
-        raise InvalidTypeError("correct is missing: pass whether each prediction was right, or a Tally in place of both.")
+        raise InvalidTypeError(
+            "correct is missing: pass whether each prediction was right; or a Tally in place of both; or a table and its columns."
+        )
     else:
-        bins = DEFAULT_BINS if n_bins is None else n_bins
         tally = count_calibration(confidence, correct, n_bins=bins, edges=edges, groups=groups)
-    return CalibrationCertificate.from_tally(tally, delta=level, correction=correction, side=side)
+    return CalibrationCertificate.from_tally(
+        tally, delta=level, correction=correction, side=side, columns=recorded_columns(columns)
+    )
 
 
 def _agreeing(tally: Tally, *, correct: Any, n_bins: int | None, edges: Any, groups: Any) -> Tally:

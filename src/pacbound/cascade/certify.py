@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pacbound.certificate.cascade import CascadeCertificate
@@ -9,10 +10,11 @@ from pacbound.errors import InvalidTypeError
 from pacbound.procedures.cascade import Bound
 from pacbound.stats.arguments import failure_probability, tolerated_rate
 from pacbound.tally.exits import count_cascade
+from pacbound.tally.given import count_table, recorded_columns, refuse_arrays_beside_columns
 from pacbound.tally.tally import Tally
 
 
-def certify_cascade(
+def certify_cascade(  # noqa: PLR0913 - two ways to pass the data, and the options of the guarantee
     confidences: Any,
     predictions: Any = None,
     labels: Any = None,
@@ -22,6 +24,7 @@ def certify_cascade(
     costs: Any = None,
     bound: Bound = "exact",
     method: Literal["paths", "greedy"] = "paths",
+    columns: Mapping[str, str | Sequence[str]] | None = None,
 ) -> CascadeCertificate:
     """Thresholds at which the cascade loses at most `xi` accuracy against its slow model, with probability at least 1 - `delta`.
 
@@ -34,7 +37,8 @@ def certify_cascade(
     Parameters
     ----------
     confidences
-        (n, M-1) scores in [0, 1] of the fast models, in the order in which they are asked; or a `Tally` in place of all arrays.
+        (n, M-1) scores in [0, 1] of the fast models, in the order in which they are asked; or a `Tally` in place of all arrays;
+        or, with `columns`, a frame (pandas, Polars, PyArrow, DuckDB, PySpark) or the paths of files.
     predictions
         (n, M) predicted classes, the slow model's last.
     labels
@@ -50,6 +54,8 @@ def certify_cascade(
         "exact" (from 200,000 rows on the same as "pair"); "pair", two one-sided binomial bounds; "product", the paper's, mended.
     method
         For more than two models: "paths", or the paper's "greedy", which carries no proof and is never certified.
+    columns
+        The names of the table's columns: `confidences` and `predictions`, a list of each in the order of the models, and `label`.
 
     Examples
     --------
@@ -60,18 +66,34 @@ def certify_cascade(
     >>> certificate = certify_cascade(table.confidence_fast, predictions, table.label, xi=0.01, delta=0.01, bound="pair")
     >>> print(f"at {certificate.thresholds[0]:.4f} and above the fast model answers: {certificate.exit_rates[0]:.1%} of the rows")
     at 0.7415 and above the fast model answers: 62.7% of the rows
+
+    From a frame, which is counted inside its own engine:
+
+    >>> import polars
+    >>> columns = {"c": table.confidence_fast, "fast": table.prediction_fast, "slow": table.prediction_slow, "y": table.label}
+    >>> named = {"confidences": ["c"], "predictions": ["fast", "slow"], "label": "y"}
+    >>> same = certify_cascade(polars.DataFrame(columns), xi=0.01, delta=0.01, bound="pair", columns=named)
+    >>> bool((same.thresholds == certificate.thresholds).all())
+    True
     """
     rate, level = tolerated_rate(xi), failure_probability(delta)
-    tally = cascade_tally(confidences, predictions, labels)
-    return CascadeCertificate.from_tally(tally, xi=rate, delta=level, bound=bound, method=method, costs=costs)
+    tally = cascade_tally(confidences, predictions, labels, columns)
+    return CascadeCertificate.from_tally(
+        tally, xi=rate, delta=level, bound=bound, method=method, costs=costs, columns=recorded_columns(columns)
+    )
 
 
-def cascade_tally(confidences: Any, predictions: Any, labels: Any) -> Tally:
-    """The tally that was passed in place of all three, or that of the arrays."""
+def cascade_tally(confidences: Any, predictions: Any, labels: Any, columns: Mapping[str, Any] | None = None) -> Tally:
+    """The tally that was passed in place of all three, or that of the arrays or of the table."""
+    if columns is not None:
+        refuse_arrays_beside_columns(predictions=predictions, labels=labels)
+        return count_table(confidences, "cascade", columns)
     if isinstance(confidences, Tally):
         if predictions is not None or labels is not None:
             raise InvalidTypeError("A tally already holds predictions and labels: leave both out.")
         return confidences
     if predictions is None or labels is None:
-        raise InvalidTypeError("predictions or labels are missing: pass both, or a Tally in place of all three.")
+        raise InvalidTypeError(
+            "predictions or labels are missing: pass both; or a Tally in place of all three; or a table and its columns."
+        )
     return count_cascade(confidences, predictions, labels)

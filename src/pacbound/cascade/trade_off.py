@@ -6,7 +6,7 @@ looking at the curve is choosing from the data, and no point then holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,11 +40,12 @@ def trade_off(
     delta: float,
     costs: Any = None,
     bound: Bound = "pair",
+    columns: Mapping[str, str | Sequence[str]] | None = None,
 ) -> TradeOff:
     """The cascade certified at each of several tolerances; descriptive as a curve.
 
     Each point holds alone for an `xi` chosen beforehand. The default bound answers at once; "exact" takes its time for each
-    new `xi`. `cost` is NaN without `costs`.
+    new `xi`. `cost` is NaN without `costs`. With `columns`, `confidences` is a table, as in `certify_cascade`.
 
     Examples
     --------
@@ -53,7 +54,7 @@ def trade_off(
     >>> curve.exit_rates[:, 0]
     array([0.5, 1. , 1. ])
     """
-    tally = cascade_tally(confidences, predictions, labels)
+    tally = cascade_tally(confidences, predictions, labels, columns)
     tolerances = np.array(list(xi), dtype=np.float64)
     points: list[CascadeCertificate] = [
         certify_cascade(tally, xi=float(value), delta=delta, costs=costs, bound=bound) for value in tolerances

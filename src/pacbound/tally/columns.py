@@ -154,17 +154,21 @@ def is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and isnan(value))
 
 
+def score_hint(value: float, *, lost: bool = False) -> str:
+    """What to do about `value`, which is no score."""
+    if isnan(value) and lost:
+        return "Drop no rollout: one that was lost is unsafe with score -inf, and np.fmax takes a maximum past NaN."
+    if isnan(value):
+        return "Drop or mend those rows before certifying."
+    if value < 0:
+        return "These look like log-probabilities or logits: pass softmax outputs."
+    return "These look like logits or percentages: pass softmax outputs, or divide by 100."
+
+
 def _refuse_score(scores: Floats, legal: NDArray[np.bool_], name: str, start: int, *, lost: bool) -> None:
     where = int(np.flatnonzero(~legal)[0])
     value, count = scores[where], int((~legal).sum())
-    if np.isnan(value) and lost:
-        hint = "Drop no rollout: one that was lost is unsafe with score -inf, and np.fmax takes a maximum past NaN."
-    elif np.isnan(value):
-        hint = "Drop or mend those rows before certifying."
-    elif value < 0:
-        hint = "These look like log-probabilities or logits: pass softmax outputs."
-    else:
-        hint = "These look like logits or percentages: pass softmax outputs, or divide by 100."
+    hint = score_hint(value, lost=lost)
     raise InvalidValueError(f"{name}[{start + where}] is {value} ({count} such values): expected scores from 0 to 1. {hint}")
 
 

@@ -17,7 +17,8 @@ from pacbound.tally.columns import Array, as_array, checked_scores, is_missing, 
 from pacbound.tally.dense import DenseCounts
 from pacbound.tally.fingerprint import Fingerprint
 from pacbound.tally.grids import DyadicGrid
-from pacbound.tally.tally import Integers, Tally, merge_cells
+from pacbound.tally.sparse import tabulated
+from pacbound.tally.tally import Integers, Tally
 
 EXIT_OUTCOMES = ("agree", "only_fast", "only_slow", "neither")
 """The exit's answer is the slow model's; alone right; alone wrong; or different to no effect."""
@@ -46,22 +47,25 @@ def count_cascade(confidences: Any, predictions: Any, labels: Any, *, first_row:
             f"confidences of shape {exits.shape} and predictions of shape {answers.shape} are no cascade: expected (n, M-1) "
             "confidences, one for each exit, and (n, M) predictions, the slow model's last."
         )
-    if exits.shape[1] > _MOST_EXITS:
-        raise InvalidValueError(
-            f"{exits.shape[1] + 1} models are too many to be counted jointly: expected at most {_MOST_EXITS + 1}."
-        )
+    grid, names = exit_layout(exits.shape[1])
     truth, known = _labels(labels)
     same_length(confidences=exits, predictions=answers, labels=truth)
     outcome = _outcomes(answers, truth, known, first_row)
     scores = np.column_stack(
         [checked_scores(column, f"confidences[:, {m}]", start=first_row) for m, column in enumerate(exits.T)]
     )
-    grid = _TWO_MODELS if exits.shape[1] == 1 else _MORE_MODELS
-    names = tuple("|".join(parts) for parts in product(EXIT_OUTCOMES, repeat=exits.shape[1]))
     cells, counts = _tabulate(grid, np.column_stack([grid.cells(column) for column in scores.T]), outcome, len(names))
     seal = Fingerprint()
     seal.update(scores.ravel(), outcome.astype(np.uint16))
     return Tally("cascade", grid, names, len(scores), cells, counts, sources=seal.names())
+
+
+def exit_layout(exits: int) -> tuple[DyadicGrid, tuple[str, ...]]:
+    """The grid that the scores of so many exits are counted on, and the names of their joint outcomes."""
+    if exits > _MOST_EXITS:
+        raise InvalidValueError(f"{exits + 1} models are too many to be counted jointly: expected at most {_MOST_EXITS + 1}.")
+    names = tuple("|".join(parts) for parts in product(EXIT_OUTCOMES, repeat=exits))
+    return (_TWO_MODELS if exits == 1 else _MORE_MODELS), names
 
 
 def _answers(predictions: Any) -> Array:
@@ -143,8 +147,4 @@ def _tabulate(grid: DyadicGrid, cells: Integers, outcome: Integers, n_outcomes: 
         dense = DenseCounts(grid, n_outcomes)
         dense.add(cells[:, 0], outcome)
         return dense.sparse(grouped=False)
-    keys, times = merge_cells(np.column_stack([cells, outcome]), np.ones((len(cells), 1), dtype=np.int64))
-    first = np.concatenate(([True], (np.diff(keys[:, :-1], axis=0) != 0).any(axis=1))) if len(keys) else np.zeros(0, dtype=bool)
-    counts = np.zeros((int(first.sum()), n_outcomes), dtype=np.int64)
-    counts[np.cumsum(first) - 1, keys[:, -1]] = times[:, 0]
-    return np.ascontiguousarray(keys[first, :-1]), counts
+    return tabulated(cells, outcome, np.ones(len(cells), dtype=np.int64), n_outcomes)

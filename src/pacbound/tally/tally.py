@@ -25,6 +25,9 @@ Scope = Literal["top", "groups", "overlapping-groups", "per-class", "all-labels"
 Integers = NDArray[np.int64]
 
 FORMAT = "pacbound-tally"
+LARGEST_FILE = 2**30
+"""Joint tallies of several exits have up to a cell for each row, so they may be larger than certificates."""
+
 KINDS: tuple[Kind, ...] = ("calibration", "cascade", "shield", "abstention")
 SCOPES: tuple[Scope, ...] = ("top", "groups", "overlapping-groups", "per-class", "all-labels")
 OVERLAPPING: frozenset[Scope] = frozenset(["overlapping-groups", "all-labels"])
@@ -78,11 +81,45 @@ class Tally:
         return count(**columns)
 
     @classmethod
-    def from_files(cls, paths: Any, **columns: Any) -> Tally:
-        """Count files (CSV, .npz) for calibration, in batches: the rows are never in memory together.
+    def from_frame(cls, frame: Any, **columns: Any) -> Tally:
+        """Count a dataframe inside its own engine: pandas, Polars (eager or lazy), PyArrow, DuckDB relations, PySpark.
 
-        `confidence` and `correct` name columns; `prediction` and `label` may stand for `correct`, and `group` names the column
-        of groups. `n_bins` and `edges` are as in `calibrate`; `progress` is called with the share that is done.
+        Only counts leave the engine. The columns named say what for; `n_bins` and `edges` are as in `calibrate`.
+
+        | use | columns |
+        |---|---|
+        | calibration | `confidence`, `correct`, or `prediction` and `label` for it; optional `group`, `n_bins=20`, `edges` |
+        | cascade | `confidences` and `predictions`, a list of each; `label`, empty where all predictions agree if you like |
+        | shield | `score`, `unsafe`; optional `final_score` |
+        | abstention | as calibration without bins, and `kind="abstention"` |
+
+        Rows of a frame have no fingerprint: nothing notices if they are counted twice.
+
+        Examples
+        --------
+        >>> import polars
+        >>> frame = polars.LazyFrame({"score": [0.91, 0.97, 0.42], "right": [True, True, False]})
+        >>> Tally.from_frame(frame, confidence="score", correct="right")
+        Tally(calibration, 3 rows in 3 cells: 1 wrong, 2 right)
+        """
+        from pacbound.tally.frames import count_frame  # noqa: PLC0415
+
+        return count_frame(frame, **columns)
+
+    @classmethod
+    def from_files(cls, paths: Any, **columns: Any) -> Tally:
+        """Count files: CSV, Parquet, JSON lines, Arrow, .npz and .npy, out of core. The columns named say what for.
+
+        `paths` is a file, a glob, a folder, or several of these. In a folder partitioned as `day=monday`, `day` is a column.
+
+        | use | columns |
+        |---|---|
+        | calibration | `confidence`, `correct`, or `prediction` and `label` for it; optional `group`, `n_bins=20`, `edges` |
+        | cascade | `confidences` and `predictions`, a list of each; `label`, empty where all predictions agree if you like |
+        | shield | `score`, `unsafe`; optional `final_score` |
+        | abstention | as calibration without bins, and `kind="abstention"` |
+
+        `memory_limit="500MB"` says what reading may use, and `progress` is called with the share that is done.
 
         Examples
         --------
@@ -90,9 +127,9 @@ class Tally:
         >>> Tally.from_files("day.npz", confidence="score", correct="right")
         Tally(calibration, 2 rows in 2 cells: 1 wrong, 1 right)
         """
-        from pacbound.tally.files import count_files  # noqa: PLC0415
+        from pacbound.tally.files import count  # noqa: PLC0415
 
-        return count_files(paths, **columns)
+        return count(paths, **columns)
 
     @property
     def totals(self) -> dict[str, int]:
@@ -172,7 +209,7 @@ class Tally:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tally:
         """Read what `save` wrote."""
-        return cls.from_dict(documents.read(path, "a pacbound tally"))
+        return cls.from_dict(documents.read(path, "a pacbound tally", largest=LARGEST_FILE))
 
     def _layout(self) -> tuple[object, ...]:
         return (self.kind, self.scope, self.grid, self.outcomes, self.cells.shape[1])

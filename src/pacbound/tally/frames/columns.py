@@ -1,0 +1,102 @@
+"""Opening a dataframe of any engine, and its columns as numbers.
+
+Columns that are not there, or whose names or types cannot be what they are for, are refused before any row is looked at. Values
+are judged where they are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf
+from typing import Any, Final, TypeAlias
+
+import narwhals as nw
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+
+Frame: TypeAlias = "nw.LazyFrame[Any]"
+
+_LARGEST_WHOLE: Final = 2.0**53
+
+
+def open_frame(native: Any, columns: Iterable[str]) -> Frame:
+    """The named columns of any dataframe that narwhals knows, lazily where its engine is lazy."""
+    named = list(columns)
+    if not all(isinstance(name, str) for name in named):
+        raise InvalidTypeError(f"{named} are not all names of columns: expected text.")
+    names = list(dict.fromkeys(named))
+    try:
+        frame = nw.from_native(native)
+    except TypeError:
+        raise InvalidTypeError(
+            f"A {type(native).__name__} is no frame: expected one of pandas, Polars, PyArrow, DuckDB or PySpark. "
+            "For arrays use Tally.from_arrays, for files Tally.from_files."
+        ) from None
+    except nw.exceptions.DuplicateError as error:
+        raise InvalidValueError(f"The frame has several columns of one name ({error}). Rename them.") from None
+    found = frame.collect_schema().names()
+    absent = [name for name in names if name not in found]
+    if absent:
+        raise InvalidValueError(f"The frame has no column {absent[0]!r}. Its columns: {', '.join(map(repr, found[:20]))}.")
+    _refuse_names_with_a_meaning(names, frame.implementation)
+    if frame.implementation.is_duckdb() or frame.implementation.is_spark_like():
+        _refuse_names_alike(names, found)
+    chosen = frame.select(*names)
+    return _without_objects(chosen).lazy() if isinstance(chosen, nw.DataFrame) else chosen
+
+
+def number(frame: Frame, name: str) -> nw.Expr:
+    """A column of scores as float64, not yet checked value by value."""
+    dtype, column = typed(frame, name)
+    if not dtype.is_numeric():
+        raise InvalidTypeError(
+            f"{name} has type {dtype}, which does not hold scores: expected floats from 0 to 1. "
+            "Cast it to float64 if the values are numbers."
+        )
+    # Engines round decimals differently, but all read text correctly.
+    return (column.cast(nw.String) if dtype.is_decimal() else column).cast(nw.Float64)
+
+
+def is_number(value: nw.Expr) -> nw.Expr:
+    """Whether a float64 is neither null nor NaN, in every engine's order of numbers; for null, the answer is null."""
+    return (value >= -inf) & (value <= inf)
+
+
+def one_where(condition: nw.Expr) -> nw.Expr:
+    """1 where the condition is true, 0 where it is false or null."""
+    return nw.when(condition).then(nw.lit(1)).otherwise(nw.lit(0))
+
+
+def one_where_whole(value: nw.Expr) -> nw.Expr:
+    """1 where a float64 is a whole number that floats tell from its neighbours, else 0."""
+    exact = (value > -_LARGEST_WHOLE) & (value < _LARGEST_WHOLE)
+    # Nested, since the floor of a larger number overflows in Spark.
+    return nw.when(exact).then(one_where(value == value.floor())).otherwise(nw.lit(0))
+
+
+def typed(frame: Frame, name: str) -> tuple[nw.dtypes.DType, nw.Expr]:
+    """The type of a column, and the column."""
+    return frame.collect_schema()[name], nw.col(name)
+
+
+def _refuse_names_with_a_meaning(names: list[str], engine: nw.Implementation) -> None:
+    """Refuse names that an engine takes for a pattern or a path, and may hand over other columns for."""
+    for name in names:
+        pattern = name == "*" or (engine.is_polars() and name.startswith("^") and name.endswith("$"))
+        if pattern or (engine.is_spark_like() and set(name) & set(".`")):
+            raise InvalidValueError(f"The column {name!r} has a name that means something else to its engine. Rename it.")
+
+
+def _refuse_names_alike(names: list[str], found: list[str]) -> None:
+    """Refuse names that differ in case only: such engines take them for one, and may hand over the other column."""
+    for name in names:
+        alike = [other for other in found if other.lower() == name.lower()]
+        if len(alike) > 1:
+            raise InvalidValueError(f"The frame has columns {', '.join(alike)}, which its engine takes for one. Rename them.")
+
+
+def _without_objects(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """The frame with columns of Python objects, which pandas may hold, as what they plainly are."""
+    held = [name for name, dtype in frame.schema.items() if dtype == nw.Object and frame.implementation.is_pandas()]
+    plain = [nw.from_native(frame[name].to_native().convert_dtypes(), series_only=True) for name in held]
+    return frame.with_columns(*plain) if plain else frame

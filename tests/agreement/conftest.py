@@ -1,0 +1,79 @@
+"""One table, handed over by every engine that can be counted inside."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyarrow import csv
+
+Table: TypeAlias = Any
+Engine: TypeAlias = Callable[[Table], Any]
+
+FRAMES: dict[str, Engine] = {
+    "pandas": lambda table: table.to_pandas(),
+    "pandas-nullable": lambda table: table.to_pandas().convert_dtypes(),
+    "pandas-pyarrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": pl.from_arrow,
+    "polars-lazy": lambda table: pl.DataFrame(table).lazy(),
+    "pyarrow": lambda table: table,
+    "duckdb": duckdb.from_arrow,
+}
+SPARK = pytest.param("pyspark", marks=pytest.mark.slow)
+
+
+@pytest.fixture(params=[*FRAMES, SPARK])
+def frame(request: pytest.FixtureRequest) -> Engine:
+    """A function that hands an Arrow table over to an engine."""
+    return _handed_to(request)
+
+
+@pytest.fixture(params=[*FRAMES, SPARK, "csv"])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
+    """The same, and a file."""
+    return _written_to(tmp_path / "table.csv") if request.param == "csv" else _handed_to(request)
+
+
+def _handed_to(request: pytest.FixtureRequest) -> Engine:
+    if request.param == "pyspark":
+        engine: Engine = request.getfixturevalue("spark").createDataFrame
+        return engine
+    return FRAMES[request.param]
+
+
+def _written_to(path: Path) -> Engine:
+    def write(table: Table) -> Path:
+        # Written with the digits of float32, a score would be another one when it is read as float64.
+        doubles = [field.with_type(pa.float64()) if field.type == pa.float32() else field for field in table.schema]
+        csv.write_csv(table.cast(pa.schema(doubles)), path)
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """Spark on two cores of this machine, quiet."""
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java 17 or later, and there is none here.")
+    sql = pytest.importorskip("pyspark.sql")
+    settings = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.log.level": "ERROR",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    session = sql.SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    yield session
+    session.stop()

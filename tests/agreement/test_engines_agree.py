@@ -1,0 +1,211 @@
+"""Every engine counts the same integers, on values chosen to make them differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from pacbound import Tally, calibrate, certify_cascade, certify_shield
+
+Engine: TypeAlias = Callable[[Any], Any]
+Floats = NDArray[np.float64]
+
+EDGES = np.arange(21) / 20
+ODD_EDGES = [0.0, 0.05, 0.15, 0.30000000000000004, 0.35, 0.7, 0.95, 1.0]
+
+
+def _around(edges: NDArray[Any]) -> NDArray[Any]:
+    """Each value, and one float below and above it, as far as they are scores."""
+    low, high = edges.dtype.type(0), edges.dtype.type(1)
+    near = np.concatenate([edges, np.nextafter(edges, low), np.nextafter(edges, high)])
+    return near[(near >= 0) & (near <= 1)]
+
+
+NASTY = np.concatenate(
+    [
+        _around(EDGES),
+        _around(np.arange(50) / 49),  # 1/49 * 49 < 1 in float64
+        _around(EDGES.astype(np.float32)).astype(np.float64),
+        _around(np.array([1, 3, 32768, 65535]) / 2**16),
+        _around(np.array([1, 511, 1023]) / 2**10),
+        [0.0, -0.0, 5e-324, 2.0**-1074 * 3, 1.0, 1.0 + 5e-7, 1.0 + 1e-6],
+    ]
+)
+ROWS = len(NASTY)
+PLACE = np.arange(ROWS)
+OK = PLACE % 3 == 0
+FAST, SLOW, TRUTH = PLACE % 5, PLACE % 7, PLACE % 4
+MIDDLE = np.where(PLACE % 2, FAST, SLOW)
+AGREE = (FAST == SLOW) & (MIDDLE == SLOW)
+LOST = PLACE % 6 == 0
+DANGER = np.where(LOST, -np.inf, NASTY)
+UNSAFE = LOST | OK
+FINAL = np.where(PLACE % 12 == 0, -np.inf, np.minimum(NASTY, 1.0) / 2)
+NAMES = np.array(["a", "b", "10", "9", "é"])
+
+TABLE = pa.table(
+    {
+        "c": NASTY,
+        "c32": NASTY.astype(np.float32),
+        "reverse": NASTY[::-1],
+        "ok": OK,
+        "ok8": OK.astype(np.int8),
+        "ok64": OK.astype(np.float64),
+        "fast": FAST,
+        "middle": MIDDLE,
+        "slow": SLOW,
+        "y": TRUTH,
+        "y8": TRUTH.astype(np.int8),
+        "yf": TRUTH.astype(np.float64),
+        "gaps": pa.array(TRUTH, mask=AGREE),
+        "fast_name": NAMES[FAST],
+        "slow_name": NAMES[SLOW % 5],
+        "y_name": NAMES[TRUTH],
+        "group": NAMES[PLACE % 5],
+        "number": PLACE % 11,
+        "danger": DANGER,
+        "unsafe": UNSAFE,
+        "final": pa.array(FINAL, mask=~UNSAFE),
+    }
+)
+
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "float64": ({"confidence": "c", "correct": "ok"}, {"confidence": NASTY, "correct": OK}),
+    "float32": (
+        {"confidence": "c32", "correct": "ok8"},
+        {"confidence": NASTY.astype(np.float32), "correct": OK},
+    ),
+    "49-bins": ({"confidence": "c", "correct": "ok64", "n_bins": 49}, {"confidence": NASTY, "correct": OK, "n_bins": 49}),
+    "one-bin": ({"confidence": "c", "correct": "ok", "n_bins": 1}, {"confidence": NASTY, "correct": OK, "n_bins": 1}),
+    "edges": (
+        {"confidence": "c", "correct": "ok", "edges": ODD_EDGES},
+        {"confidence": NASTY, "correct": OK, "edges": ODD_EDGES},
+    ),
+    "integers": (
+        {"confidence": "c", "prediction": "fast", "label": "y8", "group": "number"},
+        {"confidence": NASTY, "correct": FAST == TRUTH, "groups": PLACE % 11},
+    ),
+    "floats": ({"confidence": "c", "prediction": "fast", "label": "yf"}, {"confidence": NASTY, "correct": FAST == TRUTH}),
+    "names": (
+        {"confidence": "c", "prediction": "fast_name", "label": "y_name", "group": "group"},
+        {"confidence": NASTY, "correct": FAST == TRUTH, "groups": NAMES[PLACE % 5]},
+    ),
+    "abstention": (
+        {"kind": "abstention", "confidence": "c", "correct": "ok", "group": "group"},
+        {"kind": "abstention", "confidence": NASTY, "correct": OK, "groups": NAMES[PLACE % 5]},
+    ),
+    "two-models": (
+        {"confidences": ["c"], "predictions": ["fast", "slow"], "label": "gaps"},
+        {"confidences": NASTY, "predictions": np.column_stack([FAST, SLOW]), "labels": TRUTH},
+    ),
+    "three-models": (
+        {"confidences": ["c", "reverse"], "predictions": ["fast", "middle", "slow"], "label": "gaps"},
+        {
+            "confidences": np.column_stack([NASTY, NASTY[::-1]]),
+            "predictions": np.column_stack([FAST, MIDDLE, SLOW]),
+            "labels": TRUTH,
+        },
+    ),
+    "named-models": (
+        {"confidences": ["c"], "predictions": ["fast_name", "slow_name"], "label": "y_name"},
+        {"confidences": NASTY, "predictions": np.column_stack([NAMES[FAST], NAMES[SLOW % 5]]), "labels": NAMES[TRUTH]},
+    ),
+    "shield": ({"score": "danger", "unsafe": "unsafe"}, {"scores": DANGER, "unsafe": UNSAFE}),
+    "final-scores": (
+        {"score": "c", "unsafe": "ok8", "final_score": "final"},
+        {"scores": NASTY, "unsafe": OK, "final_scores": np.where(UNSAFE, FINAL, np.nan)},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_engine_counts_the_integers_of_the_arrays(frame: Engine, case: str) -> None:
+    columns, arrays = CASES[case]
+    counted, expected = Tally.from_frame(frame(TABLE), **columns), Tally.from_arrays(**arrays)
+    assert counted == expected
+    assert counted.rows == ROWS
+    assert counted.cells.dtype == counted.counts.dtype == np.int64
+
+
+def test_calibrations_of_every_engine_and_of_a_file_make_the_same_claim(table: Engine) -> None:
+    named = {"confidence": "c", "prediction": "fast", "label": "y", "group": "group"}
+    counted = calibrate(table(TABLE), delta=0.05, columns=named)
+    assert counted.claim_digest == calibrate(NASTY, FAST == TRUTH, delta=0.05, groups=NAMES[PLACE % 5]).claim_digest
+    assert counted.provenance.columns == named
+    assert counted.verify()
+
+
+def test_cascades_of_every_engine_and_of_a_file_make_the_same_claim(table: Engine) -> None:
+    named = {"confidences": ["c", "reverse"], "predictions": ["fast", "middle", "slow"], "label": "gaps"}
+    counted = certify_cascade(table(TABLE), xi=0.3, delta=0.05, bound="pair", columns=named)
+    scores, predictions = np.column_stack([NASTY, NASTY[::-1]]), np.column_stack([FAST, MIDDLE, SLOW])
+    assert counted.claim_digest == certify_cascade(scores, predictions, TRUTH, xi=0.3, delta=0.05, bound="pair").claim_digest
+    assert counted.provenance.columns == {"confidence": "c,reverse", "prediction": "fast,middle,slow", "label": "gaps"}
+
+
+def test_shields_of_every_engine_and_of_a_file_make_the_same_claim(table: Engine) -> None:
+    named = {"score": "danger", "unsafe": "unsafe"}
+    counted = certify_shield(table(TABLE), xi=0.5, delta=0.05, columns=named)
+    assert counted.claim_digest == certify_shield(DANGER, UNSAFE, xi=0.5, delta=0.05).claim_digest
+
+
+def test_parts_counted_by_different_engines_add_up(frame: Engine) -> None:
+    columns = {"confidence": "c", "correct": "ok", "group": "group"}
+    parts = Tally.from_frame(frame(TABLE.slice(0, 100)), **columns) + Tally.from_frame(TABLE.slice(100), **columns)
+    assert parts == Tally.from_arrays(confidence=NASTY, correct=OK, groups=NAMES[PLACE % 5])
+
+
+@pytest.mark.parametrize("names", [("outcome", "score", "rows"), ("rows", "group", "outcome"), ('a "b"', "{c} %d", "e'f é")])
+def test_columns_may_have_any_plain_name(frame: Engine, names: tuple[str, str, str]) -> None:
+    renamed = TABLE.select(["c", "ok", "group"]).rename_columns(names)
+    counted = Tally.from_frame(frame(renamed), confidence=names[0], correct=names[1], group=names[2])
+    assert counted == Tally.from_arrays(confidence=NASTY, correct=OK, groups=NAMES[PLACE % 5])
+
+
+def test_a_table_without_rows_has_a_tally_without_cells(frame: Engine) -> None:
+    counted = Tally.from_frame(frame(TABLE.slice(0, 0)), confidence="c", correct="ok", group="group")
+    assert counted == Tally.from_arrays(confidence=[], correct=[], groups=np.array([], dtype=str))
+
+
+@st.composite
+def scores_near_edges(draw: st.DrawFn) -> tuple[int, Floats]:
+    n_bins = draw(st.integers(1, 5000))
+    edges = np.array(draw(st.lists(st.integers(0, n_bins), min_size=1, max_size=30))) / n_bins
+    steps = draw(st.lists(st.integers(-20, 20), min_size=len(edges), max_size=len(edges)))
+    near = (edges.view(np.int64) + steps).clip(0, np.float64(1.0).view(np.int64)).view(np.float64)
+    return n_bins, np.concatenate([near, draw(st.lists(st.floats(0, 1), max_size=10))])
+
+
+@given(drawn=scores_near_edges())
+def test_scores_a_few_floats_from_an_edge_are_in_the_same_bins(drawn: tuple[int, Floats]) -> None:
+    n_bins, scores = drawn
+    correct = np.arange(len(scores)) % 2 == 0
+    columns: dict[str, Any] = {"confidence": "c", "correct": "ok", "n_bins": n_bins}
+    expected = Tally.from_arrays(confidence=scores, correct=correct, n_bins=n_bins)
+    frame = pl.DataFrame({"c": scores, "ok": correct})
+    assert Tally.from_frame(frame, **columns) == expected
+    assert Tally.from_frame(duckdb.from_arrow(frame.to_arrow()), **columns) == expected
+
+
+@given(
+    inner=st.lists(st.floats(0, 1, exclude_min=True, exclude_max=True), max_size=40, unique=True),
+    others=st.lists(st.floats(0, 1), max_size=10),
+)
+def test_scores_on_given_edges_are_in_the_same_bins(inner: list[float], others: list[float]) -> None:
+    edges = [0.0, *sorted(inner), 1.0]
+    scores = np.concatenate([_around(np.array(edges)), others])
+    correct = np.arange(len(scores)) % 2 == 0
+    expected = Tally.from_arrays(confidence=scores, correct=correct, edges=edges)
+    frame = pl.DataFrame({"c": scores, "ok": correct})
+    assert Tally.from_frame(frame, confidence="c", correct="ok", edges=edges) == expected
+    relation = duckdb.from_arrow(frame.to_arrow())
+    assert Tally.from_frame(relation, confidence="c", correct="ok", edges=edges) == expected

@@ -1,0 +1,258 @@
+"""Frames: which columns stand for what, what is no frame, and that the rows stay in their engine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from pacbound import Tally, calibrate, certify_cascade, certify_shield
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally.frames import counts as frame_counts
+
+FRAME = pl.DataFrame({"c": [0.15, 0.95, 0.95], "ok": [True, True, False]})
+CORRECT = {"confidence": "c", "correct": "ok"}
+NO_MAPPING: Any = "c"
+COUNTED = Tally.from_arrays(confidence=[0.15, 0.95, 0.95], correct=[True, True, False])
+
+
+@pytest.mark.parametrize("what", [[0.5, 0.6], {"c": [0.5]}, np.zeros(3), FRAME["c"], 7, None])
+def test_what_is_no_frame_is_refused(what: Any) -> None:
+    with pytest.raises(InvalidTypeError, match=r"is no frame: expected one of pandas, Polars, PyArrow, DuckDB or PySpark"):
+        Tally.from_frame(what, **CORRECT)
+
+
+def test_a_narwhals_frame_is_a_frame() -> None:
+    assert Tally.from_frame(nw.from_native(FRAME), **CORRECT) == COUNTED
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"confidence": "c"}, "Name either the column correct, or both prediction and label"),
+        ({"confidence": "c", "correct": "ok", "label": "y"}, "Name either the column correct"),
+        ({"confidence": "c", "prediction": "p"}, "Name either the column correct"),
+        ({"confidence": "c", "correct": ["ok"]}, "are not all names of columns"),
+        ({"confidences": ["c"], "predictions": ["p"], "label": "y"}, "1 confidences and 1 predictions are no cascade"),
+        ({"confidences": [], "predictions": ["p"], "label": "y"}, "0 confidences and 1 predictions are no cascade"),
+        ({"score": "c"}, r"Columns \['score'\] fit no use"),
+        ({"kind": "shields", "score": "c"}, "kind='shields'"),
+        ({"kind": "shield", "confidence": "c", "correct": "ok"}, "fit no use"),
+    ],
+)
+def test_columns_that_do_not_belong_together_are_refused(columns: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidTypeError, match=message):
+        Tally.from_frame(FRAME, **columns)
+
+
+def test_a_column_that_is_not_there_is_named_with_those_that_are() -> None:
+    with pytest.raises(InvalidValueError, match=r"no column 'C'. Its columns: 'c', 'ok'"):
+        Tally.from_frame(FRAME, confidence="C", correct="ok")
+
+
+def test_names_that_duckdb_takes_for_one_are_refused() -> None:
+    relation = duckdb.sql('select 0.1::double as c, 0.9::double as "C", true as ok')
+    for name in ("c", "C"):
+        with pytest.raises(InvalidValueError, match="columns c, C, which its engine takes for one"):
+            Tally.from_frame(relation, confidence=name, correct="ok")
+    assert Tally.from_frame(pl.DataFrame({"c": [0.1], "C": [0.9], "ok": [True]}), confidence="C", correct="ok").cells == [[17]]
+
+
+@pytest.mark.parametrize("name", ["*", "^a$"])
+def test_names_that_polars_takes_for_patterns_are_refused(name: str) -> None:
+    frame = pl.DataFrame({"c": [0.1], "a": [0.9], name: [0.5], "ok": [True]})
+    with pytest.raises(InvalidValueError, match="means something else to its engine"):
+        Tally.from_frame(frame, confidence=name, correct="ok")
+
+
+def test_a_star_is_no_column_of_duckdb() -> None:
+    relation = duckdb.sql('select 0.9::double as c, true as "*"')
+    with pytest.raises(InvalidValueError, match="means something else to its engine"):
+        Tally.from_frame(relation, confidence="c", correct="*")
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    twice = pd.DataFrame([[0.1, 0.9, True]], columns=["c", "c", "ok"])
+    with pytest.raises(InvalidValueError, match="several columns of one name"):
+        Tally.from_frame(twice, **CORRECT)
+
+
+def test_edges_from_the_counted_scores_are_refused() -> None:
+    with pytest.raises(InvalidValueError, match="edges='equal-mass' needs all rows at once"):
+        Tally.from_frame(FRAME, **CORRECT, edges="equal-mass")
+
+
+def test_more_edges_than_an_engine_compiles_are_refused() -> None:
+    with pytest.raises(InvalidValueError, match="edges has 1026 values, too many to be compared inside an engine"):
+        Tally.from_frame(FRAME, **CORRECT, edges=np.linspace(0, 1, 1026))
+
+
+@pytest.mark.parametrize(
+    "engine", [lambda frame: frame, lambda frame: frame.lazy(), lambda frame: duckdb.from_arrow(frame.to_arrow())]
+)
+def test_as_many_edges_as_may_be_are_counted(engine: Any) -> None:
+    edges = np.linspace(0, 1, 1025)
+    scores = np.concatenate([edges, np.nextafter(edges, 0)[1:], np.nextafter(edges, 1)[:-1]])
+    frame = pl.DataFrame({"c": scores, "ok": scores > 0.5})
+    expected = Tally.from_arrays(confidence=scores, correct=scores > 0.5, edges=edges)
+    assert Tally.from_frame(engine(frame), **CORRECT, edges=edges) == expected
+
+
+@pytest.fixture
+def collected(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows came back from the engine, each time."""
+    lengths: list[int] = []
+
+    def collect(frame: Any) -> dict[str, Any]:
+        found = original(frame)
+        lengths.extend({len(column) for column in found.values()})
+        return found
+
+    original = frame_counts._collected
+    monkeypatch.setattr(frame_counts, "_collected", collect)
+    return lengths
+
+
+def test_a_frame_is_scanned_once_and_only_counts_come_back(collected: list[int]) -> None:
+    scanned: list[int] = []
+
+    def seen(part: pl.DataFrame) -> pl.DataFrame:
+        scanned.append(part.height)
+        return part
+
+    frame = pl.LazyFrame({"c": np.random.default_rng(0).random(50_000), "ok": [True, False] * 25_000})
+    counted = Tally.from_frame(frame.map_batches(seen, schema=frame.collect_schema()), **CORRECT)
+    assert counted.rows == sum(scanned) == 50_000
+    assert collected == [40]
+
+
+def test_bad_values_that_are_all_different_are_not_kept_apart(collected: list[int]) -> None:
+    logits = np.random.default_rng(0).normal(0, 5, 10_000)
+    with pytest.raises(InvalidValueError, match="look like logits"):
+        Tally.from_frame(pl.DataFrame({"c": logits, "ok": [True] * 10_000, "g": logits}), **CORRECT, group="g")
+    assert collected[0] < 50
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pa.array([Decimal("0.15"), Decimal("0.35")], type=pa.decimal128(10, 4)), [[2], [6]]),
+        (pa.array([1, 0], type=pa.uint8()), [[0], [19]]),
+        (pa.array([0.15, 0.35], type=pa.float32()), [[3], [6]]),  # in float32, 0.15 is a little more
+    ],
+)
+def test_numbers_of_any_type_are_scores(column: Any, expected: list[list[int]]) -> None:
+    table = pa.table({"c": column, "ok": [True, True]})
+    for frame in (table, pl.DataFrame(table), duckdb.from_arrow(table)):
+        assert Tally.from_frame(frame, **CORRECT).cells.tolist() == expected
+
+
+def test_python_objects_in_pandas_are_what_they_plainly_are() -> None:
+    objects = pd.DataFrame({"c": [0.15, 0.95, 0.95], "ok": [True, True, False]}, dtype=object)
+    assert Tally.from_frame(objects, **CORRECT) == COUNTED
+    with pytest.raises(InvalidValueError, match="ok has 1 missing values"):
+        Tally.from_frame(pd.DataFrame({"c": [0.5, 0.6], "ok": pd.Series([True, None], dtype=object)}), **CORRECT)
+    with pytest.raises(InvalidTypeError, match="c has type Object"):
+        Tally.from_frame(pd.DataFrame({"c": [0.5, "0.6"], "ok": [True, False]}), **CORRECT)
+
+
+def test_categories_are_their_names() -> None:
+    names = pl.Series(["cat", "dog", "cat"], dtype=pl.Categorical)
+    frame = FRAME.with_columns(p=names, y=pl.Series(["cat", "cat", "cat"], dtype=pl.Enum(["dog", "cat"])), g=names)
+    counted = Tally.from_frame(frame, confidence="c", prediction="p", label="y", group="g")
+    assert counted == Tally.from_arrays(confidence=[0.15, 0.95, 0.95], correct=[True, False, True], groups=["cat", "dog", "cat"])
+
+
+@pytest.mark.parametrize("groups", [[7, 7, 10], [7.0, 7.0, 10.0], ["7", "7", "10"]])
+def test_a_group_has_one_name_whatever_its_type(groups: list[Any]) -> None:
+    counted = Tally.from_frame(FRAME.with_columns(g=pl.Series(groups)), **CORRECT, group="g")
+    assert counted.groups == ("7", "10")
+    assert counted == Tally.from_arrays(confidence=FRAME["c"], correct=FRAME["ok"], groups=groups)
+
+
+def test_integers_that_only_64_unsigned_bits_hold_are_compared_exactly() -> None:
+    table = pa.table(
+        {
+            "c": [0.5, 0.5, 0.5],
+            "p": pa.array([2**63 + 1, 2**53, 7], type=pa.uint64()),
+            "y": pa.array([-(2**63) + 1, 2**53 + 1, 7], type=pa.int64()),
+        }
+    )
+    for frame in (table, pl.DataFrame(table), duckdb.from_arrow(table), table.to_pandas()):
+        assert Tally.from_frame(frame, confidence="c", prediction="p", label="y").totals == {"wrong": 2, "right": 1}
+
+
+def test_a_stream_that_can_be_read_once_is_counted_and_refused_without_an_example() -> None:
+    def stream(*scores: float) -> Any:
+        table = pa.table({"c": scores, "ok": [True, True, False]})
+        return duckdb.from_arrow(pa.RecordBatchReader.from_batches(table.schema, table.to_batches()))
+
+    assert Tally.from_frame(stream(0.15, 0.95, 0.95), **CORRECT) == COUNTED
+    with pytest.raises(InvalidValueError, match=r"1 above 1 .*cannot be read again.*logits"):
+        Tally.from_frame(stream(0.15, 0.95, 7.0), **CORRECT)
+
+
+def test_frames_have_no_fingerprint() -> None:
+    counted = Tally.from_frame(FRAME, **CORRECT)
+    assert (counted + counted).rows == 6
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: calibrate(FRAME, [1, 0, 1], delta=0.1, columns=CORRECT), "leave correct out"),
+        (lambda: calibrate(FRAME, delta=0.1, groups=[1, 1, 1], columns=CORRECT), "leave groups out"),
+        (lambda: calibrate(COUNTED, delta=0.1, columns=CORRECT), "A tally is already counted and has no columns"),
+        (lambda: calibrate(FRAME, delta=0.1, columns={"confidences": "c"}), "names 'confidences', which has no use here"),
+        (lambda: calibrate(FRAME, delta=0.1, columns={"correct": "ok"}), "names no 'confidence'"),
+        (lambda: calibrate(FRAME, delta=0.1, columns=NO_MAPPING), "is no mapping"),
+        (lambda: calibrate(FRAME, delta=0.1), "correct is missing"),
+        (lambda: certify_cascade(FRAME, [[1, 2]], xi=0.1, delta=0.1, columns={"label": "y"}), "leave predictions out"),
+        (lambda: certify_cascade(FRAME, xi=0.1, delta=0.1, columns={"label": "y"}), "names no 'confidences'"),
+        (lambda: certify_shield(FRAME, [1, 0, 1], xi=0.1, delta=0.1, columns={"score": "c", "unsafe": "ok"}), "leave unsafe out"),
+        (
+            lambda: certify_shield(FRAME, xi=0.1, delta=0.1, bound="product", columns={"score": "c", "unsafe": "ok"}),
+            "needs the column final_score",
+        ),
+        (
+            lambda: certify_shield(FRAME, xi=0.1, delta=0.1, columns={"score": "c", "unsafe": "ok", "final_score": "c"}),
+            "the column final_score goes with bound='product'",
+        ),
+    ],
+)
+def test_a_table_and_arrays_are_not_mixed(call: Any, message: str) -> None:
+    with pytest.raises(InvalidTypeError, match=message):
+        call()
+
+
+def test_columns_of_a_frame_are_still_arrays() -> None:
+    for series in (FRAME["c"], FRAME.to_pandas()["c"], FRAME.to_arrow()["c"]):
+        assert calibrate(series, FRAME["ok"], delta=0.1).claim_digest == calibrate(COUNTED, delta=0.1).claim_digest
+
+
+BLOCKED = """
+import sys
+sys.modules["narwhals"] = None
+from pacbound import Tally
+from pacbound.errors import MissingDependencyError
+try:
+    Tally.from_frame(object(), confidence="c", correct="ok")
+except MissingDependencyError as error:
+    print(error)
+"""
+
+
+def test_without_narwhals_the_error_is_the_command_that_installs_it() -> None:
+    done = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True, check=True)
+    assert (
+        done.stdout.strip() == "Counting dataframes needs narwhals, which is not installed. Run: pip install 'pacbound[frames]'"
+    )
