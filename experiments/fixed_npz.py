@@ -1,4 +1,4 @@
-"""The held-out predictions as one .npz file that has the same bytes whenever it holds the same arrays.
+"""Arrays as one .npz file that has the same bytes whenever it holds the same arrays.
 
 `numpy.savez_compressed` stamps every array with the time of writing; here every entry carries the same fixed date.
 """

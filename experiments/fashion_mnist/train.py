@@ -24,7 +24,7 @@ from torch import Tensor
 from experiments.fashion_mnist.dataset import DIGESTS, FashionMnist, load
 from experiments.fashion_mnist.fit import fit_network
 from experiments.fashion_mnist.network import EarlyExitNetwork
-from experiments.fashion_mnist.table import write_table
+from experiments.fixed_npz import write_table
 
 TRAINED_ON = 50_000
 SPLITS = {0: "train_tail", 1: "test"}
