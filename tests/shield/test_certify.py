@@ -51,7 +51,7 @@ def test_the_misses_below_the_threshold_are_as_many_as_are_allowed_and_no_more()
 @pytest.mark.parametrize("bound", ["exact", "product"])
 def test_a_tally_gives_the_claim_of_the_arrays_however_it_was_put_together(bound: Any, tmp_path: Any) -> None:
     scores, unsafe, final = rollouts()
-    more = {"final_scores": final} if bound == "product" else {}
+    more: dict[str, Any] = {"final_scores": final} if bound == "product" else {}
     whole = certify_shield(scores, unsafe, xi=XI, delta=DELTA, bound=bound, **more)
     parts = [
         Tally.from_arrays(scores=scores[part], unsafe=unsafe[part], **{key: value[part] for key, value in more.items()})
@@ -90,7 +90,7 @@ def test_a_rollout_lost_at_the_start_is_missed_at_every_threshold(bound: Any) ->
     unsafe = np.arange(400) < 40
     scores = np.where(unsafe, 1.0, 0.1)
     scores[:3] = -np.inf
-    more = {"final_scores": scores} if bound == "product" else {}
+    more: dict[str, Any] = {"final_scores": scores} if bound == "product" else {}
     certificate = certify_shield(scores, unsafe, xi=0.05, delta=0.05, bound=bound, **more)
     assert certificate.threshold == 1.0
     assert certificate.observed_miss_rate == 3 / 400
@@ -103,7 +103,7 @@ def test_a_rollout_lost_at_the_start_is_missed_at_every_threshold(bound: Any) ->
 
 @pytest.mark.parametrize("bound", ["exact", "product"])
 def test_a_policy_that_is_safe_enough_alone_needs_no_shield(bound: Any) -> None:
-    more = {"final_scores": np.zeros(1000)} if bound == "product" else {}
+    more: dict[str, Any] = {"final_scores": np.zeros(1000)} if bound == "product" else {}
     certificate = certify_shield(np.zeros(1000), np.arange(1000) < 5, xi=0.05, delta=0.05, bound=bound, **more)
     assert certificate.threshold == np.inf
     assert "Never hand over" in certificate.summary()

@@ -1,0 +1,75 @@
+"""What an environment must offer so that its rollouts can be labelled: it can be saved, restored, and asked about safety.
+
+The methods may be on the environment itself or on any wrapper around it; the outermost that has them is asked. They are plain
+Python, so an environment needs nothing from pacbound to follow the protocol.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+from pacbound.errors import InvalidTypeError
+
+
+@runtime_checkable
+class Restorable(Protocol):
+    """An environment that can be saved and restored, and that knows what is unsafe.
+
+    The generator `np_random` of the environment is no part of the state: whoever simulates takes care of it.
+    """
+
+    def save_state(self) -> Any:
+        """All that `step` depends on, `np_random` excepted. What comes later does not change it."""
+        ...
+
+    def restore_state(self, state: Any) -> None:
+        """Go back to a state that was saved, any number of times."""
+        ...
+
+    def is_unsafe(self) -> bool:
+        """Whether anything unsafe happened in the last step, the moments within it included, or holds right after `reset`."""
+        ...
+
+
+@runtime_checkable
+class Stoppable(Protocol):
+    """An environment that knows when it stands still. Without it a backup is simulated for all of its steps."""
+
+    def is_stopped(self) -> bool:
+        """Whether it stands still, so that it stays safe for as long as the backup acts."""
+        ...
+
+
+@runtime_checkable
+class Clear(Protocol):
+    """An environment with a cheap bound that spares most simulations. It must be sound: where it errs, a label is wrong."""
+
+    def surely_recoverable(self) -> bool:
+        """Whether the backup is certainly safe from here, as where the clearance exceeds a step and the stopping distance."""
+        ...
+
+
+def owner(env: Any, *methods: str) -> Any:
+    """The outermost of `env` and what it wraps that has all `methods` of its own; None if there is none.
+
+    `gymnasium.Wrapper` does not pass on what it does not know, so a method that is found is the layer's own.
+    """
+    layer = env
+    while layer is not None:
+        if all(callable(getattr(layer, name, None)) for name in methods):
+            return layer
+        layer = getattr(layer, "env", None)
+    return None
+
+
+def required_owner(env: Any, *methods: str) -> Any:
+    """The layer with `methods`; if there is none, an error that names what is missing."""
+    found = owner(env, *methods)
+    if found is None:
+        missing = [name for name in methods if owner(env, name) is None] or list(methods)
+        named = " and ".join(f"{name}()" for name in missing)
+        raise InvalidTypeError(
+            f"{env} has no {named}: expected save_state(), restore_state(state) and is_unsafe() on the environment, or on a "
+            "wrapper around it. For environments of MuJoCo there is pacbound.shield.robot.restorable.RestorableMujoco."
+        )
+    return found

@@ -1,0 +1,256 @@
+"""Collecting the rollouts that a shield is certified from: every one that is started counts, and says when it was too late."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.shield.rollouts.collection import Progress, Workers, collect, each_seed, joined
+from pacbound.shield.rollouts.frames import frame_arrays
+from pacbound.shield.rollouts.parts import ROWS, complete_parts, read_part
+from pacbound.shield.rollouts.rehearsal import rehearse
+from pacbound.shield.rollouts.rollout import Frame, Recording, RolloutRow, roll_out
+from pacbound.shield.rollouts.streams import fixed_seeds
+from pacbound.shield.rollouts.table import columns_of, read_table, write_table
+from pacbound.shield.rollouts.task import Success, Task
+from pacbound.shield.rollouts.world import Environment, World
+from pacbound.stats.arguments import real_number
+from pacbound.tally.tally import Tally
+
+_TYPES: Mapping[str, type] = {
+    "seed": np.int64,
+    "score": np.float64,
+    "unsafe": bool,
+    "final_score": np.float64,
+    "lost": bool,
+    "first_unrecoverable": np.int64,
+    "steps": np.int64,
+    "success": bool,
+    "collided": bool,
+    "failures": np.int64,
+    "simulated": np.int64,
+    "error": np.str_,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Rollouts:
+    """Rollouts of a policy without a shield, one entry of each column for each seed, in the order of the seeds.
+
+    `certify_shield(rollouts.score, rollouts.unsafe, ...)` certifies a shield from them, and so does `pacbound shield` from the
+    file that `save` writes.
+
+    Attributes
+    ----------
+    seed
+        What the rollout follows from.
+    score
+        The running maximum of the danger up to and including the first un-recoverable state, or over all observations that were
+        acted on if there is none. A reading that is no danger (NaN, an exception) counts as not fired. -inf for a rollout that is
+        lost, or unsafe without any reading. NaN throughout if there was no danger model.
+    unsafe
+        Whether there is a first un-recoverable state, or the rollout is lost.
+    final_score
+        The danger at the first un-recoverable state, -inf if lost or not read; NaN for a safe rollout.
+    lost
+        Whether the backup failed from the very start, or the rollout raised twice: no threshold saves it.
+    first_unrecoverable
+        The step of the first un-recoverable state, from 0; -1 if there is none.
+    steps
+        How many steps the policy took. The rollout ends at the first un-recoverable state unless it was followed through.
+    success
+        Whether the last of these steps reached the goal.
+    collided
+        Whether the last of these steps was unsafe in fact, or the start was.
+    failures
+        How many readings were no danger.
+    simulated
+        How many backups were simulated: a measure of the work, not of the rollout.
+    error
+        What a rollout that raised twice raised; empty otherwise.
+    """
+
+    seed: NDArray[np.int64]
+    score: NDArray[np.float64]
+    unsafe: NDArray[np.bool_]
+    final_score: NDArray[np.float64]
+    lost: NDArray[np.bool_]
+    first_unrecoverable: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    success: NDArray[np.bool_]
+    collided: NDArray[np.bool_]
+    failures: NDArray[np.int64]
+    simulated: NDArray[np.int64]
+    error: NDArray[np.str_]
+
+    def __len__(self) -> int:
+        return len(self.seed)
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The columns by their names."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def tally(self, *, final: bool = False) -> Tally:
+        """The counts that a shield is certified from: by the running maximum, or by `final_score` for the paper's product."""
+        more = {"final_scores": self.final_score} if final else {}
+        return Tally.from_arrays(scores=self.score, unsafe=self.unsafe, **more)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the table to an .npz, .csv or .tsv file."""
+        write_table(path, self.columns)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Rollouts:
+        """The table in a file that `save` wrote, or in the folder of a complete collection."""
+        if Path(path).is_dir():
+            return cls(**joined([read_part(part, ROWS) for part in complete_parts(path, "rollouts")]))
+        return cls(**read_table(path, _TYPES))
+
+    def __repr__(self) -> str:
+        raised = int((self.error != "").sum())
+        told = f", {raised} by an error" if raised else ""
+        return f"Rollouts({len(self)}: {int(self.unsafe.sum())} unsafe, {int(self.lost.sum())} of them lost{told})"
+
+
+def collect_rollouts(  # noqa: PLR0913 - what a rollout is made of, and how it is run
+    environment: Environment,
+    policy: Any,
+    backup: Any,
+    danger: Any,
+    *,
+    seeds: Any,
+    horizon: int,
+    backup_steps: int = 1000,
+    success: Success = "success",
+    rests_when_terminated: bool = False,
+    environment_options: Mapping[str, Any] | None = None,
+    follow_through: bool = False,
+    trust_clearance: bool = True,
+    keep_frames: bool | float = False,
+    name: str = "",
+    folder: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    chunk: int = 32,
+    progress: Progress | None = None,
+) -> Rollouts:
+    """Roll out a policy without its shield and label the first un-recoverable state of each rollout: what `certify_shield` needs.
+
+    Every seed gives exactly one row, however its rollout ends, so that no rollout counts more for being short. The row depends on
+    the seed alone, to the bit, not on the number of workers or on what was run before. The guarantee needs seeds that were
+    fixed beforehand, and an environment that draws room, start and noise from `reset(seed=seed)`.
+
+    A state is un-recoverable if the policy's step from it is unsafe, or the backup from where that step leads does not come to
+    rest safely. That is found by one simulation of the backup with noise of its own, past the horizon and past termination, and
+    passed over where the environment says `surely_recoverable()`. From the start the backup must be safe at once: where it is
+    not, the rollout is lost, unsafe with score -inf. One that raises is run again in a new environment, and if it raises again
+    it is lost.
+
+    Parameters
+    ----------
+    environment
+        The name of a registered Gymnasium environment, or a function that makes one, called in each worker. It follows
+        `pacbound.shield.protocol.Restorable`.
+    policy, backup, danger
+        As in `Shield`, or `PerRollout` where they have randomness or memory of their own. `danger` may be None while there is no
+        danger model yet: scores are then NaN, and frames can be kept to train one.
+    seeds
+        One for each rollout, no two the same: `range(20_000)`.
+    horizon
+        The most steps that the policy takes.
+    backup_steps
+        The most steps that a backup takes. Not at standstill by then counts as unsafe. Where the environment has no
+        `is_stopped()`, the backup must stay safe for all of them.
+    success
+        The key of `info` that says that the goal is reached, or a function of the environment and `info`.
+    rests_when_terminated
+        Whether a terminated environment is at rest, as a game that is over: the backup is then not simulated any further.
+    environment_options
+        What the environment is made with.
+    follow_through
+        Whether a rollout goes on after its first un-recoverable state, to see what happens. Labels and scores stay the same.
+    trust_clearance
+        Whether `surely_recoverable()` is believed. If it is sound, only `simulated` changes.
+    keep_frames
+        Whether observations and labels are kept in `folder`, to be read by `Frames.load`. A fraction keeps that share of the
+        recoverable frames, and all others.
+    name
+        What else tells this collection from others, such as the version of the policy. A folder is resumed under its name only.
+    folder
+        Where finished chunks are kept. A collection that was killed goes on from there.
+    n_jobs
+        The number of workers, as joblib counts them; the backend is that of `joblib.parallel_config`. A large model whose
+        arithmetic depends on the number of threads must be held to one, as by `torch.set_num_threads(1)` in `environment`.
+    chunk
+        How many seeds a worker runs at a time.
+    progress
+        Called with the share of the rollouts that are done.
+
+    Examples
+    --------
+    A pole that must not lean by more than a fifth. The policy looks at the angle alone; the backup also at how fast it turns:
+
+    >>> import gymnasium
+    >>> class Pole(gymnasium.Wrapper):
+    ...     def save_state(self):
+    ...         return self.unwrapped.state
+    ...     def restore_state(self, state):
+    ...         self.unwrapped.state = state
+    ...     def is_unsafe(self):
+    ...         return bool(abs(self.unwrapped.state[2]) > 0.2)
+    >>> def make():
+    ...     return Pole(gymnasium.make("CartPole-v1", max_episode_steps=-1))
+    >>> rollouts = collect_rollouts(make, policy=lambda x: int(x[2] > 0), backup=lambda x: int(x[2] + x[3] > 0),
+    ...                             danger=lambda x: min(1.0, 2 * abs(x[2] + 0.2 * x[3])),
+    ...                             seeds=range(60), horizon=25, backup_steps=20)
+    >>> rollouts
+    Rollouts(60: 14 unsafe, 0 of them lost)
+    >>> from pacbound import certify_shield
+    >>> print(f"{certify_shield(rollouts.score, rollouts.unsafe, xi=0.1, delta=0.05).threshold:.2f}")
+    0.69
+    """
+    task = Task(
+        environment, policy, backup, danger, horizon, backup_steps, success, rests_when_terminated, environment_options or {}
+    )
+    recording = Recording(follow_through, trust_clearance, _share_of_frames(keep_frames, folder=folder))
+    workers, fixed = Workers(n_jobs, chunk, folder, progress), fixed_seeds(seeds)
+    rehearse(task, fixed)
+    plan = {
+        **task.plan(),
+        "kind": "rollouts",
+        "name": str(name),
+        "follow_through": bool(follow_through),
+        "trust_clearance": bool(trust_clearance),
+        "keep_frames": recording.keep_frames,
+    }
+    return Rollouts(**collect(partial(_chunk, task, recording), fixed, workers, plan))
+
+
+def _chunk(task: Task, recording: Recording, seeds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    def run(world: World, seed: int) -> tuple[RolloutRow, list[Frame]]:
+        return roll_out(world, task, seed, recording)
+
+    def lost(seed: int, error: str) -> tuple[RolloutRow, list[Frame]]:
+        return RolloutRow(seed, error=error), []
+
+    results = each_seed(task, seeds, run, lost)
+    columns = columns_of([row for row, _ in results], _TYPES)
+    frames = frame_arrays([frame for _, kept in results for frame in kept])
+    return {**{f"{ROWS}{name}": column for name, column in columns.items()}, **frames}
+
+
+def _share_of_frames(keep_frames: float, *, folder: Any) -> float:
+    share = float(keep_frames) if isinstance(keep_frames, bool) else real_number(keep_frames, "keep_frames", "a share of frames")
+    if not 0.0 <= share <= 1.0:
+        raise InvalidValueError(f"keep_frames={keep_frames} is no share of the frames: expected True, False, or 0 to 1.")
+    if share and folder is None:
+        raise InvalidTypeError("keep_frames needs a folder to keep them in: pass folder=...")
+    return share

@@ -1,0 +1,137 @@
+"""Running seeds in parallel: in chunks, on whichever joblib backend is configured, resumable from a folder.
+
+Rows come out in the order of the seeds, whatever the number of workers: a chunk is decided by the seeds alone, and what a seed
+gives depends on nothing but itself. All seeds are run, however long each takes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.documents import Json
+from pacbound.errors import InvalidTypeError, MissingDependencyError
+from pacbound.shield.rollouts.parts import ROWS, SEEDS, Columns, Parts, packed, unpacked
+from pacbound.shield.rollouts.task import Task
+from pacbound.shield.rollouts.world import World
+from pacbound.stats.arguments import whole_number
+
+try:
+    from joblib import Parallel, delayed, effective_n_jobs
+except ImportError:
+    raise MissingDependencyError.for_extra("joblib", "shield", "Collecting rollouts") from None
+
+Progress = Callable[[float], None]
+"""Called with the share of the rollouts that are done, from 0 to 1."""
+Job = Callable[[NDArray[np.int64]], Mapping[str, NDArray[Any]]]
+"""What makes the arrays of a chunk of seeds; it must be picklable."""
+
+_LONGEST_ERROR = 200
+_ROUND = 4
+
+
+@dataclass(frozen=True)
+class Workers:
+    """How seeds are run, which does not change what they give."""
+
+    n_jobs: int | None = None
+    chunk: int = 32
+    folder: str | os.PathLike[str] | None = None
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        whole_number(self.chunk, "chunk", least=1)
+        if self.progress is not None and not callable(self.progress):
+            raise InvalidTypeError(
+                f"progress is a {type(self.progress).__name__}: expected a function of the share that is done."
+            )
+
+
+def collect(job: Job, seeds: NDArray[np.int64], workers: Workers, plan: Mapping[str, Json]) -> Columns:
+    """The rows of all seeds, column by column. What a folder already holds is not made again."""
+    chunks = [seeds[start : start + workers.chunk] for start in range(0, len(seeds), workers.chunk)]
+    full_plan = {**plan, "format": 1, "seeds": _digest(seeds), "rollouts": len(seeds), "parts": len(chunks)}
+    parts = None if workers.folder is None else Parts(workers.folder, full_plan)
+    done = {} if parts is None else {place: parts.rows(place, chunk) for place, chunk in enumerate(chunks)}
+    rows = {place: columns for place, columns in done.items() if columns is not None}
+    _tell(workers.progress, rows, chunks)
+    missing = [place for place in range(len(chunks)) if place not in rows]
+    with closing(_finished([delayed(_run)(job, place, chunks[place]) for place in missing], workers.n_jobs)) as finished:
+        for place, data in finished:
+            if parts is not None:
+                parts.write(place, data)
+            rows[place] = unpacked(data, ROWS)
+            _tell(workers.progress, rows, chunks)
+    return joined([rows[place] for place in range(len(chunks))])
+
+
+def _finished(calls: list[Any], n_jobs: int | None) -> Generator[tuple[int, bytes]]:
+    """The results as they come, for the sake of progress. None is left out, so no rollout counts more for being short."""
+    try:
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    except ValueError:
+        # The pools of multiprocessing, and Ray's, hand out lists only: in rounds, so that parts are kept on the way.
+        pool, size = Parallel(n_jobs=n_jobs, batch_size=1), _ROUND * effective_n_jobs(n_jobs)
+        for start in range(0, len(calls), size):
+            yield from pool(calls[start : start + size])
+    else:
+        with closing(parallel(calls)) as results:
+            yield from results
+
+
+def joined(parts: list[Columns]) -> Columns:
+    """The columns of all parts, one after the other."""
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def each_seed(
+    task: Task, seeds: NDArray[np.int64], run: Callable[[World, int], Any], lost: Callable[[int, str], Any]
+) -> list[Any]:
+    """What `run` gives for each seed, in one environment; `lost` for a seed that raises, and raises again in a new one."""
+    results, world = [], task.world()
+    try:
+        for seed in map(int, seeds):
+            try:
+                results.append(run(world, seed))
+            except Exception:  # a crash of the environment must not drop the rollout
+                world = _renewed(task, world)
+                try:
+                    results.append(run(world, seed))
+                except Exception as error:
+                    world = _renewed(task, world)
+                    results.append(lost(seed, _one_line(error)))
+    finally:
+        world.close()
+    return results
+
+
+def _renewed(task: Task, world: World) -> World:
+    with suppress(Exception):  # it has crashed already
+        world.close()
+    return task.world()
+
+
+def _run(job: Job, place: int, seeds: NDArray[np.int64]) -> tuple[int, bytes]:
+    # Packed here, so that the work of it is shared, and a part on disk is what the worker made.
+    return place, packed({**job(seeds), SEEDS: seeds})
+
+
+def _digest(seeds: NDArray[np.int64]) -> str:
+    return "sha256:" + hashlib.sha256(seeds.astype("<i8").tobytes()).hexdigest()
+
+
+def _tell(progress: Progress | None, rows: Mapping[int, Any], chunks: list[NDArray[np.int64]]) -> None:
+    if progress is not None:
+        progress(sum(len(chunks[place]) for place in rows) / sum(map(len, chunks)))
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text if len(text) <= _LONGEST_ERROR else text[: _LONGEST_ERROR - 1] + "…"

@@ -1,0 +1,224 @@
+"""Rollouts with the shield on: how often it is unsafe, fires and succeeds in fact. A test of a certificate, not a part of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.documents import encode_float
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.shield.policy import Shield
+from pacbound.shield.rollouts.collection import Progress, Workers, collect, each_seed, joined
+from pacbound.shield.rollouts.parts import ROWS, complete_parts, read_part
+from pacbound.shield.rollouts.rehearsal import rehearse
+from pacbound.shield.rollouts.streams import Role, fixed_seeds, of_rollout
+from pacbound.shield.rollouts.table import columns_of, read_table, write_table
+from pacbound.shield.rollouts.task import Success, Task
+from pacbound.shield.rollouts.world import Environment, World
+from pacbound.shield.watch import threshold_of
+
+_TYPES: Mapping[str, type] = {
+    "seed": np.int64,
+    "threshold": np.float64,
+    "unsafe": bool,
+    "success": bool,
+    "fired_at": np.int64,
+    "steps": np.int64,
+    "lost": bool,
+    "error": np.str_,
+}
+
+
+@dataclass(frozen=True)
+class _Row:
+    seed: int
+    threshold: float
+    unsafe: bool = True
+    success: bool = False
+    fired_at: int = -1
+    steps: int = 0
+    lost: bool = False
+    error: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class ShieldedRollouts:
+    """Rollouts of a policy under a shield, one entry of each column for each seed and threshold, seed by seed.
+
+    Attributes
+    ----------
+    seed, threshold
+        What the rollout follows from.
+    unsafe
+        Whether anything unsafe happened, braking past the horizon included, or the backup did not come to rest in time.
+    success
+        Whether the policy reached the goal, safely and before the shield fired.
+    fired_at
+        The step at which the shield fired, from 0; -1 if it did not.
+    steps
+        How many steps were taken, by the policy and its backup.
+    lost, error
+        Whether the rollout raised twice, which counts as unsafe, and what.
+    """
+
+    seed: NDArray[np.int64]
+    threshold: NDArray[np.float64]
+    unsafe: NDArray[np.bool_]
+    success: NDArray[np.bool_]
+    fired_at: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    lost: NDArray[np.bool_]
+    error: NDArray[np.str_]
+
+    def __len__(self) -> int:
+        return len(self.seed)
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The columns by their names."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def at(self, threshold: Any) -> ShieldedRollouts:
+        """The rollouts of one threshold, or of that of a certificate."""
+        chosen = self.threshold == threshold_of(threshold)
+        if not chosen.any():
+            listed = ", ".join(map(str, np.unique(self.threshold)))
+            raise InvalidValueError(f"No rollout has threshold {threshold_of(threshold)}: expected one of {listed}.")
+        return ShieldedRollouts(**{name: column[chosen] for name, column in self.columns.items()})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the table to an .npz, .csv or .tsv file."""
+        write_table(path, self.columns)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ShieldedRollouts:
+        """The table in a file that `save` wrote, or in the folder of a complete collection."""
+        if Path(path).is_dir():
+            return cls(**joined([read_part(part, ROWS) for part in complete_parts(path, "shielded rollouts")]))
+        return cls(**read_table(path, _TYPES))
+
+    def __repr__(self) -> str:
+        return f"ShieldedRollouts({len(self)}: {int(self.unsafe.sum())} unsafe, {int((self.fired_at >= 0).sum())} fired)"
+
+
+def run_shielded(  # noqa: PLR0913 - what a rollout is made of, and how it is run
+    environment: Environment,
+    policy: Any,
+    backup: Any,
+    danger: Any,
+    certificate_or_thresholds: Any,
+    *,
+    seeds: Any,
+    horizon: int,
+    backup_steps: int = 1000,
+    success: Success = "success",
+    rests_when_terminated: bool = False,
+    environment_options: Mapping[str, Any] | None = None,
+    name: str = "",
+    folder: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    chunk: int = 32,
+    progress: Progress | None = None,
+) -> ShieldedRollouts:
+    """Roll out a policy with its shield on, at one threshold or several, to see what a certificate is worth. Descriptive.
+
+    A rollout ends when the shield has fired and the environment stands still, or, if it has not fired, at termination or at the
+    horizon. Braking goes on past the horizon, so that a collision there counts. Seeds must be new: those that certified
+    the shield chose its threshold. A threshold of +inf is the policy alone.
+
+    `certificate_or_thresholds` is a `ShieldCertificate`, a number, or several of them. The other parameters, and the promise that
+    a row follows from its seed alone, are those of `collect_rollouts`.
+
+    Examples
+    --------
+    The pole of `collect_rollouts`, alone and under a shield:
+
+    >>> import gymnasium
+    >>> class Pole(gymnasium.Wrapper):
+    ...     def save_state(self):
+    ...         return self.unwrapped.state
+    ...     def restore_state(self, state):
+    ...         self.unwrapped.state = state
+    ...     def is_unsafe(self):
+    ...         return bool(abs(self.unwrapped.state[2]) > 0.2)
+    >>> def make():
+    ...     return Pole(gymnasium.make("CartPole-v1", max_episode_steps=-1))
+    >>> tested = run_shielded(make, lambda x: int(x[2] > 0), lambda x: int(x[2] + x[3] > 0),
+    ...                       lambda x: min(1.0, 2 * abs(x[2] + 0.2 * x[3])), [0.69, float("inf")],
+    ...                       seeds=range(1000, 1060), horizon=50, backup_steps=20)
+    >>> [int(tested.at(threshold).unsafe.sum()) for threshold in (0.69, float("inf"))]
+    [1, 54]
+    """
+    if danger is None:
+        raise InvalidTypeError("danger is None: a shield needs a danger model. For the policy alone pass the threshold +inf.")
+    task = Task(
+        environment, policy, backup, danger, horizon, backup_steps, success, rests_when_terminated, environment_options or {}
+    )
+    workers, fixed, thresholds = (
+        Workers(n_jobs, chunk, folder, progress),
+        fixed_seeds(seeds),
+        _thresholds(certificate_or_thresholds),
+    )
+    rehearse(task, fixed)
+    plan = {
+        **task.plan(),
+        "kind": "shielded rollouts",
+        "name": str(name),
+        "thresholds": [encode_float(value) for value in thresholds],
+    }
+    return ShieldedRollouts(**collect(partial(_chunk, task, thresholds), fixed, workers, plan))
+
+
+def _thresholds(given: Any) -> tuple[float, ...]:
+    several = given if isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str) else [given]
+    thresholds = tuple(map(threshold_of, several))
+    if len(set(thresholds)) != len(thresholds) or not thresholds:
+        raise InvalidValueError(f"thresholds={list(thresholds)}: expected at least one, and none twice.")
+    return thresholds
+
+
+def _chunk(task: Task, thresholds: tuple[float, ...], seeds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    rows: list[list[_Row]] = []
+    for threshold in thresholds:
+
+        def run(world: World, seed: int, threshold: float = threshold) -> _Row:
+            return _roll_out(world, task, seed, threshold)
+
+        def lost(seed: int, error: str, threshold: float = threshold) -> _Row:
+            return _Row(seed, threshold, lost=True, error=error)
+
+        rows.append(each_seed(task, seeds, run, lost))
+    by_seed = [row for same_seed in zip(*rows, strict=True) for row in same_seed]
+    return {f"{ROWS}{name}": column for name, column in columns_of(by_seed, _TYPES).items()}
+
+
+def _roll_out(world: World, task: Task, seed: int, threshold: float) -> _Row:
+    observation, steps, fired_at = world.reset(seed), 0, -1
+    shield = Shield(
+        of_rollout(task.policy, seed, Role.POLICY), of_rollout(task.backup, seed, Role.BACKUP), task.danger_of(seed), threshold
+    )
+    unsafe, success, over = world.is_unsafe(), False, world.is_unsafe()
+    while not over:
+        action = shield(observation)
+        if shield.fired and fired_at < 0:
+            fired_at = steps
+        if shield.fired and world.is_stopped():
+            break
+        outcome = world.step(action)
+        observation, steps, unsafe = outcome.observation, steps + 1, world.is_unsafe()
+        if not shield.fired:
+            success = not unsafe and task.succeeded(world, outcome.info)
+            over = unsafe or outcome.terminated or outcome.truncated or steps == task.horizon
+        elif outcome.terminated and task.rests_when_terminated:
+            over = True
+        elif not unsafe and steps - fired_at == task.backup_steps:
+            unsafe, over = world.knows_standstill and not world.is_stopped(), True
+        over = over or unsafe
+    return _Row(seed, threshold, unsafe, success, fired_at, steps)

@@ -1,0 +1,146 @@
+"""An environment with its time in hand: stepped, saved, tried out with noise of its own, and put back.
+
+The one place that touches a Gymnasium environment when rollouts are made. What it promises: after an excursion the environment
+goes on as if there had been none, its generator included, as far as `save_state` keeps its word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
+from pacbound.shield.actor import Actor
+from pacbound.shield.protocol import owner, required_owner
+
+try:
+    import gymnasium
+    from gymnasium.wrappers import Autoreset, TimeLimit
+except ImportError:
+    raise MissingDependencyError.for_extra("gymnasium", "shield", "Making rollouts") from None
+
+Environment = str | Callable[[], Any]
+"""The name of a registered environment, or a function without arguments that makes one."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one step led to."""
+
+    observation: Any
+    terminated: bool
+    truncated: bool
+    info: Mapping[str, Any]
+
+
+class World:
+    """One environment that follows `pacbound.shield.protocol.Restorable`."""
+
+    def __init__(self, env: Any) -> None:
+        _refuse_wrappers(env)
+        self._env = env
+        self._states = required_owner(env, "save_state", "restore_state")
+        self._safety = required_owner(env, "is_unsafe")
+        self._motion = owner(env, "is_stopped")
+        self._clearance = owner(env, "surely_recoverable")
+
+    @property
+    def env(self) -> Any:
+        """The environment, with its wrappers."""
+        return self._env
+
+    def reset(self, seed: int) -> Any:
+        """Begin the rollout of a seed; the first observation."""
+        observation, _ = self._env.reset(seed=int(seed))
+        return observation
+
+    def step(self, action: Any) -> Outcome:
+        """Take an action."""
+        observation, _, terminated, truncated, info = self._env.step(action)
+        return Outcome(observation, bool(terminated), bool(truncated), info)
+
+    def is_unsafe(self) -> bool:
+        """Whether anything unsafe happened in the last step, or holds right after the reset."""
+        return bool(self._safety.is_unsafe())
+
+    @property
+    def knows_standstill(self) -> bool:
+        """Whether the environment can say that it stands still."""
+        return self._motion is not None
+
+    def is_stopped(self) -> bool:
+        """Whether it stands still; False if it cannot say."""
+        return self._motion is not None and bool(self._motion.is_stopped())
+
+    def surely_recoverable(self) -> bool:
+        """Whether the backup is certainly safe from here; False if it cannot say."""
+        return self._clearance is not None and bool(self._clearance.surely_recoverable())
+
+    def set_noise(self, noise: np.random.SeedSequence) -> None:
+        """Let the environment draw from another stream from now on."""
+        bits = self._env.unwrapped.np_random.bit_generator
+        # In place: parts of the environment may hold the same generator.
+        bits.state = type(bits)(noise).state
+
+    @contextmanager
+    def excursion(self) -> Iterator[None]:
+        """Whatever is done within is undone in the end."""
+        bits = self._env.unwrapped.np_random.bit_generator
+        state, noise = self._states.save_state(), bits.state
+        try:
+            yield
+        finally:
+            self._states.restore_state(state)
+            bits.state = noise
+
+    def close(self) -> None:
+        """Free what the environment holds."""
+        self._env.close()
+
+
+def make_world(environment: Environment, options: Mapping[str, Any]) -> World:
+    """The world of an environment that is named, or made by a function."""
+    if isinstance(environment, str):
+        # Without a time limit, which would count the steps of simulated backups too: the horizon is that of the rollouts.
+        return World(gymnasium.make(environment, max_episode_steps=-1, disable_env_checker=True, **options))
+    if not callable(environment):
+        raise InvalidTypeError(
+            f"environment is a {type(environment).__name__}: expected the name of a registered environment, or a function "
+            "without arguments that makes one, so that each worker has its own."
+        )
+    return World(environment(**options))
+
+
+def comes_to_rest(world: World, backup: Actor, observation: Any, *, steps: int, rests_when_terminated: bool) -> bool:
+    """Whether the backup stays safe from here until standstill.
+
+    Not at standstill after so many `steps` counts as unsafe. An environment that cannot say when it stands still must stay safe
+    for all of them.
+    """
+    for _ in range(steps):
+        if world.is_stopped():
+            return True
+        outcome = world.step(backup.act(observation))
+        if world.is_unsafe():
+            return False
+        if outcome.terminated and rests_when_terminated:
+            return True
+        observation = outcome.observation
+    return world.is_stopped() or not world.knows_standstill
+
+
+def _refuse_wrappers(env: Any) -> None:
+    layer = env
+    while isinstance(layer, gymnasium.Wrapper):
+        if isinstance(layer, Autoreset):
+            raise InvalidValueError("Autoreset would begin a new rollout within one: leave it out.")
+        if isinstance(layer, TimeLimit):
+            raise InvalidValueError(
+                "TimeLimit would count the steps of simulated backups too: make the environment with max_episode_steps=-1, and "
+                "pass the limit as horizon."
+            )
+        layer = layer.env

@@ -1,0 +1,149 @@
+"""Environments on MuJoCo come back from a saved state to the bit, those of Gymnasium included."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco", reason="mujoco is not installed: pip install 'pacbound[shield]'")
+pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
+
+import mujoco
+
+from pacbound.errors import InvalidTypeError
+from pacbound.shield import check_label, collect_rollouts
+from pacbound.shield.protocol import Clear, Restorable, Stoppable
+from pacbound.shield.robot.restorable import RestorableMujoco
+
+POLE = """
+<mujoco>
+  <option timestep="0.02" integrator="RK4"/>
+  <worldbody>
+    <body name="pole">
+      <joint name="hinge" axis="0 1 0" damping="0.1"/>
+      <geom type="capsule" size="0.05" fromto="0 0 0 0 0 1"/>
+    </body>
+  </worldbody>
+  <actuator><motor joint="hinge" gear="30" ctrlrange="-1 1"/></actuator>
+</mujoco>
+"""
+
+
+class Pole(gymnasium.Env[Any, Any]):
+    """A pole on a hinge with a motor, upright at first. Its observation has the place of its centre, which its angle gives."""
+
+    def __init__(self) -> None:
+        self.model = mujoco.MjModel.from_xml_string(POLE)
+        self.data = mujoco.MjData(self.model)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        mujoco.mj_resetData(self.model, self.data)
+        self.data.qpos[0] = self.np_random.uniform(-0.05, 0.05)
+        mujoco.mj_forward(self.model, self.data)
+        return self._look(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        before = self.data.xipos[1].copy()
+        self.data.ctrl[0] = action + 0.05 * self.np_random.normal()
+        mujoco.mj_step(self.model, self.data)
+        return np.concatenate([self._look(), before]), 0.0, False, False, {}
+
+    def _look(self) -> Any:
+        return np.concatenate([self.data.qpos, self.data.qvel, self.data.xipos[1]])
+
+
+def has_fallen(env: Any) -> bool:
+    return abs(float(env.unwrapped.data.qpos[0])) > 0.4
+
+
+def make_pole() -> RestorableMujoco:
+    return RestorableMujoco(Pole(), has_fallen)
+
+
+def lean(observation: Any) -> float:
+    return 0.2
+
+
+def balance(observation: Any) -> float:
+    return float(np.clip(-3 * observation[0] - observation[1], -1, 1))
+
+
+def danger(observation: Any) -> float:
+    return float(min(1.0, abs(observation[0]) + 0.3 * abs(observation[1])))
+
+
+def test_it_follows_the_protocol_as_far_as_it_was_told() -> None:
+    plain = make_pole()
+    assert isinstance(plain, Restorable)
+    assert not isinstance(plain, Stoppable)
+    assert not isinstance(plain, Clear)
+    told = RestorableMujoco(Pole(), has_fallen, is_stopped=lambda env: True, surely_recoverable=lambda env: 0)
+    assert isinstance(told, Stoppable)
+    assert isinstance(told, Clear)
+    assert told.is_stopped() is True
+    assert told.surely_recoverable() is False
+
+
+def test_labels_of_a_simulated_robot_are_confirmed_by_replay() -> None:
+    options: dict[str, Any] = {"horizon": 60, "backup_steps": 40}
+    rollouts = collect_rollouts(make_pole, lean, balance, danger, seeds=range(25), follow_through=True, **options)
+    assert rollouts.unsafe.all()
+    assert not rollouts.lost.any()
+    assert rollouts.collided.all()
+    assert (rollouts.first_unrecoverable < rollouts.steps - 1).all(), "it is too late before it falls"
+    for seed, first in zip(rollouts.seed, rollouts.first_unrecoverable, strict=True):
+        assert check_label(make_pole, lean, balance, seed=seed, first_unrecoverable=first, **options)
+
+
+def test_what_does_not_run_on_mujoco_is_refused() -> None:
+    with pytest.raises(InvalidTypeError, match="has no MjData"):
+        RestorableMujoco(gymnasium.make("CartPole-v1"), has_fallen)
+
+
+def make_by_name(name: str) -> RestorableMujoco:
+    env = gymnasium.make(name, max_episode_steps=-1)
+    if name.startswith("InvertedPendulum"):
+        return RestorableMujoco(env, lambda env: abs(env.unwrapped.data.qpos[1]) > 0.2)
+    return RestorableMujoco(env, lambda env: not env.unwrapped.is_healthy)
+
+
+@pytest.mark.parametrize("name", ["InvertedPendulum-v5", "Hopper-v5", "Ant-v5"])
+def test_environments_of_gymnasium_go_on_as_if_nothing_had_happened(name: str) -> None:
+    pytest.importorskip("imageio", reason="the environments of gymnasium[mujoco] need imageio")
+    env = make_by_name(name)
+    env.reset(seed=1)
+    actions = np.random.default_rng(0).uniform(-0.3, 0.3, size=(20, *(env.action_space.shape or ())))
+    for action in actions[:5]:
+        env.step(action)
+    state = env.save_state()
+    trails = []
+    for _ in range(2):
+        trails.append([env.step(action)[:3] for action in actions])
+        env.restore_state(state)
+    for one, other in zip(*trails, strict=True):
+        assert one[0].tobytes() == other[0].tobytes()
+        assert one[1:] == other[1:]
+
+
+@pytest.mark.parametrize(("name", "size"), [("InvertedPendulum-v5", 1), ("Hopper-v5", 3)])
+def test_rollouts_of_gymnasium_environments_are_labelled(name: str, size: int) -> None:
+    pytest.importorskip("imageio", reason="the environments of gymnasium[mujoco] need imageio")
+    make = partial(make_by_name, name)
+    options: dict[str, Any] = {"horizon": 80, "backup_steps": 15}
+
+    def push(observation: Any) -> Any:
+        return np.full(size, 0.5)
+
+    def hold(observation: Any) -> Any:
+        return np.array([6 * observation[1] + observation[3]]) if size == 1 else np.zeros(size)
+
+    rollouts = collect_rollouts(make, push, hold, lambda observation: 0.5, seeds=range(5), **options)
+    assert rollouts.unsafe.all()
+    for seed, first in zip(rollouts.seed, rollouts.first_unrecoverable, strict=True):
+        assert first > 0
+        assert check_label(make, push, hold, seed=seed, first_unrecoverable=first, **options)

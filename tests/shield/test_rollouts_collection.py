@@ -1,0 +1,223 @@
+"""A collection gives the same rows whoever runs it, survives being killed, and drops no rollout."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
+
+import joblib
+from tests.shield.cars import Car, brake, danger, rash, slippery
+
+from pacbound.errors import InvalidValueError
+from pacbound.shield import Frames, Rollouts, collect_rollouts
+
+ROOT = Path(__file__).parents[2]
+collect = partial(collect_rollouts, slippery, rash, brake, danger, horizon=40)
+
+
+def same(one: Rollouts, other: Rollouts) -> bool:
+    return all(column.tobytes() == other.columns[name].tobytes() for name, column in one.columns.items())
+
+
+@pytest.fixture(scope="module")
+def plain() -> Rollouts:
+    return collect(seeds=range(200))
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 200, 1000])
+def test_rows_do_not_depend_on_the_chunks(plain: Rollouts, chunk: int) -> None:
+    assert same(plain, collect(seeds=range(200), chunk=chunk))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_rows_are_the_same_to_the_bit_in_one_process_and_in_two(plain: Rollouts, backend: str, tmp_path: Path) -> None:
+    with joblib.parallel_config(backend=backend):
+        assert same(plain, collect(seeds=range(200), n_jobs=2))
+        kept = collect(seeds=range(200), n_jobs=2, folder=tmp_path)
+    assert same(plain, kept)
+    assert same(plain, Rollouts.load(tmp_path))
+
+
+def test_a_row_follows_from_its_seed_whatever_else_is_run(plain: Rollouts) -> None:
+    seeds = np.random.default_rng(0).permutation(200)[:50]
+    some = collect(seeds=seeds)
+    for name, column in some.columns.items():
+        np.testing.assert_array_equal(column, plain.columns[name][seeds])
+
+
+PROGRAM = """
+import sys, time
+import joblib
+from tests.shield.cars import Car, brake, danger, rash
+from pacbound.shield import collect_rollouts
+
+class Slow(Car):
+    def step(self, action):
+        time.sleep(0.001)
+        return super().step(action)
+
+def slippery():
+    return Slow(slip=0.1)
+
+collect_rollouts(slippery, rash, brake, danger, horizon=40, seeds=range(200), chunk=5, folder=sys.argv[1], keep_frames=True,
+                 n_jobs=int(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_collection_that_is_killed_half_way_goes_on_and_loses_nothing(plain: Rollouts, tmp_path: Path, n_jobs: int) -> None:
+    folder = tmp_path / "rollouts"
+    child = subprocess.Popen([sys.executable, "-c", PROGRAM, str(folder), str(n_jobs)], cwd=ROOT, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while len(list(folder.glob("part-*.npz"))) < 5:
+        assert child.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    before = {path.name: path.stat().st_mtime_ns for path in folder.glob("part-*.npz")}
+    assert 5 <= len(before) < 40
+    with pytest.raises(InvalidValueError, match=r"of 40 parts are missing.*resume"):
+        Rollouts.load(folder)
+    shares: list[float] = []
+    resumed = collect(seeds=range(200), chunk=5, folder=folder, keep_frames=True, progress=shares.append)
+    assert same(plain, resumed)
+    assert {name: (folder / name).stat().st_mtime_ns for name in before} == before, "what was there is not made again"
+    assert shares[0] == len(before) * 5 / 200
+    assert shares[-1] == 1.0
+    whole = tmp_path / "whole"
+    collect(seeds=range(200), chunk=5, folder=whole, keep_frames=True)
+    assert Frames.load(folder).observations.tobytes() == Frames.load(whole).observations.tobytes()
+
+
+def test_an_interrupt_keeps_what_is_complete_and_returns_nothing(plain: Rollouts, tmp_path: Path) -> None:
+    def interrupt(share: float) -> None:
+        if share >= 0.5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        collect(seeds=range(200), chunk=20, folder=tmp_path, progress=interrupt)
+    assert len(list(tmp_path.glob("part-*.npz"))) == 5
+    assert same(plain, collect(seeds=range(200), chunk=20, folder=tmp_path))
+
+
+@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 cut short", None])
+def test_a_part_that_cannot_be_read_is_made_again(plain: Rollouts, tmp_path: Path, damage: bytes | None) -> None:
+    collect(seeds=range(200), chunk=50, folder=tmp_path)
+    part = tmp_path / "part-000002.npz"
+    whole = part.read_bytes()
+    part.write_bytes(whole[: len(whole) // 2] if damage is None else damage)
+    with pytest.raises(InvalidValueError, match=r"part-000002\.npz cannot be read.*Resume the collection"):
+        Rollouts.load(tmp_path)
+    assert same(plain, collect(seeds=range(200), chunk=50, folder=tmp_path))
+    assert part.read_bytes() == whole
+    assert same(plain, collect(seeds=range(200), chunk=50, folder=tmp_path)), "a complete collection is only read"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seeds": range(1, 101)}, "seeds was .* and is"),
+        ({"seeds": range(99)}, "rollouts was 100 and is 99"),
+        ({"horizon": 30}, "horizon was 40 and is 30"),
+        ({"backup_steps": 30}, "backup_steps was 1000 and is 30"),
+        ({"name": "second"}, 'name was "first" and is "second"'),
+        ({"follow_through": True}, "follow_through"),
+        ({"keep_frames": 0.5}, "keep_frames was 0.0 and is 0.5"),
+        ({"trust_clearance": False}, "trust_clearance was true and is false"),
+        ({"chunk": 10}, "parts was 2 and is 10"),
+    ],
+)
+def test_a_folder_is_not_resumed_with_another_plan(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"seeds": range(100), "chunk": 50, "name": "first", "folder": tmp_path}
+    collect(**given)
+    parts = sorted(path.read_bytes() for path in tmp_path.glob("*"))
+    with pytest.raises(InvalidValueError, match=message):
+        collect(**{**given, **changes})
+    assert sorted(path.read_bytes() for path in tmp_path.glob("*")) == parts
+
+
+def test_another_policy_or_environment_is_another_plan(tmp_path: Path) -> None:
+    collect(seeds=range(10), folder=tmp_path)
+    others: list[tuple[Any, Any, str]] = [(Car, rash, "environment was"), (slippery, brake, "policy was")]
+    for environment, policy, message in others:
+        with pytest.raises(InvalidValueError, match=message):
+            collect_rollouts(environment, policy, brake, danger, horizon=40, seeds=range(10), folder=tmp_path)
+
+
+def test_environments_with_other_options_are_other_plans(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"horizon": 40, "seeds": range(10)}
+    collect_rollouts(partial(Car, 0.1), rash, brake, danger, folder=tmp_path / "a", **options)
+    collect_rollouts(partial(Car, 0.1), rash, brake, danger, folder=tmp_path / "a", **options)
+    with pytest.raises(InvalidValueError, match=r"environment was .partial\(Car, 0\.1\). and is .partial\(Car, slip=0\.2\)"):
+        collect_rollouts(partial(Car, slip=0.2), rash, brake, danger, folder=tmp_path / "a", **options)
+    collect_rollouts(Car, rash, brake, danger, folder=tmp_path / "b", environment_options={"slip": 0.1}, **options)
+    with pytest.raises(InvalidValueError, match="environment_options was"):
+        collect_rollouts(Car, rash, brake, danger, folder=tmp_path / "b", environment_options={"slip": 0.2}, **options)
+
+
+def test_parts_of_other_chunks_are_made_again(plain: Rollouts, tmp_path: Path) -> None:
+    collect(seeds=range(200), chunk=110, folder=tmp_path)
+    assert same(plain, collect(seeds=range(200), chunk=150, folder=tmp_path)), "two parts again, but not the same ones"
+
+
+def test_parts_without_a_plan_are_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "part-000000.npz").write_bytes(b"something else")
+    with pytest.raises(InvalidValueError, match=r"no plan\.json"):
+        collect(seeds=range(10), folder=tmp_path)
+    with pytest.raises(InvalidValueError, match=r"no plan\.json"):
+        Frames.load(tmp_path)
+
+
+class Crashing(Car):
+    """Some rollouts crash in the second step: those of seeds 3, 13, … always, those of 5, 15, … the first time in a process."""
+
+    seen: set[int] = set()  # noqa: RUF012
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.seed = int(seed or 0)
+        result = super().reset(seed=seed)
+        self.gap, self.speed = 20, 1
+        return result
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        if self.seed % 10 == 3 or (self.seed % 10 == 5 and self.seed not in self.seen):
+            self.seen.add(self.seed)
+            raise RuntimeError(f"the engine\nof {self.seed} failed")
+        return super().step(action)
+
+
+def test_a_rollout_that_raises_is_run_again_and_then_counted_as_lost_never_dropped() -> None:
+    Crashing.seen.clear()
+    rollouts = collect_rollouts(Crashing, rash, brake, danger, seeds=range(40), horizon=40, chunk=9)
+    always = rollouts.seed % 10 == 3
+    assert rollouts.lost.tolist() == always.tolist()
+    assert rollouts.error[3] == "RuntimeError: the engine of 3 failed"
+    assert (rollouts.error[~always] == "").all()
+    assert (rollouts.score[always] == -np.inf).all()
+    assert rollouts.unsafe[always].all()
+    assert Crashing.seen >= {5, 15, 25, 35}
+    assert repr(rollouts).endswith("4 of them lost, 4 by an error)")
+
+
+def test_one_unlucky_seed_at_the_start_stops_nothing_but_a_policy_that_always_raises_is_an_error() -> None:
+    rollouts = collect_rollouts(Crashing, rash, brake, danger, seeds=[3, 4, 6], horizon=40)
+    assert rollouts.lost.tolist() == [True, False, False]
+
+    def broken(observation: Any) -> int:
+        raise ZeroDivisionError("no such action")
+
+    for policy, backup in [(broken, brake), (rash, broken)]:
+        with pytest.raises(ZeroDivisionError, match="no such action"):
+            collect_rollouts(Car, policy, backup, danger, seeds=range(10), horizon=40)
