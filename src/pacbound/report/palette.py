@@ -27,3 +27,19 @@ IDEAL: Final = "#000000"
 """Black: the diagonal."""
 
 GRID: Final = "#E6E6E6"
+
+POLICY: Final = "#333333"
+"""Near black: where the policy drives."""
+
+BACKUP: Final = "#E69F00"
+"""Orange: where the backup has taken over."""
+
+UNSAFE: Final = "#D55E00"
+"""Vermilion: where something unsafe happened."""
+
+GOAL: Final = "#009E73"
+"""Green: where the robot should go."""
+
+FURNITURE: Final = "#BDB7AB"
+WALL: Final = "#6B665C"
+FLOOR: Final = "#F7F5F0"
