@@ -1,6 +1,7 @@
 """Measure everything, print it, and record it: `python -m benchmarks`, from the repository root.
 
-With names, such as `python -m benchmarks imports bounds`, only those questions are measured and nothing is recorded.
+With names, such as `python -m benchmarks imports bounds`, only those questions are measured and nothing is recorded. With
+`--small` everything is so small that the figures mean nothing: it shows that the benchmarks run, and records nothing either.
 """
 
 from __future__ import annotations
@@ -8,36 +9,59 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from benchmarks import bounds, calibration_error, cascade, csv_files, early_exit, imports, probabilities, record
+from benchmarks import (
+    bounds,
+    calibration_error,
+    cascade,
+    csv_files,
+    early_exit,
+    imports,
+    install_size,
+    parquet,
+    probabilities,
+    record,
+    thresholds,
+    tightness,
+)
+from benchmarks.processes import ROOT
 from benchmarks.row import HEADINGS, Row
+from benchmarks.sizes import FULL, SMALL, Sizes
 
 QUESTIONS = {
     "probabilities": probabilities.rows,
+    "calibration_error": calibration_error.rows,
+    "thresholds": thresholds.rows,
+    "tightness": tightness.rows,
     "bounds": bounds.rows,
     "cascade": cascade.rows,
     "early_exit": early_exit.rows,
-    "calibration_error": calibration_error.rows,
-    "imports": imports.rows,
+    "parquet": parquet.rows,
     "csv_files": csv_files.rows,
+    "imports": imports.rows,
+    "install_size": install_size.rows,
 }
 
 
-def main(names: list[str]) -> None:
+def main(arguments: list[str]) -> None:
+    small, names = "--small" in arguments, [word for word in arguments if word != "--small"]
     unknown = sorted(set(names) - QUESTIONS.keys())
     if unknown:
-        sys.exit(f"There is no benchmark {', '.join(unknown)}: expected some of {', '.join(QUESTIONS)}.")
+        sys.exit(f"There is no benchmark {', '.join(unknown)}: expected --small, or some of {', '.join(QUESTIONS)}.")
     _print(HEADINGS)
-    rows = list(_measured(names or list(QUESTIONS)))
+    rows = list(measured(names or list(QUESTIONS), SMALL if small else FULL))
+    if small:
+        return
     missed = [row.work for row in rows if row.met is False]
     print("\nEvery bar is met." if not missed else f"\nMissed: {'; '.join(missed)}.")
     if not names:
-        record.write(rows)
-        print(f"Written to {record.RESULTS} and {record.PAGE}.")
+        record.write(rows, ROOT)
+        print(f"Written to {record.RESULTS}, {record.PAGE} and {record.FIGURE}.")
 
 
-def _measured(names: list[str]) -> Iterator[Row]:
+def measured(names: list[str], sizes: Sizes) -> Iterator[Row]:
+    """The rows of the questions `names`, printed as they come."""
     for name in names:
-        for row in QUESTIONS[name]():
+        for row in QUESTIONS[name](sizes):
             _print(row.cells())
             yield row
 

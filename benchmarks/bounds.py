@@ -7,22 +7,23 @@ from collections.abc import Iterator
 from benchmarks import inputs
 from benchmarks.peers import adapter, named
 from benchmarks.row import Bar, Row
+from benchmarks.sizes import Sizes
 from benchmarks.timing import best_of, race
 from pacbound import CalibrationCertificate, Tally, binomial_interval
 
 _DELTA = 0.01
 
 
-def rows() -> Iterator[Row]:
-    yield _clopper_pearson(20, 300, Bar(0.5e-3, "ours", "under 0.5 ms"))
-    yield _clopper_pearson(1_000_000, 5, Bar(2.0, "ratio", "at most 2"))
-    confidence, correct = inputs.confidences(1_000_000)
+def rows(sizes: Sizes) -> Iterator[Row]:
+    yield _clopper_pearson(20, min(300, sizes.rounds), Bar(0.5e-3, "ours", "under 0.5 ms"))
+    yield _clopper_pearson(sizes.rows, min(5, sizes.rounds), Bar(2.0, "ratio", "at most 2"))
+    confidence, correct = inputs.confidences(sizes.rows)
     tally = Tally.from_arrays(confidence=confidence, correct=correct)
-    certify = best_of(lambda: CalibrationCertificate.from_tally(tally, delta=_DELTA), repeats=200)
+    certify = best_of(lambda: CalibrationCertificate.from_tally(tally, delta=_DELTA), repeats=min(200, sizes.rounds))
     yield Row("certify 20 bins from their counts", certify, "s", bar=Bar(1e-3, "ours", "under 1 ms"))
     certificate = CalibrationCertificate.from_tally(tally, delta=_DELTA)
-    look_up = best_of(lambda: certificate.interval(confidence), repeats=15) / len(confidence)
-    yield Row("look up 1,000,000 intervals", look_up, "s/row", bar=Bar(50e-9, "ours", "under 50 ns a row"))
+    look_up = best_of(lambda: certificate.interval(confidence), repeats=min(15, sizes.rounds)) / len(confidence)
+    yield Row(f"look up {sizes.rows:,} intervals", look_up, "s/row", bar=Bar(50e-9, "ours", "under 50 ns a row"))
 
 
 def _clopper_pearson(count: int, repeats: int, bar: Bar) -> Row:

@@ -8,20 +8,21 @@ import numpy as np
 
 from benchmarks.processes import cost_of
 from benchmarks.row import Bar, Row
+from benchmarks.sizes import Sizes
 from benchmarks.timing import best_of
 from pacbound import CascadeCertificate, Tally
 from pacbound.data import fashion_mnist
 
 _XI, _DELTA = 0.02, 1e-3
 
-_MILLION = """
+_FROM_ARRAYS = """
 import time
 import numpy as np
 from pacbound import certify_cascade
-rng = np.random.default_rng(0)
-confidence, labels = rng.beta(5, 1, size=1_000_000), rng.integers(0, 10, size=1_000_000)
-fast = np.where(rng.random(1_000_000) < confidence, labels, (labels + 1) % 10)
-slow = np.where(rng.random(1_000_000) < 0.9, labels, (labels + 2) % 10)
+rng, n = np.random.default_rng(0), {rows}
+confidence, labels = rng.beta(5, 1, size=n), rng.integers(0, 10, size=n)
+fast = np.where(rng.random(n) < confidence, labels, (labels + 1) % 10)
+slow = np.where(rng.random(n) < 0.9, labels, (labels + 2) % 10)
 predictions = np.column_stack([fast, slow])
 started = time.perf_counter()
 certify_cascade(confidence, predictions, labels, xi=0.02, delta=1e-3)
@@ -29,19 +30,20 @@ print(time.perf_counter() - started)
 """
 
 
-def rows() -> Iterator[Row]:
+def rows(sizes: Sizes) -> Iterator[Row]:
     table = fashion_mnist()
     predictions = np.column_stack([table.prediction_fast, table.prediction_slow])
     tally = Tally.from_arrays(confidences=table.confidence_fast, predictions=predictions, labels=table.label)
     # The region of the test is kept for each (n, xi, delta): another delta each time makes every run a cold one.
     deltas = (_DELTA * (1.0 - 1e-9 * step) for step in range(1, 100))
-    cold = best_of(lambda: CascadeCertificate.from_tally(tally, xi=_XI, delta=next(deltas)), repeats=3)
+    cold = best_of(lambda: CascadeCertificate.from_tally(tally, xi=_XI, delta=next(deltas)), repeats=min(3, sizes.rounds))
     work = f"certify a cascade, n = {tally.rows:,}, exact"
     yield Row(f"{work}, cold", cold, "s", bar=Bar(2.5, "ours", "about 2 s"))
     CascadeCertificate.from_tally(tally, xi=_XI, delta=_DELTA)
-    cached = best_of(lambda: CascadeCertificate.from_tally(tally, xi=_XI, delta=_DELTA), repeats=50)
+    cached = best_of(lambda: CascadeCertificate.from_tally(tally, xi=_XI, delta=_DELTA), repeats=min(50, sizes.rounds))
     yield Row(f"{work}, region cached", cached, "s", bar=Bar(20e-3, "ours", "under 20 ms"))
-    whole = min((cost_of(_MILLION) for _ in range(3)), key=lambda cost: float(cost.printed))
-    work = "certify a cascade from arrays, n = 1,000,000, by the pair"
+    runs = [cost_of(_FROM_ARRAYS.format(rows=sizes.rows)) for _ in range(min(3, sizes.rounds))]
+    whole = min(runs, key=lambda cost: float(cost.printed))
+    work = f"certify a cascade from arrays, n = {sizes.rows:,}, by the pair"
     yield Row(work, float(whole.printed), "s", bar=Bar(2.0, "ours", "under 2 s"))
     yield Row(f"{work}: peak memory of the process", whole.peak, "bytes", bar=Bar(500e6, "ours", "under 500 MB"))

@@ -9,8 +9,9 @@ from pathlib import Path
 from benchmarks import inputs
 from benchmarks.processes import Cost, cost_of
 from benchmarks.row import Bar, Row
+from benchmarks.sizes import Sizes
 
-_SMALL, _LARGE, _PART = 1_000_000, 10_000_000, 500_000
+_PART = 500_000
 _CODE = """
 import sys
 from pacbound.cli import main
@@ -19,29 +20,32 @@ main()
 """
 
 
-def rows() -> Iterator[Row]:
+def rows(sizes: Sizes) -> Iterator[Row]:
     costs: dict[int, Cost] = {}
+    small, large = sizes.csv
     with tempfile.TemporaryDirectory() as folder:
-        for size in (_SMALL, _LARGE):
+        for size in sizes.csv:
             path = Path(folder) / f"{size}.csv"
             _write(path, size)
-            costs[size] = min((cost_of(_CODE.format(path=str(path))) for _ in range(3)), key=lambda cost: cost.seconds)
+            runs = [cost_of(_CODE.format(path=str(path))) for _ in range(min(3, sizes.rounds))]
+            costs[size] = min(runs, key=lambda cost: cost.seconds)
             yield Row(f"pacbound calibrate, CSV of {size:,} rows, whole process", size / costs[size].seconds, "rows/s")
             path.unlink()
     yield Row(
-        f"the same: peak resident memory, {_LARGE:,} rows",
-        costs[_LARGE].peak,
+        f"the same: peak resident memory, {large:,} rows",
+        costs[large].peak,
         "bytes",
-        f"{_SMALL:,} rows",
-        costs[_SMALL].peak,
+        f"{small:,} rows",
+        costs[small].peak,
         Bar(1.25, "ratio", "flat: at most 1.25"),
     )
 
 
 def _write(path: Path, size: int) -> None:
-    confidence, correct = inputs.confidences(_PART)
+    part = min(_PART, size)
+    confidence, correct = inputs.confidences(part)
     lines = "".join(f"{score:.6f},{int(right)}\n" for score, right in zip(confidence.tolist(), correct.tolist(), strict=True))
     with path.open("w", encoding="utf-8") as file:
         file.write("score,right\n")
-        for _ in range(size // _PART):
+        for _ in range(size // part):
             file.write(lines)

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.row import HEADINGS, Bar, Row
+from benchmarks.sizes import FULL, Sizes
 from benchmarks.timing import timed
 from pacbound.cascade.early_exit import EarlyExitNetwork, early_exit_resnet, resnet_cifar
 
@@ -30,16 +31,16 @@ _IDEAL = Bar(1 / 0.9, "ratio", "90 % of the ideal: at most 1.11")
 _DECISION = Bar(0.03, "ratio", "at most 0.03")
 
 
-def rows() -> Iterator[Row]:
+def rows(sizes: Sizes) -> Iterator[Row]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        yield from _cases()
+        yield from _cases(sizes)
     finally:
         torch.set_num_threads(threads)
 
 
-def _cases() -> Iterator[Row]:
+def _cases(sizes: Sizes) -> Iterator[Row]:
     torch.manual_seed(0)
     # channels_last is faster on a CPU, for the slow network too.
     slow = resnet_cifar(56).to(memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
@@ -47,7 +48,7 @@ def _cases() -> Iterator[Row]:
     images = torch.randn(LARGE_BATCH, 3, 32, 32).contiguous(memory_format=torch.channels_last)
     for batches in ([images], list(torch.split(images[:SINGLE_IMAGES], 1))):
         for rate in EXIT_RATES:
-            yield from _case(network, batches, rate)
+            yield from _case(network, batches, rate, sizes.rounds)
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,12 @@ class Times:
     decision: float
 
 
-def _case(network: EarlyExitNetwork, batches: Sequence[Tensor], rate: float) -> Iterator[Row]:
+def _case(network: EarlyExitNetwork, batches: Sequence[Tensor], rate: float, most: int) -> Iterator[Row]:
     confidences = network.exit_table(batches).confidences[:, 0]
     threshold = float(np.quantile(confidences, 1 - rate, method="higher"))
     exits = torch.cat([network.infer(batch, [threshold]).exits for batch in batches])
     exited = float((exits == 0).double().mean())
-    best, each = measure(network, batches, threshold), len(batches)
+    best, each = measure(network, batches, threshold, most), len(batches)
     ideal = best.to_exit + (1 - exited) * best.after_exit
     work = f"ResNet-56, exit after 9 of 27 blocks, {exited:.0%} exit, batch {len(batches[0])}"
     yield Row(work, best.early / each, "s", "the slow network", best.slow / each)
@@ -74,8 +75,8 @@ def _case(network: EarlyExitNetwork, batches: Sequence[Tensor], rate: float) -> 
     yield Row("the same: the decision alone", best.decision / each, "s", "the slow network", best.slow / each, _DECISION)
 
 
-def measure(network: EarlyExitNetwork, batches: Sequence[Tensor], threshold: float) -> Times:
-    """Time each way through the network, and its parts, in turn."""
+def measure(network: EarlyExitNetwork, batches: Sequence[Tensor], threshold: float, most: int) -> Times:
+    """Time each way through the network, and its parts, in turn, at most `most` times."""
     (first, rest), (head, last) = network.stages, network.heads
     recorded = [recording(network, batch, threshold) for batch in batches]
     with torch.inference_mode():
@@ -88,7 +89,8 @@ def measure(network: EarlyExitNetwork, batches: Sequence[Tensor], threshold: flo
             "decision": lambda i: recorded[i].infer(batches[i], [threshold]),
         }
         best = {name: np.full(len(batches), np.inf) for name in jobs}
-        for _, i, name in product(range(ROUNDS if len(batches) == 1 else ROUNDS_OF_SINGLES), range(len(batches)), jobs):
+        rounds = min(most, ROUNDS if len(batches) == 1 else ROUNDS_OF_SINGLES)
+        for _, i, name in product(range(rounds), range(len(batches)), jobs):
             best[name][i] = min(best[name][i], timed(partial(jobs[name], i)))
     return Times(**{name: float(times.sum()) for name, times in best.items()})
 
@@ -114,7 +116,7 @@ def recording(network: EarlyExitNetwork, batch: Tensor, threshold: float) -> Ear
 
 
 def main() -> None:
-    for cells in (HEADINGS, *(row.cells() for row in rows())):
+    for cells in (HEADINGS, *(row.cells() for row in rows(FULL))):
         print("  ".join(cell.ljust(width) for cell, width in zip(cells, (64, 9, 26, 6, 32, 3), strict=True)).rstrip(), flush=True)
 
 

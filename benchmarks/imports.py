@@ -1,28 +1,39 @@
-"""What `import pacbound` costs beyond the packages it is built on: user and system time, in fresh processes, warm bytecode."""
+"""What `import pacbound` costs beyond the packages it is built on, and against its peers.
+
+User and system time, in fresh processes, with warm bytecode.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from statistics import median
 
+from benchmarks.peers import PACKAGES, adapter, named
 from benchmarks.processes import printed_by
 from benchmarks.row import Bar, Row
+from benchmarks.sizes import Sizes
 
-_RUNS = 21
 _CODE = "import time; before = time.process_time(); import {}; print(time.process_time() - before)"
+_MODULES = {"mapie": "mapie.risk_control", "scikit_learn": "sklearn.calibration", "uncertainty_calibration": "calibration"}
 
 
-def rows() -> Iterator[Row]:
+def rows(sizes: Sizes) -> Iterator[Row]:
+    ours, theirs = _race("numpy, scipy.special", sizes.processes)
+    work = f"import pacbound, processor time, median of {sizes.processes} processes"
+    yield Row(work, ours, "s", "import numpy, scipy.special", theirs, Bar(1.25, "ratio", "at most 1.25"))
+    few = min(5, sizes.processes)
+    for name in PACKAGES:
+        if adapter(name) is not None:
+            module = _MODULES.get(name, name)
+            ours, theirs = _race(module, few)
+            work = f"import pacbound, processor time, median of {few} processes"
+            yield Row(work, ours, "s", f"import {module} ({named(name)})", theirs, label=f"import: {name}")
+
+
+def _race(modules: str, runs: int) -> tuple[float, float]:
     ours, theirs = [], []
-    for _ in range(_RUNS + 1):
-        ours.append(float(printed_by(_CODE.format("pacbound"))))
-        theirs.append(float(printed_by(_CODE.format("numpy, scipy.special"))))
+    for _ in range(runs + 1):
+        ours.append(float(printed_by(_CODE.format("pacbound")).split()[-1]))
+        theirs.append(float(printed_by(_CODE.format(modules)).split()[-1]))
     # The first of each writes the bytecode.
-    yield Row(
-        f"import pacbound, processor time, median of {_RUNS} processes",
-        median(ours[1:]),
-        "s",
-        "import numpy, scipy.special",
-        median(theirs[1:]),
-        Bar(1.25, "ratio", "at most 1.25"),
-    )
+    return median(ours[1:]), median(theirs[1:])

@@ -20,9 +20,9 @@ def probabilities(rows: int, classes: int) -> tuple[NDArray[np.float32], NDArray
     return table, labels.astype(np.int64)
 
 
-def confidences(rows: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def confidences(rows: int, *, seed: int | None = None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Scores in (0, 1], and whether each was right, about as often as it claims."""
-    rng = np.random.default_rng(rows)
+    rng = np.random.default_rng(rows if seed is None else seed)
     scores = 1.0 - rng.random(rows) ** 2
     return scores, rng.random(rows) < scores
 
@@ -32,3 +32,10 @@ def pairs(count: int) -> tuple[NDArray[Any], NDArray[Any]]:
     rng = np.random.default_rng(count)
     trials = rng.integers(1, 5001, size=count)
     return rng.binomial(trials, rng.uniform(0.5, 1.0, size=count)), trials
+
+
+def dangers(rollouts: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The largest danger score of each rollout, mostly small, and whether it became unsafe, about as often as it claims."""
+    rng = np.random.default_rng(rollouts)
+    scores = rng.beta(1, 4, size=rollouts)
+    return scores, rng.random(rollouts) < scores

@@ -12,11 +12,24 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 _UNIT = 1 if sys.platform == "darwin" else 1024
+_RISE = """
+import resource, sys
+import numpy as np
+from benchmarks import inputs
+{load}
+unit = 1 if sys.platform == "darwin" else 1024
+arrays = [np.load(path) for path in {arrays!r}]
+{work}(*inputs.{warm_up})
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+{work}(*arrays)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit)
+"""
 
 
 @dataclass(frozen=True)
@@ -37,6 +50,14 @@ def cost_of(code: str) -> Cost:
 def printed_by(code: str) -> str:
     """What `python -c code` prints."""
     return _run("-c", code)
+
+
+def rise_of_peak(load: str, work: str, arrays: Sequence[str], *, warm_up: str) -> float:
+    """By how many bytes the peak resident memory rises when `load` has defined `work` and it is called on `arrays` (.npy files).
+
+    A first call on a few made-up rows, such as `warm_up="dangers(2_000)"`, loads what is loaded late.
+    """
+    return float(cost_of(_RISE.format(load=load, work=work, arrays=list(arrays), warm_up=warm_up)).printed.split()[-1])
 
 
 def _run(*arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""Where the measurements go: the terminal, `benchmarks/results.json`, and the table in `docs/benchmarks.md`."""
+"""Where the measurements go: `benchmarks/results.json`, the table in `docs/benchmarks.md`, and the figure beside it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,35 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from benchmarks import figure
 from benchmarks.row import HEADINGS, Row
 from pacbound import __version__
+from pacbound.whole_files import whole_file
 
 RESULTS = Path("benchmarks/results.json")
 PAGE = Path("docs/benchmarks.md")
+FIGURE = Path("docs/figures/benchmarks.png")
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 
-_PACKAGES = ("numpy", "scipy", "pyarrow", "netcal", "torch", "torchmetrics")
+_PICTURE = (
+    "![Left: seconds and peak memory of pacbound calibrate and of a bare DuckDB query, from small Parquet files to large ones. "
+    f"Right: the ratio to each peer]({FIGURE.relative_to(PAGE.parent)})"
+)
+_PACKAGES = (
+    "numpy",
+    "scipy",
+    "pyarrow",
+    "netcal",
+    "uncertainty-calibration",
+    "MAPIE",
+    "scikit-learn",
+    "torch",
+    "torchmetrics",
+    "relplot",
+    "duckdb",
+    "polars",
+    "pyspark",
+)
 
 
 def conditions() -> dict[str, str | int | None]:
@@ -31,17 +52,24 @@ def conditions() -> dict[str, str | int | None]:
     return {"cores": os.cpu_count(), "architecture": platform.machine(), "system": platform.system(), **versions}
 
 
-def write(rows: Sequence[Row]) -> None:
-    """Write both files."""
+def write(rows: Sequence[Row], root: Path) -> None:
+    """Write the record, the table and the figure under `root`, the root of the repository."""
     record = {
         "command": "python -m benchmarks",
         "conditions": conditions(),
         "rows": [{**asdict(row), "ratio": row.ratio, "met": row.met} for row in rows],
     }
-    RESULTS.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    _write(root / RESULTS, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+    before, rest = (root / PAGE).read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
-    PAGE.write_text(f"{before}{BEGIN}\n\n{_markdown(rows)}\n{_measured_on()}\n\n{END}{after}", encoding="utf-8")
+    _write(root / PAGE, f"{before}{BEGIN}\n\n{_markdown(rows)}\n{_measured_on()}\n\n{_PICTURE}\n\n{END}{after}")
+    with whole_file(root / FIGURE) as file:
+        figure.draw(rows, file)
+
+
+def _write(path: Path, text: str) -> None:
+    with whole_file(path) as file:
+        file.write(text.encode("utf-8"))
 
 
 def _markdown(rows: Sequence[Row]) -> str:

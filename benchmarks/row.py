@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Unit = Literal["s", "s/row", "bytes", "rows/s"]
+Unit = Literal["s", "s/row", "bytes", "rows/s", "share"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,10 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """`theirs` is None where there is no peer to compare with, or where it is not installed."""
+    """`theirs` is None where there is no peer to compare with, or where it is not installed.
+
+    `label` is what the figure of ratios calls the row, if it has it; `size` places the row in the figure of growth.
+    """
 
     work: str
     ours: float
@@ -27,11 +30,14 @@ class Row:
     peer: str | None = None
     theirs: float | None = None
     bar: Bar | None = None
+    label: str | None = None
+    size: int | None = None
 
     @property
     def ratio(self) -> float | None:
-        """Ours over the peer's."""
-        return None if self.theirs is None else self.ours / self.theirs
+        """Ours over the peer's; for speeds the peer's over ours, so that less is always better. None over nothing."""
+        over, under = (self.theirs, self.ours) if self.unit == "rows/s" else (self.ours, self.theirs)
+        return over / under if over is not None and under else None
 
     @property
     def met(self) -> bool | None:
@@ -57,6 +63,8 @@ HEADINGS = ("work", "ours", "peer", "ratio", "bar", "met")
 
 def shown(value: float, unit: Unit) -> str:
     """A quantity with the prefix that suits it."""
+    if unit == "share":
+        return f"{value:.4f}"
     if unit == "bytes":
         return f"{value / 1e6:.1f} MB"
     if unit == "rows/s":

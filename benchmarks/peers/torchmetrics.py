@@ -1,4 +1,4 @@
-"""torchmetrics: the expected calibration error of top-label confidences."""
+"""torchmetrics: the expected calibration error, on the CPU."""
 
 from __future__ import annotations
 
@@ -14,5 +14,18 @@ def calibration_error(confidence: Any, correct: Any) -> float:
     return float(
         _classification.binary_calibration_error(
             torch.from_numpy(confidence), torch.from_numpy(correct).long(), n_bins=20, norm="l1", validate_args=False
+        )
+    )
+
+
+def top_label_error(probabilities: Any, labels: Any) -> float:
+    return float(
+        _classification.multiclass_calibration_error(
+            torch.from_numpy(probabilities),
+            torch.from_numpy(labels),
+            num_classes=probabilities.shape[1],
+            n_bins=20,
+            norm="l1",
+            validate_args=False,
         )
     )
