@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -256,3 +257,36 @@ def test_without_narwhals_the_error_is_the_command_that_installs_it() -> None:
     assert (
         done.stdout.strip() == "Counting dataframes needs narwhals, which is not installed. Run: pip install 'pacbound[frames]'"
     )
+
+
+NAN_USES: list[dict[str, Any]] = [
+    {"confidence": "nan", "correct": "ok"},
+    {"confidence": "nan", "correct": "ok", "edges": [0.0, 0.5, 1.0]},
+    {"confidence": "nan", "correct": "ok", "kind": "abstention"},
+    {"confidence": "c", "correct": "nan_flag"},
+    {"confidence": "c", "prediction": "p", "label": "nan_class"},
+    {"confidences": ["c"], "predictions": ["p", "other"], "label": "nan_class"},
+    {"score": "nan", "unsafe": "ok"},
+    {"score": "c", "unsafe": "always", "final_score": "nan"},
+]
+
+
+@pytest.mark.parametrize("columns", NAN_USES)
+def test_nan_is_refused_where_the_statistics_of_a_parquet_file_deny_it(columns: dict[str, Any], tmp_path: Path) -> None:
+    """DuckDB takes such statistics for the truth about comparisons, and they leave NaN out."""
+    rows, odd = np.arange(1000), np.arange(1000) == 7
+    table = {
+        "c": np.linspace(0.01, 0.99, 1000),
+        "nan": np.where(odd, np.nan, np.linspace(0.01, 0.98, 1000)),
+        "ok": rows % 2 == 0,
+        "always": rows >= 0,
+        "nan_flag": np.where(odd, np.nan, 1.0),
+        "p": np.ones(1000),
+        "other": np.where(odd, 2.0, 1.0),
+        "nan_class": np.where(odd, np.nan, 1.0),
+    }
+    pl.DataFrame(table).write_parquet(tmp_path / "table.parquet", statistics=True)
+    with pytest.raises(InvalidValueError, match=r"\b1\b.*(missing|no label)|missing \(null or NaN\)"):
+        Tally.from_frame(duckdb.read_parquet(str(tmp_path / "table.parquet")), **columns)
+    with pytest.raises(InvalidValueError):
+        Tally.from_files(tmp_path / "table.parquet", **columns)

@@ -1,18 +1,18 @@
-"""A cascade and the rows of a file: which model answers each, and which rows need a label at all."""
+"""A cascade and the rows of a table: which model answers each, and which rows need a label at all."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.certificate.cascade import CascadeCertificate
-from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import Batch, Progress, TableFile, open_table
-from pacbound.sources.files import require_columns
+from pacbound.errors import InvalidTypeError
+from pacbound.sources import Batch, Paths, Progress
+from pacbound.sources.rewriting import rewrite
 from pacbound.tally.columns import checked_scores, numeric
 from pacbound.tally.files import present
 
@@ -25,7 +25,7 @@ ROW = "pac_row"
 
 def apply_to_file(
     certificate: CascadeCertificate,
-    source: str | os.PathLike[str],
+    source: Paths,
     target: str | os.PathLike[str],
     *,
     confidences: Sequence[str],
@@ -39,22 +39,18 @@ def apply_to_file(
     thresholds = certificate.thresholds
     if len(confidences) != len(thresholds):
         raise InvalidTypeError(f"The certificate has {len(thresholds)} exits: name the confidence column of each.")
-    table = open_table(source)
-    require_columns(table, [*confidences, *(predictions or ())])
-    added = ADDED if predictions else ADDED[:1]
-    _refuse_taken(table, added)
-    rows = 0
-    with table.writer(Path(target), added) as writer:
-        for batch in table.batches(progress=progress):
-            exits = _exits(batch, Path(source), confidences, thresholds)
-            columns = [exits, _answers(batch, exits, predictions)] if predictions else [exits]
-            writer.write(batch, dict(zip(added, columns, strict=True)))
-            rows += batch.rows
+
+    def with_answer(batch: Batch) -> tuple[Batch, dict[str, NDArray[Any]]]:
+        exits = _exits(batch, confidences, thresholds)
+        return batch, {ADDED[0]: exits, **({ADDED[1]: _answers(batch, exits, predictions)} if predictions else {})}
+
+    added, needed = ADDED if predictions else ADDED[:1], [*confidences, *(predictions or ())]
+    rows, _ = rewrite(source, target, with_answer, needed=needed, added=added, progress=progress)
     return rows
 
 
 def rows_to_label(
-    source: str | os.PathLike[str],
+    source: Paths,
     target: str | os.PathLike[str],
     *,
     predictions: Sequence[str],
@@ -66,30 +62,25 @@ def rows_to_label(
     A row needs one if the models do not all predict the same and `label`, where it is named, is empty. All others stay in the
     sample unlabelled: agreement loses nothing against the slow model, whatever the truth is.
     """
-    table = open_table(source)
-    require_columns(table, [*predictions, *([label] if label else [])])
-    _refuse_taken(table, [ROW])
-    needing, rows = 0, 0
-    with table.writer(Path(target), [ROW]) as writer:
-        for batch in table.batches(progress=progress):
-            needs = _differ(batch, predictions) & (_missing(batch, label) if label else True)
-            writer.write(batch.where(needs), {ROW: batch.start + np.flatnonzero(needs)})
-            needing, rows = needing + int(needs.sum()), rows + batch.rows
+
+    def needing_label(batch: Batch) -> tuple[Batch, dict[str, NDArray[np.int64]]]:
+        needs = _differ(batch, predictions) & (_missing(batch, label) if label else True)
+        return batch.where(needs), {ROW: batch.start + np.flatnonzero(needs)}
+
+    needed = [*predictions, *([label] if label else [])]
+    rows, needing = rewrite(source, target, needing_label, needed=needed, added=[ROW], progress=progress)
     return needing, rows
 
 
-def _exits(batch: Batch, source: Path, confidences: Sequence[str], thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
+def _exits(batch: Batch, confidences: Sequence[str], thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
     exits = np.full(batch.rows, len(thresholds))
     for m in reversed(range(len(thresholds))):
-        try:
-            scores = checked_scores(numeric(batch.numbers(confidences[m]), confidences[m]), confidences[m], start=batch.start)
-        except (InvalidValueError, InvalidTypeError) as error:
-            raise type(error)(f"{source}: {error}") from None
+        scores = checked_scores(numeric(batch.numbers(confidences[m]), confidences[m]), confidences[m], start=batch.start)
         exits[scores >= thresholds[m]] = m
     return exits
 
 
-def _answers(batch: Batch, exits: NDArray[np.int64], predictions: Sequence[str]) -> NDArray[np.str_]:
+def _answers(batch: Batch, exits: NDArray[np.int64], predictions: Sequence[str]) -> NDArray[Any]:
     table = np.column_stack([present(batch.classes(name), name, batch.start) for name in predictions])
     return np.asarray(table[np.arange(len(table)), exits])
 
@@ -102,9 +93,3 @@ def _differ(batch: Batch, predictions: Sequence[str]) -> NDArray[np.bool_]:
 def _missing(batch: Batch, label: str) -> NDArray[np.bool_]:
     labels = batch.classes(label)
     return np.asarray(np.isnan(labels) if labels.dtype.kind == "f" else np.ma.getmaskarray(labels))
-
-
-def _refuse_taken(table: TableFile, added: Sequence[str]) -> None:
-    taken = [name for name in added if name in table.columns]
-    if taken:
-        raise InvalidValueError(f"{table.path} already has a column {taken[0]!r}: rename or drop it.")

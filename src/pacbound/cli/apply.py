@@ -15,14 +15,18 @@ from pacbound.cli.exits import VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.lists import names
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.errors import InvalidValueError
-from pacbound.sources import Progress, open_table
+from pacbound.sources import Progress, open_tables
 
 
 @ending_well
 def apply(
     certificate: Annotated[Path, typer.Argument(metavar="CERT", help="A calibration or cascade certificate.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The rows, CSV, TSV or .npz.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the rows go, with columns added.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The rows: CSV, Parquet, JSON lines, Arrow, .npz, a folder or a glob.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where the rows go, with columns added: .csv, .parquet, .jsonl, …")
+    ],
     confidence: Annotated[str | None, typer.Option(help="Confidence columns, if not named as in the certificate.")] = None,
     prediction: Annotated[str | None, typer.Option(help="Prediction columns of a cascade, if not named so.")] = None,
     group: Annotated[str | None, typer.Option(help="Group column of a calibration, if not named so.")] = None,
@@ -56,9 +60,9 @@ def _applied(
         rows = calibration_rows.apply_to_file(certificate, file, output, confidence=confidence, group=group, progress=progress)
         return rows, calibration_rows.ADDED
     if isinstance(certificate, CascadeCertificate):
-        table, predictions = open_table(file), names(columns["prediction"]) if "prediction" in columns else None
+        tables, predictions = open_tables(file), names(columns["prediction"]) if "prediction" in columns else None
         # In use the slow model has not run where a fast one answers, so its column may not be there.
-        if predictions and not set(predictions) <= set(table.columns):
+        if predictions and not set(predictions) <= set(tables[0].columns):
             predictions = None
         rows = cascade_rows.apply_to_file(
             certificate, file, output, confidences=names(confidence), predictions=predictions, progress=progress

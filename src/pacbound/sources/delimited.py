@@ -1,135 +1,117 @@
-"""Tables in text files with a separator (CSV, TSV), streamed in batches by Arrow.
+"""Tables in text files with a separator (CSV, TSV), read by DuckDB with nothing guessed.
 
 Every column is read as text, so that what is not asked about goes out exactly as it came in. Numbers are taken from the text
-where they are needed, in float64, correctly rounded.
+where they are needed, in float64, correctly rounded. A row of another length than the header, a quote that is not closed or
+bytes that are not UTF-8 are errors: a reader that mends them loses rows.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+import gzip
+import re
+import zlib
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pacbound.errors import InvalidValueError, MissingDependencyError
+from pacbound.errors import InvalidValueError
+from pacbound.sources.engine import (
+    OutOfMemory,
+    QueryError,
+    connected,
+    file_list,
+    identifier,
+    in_batches,
+    literal,
+    out_of_memory,
+    select,
+    share_done,
+)
 from pacbound.sources.files import Progress, require_columns
-from pacbound.whole_files import whole_file
+from pacbound.sources.paths import partitions_of, suffix_of
 
-try:
-    import pyarrow
-    import pyarrow.csv
-except ImportError:
-    raise MissingDependencyError.for_extra("pyarrow", "cli", "Reading CSV") from None
-
-from pacbound.sources import text
-
-_BLOCK = 2**20
-"""Arrow reads several blocks ahead, so larger ones would cost memory that grows with the file."""
-
-
-@dataclass(frozen=True)
-class TextBatch:
-    """Some consecutive rows, each column as Arrow strings."""
-
-    start: int
-    record: Any
-
-    @property
-    def rows(self) -> int:
-        return int(self.record.num_rows)
-
-    def numbers(self, name: str, *, missing: bool = False) -> NDArray[np.float64]:
-        return text.numbers(self._column(name), name, self.start, missing=missing)
-
-    def flags(self, name: str) -> NDArray[np.bool_]:
-        return text.flags(self._column(name), name, self.start)
-
-    def names(self, name: str) -> NDArray[Any]:
-        return text.names(self._column(name), name, self.start)
-
-    def equal(self, left: str, right: str) -> NDArray[np.bool_]:
-        return text.equal(self._column(left), self._column(right), (left, right), self.start)
-
-    def classes(self, name: str) -> NDArray[Any]:
-        return text.classes(self._column(name))
-
-    def where(self, chosen: NDArray[np.bool_]) -> TextBatch:
-        return TextBatch(self.start, self.record.filter(pyarrow.array(chosen)))
-
-    def _column(self, name: str) -> Any:
-        return self.record.column(self.record.schema.get_field_index(name))
+_ROWS = 2**16
+_SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t"}
+_FIXED = "auto_detect=false, header=true, quote='\"', escape='\"', comment='', strict_mode=true, null_padding=false, nullstr=''"
+_PROBLEMS = {
+    "unterminated quote": "a quote is not closed there, or text follows one that is",
+    "unicode": "it is not UTF-8. Save it as UTF-8",
+    "state machine": "lines end in different ways (\\n and \\r\\n), or a quote stands where none can. Write it again in one way",
+    "Maximum line size": "a row is longer than 2 MB. Is a quote not closed",
+}
 
 
 class DelimitedFile:
-    """A CSV or TSV file with a header, in UTF-8."""
+    """A CSV or TSV file with a header, in UTF-8; the parts of its path that stand for columns come last."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._separator = "\t" if path.suffix.lower() == ".tsv" else ","
+        self._separator = _SEPARATORS[suffix_of(path)]
 
     @cached_property
-    def columns(self) -> Sequence[str]:
+    def header(self) -> Sequence[str]:
+        opened = gzip.open if self.path.suffix.lower() == ".gz" else open
         try:
-            with self.path.open(encoding="utf-8-sig", newline="") as file:
+            with opened(self.path, "rt", encoding="utf-8-sig", newline="") as file:
                 header = next(csv.reader(file, delimiter=self._separator), None)
-        except (UnicodeDecodeError, csv.Error) as error:
+        except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise InvalidValueError(f"{self.path} is not a text table in UTF-8 ({error}). Save it as CSV in UTF-8.") from None
         if not header:
             raise InvalidValueError(f"{self.path} is empty: expected a header and rows.")
         return header
 
-    def batches(self, columns: Sequence[str] | None = None, *, progress: Progress | None = None) -> Iterator[TextBatch]:
+    @cached_property
+    def partitions(self) -> dict[str, str | None]:
+        return {name: value for name, value in partitions_of(self.path).items() if name not in self.header}
+
+    @property
+    def columns(self) -> Sequence[str]:
+        return [*self.header, *self.partitions]
+
+    @property
+    def options(self) -> str:
+        """How DuckDB is to read it: by place, because it takes C and c for one name."""
+        columns = ", ".join(f"{literal(place_of(place))}: 'VARCHAR'" for place in range(len(self.header)))
+        return f"{_FIXED}, allow_quoted_nulls=false, delim={literal(self._separator)}, columns={{{columns}}}"
+
+    def batches(self, columns: Sequence[str] | None = None, *, progress: Progress | None = None) -> Iterator[Any]:
+        from pacbound.sources.records import RecordRows, UnreadableError, with_constants  # noqa: PLC0415 - counting needs no Arrow
+
         if columns is not None:
             require_columns(self, columns)
-        size = max(1, self.path.stat().st_size)
-        with pyarrow.OSFile(str(self.path)) as file:
+        names = self.columns if columns is None else columns
+        constants = {name: self.partitions[name] for name in names if name in self.partitions}
+        stored = list(self.header) if columns is None else [name for name in columns if name not in constants]
+        places = range(len(stored)) if columns is None else [list(self.header).index(name) for name in stored]
+        wanted = ", ".join(f"coalesce({identifier(place_of(place))}, '')" for place in places) or "''"
+        start = 0
+        with connected(ordered=True) as connection:
             try:
-                start = 0
-                for record in self._reader(file, columns):
-                    yield TextBatch(start, record)
+                query = select(wanted, f"read_csv({file_list([self.path])}, hive_partitioning=false, {self.options})")
+                for record in in_batches(connection.sql(query), _ROWS):
+                    rows = record.select(range(len(stored))).rename_columns(stored)
+                    yield RecordRows(start, with_constants(rows, constants), is_text=True)
                     start += record.num_rows
                     if progress is not None:
-                        progress(min(1.0, file.tell() / size))
-            except pyarrow.ArrowInvalid as error:
-                raise InvalidValueError(
-                    f"{self.path} cannot be read as a table: {error}. Was it cut short, or is a separator unquoted?"
-                ) from None
-
-    @contextmanager
-    def writer(self, path: Path, added: Sequence[str]) -> Iterator[_DelimitedWriter]:
-        if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
-            raise InvalidValueError(f"{path}: the rows of {self.path.name} can be written to .csv or .tsv only.")
-        separator = "\t" if path.suffix.lower() == ".tsv" else ","
-        with whole_file(path) as file:
-            header = pyarrow.array([*self.columns, *added])
-            file.write(separator.join(text.quoted(header, separator).to_pylist()).encode() + b"\n")
-            yield _DelimitedWriter(file, separator)
-
-    def _reader(self, file: Any, columns: Sequence[str] | None) -> Any:
-        return pyarrow.csv.open_csv(
-            file,
-            read_options=pyarrow.csv.ReadOptions(block_size=_BLOCK),
-            parse_options=pyarrow.csv.ParseOptions(delimiter=self._separator, newlines_in_values=True),
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(self.columns, pyarrow.string()),
-                include_columns=None if columns is None else list(columns),
-                strings_can_be_null=False,
-            ),
-        )
+                        progress(share_done(connection))
+            except OutOfMemory as error:
+                raise out_of_memory(str(self.path), error) from None
+            except (QueryError, *UnreadableError) as error:
+                raise InvalidValueError(f"{self.path} cannot be read as a table: {_problem(str(error))}.") from None
 
 
-class _DelimitedWriter:
-    def __init__(self, file: BinaryIO, separator: str) -> None:
-        self._file = file
-        self._separator = separator
+def place_of(place: int) -> str:
+    """What a column is called inside DuckDB."""
+    return f"c{place}"
 
-    def write(self, batch: TextBatch, added: Mapping[str, NDArray[Any]]) -> None:
-        numbers = [pyarrow.array(values).cast(pyarrow.string()) for values in added.values()]
-        strings = [text.quoted(column, self._separator) for column in batch.record.columns]
-        self._file.write(text.lines([*strings, *numbers], self._separator))
+
+def _problem(said: str) -> str:
+    line = re.search(r"CSV Error on Line: (\d+)", said)
+    where = f"line {line[1]}: " if line else ""
+    counts = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", said)
+    if counts:
+        return f"{where}Expected {counts[1]} columns, got {counts[2]}. Is it cut short, or a separator unquoted? Mend it"
+    known = next((words for sign, words in _PROBLEMS.items() if sign in said), None)
+    return where + (known or said.splitlines()[0].rstrip("."))

@@ -1,15 +1,13 @@
-"""Tables in files, whatever their format: their columns, their rows in batches, and how rows go out again.
+"""Tables in files, whatever their format: their columns and their rows in batches.
 
-Nothing here knows what the columns mean. A file that cannot be read as a table raises, naming the file and the remedy; an output
-file appears when it is complete, or not at all.
+Nothing here knows what the columns mean. A file that cannot be read as a table raises, naming the file and the remedy.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
+from pacbound.sources.paths import Paths, expanded, format_of
+from pacbound.sources.text_sql import Kind
 
 Progress = Callable[[float], None]
 """Called with the share of the work that is done, from 0 to 1."""
-
-_CHUNK = 2**20
 
 
 class Batch(Protocol):
@@ -60,12 +58,12 @@ class Batch(Protocol):
         ...
 
 
-class Writer(Protocol):
-    """Takes the rows of a new table, batch by batch."""
+@dataclass(frozen=True)
+class Wanted:
+    """A column of a table, and what it stands for where it is text."""
 
-    def write(self, batch: Any, added: Mapping[str, NDArray[Any]]) -> None:
-        """Write a batch of the source table with columns added."""
-        ...
+    column: str
+    kind: Kind
 
 
 class TableFile(Protocol):
@@ -82,25 +80,23 @@ class TableFile(Protocol):
         """Its rows in order, all columns or only some."""
         ...
 
-    def writer(self, path: Path, added: Sequence[str]) -> AbstractContextManager[Writer]:
-        """A new file of the same format, with columns added; it appears at `path` when all went well."""
-        ...
+
+def open_tables(paths: Paths) -> list[TableFile]:
+    """The tables in all files that `paths` stand for: files, globs and folders."""
+    return [_opened(file) for file in expanded(paths)]
 
 
 def open_table(path: str | os.PathLike[str]) -> TableFile:
-    """The table in `path`: CSV (.csv, .tsv, .txt) or NumPy arrays (.npz)."""
-    # Each format is loaded only when a file asks for it: CSV needs pyarrow, .npz does not.
-    from pacbound.sources.delimited import DelimitedFile  # noqa: PLC0415
-    from pacbound.sources.npz import NpzFile  # noqa: PLC0415
+    """The table in one file."""
+    tables = open_tables(path)
+    if len(tables) > 1:
+        raise InvalidValueError(f"{path} stands for {len(tables)} files: expected one.")
+    return tables[0]
 
-    file = Path(path)
-    text: dict[str, Callable[[Path], TableFile]] = dict.fromkeys((".csv", ".tsv", ".txt"), DelimitedFile)
-    readers = {**text, ".npz": NpzFile}
-    if not file.exists():
-        raise InvalidValueError(f"{file} does not exist. Check the path.")
-    if file.is_dir() or file.suffix.lower() not in readers:
-        raise InvalidValueError(f"{file} is not a table that can be read here: expected {', '.join(readers)}.")
-    return readers[file.suffix.lower()](file)
+
+def part_of(progress: Progress | None, done: float, part: float) -> Progress | None:
+    """The progress of a part of the work, after a share `done` of it."""
+    return None if progress is None else lambda share: progress(done + part * share)
 
 
 def require_columns(table: TableFile, names: Sequence[str]) -> None:
@@ -113,10 +109,30 @@ def require_columns(table: TableFile, names: Sequence[str]) -> None:
             raise InvalidValueError(f"{table.path} {problem} {name!r}. Its columns: {listed}.")
 
 
-def file_fingerprint(path: str | os.PathLike[str]) -> str:
-    """SHA-256 of the bytes of a file."""
-    digest = hashlib.sha256()
-    with Path(path).open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return f"sha256:{digest.hexdigest()}"
+def _opened(file: Path) -> TableFile:
+    # Each format is loaded only when a file asks for it: what reads it is optional.
+    match format_of(file):
+        case "delimited":
+            from pacbound.sources.delimited import DelimitedFile  # noqa: PLC0415
+
+            return DelimitedFile(file)
+        case "parquet":
+            from pacbound.sources.parquet import ParquetFile  # noqa: PLC0415
+
+            return ParquetFile(file)
+        case "arrow":
+            from pacbound.sources.arrow import ArrowFile  # noqa: PLC0415
+
+            return ArrowFile(file)
+        case "json":
+            from pacbound.sources.json_lines import JsonFile  # noqa: PLC0415
+
+            return JsonFile(file)
+        case "npy":
+            from pacbound.sources.npy import NpyFile  # noqa: PLC0415
+
+            return NpyFile(file)
+        case _:
+            from pacbound.sources.npz import NpzFile  # noqa: PLC0415
+
+            return NpzFile(file)

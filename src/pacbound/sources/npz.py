@@ -9,14 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
 from pacbound.sources.files import Progress, require_columns
-from pacbound.whole_files import whole_file
 
 _ROWS = 2**20
 
@@ -45,6 +44,12 @@ class ArrayBatch:
                 f"{left} ({one.dtype}, shape {one.shape}) and {right} ({other.dtype}, shape {other.shape}) do not compare: "
                 "name classes one way, one per row."
             )
+        for name, array in ((left, one), (right, other)):
+            missing = np.flatnonzero(np.isnan(array)) if array.dtype.kind == "f" else np.zeros(0, dtype=np.int64)
+            if missing.size:
+                raise InvalidValueError(
+                    f"{name}[{self.start + missing[0]}] is nan ({missing.size} such values): name it or drop the row."
+                )
         return np.asarray(one == other)
 
     def classes(self, name: str) -> NDArray[Any]:
@@ -70,20 +75,7 @@ class NpzFile:
         require_columns(self, names)
         arrays = self._read(names)
         rows = self._rows(arrays)
-        for start in range(0, rows, _ROWS):
-            part = {name: array[start : start + _ROWS] for name, array in arrays.items()}
-            yield ArrayBatch(start, min(_ROWS, rows - start), part)
-            if progress is not None:
-                progress(min(1.0, (start + _ROWS) / rows))
-
-    @contextmanager
-    def writer(self, path: Path, added: Sequence[str]) -> Iterator[_NpzWriter]:
-        if path.suffix.lower() != ".npz":
-            raise InvalidValueError(f"{path}: the rows of {self.path.name} can be written to .npz only.")
-        collected = _NpzWriter()
-        yield collected
-        with whole_file(path) as file:
-            _write_arrays(file, collected.joined([*self.columns, *added]))
+        yield from sliced(arrays, rows, progress)
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
@@ -114,21 +106,10 @@ class NpzFile:
         return next(iter(lengths.values()))
 
 
-def _write_arrays(file: BinaryIO, arrays: Mapping[str, NDArray[Any]]) -> None:
-    # As np.savez does it, but any name may be a column's: savez keeps `file` and `allow_pickle` for itself.
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)
-
-
-class _NpzWriter:
-    def __init__(self) -> None:
-        self._parts: list[Mapping[str, NDArray[Any]]] = []
-
-    def write(self, batch: ArrayBatch, added: Mapping[str, NDArray[Any]]) -> None:
-        self._parts.append({**batch.arrays, **added})
-
-    def joined(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """All columns over all batches; empty ones if there was none."""
-        return {name: np.concatenate([part[name] for part in self._parts]) if self._parts else np.zeros(0) for name in names}
+def sliced(arrays: Mapping[str, NDArray[Any]], rows: int, progress: Progress | None) -> Iterator[ArrayBatch]:
+    """The rows of arrays of one length, some at a time."""
+    for start in range(0, rows, _ROWS):
+        part = {name: array[start : start + _ROWS] for name, array in arrays.items()}
+        yield ArrayBatch(start, min(_ROWS, rows - start), part)
+        if progress is not None:
+            progress(min(1.0, (start + _ROWS) / rows))

@@ -1,4 +1,4 @@
-"""Columns of text as numbers, truth values and names, and rows as lines of text again (Arrow strings in, NumPy out).
+"""Columns of text as numbers, truth values, classes and names (Arrow strings in, NumPy out).
 
 A value that is not what the column should hold raises with its row and its text.
 """
@@ -13,10 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-
-_TRUE = pyarrow.array(["1", "true", "t", "yes", "1.0"])
-_MISSING = ("", "nan")
-_FALSE = pyarrow.array(["0", "false", "f", "no", "0.0"])
+from pacbound.sources.text_sql import FALSE, MISSING, TRUE
 
 
 def numbers(column: Any, name: str, start: int, *, missing: bool = False) -> NDArray[np.float64]:
@@ -34,8 +31,8 @@ def numbers(column: Any, name: str, start: int, *, missing: bool = False) -> NDA
 def flags(column: Any, name: str, start: int) -> NDArray[np.bool_]:
     """The truth values that the text stands for: true and false, yes and no, 1 and 0."""
     lowered = pc.utf8_lower(pc.utf8_trim_whitespace(column))
-    true = np.asarray(pc.is_in(lowered, value_set=_TRUE))
-    legal = true | np.asarray(pc.is_in(lowered, value_set=_FALSE))
+    true = np.asarray(pc.is_in(lowered, value_set=pyarrow.array(TRUE)))
+    legal = true | np.asarray(pc.is_in(lowered, value_set=pyarrow.array(FALSE)))
     if not legal.all():
         row = int(np.flatnonzero(~legal)[0])
         value, count = column[row].as_py(), int((~legal).sum())
@@ -53,40 +50,13 @@ def names(column: Any, name: str, start: int) -> NDArray[Any]:
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.str_)
 
 
-def equal(left: Any, right: Any, called: tuple[str, str], start: int) -> NDArray[np.bool_]:
-    """Where two columns name the same class: by their text, or by their value where both are numbers (3 and 3.0)."""
-    one, other = pc.utf8_trim_whitespace(left), pc.utf8_trim_whitespace(right)
-    _refuse_empty(one, called[0], start)
-    _refuse_empty(other, called[1], start)
-    same = np.array(pc.equal(one, other))
-    for row in np.flatnonzero(~same) if _may_be_numbers(one, other) else ():
-        same[row] = _same_number(one[int(row)].as_py(), other[int(row)].as_py())
-    return same
-
-
 def classes(column: Any) -> NDArray[Any]:
     """The classes that the text names, masked where it is empty; 3 and 3.0 are one class."""
     trimmed = pc.utf8_trim_whitespace(column)
     named = pc.replace_substring_regex(trimmed, r"^(-?\d+)\.0+$", r"\1")
     values = np.asarray(named.to_numpy(zero_copy_only=False), dtype=np.str_)
-    masked: NDArray[Any] = np.ma.masked_array(values, mask=np.isin(np.char.lower(values), _MISSING))
+    masked: NDArray[Any] = np.ma.masked_array(values, mask=np.isin(np.char.lower(values), MISSING))
     return masked
-
-
-def quoted(column: Any, separator: str) -> Any:
-    """The column with quotes around the values that need them, as CSV does it."""
-    needs = pc.match_substring_regex(column, f'[{separator}"\r\n]')
-    if not pc.any(needs).as_py():
-        return column
-    wrapped = pc.binary_join_element_wise('"', pc.replace_substring(column, '"', '""'), '"', "")
-    return pc.if_else(needs, wrapped, column)
-
-
-def lines(columns: list[Any], separator: str) -> bytes:
-    """The rows of the columns as lines."""
-    joined = pc.binary_join_element_wise(*columns, separator)
-    ended = pc.binary_join_element_wise(joined, "\n", "")
-    return "".join(ended.to_pylist()).encode()
 
 
 def _refuse_empty(values: Any, name: str, start: int) -> None:
@@ -96,18 +66,9 @@ def _refuse_empty(values: Any, name: str, start: int) -> None:
         raise InvalidValueError(f"{name}[{start + row}] is empty ({int(empty.sum())} such values): name it or drop the row.")
 
 
-def _may_be_numbers(one: Any, other: Any) -> bool:
-    """Whether the two columns write numbers in different ways, one with a point and the other without."""
-    return bool(len(one)) and (pc.any(pc.match_substring(one, ".")).as_py() != pc.any(pc.match_substring(other, ".")).as_py())
-
-
-def _same_number(one: str, other: str) -> bool:
-    return _is_number(one) and _is_number(other) and float(one) == float(other)
-
-
 def _is_number(value: str) -> bool:
     try:
-        float(value)
-    except ValueError:
+        pyarrow.scalar(value).cast(pyarrow.float64())
+    except pyarrow.ArrowInvalid:
         return False
     return True

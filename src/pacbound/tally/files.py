@@ -1,27 +1,34 @@
-"""Counting tables in files, batch by batch.
+"""Counting tables in files, out of core: what for, and from which columns.
 
-The counts are those that the arrays would give. The fingerprint is that of the file's bytes.
+The counts are those that the arrays would give. The fingerprint is that of each file's bytes.
 """
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import Batch, Progress, file_fingerprint, open_table
-from pacbound.tally.arrays import count_calibration, count_shield
+from pacbound.errors import InvalidValueError
+from pacbound.sources import Batch, Paths, Progress, Wanted
+from pacbound.tally.arrays import count_abstention, count_calibration, count_shield
 from pacbound.tally.exits import count_cascade
+from pacbound.tally.file_counts import Use, count_tables
 from pacbound.tally.tally import Tally
+from pacbound.tally.uses import models_columns, outcome_columns, use_of
 
-Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+def count(paths: Paths, *, kind: str | None = None, **columns: Any) -> Tally:
+    """Count files for the use that the named columns belong to."""
+    uses: dict[str, Callable[..., Tally]] = {
+        "calibration": count_files,
+        "abstention": count_abstention_files,
+        "cascade": count_cascade_files,
+        "shield": count_shield_files,
+    }
+    return uses[use_of(columns, kind)](paths, **columns)
 
 
 def count_files(  # noqa: PLR0913 - the columns of a file are named one by one
@@ -34,66 +41,132 @@ def count_files(  # noqa: PLR0913 - the columns of a file are named one by one
     group: str | None = None,
     n_bins: int = 20,
     edges: Any = None,
+    memory_limit: str | None = None,
     progress: Progress | None = None,
 ) -> Tally:
     """Right and wrong predictions per bin of confidence over all rows of all files."""
-    outcome = _outcome_columns(correct, prediction, label)
+    if isinstance(edges, str):
+        raise InvalidValueError(f"edges={edges!r} needs all rows at once: load them, or take edges from other data.")
+    outcome = outcome_columns(correct, prediction, label)
 
-    def count(batch: Batch) -> Tally:
+    def count_batch(batch: Batch) -> Tally:
         return count_calibration(
             batch.numbers(confidence),
-            batch.flags(outcome[0]) if len(outcome) == 1 else batch.equal(outcome[0], outcome[1]),
+            _right(batch, outcome),
             n_bins=n_bins,
             edges=edges,
             groups=batch.names(group) if group else None,
             first_row=batch.start,
         )
 
-    if isinstance(edges, str):
-        raise InvalidValueError(f"edges={edges!r} needs all rows at once: load them, or take edges from other data.")
+    def count_relation(relation: Any) -> Tally:
+        from pacbound.tally.frames import count_calibration_frame  # noqa: PLC0415 - narwhals is optional
+        from pacbound.tally.frames.plain import count_plain_bins  # noqa: PLC0415
+
+        if wanted.keys() == {"confidence", "correct"} and edges is None:
+            plain = count_plain_bins(relation, confidence="confidence", correct="correct", n_bins=n_bins)
+            if plain is not None:
+                return plain
+        return count_calibration_frame(relation, n_bins=n_bins, edges=edges, **{role: role for role in wanted})
+
+    wanted = _confidence_columns(confidence, outcome, group)
     nothing = count_calibration([], [], n_bins=n_bins, edges=edges, groups=[] if group else None)
-    columns = [confidence, *outcome, *([group] if group else [])]
-    return _count_all(paths, columns, count, nothing, {"confidence": confidence}, progress)
+    use = Use(wanted, count_batch, count_relation, nothing, {"confidence": confidence, "groups": group or "groups"})
+    return count_tables(paths, use, memory_limit=memory_limit, progress=progress)
+
+
+def count_abstention_files(
+    paths: Paths,
+    *,
+    confidence: str,
+    correct: str | None = None,
+    prediction: str | None = None,
+    label: str | None = None,
+    group: str | None = None,
+    memory_limit: str | None = None,
+    progress: Progress | None = None,
+) -> Tally:
+    """Right and wrong predictions per fine cell of confidence over all rows of all files."""
+    outcome = outcome_columns(correct, prediction, label)
+
+    def count_batch(batch: Batch) -> Tally:
+        groups = batch.names(group) if group else None
+        return count_abstention(batch.numbers(confidence), _right(batch, outcome), groups=groups)
+
+    def count_relation(relation: Any) -> Tally:
+        from pacbound.tally.frames import count_abstention_frame  # noqa: PLC0415 - narwhals is optional
+
+        return count_abstention_frame(relation, **{role: role for role in wanted})
+
+    wanted = _confidence_columns(confidence, outcome, group)
+    nothing = count_abstention([], [], groups=[] if group else None)
+    use = Use(wanted, count_batch, count_relation, nothing, {"confidence": confidence, "groups": group or "groups"})
+    return count_tables(paths, use, memory_limit=memory_limit, progress=progress)
 
 
 def count_cascade_files(
-    paths: Paths, *, confidences: Sequence[str], predictions: Sequence[str], label: str, progress: Progress | None = None
+    paths: Paths,
+    *,
+    confidences: Sequence[str],
+    predictions: Sequence[str],
+    label: str,
+    memory_limit: str | None = None,
+    progress: Progress | None = None,
 ) -> Tally:
     """What early exits' answers do against the slow model's, over all rows of all files; columns in the order of the models."""
-    if not confidences or len(predictions) != len(confidences) + 1:
-        raise InvalidTypeError(
-            f"{len(confidences)} confidences and {len(predictions)} predictions are no cascade: name a confidence for each model "
-            "but the last, and a prediction for each model."
-        )
+    exits, answers = models_columns(confidences, predictions)
 
-    def count(batch: Batch) -> Tally:
+    def count_batch(batch: Batch) -> Tally:
         return count_cascade(
-            np.column_stack([batch.numbers(name) for name in confidences]),
-            np.column_stack([present(batch.classes(name), name, batch.start) for name in predictions]),
+            np.column_stack([batch.numbers(name) for name in exits]),
+            np.column_stack([present(batch.classes(name), name, batch.start) for name in answers]),
             batch.classes(label),
             first_row=batch.start,
         )
 
-    nothing = count_cascade(np.zeros((0, len(confidences))), np.zeros((0, len(predictions)), dtype=np.int64), np.zeros(0))
-    named = {f"confidences[:, {m}]": name for m, name in enumerate(confidences)}
-    return _count_all(paths, [*confidences, *predictions, label], count, nothing, named, progress)
+    def count_relation(relation: Any) -> Tally:
+        from pacbound.tally.frames import count_cascade_frame  # noqa: PLC0415 - narwhals is optional
+
+        return count_cascade_frame(relation, confidences=list(scores), predictions=list(classes), label="label")
+
+    scores = {f"confidence {m}": Wanted(name, "number") for m, name in enumerate(exits)}
+    classes = {f"prediction {m}": Wanted(name, "class") for m, name in enumerate(answers)}
+    nothing = count_cascade(np.zeros((0, len(exits))), np.zeros((0, len(answers)), dtype=np.int64), np.zeros(0))
+    named = {f"confidences[:, {m}]": name for m, name in enumerate(exits)}
+    use = Use({**scores, **classes, "label": Wanted(label, "class")}, count_batch, count_relation, nothing, named)
+    return count_tables(paths, use, memory_limit=memory_limit, progress=progress)
 
 
 def count_shield_files(
-    paths: Paths, *, score: str, unsafe: str, final_score: str | None = None, progress: Progress | None = None
+    paths: Paths,
+    *,
+    score: str,
+    unsafe: str,
+    final_score: str | None = None,
+    memory_limit: str | None = None,
+    progress: Progress | None = None,
 ) -> Tally:
     """Safe and unsafe rollouts by the running maximum of the danger, over all rows of all files; -inf is one lost at its start.
 
     With `final_score`, unsafe rollouts are counted by that column instead; it may be empty for safe ones.
     """
 
-    def count(batch: Batch) -> Tally:
+    def count_batch(batch: Batch) -> Tally:
         final = None if final_score is None else batch.numbers(final_score, missing=True)
         return count_shield(batch.numbers(score), batch.flags(unsafe), final_scores=final, first_row=batch.start)
 
-    columns = [score, unsafe, *([] if final_score is None else [final_score])]
-    named = {"scores": score, "unsafe": unsafe, **({} if final_score is None else {"final_scores": final_score})}
-    return _count_all(paths, columns, count, count_shield([], []), named, progress)
+    def count_relation(relation: Any) -> Tally:
+        from pacbound.tally.frames import count_shield_frame  # noqa: PLC0415 - narwhals is optional
+
+        return count_shield_frame(relation, **{role: role for role in wanted})
+
+    wanted = {"score": Wanted(score, "number"), "unsafe": Wanted(unsafe, "flag")}
+    named = {"scores": score, "unsafe": unsafe}
+    if final_score is not None:
+        wanted["final_score"] = Wanted(final_score, "number or nothing")
+        named["final_scores"] = final_score
+    use = Use(wanted, count_batch, count_relation, count_shield([], []), named)
+    return count_tables(paths, use, memory_limit=memory_limit, progress=progress)
 
 
 def present(classes: NDArray[Any], name: str, start: int) -> NDArray[Any]:
@@ -105,44 +178,14 @@ def present(classes: NDArray[Any], name: str, start: int) -> NDArray[Any]:
     return np.ma.getdata(classes)
 
 
-def _count_all(
-    paths: Paths,
-    columns: Sequence[str],
-    count: Callable[[Batch], Tally],
-    nothing: Tally,
-    named: Mapping[str, str],
-    progress: Progress | None,
-) -> Tally:
-    files = [Path(paths)] if isinstance(paths, (str, os.PathLike)) else [Path(path) for path in paths]
-    if not files:
-        raise InvalidValueError("No files were named: pass at least one.")
-    needed, total = list(dict.fromkeys(columns)), nothing
-    for place, path in enumerate(files):
-        part = nothing
-        for batch in open_table(path).batches(needed, progress=_share_of(progress, place, len(files))):
-            # A batch has no name of its own: the file has.
-            part += replace(_located(count, batch, path, named), sources=frozenset())
-        total += replace(part, sources=frozenset([file_fingerprint(path)]))
-    return total
+def _confidence_columns(confidence: str, outcome: Sequence[str], group: str | None) -> dict[str, Wanted]:
+    wanted = {"confidence": Wanted(confidence, "number")}
+    if len(outcome) == 1:
+        wanted["correct"] = Wanted(outcome[0], "flag")
+    else:
+        wanted |= {"prediction": Wanted(outcome[0], "class"), "label": Wanted(outcome[1], "class")}
+    return wanted | ({"group": Wanted(group, "name")} if group else {})
 
 
-def _located(count: Callable[[Batch], Tally], batch: Batch, path: Path, named: Mapping[str, str]) -> Tally:
-    """Count, and if that fails say in which file, by the columns' own names: inside they go by what they are for."""
-    try:
-        return count(batch)
-    except (InvalidValueError, InvalidTypeError) as error:
-        roles = "|".join(map(re.escape, named))
-        message = re.sub(rf"(?<!\w)({roles})\[", lambda found: f"{named[found[1]]}[", str(error))
-        raise type(error)(f"{path}: {message}") from None
-
-
-def _outcome_columns(correct: str | None, prediction: str | None, label: str | None) -> list[str]:
-    if correct is not None and prediction is None and label is None:
-        return [correct]
-    if correct is None and prediction is not None and label is not None:
-        return [prediction, label]
-    raise InvalidTypeError("Name either the column correct, or both prediction and label.")
-
-
-def _share_of(progress: Progress | None, place: int, files: int) -> Progress | None:
-    return None if progress is None else lambda share: progress((place + share) / files)
+def _right(batch: Batch, outcome: Sequence[str]) -> NDArray[Any]:
+    return batch.flags(outcome[0]) if len(outcome) == 1 else batch.equal(outcome[0], outcome[1])

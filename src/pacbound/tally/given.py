@@ -8,14 +8,10 @@ from typing import Any, Literal
 
 from pacbound.errors import InvalidTypeError
 from pacbound.tally.tally import Tally
+from pacbound.tally.uses import NEEDED
 
 Use = Literal["calibration", "cascade", "shield"]
 
-_NEEDED: dict[Use, tuple[str, ...]] = {
-    "calibration": ("confidence",),
-    "cascade": ("confidences", "predictions", "label"),
-    "shield": ("score", "unsafe"),
-}
 _OPTIONAL: dict[Use, tuple[str, ...]] = {
     "calibration": ("correct", "prediction", "label", "group"),
     "cascade": (),
@@ -61,13 +57,13 @@ def refuse_arrays_beside_columns(**arrays: Any) -> None:
 def _check_roles(use: Use, columns: Any) -> None:
     if not isinstance(columns, Mapping):
         raise InvalidTypeError(f"columns={columns!r} is no mapping: expected what each column is for, and its name.")
-    known = (*_NEEDED[use], *_OPTIONAL[use])
+    known = (*NEEDED[use], *_OPTIONAL[use])
     strange = [role for role in columns if role not in known]
     if strange:
         raise InvalidTypeError(f"columns names {strange[0]!r}, which has no use here: expected {', '.join(known)}.")
-    absent = [role for role in _NEEDED[use] if columns.get(role) is None]
+    absent = [role for role in NEEDED[use] if columns.get(role) is None]
     if absent:
-        raise InvalidTypeError(f"columns names no {absent[0]!r}: expected {', '.join(_NEEDED[use])}.")
+        raise InvalidTypeError(f"columns names no {absent[0]!r}: expected {', '.join(NEEDED[use])}.")
 
 
 def _are_paths(table: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
+from pacbound.errors import InvalidValueError, MissingDependencyError
 
 try:
     import narwhals as _narwhals  # noqa: F401
@@ -30,24 +30,20 @@ from pacbound.tally.frames.rollouts import DANGER, check_dangers, danger_key
 from pacbound.tally.grids import Bins, DyadicGrid
 from pacbound.tally.sparse import tabulated
 from pacbound.tally.tally import Kind, Tally
+from pacbound.tally.uses import models_columns, outcome_columns, use_of
 
 _SCORE = "score"
 
 
 def count_frame(frame: Any, *, kind: str | None = None, **columns: Any) -> Tally:
     """Count a frame for the use that the named columns belong to."""
-    uses: dict[str, tuple[Callable[..., Tally], set[str]]] = {
-        "calibration": (count_calibration_frame, {"confidence"}),
-        "abstention": (count_abstention_frame, {"confidence"}),
-        "cascade": (count_cascade_frame, {"confidences", "predictions", "label"}),
-        "shield": (count_shield_frame, {"score", "unsafe"}),
+    uses: dict[str, Callable[..., Tally]] = {
+        "calibration": count_calibration_frame,
+        "abstention": count_abstention_frame,
+        "cascade": count_cascade_frame,
+        "shield": count_shield_frame,
     }
-    if kind is None:
-        kind = next((name for name, (_, needed) in uses.items() if needed <= columns.keys()), None)
-    if kind not in uses or not uses[kind][1] <= columns.keys():
-        listed = "; ".join(f"{name}: {', '.join(sorted(needed))}" for name, (_, needed) in uses.items())
-        raise InvalidTypeError(f"Columns {sorted(columns)} fit no use (kind={kind!r}). Expected {listed}.")
-    return uses[kind][0](frame, **columns)
+    return uses[use_of(columns, kind)](frame, **columns)
 
 
 def count_calibration_frame(
@@ -65,7 +61,7 @@ def count_calibration_frame(
     if isinstance(edges, str):
         raise InvalidValueError(f"edges={edges!r} needs all rows at once: load them, or take edges from other data.")
     grid = bins_for(n_bins=n_bins, edges=edges, scores=None)
-    return _count_confidence("calibration", grid, frame, confidence, _outcome_columns(correct, prediction, label), group)
+    return _count_confidence("calibration", grid, frame, confidence, outcome_columns(correct, prediction, label), group)
 
 
 def count_abstention_frame(
@@ -78,7 +74,7 @@ def count_abstention_frame(
     group: str | None = None,
 ) -> Tally:
     """Right and wrong predictions per fine cell of confidence."""
-    return _count_confidence("abstention", FINE, frame, confidence, _outcome_columns(correct, prediction, label), group)
+    return _count_confidence("abstention", FINE, frame, confidence, outcome_columns(correct, prediction, label), group)
 
 
 def count_cascade_frame(frame: Any, *, confidences: Sequence[str], predictions: Sequence[str], label: str) -> Tally:
@@ -86,12 +82,7 @@ def count_cascade_frame(frame: Any, *, confidences: Sequence[str], predictions: 
 
     The label may be missing where all predictions agree.
     """
-    exits, answers = _listed(confidences), _listed(predictions)
-    if not exits or len(answers) != len(exits) + 1:
-        raise InvalidTypeError(
-            f"{len(exits)} confidences and {len(answers)} predictions are no cascade: name a confidence for each model "
-            "but the last, and a prediction for each model."
-        )
+    exits, answers = models_columns(confidences, predictions)
     grid, names = exit_layout(len(exits))
     table = open_frame(frame, [*exits, *answers, label])
     outcome, scores = Answers(table, answers, label), {f"{_SCORE}{m}": number(table, name) for m, name in enumerate(exits)}
@@ -135,16 +126,3 @@ def _count_confidence(
     names, places = group_places(counts, group)
     seen = tabulated(np.column_stack([places, cells]), codes, counts.rows, 2)
     return Tally(kind, grid, CORRECT, rows, *seen, "groups", names)
-
-
-def _outcome_columns(correct: str | None, prediction: str | None, label: str | None) -> list[str]:
-    if correct is not None and prediction is None and label is None:
-        return [correct]
-    if correct is None and prediction is not None and label is not None:
-        return [prediction, label]
-    raise InvalidTypeError("Name either the column correct, or both prediction and label.")
-
-
-def _listed(names: Sequence[str]) -> list[str]:
-    """Names of columns as a list; one alone may stand without it."""
-    return [names] if isinstance(names, str) else list(names)

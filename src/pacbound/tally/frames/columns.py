@@ -13,14 +13,18 @@ from typing import Any, Final, TypeAlias
 import narwhals as nw
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally.frames.cache import let_go_at_exit
 
 Frame: TypeAlias = "nw.LazyFrame[Any]"
 
 _LARGEST_WHOLE: Final = 2.0**53
 
 
-def open_frame(native: Any, columns: Iterable[str]) -> Frame:
-    """The named columns of any dataframe that narwhals knows, lazily where its engine is lazy."""
+def open_frame(native: Any, columns: Iterable[str], *, keep_nan: bool = False) -> Frame:
+    """The named columns of any dataframe that narwhals knows, lazily where its engine is lazy.
+
+    Where comparisons cannot be trusted with NaN, it becomes null, unless whoever counts compares nothing and says `keep_nan`.
+    """
     named = list(columns)
     if not all(isinstance(name, str) for name in named):
         raise InvalidTypeError(f"{named} are not all names of columns: expected text.")
@@ -42,7 +46,13 @@ def open_frame(native: Any, columns: Iterable[str]) -> Frame:
     if frame.implementation.is_duckdb() or frame.implementation.is_spark_like():
         _refuse_names_alike(names, found)
     chosen = frame.select(*names)
-    return _without_objects(chosen).lazy() if isinstance(chosen, nw.DataFrame) else chosen
+    if isinstance(chosen, nw.DataFrame):
+        return _without_objects(chosen).lazy()
+    lazy: Frame = chosen
+    if not lazy.implementation.is_duckdb():
+        return lazy
+    let_go_at_exit()
+    return lazy if keep_nan else _with_null_for_nan(lazy)
 
 
 def number(frame: Frame, name: str) -> nw.Expr:
@@ -100,3 +110,13 @@ def _without_objects(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
     held = [name for name, dtype in frame.schema.items() if dtype == nw.Object and frame.implementation.is_pandas()]
     plain = [nw.from_native(frame[name].to_native().convert_dtypes(), series_only=True) for name in held]
     return frame.with_columns(*plain) if plain else frame
+
+
+def _with_null_for_nan(frame: Frame) -> Frame:
+    """The frame of DuckDB with null in place of NaN.
+
+    The statistics in Parquet files leave NaN out, and DuckDB concludes from them that a comparison holds in all rows, NaN
+    included. A function of the value is looked at in every row.
+    """
+    floats = [name for name, dtype in frame.collect_schema().items() if dtype.is_float()]
+    return frame.with_columns(nw.when(~nw.col(name).is_nan()).then(nw.col(name)).alias(name) for name in floats)

@@ -1,0 +1,48 @@
+"""Tables as one structured NumPy array in an .npy file, its fields the columns. It is mapped, not loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidValueError
+from pacbound.sources.files import Progress, require_columns
+from pacbound.sources.npz import ArrayBatch, sliced
+
+
+class NpyFile:
+    """The fields of a structured array as columns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def columns(self) -> Sequence[str]:
+        return list(self._array.dtype.names or ())
+
+    def batches(self, columns: Sequence[str] | None = None, *, progress: Progress | None = None) -> Iterator[ArrayBatch]:
+        names = list(self.columns if columns is None else columns)
+        require_columns(self, names)
+        yield from sliced({name: self._array[name] for name in names}, len(self._array), progress)
+
+    @cached_property
+    def _array(self) -> NDArray[Any]:
+        try:
+            array = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, OSError, EOFError) as error:
+            raise InvalidValueError(
+                f"{self.path} cannot be read as .npy ({error}). Was it cut short, or does it hold objects? Write it again."
+            ) from None
+        if not isinstance(array, np.ndarray):
+            raise InvalidValueError(f"{self.path} holds several arrays: rename it to .npz.")
+        if array.dtype.names is None or array.ndim != 1:
+            raise InvalidValueError(
+                f"{self.path} holds {array.dtype} values of shape {array.shape}, which have no names: expected a structured one. "
+                "Save columns by their names instead: np.savez('rows.npz', confidence=..., correct=...)."
+            )
+        return array

@@ -1,0 +1,127 @@
+"""Which files are meant: a path, a glob, a folder with tables in it, or several of these, each file once and in order.
+
+A folder may be partitioned as Hive does it: the part `day=monday` of a path is a column `day` that holds `monday` in all rows.
+Only local files are read. Whatever is left out of a sample voids the guarantee, so nothing is skipped that might hold rows.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import unquote
+
+from pacbound.errors import InvalidValueError, RepeatedSourceError
+
+Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+FORMATS = {
+    ".csv": "delimited",
+    ".tsv": "delimited",
+    ".txt": "delimited",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".npz": "npz",
+    ".npy": "npy",
+}
+"""The format of a table by the end of its name; text may be compressed, as in .csv.gz."""
+
+_COMPRESSED = ("delimited", "json")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_WILD = re.compile(r"[*?\[]")
+_NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+def expanded(paths: Paths) -> list[Path]:
+    """The files that `paths` stand for: globs and folders sorted, none of them twice."""
+    named = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    if not named:
+        raise InvalidValueError("No files were named: pass at least one.")
+    found = [file for path in named for file in _files(Path(path))]
+    _refuse_repeated(found)
+    return found
+
+
+def suffix_of(path: Path) -> str:
+    """The end of a file's name that says what is in it, without `.gz`."""
+    plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    return plain.suffix.lower()
+
+
+def format_of(path: Path) -> str | None:
+    """The format of the table in `path`, by its name; None if that says nothing."""
+    found = FORMATS.get(suffix_of(path))
+    return None if path.suffix.lower() == ".gz" and found not in _COMPRESSED else found
+
+
+def partitions_of(path: Path) -> dict[str, str | None]:
+    """The columns that the folders of `path` stand for, with their value; None where Hive says that there is none."""
+    pairs = [part.split("=", 1) for part in path.parts[:-1] if "=" in part[1:]]
+    return {unquote(name): None if value == _NO_PARTITION else unquote(value) for name, value in pairs}
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_dir():
+        yield from _tables_in(path)
+    elif path.exists():
+        yield _table(path)
+    elif _ADDRESS.match(str(path)):
+        raise InvalidValueError(f"{path} is an address: only local files are read. Download it, or mount it as a folder.")
+    elif _WILD.search(str(path)):
+        matches = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207 - Path.glob takes no absolute pattern
+        if not matches:
+            raise InvalidValueError(f"{path} matches no file. Check the pattern and the folder you are in.")
+        for match in matches:
+            # `**` matches a folder and then, by themselves, the files in it.
+            if not (Path(match).is_dir() and "**" in str(path)):
+                yield from _files(Path(match))
+    else:
+        raise InvalidValueError(f"{path} does not exist. Check the path.")
+
+
+def _table(path: Path) -> Path:
+    if format_of(path) is None:
+        raise InvalidValueError(f"{path} is not a table that can be read here: expected {', '.join(FORMATS)}.")
+    return path
+
+
+def _tables_in(folder: Path) -> list[Path]:
+    inside = [path for path in sorted(folder.rglob("*")) if not _is_note(path.relative_to(folder))]
+    # A link to a folder is not gone into, and one that leads nowhere holds nothing: rows would be missing without a word.
+    lost = [path for path in inside if not path.is_file() and (path.is_symlink() or not path.is_dir())]
+    if lost:
+        raise InvalidValueError(f"{lost[0]} is no file and no folder of its own: name what it stands for.")
+    files = [path for path in inside if path.is_file()]
+    if not files:
+        raise InvalidValueError(f"{folder} is a folder without tables: expected files that end in {', '.join(FORMATS)}.")
+    formats = {format_of(file): file for file in files}
+    if None in formats or len(formats) > 1:
+        listed = ", ".join(str(file.relative_to(folder)) for file in formats.values())
+        raise InvalidValueError(
+            f"{folder} holds more than tables of one format ({listed}). Name those that are meant: '{folder}/**/*.parquet'."
+        )
+    return files
+
+
+def _is_note(path: Path) -> bool:
+    """Whether it is one of the notes that writers leave in a folder: _SUCCESS, ._SUCCESS.crc, all of _delta_log."""
+    return any(part[0] in "._" and "=" not in part for part in path.parts)
+
+
+def _refuse_repeated(files: list[Path]) -> None:
+    seen: dict[Path, Path] = {}
+    for file in files:
+        real = file.resolve()
+        if real in seen:
+            other = "" if seen[real] == file else f" (once as {seen[real]})"
+            raise RepeatedSourceError(f"{file} is named twice{other}: counting rows twice voids every guarantee. Name it once.")
+        seen[real] = file

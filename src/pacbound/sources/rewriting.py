@@ -1,0 +1,58 @@
+"""Tables going through: their rows read in order and written again with columns added, one batch in memory at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.sources.files import Batch, Progress, TableFile, open_tables, part_of, require_columns
+from pacbound.sources.paths import Paths
+from pacbound.sources.writers import Added, Writer, open_writer
+
+Change: TypeAlias = Callable[[Batch], tuple[Batch, Added]]
+"""What becomes of a batch: the rows of it that go out, and the columns that they get."""
+
+
+def rewrite(
+    source: Paths,
+    target: str | os.PathLike[str],
+    change: Change,
+    *,
+    needed: Sequence[str],
+    added: Sequence[str],
+    progress: Progress | None = None,
+) -> tuple[int, int]:
+    """Write the rows of `source` to `target` as `change` has them, and return how many came in and how many went out.
+
+    Several files go out as one, in order. All columns go out as they came in. `target` appears when it is complete.
+    """
+    tables, came, went = open_tables(source), 0, 0
+    for table in tables:
+        require_columns(table, needed)
+        _refuse_taken(table, added)
+    with open_writer(target, tables) as writer:
+        for place, table in enumerate(tables):
+            for batch in table.batches(progress=part_of(progress, place / len(tables), 1 / len(tables))):
+                written = _written(writer, change, batch, table)
+                came, went = came + batch.rows, went + written
+        if not came:
+            raise InvalidValueError(f"{tables[0].path}: no rows, so nothing is written.")
+    return came, went
+
+
+def _written(writer: Writer, change: Change, batch: Batch, table: TableFile) -> int:
+    """Write what becomes of the batch, say in which file it was if that fails, and return how many rows went out."""
+    try:
+        rows, columns = change(batch)
+        writer.write(rows, columns)
+    except (InvalidValueError, InvalidTypeError) as error:
+        raise type(error)(f"{table.path}: {error}") from None
+    return rows.rows
+
+
+def _refuse_taken(table: TableFile, added: Sequence[str]) -> None:
+    taken = [name for name in added if name in table.columns]
+    if taken:
+        raise InvalidValueError(f"{table.path} already has a column {taken[0]!r}: rename or drop it.")

@@ -1,0 +1,51 @@
+"""The rules of `text` inside SQL: what a column of text stands for as a number, a truth value, a class or a name.
+
+Text that breaks a rule becomes null; where null is a value, it stops the query. Rare ways to write a value, such as a truth value
+between tabs, may be taken for broken here. Nothing is accepted that `text` refuses, and what is accepted has the same value.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Kind = Literal["number", "number or nothing", "flag", "class", "name"]
+
+TRUE = ("1", "true", "t", "yes", "1.0")
+FALSE = ("0", "false", "f", "no", "0.0")
+MISSING = ("", "nan")
+
+_SPACES = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
+
+
+def typed(column: str, kind: Kind) -> str:
+    """The expression for what the text in `column`, an expression itself, stands for."""
+    trimmed = _trimmed(column)
+    match kind:
+        case "number":
+            return _number(column)
+        case "number or nothing":
+            return f"CASE WHEN coalesce({trimmed}, '') = '' THEN NULL ELSE coalesce({_number(column)}, error('no number')) END"
+        case "flag":
+            return f"CASE WHEN {_one_of(column, TRUE)} THEN true WHEN {_one_of(column, FALSE)} THEN false END"
+        case "class":
+            # 3 and 3.0 are one class.
+            whole = rf"regexp_replace({trimmed}, '^(-?[0-9]+)\.0+$', '\1')"
+            return f"CASE WHEN {_one_of(trimmed, MISSING)} THEN NULL WHEN contains({column}, '.') THEN {whole} ELSE {trimmed} END"
+        case "name":
+            return f"nullif({trimmed}, '')"
+
+
+def _number(column: str) -> str:
+    # DuckDB takes 1_000 for a number.
+    return f"CASE WHEN contains({column}, '_') THEN NULL ELSE try_cast({column} AS DOUBLE) END"
+
+
+def _one_of(column: str, words: tuple[str, ...]) -> str:
+    listed = ", ".join(f"'{word}'" for word in words)
+    return f"lower({column}) IN ({listed})"
+
+
+def _trimmed(column: str) -> str:
+    # Trimming a set of characters is slow, and hardly any value has one of them at its ends.
+    ends = f"ascii({column}) BETWEEN 33 AND 126 AND ascii(right({column}, 1)) BETWEEN 33 AND 126"
+    return f"CASE WHEN {ends} THEN {column} ELSE trim({column}, '{_SPACES}') END"

@@ -1,0 +1,87 @@
+"""Rows going out again with columns added: to CSV, Parquet, JSON lines, Arrow or .npz, by the end of the file's name.
+
+Rows keep their order, and columns what they held: types go to Parquet and Arrow as they are, and text as it stood. The file
+appears when it is complete, or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.sources.files import TableFile
+from pacbound.sources.npy import NpyFile
+from pacbound.sources.npz import NpzFile
+from pacbound.sources.npz_writer import NpzWriter
+from pacbound.whole_files import whole_file
+
+Added = Mapping[str, NDArray[Any]]
+"""The columns that are added to a batch, by their names."""
+
+
+class Writer(Protocol):
+    """Takes the rows of a new table, batch by batch."""
+
+    def write(self, batch: Any, added: Added) -> None:
+        """Write a batch of a source table with columns added."""
+        ...
+
+    def close(self) -> None:
+        """Write what remains."""
+        ...
+
+
+@contextmanager
+def open_writer(target: str | os.PathLike[str], tables: Sequence[TableFile]) -> Iterator[Writer]:
+    """A new file that takes the rows of `tables`; it appears at `target` when all went well."""
+    path = Path(target)
+    _refuse_to_overwrite(path, tables)
+    _require_one_layout(tables)
+    kind = _writer_for(path, tables)
+    with whole_file(path) as file:
+        writer = kind(file)
+        try:
+            yield writer
+        finally:
+            # Also when all goes wrong, as long as there is a file: Arrow's writers would do it later, and complain.
+            writer.close()
+
+
+def _writer_for(path: Path, tables: Sequence[TableFile]) -> Callable[[BinaryIO], Writer]:
+    if all(isinstance(table, (NpzFile, NpyFile)) for table in tables):
+        _require_suffix(path, tables, (".npz",))
+        return NpzWriter
+    from pacbound.sources import record_writers  # noqa: PLC0415 - arrays are written without Arrow
+
+    _require_suffix(path, tables, tuple(record_writers.WRITERS))
+    return record_writers.WRITERS[path.suffix.lower()]
+
+
+def _require_suffix(path: Path, tables: Sequence[TableFile], known: Sequence[str]) -> None:
+    if path.suffix.lower() not in known:
+        raise InvalidValueError(
+            f"{path}: the rows of {tables[0].path.name} can be written to {', '.join(known)}, by the file's name."
+        )
+
+
+def _refuse_to_overwrite(path: Path, tables: Sequence[TableFile]) -> None:
+    for table in tables:
+        if path.exists() and path.samefile(table.path):
+            raise InvalidValueError(f"{path} is where the rows come from: name another file for those that go out.")
+
+
+def _require_one_layout(tables: Sequence[TableFile]) -> None:
+    first = tables[0]
+    for table in tables[1:]:
+        if type(table) is not type(first) or list(table.columns) != list(first.columns):
+            one, other = (", ".join(map(repr, found.columns[:20])) for found in (first, table))
+            raise InvalidTypeError(
+                f"{first.path} and {table.path} are not laid out alike ({one}; {other}), so their rows do not fit into one file. "
+                "Write each to its own."
+            )

@@ -1,0 +1,93 @@
+"""What cannot be counted is refused by its file, its column and its row."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.tally.table_writers import WRITERS
+
+from pacbound import Tally
+from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
+
+
+def test_copies_of_a_file_are_refused_by_their_names(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("c,ok\n0.5,1\n")
+    with pytest.raises(RepeatedSourceError, match=r"a\.csv and .*b\.csv hold the same bytes"):
+        Tally.from_files(tmp_path, confidence="c", correct="ok")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl", "feather", "npz"])
+def test_a_bad_value_is_named_by_its_file_column_and_row(tmp_path: Path, suffix: str) -> None:
+    good, bad = np.full(100, 0.5), np.full(100, 0.5)
+    bad[71:73] = 1.5
+    for name, scores in (("a", good), ("b", bad), ("c", good + 0.1)):
+        WRITERS[f"rows.{suffix}"]({"c": scores, "ok": np.arange(100) % 2 == 0}, tmp_path / f"{name}.{suffix}")
+    with pytest.raises(InvalidValueError, match=rf"b\.{suffix}: c\[71\] is 1\.5 \(2 such values\)"):
+        Tally.from_files(tmp_path / f"*.{suffix}", confidence="c", correct="ok")
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pa.array(["0.5", "0.6"]), "c has type string"),
+        (pa.array([0.5, None]), r"c\[1\] is missing \(1 such values\)"),
+        (pa.array([0.5, float("nan")]), r"c\[1\] is nan"),
+        (pa.array([True, False]), "c has type bool"),
+        (pa.array([[0.5], [0.6]]), r"c has type list"),
+        (pa.array([None, None]), "c has type null"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["parquet", "feather"])
+def test_a_column_whose_type_or_values_are_no_scores_is_refused(tmp_path: Path, column: Any, message: str, suffix: str) -> None:
+    WRITERS[f"rows.{suffix}"]({"c": column, "ok": pa.array([True, False])}, tmp_path / f"rows.{suffix}")
+    with pytest.raises((InvalidValueError, InvalidTypeError), match=rf"rows\.{suffix}: {message}"):
+        Tally.from_files(tmp_path / f"rows.{suffix}", confidence="c", correct="ok")
+
+
+ROLES_OF_NAN: list[dict[str, Any]] = [
+    {"confidence": "x", "correct": "ok"},
+    {"confidence": "x", "correct": "ok", "edges": [0, 0.2, 1]},
+    {"confidence": "x", "correct": "ok", "kind": "abstention"},
+    {"confidence": "c", "correct": "x"},
+    {"confidence": "c", "prediction": "a", "label": "x"},
+    {"confidence": "c", "correct": "ok", "group": "x"},
+    {"confidences": ["c"], "predictions": ["a", "b"], "label": "x"},
+    {"confidences": ["c"], "predictions": ["a", "x"], "label": "b"},
+    {"score": "x", "unsafe": "ok"},
+    {"score": "c", "unsafe": "ok", "final_score": "x"},
+]
+# In text, nan may be the name of a group.
+NAN = [(named, suffix) for named in ROLES_OF_NAN for suffix in ("parquet", "feather", "npz", "csv", "jsonl")
+       if "group" not in named or suffix not in ("csv", "jsonl")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("named", "suffix"), NAN)
+def test_nan_is_refused_whatever_it_stands_for(tmp_path: Path, named: dict[str, Any], suffix: str) -> None:
+    """The statistics in a Parquet file leave NaN out: by them, all of x is 1."""
+    table = {"x": [1.0, np.nan], "c": [0.5, 0.5], "ok": [True, True], "a": [1.0, 2.0], "b": [1.0, 3.0]}
+    WRITERS[f"rows.{suffix}"]({name: np.array(values) for name, values in table.items()}, tmp_path / f"rows.{suffix}")
+    with pytest.raises((InvalidValueError, InvalidTypeError)):
+        Tally.from_files(tmp_path / f"rows.{suffix}", **named)
+
+
+def test_a_lone_array_has_no_columns_and_says_how_to_give_it_some(tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", np.zeros((3, 2)))
+    with pytest.raises(InvalidValueError, match=r"shape \(3, 2\), which have no names.*np\.savez"):
+        Tally.from_files(tmp_path / "rows.npy", confidence="c", correct="ok")
+
+
+@pytest.mark.parametrize("line", ['{"c": 0.5, "ok": true', "[0.5, true]", "0.5", '{"c": 0.5, "c": 0.6, "ok": true}', "null"])
+def test_a_line_that_is_no_object_with_each_key_once_is_refused(tmp_path: Path, line: str) -> None:
+    (tmp_path / "rows.jsonl").write_text(f'{{"c": 0.5, "ok": true}}\n{line}\n')
+    with pytest.raises(InvalidValueError, match=r"rows\.jsonl"):
+        Tally.from_files(tmp_path / "rows.jsonl", confidence="c", correct="ok")
+
+
+@pytest.mark.parametrize(("limit", "error"), [("much", InvalidValueError), ("5", InvalidValueError), (5, InvalidTypeError)])
+def test_a_memory_limit_that_is_no_amount_is_refused(tmp_path: Path, limit: Any, error: type[Exception]) -> None:
+    np.savez(tmp_path / "rows.npz", c=[0.5], ok=[True])
+    with pytest.raises(error, match="not an amount of memory"):
+        Tally.from_files(tmp_path / "rows.npz", confidence="c", correct="ok", memory_limit=limit)
