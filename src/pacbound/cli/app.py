@@ -9,9 +9,11 @@ import typer
 from pacbound.cli.apply import apply
 from pacbound.cli.calibrate import calibrate
 from pacbound.cli.cascade import cascade
+from pacbound.cli.certify import certify
 from pacbound.cli.demo import demo
 from pacbound.cli.plan import plan
 from pacbound.cli.shield import shield
+from pacbound.cli.tally import tally
 from pacbound.cli.verify import verify
 from pacbound.version import VERSION
 
@@ -25,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for _verb in (calibrate, cascade, shield, apply, verify, plan, demo):
+for _verb in (calibrate, cascade, shield, tally, certify, apply, verify, plan, demo):
     app.command()(_verb)
 
 

@@ -8,18 +8,17 @@ from typing import Annotated
 import typer
 
 from pacbound.certificate.calibration import CalibrationCertificate
+from pacbound.cli.counting import EngineOption, FilesArgument, MasterOption, MemoryOption, counted
 from pacbound.cli.delivery import deliver
 from pacbound.cli.exits import ending_well
 from pacbound.cli.lists import numbers
-from pacbound.cli.terminal import progress_bar
 from pacbound.procedures.calibration import Correction, Side
 from pacbound.stats.arguments import failure_probability
-from pacbound.tally.files import count_files
 
 
 @ending_well
 def calibrate(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="CSV, TSV or .npz; several are counted together.")],
+    files: FilesArgument,
     confidence: Annotated[str, typer.Option(help="Column with the confidence of the prediction, 0 to 1.")],
     delta: Annotated[float, typer.Option(help="Chance that any interval is wrong, for example 0.01.")],
     correct: Annotated[str | None, typer.Option(help="Column that says whether the prediction was right.")] = None,
@@ -32,6 +31,9 @@ def calibrate(
     group: Annotated[str | None, typer.Option(help="Column with a group, for a table of each.")] = None,
     correction: Annotated[Correction, typer.Option(help="How delta is shared among the bins.")] = "sidak",
     side: Annotated[Side, typer.Option(help="Certify both ends, or one of them more tightly.")] = "both",
+    engine: EngineOption = "duckdb",
+    master: MasterOption = None,
+    memory_limit: MemoryOption = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
@@ -40,19 +42,16 @@ def calibrate(
     The rows must be a fresh labelled sample from the distribution of use: not training data, not data that chose the model.
     """
     failure_probability(delta)
-    with progress_bar("counting") as progress:
-        tally = count_files(
-            files,
-            confidence=confidence,
-            correct=correct,
-            prediction=prediction,
-            label=label,
-            group=group,
-            n_bins=bins,
-            edges=None if edges is None else numbers(edges, "--edges"),
-            progress=progress,
-        )
     roles = {"confidence": confidence, "correct": correct, "prediction": prediction, "label": label, "group": group}
     columns = {role: name for role, name in roles.items() if name is not None}
+    tally = counted(
+        files,
+        engine=engine,
+        master=master,
+        memory_limit=memory_limit,
+        n_bins=bins,
+        edges=None if edges is None else numbers(edges, "--edges"),
+        **columns,
+    )
     certificate = CalibrationCertificate.from_tally(tally, delta=delta, correction=correction, side=side, columns=columns)
     return deliver(certificate, output, as_json=as_json)

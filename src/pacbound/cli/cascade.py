@@ -9,6 +9,7 @@ import typer
 
 from pacbound.cascade.rows import rows_to_label
 from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.cli.counting import EngineOption, FilesArgument, MasterOption, MemoryOption, counted
 from pacbound.cli.delivery import deliver
 from pacbound.cli.exits import ending_well
 from pacbound.cli.lists import names, numbers
@@ -16,12 +17,11 @@ from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.errors import InvalidTypeError
 from pacbound.procedures.cascade import Bound
 from pacbound.stats.arguments import failure_probability, tolerated_rate
-from pacbound.tally.files import count_cascade_files
 
 
 @ending_well
 def cascade(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="CSV, TSV or .npz; several are counted together.")],
+    files: FilesArgument,
     prediction: Annotated[str, typer.Option(help="Columns with each model's prediction, the slow model's last: p1,p2")],
     confidence: Annotated[str | None, typer.Option(help="Columns with the confidence of each model but the last: c1")] = None,
     label: Annotated[
@@ -37,6 +37,9 @@ def cascade(
         Literal["paths", "greedy"], typer.Option(help="For more than two models; greedy is the paper's and carries no proof.")
     ] = "paths",
     to_label: Annotated[Path | None, typer.Option(help="Write the rows that need a label here, and certify nothing.")] = None,
+    engine: EngineOption = "duckdb",
+    master: MasterOption = None,
+    memory_limit: MemoryOption = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
@@ -50,10 +53,8 @@ def cascade(
         raise InvalidTypeError("Certifying needs --confidence, --label, --xi and --delta; --to-label needs none of them.")
     tolerated_rate(xi)
     failure_probability(delta)
-    with progress_bar("counting") as progress:
-        tally = count_cascade_files(
-            files, confidences=names(confidence), predictions=names(prediction), label=label, progress=progress
-        )
+    columns = {"confidences": names(confidence), "predictions": names(prediction), "label": label}
+    tally = counted(files, engine=engine, master=master, memory_limit=memory_limit, **columns)
     certificate = CascadeCertificate.from_tally(
         tally,
         xi=xi,
@@ -66,7 +67,7 @@ def cascade(
     return deliver(certificate, output, as_json=as_json)
 
 
-def _write_rows_to_label(files: list[Path], predictions: list[str], label: str | None, target: Path, *, as_json: bool) -> int:
+def _write_rows_to_label(files: list[str], predictions: list[str], label: str | None, target: Path, *, as_json: bool) -> int:
     if len(files) != 1:
         raise InvalidTypeError(f"--to-label takes one file, and {len(files)} were named: do it for each.")
     with progress_bar("comparing") as progress:

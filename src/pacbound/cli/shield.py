@@ -8,20 +8,17 @@ from typing import Annotated
 import typer
 
 from pacbound.certificate.shield import ShieldCertificate
+from pacbound.cli.counting import EngineOption, FilesArgument, MasterOption, MemoryOption, counted
 from pacbound.cli.delivery import deliver
 from pacbound.cli.exits import ending_well
-from pacbound.cli.terminal import progress_bar
 from pacbound.errors import InvalidTypeError
 from pacbound.procedures.shield import Bound
 from pacbound.stats.arguments import failure_probability, tolerated_rate
-from pacbound.tally.files import count_shield_files
 
 
 @ending_well
 def shield(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="CSV, TSV or .npz, a row for each rollout; counted together.")
-    ],
+    files: FilesArgument,
     score: Annotated[str, typer.Option(help="Column with the running maximum of the danger, 0 to 1; -inf if lost at the start.")],
     unsafe: Annotated[str, typer.Option(help="Column that says whether the rollout has an un-recoverable state.")],
     xi: Annotated[float, typer.Option(help="The share of the rollouts that may be unsafe, for example 0.1.")],
@@ -30,12 +27,16 @@ def shield(
     final_score: Annotated[
         str | None, typer.Option(help="For the product: column with the danger at the first un-recoverable state.")
     ] = None,
+    engine: EngineOption = "duckdb",
+    master: MasterOption = None,
+    memory_limit: MemoryOption = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Certify the danger at which a policy must hand over, so that at most xi of the rollouts are unsafe.
 
-    The rollouts are of the policy without the shield. Every one that was started counts: one that was lost is unsafe at -inf.
+    The table has a row for each rollout of the policy without the shield. Every one that was started counts: one that was lost
+    is unsafe at -inf.
     """
     tolerated_rate(xi)
     failure_probability(delta)
@@ -43,8 +44,7 @@ def shield(
         raise InvalidTypeError(
             "--bound product and --final-score go together: the exact bound looks at the running maxima alone."
         )
-    with progress_bar("counting") as progress:
-        tally = count_shield_files(files, score=score, unsafe=unsafe, final_score=final_score, progress=progress)
     columns = {"score": score, "unsafe": unsafe, **({} if final_score is None else {"final_score": final_score})}
+    tally = counted(files, engine=engine, master=master, memory_limit=memory_limit, **columns)
     certificate = ShieldCertificate.from_tally(tally, xi=xi, delta=delta, bound=bound, columns=columns)
     return deliver(certificate, output, as_json=as_json)

@@ -1,0 +1,128 @@
+"""`pacbound tally` and `pacbound certify`: parts counted apart, certified together."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacbound import Tally, load_certificate
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+ROWS = 900
+
+
+@pytest.fixture
+def columns() -> dict[str, np.ndarray]:
+    """Columns for every kind of tally."""
+    rng = np.random.default_rng(0)
+    slow = rng.integers(0, 3, size=ROWS)
+    label = np.where(rng.random(ROWS) < 0.8, slow, (slow + 1) % 3)
+    unsafe = rng.random(ROWS) < 0.2
+    return {
+        "c": rng.beta(6, 1, size=ROWS),
+        "ok": rng.random(ROWS) < 0.8,
+        "fast": np.where(rng.random(ROWS) < 0.9, slow, (slow + 2) % 3),
+        "slow": slow,
+        "y": label,
+        "s": np.where(unsafe, rng.beta(5, 2, size=ROWS), rng.beta(1, 5, size=ROWS)),
+        "u": unsafe,
+        "site": np.where(np.arange(ROWS) % 3, "north", "south"),
+    }
+
+
+@pytest.fixture
+def parts(tmp_path: Path, columns: dict[str, np.ndarray]) -> list[Path]:
+    """The columns in three files of unequal length."""
+    paths = [tmp_path / f"part{i}.npz" for i in range(3)]
+    for path, rows in zip(paths, np.split(np.arange(ROWS), [100, 500]), strict=True):
+        part: dict[str, Any] = {name: values[rows] for name, values in columns.items()}
+        np.savez(path, **part)
+    return paths
+
+
+KINDS = [
+    (("--confidence", "c", "--correct", "ok"), "calibrate", ("--delta", 0.01)),
+    (("--confidence", "c", "--correct", "ok", "--bins", 7, "--group", "site"), "calibrate", ("--delta", 0.01)),
+    (("--confidence", "c", "--prediction", "slow", "--label", "y"), "calibrate", ("--delta", 0.01)),
+    (("--confidence", "c", "--prediction", "fast,slow", "--label", "y"), "cascade", ("--delta", 0.01, "--xi", 0.2)),
+    (("--score", "s", "--unsafe", "u"), "shield", ("--delta", 0.01, "--xi", 0.15)),
+]
+
+
+@pytest.mark.parametrize(("named", "verb", "claim"), KINDS)
+def test_tallies_of_parts_certify_what_all_rows_certify(
+    pacbound: Run, parts: list[Path], named: tuple[object, ...], verb: str, claim: tuple[object, ...]
+) -> None:
+    pacbound(verb, *parts, *named, *claim, "-o", "whole.json")
+    for i, part in enumerate(parts):
+        pacbound("tally", part, *named, "-o", f"part{i}.json")
+    done = pacbound("certify", "part2.json", "part0.json", "part1.json", *claim, "-o", "sum.json")
+    assert "verify sum.json" in done.stdout
+    folder = parts[0].parent
+    assert load_certificate(folder / "sum.json").claim_digest == load_certificate(folder / "whole.json").claim_digest
+    pacbound("verify", "sum.json")
+
+
+def test_a_part_that_is_added_twice_is_refused(pacbound: Run, parts: list[Path]) -> None:
+    pacbound("tally", parts[0], "--confidence", "c", "--correct", "ok", "-o", "a.json")
+    pacbound("tally", parts[0], parts[1], "--confidence", "c", "--correct", "ok", "-o", "b.json")
+    done = pacbound("certify", "a.json", "b.json", "--delta", 0.01, "-o", "sum.json", code=2)
+    assert "voids every guarantee" in done.stderr
+    assert not (parts[0].parent / "sum.json").exists()
+
+
+def test_tallies_for_different_uses_do_not_add(pacbound: Run, parts: list[Path]) -> None:
+    pacbound("tally", parts[0], "--confidence", "c", "--correct", "ok", "-o", "a.json")
+    pacbound("tally", parts[1], "--score", "s", "--unsafe", "u", "-o", "b.json")
+    assert "do not add" in pacbound("certify", "a.json", "b.json", "--delta", 0.01, code=2).stderr
+
+
+def test_a_changed_tally_is_refused_by_name(pacbound: Run, parts: list[Path]) -> None:
+    pacbound("tally", parts[0], "--confidence", "c", "--correct", "ok", "-o", "a.json")
+    path = parts[0].parent / "a.json"
+    document = json.loads(path.read_text())
+    document["counts"][0][0] += 1
+    path.write_text(json.dumps(document))
+    done = pacbound("certify", "a.json", "--delta", 0.01, code=2)
+    assert done.stderr.startswith("error: a.json: This tally was changed")
+
+
+def test_a_certificate_in_place_of_a_tally_is_refused(pacbound: Run, parts: list[Path]) -> None:
+    pacbound("calibrate", parts[0], "--confidence", "c", "--correct", "ok", "--delta", 0.01, "-o", "certificate.json")
+    assert "not a pacbound tally" in pacbound("certify", "certificate.json", "--delta", 0.01, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("named", "options", "message"),
+    [
+        (("--confidence", "c", "--correct", "ok"), ("--xi", 0.1), "--xi says nothing about a calibration"),
+        (("--score", "s", "--unsafe", "u"), (), "which needs --xi"),
+        (("--score", "s", "--unsafe", "u"), ("--xi", 0.1, "--cost", "1,2"), "--cost says nothing about a shield"),
+    ],
+)
+def test_options_of_another_kind_are_refused(
+    pacbound: Run, parts: list[Path], named: tuple[str, ...], options: tuple[object, ...], message: str
+) -> None:
+    pacbound("tally", parts[0], *named, "-o", "a.json")
+    assert message in pacbound("certify", "a.json", "--delta", 0.01, *options, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    "named", [(), ("--confidence", "c"), ("--score", "s"), ("--score", "s", "--unsafe", "u", "--label", "y")]
+)
+def test_columns_that_make_no_tally_are_refused(pacbound: Run, parts: list[Path], named: tuple[str, ...]) -> None:
+    done = pacbound("tally", parts[0], *named, "-o", "a.json", code=2)
+    assert "error:" in done.stderr
+    assert not (parts[0].parent / "a.json").exists()
+
+
+def test_a_tally_for_programs_says_what_it_counted(pacbound: Run, parts: list[Path]) -> None:
+    done = pacbound("tally", *parts, "--score", "s", "--unsafe", "u", "-o", "a.json", "--json")
+    written = json.loads(done.stdout)
+    tally = Tally.load(parts[0].parent / "a.json")
+    assert written == {"tally": "a.json", "kind": "shield", "rows": ROWS, "outcomes": tally.totals}
