@@ -13,7 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from pyarrow import csv
+from pyarrow import csv, feather, parquet
 
 Table: TypeAlias = Any
 Engine: TypeAlias = Callable[[Table], Any]
@@ -27,6 +27,19 @@ FRAMES: dict[str, Engine] = {
     "pyarrow": lambda table: table,
     "duckdb": duckdb.from_arrow,
 }
+
+
+def _write_csv(table: Table, path: Path) -> None:
+    # Written with the digits of float32, a score would be another one when it is read as float64.
+    doubles = [field.with_type(pa.float64()) if field.type == pa.float32() else field for field in table.schema]
+    csv.write_csv(table.cast(pa.schema(doubles)), path)
+
+
+FILES: dict[str, Callable[[Table, Path], None]] = {
+    "csv": _write_csv,
+    "parquet": parquet.write_table,
+    "arrow": feather.write_feather,
+}
 SPARK = pytest.param("pyspark", marks=pytest.mark.slow)
 
 
@@ -36,10 +49,10 @@ def frame(request: pytest.FixtureRequest) -> Engine:
     return _handed_to(request)
 
 
-@pytest.fixture(params=[*FRAMES, SPARK, "csv"])
+@pytest.fixture(params=[*FRAMES, SPARK, *FILES])
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
-    """The same, and a file."""
-    return _written_to(tmp_path / "table.csv") if request.param == "csv" else _handed_to(request)
+    """The same, and files."""
+    return _written_to(tmp_path, request.param) if request.param in FILES else _handed_to(request)
 
 
 def _handed_to(request: pytest.FixtureRequest) -> Engine:
@@ -49,11 +62,10 @@ def _handed_to(request: pytest.FixtureRequest) -> Engine:
     return FRAMES[request.param]
 
 
-def _written_to(path: Path) -> Engine:
+def _written_to(folder: Path, ending: str) -> Engine:
     def write(table: Table) -> Path:
-        # Written with the digits of float32, a score would be another one when it is read as float64.
-        doubles = [field.with_type(pa.float64()) if field.type == pa.float32() else field for field in table.schema]
-        csv.write_csv(table.cast(pa.schema(doubles)), path)
+        path = folder / f"table.{ending}"
+        FILES[ending](table, path)
         return path
 
     return write

@@ -1,0 +1,1 @@
+"""The shield's experiments: what makes the robot's networks, and what they are worth."""

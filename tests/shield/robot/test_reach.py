@@ -1,0 +1,84 @@
+"""Braking that is called sure never touches anything: every such claim is tried out in the simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco", reason="the robot needs the extra `shield`")
+
+from pacbound.shield.robot import IndoorNavigation, Obstacle, Room, brake
+from pacbound.shield.robot.reach import TOLERANCE, braking_path
+
+MOST_BRAKING = 40
+
+
+def driven_at_random(env: IndoorNavigation, rng: np.random.Generator, steps: int) -> bool:
+    """Drive with jerks and turns; whether nothing was touched."""
+    action = np.zeros(2)
+    for step in range(steps):
+        if step % int(rng.integers(1, 8)) == 0:
+            action = np.array([rng.choice([0.0, 1.0, rng.uniform(0, 1)]), rng.choice([-1.0, 0.0, 1.0, rng.uniform(-1, 1)])])
+        env.step(action)
+        if env.is_unsafe():
+            return False
+    return True
+
+
+def brakes_safely(env: IndoorNavigation) -> bool:
+    for _ in range(MOST_BRAKING):
+        env.step(brake())
+        if env.is_unsafe():
+            return False
+        if env.is_stopped():
+            return True
+    return False
+
+
+def test_what_is_surely_recoverable_brakes_safely_in_every_state_tried() -> None:
+    env, rng = IndoorNavigation(), np.random.default_rng(0)
+    sure = unsure_and_unsafe = 0
+    for seed in range(300):
+        env.reset(seed=seed)
+        if not driven_at_random(env, rng, int(rng.integers(1, 30))):
+            assert not env.surely_recoverable()
+            continue
+        if env.surely_recoverable():
+            sure += 1
+            assert brakes_safely(env)
+        else:
+            unsure_and_unsafe += not brakes_safely(env)
+    assert sure > 150
+    assert unsure_and_unsafe > 10
+
+
+@pytest.mark.parametrize("distance", [0.0, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.2, 1.5])
+def test_at_full_speed_it_is_sure_of_a_wall_only_where_there_is_room_to_stop(distance: float) -> None:
+    wall = Obstacle("wall", 10.05, 5.0, 0.5, (0.05, 5.0, 0.5))
+    env = IndoorNavigation()
+    # Full speed takes 1.2 m and some: the robot starts so far off that it is `distance` from the wall when it has it.
+    env.reset(options={"room": Room(20.0, 10.0, (wall,), (10.0 - 0.22 - 2.2787 - distance, 5.0, 0.0), (1.0, 1.0))})
+    for _ in range(25):
+        env.step(np.array([1.0, 0.0]))
+    sure = env.surely_recoverable()
+    assert sure == (distance >= 0.9)
+    assert brakes_safely(env) or not sure
+
+
+def test_the_simulated_robot_keeps_to_the_path_of_mechanics_well_within_the_tolerance() -> None:
+    room = Room(100.0, 100.0, (Obstacle("wall", -0.05, 50.0, 0.5, (0.05, 50.0, 0.5)),), (50.0, 50.0, 0.0), (1.0, 1.0))
+    env, rng, worst = IndoorNavigation(), np.random.default_rng(1), 0.0
+    for _ in range(60):
+        env.reset(options={"room": room})
+        driven_at_random(env, rng, int(rng.integers(1, 30)))
+        path = braking_path(env.pose, *env.speed)
+        fine = np.stack([np.interp(np.linspace(0, 23, 500), np.arange(24), column) for column in path.T], axis=1)
+        while not env.is_stopped():
+            env.step(brake())
+            worst = max(worst, float(np.hypot(*(fine - env.pose[:2]).T).min()))
+    assert worst < TOLERANCE / 4
+
+
+def test_a_robot_that_stands_stays_there() -> None:
+    path = braking_path((1.0, 2.0, 0.5), 0.0, 0.0)
+    assert (path == [1.0, 2.0]).all()
