@@ -246,16 +246,6 @@ def test_plan_prints_the_number_of_labels(pacbound: Run) -> None:
     assert "expected" in pacbound("plan", "--target", 0.02, "--expected", 0.03, "--delta", "1e-3", code=2).stderr
 
 
-def test_the_demo_tells_the_whole_story(pacbound: Run, tmp_path: Path) -> None:
-    story = pacbound("demo", "-o", "out").stdout
-    assert "calibration.json: verified" in story
-    assert "cascade.json: verified" in story
-    assert "NOT VERIFIED" in story
-    assert {"calibration.json", "cascade.json", "predictions_with_intervals.npz"} <= {
-        p.name for p in (tmp_path / "out").iterdir()
-    }
-
-
 def test_ten_thousand_rows_in_many_batches_keep_their_order(pacbound: Run, tmp_path: Path) -> None:
     """Enough text that Arrow hands it over in several batches."""
     rows = 60_000

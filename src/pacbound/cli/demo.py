@@ -1,4 +1,4 @@
-"""`pacbound demo`: the whole story on real predictions that ship with the package."""
+"""`pacbound demo`: the whole story on real predictions and rollouts that ship with the package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from pacbound.baselines import HistogramBinning
+from pacbound.baselines import NAIVE_THRESHOLD, POLICY_ALONE, HistogramBinning
 from pacbound.calibration.calibrate import calibrate
 from pacbound.calibration.metrics import expected_calibration_error, induced_calibration_error
 from pacbound.calibration.rows import apply_to_file
@@ -18,14 +18,16 @@ from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate import CalibrationCertificate, load_certificate
 from pacbound.certificate.files import certificate_from_dict
 from pacbound.cli.exits import ending_well
-from pacbound.data import FashionMnistPredictions, fashion_mnist
+from pacbound.data import FashionMnistPredictions, IndoorNavigationRollouts, fashion_mnist, indoor_navigation
 from pacbound.errors import MissingDependencyError
+from pacbound.shield.certify import certify_shield
 from pacbound.stats.trinomial import paired_upper
 
 Rows = NDArray[np.int64]
 
 DELTA = 0.01
 XI = 0.01
+UNSAFE_XI = 0.1
 MACS = (115_456, 3_733_888)
 """Multiplications for an image that the early exit answers, and for one that it passes on."""
 
@@ -36,16 +38,18 @@ def demo(
         "pacbound-demo"
     ),
 ) -> int:
-    """Calibrate, certify a cascade, verify and draw, on real predictions of a network trained on Fashion-MNIST."""
+    """Calibrate, certify a cascade and a shield, verify and draw, on a network's real predictions and a robot's rollouts."""
     output.mkdir(parents=True, exist_ok=True)
-    table = fashion_mnist()
+    table, rollouts = fashion_mnist(), indoor_navigation()
     # Half of the rows certify, the other half plays the future; the halves are drawn by a seed fixed here.
     order = np.random.default_rng(2021).permutation(len(table.label))
     held, future = np.sort(order[:10_000]), np.sort(order[10_000:])
     calibration = _show_calibration(table, held, future, output)
     _show_cascade(table, held, future, output)
-    _show_verification([output / "calibration.json", output / "cascade.json"])
+    thresholds = _show_shield(rollouts, held, future, output)
+    _show_verification([output / f"{name}.json" for name in ("calibration", "cascade", "shield")])
     _draw(calibration, table, future, output)
+    _draw_shields(thresholds, rollouts, future, output)
     typer.echo(f"\nEverything is in {output}/.")
     return 0
 
@@ -109,8 +113,37 @@ def _show_cascade(table: FashionMnistPredictions, held: Rows, future: Rows, outp
     )
 
 
+def _show_shield(rollouts: IndoorNavigationRollouts, held: Rows, future: Rows, output: Path) -> dict[str, float]:
+    typer.echo(f"\n3. CERTIFY A SHIELD: a robot brakes before it is too late, in all but {UNSAFE_XI:.0%} of its rollouts.\n")
+    scores, unsafe, last = rollouts.score[held], rollouts.unsafe[held], rollouts.final_score[held]
+    certificate = certify_shield(scores, unsafe, xi=UNSAFE_XI, delta=DELTA)
+    certificate.save(output / "shield.json")
+    typer.echo(certificate.summary())
+    product = certify_shield(scores, unsafe, xi=UNSAFE_XI, delta=DELTA, bound="product", final_scores=last)
+    thresholds = {
+        "certified": certificate.threshold,
+        "the paper's product": product.threshold,
+        "threshold 0.5": NAIVE_THRESHOLD,
+        "no shield": POLICY_ALONE,
+    }
+    typer.echo(f"\nOn {len(future):,} other rollouts:")
+    for name, threshold in thresholds.items():
+        missed, reached = _under_shield(rollouts, future, threshold)
+        typer.echo(f"  {name:20} {missed / len(future):6.2%} unsafe, {reached / len(future):6.2%} reach the goal")
+    return thresholds
+
+
+def _under_shield(rollouts: IndoorNavigationRollouts, rows: Rows, threshold: float) -> tuple[int, int]:
+    """How many rollouts are unsafe, and how many reach the goal, if the shield fires at `threshold`.
+
+    Until it fires a rollout is the one that was recorded, and braking up to the first un-recoverable state is safe.
+    """
+    drives_on, unsafe = rollouts.score[rows] < threshold, rollouts.unsafe[rows]
+    return int((drives_on & unsafe).sum()), int((drives_on & ~unsafe & rollouts.success[rows]).sum())
+
+
 def _show_verification(paths: list[Path]) -> None:
-    typer.echo("\n3. VERIFY the certificates without the data, and one that somebody has improved.\n")
+    typer.echo("\n4. VERIFY the certificates without the data, and one that somebody has improved.\n")
     for path in paths:
         typer.echo(f"{path}: {load_certificate(path).verify()}")
     document = json.loads(paths[0].read_text())
@@ -122,10 +155,10 @@ def _draw(certificate: CalibrationCertificate, table: FashionMnistPredictions, f
     try:
         from pacbound.report import AccuracyConfidenceDisplay, ReliabilityDisplay  # noqa: PLC0415 - matplotlib is optional
     except MissingDependencyError as error:
-        typer.echo(f"\n4. The figures are left out: {error}")
+        typer.echo(f"\n5. The figures are left out: {error}")
         return
     correct = table.prediction_slow[future] == table.label[future]
-    typer.echo("\n4. DRAW.\n")
+    typer.echo("\n5. DRAW.\n")
     for name, display in (
         ("reliability.png", ReliabilityDisplay.from_certificate(certificate)),
         (
@@ -135,3 +168,19 @@ def _draw(certificate: CalibrationCertificate, table: FashionMnistPredictions, f
     ):
         display.figure_.savefig(output / name, dpi=150)
         typer.echo(f"{output / name}")
+
+
+def _draw_shields(thresholds: dict[str, float], rollouts: IndoorNavigationRollouts, future: Rows, output: Path) -> None:
+    try:
+        from pacbound.report import SuccessSafetyDisplay  # noqa: PLC0415 - matplotlib is optional
+    except MissingDependencyError:
+        return
+    display = SuccessSafetyDisplay.from_counts(
+        {name: _under_shield(rollouts, future, threshold) for name, threshold in thresholds.items()},
+        rollouts=len(future),
+        xi=UNSAFE_XI,
+        certified=["certified", "the paper's product"],
+        delta=DELTA,
+    )
+    display.figure_.savefig(output / "shield.png", dpi=150)
+    typer.echo(f"{output / 'shield.png'}")

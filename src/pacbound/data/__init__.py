@@ -1,18 +1,20 @@
 """The small real tables behind the demo and the examples, shipped inside the package and read without a network.
 
-The predictions are those of trained models on images they were not trained on. Nothing here computes a guarantee; README.md
-beside this file says where each table comes from, under which licence, and how it is rebuilt.
+The predictions are those of trained models on images they were not trained on, the rollouts those of a trained policy in rooms
+it was not trained in. Nothing here computes a guarantee; README.md beside this file says where each table comes from, under which
+licence, and how it is rebuilt.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FashionMnistPredictions", "fashion_mnist"]
+__all__ = ["FashionMnistPredictions", "IndoorNavigationRollouts", "fashion_mnist", "indoor_navigation"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,5 +61,59 @@ def fashion_mnist() -> FashionMnistPredictions:
     84.1% 92.5%
 
     """
-    with files(__name__).joinpath("fashion_mnist.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        return FashionMnistPredictions(**arrays)
+    return FashionMnistPredictions(**_arrays("fashion_mnist.npz"))
+
+
+@dataclass(frozen=True, eq=False)
+class IndoorNavigationRollouts:
+    """20,000 rollouts of a robot's learned policy without a shield, one row per rollout, each in a room of its own.
+
+    Attributes
+    ----------
+    seed
+        The seed of the rollout: `pacbound.shield.robot.IndoorNavigation` draws room, start and goal from it.
+    score
+        The running maximum of the danger up to the first un-recoverable state, or over the whole rollout if there is none.
+    unsafe
+        Whether there is a first un-recoverable state.
+    final_score
+        The danger at the first un-recoverable state; NaN for a safe rollout.
+    first_unrecoverable
+        The step of that state, from 0; -1 if there is none.
+    steps
+        How many steps the policy took: to the first un-recoverable state, the goal, or the horizon of 100.
+    success
+        Whether the last of them reached the goal.
+    """
+
+    seed: NDArray[np.int32]
+    score: NDArray[np.float64]
+    unsafe: NDArray[np.bool_]
+    final_score: NDArray[np.float64]
+    first_unrecoverable: NDArray[np.int8]
+    steps: NDArray[np.int8]
+    success: NDArray[np.bool_]
+
+
+def indoor_navigation() -> IndoorNavigationRollouts:
+    """Rollouts of a robot that drives by depth images through furnished rooms and is unsafe in about half of them.
+
+    Policy and danger model were trained in other rooms, and these 20,000 took no part in any choice. Every call reads the file
+    again and returns arrays of its own.
+
+    Examples
+    --------
+    >>> from pacbound import certify_shield
+    >>> from pacbound.data import indoor_navigation
+    >>> table = indoor_navigation()
+    >>> len(table.unsafe), f"{table.unsafe.mean():.1%}"
+    (20000, '53.1%')
+    >>> certify_shield(table.score, table.unsafe, xi=0.1, delta=0.01).certified
+    True
+    """
+    return IndoorNavigationRollouts(**_arrays("indoor_navigation.npz"))
+
+
+def _arrays(name: str) -> dict[str, NDArray[Any]]:
+    with files(__name__).joinpath(name).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        return dict(arrays)

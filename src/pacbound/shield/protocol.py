@@ -70,6 +70,6 @@ def required_owner(env: Any, *methods: str) -> Any:
         named = " and ".join(f"{name}()" for name in missing)
         raise InvalidTypeError(
             f"{env} has no {named}: expected save_state(), restore_state(state) and is_unsafe() on the environment, or on a "
-            "wrapper around it. For environments of MuJoCo there is pacbound.shield.robot.restorable.RestorableMujoco."
+            "wrapper around it. For environments of MuJoCo there is pacbound.shield.robot.RestorableMujoco."
         )
     return found
