@@ -274,3 +274,18 @@ def test_a_shield_shows_its_state() -> None:
     vector = VectorShield(saying(np.ones(2)), saying(np.zeros(2)), saying([0.9, np.nan]), 0.5, num_envs=2)
     vector(None)
     assert repr(vector) == "VectorShield(threshold=0.5, fired in 2 of 2, failures=1)"
+
+
+class Counting:
+    """A backup with memory: its action is how many steps it has acted in each environment, by its own state."""
+
+    def predict(self, observations: Any, state: Any = None, episode_start: Any = None) -> tuple[Any, Any]:
+        state = np.zeros(len(observations)) if state is None else state
+        state = np.where(np.zeros(len(observations), bool) if episode_start is None else episode_start, 0, state) + 1
+        return state, state
+
+
+def test_a_backup_with_memory_begins_in_each_environment_where_it_takes_over() -> None:
+    shield = VectorShield(lambda x: np.full(len(x), -1.0), Counting(), lambda x: x, 0.5, num_envs=2)
+    actions = [shield(np.array(dangers)).tolist() for dangers in ([0.9, 0.0], [0.0, 0.0], [0.0, 0.9], [0.0, 0.0])]
+    assert actions == [[1, -1], [2, -1], [3, 1], [4, 2]]

@@ -39,7 +39,9 @@ def test_rows_do_not_depend_on_the_chunks(plain: Rollouts, chunk: int) -> None:
     assert same(plain, collect(seeds=range(200), chunk=chunk))
 
 
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+# Other tests load libraries with threads of their own, which warn when the process is forked.
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:.*fork.*:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:.*_at_fork.*:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_rows_are_the_same_to_the_bit_in_one_process_and_in_two(plain: Rollouts, backend: str, tmp_path: Path) -> None:
     with joblib.parallel_config(backend=backend):
@@ -221,3 +223,22 @@ def test_one_unlucky_seed_at_the_start_stops_nothing_but_a_policy_that_always_ra
     for policy, backup in [(broken, brake), (rash, broken)]:
         with pytest.raises(ZeroDivisionError, match="no such action"):
             collect_rollouts(Car, policy, backup, danger, seeds=range(10), horizon=40)
+
+
+class Model:
+    """A danger model with weights."""
+
+    def __init__(self, weight: float) -> None:
+        self.weights = np.full(3, weight)
+
+    def __call__(self, observation: Any) -> float:
+        return float(np.clip(self.weights[0] * observation[1], 0, 1))
+
+
+def test_a_folder_is_not_resumed_with_other_weights(tmp_path: Path) -> None:
+    def collected(danger: Model) -> Rollouts:
+        return collect_rollouts(slippery, rash, brake, danger, horizon=40, seeds=range(20), folder=tmp_path / "rows")
+
+    assert same(collected(Model(0.1)), collected(Model(0.1)))
+    with pytest.raises(InvalidValueError, match="danger"):
+        collected(Model(0.2))

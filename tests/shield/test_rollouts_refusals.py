@@ -13,11 +13,12 @@ import pytest
 
 pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
 
-from tests.shield.cars import Car, CarWithClearance, brake, danger, rash
+from tests.shield.cars import FARTHEST, Car, CarWithClearance, brake, danger, rash
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
 from pacbound.shield import PerRollout, Rollouts, check_label, collect_rollouts
 from pacbound.shield.protocol import Clear, Restorable, Stoppable
+from pacbound.shield.rollouts.world import World
 
 collect = partial(collect_rollouts, seeds=range(10), horizon=40)
 
@@ -74,6 +75,100 @@ def test_a_state_that_is_not_fully_restored_is_found_out() -> None:
         collect(Worn, rash, brake, danger)
     with pytest.raises(InvalidValueError, match="a wrapper may remember something"):
         collect(Stacked, latest(rash), brake, latest(danger))
+
+
+class Ageing(Car):
+    """A car that gives up after a hundred steps, and does not count them in its state: simulated ones make it give up early."""
+
+    age = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.age = 0
+        super().reset(seed=seed)
+        self.gap, self.speed = FARTHEST, 0
+        return self._look(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.age += 1
+        seen, reward, terminated, _, info = super().step(action)
+        return seen, reward, terminated, self.age >= 20, info
+
+
+def test_a_state_that_only_the_backup_disturbs_is_found_out() -> None:
+    with pytest.raises(InvalidValueError, match="may count its steps"):
+        collect(Ageing, lambda observation: 1 if observation[1] < 2 else 0, brake, danger)
+    with pytest.raises(InvalidValueError, match=r"After restore_state\(\)"):
+        collect(lambda: gymnasium.wrappers.StickyAction(Ready(), 0.5), rash, brake, danger)
+
+
+class Ready(Car):
+    """A car that starts far away and at rest."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.gap, self.speed = FARTHEST, 0
+        return self._look(), {}
+
+
+class ReadyWithClearance(Ready, CarWithClearance):
+    """The same, and it knows where braking is safe."""
+
+
+def test_a_clearance_that_does_not_hold_for_the_backup_is_found_out() -> None:
+    def creeps(observation: Any) -> int:
+        return 1 if observation[1] == 0 else 0
+
+    with pytest.raises(InvalidValueError, match=r"surely_recoverable\(\) is true, and the backup is unsafe"):
+        collect(ReadyWithClearance, lambda observation: 0, creeps, danger)
+    assert collect(ReadyWithClearance, lambda observation: 0, creeps, danger, trust_clearance=False).lost.all()
+
+
+class Late(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Actions arrive two steps late; what is on its way is part of the state."""
+
+    def reset(self, **options: Any) -> Any:
+        self.coming: list[Any] = [0, 0]
+        return self.env.reset(**options)
+
+    def step(self, action: Any) -> Any:
+        arriving, *self.coming = [*self.coming, action]
+        return self.env.step(arriving)
+
+    def save_state(self) -> Any:
+        return self.env.save_state(), list(self.coming)  # type: ignore[attr-defined]
+
+    def restore_state(self, state: Any) -> None:
+        self.env.restore_state(state[0])  # type: ignore[attr-defined]
+        self.coming = list(state[1])
+
+
+def test_what_a_layer_beneath_promises_is_not_believed_of_a_wrapper_with_a_state_of_its_own() -> None:
+    world = World(Late(CarWithClearance()))
+    world.reset(0)
+    assert not world.knows_standstill
+    assert not world.surely_recoverable()
+    believed = collect(lambda: Late(CarWithClearance()), rash, brake, danger, seeds=range(60), backup_steps=60)
+    simulated = collect(
+        lambda: Late(CarWithClearance()), rash, brake, danger, seeds=range(60), backup_steps=60, trust_clearance=False
+    )
+    assert believed.first_unrecoverable.tolist() == simulated.first_unrecoverable.tolist()
+
+
+def test_a_danger_with_memory_or_that_changes_what_it_sees_is_found_out() -> None:
+    seen: list[float] = []
+
+    def remembers(observation: Any) -> float:
+        seen.append(float(observation[0]))
+        return min(1.0, len(seen) / 1000)
+
+    def changes(observation: Any) -> float:
+        observation *= 0
+        return 0.5
+
+    with pytest.raises(InvalidValueError, match=r"randomness or memory of its own. Pass it as PerRollout\(make\)"):
+        collect(Car, rash, brake, remembers)
+    with pytest.raises(InvalidValueError, match="let it work on a copy"):
+        collect(Car, rash, brake, changes)
 
 
 def test_a_policy_with_randomness_that_does_not_follow_from_the_seed_is_found_out() -> None:

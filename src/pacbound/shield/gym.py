@@ -168,8 +168,10 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         """Take the agent's actions, and the backup's where the shield has fired."""
         if not self._begun:
             raise ResetNeeded(_RESET_FIRST)
-        live = ~self._resetting
+        live, before = ~self._resetting, self._watch.fired.copy()
         fired = self._watch.look(self._observations, live)
+        # A backup with memory begins where it takes over, as it did where it was tried out.
+        self._backup.reset(fired & ~before)
         taken = merged(fired, self._backup.act(self._observations), actions) if fired.any() else actions
         observations, rewards, terminated, truncated, infos = self.env.step(taken)
         told = {

@@ -132,7 +132,10 @@ class VectorShield:
 
     def __call__(self, observations: Any) -> Any:
         """An action for each environment: the backup's where the shield has fired, the policy's elsewhere."""
+        before = self._watch.fired.copy()
         fired = self._watch.look(observations)
+        # A backup with memory begins where it takes over, as it did where it was tried out.
+        self._backup.reset(fired & ~before)
         if fired.all():
             return self._backup.act(observations)
         if not fired.any():

@@ -1,7 +1,8 @@
 """What an environment must offer so that its rollouts can be labelled: it can be saved, restored, and asked about safety.
 
-The methods may be on the environment itself or on any wrapper around it; the outermost that has them is asked. They are plain
-Python, so an environment needs nothing from pacbound to follow the protocol.
+The methods may be on the environment itself or on any wrapper around it; the outermost that has them is asked. What is optional
+counts only if it comes from the layer that saves the state, or from one around it. They are plain Python, so an environment
+needs nothing from pacbound to follow the protocol.
 """
 
 from __future__ import annotations
@@ -36,21 +37,24 @@ class Stoppable(Protocol):
     """An environment that knows when it stands still. Without it a backup is simulated for all of its steps."""
 
     def is_stopped(self) -> bool:
-        """Whether it stands still, so that it stays safe for as long as the backup acts."""
+        """Whether it stands still after a step of the backup, so that it stays safe for as long as the backup acts."""
         ...
 
 
 @runtime_checkable
 class Clear(Protocol):
-    """An environment with a cheap bound that spares most simulations. It must be sound: where it errs, a label is wrong."""
+    """An environment with a cheap bound that spares most simulations. It must be sound: where it errs, a label is wrong.
+
+    It is about one backup. With another one, or under a wrapper that changes actions, it must not be there, or not be trusted.
+    """
 
     def surely_recoverable(self) -> bool:
         """Whether the backup is certainly safe from here, as where the clearance exceeds a step and the stopping distance."""
         ...
 
 
-def owner(env: Any, *methods: str) -> Any:
-    """The outermost of `env` and what it wraps that has all `methods` of its own; None if there is none.
+def owner(env: Any, *methods: str, down_to: Any = None) -> Any:
+    """The outermost of `env` and what it wraps that has all `methods` of its own; None if there is none, down to a layer.
 
     `gymnasium.Wrapper` does not pass on what it does not know, so a method that is found is the layer's own.
     """
@@ -58,7 +62,7 @@ def owner(env: Any, *methods: str) -> Any:
     while layer is not None:
         if all(callable(getattr(layer, name, None)) for name in methods):
             return layer
-        layer = getattr(layer, "env", None)
+        layer = None if layer is down_to else getattr(layer, "env", None)
     return None
 
 

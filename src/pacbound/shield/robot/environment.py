@@ -179,14 +179,14 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
         return self._unsafe
 
     def is_stopped(self) -> bool:
-        """Whether the robot stands still, so that braking goes no further."""
+        """Whether the robot stands still, so that `brake` goes no further."""
         forward, turn = self.speed
         return abs(forward) < STANDSTILL_SPEED and abs(turn) < STANDSTILL_TURN
 
     def surely_recoverable(self) -> bool:
         """Whether braking from here is certain to touch nothing, so that it need not be simulated.
 
-        True is a promise; False says only that it takes a simulation to know.
+        True is a promise about `brake`, and no other backup; False says only that it takes a simulation to know.
         """
         return not self._unsafe and surely_brakes(self.room, self.pose, *self.speed)
 

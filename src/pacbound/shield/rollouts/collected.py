@@ -178,7 +178,7 @@ def collect_rollouts(  # noqa: PLR0913 - what a rollout is made of, and how it i
     follow_through
         Whether a rollout goes on after its first un-recoverable state, to see what happens. Labels and scores stay the same.
     trust_clearance
-        Whether `surely_recoverable()` is believed. If it is sound, only `simulated` changes.
+        Whether `surely_recoverable()` is believed. If it is sound for this very backup, only `simulated` changes.
     keep_frames
         Whether observations and labels are kept in `folder`, to be read by `Frames.load`. A fraction keeps that share of the
         recoverable frames, and all others.
@@ -222,7 +222,7 @@ def collect_rollouts(  # noqa: PLR0913 - what a rollout is made of, and how it i
     )
     recording = Recording(follow_through, trust_clearance, _share_of_frames(keep_frames, folder=folder))
     workers, fixed = Workers(n_jobs, chunk, folder, progress), fixed_seeds(seeds)
-    rehearse(task, fixed)
+    rehearse(task, fixed, trust_clearance=trust_clearance)
     plan = {
         **task.plan(),
         "kind": "rollouts",

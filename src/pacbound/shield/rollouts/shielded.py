@@ -166,7 +166,7 @@ def run_shielded(  # noqa: PLR0913 - what a rollout is made of, and how it is ru
         fixed_seeds(seeds),
         _thresholds(certificate_or_thresholds),
     )
-    rehearse(task, fixed)
+    rehearse(task, fixed, trust_clearance=False)
     plan = {
         **task.plan(),
         "kind": "shielded rollouts",
@@ -209,7 +209,7 @@ def _roll_out(world: World, task: Task, seed: int, threshold: float) -> _Row:
         action = shield(observation)
         if shield.fired and fired_at < 0:
             fired_at = steps
-        if shield.fired and world.is_stopped():
+        if shield.fired and steps > fired_at and world.is_stopped():
             break
         outcome = world.step(action)
         observation, steps, unsafe = outcome.observation, steps + 1, world.is_unsafe()
@@ -221,4 +221,4 @@ def _roll_out(world: World, task: Task, seed: int, threshold: float) -> _Row:
         elif not unsafe and steps - fired_at == task.backup_steps:
             unsafe, over = world.knows_standstill and not world.is_stopped(), True
         over = over or unsafe
-    return _Row(seed, threshold, unsafe, success, fired_at, steps)
+    return _Row(seed, threshold, unsafe, success and not unsafe, fired_at, steps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -10,12 +11,17 @@ from typing import Any
 import numpy as np
 
 from pacbound.documents import Json
-from pacbound.errors import InvalidTypeError
+from pacbound.errors import InvalidTypeError, MissingDependencyError
 from pacbound.shield.actor import Actor
 from pacbound.shield.rollouts.streams import PerRollout, Role, of_rollout, stream
 from pacbound.shield.rollouts.world import Environment, World, comes_to_rest, make_world
 from pacbound.shield.watch import Watch
 from pacbound.stats.arguments import whole_number
+
+try:
+    import joblib
+except ImportError:
+    raise MissingDependencyError.for_extra("joblib", "shield", "Making rollouts") from None
 
 Success = str | Callable[[Any, Mapping[str, Any]], Any]
 """The key of `info` that says whether the goal was reached, or a function of the environment and `info`."""
@@ -95,7 +101,7 @@ class Task:
 
 
 def _described(thing: Any) -> str:
-    """A name that is the same in every run: no address in memory, no module that is called __main__ today."""
+    """What is the same in every run, and another one for other weights: no address in memory, no module called __main__ today."""
     if isinstance(thing, str):
         return thing
     if isinstance(thing, PerRollout):
@@ -105,4 +111,15 @@ def _described(thing: Any) -> str:
         return f"partial({', '.join([_described(thing.func), *map(_described, thing.args), *named])})"
     if isinstance(thing, (int, float, np.number, np.bool_)) or thing is None:
         return repr(thing)
-    return str(getattr(thing, "__qualname__", type(thing).__qualname__))
+    if hasattr(thing, "__qualname__"):
+        return str(thing.__qualname__)
+    return f"{type(thing).__qualname__}{_contents(thing)}"
+
+
+def _contents(thing: Any) -> str:
+    """A digest of what an object holds, such as a network's weights; nothing if it cannot be pickled, or never the same way."""
+    try:
+        digest: str = joblib.hash(thing)
+        return f" {digest}" if joblib.hash(deepcopy(thing)) == digest else ""
+    except Exception:  # whatever objects do when they are pickled or copied
+        return ""

@@ -45,8 +45,9 @@ class World:
         self._env = env
         self._states = required_owner(env, "save_state", "restore_state")
         self._safety = required_owner(env, "is_unsafe")
-        self._motion = owner(env, "is_stopped")
-        self._clearance = owner(env, "surely_recoverable")
+        # What a layer beneath says may not hold for a wrapper that has a state of its own, such as one that delays actions.
+        self._motion = owner(env, "is_stopped", down_to=self._states)
+        self._clearance = owner(env, "surely_recoverable", down_to=self._states)
 
     @property
     def env(self) -> Any:
@@ -116,21 +117,19 @@ def make_world(environment: Environment, options: Mapping[str, Any]) -> World:
 
 
 def comes_to_rest(world: World, backup: Actor, observation: Any, *, steps: int, rests_when_terminated: bool) -> bool:
-    """Whether the backup stays safe from here until standstill.
+    """Whether the backup stays safe from here until standstill, which is asked about once it has acted.
 
     Not at standstill after so many `steps` counts as unsafe. An environment that cannot say when it stands still must stay safe
     for all of them.
     """
     for _ in range(steps):
-        if world.is_stopped():
-            return True
         outcome = world.step(backup.act(observation))
         if world.is_unsafe():
             return False
-        if outcome.terminated and rests_when_terminated:
+        if world.is_stopped() or (outcome.terminated and rests_when_terminated):
             return True
         observation = outcome.observation
-    return world.is_stopped() or not world.knows_standstill
+    return not world.knows_standstill
 
 
 def _refuse_wrappers(env: Any) -> None:
