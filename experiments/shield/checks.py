@@ -1,4 +1,7 @@
-"""Are the labels right, and does a rollout follow from its seed alone? Checked by replay, on the rollouts that ship."""
+"""Are the labels right, does a rollout follow from its seed alone, and is the shield unsafe only where the proof says it may be?
+
+Checked by replay, on the rollouts that ship and on those with the shield on.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from pacbound.data import indoor_navigation
-from pacbound.shield import Rollouts, check_label, collect_rollouts
+from pacbound.shield import Rollouts, ShieldedRollouts, check_label, collect_rollouts
 from pacbound.shield.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
 
 HORIZON = 100
@@ -16,7 +19,7 @@ REPLAYED = 300
 RECOLLECTED = 400
 
 
-def all_checks(jobs: int) -> dict[str, Any]:
+def all_checks(tested: ShieldedRollouts, jobs: int) -> dict[str, Any]:
     """Counts of what was checked, and of what was found to be right."""
     table = indoor_navigation()
     unsafe = np.flatnonzero(table.unsafe & (table.first_unrecoverable >= 0))[:REPLAYED]
@@ -29,6 +32,7 @@ def all_checks(jobs: int) -> dict[str, Any]:
         "rollouts_recollected": len(seeds),
         "equal_with_every_backup_simulated": _equal(table, _collected(seeds, jobs, trust_clearance=False)),
         "equal_in_one_process": _equal(table, _collected(seeds, 1)),
+        **_coupling(tested, jobs),
     }
 
 
@@ -40,7 +44,22 @@ def sentences(found: dict[str, Any]) -> list[str]:
         f"{found['equal_with_every_backup_simulated']} of {found['rollouts_recollected']} rows are the same to the bit if every "
         "backup is simulated, also where the clearance makes it needless.",
         f"{found['equal_in_one_process']} of {found['rollouts_recollected']} rows are the same to the bit in one process.",
+        f"{found['unsafe_and_missed']} of the {found['unsafe_under_a_shield']} rollouts that were unsafe under some shield have "
+        "an un-recoverable state without it, and no danger up to there that reaches the threshold: they are those that the "
+        "certificate counts.",
     ]
+
+
+def _coupling(tested: ShieldedRollouts, jobs: int) -> dict[str, int]:
+    """Of the rollouts that were unsafe under a shield, how many the same seeds without it say were missed."""
+    plain = _collected(np.unique(tested.seed), jobs)
+    place = np.searchsorted(plain.seed, tested.seed)
+    missed = plain.unsafe[place] & (plain.score[place] < tested.threshold)
+    return {
+        "unsafe_under_a_shield": int(tested.unsafe.sum()),
+        "unsafe_and_missed": int((tested.unsafe & missed).sum()),
+        "missed": int(missed.sum()),
+    }
 
 
 def _is_right(seed: int, step: int) -> bool:

@@ -4,7 +4,7 @@
 
 Certifies shields from the 20,000 rollouts that ship with the package, takes the paper's baselines beside them, drives 2,000 new
 rooms at each threshold, and tests whether more than xi of the rollouts are unsafe. Also checks the labels by replay. Prints the
-tables and writes them, the counts and two figures to experiments/results.
+tables, writes them and the counts to experiments/results, and draws two figures for the documentation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from pacbound.shield.robot.seeds import TEST
 
 HORIZON = 100
 LEVEL = 0.01
-"""An unsafe rate is said to exceed xi if so many unsafe rollouts had a smaller probability than this at a rate of xi."""
+"""An unsafe rate is said to exceed xi if so many unsafe rollouts had a smaller probability than this at a rate of xi. Each of the
+15 rows is tested alone, in the same rooms: now and then one of them exceeds by chance."""
 
 
 def main() -> None:
@@ -54,14 +55,15 @@ def main() -> None:
         "test_rollouts": options.rollouts,
         "policy_alone": counted(tested.at(np.inf)),
         "results": rows,
-        "checks": checks.all_checks(options.jobs),
+        "checks": checks.all_checks(tested, options.jobs),
     }
     report = markdown(record)
     target = options.out / "shield"
     target.with_suffix(".json").write_text(json.dumps(finite(record), indent=2) + "\n", encoding="utf-8")
     target.with_suffix(".md").write_text(report, encoding="utf-8")
-    figures.success_safety(record).savefig(options.out / "shield_success_safety.png", dpi=80)
-    figures.rollouts(chosen, tested).savefig(options.out / "shield_rollouts.png", dpi=80)
+    options.figures.mkdir(parents=True, exist_ok=True)
+    figures.success_safety(record).savefig(options.figures / "shield_success_safety.png", dpi=80)
+    figures.rollouts(chosen, tested).savefig(options.figures / "shield_rollouts.png", dpi=80)
     print(report)
 
 
@@ -70,7 +72,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rollouts", type=int, default=2_000, help="new rooms for each threshold")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=Path("experiments/runs/shield_tests"), help="where parts are kept")
-    parser.add_argument("--out", type=Path, default=Path("experiments/results"), help="the folder to write to")
+    parser.add_argument("--out", type=Path, default=Path("experiments/results"), help="the folder to write tables to")
+    parser.add_argument("--figures", type=Path, default=Path("docs/figures"), help="the folder to draw to")
     return parser.parse_args()
 
 
