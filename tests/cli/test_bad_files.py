@@ -95,6 +95,19 @@ def damaged(name: str) -> Callable[[Path], Path]:
     return make
 
 
+def one_bit(name: str) -> Callable[[Path], Path]:
+    """A compressed file that reads well, with another digit in it than its checksum was taken of."""
+
+    def make(folder: Path) -> Path:
+        write(rows(), folder / name)
+        stored = bytearray(gzip.compress(gzip.decompress((folder / name).read_bytes()), compresslevel=0))
+        stored[stored.index(b"\n0.") + 3] ^= 1
+        (folder / name).write_bytes(stored)
+        return folder / name
+
+    return make
+
+
 def altered(name: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Path], Path]:
     def make(folder: Path) -> Path:
         write(change(rows(50)), folder / name)
@@ -145,6 +158,7 @@ def folder_of(suffix: str) -> Callable[[Path], Path]:
 BAD: dict[str, Callable[[Path], Path]] = {
     **{f"cut {name}": cut(name) for name in FORMATS},
     **{f"damaged {name}": damaged(name) for name in ("r.parquet", "r.npz", "r.csv.gz", "r.csv", "r.jsonl")},
+    "one bit of r.csv.gz": one_bit("r.csv.gz"),
     **{f"no columns {name}": altered(name, renamed) for name in ("r.csv", "r.parquet", "r.feather", "r.jsonl", "r.npz")},
     **{f"no rows {name}": altered(name, empty) for name in ("r.csv", "r.csv.gz", "r.parquet", "r.feather", "r.npz")},
     **{f"mixed {name}": altered(name, mixed) for name in ("r.csv", "r.jsonl")},
@@ -184,6 +198,29 @@ def test_a_bad_file_ends_in_one_clear_line_and_leaves_nothing(
     assert done.stderr.startswith("error: ")
     assert path.name.replace("*", "") in done.stderr.replace("*", "")
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", ["r.parquet", "r.feather"])
+@pytest.mark.parametrize(
+    ("command", "column"), [("calibrate", "c"), ("calibrate", "ok"), ("shield", "c"), ("shield", "ok"), ("apply", "c")]
+)
+def test_integers_that_floats_do_not_hold_end_in_one_clear_line(
+    pacbound: Run, certificates: Path, tmp_path: Path, name: str, command: str, column: str
+) -> None:
+    shutil.copy(certificates / "cal.json", tmp_path)
+    write({"c": [0], "ok": [1]} | {column: [2**53 + 1]}, tmp_path / name)
+    arguments = [name if part == "FILE" else str(part).replace("SUFFIX", "parquet") for part in COMMANDS[command]]
+    done = pacbound(*arguments, code=2)
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
+@pytest.mark.parametrize("command", ["calibrate", "apply"])
+def test_a_group_without_a_name_is_not_taken_for_none(pacbound: Run, tmp_path: Path, command: str) -> None:
+    calibrate([0.5] * 50, [1] * 50, groups=["a"] * 50, delta=0.1).save(tmp_path / "cal.json")
+    write(rows(50), tmp_path / "r.csv")
+    arguments = ["r.csv" if part == "FILE" else str(part).replace("SUFFIX", "csv") for part in COMMANDS[command]]
+    assert "has no column ''" in pacbound(*arguments, "--group", "", code=2).stderr
 
 
 @pytest.mark.parametrize("name", FORMATS)

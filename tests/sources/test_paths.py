@@ -108,3 +108,8 @@ def test_the_end_of_the_name_says_the_format(name: str, expected: str | None) ->
 def test_the_parts_of_a_path_are_columns_as_hive_writes_them() -> None:
     path = Path("logs/day=monday/place=a%20b/none=__HIVE_DEFAULT_PARTITION__/eq=a=b/x=1.csv")
     assert partitions_of(path) == {"day": "monday", "place": "a b", "none": None, "eq": "a=b"}
+
+
+def test_a_name_that_stands_twice_in_a_path_is_refused() -> None:
+    with pytest.raises(InvalidValueError, match="names 'day' twice"):
+        partitions_of(Path("day=monday/deep/d%61y=tuesday/x.csv"))

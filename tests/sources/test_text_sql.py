@@ -53,6 +53,7 @@ AWKWARD = [
         "c.at",
     ),
     *("a\x00", "é", "e\u0301", "İ", "NULL", "None", "tRuE", " true", "maybe", "2", "1.00", "-0", "\x1f1\x1f", "'", '"', "--"),
+    *("+-0", "+-0.5", "-+0", "--0", "++0", "1e+-3"),
     *("0.15000000000000002", "0.1500000000000000055511151231257827", "4.9e-324"),
 ]
 
@@ -117,3 +118,10 @@ def test_where_nothing_is_a_value_what_is_no_number_stops_the_query(connection: 
 def test_plain_numbers_are_read_inside(connection: Connection, value: str) -> None:
     found = connection.execute(f"SELECT {typed('x', 'number')} FROM (SELECT ?::VARCHAR AS x)", [value]).fetchall()
     assert found == [(float(value),)]
+
+
+@pytest.mark.parametrize("value", ["1_0", "+-0", "+-0.5", " +-1", "--0", "-+0", "0x1"])
+def test_what_only_duckdb_takes_for_a_number_is_none_inside(connection: Connection, value: str) -> None:
+    assert outside(value, "number") is None
+    found = connection.execute(f"SELECT {typed('x', 'number')} FROM (SELECT ?::VARCHAR AS x)", [value]).fetchall()
+    assert found == [(None,)]

@@ -198,6 +198,14 @@ def test_csv_is_read_however_it_is_written(tmp_path: Path, ends: str) -> None:
     )
 
 
+@pytest.mark.parametrize("inside", ['"' + "0.9,1,b\n" * 400 + '"', '"\n' + "0.9,1,b\n" * 400 + '0.9,1,"'])
+def test_lines_inside_of_quotes_are_no_rows_in_a_file_of_any_size(tmp_path: Path, inside: str) -> None:
+    """A reader of several threads begins in the middle of the file, where it cannot know."""
+    (tmp_path / "rows.csv").write_text("c,ok,text\n" + f"0.1,0,{inside}\n" * 5000)
+    tally = Tally.from_files(tmp_path / "rows.csv", confidence="c", correct="ok")
+    assert tally.totals == {"wrong": 5000, "right": 0}
+
+
 def test_a_memory_limit_that_is_too_small_says_so(folder: Path) -> None:
     with pytest.raises(InvalidValueError, match="needs more memory than is allowed"):
         Tally.from_files(folder / "rows.parquet", confidence="c", correct="ok", memory_limit="1KB")

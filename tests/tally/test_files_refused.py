@@ -1,5 +1,8 @@
 """What cannot be counted is refused by its file, its column and its row."""
 
+import gzip
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ from tests.tally.table_writers import WRITERS
 
 from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
+from pacbound.tally import file_counts
 
 
 def test_copies_of_a_file_are_refused_by_their_names(tmp_path: Path) -> None:
@@ -91,3 +95,70 @@ def test_a_memory_limit_that_is_no_amount_is_refused(tmp_path: Path, limit: Any,
     np.savez(tmp_path / "rows.npz", c=[0.5], ok=[True])
     with pytest.raises(error, match="not an amount of memory"):
         Tally.from_files(tmp_path / "rows.npz", confidence="c", correct="ok", memory_limit=limit)
+
+
+def stored(text: bytes) -> bytearray:
+    """The text in the format of gzip, not compressed, so that a byte of it can be changed for another."""
+    return bytearray(gzip.compress(text, compresslevel=0))
+
+
+@pytest.mark.parametrize(("name", "text"), [("rows.csv.gz", b"c,ok\n0.1,1\n"), ("rows.jsonl.gz", b'{"c": 0.1, "ok": 1}\n' * 500)])
+def test_a_compressed_file_that_its_checksum_does_not_fit_is_refused(tmp_path: Path, name: str, text: bytes) -> None:
+    damaged = stored(text)
+    damaged[damaged.index(b"0.1") + 2] ^= 8
+    assert b"0.9" in damaged
+    (tmp_path / name).write_bytes(damaged)
+    with pytest.raises(InvalidValueError, match=rf"{name} is damaged \(CRC check failed.*\)\. Write or copy it again"):
+        Tally.from_files(tmp_path / name, confidence="c", correct="ok")
+
+
+def test_a_compressed_file_of_several_members_is_counted_whole(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv.gz").write_bytes(stored(b"c,ok\n0.1,1\n") + gzip.compress(b"") + gzip.compress(b"0.9,0\n0.9,0\n"))
+    assert Tally.from_files(tmp_path / "rows.csv.gz", confidence="c", correct="ok").totals == {"wrong": 2, "right": 1}
+
+
+def replaced(path: Path, text: str) -> None:
+    path.with_name("new").write_text(text)
+    path.with_name("new").replace(path)
+
+
+def overwritten(path: Path, text: str) -> None:
+    path.write_text(text)
+    os.utime(path, ns=(0, 0))
+
+
+def removed(path: Path, _: str) -> None:
+    path.unlink()
+
+
+@pytest.mark.parametrize("change", [replaced, overwritten, removed])
+def test_a_file_that_changes_while_it_is_counted_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path, str], None]
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("c,ok\n0.1,1\n")
+    count = file_counts._inside
+
+    def changing(*arguments: Any) -> Tally:
+        tally = count(*arguments)
+        change(path, "c,ok\n0.9,0\n")
+        return tally
+
+    monkeypatch.setattr(file_counts, "_inside", changing)
+    with pytest.raises(InvalidValueError, match=r"rows\.csv changed while it was counted"):
+        Tally.from_files(path, confidence="c", correct="ok")
+
+
+@pytest.mark.parametrize("kind", ["calibration", "abstention"])
+@pytest.mark.parametrize("suffix", ["csv", "npz"])
+def test_a_group_without_a_name_is_a_column_that_is_not_there(tmp_path: Path, suffix: str, kind: str) -> None:
+    WRITERS[f"rows.{suffix}"]({"c": np.array([0.5]), "ok": np.array([True])}, tmp_path / f"rows.{suffix}")
+    with pytest.raises(InvalidValueError, match="has no column ''"):
+        Tally.from_files(tmp_path / f"rows.{suffix}", confidence="c", correct="ok", group="", kind=kind)
+
+
+@pytest.mark.parametrize("number", ["+-0", "+-1", " +-0.5", "0_1"])
+def test_a_number_that_only_duckdb_takes_for_one_is_refused(tmp_path: Path, number: str) -> None:
+    (tmp_path / "rows.csv").write_text(f"c,ok\n{number},1\n")
+    with pytest.raises(InvalidValueError, match=r"c\[0\] is '.*', which is not a number"):
+        Tally.from_files(tmp_path / "rows.csv", confidence="c", correct="ok")

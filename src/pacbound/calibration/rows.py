@@ -37,10 +37,10 @@ def apply_to_file(
 
     def with_interval(batch: Batch) -> tuple[Batch, dict[str, NDArray[np.float64]]]:
         scores = checked_scores(numeric(batch.numbers(confidence), confidence), confidence, start=batch.start)
-        groups = batch.names(group) if group else None
+        groups = batch.names(group) if group is not None else None
         lower, upper = certificate.interval(scores, groups).T
         return batch, dict(zip(ADDED, (lower, upper, certificate.estimate(scores, groups)), strict=True))
 
-    needed = [confidence, *([group] if group else [])]
+    needed = [confidence] if group is None else [confidence, group]
     rows, _ = rewrite(source, target, with_interval, needed=needed, added=ADDED, progress=progress)
     return rows

@@ -30,6 +30,7 @@ from pacbound.sources.engine import (
     share_done,
 )
 from pacbound.sources.files import Progress, require_columns
+from pacbound.sources.fingerprints import require_sound
 from pacbound.sources.paths import partitions_of, suffix_of
 
 _ROWS = 2**16
@@ -86,10 +87,13 @@ class DelimitedFile:
         stored = list(self.header) if columns is None else [name for name in columns if name not in constants]
         places = range(len(stored)) if columns is None else [list(self.header).index(name) for name in stored]
         wanted = ", ".join(f"coalesce({identifier(place_of(place))}, '')" for place in places) or "''"
+        require_sound(self.path)
         start = 0
         with connected(ordered=True) as connection:
             try:
-                query = select(wanted, f"read_csv({file_list([self.path])}, hive_partitioning=false, {self.options})")
+                # One thread: several begin in the middle, and take lines inside of quotes for rows.
+                options = f"hive_partitioning=false, parallel=false, {self.options}"
+                query = select(wanted, f"read_csv({file_list([self.path])}, {options})")
                 for record in in_batches(connection.sql(query), _ROWS):
                     rows = record.select(range(len(stored))).rename_columns(stored)
                     yield RecordRows(start, with_constants(rows, constants), is_text=True)

@@ -1,16 +1,26 @@
-"""The names of files by what is in them: SHA-256 of their bytes, taken beside the work on them."""
+"""The names of files by what is in them: SHA-256 of their bytes, taken beside the work on them.
+
+What is named must be what was worked on: a file that changes meanwhile is refused, and so is a compressed one that does not hold
+what its own checksum says, because DuckDB does not look at that.
+"""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
+from typing import TypeAlias
+
+from pacbound.errors import InvalidValueError
 
 _CHUNK = 2**20
+_State: TypeAlias = tuple[int, int, int] | None
 
 
 def file_fingerprint(path: str | os.PathLike[str], *, stop: Event | None = None) -> str:
@@ -22,13 +32,55 @@ def file_fingerprint(path: str | os.PathLike[str], *, stop: Event | None = None)
     return f"sha256:{digest.hexdigest()}"
 
 
+def require_sound(path: Path, *, stop: Event | None = None) -> None:
+    """Refuse a file compressed by gzip, of one member or several, whose length or checksum is not that of what is in it."""
+    if path.suffix.lower() != ".gz":
+        return
+    try:
+        with gzip.open(path) as file:
+            while file.read(_CHUNK) and not (stop is not None and stop.is_set()):
+                pass
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InvalidValueError(f"{path} is damaged ({str(error).rstrip('.')}). Write or copy it again.") from None
+
+
 @contextmanager
 def fingerprinting(paths: Sequence[Path]) -> Iterator[list[Future[str]]]:
-    """The fingerprints to be, in the order of the files; leaving by an error does not wait for them."""
-    stop = Event()
+    """The fingerprints to be, in the order of the files; leaving by an error does not wait for them.
+
+    A file that was another one at the end than at the beginning is refused.
+    """
+    stop, before = Event(), [_state(path) for path in paths]
     with ThreadPoolExecutor(1) as pool:
         try:
-            yield [pool.submit(file_fingerprint, path, stop=stop) for path in paths]
+            yield [pool.submit(_sound_fingerprint, path, stop) for path in paths]
+        except Exception:
+            stop.set()
+            # What went wrong may be no more than that.
+            _require_unchanged(paths, before)
+            raise
         except BaseException:
             stop.set()
             raise
+    _require_unchanged(paths, before)
+
+
+def _sound_fingerprint(path: Path, stop: Event) -> str:
+    require_sound(path, stop=stop)
+    return file_fingerprint(path, stop=stop)
+
+
+def _require_unchanged(paths: Sequence[Path], before: Sequence[_State]) -> None:
+    for path, state in zip(paths, before, strict=True):
+        if _state(path) != state:
+            raise InvalidValueError(
+                f"{path} changed while it was counted: which rows were counted is unknown. Count it again."
+            ) from None
+
+
+def _state(path: Path) -> _State:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns

@@ -15,6 +15,7 @@ from typing import Any
 from pacbound.errors import InvalidValueError
 from pacbound.sources.engine import Connection, connected, explained, file_list, identifier, in_batches, literal, select
 from pacbound.sources.files import Progress, require_columns
+from pacbound.sources.fingerprints import require_sound
 from pacbound.sources.paths import partitions_of
 
 _ROWS = 2**16
@@ -71,6 +72,7 @@ class JsonFile:
         names = self.columns if columns is None else columns
         constants = {name: self.partitions[name] for name in names if name in self.partitions}
         keys = [name for name in names if name not in constants]
+        require_sound(self.path)
         with connected(ordered=True) as connection, explained(str(self.path)):
             values = self._typed(connection, keys) if columns is None else [_text(key) for key in keys]
             start, total = 0, self._rows(connection) if progress is not None else 1

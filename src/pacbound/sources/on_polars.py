@@ -1,4 +1,7 @@
-"""Tables opened by Polars, lazily: whoever counts them does it inside its streaming engine, out of core."""
+"""Tables opened by Polars, lazily: whoever counts them does it inside its streaming engine, out of core.
+
+Only formats that hold types are read. The folders that stand for columns hold text, as they do for every engine.
+"""
 
 from __future__ import annotations
 
@@ -12,39 +15,28 @@ from pacbound.errors import InvalidValueError, MissingDependencyError
 SCANS = {
     ".parquet": "scan_parquet",
     ".pq": "scan_parquet",
-    ".csv": "scan_csv",
-    ".jsonl": "scan_ndjson",
-    ".ndjson": "scan_ndjson",
     ".arrow": "scan_ipc",
     ".feather": "scan_ipc",
     ".ipc": "scan_ipc",
 }
 
 
-def scan(files: Sequence[Path]) -> Any:
-    """A lazy frame over all rows of `files`, which are all of one format."""
-    try:
-        import polars  # noqa: PLC0415 - loaded only for those who ask for it
-    except ImportError:
-        raise MissingDependencyError.for_extra("polars", "polars", "the engine polars") from None
-    suffixes = {file.suffix.lower() for file in files}
-    if len(suffixes) != 1 or not suffixes <= SCANS.keys():
-        raise InvalidValueError(
-            f"Polars is given files of {', '.join(sorted(suffixes)) or 'no kind'}: expected one of {', '.join(SCANS)}. "
-            "The engine duckdb reads more."
-        )
-    suffix = suffixes.pop()
-    partitioned = suffix == ".parquet" and any("=" in folder for file in files for folder in file.parts[:-1])
-    options = {"hive_partitioning": True} if partitioned else {}
-    return getattr(polars, SCANS[suffix])([str(file) for file in files], **options)
+def scan(files: Sequence[Path], *, partitions: Sequence[str]) -> Any:
+    """A lazy frame over all rows of `files`, which are all of one format; their folders stand for the columns `partitions`."""
+    polars = _polars()
+    read = getattr(polars, _scan_of(files))
+    if not partitions:
+        return read([str(file) for file in files], glob=False, hive_partitioning=False)
+    for file in files:
+        _refuse_stored(file, read(str(file), glob=False, hive_partitioning=False), partitions)
+    texts = dict.fromkeys(partitions, polars.String)
+    return read([str(file) for file in files], glob=False, hive_partitioning=True, hive_schema=texts)
 
 
 @contextmanager
 def reading(files: Sequence[Path], *others: type[Exception]) -> Iterator[None]:
     """Turn what Polars, or whoever speaks for it, says about files that it cannot read into a word to who named them."""
-    import polars  # noqa: PLC0415
-
-    unreadable: tuple[type[Exception], ...] = (polars.exceptions.PolarsError, *others)
+    unreadable: tuple[type[Exception], ...] = (_polars().exceptions.PolarsError, *others)
     try:
         yield
     except unreadable as error:
@@ -53,3 +45,32 @@ def reading(files: Sequence[Path], *others: type[Exception]) -> Iterator[None]:
         raise InvalidValueError(
             f"{named} cannot be read by Polars: {reason}. If a copy was interrupted, copy it again."
         ) from None
+
+
+def _polars() -> Any:
+    try:
+        import polars  # noqa: PLC0415 - loaded only for those who ask for it
+    except ImportError:
+        raise MissingDependencyError.for_extra("polars", "polars", "the engine polars") from None
+    return polars
+
+
+def _scan_of(files: Sequence[Path]) -> str:
+    suffixes = {file.suffix.lower() for file in files}
+    scans = {SCANS.get(suffix) for suffix in suffixes}
+    found = scans.pop()
+    if scans or found is None:
+        raise InvalidValueError(
+            f"Polars is given files of {', '.join(sorted(suffixes))}: expected one format of {', '.join(SCANS)}. "
+            "The engine duckdb reads more."
+        )
+    return found
+
+
+def _refuse_stored(file: Path, frame: Any, partitions: Sequence[str]) -> None:
+    """Refuse a file with a column that its folders stand for too: Polars would take the folder's value."""
+    stored = set(frame.collect_schema().names()) & set(partitions)
+    if stored:
+        raise InvalidValueError(
+            f"{file} has a column {min(stored)!r}, and a folder {min(stored)}=… too: which is meant? Rename the folder."
+        )

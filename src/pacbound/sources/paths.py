@@ -47,7 +47,7 @@ def expanded(paths: Paths) -> list[Path]:
     if not named:
         raise InvalidValueError("No files were named: pass at least one.")
     found = [file for path in named for file in _files(Path(path))]
-    _refuse_repeated(found)
+    refuse_repeated(found)
     return found
 
 
@@ -65,8 +65,15 @@ def format_of(path: Path) -> str | None:
 
 def partitions_of(path: Path) -> dict[str, str | None]:
     """The columns that the folders of `path` stand for, with their value; None where Hive says that there is none."""
-    pairs = [part.split("=", 1) for part in path.parts[:-1] if "=" in part[1:]]
-    return {unquote(name): None if value == _NO_PARTITION else unquote(value) for name, value in pairs}
+    found: dict[str, str | None] = {}
+    for part in path.parts[:-1]:
+        if "=" not in part[1:]:
+            continue
+        name, value = part.split("=", 1)
+        if unquote(name) in found:
+            raise InvalidValueError(f"{path} names {unquote(name)!r} twice in its folders: which is meant? Rename one of them.")
+        found[unquote(name)] = None if value == _NO_PARTITION else unquote(value)
+    return found
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -95,7 +102,7 @@ def _table(path: Path) -> Path:
 
 
 def _tables_in(folder: Path) -> list[Path]:
-    inside = [path for path in sorted(folder.rglob("*")) if not _is_note(path.relative_to(folder))]
+    inside = [path for path in sorted(folder.rglob("*")) if not is_note(path.relative_to(folder))]
     # A link to a folder is not gone into, and one that leads nowhere holds nothing: rows would be missing without a word.
     lost = [path for path in inside if not path.is_file() and (path.is_symlink() or not path.is_dir())]
     if lost:
@@ -112,12 +119,13 @@ def _tables_in(folder: Path) -> list[Path]:
     return files
 
 
-def _is_note(path: Path) -> bool:
+def is_note(path: Path) -> bool:
     """Whether it is one of the notes that writers leave in a folder: _SUCCESS, ._SUCCESS.crc, all of _delta_log."""
     return any(part[0] in "._" and "=" not in part for part in path.parts)
 
 
-def _refuse_repeated(files: list[Path]) -> None:
+def refuse_repeated(files: list[Path]) -> None:
+    """Refuse a file that is there twice, under whatever names."""
     seen: dict[Path, Path] = {}
     for file in files:
         real = file.resolve()

@@ -49,7 +49,7 @@ class RecordRows:
             self._refuse_null(column, name, "drop or mend those rows")
         # Decimals go through their digits, which are rounded once.
         plain = column.cast(pyarrow.string()) if pyarrow.types.is_decimal(column.type) else column
-        return np.asarray(plain.cast(pyarrow.float64()).to_numpy(zero_copy_only=False))
+        return _floats(plain)
 
     def flags(self, name: str) -> NDArray[Any]:
         column = self._column(name)
@@ -58,8 +58,9 @@ class RecordRows:
         if not (_holds_numbers(column) or pyarrow.types.is_boolean(column.type)):
             raise InvalidTypeError(f"{name} has type {column.type}: expected booleans, or numbers that are 0 or 1.")
         self._refuse_null(column, name, "expected true or false, or 1 or 0")
-        plain = column if pyarrow.types.is_boolean(column.type) else column.cast(pyarrow.float64())
-        return np.asarray(plain.to_numpy(zero_copy_only=False))
+        if pyarrow.types.is_boolean(column.type):
+            return np.asarray(column.to_numpy(zero_copy_only=False))
+        return _floats(column)
 
     def names(self, name: str) -> NDArray[Any]:
         column = self._column(name)
@@ -134,6 +135,11 @@ def with_constants(record: Any, constants: dict[str, str | None]) -> Any:
         column = pyarrow.array([value], pyarrow.string()).take(pyarrow.array([0] * record.num_rows, pyarrow.int32()))
         record = record.append_column(name, column)
     return record
+
+
+def _floats(column: Any) -> NDArray[np.float64]:
+    # An integer that is rounded is beyond 2**53: no score and no truth value, and refused as such where the values are checked.
+    return np.asarray(column.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False))
 
 
 def _holds_text(column: Any) -> bool:

@@ -94,12 +94,18 @@ def _layout(table: TableFile, schemas: Mapping[Path, dict[str, str]], names: Seq
         stored, constants = _split(table.path, found, names)
         return _Layout("delimited", table.options, stored, constants)
     if isinstance(table, JsonFile):
-        stored, constants = _split(table.path, {name: name for name in table.first_keys}, names)
+        stored, constants = _split(table.path, {name: name for name in _keys(table, names)}, names)
         _refuse_same_but_for_case([name for name, _ in stored])
         wanted = ", ".join(f"{literal(name)}: 'VARCHAR'" for name, _ in stored)
         return _Layout("json", f"format={literal(table.layout)}, records='true', columns={{{wanted}}}", stored, constants)
     stored, constants = _split(table.path, schemas[table.path], names)
     return _Layout("parquet", "", stored, constants)
+
+
+def _keys(table: JsonFile, names: Sequence[str]) -> Sequence[str]:
+    """The keys of the first rows, or of all where a name would be taken from the path, which a later row may hold itself."""
+    first = table.first_keys
+    return table.keys if any(name in partitions_of(table.path) and name not in first for name in names) else first
 
 
 def _split(
@@ -116,11 +122,11 @@ def _split(
 def _value(layout: _Layout, want: Wanted) -> str:
     constants, stored = dict(layout.constants), dict(layout.columns)
     if want.column in constants:
-        value = constants[want.column]
-        return "CAST(NULL AS VARCHAR)" if value is None else literal(value)
-    if layout.format == "parquet":
-        return identifier(want.column)
-    return typed(identifier(stored[want.column]), want.kind)
+        constant = constants[want.column]
+        value = "CAST(NULL AS VARCHAR)" if constant is None else literal(constant)
+    else:
+        value = identifier(want.column if layout.format == "parquet" else stored[want.column])
+    return value if layout.format == "parquet" else typed(value, want.kind)
 
 
 def _scan(layout: _Layout, paths: list[Path]) -> str:

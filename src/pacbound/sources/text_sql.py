@@ -36,8 +36,9 @@ def typed(column: str, kind: Kind) -> str:
 
 
 def _number(column: str) -> str:
-    # DuckDB takes 1_000 for a number.
-    return f"CASE WHEN contains({column}, '_') THEN NULL ELSE try_cast({column} AS DOUBLE) END"
+    # DuckDB takes 1_000 and +-1 for numbers.
+    odd = f"contains({column}, '_') OR contains({column}, '+-')"
+    return f"CASE WHEN {odd} THEN NULL ELSE try_cast({column} AS DOUBLE) END"
 
 
 def _one_of(column: str, words: tuple[str, ...]) -> str:

@@ -52,7 +52,7 @@ def count_tables(paths: Paths, use: Use, *, memory_limit: str | None = None, pro
             listed = ", ".join(str(table.path) for table in tables[:3]) + (", …" if len(tables) > 3 else "")
             raise InvalidValueError(f"{listed}: no rows. A guarantee needs at least one labelled row.")
         sources = [fingerprint.result() for fingerprint in fingerprints]
-    _refuse_copies(tables, sources)
+    refuse_copies(tables, sources)
     return replace(total, sources=frozenset(sources))
 
 
@@ -84,7 +84,8 @@ def _located(use: Use, batch: Batch, path: Path) -> Tally:
         raise type(error)(f"{path}: {message}") from None
 
 
-def _refuse_copies(tables: Sequence[TableFile], sources: Sequence[str]) -> None:
+def refuse_copies(tables: Sequence[TableFile], sources: Sequence[str]) -> None:
+    """Refuse files with the same bytes, by their fingerprints."""
     first: dict[str, Path] = {}
     for table, source in zip(tables, sources, strict=True):
         # Two files without rows may well be equal.

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.errors import InvalidValueError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import Batch, Paths, Progress, Wanted
 from pacbound.tally.arrays import count_abstention, count_calibration, count_shield
 from pacbound.tally.exits import count_cascade
 from pacbound.tally.file_counts import Use, count_tables
 from pacbound.tally.tally import Tally
 from pacbound.tally.uses import models_columns, outcome_columns, use_of
+
+_TEXT = "UT"
 
 
 def count(paths: Paths, *, kind: str | None = None, **columns: Any) -> Tally:
@@ -55,7 +57,7 @@ def count_files(  # noqa: PLR0913 - the columns of a file are named one by one
             _right(batch, outcome),
             n_bins=n_bins,
             edges=edges,
-            groups=batch.names(group) if group else None,
+            groups=None if group is None else batch.names(group),
             first_row=batch.start,
         )
 
@@ -70,8 +72,8 @@ def count_files(  # noqa: PLR0913 - the columns of a file are named one by one
         return count_calibration_frame(relation, n_bins=n_bins, edges=edges, **{role: role for role in wanted})
 
     wanted = _confidence_columns(confidence, outcome, group)
-    nothing = count_calibration([], [], n_bins=n_bins, edges=edges, groups=[] if group else None)
-    use = Use(wanted, count_batch, count_relation, nothing, {"confidence": confidence, "groups": group or "groups"})
+    nothing = count_calibration([], [], n_bins=n_bins, edges=edges, groups=None if group is None else [])
+    use = Use(wanted, count_batch, count_relation, nothing, _names_of_roles(confidence, group))
     return count_tables(paths, use, memory_limit=memory_limit, progress=progress)
 
 
@@ -90,7 +92,7 @@ def count_abstention_files(
     outcome = outcome_columns(correct, prediction, label)
 
     def count_batch(batch: Batch) -> Tally:
-        groups = batch.names(group) if group else None
+        groups = None if group is None else batch.names(group)
         return count_abstention(batch.numbers(confidence), _right(batch, outcome), groups=groups)
 
     def count_relation(relation: Any) -> Tally:
@@ -99,8 +101,8 @@ def count_abstention_files(
         return count_abstention_frame(relation, **{role: role for role in wanted})
 
     wanted = _confidence_columns(confidence, outcome, group)
-    nothing = count_abstention([], [], groups=[] if group else None)
-    use = Use(wanted, count_batch, count_relation, nothing, {"confidence": confidence, "groups": group or "groups"})
+    nothing = count_abstention([], [], groups=None if group is None else [])
+    use = Use(wanted, count_batch, count_relation, nothing, _names_of_roles(confidence, group))
     return count_tables(paths, use, memory_limit=memory_limit, progress=progress)
 
 
@@ -119,7 +121,7 @@ def count_cascade_files(
     def count_batch(batch: Batch) -> Tally:
         return count_cascade(
             np.column_stack([batch.numbers(name) for name in exits]),
-            np.column_stack([present(batch.classes(name), name, batch.start) for name in answers]),
+            predicted(batch, answers),
             batch.classes(label),
             first_row=batch.start,
         )
@@ -169,6 +171,15 @@ def count_shield_files(
     return count_tables(paths, use, memory_limit=memory_limit, progress=progress)
 
 
+def predicted(batch: Batch, names: Sequence[str]) -> NDArray[Any]:
+    """What each model predicts, a column for each; NumPy would write numbers beside text as text, and find 3.0 in '3.0'."""
+    columns = [present(batch.classes(name), name, batch.start) for name in names]
+    if len({column.dtype.kind in _TEXT for column in columns}) > 1:
+        listed = ", ".join(f"{name} holds {column.dtype}" for name, column in zip(names, columns, strict=True))
+        raise InvalidTypeError(f"{listed}, which are never equal: name classes one way.")
+    return np.column_stack(columns)
+
+
 def present(classes: NDArray[Any], name: str, start: int) -> NDArray[Any]:
     """`classes`, if none is missing."""
     missing = np.ma.getmaskarray(classes)
@@ -184,7 +195,11 @@ def _confidence_columns(confidence: str, outcome: Sequence[str], group: str | No
         wanted["correct"] = Wanted(outcome[0], "flag")
     else:
         wanted |= {"prediction": Wanted(outcome[0], "class"), "label": Wanted(outcome[1], "class")}
-    return wanted | ({"group": Wanted(group, "name")} if group else {})
+    return wanted if group is None else wanted | {"group": Wanted(group, "name")}
+
+
+def _names_of_roles(confidence: str, group: str | None) -> dict[str, str]:
+    return {"confidence": confidence} if group is None else {"confidence": confidence, "groups": group}
 
 
 def _right(batch: Batch, outcome: Sequence[str]) -> NDArray[Any]:

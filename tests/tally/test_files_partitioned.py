@@ -1,0 +1,100 @@
+"""What the folders of a table stand for is text, and means what the same text means in the rows."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pacbound import Tally
+from pacbound.errors import InvalidValueError
+
+CLASSES: dict[str, Any] = {"confidence": "c", "prediction": "p", "label": "y"}
+GROUPS: dict[str, Any] = {"confidence": "c", "correct": "ok", "group": "g"}
+
+
+def write_csv(rows: list[dict[str, Any]], path: Path) -> None:
+    lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
+    path.write_text("\n".join(lines))
+
+
+def write_lines(rows: list[dict[str, Any]], path: Path) -> None:
+    path.write_text("\n".join(map(json.dumps, rows)))
+
+
+def write_parquet(rows: list[dict[str, Any]], path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist(rows), path)
+
+
+WRITE: dict[str, Callable[[list[dict[str, Any]], Path], None]] = {
+    "csv": write_csv,
+    "jsonl": write_lines,
+    "parquet": write_parquet,
+}
+
+
+def table(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True)
+    WRITE[path.suffix[1:]](rows, path)
+    return path
+
+
+@pytest.fixture(params=["inside", "in order"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Whether DuckDB counts, or the rows are read in order."""
+    chosen: str = request.param
+    if chosen == "in order":
+        monkeypatch.setattr("pacbound.sources.relation.counted_inside", lambda *_, **__: None)
+    return chosen
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+@pytest.mark.parametrize("folder", ["y=3.0", "y=3", "y=%203"])
+def test_a_class_in_the_path_is_the_class_in_the_rows_however_it_is_written(tmp_path: Path, suffix: str, folder: str) -> None:
+    path = table(tmp_path / folder / f"x.{suffix}", [{"c": 0.5, "p": "3"}, {"c": 0.5, "p": "3.00"}, {"c": 0.5, "p": "4"}])
+    assert Tally.from_files(path, **CLASSES).totals == {"wrong": 1, "right": 2}
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+@pytest.mark.parametrize("folder", ["y=", "y=%20", "y=nan", "y=__HIVE_DEFAULT_PARTITION__"])
+def test_nothing_in_the_path_is_no_class(tmp_path: Path, suffix: str, folder: str) -> None:
+    path = table(tmp_path / folder / f"x.{suffix}", [{"c": 0.5, "p": "3"}])
+    with pytest.raises(InvalidValueError, match=r"y\[0\] is empty"):
+        Tally.from_files(path, **CLASSES)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_a_group_in_the_path_is_one_with_spaces_around_it_or_without(tmp_path: Path, suffix: str) -> None:
+    for folder, score in (("g=a", 0.1), ("g=a%20", 0.2), ("g=b", 0.3)):
+        table(tmp_path / "logs" / folder / f"x.{suffix}", [{"c": score, "ok": 1}])
+    assert Tally.from_files(tmp_path / "logs", **GROUPS) == Tally.from_arrays(
+        confidence=[0.1, 0.2, 0.3], correct=[1, 1, 1], groups=["a", "a", "b"]
+    )
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_numbers_and_truth_values_in_the_path_are_those_that_the_text_stands_for(tmp_path: Path, suffix: str) -> None:
+    path = table(tmp_path / "c=0.5" / "ok=yes" / f"x.{suffix}", [{"g": "a"}, {"g": "b"}])
+    assert Tally.from_files(path, **GROUPS) == Tally.from_arrays(confidence=[0.5, 0.5], correct=[1, 1], groups=["a", "b"])
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("suffix", WRITE)
+def test_a_name_that_the_path_has_twice_is_refused(tmp_path: Path, suffix: str) -> None:
+    path = table(tmp_path / "g=a" / "g=b" / f"x.{suffix}", [{"c": 0.5, "ok": 1}])
+    with pytest.raises(InvalidValueError, match="names 'g' twice"):
+        Tally.from_files(path, **GROUPS)
+
+
+@pytest.mark.usefixtures("way")
+def test_a_key_that_appears_late_in_json_lines_goes_before_the_path(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [*[{"c": 0.5, "ok": 1}] * 1000, *[{"c": 0.5, "ok": 1, "g": "tue"}] * 5]
+    with pytest.raises(InvalidValueError, match=r"g\[0\] is empty \(1000 such values\)"):
+        Tally.from_files(table(tmp_path / "g=mon" / "x.jsonl", rows), **GROUPS)
