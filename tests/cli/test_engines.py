@@ -2,28 +2,66 @@
 
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from pacbound import load_certificate
+from pacbound import Tally, load_certificate
 
 pl = pytest.importorskip("polars", reason="the engine polars needs the extra `polars`")
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 ROWS = 600
+COUNT = ("--confidence", "c", "--correct", "ok")
 CALIBRATE = ("--confidence", "c", "--correct", "ok", "--delta", 0.01)
-SPARK = pytest.param(
-    "spark",
-    marks=[
-        pytest.mark.slow,
-        pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java, and there is none here."),
-    ],
-)
+WITH_JAVA = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java, and there is none here."),
+]
+SPARK = pytest.param("spark", marks=WITH_JAVA)
 ENGINES = ["duckdb", "polars", SPARK]
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A session of Spark that is running before anything is counted."""
+    from pyspark.sql import SparkSession
+
+    from pacbound.sources.on_spark import _started
+
+    running = _started(SparkSession.builder, "local[1]", tmp_path_factory.mktemp("spark") / "log")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    if request.param == "spark":
+        request.getfixturevalue("session")
+    return str(request.param)
+
+
+def write(path: Path, **columns: list[Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame = pl.DataFrame(columns)
+    (frame.write_parquet if path.suffix == ".parquet" else frame.write_ipc)(path)
+    return path
+
+
+def tally(pacbound: Run, engine: str, *arguments: object) -> Tally:
+    pacbound("tally", *arguments, *COUNT, "--engine", engine, "-o", "tally.json")
+    return Tally.load("tally.json")
+
+
+def refusal(pacbound: Run, engine: str, *arguments: object) -> str:
+    done = pacbound("tally", *arguments, *COUNT, "--engine", engine, "-o", "refused.json", code=2)
+    assert not Path("refused.json").exists()
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    return done.stderr
 
 
 @pytest.fixture
@@ -96,3 +134,151 @@ def test_options_of_another_engine_are_refused(pacbound: Run, table: Path) -> No
 def test_polars_says_which_formats_it_reads(pacbound: Run, tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", c=np.array([0.5]), ok=np.array([True]))
     assert "duckdb reads more" in pacbound("calibrate", "rows.npz", *CALIBRATE, "--engine", "polars", code=2).stderr
+
+
+def test_a_file_whose_name_reads_as_a_pattern_is_counted_itself(pacbound: Run, tmp_path: Path, engine: str) -> None:
+    write(tmp_path / "z1.parquet", c=[0.1], ok=[True])
+    for name in ("z[1].parquet", "z{1,2}.parquet", "z*.parquet", "z?.parquet", "z%201.parquet", "z 1.parquet", "z#\\1.parquet"):
+        write(tmp_path / name, c=[0.9, 0.8], ok=[False, False])
+        assert tally(pacbound, engine, name).totals == {"wrong": 2, "right": 0}, name
+        (tmp_path / name).unlink()
+
+
+@pytest.mark.parametrize("ending", ["arrow", "feather", "ipc"])
+def test_polars_takes_the_name_of_an_arrow_file_as_it_is(pacbound: Run, tmp_path: Path, ending: str) -> None:
+    write(tmp_path / f"z1.{ending}", c=[0.1], ok=[True])
+    write(tmp_path / f"z[1].{ending}", c=[0.9, 0.8], ok=[False, False])
+    assert tally(pacbound, "polars", f"z[1].{ending}").totals == {"wrong": 2, "right": 0}
+
+
+def test_no_row_of_a_folder_is_left_out(pacbound: Run, tmp_path: Path, engine: str) -> None:
+    write(tmp_path / "nested" / "y.parquet", c=[0.1], ok=[True])
+    write(tmp_path / "nested" / "sub" / "x.parquet", c=[0.9, 0.9], ok=[False, False])
+    write(tmp_path / "beside" / "g=a" / "x.parquet", c=[0.1], ok=[True])
+    write(tmp_path / "beside" / "y.parquet", c=[0.9, 0.9], ok=[False, False])
+    write(tmp_path / "within" / "g=a" / "x.parquet", c=[0.1], ok=[True])
+    write(tmp_path / "within" / "g=a" / "sub" / "y.parquet", c=[0.9, 0.9], ok=[False, False])
+    write(tmp_path / "deeper" / "g=a" / "sub" / "y.parquet", c=[0.9, 0.9, 0.1], ok=[False, False, True])
+    for folder in ("nested", "beside", "within", "deeper"):
+        assert tally(pacbound, engine, folder).totals == {"wrong": 2, "right": 1}, folder
+
+
+def test_a_file_that_an_engine_would_pass_over_is_counted_or_refused(pacbound: Run, tmp_path: Path, engine: str) -> None:
+    write(tmp_path / "_x.parquet", c=[0.1, 0.2], ok=[False, True])
+    write(tmp_path / "y.parquet", c=[0.9], ok=[False])
+    (tmp_path / "nothing.parquet").touch()
+    if engine == "spark":
+        assert "_x.parquet is passed over by Spark" in refusal(pacbound, engine, "_x.parquet", "y.parquet")
+    else:
+        assert tally(pacbound, engine, "_x.parquet", "y.parquet").rows == 3
+    assert "parquet" in refusal(pacbound, engine, "y.parquet", "nothing.parquet")
+
+
+@pytest.mark.parametrize("engine", ["polars", "spark"])
+def test_text_is_left_to_the_engine_that_guesses_nothing(pacbound: Run, tmp_path: Path, engine: str) -> None:
+    texts = {"csv": "c,ok\n0.5,1\n", "tsv": "c\tok\n0.5\t1\n", "jsonl": '{"c":0.5,"ok":1}\n', "json": '[{"c":0.5,"ok":1}]'}
+    for ending, text in texts.items():
+        (tmp_path / f"rows.{ending}").write_text(text)
+        said = refusal(pacbound, engine, f"rows.{ending}")
+        assert f"{engine.capitalize()} guesses the types of text, and rows may be lost" in said
+        assert "engine duckdb" in said
+        assert tally(pacbound, "duckdb", f"rows.{ending}").rows == 1
+    if engine == "spark":
+        assert "guesses the types" in refusal(pacbound, engine, "s3a://bucket/rows.csv.gz")
+        assert "Count each apart" in refusal(pacbound, engine, "s3a://bucket/rows.parquet", "rows.csv")
+
+
+def test_no_row_counts_twice(pacbound: Run, tmp_path: Path, engine: str) -> None:
+    write(tmp_path / "rows" / "x.parquet", c=[0.1], ok=[True])
+    shutil.copy(tmp_path / "rows" / "x.parquet", tmp_path / "copy.parquet")
+    for place in (1, 2):
+        pl.DataFrame(schema={"c": pl.Float64, "ok": pl.Boolean}).write_parquet(tmp_path / f"empty{place}.parquet")
+    assert "named twice" in refusal(pacbound, engine, "rows/x.parquet", "rows/x.parquet")
+    assert "named twice" in refusal(pacbound, engine, "rows", "rows/x.parquet")
+    assert "same bytes" in refusal(pacbound, engine, "rows", "copy.parquet")
+    assert tally(pacbound, engine, "rows", "empty1.parquet", "empty2.parquet").rows == 1
+
+
+def test_every_engine_gives_the_tally_the_fingerprints_of_its_files(pacbound: Run, table: Path, engine: str) -> None:
+    made, embedded = tally(pacbound, engine, table), tally(pacbound, "duckdb", table)
+    assert made == embedded
+    assert made.sources == embedded.sources
+    assert len(made.sources) == 2
+
+
+def test_partitions_hold_text(pacbound: Run, tmp_path: Path, engine: str) -> None:
+    names = ["007", "7", "1.0", "1", "2024-01-01", "a%20b"]
+    for place, name in enumerate(names):
+        write(tmp_path / "rows[1]" / f"g={name}" / "x.parquet", c=[0.1 + place / 10], ok=[True])
+    addresses = [f"file://{tmp_path}/rows[1]"] if engine == "spark" else []
+    for path in ("rows[1]", "rows[[]1]/g=*/x.parquet", *addresses):
+        made = tally(pacbound, engine, path, "--group", "g")
+        assert set(made.groups) == {"007", "7", "1.0", "1", "2024-01-01", "a b"}
+        assert made == tally(pacbound, "duckdb", "rows[1]", "--group", "g")
+    assert tally(pacbound, engine, "rows[1]/g=007/x.parquet", "--group", "g").groups == ("007",)
+    write(tmp_path / "rows[1]" / "g=__HIVE_DEFAULT_PARTITION__" / "x.parquet", c=[0.1], ok=[False])
+    assert ("empty" if engine == "duckdb" else "g has 1 missing") in refusal(pacbound, engine, "rows[1]", "--group", "g")
+    assert tally(pacbound, engine, "rows[1]").rows == 7
+
+
+def test_a_column_that_is_a_folder_too_is_not_mistaken(pacbound: Run, tmp_path: Path, engine: str) -> None:
+    write(tmp_path / "rows" / "ok=0" / "a.parquet", c=[0.1, 0.2])
+    write(tmp_path / "rows" / "ok=1" / "b.parquet", c=[0.9, 0.8], ok=[0, 0])
+    if engine == "duckdb":
+        assert tally(pacbound, engine, "rows/ok=1").totals == {"wrong": 2, "right": 0}
+    else:
+        for path in ("rows", "rows/ok=1"):
+            assert "column 'ok'" in refusal(pacbound, engine, path)
+
+
+def test_a_name_that_differs_in_case_is_another_column(pacbound: Run, tmp_path: Path, engine: str) -> None:
+    write(tmp_path / "lower.parquet", c=[0.1], ok=[True])
+    write(tmp_path / "upper.parquet", C=[0.3], ok=[False])
+    write(tmp_path / "both.parquet", C=[0.3], c=[0.9], ok=[False])
+    for files in (("lower.parquet", "upper.parquet"), ("upper.parquet", "lower.parquet")):
+        refusal(pacbound, engine, *files)
+    if engine == "spark":
+        assert "columns C, c" in refusal(pacbound, engine, "both.parquet")
+    else:
+        assert tally(pacbound, engine, "both.parquet").cells.tolist() == [[17]]
+
+
+@pytest.mark.parametrize("engine", [SPARK])
+def test_a_running_session_is_left_as_it_was(pacbound: Run, table: Path, session: Any, engine: str) -> None:
+    session.conf.set("spark.sql.caseSensitive", "false")
+    session.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    before = session.conf.getAll
+    (table.parent / "cut.parquet").write_bytes((table / "day=mon" / "part.parquet").read_bytes()[:-99])
+    assert "cut.parquet" in refusal(pacbound, engine, table / "day=tue" / "part.parquet", "cut.parquet")
+    assert tally(pacbound, engine, table).rows == ROWS
+    assert session.conf.getAll == before
+    assert session.range(3).count() == 3
+    for name in ("spark.sql.caseSensitive", "spark.sql.files.ignoreCorruptFiles"):
+        session.conf.unset(name)
+
+
+@pytest.mark.parametrize("engine", [SPARK])
+def test_an_address_goes_to_spark_as_it_is_named(pacbound: Run, table: Path, session: Any, engine: str) -> None:
+    from pacbound.sources.on_spark import remote_table
+
+    with remote_table([f"file://{table}"], master=None) as frame:
+        assert sorted(row.day for row in frame.select("day").distinct().collect()) == ["mon", "tue"]
+    assert "nowhere://bucket/rows cannot be read by Spark" in refusal(pacbound, engine, "nowhere://bucket/rows")
+
+
+@pytest.mark.parametrize("engine", [SPARK])
+def test_spark_reads_orc_each_file_once(pacbound: Run, tmp_path: Path, session: Any, engine: str) -> None:
+    frame = session.createDataFrame([(0.1, True, "007"), (0.9, False, "7"), (0.8, False, "7")], "c double, ok boolean, g string")
+    frame.write.partitionBy("g").orc(str(tmp_path / "rows.orc"))
+    made = tally(pacbound, engine, "rows.orc", "--group", "g")
+    assert (made.groups, made.totals) == (("007", "7"), {"wrong": 2, "right": 1})
+    (file,) = (tmp_path / "rows.orc" / "g=007").glob("*.orc")
+    assert tally(pacbound, engine, "rows.orc/*/*.orc").rows == 3
+    assert "named twice" in refusal(pacbound, engine, "rows.orc", file)
+    shutil.copy(file, tmp_path / "copy.orc")
+    assert "same bytes" in refusal(pacbound, engine, "copy.orc", file)
+    assert "does not exist" in refusal(pacbound, engine, "none.orc")
+    session.createDataFrame([(1, True)], "c int, ok boolean").write.orc(str(tmp_path / "whole.orc"))
+    assert "merg" in refusal(pacbound, engine, "rows.orc", "whole.orc")
+    (tmp_path / "rows.orc" / "notes.txt").write_text("not a table")
+    refusal(pacbound, engine, "rows.orc")
