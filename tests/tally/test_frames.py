@@ -36,6 +36,13 @@ def test_a_narwhals_frame_is_a_frame() -> None:
     assert Tally.from_frame(nw.from_native(FRAME), **CORRECT) == COUNTED
 
 
+@pytest.mark.parametrize("engine", ["IBIS", "SQLFRAME", "DASK", "MODIN", "CUDF", "UNKNOWN"])
+def test_engines_that_were_never_compared_with_arrays_are_refused(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nw.DataFrame, "implementation", nw.Implementation[engine])
+    with pytest.raises(InvalidTypeError, match=f"A frame of {engine.lower()} is not counted: .* Pass the native frame"):
+        Tally.from_frame(FRAME, **CORRECT)
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
@@ -171,6 +178,69 @@ def test_categories_are_their_names() -> None:
     frame = FRAME.with_columns(p=names, y=pl.Series(["cat", "cat", "cat"], dtype=pl.Enum(["dog", "cat"])), g=names)
     counted = Tally.from_frame(frame, confidence="c", prediction="p", label="y", group="g")
     assert counted == Tally.from_arrays(confidence=[0.15, 0.95, 0.95], correct=[True, False, True], groups=["cat", "dog", "cat"])
+
+
+def _categories(*values: Any) -> list[Any]:
+    """A column of categories in each of the ways that pandas and PyArrow hold one."""
+    encoded = pa.array(values).dictionary_encode()
+    held = pd.Categorical(values)
+    return [held, held.as_ordered(), pd.array(encoded, dtype=pd.ArrowDtype(encoded.type)), encoded]
+
+
+def _framed(**columns: Any) -> Any:
+    return pa.table(columns) if any(isinstance(column, pa.Array) for column in columns.values()) else pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "labels", "groups"),
+    [([3.0, 4.0], [3, 3], ("3", "4")), ([True, False], [1, 1], ("0", "1")), ([3, 4], [3.0, 3.0], ("3", "4"))],
+)
+@pytest.mark.parametrize("way", range(4))
+def test_categories_that_are_numbers_are_counted_as_numbers(
+    predictions: list[Any], labels: list[Any], groups: tuple[str, ...], way: int
+) -> None:
+    held = _categories(*predictions)[way]
+    counted = Tally.from_frame(
+        _framed(c=[0.15, 0.95], p=held, y=_categories(*labels)[way]), confidence="c", prediction="p", label="y", group="p"
+    )
+    assert counted == Tally.from_arrays(confidence=[0.15, 0.95], correct=[True, False], groups=predictions)
+    assert counted.groups == groups
+
+
+@pytest.mark.parametrize("value", [3, 3.0, True, "a"])
+@pytest.mark.parametrize("way", range(4))
+def test_a_category_that_is_missing_is_missing(value: Any, way: int) -> None:
+    frame = _framed(c=[0.15, 0.95], p=_categories(value, value)[way], y=_categories(value, None)[way])
+    with pytest.raises(InvalidValueError, match="y has 1 missing values"):
+        Tally.from_frame(frame, confidence="c", prediction="p", label="y")
+
+
+@pytest.mark.parametrize("way", range(4))
+def test_categories_that_are_large_floats_are_no_classes(way: int) -> None:
+    frame = _framed(c=[0.15, 0.95], p=_categories(3, 3)[way], y=_categories(3.0, 2.0**60)[way])
+    with pytest.raises(InvalidValueError, match="which is no class"):
+        Tally.from_frame(frame, confidence="c", prediction="p", label="y")
+
+
+ARROW_FRAMES: list[Any] = [lambda table: table, lambda table: table.to_pandas(types_mapper=pd.ArrowDtype)]
+
+
+@pytest.mark.parametrize("frame", ARROW_FRAMES)
+@pytest.mark.parametrize("dtype", [pa.int64(), pa.uint64()])
+def test_integers_that_arrow_rounds_to_no_float_are_refused_as_others_are(frame: Any, dtype: Any) -> None:
+    large = pa.array([1, 2**60 + 1], type=dtype)
+    with pytest.raises(InvalidValueError, match=r"ok holds 1\.15\S*e\+18 \(1 such values\)"):
+        Tally.from_frame(frame(pa.table({"c": [0.1, 0.2], "ok": large})), **CORRECT)
+    with pytest.raises(InvalidValueError, match=r"1 above 1 \(the greatest 1\.15\S*e\+18\)"):
+        Tally.from_frame(frame(pa.table({"c": large, "ok": [True, True]})), **CORRECT)
+
+
+@pytest.mark.parametrize("frame", ARROW_FRAMES)
+@pytest.mark.parametrize("dtype", [pa.int64(), pa.uint64()])
+def test_integers_that_arrow_rounds_to_no_float_are_compared_with_floats(frame: Any, dtype: Any) -> None:
+    table = pa.table({"c": [0.1, 0.2, 0.3], "p": pa.array([3, 2**60 + 1, 2**53], type=dtype), "y": [3.0, 3.0, 2.0**53 - 1]})
+    counted = Tally.from_frame(frame(table), confidence="c", prediction="p", label="y")
+    assert counted == Tally.from_arrays(confidence=[0.1, 0.2, 0.3], correct=[True, False, False])
 
 
 @pytest.mark.parametrize("groups", [[7, 7, 10], [7.0, 7.0, 10.0], ["7", "7", "10"]])

@@ -13,6 +13,7 @@ from pacbound import Tally
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.tally import EqualWidthBins
 from pacbound.tally.probabilities import count_probabilities
+from pacbound.tally.tally import in_order
 
 edge_scores = st.sampled_from([0.0, 0.05, 0.15, 0.3, 0.35, 0.6, 0.7, 1.0])
 rows = st.lists(st.tuples(edge_scores | st.floats(0, 1), st.booleans(), st.sampled_from("abc")), max_size=40)
@@ -97,6 +98,14 @@ def test_groups_are_known_by_their_text_and_ordered_by_their_value() -> None:
     text = Tally.from_arrays(confidence=[0.5, 0.5], correct=[1, 0], groups=["10", "9"])
     assert numbers == text
     assert numbers.groups == ("9", "10")
+
+
+def test_groups_with_more_digits_than_python_reads_as_a_number_are_ordered() -> None:
+    long = "1" + "0" * 5000
+    names = ["text", long, "٣", "0", "00", "-1", "10", long[:-1], "9", "007", "7", ""]
+    assert in_order(names) == ("0", "00", "٣", "007", "7", "9", "10", long[:-1], long, "", "-1", "text")
+    counted = Tally.from_arrays(confidence=[0.5, 0.5], correct=[1, 0], groups=[long, "9"])
+    assert Tally.from_dict(counted.to_dict()).groups == ("9", long)
 
 
 def test_adding_something_else_is_a_type_error() -> None:

@@ -64,10 +64,10 @@ def rows_to_label(
     """
 
     def needing_label(batch: Batch) -> tuple[Batch, dict[str, NDArray[np.int64]]]:
-        needs = _differ(batch, predictions) & (_missing(batch, label) if label else True)
+        needs = _differ(batch, predictions) & (True if label is None else _missing(batch, label))
         return batch.where(needs), {ROW: batch.start + np.flatnonzero(needs)}
 
-    needed = [*predictions, *([label] if label else [])]
+    needed = [*predictions, *([] if label is None else [label])]
     rows, needing = rewrite(source, target, needing_label, needed=needed, added=[ROW], progress=progress)
     return needing, rows
 
@@ -81,8 +81,26 @@ def _exits(batch: Batch, confidences: Sequence[str], thresholds: NDArray[np.floa
 
 
 def _answers(batch: Batch, exits: NDArray[np.int64], predictions: Sequence[str]) -> NDArray[Any]:
-    table = np.column_stack([present(batch.classes(name), name, batch.start) for name in predictions])
-    return np.asarray(table[np.arange(len(table)), exits])
+    columns = [present(batch.classes(name), name, batch.start) for name in predictions]
+    common = np.result_type(*columns)
+    if common.kind == "f":
+        # Classes are integers or names. NumPy holds signed beside unsigned ones as floats, which do not tell large ones apart.
+        columns = [_signed(column, name) for column, name in zip(columns, predictions, strict=True)]
+        common = np.dtype(np.int64)
+    answers = np.empty(batch.rows, dtype=common)
+    for model, column in enumerate(columns):
+        answers[exits == model] = column[exits == model]
+    return answers
+
+
+def _signed(column: NDArray[Any], name: str) -> NDArray[np.int64]:
+    integers = column.astype(np.int64)
+    if (integers != column).any():
+        raise InvalidTypeError(
+            f"{name} has dtype {column.dtype} and holds {column[integers != column][0]}, beside signed integers in another "
+            "column, and no type holds both: write all predictions with one type."
+        )
+    return integers
 
 
 def _differ(batch: Batch, predictions: Sequence[str]) -> NDArray[np.bool_]:

@@ -10,15 +10,16 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+from unicodedata import decimal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound import documents
 from pacbound.documents import Json
-from pacbound.errors import CertificateError, InvalidValueError, RepeatedSourceError
+from pacbound.errors import InvalidValueError, RepeatedSourceError
 from pacbound.stats.arguments import LARGEST_COUNT
-from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
+from pacbound.tally.grids import Bins, DyadicGrid
 
 Kind = Literal["calibration", "cascade", "shield", "abstention"]
 Scope = Literal["top", "groups", "overlapping-groups", "per-class", "all-labels"]
@@ -200,7 +201,9 @@ class Tally:
     @classmethod
     def from_dict(cls, document: Mapping[str, Json]) -> Tally:
         """The tally that `to_dict` wrote, or a `CertificateError` that says what is wrong with it."""
-        return _from_document(document)
+        from pacbound.tally.consistency import tally_of_document  # noqa: PLC0415
+
+        return tally_of_document(document)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the tally to `path`, whole or not at all."""
@@ -237,7 +240,15 @@ class Tally:
 
 def in_order(groups: Iterable[str]) -> tuple[str, ...]:
     """The one order that a tally keeps its groups in: numbers by their value, then text."""
-    return tuple(sorted(groups, key=lambda name: (0, int(name), name) if name.isdecimal() else (1, 0, name)))
+    return tuple(sorted(groups, key=_place_of_group))
+
+
+def _place_of_group(name: str) -> tuple[int, int, str, str]:
+    if not name.isdecimal():
+        return 1, 0, "", name
+    # Of two numbers the one with more digits is larger, however many more than int() reads there are.
+    digits = "".join(str(decimal(digit)) for digit in name).lstrip("0")
+    return 0, len(digits), digits, name
 
 
 def merge_cells(cells: Integers, counts: Integers) -> tuple[Integers, Integers]:
@@ -248,46 +259,3 @@ def merge_cells(cells: Integers, counts: Integers) -> tuple[Integers, Integers]:
     cells, counts = cells[order], counts[order]
     first = np.concatenate(([True], (np.diff(cells, axis=0) != 0).any(axis=1)))
     return np.ascontiguousarray(cells[first]), np.add.reduceat(counts, np.flatnonzero(first), axis=0)
-
-
-def _from_document(document: Mapping[str, Json]) -> Tally:
-    body = {key: value for key, value in document.items() if key != "digest"}
-    if body.get("format") != FORMAT:
-        raise CertificateError(f"This is not a pacbound tally: its format is {documents.shown(body.get('format'))}.")
-    if body.get("schema") != 1:
-        raise CertificateError(
-            f"This tally has schema {documents.shown(body.get('schema'))}: this version reads 1. Upgrade pacbound."
-        )
-    if document.get("digest") != documents.digest(body):
-        raise CertificateError("This tally was changed after it was written: its digest does not match. Count the data again.")
-    try:
-        tally = Tally(
-            kind=body["kind"],
-            grid=grid_from_dict(body["grid"]),
-            outcomes=tuple(body["outcomes"]),
-            rows=int(body["rows"]),
-            cells=np.array(body["cells"], dtype=np.int64).reshape(len(body["counts"]), body["width"]),
-            counts=np.array(body["counts"], dtype=np.int64).reshape(-1, len(body["outcomes"])),
-            scope=body["scope"],
-            groups=tuple(body["groups"]),
-            sources=frozenset(body["sources"]),
-        )
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise CertificateError(f"This tally cannot be read: {error!r}. Count the data again.") from None
-    _check_consistent(tally)
-    return tally
-
-
-def _check_consistent(tally: Tally) -> None:
-    """Refuse counts that no rows could have given, whoever computed the digest."""
-    per_row = len(tally.groups) if tally.scope == "all-labels" else 1
-    total = int(tally.counts.sum())
-    enough = (
-        total <= tally.rows * max(1, len(tally.groups)) if tally.scope == "overlapping-groups" else total == tally.rows * per_row
-    )
-    if tally.kind not in KINDS or tally.scope not in SCOPES or not enough or (tally.counts < 0).any():
-        raise CertificateError(f"This tally is not one of {tally.rows} rows: its counts add up to {total}. Count the data again.")
-    if len(tally.cells) != len(tally.counts) or (tally.cells < -1).any() or (tally.cells[:, -1] >= tally.grid.n_cells).any():
-        raise CertificateError("This tally has cells that its grid has not. Count the data again.")
-    if tally.scope != "top" and (tally.cells[:, 0] >= len(tally.groups)).any():
-        raise CertificateError("This tally has more groups than names for them. Count the data again.")

@@ -11,7 +11,7 @@ from typing import Final
 import narwhals as nw
 
 from pacbound.errors import InvalidTypeError
-from pacbound.tally.frames.columns import Frame, is_number, one_where, one_where_whole, typed
+from pacbound.tally.frames.columns import Frame, is_number, is_too_wide_for_arrow, one_where, one_where_whole, typed
 
 _WIDE: Final = frozenset([nw.UInt64(), nw.UInt128(), nw.Int128()])
 
@@ -29,11 +29,17 @@ class Classes:
     missing: nw.Expr
     odd: nw.Expr | None = None
     comparable: bool = True
+    float_by_text: bool = False
 
     @property
     def is_text(self) -> bool:
         """Whether classes are named, not numbered."""
         return self.dtype == nw.String
+
+    @property
+    def as_float(self) -> nw.Expr:
+        """The classes as float64, by way of their text where the engine rounds no integer."""
+        return (self.value.cast(nw.String) if self.float_by_text else self.value).cast(nw.Float64)
 
     def incomparable(self) -> Classes:
         """The column as one that must not hold anything."""
@@ -49,7 +55,7 @@ def classes(frame: Frame, name: str) -> Classes:
     if dtype == nw.Boolean:
         return Classes(name, nw.Int64(), column.cast(nw.Int64), missing)
     if dtype.is_integer():
-        return Classes(name, dtype, column, missing)
+        return Classes(name, dtype, column, missing, float_by_text=is_too_wide_for_arrow(frame, name))
     if dtype.is_float():
         value = column.cast(nw.Float64)
         present = nw.when(is_number(value))
@@ -71,7 +77,7 @@ def same_class(one: Classes, other: Classes) -> nw.Expr:
         )
     if nw.Float64 in (one.dtype, other.dtype):
         # Whole floats below 2**53 are exact, and no other integer becomes one of them.
-        return one.value.cast(nw.Float64) == other.value.cast(nw.Float64)
+        return one.as_float == other.as_float
     if one.dtype != other.dtype and _WIDE & {one.dtype, other.dtype}:
         # Engines do not agree on what holds both a signed and an unsigned integer of 64 bits. Text does.
         return one.value.cast(nw.String) == other.value.cast(nw.String)

@@ -14,10 +14,20 @@ import narwhals as nw
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.frames.cache import let_go_at_exit
+from pacbound.tally.frames.held import is_held_by_arrow, with_plain_types
 
 Frame: TypeAlias = "nw.LazyFrame[Any]"
 
 _LARGEST_WHOLE: Final = 2.0**53
+_WIDER_THAN_FLOAT64: Final = (nw.Int64(), nw.UInt64())
+_ENGINES: Final = (
+    nw.Implementation.PANDAS,
+    nw.Implementation.POLARS,
+    nw.Implementation.PYARROW,
+    nw.Implementation.DUCKDB,
+    nw.Implementation.PYSPARK,
+    nw.Implementation.PYSPARK_CONNECT,
+)
 
 
 def open_frame(native: Any, columns: Iterable[str], *, keep_nan: bool = False) -> Frame:
@@ -38,6 +48,7 @@ def open_frame(native: Any, columns: Iterable[str], *, keep_nan: bool = False) -
         ) from None
     except nw.exceptions.DuplicateError as error:
         raise InvalidValueError(f"The frame has several columns of one name ({error}). Rename them.") from None
+    _refuse_other_engines(frame.implementation)
     found = frame.collect_schema().names()
     absent = [name for name in names if name not in found]
     if absent:
@@ -47,7 +58,7 @@ def open_frame(native: Any, columns: Iterable[str], *, keep_nan: bool = False) -
         _refuse_names_alike(names, found)
     chosen = frame.select(*names)
     if isinstance(chosen, nw.DataFrame):
-        return _without_objects(chosen).lazy()
+        return with_plain_types(chosen).lazy()
     lazy: Frame = chosen
     if not lazy.implementation.is_duckdb():
         return lazy
@@ -64,7 +75,13 @@ def number(frame: Frame, name: str) -> nw.Expr:
             "Cast it to float64 if the values are numbers."
         )
     # Engines round decimals differently, but all read text correctly.
-    return (column.cast(nw.String) if dtype.is_decimal() else column).cast(nw.Float64)
+    by_text = dtype.is_decimal() or is_too_wide_for_arrow(frame, name)
+    return (column.cast(nw.String) if by_text else column).cast(nw.Float64)
+
+
+def is_too_wide_for_arrow(frame: Frame, name: str) -> bool:
+    """Whether a column may hold integers that Arrow refuses to round to float64; it reads their text without complaint."""
+    return frame.collect_schema()[name] in _WIDER_THAN_FLOAT64 and is_held_by_arrow(frame, name)
 
 
 def is_number(value: nw.Expr) -> nw.Expr:
@@ -89,6 +106,15 @@ def typed(frame: Frame, name: str) -> tuple[nw.dtypes.DType, nw.Expr]:
     return frame.collect_schema()[name], nw.col(name)
 
 
+def _refuse_other_engines(engine: nw.Implementation) -> None:
+    """Refuse what narwhals knows but nobody has compared with the arrays: such an engine may see other values in NaN."""
+    if engine not in _ENGINES:
+        raise InvalidTypeError(
+            f"A frame of {engine.value} is not counted: expected one of pandas, Polars, PyArrow, DuckDB or PySpark. "
+            "Pass the native frame of the engine beneath, or write the rows to Parquet and use Tally.from_files."
+        )
+
+
 def _refuse_names_with_a_meaning(names: list[str], engine: nw.Implementation) -> None:
     """Refuse names that an engine takes for a pattern or a path, and may hand over other columns for."""
     for name in names:
@@ -103,13 +129,6 @@ def _refuse_names_alike(names: list[str], found: list[str]) -> None:
         alike = [other for other in found if other.lower() == name.lower()]
         if len(alike) > 1:
             raise InvalidValueError(f"The frame has columns {', '.join(alike)}, which its engine takes for one. Rename them.")
-
-
-def _without_objects(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-    """The frame with columns of Python objects, which pandas may hold, as what they plainly are."""
-    held = [name for name, dtype in frame.schema.items() if dtype == nw.Object and frame.implementation.is_pandas()]
-    plain = [nw.from_native(frame[name].to_native().convert_dtypes(), series_only=True) for name in held]
-    return frame.with_columns(*plain) if plain else frame
 
 
 def _with_null_for_nan(frame: Frame) -> Frame:

@@ -55,19 +55,30 @@ class Flag:
             raise InvalidTypeError(f"{self.name} has type {dtype}: expected booleans, or numbers that are 0 or 1.")
         return False
 
+    @cached_property
+    def _is_integer(self) -> bool:
+        return self.frame.collect_schema()[self.name].is_integer()
+
+    @property
+    def _value(self) -> nw.Expr:
+        return nw.col(self.name) if self._is_integer else number(self.frame, self.name)
+
+    @property
+    def _is_there(self) -> nw.Expr:
+        return ~self._value.is_null() if self._is_integer else is_number(self._value)
+
     @property
     def is_true(self) -> nw.Expr:
         """Whether the flag is set, as a condition: null where it is missing."""
-        return nw.col(self.name) if self._is_boolean else number(self.frame, self.name) == 1.0
+        return nw.col(self.name) if self._is_boolean else self._value == 1
 
     @property
     def code(self) -> nw.Expr:
         if self._is_boolean:
             return nw.col(self.name)
-        value = number(self.frame, self.name)
-        neither = nw.when(is_number(value)).then(nw.lit(_NO_FLAG)).otherwise(nw.lit(_MISSING))
-        is_zero = nw.when(value == 0.0).then(nw.lit(0.0))
-        return nw.when(value == 1.0).then(nw.lit(1.0)).otherwise(is_zero.otherwise(neither))
+        neither = nw.when(self._is_there).then(nw.lit(_NO_FLAG)).otherwise(nw.lit(_MISSING))
+        is_zero = nw.when(self._value == 0).then(nw.lit(0.0))
+        return nw.when(self._value == 1).then(nw.lit(1.0)).otherwise(is_zero.otherwise(neither))
 
     def checked(self, counts: KeyCounts) -> Integers:
         codes = counts.numbers(OUTCOME)
@@ -75,8 +86,8 @@ class Flag:
         if missing:
             raise InvalidValueError(f"{self.name} has {missing} missing values (null or NaN): expected True or False, or 0 or 1.")
         if others:
-            value = number(self.frame, self.name)
-            example = extreme(self.frame, value, is_number(value) & (value != 0.0) & (value != 1.0), greatest=True)
+            neither = self._is_there & (self._value != 0) & (self._value != 1)
+            example = extreme(self.frame, number(self.frame, self.name), neither, greatest=True)
             raise InvalidValueError(
                 f"{self.name} holds {example} ({others} such values): expected True or False, or 0 or 1. "
                 "For predictions and labels name both columns instead."
