@@ -14,7 +14,7 @@ from pacbound.errors import InvalidTypeError
 from pacbound.sources import Batch, Paths, Progress
 from pacbound.sources.rewriting import rewrite
 from pacbound.tally.columns import checked_scores, numeric
-from pacbound.tally.files import present
+from pacbound.tally.files import predicted
 
 ADDED = ("pac_exit", "pac_prediction")
 """The model that answers each row, counted from 0, and its answer; the answer only where predictions are in the file."""
@@ -81,7 +81,7 @@ def _exits(batch: Batch, confidences: Sequence[str], thresholds: NDArray[np.floa
 
 
 def _answers(batch: Batch, exits: NDArray[np.int64], predictions: Sequence[str]) -> NDArray[Any]:
-    columns = [present(batch.classes(name), name, batch.start) for name in predictions]
+    columns = predicted(batch, predictions)
     common = np.result_type(*columns)
     if common.kind == "f":
         # Classes are integers or names. NumPy holds signed beside unsigned ones as floats, which do not tell large ones apart.
@@ -104,7 +104,7 @@ def _signed(column: NDArray[Any], name: str) -> NDArray[np.int64]:
 
 
 def _differ(batch: Batch, predictions: Sequence[str]) -> NDArray[np.bool_]:
-    columns = [present(batch.classes(name), name, batch.start) for name in predictions]
+    columns = predicted(batch, predictions)
     return np.asarray(np.any([column != columns[-1] for column in columns[:-1]], axis=0))
 
 

@@ -121,7 +121,7 @@ def count_cascade_files(
     def count_batch(batch: Batch) -> Tally:
         return count_cascade(
             np.column_stack([batch.numbers(name) for name in exits]),
-            predicted(batch, answers),
+            np.column_stack(predicted(batch, answers)),
             batch.classes(label),
             first_row=batch.start,
         )
@@ -171,13 +171,13 @@ def count_shield_files(
     return count_tables(paths, use, memory_limit=memory_limit, progress=progress)
 
 
-def predicted(batch: Batch, names: Sequence[str]) -> NDArray[Any]:
-    """What each model predicts, a column for each; NumPy would write numbers beside text as text, and find 3.0 in '3.0'."""
+def predicted(batch: Batch, names: Sequence[str]) -> list[NDArray[Any]]:
+    """What each model predicts, all in numbers or all in text: NumPy would write numbers beside text as text, 3.0 as '3.0'."""
     columns = [present(batch.classes(name), name, batch.start) for name in names]
     if len({column.dtype.kind in _TEXT for column in columns}) > 1:
         listed = ", ".join(f"{name} holds {column.dtype}" for name, column in zip(names, columns, strict=True))
         raise InvalidTypeError(f"{listed}, which are never equal: name classes one way.")
-    return np.column_stack(columns)
+    return columns
 
 
 def present(classes: NDArray[Any], name: str, start: int) -> NDArray[Any]:
