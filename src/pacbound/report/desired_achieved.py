@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from itertools import cycle
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.report import palette
+from pacbound.report.achieved_lines import draw_achieved
 from pacbound.report.canvas import axes_for, headed, light_grid, png
-from pacbound.report.error_cost import CAPTION, MARKERS, facts, known_names
+from pacbound.report.error_cost import CAPTION, facts, known_names
 from pacbound.stats.arguments import failure_probability, tolerated_rate, whole_number, whole_numbers
 from pacbound.stats.binomial import binomial_interval
 
@@ -21,10 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
-
-_LINES = ("-", "--", "-.", (0, (6, 2, 1, 2, 1, 2)))
-_APART = 2.5
-"""Points between the error bars of two methods at the same xi."""
 
 
 class DesiredAchievedDisplay:
@@ -125,12 +120,7 @@ class DesiredAchievedDisplay:
         self.figure_ = self.ax_.figure.figure
         light_grid(self.ax_)
         ends = np.array([0.0, 1.06 * float(self.xi.max(initial=0.01))])
-        self.ax_.plot(ends, ends, color=palette.IDEAL, linestyle=":", label="achieved = desired", gid="desired")
-        for name, marker, line in zip(self.achieved, cycle(MARKERS), cycle(_LINES), strict=False):
-            self._draw_method(name, marker=marker, line=line)
-        for place, name in enumerate(self.intervals):
-            self._draw_bars(name, aside=_APART * (place - (len(self.intervals) - 1) / 2))
-        self.ax_.set_xlim(*ends)
+        draw_achieved(self.ax_, self.xi, self.achieved, self.intervals, certified=self.certified, ends=ends)
         self.ax_.set(xlabel="Desired error increase xi (share of rows)", ylabel="Achieved error increase (share of rows)")
         headed(self.ax_, self._title())
         return self
@@ -138,38 +128,6 @@ class DesiredAchievedDisplay:
     def _repr_png_(self) -> bytes | None:
         """The figure for notebooks, unless it was drawn on given axes: whoever made those shows them."""
         return png(self.figure_) if self._own_figure else None
-
-    def _draw_method(self, name: str, *, marker: str, line: Any) -> None:
-        order = np.argsort(self.xi, kind="stable")
-        self.ax_.plot(
-            self.xi[order],
-            self.achieved[name][order],
-            color=self._color(name),
-            linestyle=line,
-            linewidth=1,
-            marker=marker,
-            markersize=8,
-            markerfacecolor="none",
-            markeredgewidth=1.8,
-            label=name,
-            gid=name,
-            zorder=3,
-        )
-
-    def _draw_bars(self, name: str, *, aside: float) -> None:
-        """The intervals, moved `aside` by some points of the page lest those of other methods cover them."""
-        from matplotlib.transforms import offset_copy  # noqa: PLC0415
-
-        moved = offset_copy(self.ax_.transData, self.figure_, x=aside, units="points")
-        lower, upper = self.intervals[name].T
-        self.ax_.vlines(
-            self.xi, lower, upper, color=self._color(name), linewidth=1, alpha=0.7, transform=moved, gid=f"{name}: bars"
-        )
-        self.ax_.update_datalim(np.column_stack([np.tile(self.xi, 2), np.concatenate([lower, upper])]))
-        self.ax_.autoscale_view()
-
-    def _color(self, name: str) -> str:
-        return palette.CERTIFIED if name in self.certified else palette.OBSERVED
 
     def _title(self) -> str:
         return f"Desired and achieved error increase{facts(self.rows, self.delta)}\n{CAPTION}"

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from itertools import cycle
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.report import palette
+from pacbound.report.achieved_lines import draw_achieved
 from pacbound.report.canvas import axes_for, headed, light_grid, png
-from pacbound.report.error_cost import CAPTION, MARKERS, known_names
+from pacbound.report.error_cost import CAPTION, known_names
 from pacbound.report.success_safety import about
 from pacbound.stats.arguments import failure_probability, tolerated_rate, whole_number, whole_numbers
 from pacbound.stats.binomial import binomial_interval
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
-
-_LINES = ("-", "--", "-.", (0, (6, 2, 1, 2, 1, 2)))
-_APART = 2.5
-"""Points between the error bars of two methods at the same xi."""
 
 
 class DesiredSafetyDisplay:
@@ -131,12 +126,7 @@ class DesiredSafetyDisplay:
         self.figure_ = self.ax_.figure.figure
         light_grid(self.ax_)
         ends = np.array([1.0 - 1.1 * float(self.xi.max(initial=0.01)), 1.0])
-        self.ax_.plot(ends, ends, color=palette.IDEAL, linestyle=":", label="achieved = desired", gid="desired")
-        for name, marker, line in zip(self.achieved, cycle(MARKERS), cycle(_LINES), strict=False):
-            self._draw_method(name, marker=marker, line=line)
-        for place, name in enumerate(self.intervals):
-            self._draw_bars(name, aside=_APART * (place - (len(self.intervals) - 1) / 2))
-        self.ax_.set_xlim(*ends)
+        draw_achieved(self.ax_, self.desired, self.achieved, self.intervals, certified=self.certified, ends=ends)
         self.ax_.set(xlabel="Desired safety rate, 1 - xi", ylabel="Achieved safety rate (share of rollouts that stay safe)")
         headed(self.ax_, f"Desired and achieved safety{about(self.rollouts, self.delta)}\n{CAPTION}")
         return self
@@ -144,39 +134,6 @@ class DesiredSafetyDisplay:
     def _repr_png_(self) -> bytes | None:
         """The figure for notebooks, unless it was drawn on given axes: whoever made those shows them."""
         return png(self.figure_) if self._own_figure else None
-
-    def _draw_method(self, name: str, *, marker: str, line: Any) -> None:
-        order = np.argsort(self.desired, kind="stable")
-        self.ax_.plot(
-            self.desired[order],
-            self.achieved[name][order],
-            color=self._color(name),
-            linestyle=line,
-            linewidth=1,
-            marker=marker,
-            markersize=8,
-            markerfacecolor="none",
-            markeredgewidth=1.8,
-            label=name,
-            gid=name,
-            zorder=3,
-            clip_on=False,
-        )
-
-    def _draw_bars(self, name: str, *, aside: float) -> None:
-        """The intervals, moved `aside` by some points of the page lest those of other methods cover them."""
-        from matplotlib.transforms import offset_copy  # noqa: PLC0415
-
-        moved = offset_copy(self.ax_.transData, self.figure_, x=aside, units="points")
-        lower, upper = self.intervals[name].T
-        self.ax_.vlines(
-            self.desired, lower, upper, color=self._color(name), linewidth=1, alpha=0.7, transform=moved, gid=f"{name}: bars"
-        )
-        self.ax_.update_datalim(np.column_stack([np.tile(self.desired, 2), np.concatenate([lower, upper])]))
-        self.ax_.autoscale_view()
-
-    def _color(self, name: str) -> str:
-        return palette.CERTIFIED if name in self.certified else palette.OBSERVED
 
 
 def _shaped(values: Any, shape: tuple[int, ...], name: str) -> Floats:
