@@ -31,7 +31,7 @@ from pacbound.sources.engine import (
 )
 from pacbound.sources.files import Progress, require_columns
 from pacbound.sources.fingerprints import require_sound
-from pacbound.sources.paths import partitions_of, suffix_of
+from pacbound.sources.paths import partitions_beside, suffix_of
 
 _ROWS = 2**16
 _SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t"}
@@ -65,7 +65,7 @@ class DelimitedFile:
 
     @cached_property
     def partitions(self) -> dict[str, str | None]:
-        return {name: value for name, value in partitions_of(self.path).items() if name not in self.header}
+        return partitions_beside(self.path, self.header)
 
     @property
     def columns(self) -> Sequence[str]:

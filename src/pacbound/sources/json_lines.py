@@ -16,7 +16,7 @@ from pacbound.errors import InvalidValueError
 from pacbound.sources.engine import Connection, connected, explained, file_list, identifier, in_batches, literal, select
 from pacbound.sources.files import Progress, require_columns
 from pacbound.sources.fingerprints import require_sound
-from pacbound.sources.paths import partitions_of
+from pacbound.sources.paths import partitions_beside
 
 _ROWS = 2**16
 _FIRST_ROWS = 1000
@@ -58,7 +58,7 @@ class JsonFile:
 
     @cached_property
     def partitions(self) -> dict[str, str | None]:
-        return {name: value for name, value in partitions_of(self.path).items() if name not in self.keys}
+        return partitions_beside(self.path, self.keys)
 
     @property
     def columns(self) -> Sequence[str]:

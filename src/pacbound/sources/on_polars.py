@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pacbound.errors import InvalidValueError, MissingDependencyError
+from pacbound.sources.paths import first_of
 
 SCANS = {
     ".parquet": "scan_parquet",
@@ -40,10 +41,9 @@ def reading(files: Sequence[Path], *others: type[Exception]) -> Iterator[None]:
     try:
         yield
     except unreadable as error:
-        named = f"{files[0]}" if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise InvalidValueError(
-            f"{named} cannot be read by Polars: {reason}. If a copy was interrupted, copy it again."
+            f"{first_of(files)} cannot be read by Polars: {reason}. If a copy was interrupted, copy it again."
         ) from None
 
 

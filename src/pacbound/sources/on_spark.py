@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from pacbound.errors import InvalidValueError, MissingDependencyError
-from pacbound.sources.paths import expanded, is_note, refuse_repeated, suffix_of
+from pacbound.sources.paths import expanded, first_of, is_note, refuse_repeated, suffix_of
 
 HERE = "local[*]"
 """All cores of this machine."""
@@ -202,8 +202,7 @@ def _reading(paths: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        named = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-        raise InvalidValueError(f"{named} cannot be read by Spark: {_reason(error)}") from None
+        raise InvalidValueError(f"{first_of(paths)} cannot be read by Spark: {_reason(error)}") from None
 
 
 def _reason(error: Exception) -> str:

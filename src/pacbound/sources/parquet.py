@@ -10,7 +10,7 @@ from typing import Any
 
 from pacbound.errors import InvalidValueError, MissingDependencyError
 from pacbound.sources.files import Progress, require_columns
-from pacbound.sources.paths import partitions_of
+from pacbound.sources.paths import partitions_beside
 
 _ROWS = 2**16
 
@@ -28,7 +28,7 @@ class ParquetFile:
 
     @cached_property
     def partitions(self) -> dict[str, str | None]:
-        return {name: value for name, value in partitions_of(self.path).items() if name not in self.schema.names}
+        return partitions_beside(self.path, self.schema.names)
 
     @property
     def columns(self) -> Sequence[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import unquote
@@ -61,6 +61,16 @@ def format_of(path: Path) -> str | None:
     """The format of the table in `path`, by its name; None if that says nothing."""
     found = FORMATS.get(suffix_of(path))
     return None if path.suffix.lower() == ".gz" and found not in _COMPRESSED else found
+
+
+def partitions_beside(path: Path, stored: Collection[str]) -> dict[str, str | None]:
+    """The columns that the folders of `path` stand for, but for those that the file has itself: it knows better."""
+    return {name: value for name, value in partitions_of(path).items() if name not in stored}
+
+
+def first_of(files: Sequence[str | Path]) -> str:
+    """The first of the files that are meant, and how many more there are, for a message."""
+    return str(files[0]) if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
 
 
 def partitions_of(path: Path) -> dict[str, str | None]:

@@ -31,7 +31,7 @@ from pacbound.sources.engine import (
 from pacbound.sources.files import Progress, TableFile, Wanted, part_of
 from pacbound.sources.json_lines import JsonFile
 from pacbound.sources.parquet import ParquetFile
-from pacbound.sources.paths import partitions_of
+from pacbound.sources.paths import partitions_beside, partitions_of
 from pacbound.sources.text_sql import typed
 
 Result = TypeVar("Result")
@@ -113,7 +113,7 @@ def _split(
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str | None], ...]]:
     """The names that the file itself has, and those that its path stands for."""
     stored = tuple((name, found[name]) for name in names if name in found)
-    constants = tuple((name, value) for name, value in partitions_of(path).items() if name in names and name not in found)
+    constants = tuple((name, value) for name, value in partitions_beside(path, found).items() if name in names)
     if len(stored) + len(constants) != len(names) or not stored:
         raise NotPlainError
     return stored, constants
