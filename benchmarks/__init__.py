@@ -1,1 +1,2 @@
-"""How fast pacbound is and how much memory it takes, against its peers: `python -m benchmarks` (or `make bench`)."""
+"""How fast pacbound is and how much memory it takes, against its peers: `python -m benchmarks` (or
+`make bench`)."""

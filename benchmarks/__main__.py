@@ -1,7 +1,8 @@
 """Measure everything, print it, and record it: `python -m benchmarks`, from the repository root.
 
-With names, such as `python -m benchmarks imports bounds`, only those questions are measured and nothing is recorded. With
-`--small` everything is so small that the figures mean nothing: it shows that the benchmarks run, and records nothing either.
+With names, such as `python -m benchmarks imports bounds`, only those questions are measured and
+nothing is recorded. With `--small` everything is so small that the figures mean nothing: it shows
+that the benchmarks run, and records nothing either.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ def main(arguments: list[str]) -> None:
     small, names = "--small" in arguments, [word for word in arguments if word != "--small"]
     unknown = sorted(set(names) - QUESTIONS.keys())
     if unknown:
-        sys.exit(f"There is no benchmark {', '.join(unknown)}: expected --small, or some of {', '.join(QUESTIONS)}.")
+        sys.exit(
+            f"There is no benchmark {', '.join(unknown)}: expected --small, or some of "
+            f"{', '.join(QUESTIONS)}."
+        )
     _print(HEADINGS)
     rows = list(measured(names or list(QUESTIONS), SMALL if small else FULL))
     if small:
@@ -68,7 +72,10 @@ def measured(names: list[str], sizes: Sizes) -> Iterator[Row]:
 
 def _print(cells: tuple[str, ...]) -> None:
     widths = (70, 16, 62, 7, 26, 3)
-    print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip(), flush=True)
+    print(
+        "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip(),
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

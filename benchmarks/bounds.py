@@ -19,11 +19,23 @@ def rows(sizes: Sizes) -> Iterator[Row]:
     yield _clopper_pearson(sizes.rows, min(5, sizes.rounds), Bar(2.0, "ratio", "at most 2"))
     confidence, correct = inputs.confidences(sizes.rows)
     tally = Tally.from_arrays(confidence=confidence, correct=correct)
-    certify = best_of(lambda: CalibrationCertificate.from_tally(tally, delta=_DELTA), repeats=min(200, sizes.rounds))
-    yield Row("certify 20 bins from their counts", certify, "s", bar=Bar(1e-3, "ours", "under 1 ms"))
+    certify = best_of(
+        lambda: CalibrationCertificate.from_tally(tally, delta=_DELTA),
+        repeats=min(200, sizes.rounds),
+    )
+    yield Row(
+        "certify 20 bins from their counts", certify, "s", bar=Bar(1e-3, "ours", "under 1 ms")
+    )
     certificate = CalibrationCertificate.from_tally(tally, delta=_DELTA)
-    look_up = best_of(lambda: certificate.interval(confidence), repeats=min(15, sizes.rounds)) / len(confidence)
-    yield Row(f"look up {sizes.rows:,} intervals", look_up, "s/row", bar=Bar(50e-9, "ours", "under 50 ns a row"))
+    look_up = best_of(
+        lambda: certificate.interval(confidence), repeats=min(15, sizes.rounds)
+    ) / len(confidence)
+    yield Row(
+        f"look up {sizes.rows:,} intervals",
+        look_up,
+        "s/row",
+        bar=Bar(50e-9, "ours", "under 50 ns a row"),
+    )
 
 
 def _clopper_pearson(count: int, repeats: int, bar: Bar) -> Row:

@@ -1,4 +1,5 @@
-"""How fast the expected calibration error is, of probabilities and of confidences, and that all mean the same number by it."""
+"""How fast the expected calibration error is, of probabilities and of confidences, and that all
+mean the same number by it."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ def _top_label_error(probabilities: Any, labels: Any) -> float:
     return expected_calibration_error(confidence, prediction == labels)
 
 
-def _compared(work: str, own: Error, name: str, other: Error, data: tuple[Any, Any], repeats: int) -> Row:
+def _compared(
+    work: str, own: Error, name: str, other: Error, data: tuple[Any, Any], repeats: int
+) -> Row:
     mine, yours = own(*data), other(*data)
     if abs(mine - yours) > _TOLERANCE:
         raise RuntimeError(f"{name} computes another number here: {yours}, not {mine}.")
@@ -50,6 +53,8 @@ def _smooth(work: str, data: tuple[Any, Any], repeats: int) -> Iterator[Row]:
     relplot = adapter("relplot")
     if relplot is not None:
         ours, theirs = race(
-            lambda: expected_calibration_error(*data), lambda: relplot.smooth_calibration_error(*data), repeats=repeats
+            lambda: expected_calibration_error(*data),
+            lambda: relplot.smooth_calibration_error(*data),
+            repeats=repeats,
         )
         yield Row(work, ours, "s", f"{named('relplot')} smECE (a smooth one)", theirs)

@@ -1,4 +1,5 @@
-"""How fast a cascade is certified: by the exact test on the predictions that ship with the package, and from a million rows."""
+"""How fast a cascade is certified: by the exact test on the predictions that ship with the package,
+and from a million rows."""
 
 from __future__ import annotations
 
@@ -33,17 +34,31 @@ print(time.perf_counter() - started)
 def rows(sizes: Sizes) -> Iterator[Row]:
     table = fashion_mnist()
     predictions = np.column_stack([table.prediction_fast, table.prediction_slow])
-    tally = Tally.from_arrays(confidences=table.confidence_fast, predictions=predictions, labels=table.label)
-    # The region of the test is kept for each (n, xi, delta): another delta each time makes every run a cold one.
+    tally = Tally.from_arrays(
+        confidences=table.confidence_fast, predictions=predictions, labels=table.label
+    )
+    # The region of the test is kept for each (n, xi, delta): another delta each time makes every
+    # run a cold one.
     deltas = (_DELTA * (1.0 - 1e-9 * step) for step in range(1, 100))
-    cold = best_of(lambda: CascadeCertificate.from_tally(tally, xi=_XI, delta=next(deltas)), repeats=min(3, sizes.rounds))
+    cold = best_of(
+        lambda: CascadeCertificate.from_tally(tally, xi=_XI, delta=next(deltas)),
+        repeats=min(3, sizes.rounds),
+    )
     work = f"certify a cascade, n = {tally.rows:,}, exact"
     yield Row(f"{work}, cold", cold, "s", bar=Bar(2.5, "ours", "about 2 s"))
     CascadeCertificate.from_tally(tally, xi=_XI, delta=_DELTA)
-    cached = best_of(lambda: CascadeCertificate.from_tally(tally, xi=_XI, delta=_DELTA), repeats=min(50, sizes.rounds))
+    cached = best_of(
+        lambda: CascadeCertificate.from_tally(tally, xi=_XI, delta=_DELTA),
+        repeats=min(50, sizes.rounds),
+    )
     yield Row(f"{work}, region cached", cached, "s", bar=Bar(20e-3, "ours", "under 20 ms"))
     runs = [cost_of(_FROM_ARRAYS.format(rows=sizes.rows)) for _ in range(min(3, sizes.rounds))]
     whole = min(runs, key=lambda cost: float(cost.printed))
     work = f"certify a cascade from arrays, n = {sizes.rows:,}, by the pair"
     yield Row(work, float(whole.printed), "s", bar=Bar(2.0, "ours", "under 2 s"))
-    yield Row(f"{work}: peak memory of the process", whole.peak, "bytes", bar=Bar(500e6, "ours", "under 500 MB"))
+    yield Row(
+        f"{work}: peak memory of the process",
+        whole.peak,
+        "bytes",
+        bar=Bar(500e6, "ours", "under 500 MB"),
+    )

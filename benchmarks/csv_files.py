@@ -29,7 +29,11 @@ def rows(sizes: Sizes) -> Iterator[Row]:
             _write(path, size)
             runs = [cost_of(_CODE.format(path=str(path))) for _ in range(min(3, sizes.rounds))]
             costs[size] = min(runs, key=lambda cost: cost.seconds)
-            yield Row(f"pacbound calibrate, CSV of {size:,} rows, whole process", size / costs[size].seconds, "rows/s")
+            yield Row(
+                f"pacbound calibrate, CSV of {size:,} rows, whole process",
+                size / costs[size].seconds,
+                "rows/s",
+            )
             path.unlink()
     yield Row(
         f"the same: peak resident memory, {large:,} rows",
@@ -44,7 +48,10 @@ def rows(sizes: Sizes) -> Iterator[Row]:
 def _write(path: Path, size: int) -> None:
     part = min(_PART, size)
     confidence, correct = inputs.confidences(part)
-    lines = "".join(f"{score:.6f},{int(right)}\n" for score, right in zip(confidence.tolist(), correct.tolist(), strict=True))
+    lines = "".join(
+        f"{score:.6f},{int(right)}\n"
+        for score, right in zip(confidence.tolist(), correct.tolist(), strict=True)
+    )
     with path.open("w", encoding="utf-8") as file:
         file.write("score,right\n")
         for _ in range(size // part):

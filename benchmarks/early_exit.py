@@ -1,9 +1,11 @@
-"""How much of the ideal speed-up an early-exit network really gives: `python -m benchmarks.early_exit`, on a quiet machine.
+"""How much of the ideal speed-up an early-exit network really gives: `python -m
+benchmarks.early_exit`, on a quiet machine.
 
-A ResNet-56 with one exit after 9 of its 27 blocks and random weights, which take as long as trained ones, on random images;
-the threshold is the quantile of their confidences that gives the exit rate. The ideal time is t_exit + (1 - exit rate)
-(t_full - t_exit), from stages that are timed on their own. The decision is `infer` with stages and heads that give back what
-they gave before: softmax, comparison, packing and restoring the order. All are timed in turn, and the best time of each batch
+A ResNet-56 with one exit after 9 of its 27 blocks and random weights, which take as long as trained
+ones, on random images; the threshold is the quantile of their confidences that gives the exit rate.
+The ideal time is t_exit + (1 - exit rate) (t_full - t_exit), from stages that are timed on their
+own. The decision is `infer` with stages and heads that give back what they gave before: softmax,
+comparison, packing and restoring the order. All are timed in turn, and the best time of each batch
 counts. One thread is used, so that whatever keeps the other cores busy disturbs little.
 """
 
@@ -62,7 +64,9 @@ class Times:
     decision: float
 
 
-def _case(network: EarlyExitNetwork, batches: Sequence[Tensor], rate: float, most: int) -> Iterator[Row]:
+def _case(
+    network: EarlyExitNetwork, batches: Sequence[Tensor], rate: float, most: int
+) -> Iterator[Row]:
     confidences = network.exit_table(batches).confidences[:, 0]
     threshold = float(np.quantile(confidences, 1 - rate, method="higher"))
     exits = torch.cat([network.infer(batch, [threshold]).exits for batch in batches])
@@ -72,10 +76,19 @@ def _case(network: EarlyExitNetwork, batches: Sequence[Tensor], rate: float, mos
     work = f"ResNet-56, exit after 9 of 27 blocks, {exited:.0%} exit, batch {len(batches[0])}"
     yield Row(work, best.early / each, "s", "the slow network", best.slow / each)
     yield Row("the same", best.early / each, "s", "ideal", ideal / each, _IDEAL)
-    yield Row("the same: the decision alone", best.decision / each, "s", "the slow network", best.slow / each, _DECISION)
+    yield Row(
+        "the same: the decision alone",
+        best.decision / each,
+        "s",
+        "the slow network",
+        best.slow / each,
+        _DECISION,
+    )
 
 
-def measure(network: EarlyExitNetwork, batches: Sequence[Tensor], threshold: float, most: int) -> Times:
+def measure(
+    network: EarlyExitNetwork, batches: Sequence[Tensor], threshold: float, most: int
+) -> Times:
     """Time each way through the network, and its parts, in turn, at most `most` times."""
     (first, rest), (head, last) = network.stages, network.heads
     recorded = [recording(network, batch, threshold) for batch in batches]
@@ -112,12 +125,19 @@ def recording(network: EarlyExitNetwork, batch: Tensor, threshold: float) -> Ear
         features = network.features(batch, 0)
         early, late = network(batch)
         late = late[network.infer(batch, [threshold]).exits == 1]
-    return EarlyExitNetwork([Replay(features), Replay(features)], [Replay(early), Replay(late)]).eval()
+    return EarlyExitNetwork(
+        [Replay(features), Replay(features)], [Replay(early), Replay(late)]
+    ).eval()
 
 
 def main() -> None:
     for cells in (HEADINGS, *(row.cells() for row in rows(FULL))):
-        print("  ".join(cell.ljust(width) for cell, width in zip(cells, (64, 9, 26, 6, 32, 3), strict=True)).rstrip(), flush=True)
+        print(
+            "  ".join(
+                cell.ljust(width) for cell, width in zip(cells, (64, 9, 26, 6, 32, 3), strict=True)
+            ).rstrip(),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

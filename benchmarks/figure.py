@@ -30,8 +30,16 @@ def draw(rows: Sequence[Row], file: BinaryIO) -> None:
 def _growth(ax: Any, rows: Sequence[Row], unit: Unit, title: str, scale: float) -> None:
     points = [row for row in rows if row.size is not None and row.unit == unit]
     sizes = [row.size for row in points]
-    ax.plot(sizes, [row.ours / scale for row in points], "o-", color=_OURS, label="pacbound calibrate")
-    ax.plot(sizes, [(row.theirs or 0.0) / scale for row in points], "s--", color=_THEIRS, label="DuckDB, bare query")
+    ax.plot(
+        sizes, [row.ours / scale for row in points], "o-", color=_OURS, label="pacbound calibrate"
+    )
+    ax.plot(
+        sizes,
+        [(row.theirs or 0.0) / scale for row in points],
+        "s--",
+        color=_THEIRS,
+        label="DuckDB, bare query",
+    )
     ax.set_xscale("log")
     ax.set_xlabel("rows of the Parquet file")
     ax.set_ylabel(title)

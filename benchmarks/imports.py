@@ -14,20 +14,33 @@ from benchmarks.row import Bar, Row
 from benchmarks.sizes import Sizes
 
 _CODE = "import time; before = time.process_time(); import {}; print(time.process_time() - before)"
-_MODULES = {"mapie": "mapie.risk_control", "scikit_learn": "sklearn.calibration", "uncertainty_calibration": "calibration"}
+_MODULES = {
+    "mapie": "mapie.risk_control",
+    "scikit_learn": "sklearn.calibration",
+    "uncertainty_calibration": "calibration",
+}
 
 
 def rows(sizes: Sizes) -> Iterator[Row]:
     ours, theirs = _race("numpy, scipy.special", sizes.processes)
     work = f"import pacbound, processor time, median of {sizes.processes} processes"
-    yield Row(work, ours, "s", "import numpy, scipy.special", theirs, Bar(1.25, "ratio", "at most 1.25"))
+    yield Row(
+        work, ours, "s", "import numpy, scipy.special", theirs, Bar(1.25, "ratio", "at most 1.25")
+    )
     few = min(5, sizes.processes)
     for name in PACKAGES:
         if adapter(name) is not None:
             module = _MODULES.get(name, name)
             ours, theirs = _race(module, few)
             work = f"import pacbound, processor time, median of {few} processes"
-            yield Row(work, ours, "s", f"import {module} ({named(name)})", theirs, label=f"import: {name}")
+            yield Row(
+                work,
+                ours,
+                "s",
+                f"import {module} ({named(name)})",
+                theirs,
+                label=f"import: {name}",
+            )
 
 
 def _race(modules: str, runs: int) -> tuple[float, float]:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 
 def probabilities(rows: int, classes: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Softmax outputs in float32, and labels that agree with the top one about as often as it claims."""
+    """Softmax outputs in float32, and labels that agree with the top one about as often as it
+    claims."""
     rng = np.random.default_rng(rows + classes)
     table = 3.0 * rng.standard_normal((rows, classes), dtype=np.float32)
     table -= table.max(axis=1, keepdims=True)
@@ -20,7 +21,9 @@ def probabilities(rows: int, classes: int) -> tuple[NDArray[np.float32], NDArray
     return table, labels.astype(np.int64)
 
 
-def confidences(rows: int, *, seed: int | None = None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def confidences(
+    rows: int, *, seed: int | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Scores in (0, 1], and whether each was right, about as often as it claims."""
     rng = np.random.default_rng(rows if seed is None else seed)
     scores = 1.0 - rng.random(rows) ** 2
@@ -35,7 +38,8 @@ def pairs(count: int) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def dangers(rollouts: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The largest danger score of each rollout, mostly small, and whether it became unsafe, about as often as it claims."""
+    """The largest danger score of each rollout, mostly small, and whether it became unsafe, about
+    as often as it claims."""
     rng = np.random.default_rng(rollouts)
     scores = rng.beta(1, 4, size=rollouts)
     return scores, rng.random(rollouts) < scores

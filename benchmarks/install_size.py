@@ -1,4 +1,5 @@
-"""What a package brings along: the files of it and of all that it needs, as installed here, without bytecode."""
+"""What a package brings along: the files of it and of all that it needs, as installed here, without
+bytecode."""
 
 from __future__ import annotations
 
@@ -24,11 +25,18 @@ def rows(_: Sizes) -> Iterator[Row]:
         if adapter(name) is not None:
             theirs = installed_bytes(name)
             yield Row(
-                "installed size of pacbound and all that it needs", ours, "bytes", named(name), theirs, label=f"size: {name}"
+                "installed size of pacbound and all that it needs",
+                ours,
+                "bytes",
+                named(name),
+                theirs,
+                label=f"size: {name}",
             )
     for extra in distribution(_OURS).metadata.get_all("Provides-Extra") or []:
         try:
-            yield Row(f"installed size of pacbound[{extra}]", installed_bytes(_OURS, extra), "bytes")
+            yield Row(
+                f"installed size of pacbound[{extra}]", installed_bytes(_OURS, extra), "bytes"
+            )
         except PackageNotFoundError:
             continue
 
@@ -52,7 +60,9 @@ def _closure(package: str, extras: frozenset[str]) -> set[str]:
 def _required(name: str, extras: frozenset[str]) -> Iterator[Wanted]:
     for line in distribution(name).requires or []:
         needed = Requirement(line)
-        if needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in extras | {""}):
+        if needed.marker is None or any(
+            needed.marker.evaluate({"extra": extra}) for extra in extras | {""}
+        ):
             yield canonicalize_name(needed.name), frozenset(needed.extras)
 
 
@@ -60,5 +70,7 @@ def _own_bytes(name: str) -> int:
     if name == _OURS:
         # Installed for development, it is where its sources are.
         files = Path(pacbound.__file__).parent.rglob("*")
-        return sum(file.stat().st_size for file in files if file.is_file() and file.suffix != ".pyc")
+        return sum(
+            file.stat().st_size for file in files if file.is_file() and file.suffix != ".pyc"
+        )
     return sum(file.size or 0 for file in distribution(name).files or [])

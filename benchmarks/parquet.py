@@ -1,7 +1,9 @@
-"""What it costs to certify from Parquet: how it grows with the rows, against DuckDB's bare query, and with each engine.
+"""What it costs to certify from Parquet: how it grows with the rows, against DuckDB's bare query,
+and with each engine.
 
-Each command runs in a process of its own, start of Python included, and so does DuckDB's query. Of the engines only the
-counting is timed, in a process that has loaded them, against a bare query of the same engine.
+Each command runs in a process of its own, start of Python included, and so does DuckDB's query. Of
+the engines only the counting is timed, in a process that has loaded them, against a bare query of
+the same engine.
 """
 
 from __future__ import annotations
@@ -45,19 +47,24 @@ for work in (ours, theirs, ours, theirs):
 print(min(times[::2]), min(times[1::2]))
 """
 _ENGINES = {
-    "duckdb": """
+    "duckdb": (
+        """
 import duckdb
 ours = lambda: Tally.from_files({path!r}, confidence="c", correct="ok")
 query = "select ceil(c*20), ok, count(*) from read_parquet({path!r}) group by 1, 2"
 theirs = lambda: duckdb.sql(query).fetchall()
-""",
-    "polars": """
+"""
+    ),
+    "polars": (
+        """
 import polars as pl
 ours = lambda: Tally.from_frame(pl.scan_parquet({path!r}), confidence="c", correct="ok")
 cell = (pl.col("c") * 20).ceil()
 theirs = lambda: pl.scan_parquet({path!r}).group_by(cell, "ok").len().collect(engine="streaming")
-""",
-    "pyspark": """
+"""
+    ),
+    "pyspark": (
+        """
 import os
 os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 from pyspark.sql import SparkSession, functions as F
@@ -66,7 +73,8 @@ spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
 table = spark.read.parquet({path!r})
 ours = lambda: Tally.from_frame(table, confidence="c", correct="ok")
 theirs = lambda: table.groupBy(F.ceil(table.c * 20), "ok").count().collect()
-""",
+"""
+    ),
 }
 
 
@@ -85,16 +93,32 @@ def _growth(folder: Path, sizes: Sizes) -> Iterator[Row]:
         path.unlink()
         costs[size] = ours
         bar = Bar(2.5, "ratio", "at most 2.5") if size > _MUCH else None
-        work, peer = f"pacbound calibrate, Parquet of {size:,} rows, whole process", f"duckdb {version('duckdb')}, bare query"
+        work, peer = (
+            f"pacbound calibrate, Parquet of {size:,} rows, whole process",
+            f"duckdb {version('duckdb')}, bare query",
+        )
         yield Row(work, ours.seconds, "s", peer, theirs.seconds, bar, size=size)
         flat = Bar(1e9, "ours", "under 1 GB") if size > _MUCH else None
-        yield Row("the same: peak resident memory", ours.peak, "bytes", peer, theirs.peak, flat, size=size)
+        yield Row(
+            "the same: peak resident memory",
+            ours.peak,
+            "bytes",
+            peer,
+            theirs.peak,
+            flat,
+            size=size,
+        )
     yield _linear(costs)
 
 
 def _race(path: str, repeats: int) -> tuple[Cost, Cost]:
-    rounds = [(cost_of(_COMMAND.format(path=path)), cost_of(_BARE.format(path=path))) for _ in range(repeats)]
-    return min((own for own, _ in rounds), key=_seconds), min((other for _, other in rounds), key=_seconds)
+    rounds = [
+        (cost_of(_COMMAND.format(path=path)), cost_of(_BARE.format(path=path)))
+        for _ in range(repeats)
+    ]
+    return min((own for own, _ in rounds), key=_seconds), min(
+        (other for _, other in rounds), key=_seconds
+    )
 
 
 def _seconds(cost: Cost) -> float:
@@ -107,7 +131,14 @@ def _linear(costs: dict[int, Cost]) -> Row:
     # In small files a row costs less than the noise: then there is no ratio.
     early = max(0.0, (costs[middle].seconds - costs[first].seconds) / (middle - first))
     work = f"pacbound calibrate, Parquet: each further row, from {middle:,} to {last:,}"
-    return Row(work, late, "s/row", f"from {first:,} to {middle:,}", early, Bar(1.25, "ratio", "linear: at most 1.25"))
+    return Row(
+        work,
+        late,
+        "s/row",
+        f"from {first:,} to {middle:,}",
+        early,
+        Bar(1.25, "ratio", "linear: at most 1.25"),
+    )
 
 
 def _engines(folder: Path, size: int) -> Iterator[Row]:

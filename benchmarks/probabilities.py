@@ -1,4 +1,5 @@
-"""How fast class probabilities are counted, and what memory that takes, against fitting the peers on the same rows."""
+"""How fast class probabilities are counted, and what memory that takes, against fitting the peers
+on the same rows."""
 
 from __future__ import annotations
 
@@ -35,7 +36,11 @@ def rows(sizes: Sizes) -> Iterator[Row]:
 
 def _times(work: str, table: Any, labels: Any, repeats: int) -> Iterator[Row]:
     for name, fit in offering("fit"):
-        ours, theirs = race(lambda: PACCalibrator().fit(table, labels), partial(fit, table, labels), repeats=repeats)
+        ours, theirs = race(
+            lambda: PACCalibrator().fit(table, labels),
+            partial(fit, table, labels),
+            repeats=repeats,
+        )
         # The bar was set for few classes; with many, netcal is slower still.
         bar = Bar(1 / 8, "ratio", "8 × faster: at most 0.125") if name == "netcal" else None
         label = f"fit {table.shape[0]:,} × {table.shape[1]:,}: {name}"
@@ -51,11 +56,20 @@ def _memory(table: Any, labels: Any) -> Iterator[Row]:
         extra = rise_of_peak(_OURS, "fit", paths, warm_up=_WARM_UP)
         for name, _ in offering("fit"):
             theirs = rise_of_peak(_THEIRS.format(name), "fit", paths, warm_up=_WARM_UP)
-            yield Row(work, extra, "bytes", f"{named(name)} {adapter(name).FIT}", theirs, Bar(20e6, "ours", "under 20 MB"))
+            yield Row(
+                work,
+                extra,
+                "bytes",
+                f"{named(name)} {adapter(name).FIT}",
+                theirs,
+                Bar(20e6, "ours", "under 20 MB"),
+            )
 
 
 def _floor(work: str, table: Any, labels: Any, repeats: int) -> Row:
     numpy = adapter("numpy")
-    ours, theirs = race(lambda: PACCalibrator().fit(table, labels), lambda: numpy.top_label(table), repeats=repeats)
+    ours, theirs = race(
+        lambda: PACCalibrator().fit(table, labels), lambda: numpy.top_label(table), repeats=repeats
+    )
     bar = Bar(1.0, "ratio", "no slower: at most 1")
     return Row(work, ours, "s", f"{named('numpy')} argmax, take_along_axis", theirs, bar)

@@ -1,4 +1,5 @@
-"""Where the measurements go: `benchmarks/results.json`, the table in `docs/benchmarks.md`, and the figure beside it."""
+"""Where the measurements go: `benchmarks/results.json`, the table in `docs/benchmarks.md`, and the
+figure beside it."""
 
 from __future__ import annotations
 
@@ -21,8 +22,9 @@ FIGURE = Path("docs/figures/benchmarks.png")
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 
 _PICTURE = (
-    "![Left: seconds and peak memory of pacbound calibrate and of a bare DuckDB query, from small Parquet files to large ones. "
-    f"Right: the ratio to each peer]({FIGURE.relative_to(PAGE.parent)})"
+    "![Left: seconds and peak memory of pacbound calibrate and of a bare DuckDB query, from small "
+    "Parquet files to large ones. Right: the ratio to each "
+    f"peer]({FIGURE.relative_to(PAGE.parent)})"
 )
 _PACKAGES = (
     "numpy",
@@ -43,13 +45,21 @@ _PACKAGES = (
 
 def conditions() -> dict[str, str | int | None]:
     """What the times depend on, as far as it can be said without naming a machine."""
-    versions: dict[str, str | int | None] = {"pacbound": __version__, "python": platform.python_version()}
+    versions: dict[str, str | int | None] = {
+        "pacbound": __version__,
+        "python": platform.python_version(),
+    }
     for name in _PACKAGES:
         try:
             versions[name] = version(name)
         except PackageNotFoundError:
             versions[name] = None
-    return {"cores": os.cpu_count(), "architecture": platform.machine(), "system": platform.system(), **versions}
+    return {
+        "cores": os.cpu_count(),
+        "architecture": platform.machine(),
+        "system": platform.system(),
+        **versions,
+    }
 
 
 def write(rows: Sequence[Row], root: Path) -> None:
@@ -62,7 +72,10 @@ def write(rows: Sequence[Row], root: Path) -> None:
     _write(root / RESULTS, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     before, rest = (root / PAGE).read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
-    _write(root / PAGE, f"{before}{BEGIN}\n\n{_markdown(rows)}\n{_measured_on()}\n\n{_PICTURE}\n\n{END}{after}")
+    _write(
+        root / PAGE,
+        f"{before}{BEGIN}\n\n{_markdown(rows)}\n{_measured_on()}\n\n{_PICTURE}\n\n{END}{after}",
+    )
     with whole_file(root / FIGURE) as file:
         figure.draw(rows, file)
 
@@ -79,5 +92,10 @@ def _markdown(rows: Sequence[Row]) -> str:
 
 def _measured_on() -> str:
     facts = conditions()
-    packages = ", ".join(f"{name} {facts[name]}" for name in ("python", *_PACKAGES) if facts[name] is not None)
-    return f"Measured with pacbound {facts['pacbound']} on {facts['cores']} {facts['architecture']} cores: {packages}."
+    packages = ", ".join(
+        f"{name} {facts[name]}" for name in ("python", *_PACKAGES) if facts[name] is not None
+    )
+    return (
+        f"Measured with pacbound {facts['pacbound']} on {facts['cores']} {facts['architecture']} "
+        f"cores: {packages}."
+    )

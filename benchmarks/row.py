@@ -10,7 +10,8 @@ Unit = Literal["s", "s/row", "bytes", "rows/s", "share"]
 
 @dataclass(frozen=True)
 class Bar:
-    """The most that a measurement may be: of our figure itself, or of the ratio of ours to the peer's."""
+    """The most that a measurement may be: of our figure itself, or of the ratio of ours to the
+    peer's."""
 
     most: float
     of: Literal["ours", "ratio"]
@@ -21,7 +22,8 @@ class Bar:
 class Row:
     """`theirs` is None where there is no peer to compare with, or where it is not installed.
 
-    `label` is what the figure of ratios calls the row, if it has it; `size` places the row in the figure of growth.
+    `label` is what the figure of ratios calls the row, if it has it; `size` places the row in the
+    figure of growth.
     """
 
     work: str
@@ -35,8 +37,11 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """Ours over the peer's; for speeds the peer's over ours, so that less is always better. None over nothing."""
-        over, under = (self.theirs, self.ours) if self.unit == "rows/s" else (self.ours, self.theirs)
+        """Ours over the peer's; for speeds the peer's over ours, so that less is always better.
+        None over nothing."""
+        over, under = (
+            (self.theirs, self.ours) if self.unit == "rows/s" else (self.ours, self.theirs)
+        )
         return over / under if over is not None and under else None
 
     @property
@@ -47,7 +52,13 @@ class Row:
 
     def cells(self) -> tuple[str, ...]:
         """The row as it is printed."""
-        peer = "" if self.peer is None else "peer not installed" if self.theirs is None else shown(self.theirs, self.unit)
+        peer = (
+            ""
+            if self.peer is None
+            else "peer not installed"
+            if self.theirs is None
+            else shown(self.theirs, self.unit)
+        )
         return (
             self.work,
             shown(self.ours, self.unit),
@@ -69,5 +80,7 @@ def shown(value: float, unit: Unit) -> str:
         return f"{value / 1e6:.1f} MB"
     if unit == "rows/s":
         return f"{value / 1e6:.2f} M rows/s"
-    scale, name = next(((s, n) for s, n in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if value >= s), (1e-9, "ns"))
+    scale, name = next(
+        ((s, n) for s, n in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if value >= s), (1e-9, "ns")
+    )
     return f"{value / scale:.3g} {name}{unit[1:]}"

@@ -10,7 +10,8 @@ class Sizes:
     """Rows of every kind of table, and how often times are taken."""
 
     rows: int
-    """Of a table with few classes, of a column of confidences, of a table whose thresholds are controlled."""
+    """Of a table with few classes, of a column of confidences, of a table whose thresholds are
+    controlled."""
     wide: tuple[int, int]
     """Rows and classes of a table with many classes."""
     csv: tuple[int, int]

@@ -1,7 +1,8 @@
 """A threshold with a guarantee: how fast it is found, in how much memory, and how far it can go.
 
-The question is that of a shield: how large a threshold may be so that, with probability at least 1 - delta, at most xi of all
-rollouts are unsafe and stay below it. MAPIE's controller is given the same risk, the same xi and the same confidence.
+The question is that of a shield: how large a threshold may be so that, with probability at least 1
+- delta, at most xi of all rollouts are unsafe and stay below it. MAPIE's controller is given the
+same risk, the same xi and the same confidence.
 """
 
 from __future__ import annotations
@@ -50,7 +51,14 @@ def rows(sizes: Sizes) -> Iterator[Row]:
             partial(mapie.control, scores, unsafe, _XI, _DELTA, correction),
             repeats=min(5, sizes.rounds),
         )
-        yield Row(work, ours, "s", _peer(correction), theirs, label=f"threshold, {sizes.rows:,} rows: mapie, {correction}")
+        yield Row(
+            work,
+            ours,
+            "s",
+            _peer(correction),
+            theirs,
+            label=f"threshold, {sizes.rows:,} rows: mapie, {correction}",
+        )
     yield from _memory(scores, unsafe)
     for count in (1_000, 10_000):
         yield from _tightness(count)
@@ -67,9 +75,15 @@ def _memory(scores: Any, unsafe: Any) -> Iterator[Row]:
         np.save(paths[1], unsafe)
         ours = rise_of_peak(_OURS, "control", paths, warm_up=_WARM_UP)
         for correction in _CORRECTIONS:
-            theirs = rise_of_peak(_THEIRS.format(correction=correction), "control", paths, warm_up=_WARM_UP)
+            theirs = rise_of_peak(
+                _THEIRS.format(correction=correction), "control", paths, warm_up=_WARM_UP
+            )
             yield Row(
-                "the same: rise of the peak resident memory, in a process of its own", ours, "bytes", _peer(correction), theirs
+                "the same: rise of the peak resident memory, in a process of its own",
+                ours,
+                "bytes",
+                _peer(correction),
+                theirs,
             )
 
 
@@ -79,6 +93,15 @@ def _tightness(count: int) -> Iterator[Row]:
     scores, unsafe = inputs.dangers(count)
     ours = float(np.mean(future >= certify_shield(scores, unsafe, xi=_XI, delta=_DELTA).threshold))
     for correction in _CORRECTIONS:
-        theirs = float(np.mean(future >= adapter("mapie").control(scores, unsafe, _XI, _DELTA, correction)))
+        theirs = float(
+            np.mean(future >= adapter("mapie").control(scores, unsafe, _XI, _DELTA, correction))
+        )
         work = f"share of rollouts stopped, threshold from {count:,} rows"
-        yield Row(work, ours, "share", _peer(correction), theirs, label=f"rollouts stopped, {count:,} rows: mapie, {correction}")
+        yield Row(
+            work,
+            ours,
+            "share",
+            _peer(correction),
+            theirs,
+            label=f"rollouts stopped, {count:,} rows: mapie, {correction}",
+        )

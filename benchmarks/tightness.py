@@ -1,4 +1,5 @@
-"""How tight the intervals are, against others that people use: valid ones that are wider, and narrower ones that are wrong."""
+"""How tight the intervals are, against others that people use: valid ones that are wider, and
+narrower ones that are wrong."""
 
 from __future__ import annotations
 
@@ -21,8 +22,18 @@ Interval = Callable[[Any, Any, float], tuple[Any, Any]]
 
 def rows(_: Sizes) -> Iterator[Row]:
     scipy, wilson = adapter("scipy"), f"{named('scipy')} Wilson's interval"
-    work, own = f"mean width of {_BINS} intervals from {_ROWS:,} rows, delta = {_DELTA} for all together", _mean_width(_own)
-    yield Row(work, own, "share", "Hoeffding's inequality", _mean_width(hoeffding), label="width of intervals: Hoeffding")
+    work, own = (
+        f"mean width of {_BINS} intervals from {_ROWS:,} rows, delta = {_DELTA} for all together",
+        _mean_width(_own),
+    )
+    yield Row(
+        work,
+        own,
+        "share",
+        "Hoeffding's inequality",
+        _mean_width(hoeffding),
+        label="width of intervals: Hoeffding",
+    )
     yield Row(work, own, "share", f"{wilson}, not valid", _mean_width(scipy.wilson))
     work = f"largest chance that an interval misses the rate, {_TRIALS} trials, delta = {_DELTA}"
     bar = Bar(_DELTA, "ours", f"at most delta, {_DELTA}")
@@ -32,7 +43,9 @@ def rows(_: Sizes) -> Iterator[Row]:
 def hoeffding(successes: Any, trials: Any, delta: float) -> tuple[Any, Any]:
     """The two-sided interval that follows from Hoeffding's inequality."""
     margin = np.sqrt(np.log(2 / delta) / (2 * trials))
-    return np.maximum(successes / trials - margin, 0.0), np.minimum(successes / trials + margin, 1.0)
+    return np.maximum(successes / trials - margin, 0.0), np.minimum(
+        successes / trials + margin, 1.0
+    )
 
 
 def _own(successes: Any, trials: Any, delta: float) -> tuple[Any, Any]:
@@ -50,9 +63,11 @@ def _mean_width(interval: Interval) -> float:
 
 
 def _largest_miss(interval: Interval) -> float:
-    """Over all rates, by adding up the exact chance of every count whose interval leaves the rate out.
+    """Over all rates, by adding up the exact chance of every count whose interval leaves the rate
+    out.
 
-    The chance jumps at the ends of the intervals, so it is taken on either side of each, and on a grid between them.
+    The chance jumps at the ends of the intervals, so it is taken on either side of each, and on a
+    grid between them.
     """
     counts = np.arange(_TRIALS + 1)
     lower, upper = interval(counts, np.full(_TRIALS + 1, _TRIALS), _DELTA)

@@ -1,4 +1,5 @@
-"""Wall-clock times, best of several; two ways to do one thing are measured in turn, so that a busy moment hits both."""
+"""Wall-clock times, best of several; two ways to do one thing are measured in turn, so that a busy
+moment hits both."""
 
 from __future__ import annotations
 

@@ -1,1 +1,2 @@
-"""Experiments on real data, run from the repository root with `python -m experiments.<name>`; not part of the package."""
+"""Experiments on real data, run from the repository root with `python -m experiments.<name>`; not
+part of the package."""

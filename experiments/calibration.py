@@ -1,12 +1,15 @@
-"""The calibration error of softmax, temperature scaling, histogram binning and certified intervals, on held-out rows.
+"""The calibration error of softmax, temperature scaling, histogram binning and certified intervals,
+on held-out rows.
 
     python -m experiments.calibration --logits LOGITS.npz
 
-reads the logits of several networks on the same images, one (rows, classes) array for each, and their labels `y`. Without
-`--logits` it takes the predictions on Fashion-MNIST that ship with the package, which have no logits and so no temperature.
+reads the logits of several networks on the same images, one (rows, classes) array for each, and
+their labels `y`. Without `--logits` it takes the predictions on Fashion-MNIST that ship with the
+package, which have no logits and so no temperature.
 
-For every seed 5,000 rows are drawn to calibrate and 5,000 others to test. The bins are 20 of equal width and delta is 0.01, the
-paper's values. All calibration errors are descriptive; the intervals themselves are what is certified.
+For every seed 5,000 rows are drawn to calibrate and 5,000 others to test. The bins are 20 of equal
+width and delta is 0.01, the paper's values. All calibration errors are descriptive; the intervals
+themselves are what is certified.
 """
 
 from __future__ import annotations
@@ -50,16 +53,30 @@ SAID = {
     "binned": "Certified intervals, error over their own bins",
 }
 NOTES = {
-    "spread": f"Mean ± standard deviation over {SEEDS} random splits of the same rows: it shows the luck of the split, not that "
-    "of the networks' training.",
-    "interval": "Intervals have an interval for a calibration error: from the distance between the accuracy and the nearest "
-    "point claimed to that of the farthest. Descriptive: that it contains zero is not certified.",
-    "induced": "The paper's induced error sorts rows by their estimate. A bin with very few calibration rows, all right, has the "
-    "estimate 1 and an interval that starts near 0, and lends that start to all rows of the top bin; where test rows meet such "
-    "a bin, the upper end is about 0.9. Over the certificate's own bins no interval stands for rows of another.",
-    "unseen": "Histogram binning has no estimate in a bin without calibration rows; the softmax confidence is kept there.",
-    "selected": "The networks' checkpoints were probably selected on these very images, so their accuracies are optimistic. The "
-    "rows are then no fresh sample either: the certificates here illustrate the method and claim nothing for new images.",
+    "spread": (
+        f"Mean ± standard deviation over {SEEDS} random splits of the same rows: it shows the luck "
+        "of the split, not that of the networks' training."
+    ),
+    "interval": (
+        "Intervals have an interval for a calibration error: from the distance between the "
+        "accuracy and the nearest point claimed to that of the farthest. Descriptive: that it "
+        "contains zero is not certified."
+    ),
+    "induced": (
+        "The paper's induced error sorts rows by their estimate. A bin with very few calibration "
+        "rows, all right, has the estimate 1 and an interval that starts near 0, and lends that "
+        "start to all rows of the top bin; where test rows meet such a bin, the upper end is "
+        "about 0.9. Over the certificate's own bins no interval stands for rows of another."
+    ),
+    "unseen": (
+        "Histogram binning has no estimate in a bin without calibration rows; the softmax "
+        "confidence is kept there."
+    ),
+    "selected": (
+        "The networks' checkpoints were probably selected on these very images, so their "
+        "accuracies are optimistic. The rows are then no fresh sample either: the certificates "
+        "here illustrate the method and claim nothing for new images."
+    ),
 }
 
 
@@ -76,7 +93,8 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Held:
-    """The confidences that every method claims for the test rows of one split, and what became of them."""
+    """The confidences that every method claims for the test rows of one split, and what became of
+    them."""
 
     correct: Array
     claimed: dict[str, Array]
@@ -87,9 +105,17 @@ class Held:
 
     def errors(self) -> dict[str, float]:
         """The calibration error of each method; two ends for the intervals."""
-        points = {name: expected_calibration_error(said, self.correct, n_bins=BINS) for name, said in self.claimed.items()}
-        induced = induced_calibration_error(self.intervals, self.estimates, self.correct, n_bins=BINS)
-        seen, bins = reliability(self.claimed["softmax"], self.correct, n_bins=BINS), self.certificate.bins
+        points = {
+            name: expected_calibration_error(said, self.correct, n_bins=BINS)
+            for name, said in self.claimed.items()
+        }
+        induced = induced_calibration_error(
+            self.intervals, self.estimates, self.correct, n_bins=BINS
+        )
+        seen, bins = (
+            reliability(self.claimed["softmax"], self.correct, n_bins=BINS),
+            self.certificate.bins,
+        )
         binned = replace(seen, lower=bins.lower, upper=bins.upper)
         return {
             **points,
@@ -104,20 +130,43 @@ def main() -> None:
     name = "calibration_fashion_mnist" if options.logits is None else "calibration"
     networks = list(shipped() if options.logits is None else from_logits(options.logits))
     results = {network.name: measure(network) for network in networks}
-    notes = [NOTES[key] for key in ("spread", "interval", "induced", "unseen", *(["selected"] if options.logits else []))]
-    record = {"command": command(options.logits), **source(options.logits), **settings(), "notes": notes, "networks": results}
+    notes = [
+        NOTES[key]
+        for key in (
+            "spread",
+            "interval",
+            "induced",
+            "unseen",
+            *(["selected"] if options.logits else []),
+        )
+    ]
+    record = {
+        "command": command(options.logits),
+        **source(options.logits),
+        **settings(),
+        "notes": notes,
+        "networks": results,
+    }
     table = markdown(results, record["command"], notes)
     options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / f"{name}.json").write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    (options.out / f"{name}.json").write_text(
+        json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     (options.out / f"{name}.md").write_text(table, encoding="utf-8")
     draw(networks[-1]).savefig(options.out / f"{name}.png", dpi=80, pil_kwargs={"optimize": True})
     print(table)
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--logits", type=Path, help="an .npz file with logits of each network and labels y")
-    parser.add_argument("--out", type=Path, default=Path("experiments/results"), help="the folder to write to")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--logits", type=Path, help="an .npz file with logits of each network and labels y"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("experiments/results"), help="the folder to write to"
+    )
     return parser.parse_args()
 
 
@@ -132,8 +181,12 @@ def from_logits(path: Path) -> Iterator[Predictions]:
 
 def shipped() -> Iterator[Predictions]:
     table = fashion_mnist()
-    yield Predictions("early exit", table.confidence_fast, table.prediction_fast == table.label, table.label)
-    yield Predictions("whole network", table.confidence_slow, table.prediction_slow == table.label, table.label)
+    yield Predictions(
+        "early exit", table.confidence_fast, table.prediction_fast == table.label, table.label
+    )
+    yield Predictions(
+        "whole network", table.confidence_slow, table.prediction_slow == table.label, table.label
+    )
 
 
 def measure(network: Predictions) -> dict[str, Any]:
@@ -144,7 +197,9 @@ def measure(network: Predictions) -> dict[str, Any]:
     return {
         "rows": len(network.labels),
         "accuracy": float(network.correct.mean()),
-        "calibration_error": {name: spread([error[name] for error in errors]) for name in errors[0]},
+        "calibration_error": {
+            name: spread([error[name] for error in errors]) for name in errors[0]
+        },
         "mean_width": spread(widths),
         "rows_in_unseen_bins": [split.unseen for split in splits],
     }
@@ -154,7 +209,11 @@ def held_out(network: Predictions, seed: int) -> Held:
     order = np.random.default_rng(seed).permutation(len(network.labels))
     known, fresh = order[:ROWS], order[ROWS : 2 * ROWS]
     confidence, correct = network.confidence, network.correct
-    binned = HistogramBinning(n_bins=BINS).fit_confidence(confidence[known], correct[known]).recalibrate(confidence[fresh])
+    binned = (
+        HistogramBinning(n_bins=BINS)
+        .fit_confidence(confidence[known], correct[known])
+        .recalibrate(confidence[fresh])
+    )
     claimed = {"softmax": confidence[fresh]}
     if network.logits is not None:
         scaling = TemperatureScaling().fit(network.logits[known], network.labels[known])
@@ -177,31 +236,60 @@ def spread(values: list[float]) -> dict[str, Any]:
 
 
 def command(logits: Path | None) -> str:
-    return "python -m experiments.calibration" + ("" if logits is None else f" --logits {logits.name}")
+    return "python -m experiments.calibration" + (
+        "" if logits is None else f" --logits {logits.name}"
+    )
 
 
 def source(logits: Path | None) -> dict[str, str]:
-    return {} if logits is None else {"logits_sha256": hashlib.sha256(logits.read_bytes()).hexdigest()}
+    return (
+        {} if logits is None else {"logits_sha256": hashlib.sha256(logits.read_bytes()).hexdigest()}
+    )
 
 
 def settings() -> dict[str, Any]:
-    return {"calibration_rows": ROWS, "test_rows": ROWS, "seeds": list(range(SEEDS)), "n_bins": BINS, "delta": DELTA}
+    return {
+        "calibration_rows": ROWS,
+        "test_rows": ROWS,
+        "seeds": list(range(SEEDS)),
+        "n_bins": BINS,
+        "delta": DELTA,
+    }
 
 
 def markdown(results: dict[str, Any], made_by: str, notes: list[str]) -> str:
     first = next(iter(results.values()))["calibration_error"]
     points = [name for name in SAID if name in first]
-    head = ["network", "accuracy", *(SAID[name] for name in (*points, "induced", "binned")), "mean width of the intervals"]
+    head = [
+        "network",
+        "accuracy",
+        *(SAID[name] for name in (*points, "induced", "binned")),
+        "mean width of the intervals",
+    ]
     lines = [head, ["---"] * len(head)]
     for network, result in results.items():
         error = result["calibration_error"]
-        ends = [f"[{shown(error[f'{name}_lower'])}, {shown(error[f'{name}_upper'])}]" for name in ("induced", "binned")]
-        cells = [f"{result['accuracy']:.2%}", *(shown(error[name]) for name in points), *ends, shown(result["mean_width"])]
+        ends = [
+            f"[{shown(error[f'{name}_lower'])}, {shown(error[f'{name}_upper'])}]"
+            for name in ("induced", "binned")
+        ]
+        cells = [
+            f"{result['accuracy']:.2%}",
+            *(shown(error[name]) for name in points),
+            *ends,
+            shown(result["mean_width"]),
+        ]
         lines.append([network, *cells])
     table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
     listed = "".join(f"- {note}\n" for note in notes)
-    heading = f"Expected calibration error on {ROWS:,} held-out rows, after calibrating on {ROWS:,} others"
-    return f"# Calibration error\n\n{heading} ({BINS} bins, delta = {DELTA}):\n\n{table}\n{listed}\nMade by `{made_by}`.\n"
+    heading = (
+        f"Expected calibration error on {ROWS:,} held-out rows, after calibrating on {ROWS:,} "
+        "others"
+    )
+    return (
+        f"# Calibration error\n\n{heading} ({BINS} bins, delta = "
+        f"{DELTA}):\n\n{table}\n{listed}\nMade by `{made_by}`.\n"
+    )
 
 
 def shown(figure: dict[str, Any]) -> str:
@@ -211,7 +299,10 @@ def shown(figure: dict[str, Any]) -> str:
 def draw(network: Predictions) -> Figure:
     """The reliability diagrams of one split, a panel for each method."""
     split = held_out(network, SHOWN_SEED)
-    points = {SAID[name]: reliability(said, split.correct, n_bins=BINS) for name, said in split.claimed.items()}
+    points = {
+        SAID[name]: reliability(said, split.correct, n_bins=BINS)
+        for name, said in split.claimed.items()
+    }
     induced = induced_reliability(split.intervals, split.estimates, split.correct, n_bins=BINS)
     panels = {**points, "Certified intervals on the test rows": induced}
     across = 2 if len(panels) % 2 == 0 else len(panels)

@@ -1,9 +1,11 @@
-"""What the guarantee costs: the share of the oracle's exits that is certified on simulated networks of 71 % and 79 % accuracy.
+"""What the guarantee costs: the share of the oracle's exits that is certified on simulated networks
+of 71 % and 79 % accuracy.
 
-A row has a latent ease. A model is right if the ease, blurred by noise of its own, is above its limit. The score is calibrated:
-the chance that the fast model is right, given what a blurred view of the ease tells. The oracle knows the law and takes the
-lowest threshold whose true loss is at most xi. `python -m experiments.cascade_power` prints the shares, and what three networks
-save beyond the paper's greedy method.
+A row has a latent ease. A model is right if the ease, blurred by noise of its own, is above its
+limit. The score is calibrated: the chance that the fast model is right, given what a blurred view
+of the ease tells. The oracle knows the law and takes the lowest threshold whose true loss is at
+most xi. `python -m experiments.cascade_power` prints the shares, and what three networks save
+beyond the paper's greedy method.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ def limit(accuracy: float) -> float:
 
 @dataclass(frozen=True)
 class TwoNetworks:
-    """Probabilities of agree, only_fast, only_slow and neither, at each of many equally likely scores, highest first."""
+    """Probabilities of agree, only_fast, only_slow and neither, at each of many equally likely
+    scores, highest first."""
 
     fast: float = 0.71
     slow: float = 0.79
@@ -49,7 +52,8 @@ class TwoNetworks:
 
     @cached_property
     def joint(self) -> tuple[Floats, Floats, Floats]:
-        """Given each view: that both are right, that only the fast one is, and that only the slow one is."""
+        """Given each view: that both are right, that only the fast one is, and that only the slow
+        one is."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(80)
         ease = self.view[:, None] / (1 + VIEW**2) + nodes * VIEW / np.sqrt(1 + VIEW**2)
         fast, slow = (ndtr((ease - limit(accuracy)) / BLUR) for accuracy in (self.fast, self.slow))
@@ -60,7 +64,10 @@ class TwoNetworks:
     def outcomes(self) -> Floats:
         both, only_fast, only_slow = self.joint
         neither = (1 - SAME_MISTAKE) * (1 - both - only_fast - only_slow)
-        return np.column_stack([1 - only_fast - only_slow - neither, only_fast, only_slow, neither]) / self.size
+        return (
+            np.column_stack([1 - only_fast - only_slow - neither, only_fast, only_slow, neither])
+            / self.size
+        )
 
     @cached_property
     def scores(self) -> Floats:
@@ -75,7 +82,11 @@ class TwoNetworks:
     def draw(self, rng: np.random.Generator, n: int) -> Tally:
         cells, place = np.unique(GRID.cells(self.scores), return_inverse=True)
         counts = np.zeros((len(cells), 4), dtype=np.int64)
-        np.add.at(counts, place, rng.multinomial(n, self.outcomes.ravel() / self.outcomes.sum()).reshape(-1, 4))
+        np.add.at(
+            counts,
+            place,
+            rng.multinomial(n, self.outcomes.ravel() / self.outcomes.sum()).reshape(-1, 4),
+        )
         seen = counts.any(axis=1)
         return Tally("cascade", GRID, EXIT_OUTCOMES, n, cells[seen, None], counts[seen])
 
@@ -83,7 +94,9 @@ class TwoNetworks:
         """The true exit rate at certified thresholds, on average, as a share of the oracle's."""
         rates = []
         for seed in range(seeds):
-            certificate = certify_cascade(self.draw(np.random.default_rng(seed), n), xi=XI, delta=DELTA, bound=bound)
+            certificate = certify_cascade(
+                self.draw(np.random.default_rng(seed), n), xi=XI, delta=DELTA, bound=bound
+            )
             rates.append((self.scores >= certificate.thresholds[0]).mean())
         return float(np.mean(rates)) / self.oracle(XI)
 
@@ -95,7 +108,9 @@ COSTS = (1, 3, 9)
 def three_networks(rng: np.random.Generator, n: int) -> tuple[Floats, Integers, Integers]:
     """Scores of the first two, answers of all three and labels; mistakes are often the same."""
     ease = rng.normal(size=n)
-    right = np.column_stack([ease + BLUR * rng.normal(size=n) > limit(accuracy) for accuracy in ACCURACIES])
+    right = np.column_stack(
+        [ease + BLUR * rng.normal(size=n) > limit(accuracy) for accuracy in ACCURACIES]
+    )
     views = ease[:, None] + VIEW * rng.normal(size=(n, 2))
     blur = np.sqrt(BLUR**2 + VIEW**2 / (1 + VIEW**2))
     scores = ndtr((views / (1 + VIEW**2) - [limit(accuracy) for accuracy in ACCURACIES[:2]]) / blur)
@@ -104,7 +119,8 @@ def three_networks(rng: np.random.Generator, n: int) -> tuple[Floats, Integers, 
 
 
 def savings(n: int, seeds: int) -> tuple[float, float]:
-    """The cost per row that the seven paths save, and the paper's greedy product, on average over calibration sets of n rows."""
+    """The cost per row that the seven paths save, and the paper's greedy product, on average over
+    calibration sets of n rows."""
     test_scores, _, _ = three_networks(np.random.default_rng(1), 200_000)
 
     def saved(thresholds: Floats) -> float:
@@ -116,7 +132,9 @@ def savings(n: int, seeds: int) -> tuple[float, float]:
     for seed in range(seeds):
         rows = three_networks(np.random.default_rng(100 + seed), n)
         paths.append(saved(certify_cascade(*rows, xi=XI, delta=DELTA, costs=COSTS).thresholds))
-        paper = certify_cascade(*rows, xi=XI, delta=DELTA, costs=COSTS, bound="product", method="greedy")
+        paper = certify_cascade(
+            *rows, xi=XI, delta=DELTA, costs=COSTS, bound="product", method="greedy"
+        )
         greedy.append(saved(paper.thresholds))
     return float(np.mean(paths)), float(np.mean(greedy))
 
@@ -126,9 +144,14 @@ def main() -> None:
     bounds: tuple[Bound, ...] = ("product", "pair", "exact")
     print(f"Share of the oracle's exit rate, networks of 71 and 79 %, xi = {XI}, delta = {DELTA}")
     for n, seeds in ((2_000, 100), (20_000, 40)):
-        shares = ", ".join(f"{bound} {TwoNetworks().share(n, seeds, bound):.1%}" for bound in bounds)
+        shares = ", ".join(
+            f"{bound} {TwoNetworks().share(n, seeds, bound):.1%}" for bound in bounds
+        )
         print(f"n = {n:6,}: {shares}")
-    print(f"Cost saved by three networks of {ACCURACIES}, costs {COSTS}: seven paths against the paper's greedy product")
+    print(
+        f"Cost saved by three networks of {ACCURACIES}, costs {COSTS}: seven paths against the "
+        "paper's greedy product"
+    )
     for n in (2_000, 5_000, 20_000):
         paths, greedy = savings(n, 20)
         print(f"n = {n:6,}: {paths:.3f} against {greedy:.3f}, {paths / greedy - 1:+.0%}")

@@ -1,6 +1,7 @@
 """Arrays as one .npz file that has the same bytes whenever it holds the same arrays.
 
-`numpy.savez_compressed` stamps every array with the time of writing; here every entry carries the same fixed date.
+`numpy.savez_compressed` stamps every array with the time of writing; here every entry carries the
+same fixed date.
 """
 
 from __future__ import annotations

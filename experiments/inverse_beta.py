@@ -1,6 +1,8 @@
-"""How often SciPy's inverse incomplete beta function is wrong, beside the verified bound: `python -m experiments.inverse_beta`.
+"""How often SciPy's inverse incomplete beta function is wrong, beside the verified bound: `python
+-m experiments.inverse_beta`.
 
-Prints the figures of docs/statistics.md: upper bounds for 998, 999 and 1,000 successes at random numbers of trials, five levels.
+Prints the figures of docs/statistics.md: upper bounds for 998, 999 and 1,000 successes at random
+numbers of trials, five levels.
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ def main() -> None:
             textbook = betainccinv(successes + 1, trials - successes, level)
             error = textbook / binomial_upper(successes, trials, delta=level) - 1
             off = np.abs(error) > 1e-4
-            print(f"{successes:9}  {level:6g}  {off.sum():14}  {(error > 1e-4).sum():9}  {(error < -1e-4).sum():8}")
+            print(
+                f"{successes:9}  {level:6g}  {off.sum():14}  {(error > 1e-4).sum():9}  "
+                f"{(error < -1e-4).sum():8}"
+            )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""The other packages, one adapter each, with the same few functions where a package can do the same thing.
+"""The other packages, one adapter each, with the same few functions where a package can do the same
+thing.
 
-`fit(probabilities, labels)` learns to calibrate, as the package would have it. `calibration_error(confidence, correct)` is the
-expected calibration error of one score per row, and `top_label_error(probabilities, labels)` that of the predicted class, both in
-20 bins. `control(scores, unsafe, xi, delta)` finds a threshold.
+`fit(probabilities, labels)` learns to calibrate, as the package would have it.
+`calibration_error(confidence, correct)` is the expected calibration error of one score per row, and
+`top_label_error(probabilities, labels)` that of the predicted class, both in 20 bins.
+`control(scores, unsafe, xi, delta)` finds a threshold.
 """
 
 from __future__ import annotations
@@ -12,7 +14,14 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-PACKAGES = ("netcal", "uncertainty_calibration", "mapie", "scikit_learn", "torchmetrics", "relplot")
+PACKAGES = (
+    "netcal",
+    "uncertainty_calibration",
+    "mapie",
+    "scikit_learn",
+    "torchmetrics",
+    "relplot",
+)
 
 
 def adapter(name: str) -> Any:

@@ -22,11 +22,16 @@ Correction = Literal["bonferroni_holm", "fixed_sequence"]
 
 def fit(probabilities: Any, labels: Any) -> object:
     given = Given(probabilities.shape[1])
-    return _calibration.TopLabelCalibrator(estimator=given, calibrator="isotonic", cv="prefit").fit(probabilities, labels)
+    return _calibration.TopLabelCalibrator(estimator=given, calibrator="isotonic", cv="prefit").fit(
+        probabilities, labels
+    )
 
 
-def control(scores: Any, unsafe: Any, xi: float, delta: float, correction: Correction = "bonferroni_holm") -> float:
-    """The largest of 100 thresholds, MAPIE's own, at which rows that are unsafe and below it are at most `xi` of all.
+def control(
+    scores: Any, unsafe: Any, xi: float, delta: float, correction: Correction = "bonferroni_holm"
+) -> float:
+    """The largest of 100 thresholds, MAPIE's own, at which rows that are unsafe and below it are at
+    most `xi` of all.
 
     -inf where MAPIE warns and finds none.
     """

@@ -1,4 +1,5 @@
-"""scikit-learn: isotonic calibration, class by class. Its reliability curve comes without counts, so it has no ECE."""
+"""scikit-learn: isotonic calibration, class by class. Its reliability curve comes without counts,
+so it has no ECE."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class Given(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def classes_(self) -> Any:
         return np.arange(self.classes)
 
-    def fit(self, X: Any, y: Any = None) -> Given:  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None) -> Given:  # noqa: ARG002, RUF100
         return self
 
     def predict(self, X: Any) -> Any:

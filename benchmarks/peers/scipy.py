@@ -1,4 +1,5 @@
-"""SciPy: the inverse incomplete beta functions as they are, which are silently wrong in places; and Wilson's interval."""
+"""SciPy: the inverse incomplete beta functions as they are, which are silently wrong in places; and
+Wilson's interval."""
 
 from __future__ import annotations
 

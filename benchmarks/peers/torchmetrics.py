@@ -13,7 +13,11 @@ _classification = import_module("torchmetrics.functional.classification")
 def calibration_error(confidence: Any, correct: Any) -> float:
     return float(
         _classification.binary_calibration_error(
-            torch.from_numpy(confidence), torch.from_numpy(correct).long(), n_bins=20, norm="l1", validate_args=False
+            torch.from_numpy(confidence),
+            torch.from_numpy(correct).long(),
+            n_bins=20,
+            norm="l1",
+            validate_args=False,
         )
     )
 

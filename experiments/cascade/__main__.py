@@ -28,7 +28,9 @@ def main() -> None:
         two, three = networks(options.logits, (20, 56)), networks(options.logits, (20, 44, 56))
         pairs.append((two, described(two, two_models(two, CIFAR_XI)), CIFAR_SHOWN))
         parts += [pairs[1][1], described(three, {CIFAR_SHOWN: more_models(three, CIFAR_SHOWN)})]
-    made_by = "python -m experiments.cascade" + ("" if options.logits is None else f" --logits {options.logits.name}")
+    made_by = "python -m experiments.cascade" + (
+        "" if options.logits is None else f" --logits {options.logits.name}"
+    )
     report = markdown(parts, made_by)
     record = {"command": made_by, **source(options.logits), **settings(), "parts": parts}
     target = options.out / ("cascade_fashion_mnist" if options.logits is None else "cascade")
@@ -37,16 +39,23 @@ def main() -> None:
     target.with_suffix(".md").write_text(report, encoding="utf-8")
     for draw in (figures.error_cost, figures.desired_achieved):
         path = target.with_name(f"{target.name}_{draw.__name__}.png")
-        draw(pairs).savefig(path, dpi=80, pil_kwargs={"optimize": True}, metadata={"Comment": made_by})
+        draw(pairs).savefig(
+            path, dpi=80, pil_kwargs={"optimize": True}, metadata={"Comment": made_by}
+        )
     print(report)
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description=experiments.cascade.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=experiments.cascade.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--logits", type=Path, help="an .npz file with logits of each network and labels y")
-    parser.add_argument("--out", type=Path, default=Path("experiments/results"), help="the folder to write to")
+    parser.add_argument(
+        "--logits", type=Path, help="an .npz file with logits of each network and labels y"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("experiments/results"), help="the folder to write to"
+    )
     return parser.parse_args()
 
 
@@ -62,7 +71,9 @@ def described(models: Models, results: dict[float, dict[str, Any]]) -> dict[str,
 
 
 def source(logits: Path | None) -> dict[str, str]:
-    return {} if logits is None else {"logits_sha256": hashlib.sha256(logits.read_bytes()).hexdigest()}
+    return (
+        {} if logits is None else {"logits_sha256": hashlib.sha256(logits.read_bytes()).hexdigest()}
+    )
 
 
 def settings() -> dict[str, Any]:
@@ -70,9 +81,13 @@ def settings() -> dict[str, Any]:
 
 
 def dumped(record: dict[str, Any]) -> str:
-    """JSON with every list of numbers on one line; the threshold of the slow model alone is written as text."""
+    """JSON with every list of numbers on one line; the threshold of the slow model alone is written
+    as text."""
     text = json.dumps(_finite(record), indent=2, ensure_ascii=False, allow_nan=False)
-    return re.sub(r"\[[\s\d.,e\"+inf\[\]-]*\]", lambda found: re.sub(r"\s+", " ", found[0]), text) + "\n"
+    return (
+        re.sub(r"\[[\s\d.,e\"+inf\[\]-]*\]", lambda found: re.sub(r"\s+", " ", found[0]), text)
+        + "\n"
+    )
 
 
 def _finite(value: Any) -> Any:

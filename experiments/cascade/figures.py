@@ -36,19 +36,27 @@ def error_cost(parts: list[tuple[Models, dict[str, Any], float]]) -> Figure:
             if name in DRAWN
         }
         curve = trade_off(models)
-        ErrorCostDisplay(points, slow_error=slow_error, xi=xi, certified=NAMED, trade_off=curve, delta=DELTA).plot(ax)
+        ErrorCostDisplay(
+            points, slow_error=slow_error, xi=xi, certified=NAMED, trade_off=curve, delta=DELTA
+        ).plot(ax)
     return figure
 
 
 def desired_achieved(parts: list[tuple[Models, dict[str, Any], float]]) -> Figure:
     """One split, with intervals for what chance in its test rows may hide."""
-    figure, axes = _panels([f"{models.name}: split {SHOWN_SEED}, 95 % intervals" for models, _, _ in parts])
+    figure, axes = _panels(
+        [f"{models.name}: split {SHOWN_SEED}, 95 % intervals" for models, _, _ in parts]
+    )
     for ax, (models, part, _) in zip(axes, parts, strict=True):
         results = part["results"]
         drawn = [name for name in DRAWN if name in next(iter(results.values()))]
-        counts = {DRAWN[name]: [_counts(methods[name]) for methods in results.values()] for name in drawn}
+        counts = {
+            DRAWN[name]: [_counts(methods[name]) for methods in results.values()] for name in drawn
+        }
         rows = len(models.labels) // 2
-        DesiredAchievedDisplay.from_counts(list(results), counts, rows=rows, certified=NAMED, delta=DELTA, ax=ax)
+        DesiredAchievedDisplay.from_counts(
+            list(results), counts, rows=rows, certified=NAMED, delta=DELTA, ax=ax
+        )
     return figure
 
 

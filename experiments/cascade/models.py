@@ -1,4 +1,5 @@
-"""What the models of each cascade say about every row, and what they cost in multiply-accumulate operations."""
+"""What the models of each cascade say about every row, and what they cost in multiply-accumulate
+operations."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ Array = NDArray[Any]
 class Models:
     """Models in the order in which they are asked, the slow one last.
 
-    `costs` are what a row costs that each model answers, those before it included; `slow_cost` is the slow model's alone.
-    `logits` are those of the first, where they are known.
+    `costs` are what a row costs that each model answers, those before it included; `slow_cost` is
+    the slow model's alone. `logits` are those of the first, where they are known.
     """
 
     name: str
@@ -43,7 +44,8 @@ class Models:
 
 
 def shipped() -> Models:
-    """The early exit and the whole network that the package ships predictions of; costs from the README beside them."""
+    """The early exit and the whole network that the package ships predictions of; costs from the
+    README beside them."""
     table = fashion_mnist()
     trunk_and_exit, whole, head = 115_456, 3_731_328, 2_560
     return Models(
@@ -57,7 +59,8 @@ def shipped() -> Models:
 
 
 def networks(path: Path, depths: tuple[int, ...]) -> Models:
-    """ResNets for CIFAR-10, each computed from the start; confidences are the softmax in float64 of their float32 logits."""
+    """ResNets for CIFAR-10, each computed from the start; confidences are the softmax in float64 of
+    their float32 logits."""
     with np.load(path, allow_pickle=False) as arrays:
         logits, labels = [arrays[f"resnet{depth}"] for depth in depths], arrays["y"]
     probabilities = [softmax(table) for table in logits]

@@ -11,7 +11,12 @@ import numpy as np
 from experiments.cascade.exceeding import shown_above
 from experiments.cascade.models import Array, Models
 from pacbound import CascadeCertificate, Tally
-from pacbound.baselines import SLOW_ALONE, histogram_threshold, softmax_threshold, temperature_threshold
+from pacbound.baselines import (
+    SLOW_ALONE,
+    histogram_threshold,
+    softmax_threshold,
+    temperature_threshold,
+)
 from pacbound.cascade.certify import certify_cascade
 
 SEEDS, DELTA, LEVEL = 20, 0.01, 0.05
@@ -19,7 +24,8 @@ SEEDS, DELTA, LEVEL = 20, 0.01, 0.05
 
 @dataclass(frozen=True)
 class Seen:
-    """What thresholds chosen on other rows did to test rows: how many left at each exit, were lost and were gained."""
+    """What thresholds chosen on other rows did to test rows: how many left at each exit, were lost
+    and were gained."""
 
     thresholds: list[float]
     exits: list[int]
@@ -30,11 +36,17 @@ class Seen:
 def two_models(models: Models, tolerances: tuple[float, ...]) -> dict[float, dict[str, Any]]:
     """For every xi and method the means over the splits, and the counts of each."""
     halves = [models.halves(seed) for seed in range(SEEDS)]
-    return {xi: _gathered([dict(_choices(models, known, fresh, xi)) for known, fresh in halves], models, xi) for xi in tolerances}
+    return {
+        xi: _gathered(
+            [dict(_choices(models, known, fresh, xi)) for known, fresh in halves], models, xi
+        )
+        for xi in tolerances
+    }
 
 
 def more_models(models: Models, xi: float) -> dict[str, Any]:
-    """The certified cascade of all the models, with the paper's product and the paper's greedy search beside it."""
+    """The certified cascade of all the models, with the paper's product and the paper's greedy
+    search beside it."""
     splits = []
     for known, fresh in map(models.halves, range(SEEDS)):
         tally = _counted(models, known)
@@ -56,7 +68,9 @@ def _choices(models: Models, known: Array, fresh: Array, xi: float) -> Iterator[
     slow_error = float(models.wrong[known, -1].mean())
     yield "softmax", _routed(models, fresh, np.array([softmax_threshold(slow_error, xi=xi)]))
     if models.logits is not None:
-        scaled = temperature_threshold(models.logits[known], models.labels[known], slow_error, xi=xi)
+        scaled = temperature_threshold(
+            models.logits[known], models.labels[known], slow_error, xi=xi
+        )
         leaves = np.where(scaled.exits(models.logits[fresh]), 0, 1)
         yield "temperature", _seen(models, fresh, leaves, np.array([scaled.threshold]))
     yield "slow", _routed(models, fresh, np.array([SLOW_ALONE]))
@@ -64,7 +78,9 @@ def _choices(models: Models, known: Array, fresh: Array, xi: float) -> Iterator[
 
 def _counted(models: Models, rows: Array) -> Tally:
     return Tally.from_arrays(
-        confidences=models.confidences[rows], predictions=models.predictions[rows], labels=models.labels[rows]
+        confidences=models.confidences[rows],
+        predictions=models.predictions[rows],
+        labels=models.labels[rows],
     )
 
 
@@ -73,7 +89,8 @@ def _certified(tally: Tally, models: Models, xi: float, **how: Any) -> CascadeCe
 
 
 def _routed(models: Models, rows: Array, thresholds: Array) -> Seen:
-    """Every row leaves at the first exit whose float64 confidence reaches its threshold, or else at the slow model."""
+    """Every row leaves at the first exit whose float64 confidence reaches its threshold, or else at
+    the slow model."""
     reached = models.confidences[rows].astype(np.float64) >= thresholds
     leaves = np.where(reached.any(axis=1), reached.argmax(axis=1), reached.shape[1])
     return _seen(models, rows, leaves, thresholds)
@@ -83,24 +100,44 @@ def _seen(models: Models, rows: Array, leaves: Array, thresholds: Array) -> Seen
     wrong = models.wrong[rows]
     answer, slow = wrong[np.arange(len(rows)), leaves], wrong[:, -1]
     exits = np.bincount(leaves, minlength=len(models.costs))[:-1]
-    return Seen(thresholds.tolist(), exits.tolist(), int((answer & ~slow).sum()), int((slow & ~answer).sum()))
+    return Seen(
+        thresholds.tolist(),
+        exits.tolist(),
+        int((answer & ~slow).sum()),
+        int((slow & ~answer).sum()),
+    )
 
 
 def _gathered(splits: list[dict[str, Seen]], models: Models, xi: float) -> dict[str, Any]:
     rows = len(models.labels) - len(models.labels) // 2
-    return {name: _summary([split[name] for split in splits], models, rows, xi, alone=name == "slow") for name in splits[0]}
+    return {
+        name: _summary([split[name] for split in splits], models, rows, xi, alone=name == "slow")
+        for name in splits[0]
+    }
 
 
-def _summary(splits: list[Seen], models: Models, rows: int, xi: float, *, alone: bool) -> dict[str, Any]:
+def _summary(
+    splits: list[Seen], models: Models, rows: int, xi: float, *, alone: bool
+) -> dict[str, Any]:
     increases = [(seen.losses - seen.gains) / rows for seen in splits]
     exits = np.array([seen.exits for seen in splits])
-    cost = np.array(models.costs) @ np.column_stack([exits, rows - exits.sum(axis=1)]).mean(axis=0) / rows / models.slow_cost
+    cost = (
+        np.array(models.costs)
+        @ np.column_stack([exits, rows - exits.sum(axis=1)]).mean(axis=0)
+        / rows
+        / models.slow_cost
+    )
     return {
         "exit_rates": (exits.mean(axis=0) / rows).tolist(),
         "cost": 1.0 if alone else float(cost),
         "error_increase": float(np.mean(increases)),
         "error_increase_sd": float(np.std(increases, ddof=1)),
         "splits_above": sum(increase > xi for increase in increases),
-        "splits_shown_above": sum(shown_above(seen.losses, seen.gains, rows, xi=xi, level=LEVEL) for seen in splits),
-        "splits": {key: [getattr(seen, key) for seen in splits] for key in ("thresholds", "exits", "losses", "gains")},
+        "splits_shown_above": sum(
+            shown_above(seen.losses, seen.gains, rows, xi=xi, level=LEVEL) for seen in splits
+        ),
+        "splits": {
+            key: [getattr(seen, key) for seen in splits]
+            for key in ("thresholds", "exits", "losses", "gains")
+        },
     }

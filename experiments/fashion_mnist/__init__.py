@@ -1,1 +1,2 @@
-"""A network with one early exit, trained on Fashion-MNIST; its held-out predictions are the table that pacbound ships."""
+"""A network with one early exit, trained on Fashion-MNIST; its held-out predictions are the table
+that pacbound ships."""

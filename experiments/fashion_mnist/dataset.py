@@ -1,7 +1,8 @@
 """Fashion-MNIST as arrays: from Debian's package, or from a folder of the four IDX files.
 
-Wherever the files come from, their content must have the SHA-256 digests below, which are of the uncompressed files: a
-folder may hold them with or without .gz. Nothing here knows which images are trained on.
+Wherever the files come from, their content must have the SHA-256 digests below, which are of the
+uncompressed files: a folder may hold them with or without .gz. Nothing here knows which images are
+trained on.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ DIGESTS = {
 
 @dataclass(frozen=True, eq=False)
 class FashionMnist:
-    """60,000 training and 10,000 test images of 28 x 28 grey values, with labels 0 to 9, in the files' own order."""
+    """60,000 training and 10,000 test images of 28 x 28 grey values, with labels 0 to 9, in the
+    files' own order."""
 
     train_images: NDArray[np.uint8]
     train_labels: NDArray[np.uint8]
@@ -45,7 +47,8 @@ def load(folder: Path | None = None) -> FashionMnist:
 
 
 def fetch_package(scratch: Path) -> Path:
-    """Download Debian's package into `scratch`, unpack it there without installing it, and return the folder of the files."""
+    """Download Debian's package into `scratch`, unpack it there without installing it, and return
+    the folder of the files."""
     try:
         # Only root may refresh the package lists; lists that are fresh already do as well.
         subprocess.run(["apt-get", "--quiet", "update"], check=False)
@@ -61,14 +64,18 @@ def fetch_package(scratch: Path) -> Path:
 
 
 def checked_content(folder: Path, name: str) -> bytes:
-    """The uncompressed bytes of the file `name` or `name`.gz, refused unless they are the ones this experiment is about."""
+    """The uncompressed bytes of the file `name` or `name`.gz, refused unless they are the ones this
+    experiment is about."""
     plain, packed = folder / name, folder / f"{name}.gz"
     if plain.exists():
         content = plain.read_bytes()
     elif packed.exists():
         content = gzip.decompress(packed.read_bytes())
     else:
-        raise SystemExit(f"{folder} holds neither {name} nor {name}.gz: expected the four IDX files of Fashion-MNIST.")
+        raise SystemExit(
+            f"{folder} holds neither {name} nor {name}.gz: expected the four IDX files of "
+            "Fashion-MNIST."
+        )
     digest = hashlib.sha256(content).hexdigest()
     if digest != DIGESTS[name]:
         raise SystemExit(
@@ -79,9 +86,12 @@ def checked_content(folder: Path, name: str) -> bytes:
 
 
 def parse_idx(content: bytes) -> NDArray[np.uint8]:
-    """The array of an IDX file of unsigned bytes: two zero bytes, 8, the number of axes, their big-endian lengths, the values."""
+    """The array of an IDX file of unsigned bytes: two zero bytes, 8, the number of axes, their
+    big-endian lengths, the values."""
     zeros, kind, axes = content[:2], content[2], content[3]
     if zeros != b"\0\0" or kind != 8:
-        raise SystemExit(f"a file starts with {content[:4]!r}: expected an IDX file of unsigned bytes.")
+        raise SystemExit(
+            f"a file starts with {content[:4]!r}: expected an IDX file of unsigned bytes."
+        )
     shape = np.frombuffer(content, dtype=">u4", count=axes, offset=4).tolist()
     return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * axes).reshape(shape)

@@ -2,8 +2,8 @@
 
     python -m experiments.fashion_mnist.train --out src/pacbound/data/fashion_mnist.npz
 
-The first 50,000 training images are trained on. The other 10,000 and the 10,000 test images take no part in training or in
-any choice: all 20,000 are predicted once, at the end, and make the table.
+The first 50,000 training images are trained on. The other 10,000 and the 10,000 test images take no
+part in training or in any choice: all 20,000 are predicted once, at the end, and make the table.
 """
 
 from __future__ import annotations
@@ -49,8 +49,10 @@ def main() -> None:
 
     write_table(options.out, table)
     record = {
-        "command": f"python -m experiments.fashion_mnist.train --out {options.out.as_posix()}"
-        f" --epochs {options.epochs} --seed {options.seed}",
+        "command": (
+            f"python -m experiments.fashion_mnist.train --out {options.out.as_posix()} "
+            f"--epochs {options.epochs} --seed {options.seed}"
+        ),
         "seed": options.seed,
         "epochs": options.epochs,
         "trained_on": TRAINED_ON,
@@ -65,12 +67,25 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, required=True, help="the .npz file to write")
-    parser.add_argument("--folder", type=Path, help="a folder with the four IDX files (default: fetch Debian's package)")
-    parser.add_argument("--epochs", type=int, default=20, help="epochs of the slow network, and again of the early head")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="a folder with the four IDX files (default: fetch Debian's package)",
+    )
+    parser.add_argument(
+        "--epochs",
+        type=int,
+        default=20,
+        help="epochs of the slow network, and again of the early head",
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--record", type=Path, default=RECORD, help="the JSON file for the accuracies of this run")
+    parser.add_argument(
+        "--record", type=Path, default=RECORD, help="the JSON file for the accuracies of this run"
+    )
     return parser.parse_args()
 
 
@@ -79,7 +94,8 @@ def as_input(images: NDArray[np.uint8]) -> Tensor:
 
 
 def predict_held_out(network: EarlyExitNetwork, data: FashionMnist) -> dict[str, NDArray[Any]]:
-    """Top label and its softmax confidence at both exits, for every image that was not trained on, in the files' order."""
+    """Top label and its softmax confidence at both exits, for every image that was not trained on,
+    in the files' order."""
     images = as_input(np.concatenate([data.train_images[TRAINED_ON:], data.test_images]))
     tail, test = data.train_labels[TRAINED_ON:], data.test_labels
     confidence_fast, prediction_fast = top_label(network.fast, images)
@@ -94,9 +110,13 @@ def predict_held_out(network: EarlyExitNetwork, data: FashionMnist) -> dict[str,
     }
 
 
-def top_label(logits: Callable[[Tensor], Tensor], images: Tensor) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+def top_label(
+    logits: Callable[[Tensor], Tensor], images: Tensor
+) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
     with torch.inference_mode():
-        probabilities = torch.cat([logits(chunk).softmax(dim=1) for chunk in torch.split(images, 1000)])
+        probabilities = torch.cat(
+            [logits(chunk).softmax(dim=1) for chunk in torch.split(images, 1000)]
+        )
     confidence, prediction = probabilities.max(dim=1)
     return confidence.numpy(), prediction.numpy().astype(np.uint8)
 

@@ -1,9 +1,11 @@
-"""Collect the rollouts that the robot's shield is certified from, and write the table that ships with the package:
+"""Collect the rollouts that the robot's shield is certified from, and write the table that ships
+with the package:
 
     python -m experiments.shield.collect
 
-20,000 rollouts of the policy without a shield, in rooms that neither network has seen. The folder of parts lets a run that was
-killed go on where it was. What the run took goes to experiments/results/shield_rollouts.json.
+20,000 rollouts of the policy without a shield, in rooms that neither network has seen. The folder
+of parts lets a run that was killed go on where it was. What the run took goes to
+experiments/results/shield_rollouts.json.
 """
 
 from __future__ import annotations
@@ -50,7 +52,9 @@ def main() -> None:
     )
     minutes = (time.perf_counter() - started) / 60
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    write_table(options.out, {name: rollouts.columns[name].astype(kind) for name, kind in TYPES.items()})
+    write_table(
+        options.out, {name: rollouts.columns[name].astype(kind) for name, kind in TYPES.items()}
+    )
     record = {
         "command": "python -m experiments.shield.collect",
         "minutes": round(minutes, 1),
@@ -63,11 +67,18 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     shipped = Path(str(files("pacbound.data").joinpath("indoor_navigation.npz")))
     parser.add_argument("--rollouts", type=int, default=20_000)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--folder", type=Path, default=Path("experiments/runs/shield_rollouts"), help="where parts are kept")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=Path("experiments/runs/shield_rollouts"),
+        help="where parts are kept",
+    )
     parser.add_argument("--out", type=Path, default=shipped, help="the .npz file to write")
     parser.add_argument("--results", type=Path, default=Path("experiments/results"))
     return parser.parse_args()

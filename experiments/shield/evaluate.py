@@ -1,10 +1,12 @@
-"""Test the certified shield where it is used: with the shield on, in rooms that nothing has seen, from the repository root:
+"""Test the certified shield where it is used: with the shield on, in rooms that nothing has seen,
+from the repository root:
 
     python -m experiments.shield.evaluate
 
-Certifies shields from the 20,000 rollouts that ship with the package, takes the paper's baselines beside them, drives 2,000 new
-rooms at each threshold, and tests whether more than xi of the rollouts are unsafe. Also checks the labels by replay. Prints the
-tables, writes them and the counts to experiments/results, and draws two figures for the documentation.
+Certifies shields from the 20,000 rollouts that ship with the package, takes the paper's baselines
+beside them, drives 2,000 new rooms at each threshold, and tests whether more than xi of the
+rollouts are unsafe. Also checks the labels by replay. Prints the tables, writes them and the counts
+to experiments/results, and draws two figures for the documentation.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ from pacbound.shield.robot.seeds import TEST
 
 HORIZON = 100
 LEVEL = 0.01
-"""An unsafe rate is said to exceed xi if so many unsafe rollouts had a smaller probability than this at a rate of xi. Each of the
-15 rows is tested alone, in the same rooms: now and then one of them exceeds by chance."""
+"""An unsafe rate is said to exceed xi if so many unsafe rollouts had a smaller probability than
+this at a rate of xi. Each of the 15 rows is tested alone, in the same rooms: now and then one of
+them exceeds by chance."""
 
 
 def main() -> None:
@@ -59,7 +62,9 @@ def main() -> None:
     }
     report = markdown(record)
     target = options.out / "shield"
-    target.with_suffix(".json").write_text(json.dumps(finite(record), indent=2) + "\n", encoding="utf-8")
+    target.with_suffix(".json").write_text(
+        json.dumps(finite(record), indent=2) + "\n", encoding="utf-8"
+    )
     target.with_suffix(".md").write_text(report, encoding="utf-8")
     options.figures.mkdir(parents=True, exist_ok=True)
     figures.success_safety(record).savefig(options.figures / "shield_success_safety.png", dpi=80)
@@ -68,17 +73,32 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rollouts", type=int, default=2_000, help="new rooms for each threshold")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--folder", type=Path, default=Path("experiments/runs/shield_tests"), help="where parts are kept")
-    parser.add_argument("--out", type=Path, default=Path("experiments/results"), help="the folder to write tables to")
-    parser.add_argument("--figures", type=Path, default=Path("docs/figures"), help="the folder to draw to")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=Path("experiments/runs/shield_tests"),
+        help="where parts are kept",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("experiments/results"),
+        help="the folder to write tables to",
+    )
+    parser.add_argument(
+        "--figures", type=Path, default=Path("docs/figures"), help="the folder to draw to"
+    )
     return parser.parse_args()
 
 
 def judged(choice: Choice, tested: ShieldedRollouts) -> dict[str, Any]:
-    """What the shield did in new rooms, and how likely at least so many unsafe ones are if the rate is xi."""
+    """What the shield did in new rooms, and how likely at least so many unsafe ones are if the rate
+    is xi."""
     counts = counted(tested)
     surprise = float(binom.sf(counts["unsafe"] - 1, counts["rollouts"], choice.xi))
     return {
@@ -106,7 +126,9 @@ def finite(value: Any) -> Any:
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list):
         return [finite(item) for item in value]
-    return ("+inf" if value > 0 else "-inf") if isinstance(value, float) and np.isinf(value) else value
+    return (
+        ("+inf" if value > 0 else "-inf") if isinstance(value, float) and np.isinf(value) else value
+    )
 
 
 def markdown(record: dict[str, Any]) -> str:
@@ -114,21 +136,35 @@ def markdown(record: dict[str, Any]) -> str:
     lines = [
         "# Shields in new rooms",
         "",
-        f"{record['test_rollouts']:,} rollouts for each threshold, each in a room of its own that nothing has seen. "
-        f"Without a shield {alone['unsafe'] / alone['rollouts']:.1%} collide and "
-        f"{alone['success'] / alone['rollouts']:.1%} reach the goal.",
+        (
+            f"{record['test_rollouts']:,} rollouts for each threshold, each in a room of its own "
+            f"that nothing has seen. Without a shield {alone['unsafe'] / alone['rollouts']:.1%} "
+            f"collide and {alone['success'] / alone['rollouts']:.1%} reach the goal."
+        ),
         "",
-        "| xi | method | guarantee | threshold | unsafe | success | fired | p-value of unsafe <= xi |",
+        (
+            "| xi | method | guarantee | threshold | unsafe | success | fired | p-value of unsafe "
+            "<= xi |"
+        ),
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in record["results"]:
         name, certified = METHODS[row["method"]]
         verdict = f"{row['p_value']:.3g}" + (", exceeds" if row["exceeds_xi"] else "")
-        shares = " | ".join(f"{row[key] / row['rollouts']:.1%}" for key in ("unsafe", "success", "fired"))
-        lines.append(
-            f"| {row['xi']} | {name} | {'yes' if certified else 'none'} | {row['threshold']:.4f} | {shares} | {verdict} |"
+        shares = " | ".join(
+            f"{row[key] / row['rollouts']:.1%}" for key in ("unsafe", "success", "fired")
         )
-    lines += ["", "## Labels", "", *(f"- {line}" for line in checks.sentences(record["checks"])), ""]
+        lines.append(
+            f"| {row['xi']} | {name} | {'yes' if certified else 'none'} | {row['threshold']:.4f} | "
+            f"{shares} | {verdict} |"
+        )
+    lines += [
+        "",
+        "## Labels",
+        "",
+        *(f"- {line}" for line in checks.sentences(record["checks"])),
+        "",
+    ]
     lines += [f"Made by `{record['command']}`.", ""]
     return "\n".join(lines)
 

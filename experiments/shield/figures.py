@@ -10,7 +10,13 @@ from matplotlib.figure import Figure
 
 from experiments.shield.thresholds import DELTA, METHODS, XI, Choice
 from pacbound import Shield
-from pacbound.report import DesiredSafetyDisplay, Drive, FloorPlan, RolloutDisplay, SuccessSafetyDisplay
+from pacbound.report import (
+    DesiredSafetyDisplay,
+    Drive,
+    FloorPlan,
+    RolloutDisplay,
+    SuccessSafetyDisplay,
+)
 from pacbound.shield import ShieldedRollouts
 from pacbound.shield.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
 
@@ -27,27 +33,43 @@ CERTIFIED = [NAMES[method] for method, (_, certified) in METHODS.items() if cert
 
 
 def success_safety(record: dict[str, Any]) -> Figure:
-    """Left: success against safety at one xi. Right: the safety that was reached against that which was asked for."""
+    """Left: success against safety at one xi. Right: the safety that was reached against that which
+    was asked for."""
     figure = Figure(figsize=(14, 6), layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subfigures(1, 2, squeeze=False)[0]
     rows, total = record["results"], record["test_rollouts"]
-    counts = {NAMES[row["method"]]: (row["unsafe"], row["success"]) for row in rows if row["xi"] == SHOWN}
+    counts = {
+        NAMES[row["method"]]: (row["unsafe"], row["success"]) for row in rows if row["xi"] == SHOWN
+    }
     counts["no shield"] = (record["policy_alone"]["unsafe"], record["policy_alone"]["success"])
-    SuccessSafetyDisplay.from_counts(counts, rollouts=total, xi=SHOWN, certified=CERTIFIED, delta=DELTA, ax=left.add_subplot())
-    unsafe = {name: [row["unsafe"] for row in rows if row["method"] == method] for method, name in NAMES.items()}
-    DesiredSafetyDisplay.from_counts(XI, unsafe, rollouts=total, certified=CERTIFIED, delta=DELTA, ax=right.add_subplot())
+    SuccessSafetyDisplay.from_counts(
+        counts, rollouts=total, xi=SHOWN, certified=CERTIFIED, delta=DELTA, ax=left.add_subplot()
+    )
+    unsafe = {
+        name: [row["unsafe"] for row in rows if row["method"] == method]
+        for method, name in NAMES.items()
+    }
+    DesiredSafetyDisplay.from_counts(
+        XI, unsafe, rollouts=total, certified=CERTIFIED, delta=DELTA, ax=right.add_subplot()
+    )
     return figure
 
 
 def rollouts(chosen: list[Choice], tested: ShieldedRollouts) -> Figure:
     """A room in which the policy alone collides, and the certified shield brakes in time."""
-    threshold = next(choice.threshold for choice in chosen if (choice.xi, choice.method) == (SHOWN, "exact"))
+    threshold = next(
+        choice.threshold for choice in chosen if (choice.xi, choice.method) == (SHOWN, "exact")
+    )
     alone, shielded = tested.at(np.inf), tested.at(threshold)
-    # The first room in which the robot has driven for a while before it matters, so that there is something to see.
+    # The first room in which the robot has driven for a while before it matters, so that there is
+    # something to see.
     worth_seeing = alone.unsafe & ~shielded.unsafe & (shielded.fired_at >= 20)
     seed = int(alone.seed[np.flatnonzero(worth_seeing)[0]])
-    drives = {"Shield off": drive(seed, np.inf), f"Shield on, certified for {SHOWN:g}": drive(seed, threshold)}
+    drives = {
+        "Shield off": drive(seed, np.inf),
+        f"Shield on, certified for {SHOWN:g}": drive(seed, threshold),
+    }
     env = IndoorNavigation()
     _, info = env.reset(seed=seed)
     return RolloutDisplay(FloorPlan.of(info["room"]), drives).plot().figure_
@@ -55,7 +77,10 @@ def rollouts(chosen: list[Choice], tested: ShieldedRollouts) -> Figure:
 
 def drive(seed: int, threshold: float) -> Drive:
     """The way of the robot under a shield, until it stands, arrives or collides."""
-    env, shield = IndoorNavigation(), Shield(ImagePolicy.load(), brake, DangerModel.load(), threshold)
+    env, shield = (
+        IndoorNavigation(),
+        Shield(ImagePolicy.load(), brake, DangerModel.load(), threshold),
+    )
     observation, info = env.reset(seed=seed)
     poses, fired_at = [info["pose"]], -1
     while not (info["unsafe"] or info["success"] or (fired_at < 0 and len(poses) > HORIZON)):
@@ -66,4 +91,6 @@ def drive(seed: int, threshold: float) -> Drive:
             break
         observation, _, _, _, info = env.step(action)
         poses.append(info["pose"])
-    return Drive(poses, fired_at=fired_at, collided=info["unsafe"], success=info["success"] and fired_at < 0)
+    return Drive(
+        poses, fired_at=fired_at, collided=info["unsafe"], success=info["success"] and fired_at < 0
+    )

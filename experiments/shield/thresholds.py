@@ -1,11 +1,16 @@
-"""The thresholds that are compared: certified ones, and the paper's baselines, all from the rollouts that ship."""
+"""The thresholds that are compared: certified ones, and the paper's baselines, all from the
+rollouts that ship."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from pacbound import certify_shield
-from pacbound.baselines.shield_thresholds import NAIVE_THRESHOLD, observed_miss_threshold, xi_threshold
+from pacbound.baselines.shield_thresholds import (
+    NAIVE_THRESHOLD,
+    observed_miss_threshold,
+    xi_threshold,
+)
 from pacbound.data import IndoorNavigationRollouts
 
 XI = (0.05, 0.1, 0.2)
@@ -34,7 +39,14 @@ def choices(table: IndoorNavigationRollouts) -> list[Choice]:
     found = []
     for xi in XI:
         exact = certify_shield(table.score, table.unsafe, xi=xi, delta=DELTA)
-        product = certify_shield(table.score, table.unsafe, xi=xi, delta=DELTA, bound="product", final_scores=table.final_score)
+        product = certify_shield(
+            table.score,
+            table.unsafe,
+            xi=xi,
+            delta=DELTA,
+            bound="product",
+            final_scores=table.final_score,
+        )
         thresholds = {
             "exact": exact.threshold,
             "product": product.threshold,

@@ -1,8 +1,9 @@
 """Provable guarantees on what a trained classifier says.
 
-From a held-out labelled sample, pacbound certifies an interval for the true confidence of every prediction, with probability
-at least 1 - delta and no assumption on the model. Every answer is a certificate that carries the integer counts it
-follows from, so that anyone can verify it without the data.
+From a held-out labelled sample, pacbound certifies an interval for the true confidence of every
+prediction, with probability at least 1 - delta and no assumption on the model. Every answer is a
+certificate that carries the integer counts it follows from, so that anyone can verify it without
+the data.
 """
 
 from importlib import import_module
@@ -58,7 +59,8 @@ _HOMES = {
     "top_label": "tally",
     "trials_needed": "stats.planning",
 }
-"""Where the names live that are loaded when they are first used, so that the import costs no more than its bounds."""
+"""Where the names live that are loaded when they are first used, so that the import costs no more
+than its bounds."""
 
 __all__ = [
     "AsyncCascade",

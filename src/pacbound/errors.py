@@ -1,16 +1,17 @@
 """Every exception that pacbound raises on purpose.
 
-    PacboundError
-    ├── InvalidValueError (ValueError)         a value no guarantee can be computed from: NaN, delta = 1.2, lengths that differ
-    │   └── RepeatedSourceError                the same rows counted twice
-    ├── InvalidTypeError (TypeError)           strings where scores belong, fractions where counts belong
-    ├── CertificateError (ValueError)          a file that is no certificate, or one that was changed after it was written
-    │   └── UnknownProcedureError              a certificate from a newer pacbound
-    ├── NotFittedError (ValueError, AttributeError)
-    ├── ModelError (RuntimeError)              a model of a cascade failed, or gave what is no answer
-    └── MissingDependencyError (ImportError)   an optional package is not installed; the message is the pip command
+    PacboundError ├── InvalidValueError (ValueError)         a value no guarantee can be computed
+    from: NaN, delta = 1.2, lengths that differ │   └── RepeatedSourceError                the same
+    rows counted twice ├── InvalidTypeError (TypeError)           strings where scores belong,
+    fractions where counts belong ├── CertificateError (ValueError)          a file that is no
+    certificate, or one that was changed after it was written │   └── UnknownProcedureError
+    a certificate from a newer pacbound ├── NotFittedError (ValueError, AttributeError) ├──
+    ModelError (RuntimeError)              a model of a cascade failed, or gave what is no answer
+    └── MissingDependencyError (ImportError)   an optional package is not installed; the message is
+    the pip command
 
-A message says what came, what is expected and what to do. Failing to certify is not here: it is a result.
+A message says what came, what is expected and what to do. Failing to certify is not here: it is a
+result.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ class NotFittedError(PacboundError, ValueError, AttributeError):
 class ModelError(PacboundError, RuntimeError):
     """A model of a cascade failed, or gave what is no answer.
 
-    `model` is its place in the cascade, `row` the row or item where one alone is to blame, and `partial` what an
-    `AsyncCascade` had finished and not yet handed out. What the model raised is the `__cause__`.
+    `model` is its place in the cascade, `row` the row or item where one alone is to blame, and
+    `partial` what an `AsyncCascade` had finished and not yet handed out. What the model raised is
+    the `__cause__`.
     """
 
     def __init__(self, message: str, *, model: int | None = None, row: int | None = None) -> None:
@@ -66,4 +68,7 @@ class MissingDependencyError(PacboundError, ImportError):
     @classmethod
     def for_extra(cls, package: str, extra: str, purpose: str) -> MissingDependencyError:
         """The error for a missing `package`, with the command that installs it."""
-        return cls(f"{purpose} needs {package}, which is not installed. Run: pip install 'pacbound[{extra}]'")
+        return cls(
+            f"{purpose} needs {package}, which is not installed. Run: pip install "
+            f"'pacbound[{extra}]'"
+        )

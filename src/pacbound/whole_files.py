@@ -11,7 +11,9 @@ from typing import BinaryIO
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write to that takes the place of `path` in the end; a crash before that leaves what was there."""
+    """A file to write to that takes the place of `path` in the end; a crash before that leaves what
+    was there.
+    """
     target = Path(path)
     # Beside its place, so that it can be moved there in one step.
     draft = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")

@@ -31,7 +31,10 @@ FRAMES: dict[str, Engine] = {
 
 def _write_csv(table: Table, path: Path) -> None:
     # Written with the digits of float32, a score would be another one when it is read as float64.
-    doubles = [field.with_type(pa.float64()) if field.type == pa.float32() else field for field in table.schema]
+    doubles = [
+        field.with_type(pa.float64()) if field.type == pa.float32() else field
+        for field in table.schema
+    ]
     csv.write_csv(table.cast(pa.schema(doubles)), path)
 
 

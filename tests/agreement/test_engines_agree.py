@@ -84,8 +84,14 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"confidence": "c32", "correct": "ok8"},
         {"confidence": NASTY.astype(np.float32), "correct": OK},
     ),
-    "49-bins": ({"confidence": "c", "correct": "ok64", "n_bins": 49}, {"confidence": NASTY, "correct": OK, "n_bins": 49}),
-    "one-bin": ({"confidence": "c", "correct": "ok", "n_bins": 1}, {"confidence": NASTY, "correct": OK, "n_bins": 1}),
+    "49-bins": (
+        {"confidence": "c", "correct": "ok64", "n_bins": 49},
+        {"confidence": NASTY, "correct": OK, "n_bins": 49},
+    ),
+    "one-bin": (
+        {"confidence": "c", "correct": "ok", "n_bins": 1},
+        {"confidence": NASTY, "correct": OK, "n_bins": 1},
+    ),
     "edges": (
         {"confidence": "c", "correct": "ok", "edges": ODD_EDGES},
         {"confidence": NASTY, "correct": OK, "edges": ODD_EDGES},
@@ -94,7 +100,10 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"confidence": "c", "prediction": "fast", "label": "y8", "group": "number"},
         {"confidence": NASTY, "correct": FAST == TRUTH, "groups": PLACE % 11},
     ),
-    "floats": ({"confidence": "c", "prediction": "fast", "label": "yf"}, {"confidence": NASTY, "correct": FAST == TRUTH}),
+    "floats": (
+        {"confidence": "c", "prediction": "fast", "label": "yf"},
+        {"confidence": NASTY, "correct": FAST == TRUTH},
+    ),
     "names": (
         {"confidence": "c", "prediction": "fast_name", "label": "y_name", "group": "group"},
         {"confidence": NASTY, "correct": FAST == TRUTH, "groups": NAMES[PLACE % 5]},
@@ -108,7 +117,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"confidences": NASTY, "predictions": np.column_stack([FAST, SLOW]), "labels": TRUTH},
     ),
     "three-models": (
-        {"confidences": ["c", "reverse"], "predictions": ["fast", "middle", "slow"], "label": "gaps"},
+        {
+            "confidences": ["c", "reverse"],
+            "predictions": ["fast", "middle", "slow"],
+            "label": "gaps",
+        },
         {
             "confidences": np.column_stack([NASTY, NASTY[::-1]]),
             "predictions": np.column_stack([FAST, MIDDLE, SLOW]),
@@ -117,7 +130,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "named-models": (
         {"confidences": ["c"], "predictions": ["fast_name", "slow_name"], "label": "y_name"},
-        {"confidences": NASTY, "predictions": np.column_stack([NAMES[FAST], NAMES[SLOW % 5]]), "labels": NAMES[TRUTH]},
+        {
+            "confidences": NASTY,
+            "predictions": np.column_stack([NAMES[FAST], NAMES[SLOW % 5]]),
+            "labels": NAMES[TRUTH],
+        },
     ),
     "shield": ({"score": "danger", "unsafe": "unsafe"}, {"scores": DANGER, "unsafe": UNSAFE}),
     "final-scores": (
@@ -139,17 +156,36 @@ def test_every_engine_counts_the_integers_of_the_arrays(frame: Engine, case: str
 def test_calibrations_of_every_engine_and_of_a_file_make_the_same_claim(table: Engine) -> None:
     named = {"confidence": "c", "prediction": "fast", "label": "y", "group": "group"}
     counted = calibrate(table(TABLE), delta=0.05, columns=named)
-    assert counted.claim_digest == calibrate(NASTY, FAST == TRUTH, delta=0.05, groups=NAMES[PLACE % 5]).claim_digest
+    assert (
+        counted.claim_digest
+        == calibrate(NASTY, FAST == TRUTH, delta=0.05, groups=NAMES[PLACE % 5]).claim_digest
+    )
     assert counted.provenance.columns == named
     assert counted.verify()
 
 
 def test_cascades_of_every_engine_and_of_a_file_make_the_same_claim(table: Engine) -> None:
-    named = {"confidences": ["c", "reverse"], "predictions": ["fast", "middle", "slow"], "label": "gaps"}
+    named = {
+        "confidences": ["c", "reverse"],
+        "predictions": ["fast", "middle", "slow"],
+        "label": "gaps",
+    }
     counted = certify_cascade(table(TABLE), xi=0.3, delta=0.05, bound="pair", columns=named)
-    scores, predictions = np.column_stack([NASTY, NASTY[::-1]]), np.column_stack([FAST, MIDDLE, SLOW])
-    assert counted.claim_digest == certify_cascade(scores, predictions, TRUTH, xi=0.3, delta=0.05, bound="pair").claim_digest
-    assert counted.provenance.columns == {"confidence": "c,reverse", "prediction": "fast,middle,slow", "label": "gaps"}
+    scores, predictions = (
+        np.column_stack([NASTY, NASTY[::-1]]),
+        np.column_stack([FAST, MIDDLE, SLOW]),
+    )
+    assert (
+        counted.claim_digest
+        == certify_cascade(
+            scores, predictions, TRUTH, xi=0.3, delta=0.05, bound="pair"
+        ).claim_digest
+    )
+    assert counted.provenance.columns == {
+        "confidence": "c,reverse",
+        "prediction": "fast,middle,slow",
+        "label": "gaps",
+    }
 
 
 def test_shields_of_every_engine_and_of_a_file_make_the_same_claim(table: Engine) -> None:
@@ -160,19 +196,28 @@ def test_shields_of_every_engine_and_of_a_file_make_the_same_claim(table: Engine
 
 def test_parts_counted_by_different_engines_add_up(frame: Engine) -> None:
     columns = {"confidence": "c", "correct": "ok", "group": "group"}
-    parts = Tally.from_frame(frame(TABLE.slice(0, 100)), **columns) + Tally.from_frame(TABLE.slice(100), **columns)
+    parts = Tally.from_frame(frame(TABLE.slice(0, 100)), **columns) + Tally.from_frame(
+        TABLE.slice(100), **columns
+    )
     assert parts == Tally.from_arrays(confidence=NASTY, correct=OK, groups=NAMES[PLACE % 5])
 
 
-@pytest.mark.parametrize("names", [("outcome", "score", "rows"), ("rows", "group", "outcome"), ('a "b"', "{c} %d", "e'f é")])
+@pytest.mark.parametrize(
+    "names",
+    [("outcome", "score", "rows"), ("rows", "group", "outcome"), ('a "b"', "{c} %d", "e'f é")],
+)
 def test_columns_may_have_any_plain_name(frame: Engine, names: tuple[str, str, str]) -> None:
     renamed = TABLE.select(["c", "ok", "group"]).rename_columns(names)
-    counted = Tally.from_frame(frame(renamed), confidence=names[0], correct=names[1], group=names[2])
+    counted = Tally.from_frame(
+        frame(renamed), confidence=names[0], correct=names[1], group=names[2]
+    )
     assert counted == Tally.from_arrays(confidence=NASTY, correct=OK, groups=NAMES[PLACE % 5])
 
 
 def test_a_table_without_rows_has_a_tally_without_cells(frame: Engine) -> None:
-    counted = Tally.from_frame(frame(TABLE.slice(0, 0)), confidence="c", correct="ok", group="group")
+    counted = Tally.from_frame(
+        frame(TABLE.slice(0, 0)), confidence="c", correct="ok", group="group"
+    )
     assert counted == Tally.from_arrays(confidence=[], correct=[], groups=np.array([], dtype=str))
 
 
@@ -200,7 +245,9 @@ def test_scores_a_few_floats_from_an_edge_are_in_the_same_bins(drawn: tuple[int,
     inner=st.lists(st.floats(0, 1, exclude_min=True, exclude_max=True), max_size=40, unique=True),
     others=st.lists(st.floats(0, 1), max_size=10),
 )
-def test_scores_on_given_edges_are_in_the_same_bins(inner: list[float], others: list[float]) -> None:
+def test_scores_on_given_edges_are_in_the_same_bins(
+    inner: list[float], others: list[float]
+) -> None:
     edges = [0.0, *sorted(inner), 1.0]
     scores = np.concatenate([_around(np.array(edges)), others])
     correct = np.arange(len(scores)) % 2 == 0

@@ -34,26 +34,36 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "missing scores": (
         _table(c=[0.5, nan, None, nan], ok=[True, False, True, True]),
         CORRECT,
-        "c holds 3 values that are no scores: 3 missing (null or NaN). Expected scores from 0 to 1. Drop or mend "
-        "those rows before certifying.",
+        (
+            "c holds 3 values that are no scores: 3 missing (null or NaN). Expected scores from 0 "
+            "to 1. Drop or mend those rows before certifying."
+        ),
     ),
     "scores out of range": (
         _table(c=_float32(0.5, inf, -inf, -0.5, 3.5, None), ok=[1, 0, 1, 0, 1, 0]),
         CORRECT,
-        "c holds 5 values that are no scores: 1 missing (null or NaN), 2 below 0 (the least -inf), 2 above 1 (the greatest inf). "
-        "Expected scores from 0 to 1. These look like logits or percentages: pass softmax outputs, or divide by 100.",
+        (
+            "c holds 5 values that are no scores: 1 missing (null or NaN), 2 below 0 (the least "
+            "-inf), 2 above 1 (the greatest inf). Expected scores from 0 to 1. These look like "
+            "logits or percentages: pass softmax outputs, or divide by 100."
+        ),
     ),
     "logits": (
         _table(c=[0.5, -0.25, -4.0], ok=[True, False, True]),
         CORRECT,
-        "c holds 2 values that are no scores: 2 below 0 (the least -4.0). Expected scores from 0 to 1. These look like "
-        "log-probabilities or logits: pass softmax outputs.",
+        (
+            "c holds 2 values that are no scores: 2 below 0 (the least -4.0). Expected scores from "
+            "0 to 1. These look like log-probabilities or logits: pass softmax outputs."
+        ),
     ),
     "just above what rounding explains": (
         _table(c=[0.5, 1.0 + 1e-6, 1.0 + 1.1e-6], ok=[True, False, True]),
         CORRECT,
-        "c holds 1 values that are no scores: 1 above 1 (the greatest 1.0000011). Expected scores from 0 to 1. These look like "
-        "logits or percentages: pass softmax outputs, or divide by 100.",
+        (
+            "c holds 1 values that are no scores: 1 above 1 (the greatest 1.0000011). Expected "
+            "scores from 0 to 1. These look like logits or percentages: pass softmax outputs, or "
+            "divide by 100."
+        ),
     ),
     "missing flags": (
         _table(c=THREE, ok=[True, None, None]),
@@ -68,7 +78,10 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "numbers that are no flags": (
         _table(c=THREE, ok=[1, 0, 7]),
         CORRECT,
-        "ok holds 7.0 (1 such values): expected True or False, or 0 or 1. For predictions and labels name both columns instead.",
+        (
+            "ok holds 7.0 (1 such values): expected True or False, or 0 or 1. For predictions and "
+            "labels name both columns instead."
+        ),
     ),
     "missing predictions": (
         _table(c=THREE, p=[1, None, 3], y=[1, None, None]),
@@ -98,34 +111,50 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "fractions as classes": (
         _table(c=THREE, p=[1.0, 2.5, 0.5], y=[1.0, 2.5, 3.0]),
         ANSWER,
-        "p holds 2.5 (2 such values), which is no class: expected whole numbers below 2**53, or integers, or names.",
+        (
+            "p holds 2.5 (2 such values), which is no class: expected whole numbers below 2**53, "
+            "or integers, or names."
+        ),
     ),
     "floats too large to be exact classes": (
         _table(c=THREE, p=[1.0, 2.0**70, 3.0], y=[1.0, 2.0, 3.0]),
         ANSWER,
-        "p holds 1.1805916207174113e+21 (1 such values), which is no class: expected whole numbers "
-        "below 2**53, or integers, or names.",
+        (
+            "p holds 1.1805916207174113e+21 (1 such values), which is no class: expected whole "
+            "numbers below 2**53, or integers, or names."
+        ),
     ),
     "missing groups": (
         _table(c=THREE, ok=[1, 0, 1], g=["a", None, None]),
         {**CORRECT, "group": "g"},
-        "g has 2 missing values (null or NaN): expected an integer or a string. Name the missing ones.",
+        (
+            "g has 2 missing values (null or NaN): expected an integer or a string. Name the "
+            "missing ones."
+        ),
     ),
     "NaN and null as groups": (
         _table(c=THREE, ok=[1, 0, 1], g=[7.0, nan, None]),
         {**CORRECT, "group": "g"},
-        "g has 2 missing values (null or NaN): expected an integer or a string. Name the missing ones.",
+        (
+            "g has 2 missing values (null or NaN): expected an integer or a string. Name the "
+            "missing ones."
+        ),
     ),
     "fractions as groups": (
         _table(c=[*THREE, 0.8], ok=[1, 0, 1, 0], g=[7.0, 0.25, 0.75, 1e300]),
         {**CORRECT, "group": "g"},
-        "g holds 3 numbers that are not whole or not below 2**53: expected an integer or a string.",
+        (
+            "g holds 3 numbers that are not whole or not below 2**53: expected an integer or a "
+            "string."
+        ),
     ),
     "no label where predictions differ": (
         _table(c=THREE, p=[1, 2, 3], q=[1, 4, 5], y=[None, None, None]),
         CASCADE,
-        "y: 2 rows have no label although predictions differ: label them. Dropping them, or labelling only some, would void the "
-        "guarantee.",
+        (
+            "y: 2 rows have no label although predictions differ: label them. Dropping them, or "
+            "labelling only some, would void the guarantee."
+        ),
     ),
     "no prediction by either model": (
         _table(c=THREE, p=[1, None, None], q=[1, None, 3], y=[1, None, 3]),
@@ -135,39 +164,69 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "a lost rollout that is safe": (
         _table(c=[-inf, 0.6, -inf], u=[False, True, True]),
         SHIELD,
-        "c holds -inf, lost at its start, but u is False there (1 such): a lost rollout is unsafe.",
+        (
+            "c holds -inf, lost at its start, but u is False there (1 such): a lost rollout is "
+            "unsafe."
+        ),
     ),
     "missing dangers": (
         _table(c=[nan, 0.6, None], u=[False, True, True]),
         SHIELD,
-        "c holds 2 values that are no scores: 2 missing (null or NaN). Expected scores from 0 to 1. Drop no rollout: one "
-        "that was lost is unsafe with score -inf, and np.fmax takes a maximum past NaN.",
+        (
+            "c holds 2 values that are no scores: 2 missing (null or NaN). Expected scores from 0 "
+            "to 1. Drop no rollout: one that was lost is unsafe with score -inf, and np.fmax "
+            "takes a maximum past NaN."
+        ),
     ),
     "missing final scores": (
         _table(c=THREE, u=[False, True, True], f=[None, None, 0.5]),
         FINAL,
-        "f holds 1 values that are no scores: 1 missing (null or NaN). Expected scores from 0 to 1. Drop no rollout: one "
-        "that was lost is unsafe with score -inf, and np.fmax takes a maximum past NaN.",
+        (
+            "f holds 1 values that are no scores: 1 missing (null or NaN). Expected scores from 0 "
+            "to 1. Drop no rollout: one that was lost is unsafe with score -inf, and np.fmax "
+            "takes a maximum past NaN."
+        ),
     ),
     "final scores that are none, of unsafe rollouts alone": (
         _table(c=THREE, u=[False, True, True], f=[9.0, 4.0, 3.0]),
         FINAL,
-        "f holds 2 values that are no scores: 2 above 1 (the greatest 4.0). Expected scores from 0 to 1. These look "
-        "like logits or percentages: pass softmax outputs, or divide by 100.",
+        (
+            "f holds 2 values that are no scores: 2 above 1 (the greatest 4.0). Expected scores "
+            "from 0 to 1. These look like logits or percentages: pass softmax outputs, or divide "
+            "by 100."
+        ),
     ),
     "final scores above the maximum": (
         _table(c=[0.5, 0.6, -inf], u=[False, True, True], f=[0.9, 0.7, 0.1]),
         FINAL,
-        "f is above its running maximum c (2 such values): expected c to be the maximum up to and including the first "
-        "un-recoverable state. Were they swapped?",
+        (
+            "f is above its running maximum c (2 such values): expected c to be the maximum up to "
+            "and including the first un-recoverable state. Were they swapped?"
+        ),
     ),
 }
 
 TYPES: dict[str, tuple[Any, dict[str, Any], str]] = {
-    "text as scores": (_table(c=["0.5"], ok=[True]), CORRECT, "c has type String, which does not hold scores"),
-    "booleans as scores": (_table(c=[True], ok=[True]), CORRECT, "c has type Boolean, which does not hold scores"),
-    "text as flags": (_table(c=[0.5], ok=["yes"]), CORRECT, "ok has type String: expected booleans"),
-    "numbers against names": (_table(c=[0.5], p=[1], y=["1"]), ANSWER, "p has type Int64 and y String, which are never equal"),
+    "text as scores": (
+        _table(c=["0.5"], ok=[True]),
+        CORRECT,
+        "c has type String, which does not hold scores",
+    ),
+    "booleans as scores": (
+        _table(c=[True], ok=[True]),
+        CORRECT,
+        "c has type Boolean, which does not hold scores",
+    ),
+    "text as flags": (
+        _table(c=[0.5], ok=["yes"]),
+        CORRECT,
+        "ok has type String: expected booleans",
+    ),
+    "numbers against names": (
+        _table(c=[0.5], p=[1], y=["1"]),
+        ANSWER,
+        "p has type Int64 and y String, which are never equal",
+    ),
     "numbers against a named label": (
         _table(c=[0.5, 0.6], p=[1, 1], q=[1, 1], y=["1", None]),
         CASCADE,
@@ -198,5 +257,7 @@ def test_every_engine_refuses_the_same_types(frame: Engine, case: str) -> None:
 
 def test_labels_of_any_type_may_all_be_missing_where_predictions_agree(frame: Engine) -> None:
     for nothing in (pa.nulls(2), pa.nulls(2, type=pa.string()), pa.nulls(2, type=pa.float64())):
-        counted = Tally.from_frame(frame(_table(c=[0.5, 0.6], p=[1, 2], q=[1, 2], y=nothing)), **CASCADE)
+        counted = Tally.from_frame(
+            frame(_table(c=[0.5, 0.6], p=[1, 2], q=[1, 2], y=nothing)), **CASCADE
+        )
         assert counted.totals == {"agree": 2, "only_fast": 0, "only_slow": 0, "neither": 0}

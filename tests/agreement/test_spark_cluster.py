@@ -1,6 +1,8 @@
-"""The recipe of docs/spark.md, as it is written there, on a master and two workers; and one of the workers dies half-way.
+"""The recipe of docs/spark.md, as it is written there, on a master and two workers; and one of the
+workers dies half-way.
 
-Master, workers, executors and driver are processes of their own on loopback. The job is slow because it has many partitions.
+Master, workers, executors and driver are processes of their own on loopback. The job is slow
+because it has many partitions.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ def _java() -> int:
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(_java() < 17, reason="Spark needs Java 17 or later, and there is none here."),
+    pytest.mark.skipif(
+        _java() < 17, reason="Spark needs Java 17 or later, and there is none here."
+    ),
 ]
 
 
@@ -76,7 +80,10 @@ class Program:
             if seen is not None:
                 return seen
             time.sleep(0.05)
-        pytest.fail(f"{what} was not seen while {self.log.stem} ran, nor within {PATIENCE:.0f} s:\n{self.end_of_log()}")
+        pytest.fail(
+            f"{what} was not seen while {self.log.stem} ran, nor within {PATIENCE:.0f} "
+            f"s:\n{self.end_of_log()}"
+        )
 
     def end_of_log(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")[-4000:]
@@ -93,7 +100,12 @@ def _running(command: list[str], name: str, folder: Path) -> Iterator[Program]:
     log = folder / f"{name}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, stdout=output, stderr=subprocess.STDOUT, cwd=folder, env=_environment(folder), start_new_session=True
+            command,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env=_environment(folder),
+            start_new_session=True,
         )
     program = Program(process, log)
     try:
@@ -104,7 +116,11 @@ def _running(command: list[str], name: str, folder: Path) -> Iterator[Program]:
 
 def _environment(folder: Path) -> dict[str, str]:
     here = Path(sys.executable).parent
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("SPARK_", "PYSPARK_"))
+    }
     return {
         **kept,
         "PATH": f"{here}{os.pathsep}{kept.get('PATH', '')}",
@@ -118,7 +134,8 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _settings(folder: Path) -> dict[str, object]:
-    """Both executors are there when the job starts, each file is a partition, and what happened is written down."""
+    """Both executors are there when the job starts, each file is a partition, and what happened is
+    written down."""
     return {
         "spark.cores.max": 2,
         "spark.driver.extraJavaOptions": QUICK_START,
@@ -188,7 +205,10 @@ def _at_work(workers: list[Program]) -> Program | None:
 
 def _finished(worker: Program) -> int:
     logs = worker.log.with_suffix("").glob("*/*/stderr")
-    return sum(log.read_text(encoding="utf-8", errors="replace").count("Executor: Finished task") for log in logs)
+    return sum(
+        log.read_text(encoding="utf-8", errors="replace").count("Executor: Finished task")
+        for log in logs
+    )
 
 
 def _write_program(folder: Path) -> None:
@@ -215,7 +235,10 @@ def test_a_worker_dies_half_way_and_the_integers_are_the_same(tmp_path: Path) ->
             driver.until(lambda: _at_work(workers), "a worker at work").kill()
             assert driver.process.wait(timeout=PATIENCE) == 0, driver.end_of_log()
     _check_that_work_was_lost_and_done_again(tmp_path)
-    from_arrays, from_cluster = calibrate(confidence, correct, delta=0.01), load_certificate(tmp_path / "calibration.json")
+    from_arrays, from_cluster = (
+        calibrate(confidence, correct, delta=0.01),
+        load_certificate(tmp_path / "calibration.json"),
+    )
     assert isinstance(from_cluster, CalibrationCertificate)
     assert from_cluster.bins.trials.tolist() == from_arrays.bins.trials.tolist()
     assert from_cluster.bins.successes.tolist() == from_arrays.bins.successes.tolist()
@@ -224,7 +247,11 @@ def test_a_worker_dies_half_way_and_the_integers_are_the_same(tmp_path: Path) ->
 
 def _check_that_work_was_lost_and_done_again(folder: Path) -> None:
     events = _events(folder)
-    (killed,) = (place for place, event in enumerate(events) if event["Event"] == "SparkListenerExecutorRemoved")
+    (killed,) = (
+        place
+        for place, event in enumerate(events)
+        if event["Event"] == "SparkListenerExecutorRemoved"
+    )
     before, after = _ends_of_tasks(events[:killed]), _ends_of_tasks(events[killed:])
     assert 0 < before["Success"] < PARTITIONS
     lost = (before + after)["Resubmitted"]
@@ -233,4 +260,8 @@ def _check_that_work_was_lost_and_done_again(folder: Path) -> None:
 
 
 def _ends_of_tasks(events: list[dict[str, Any]]) -> Counter[str]:
-    return Counter(event["Task End Reason"]["Reason"] for event in events if event["Event"] == "SparkListenerTaskEnd")
+    return Counter(
+        event["Task End Reason"]["Reason"]
+        for event in events
+        if event["Event"] == "SparkListenerTaskEnd"
+    )

@@ -1,4 +1,5 @@
-"""Thresholds without a guarantee: each is what the paper says it is, on the grid and the exit rule of the certified ones."""
+"""Thresholds without a guarantee: each is what the paper says it is, on the grid and the exit rule
+of the certified ones."""
 
 from __future__ import annotations
 
@@ -11,7 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pacbound import Tally, TemperatureScaling
-from pacbound.baselines import SLOW_ALONE, histogram_threshold, softmax, softmax_threshold, temperature_threshold
+from pacbound.baselines import (
+    SLOW_ALONE,
+    histogram_threshold,
+    softmax,
+    softmax_threshold,
+    temperature_threshold,
+)
 from pacbound.cascade.certify import certify_cascade
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
@@ -24,14 +31,18 @@ def lost(confidence: Any, predictions: Any, labels: Any, threshold: float) -> fl
 
 
 def rows(seed: int, n: int = 400) -> tuple[Any, Any, Any]:
-    """A fast model that is right as often as it says, with scores that tie, and a slow one that is right on 95 %."""
+    """A fast model that is right as often as it says, with scores that tie, and a slow one that is
+    right on 95 %."""
     rng = np.random.default_rng(seed)
     confidence, labels = rng.integers(8, 65, n) / 64, rng.integers(0, 5, n)
     rate = np.stack([confidence, np.full(n, 0.95)], axis=1)
     return confidence, np.where(rng.random((n, 2)) < rate, labels[:, None], 7), labels
 
 
-@pytest.mark.parametrize(("error", "xi", "expected"), [(0.07, 0.02, 0.91), (0.0, 0.0, 1.0), (1.0, 0.5, 0.0), (0.6, 0.4, 0.0)])
+@pytest.mark.parametrize(
+    ("error", "xi", "expected"),
+    [(0.07, 0.02, 0.91), (0.0, 0.0, 1.0), (1.0, 0.5, 0.0), (0.6, 0.4, 0.0)],
+)
 def test_softmax_threshold_is_one_minus_xi_and_the_slow_error_and_never_negative(
     error: float, xi: float, expected: float
 ) -> None:
@@ -46,20 +57,27 @@ def test_temperature_threshold_is_the_softmax_threshold_on_fitted_confidences() 
     fitted = TemperatureScaling().fit(logits[:600], labels[:600])
     assert chosen.threshold == softmax_threshold(0.05, xi=0.02)
     assert chosen.scaling.temperature_ == fitted.temperature_
-    np.testing.assert_array_equal(chosen.exits(logits[600:]), fitted.predict_confidence(logits[600:]) >= chosen.threshold)
+    np.testing.assert_array_equal(
+        chosen.exits(logits[600:]), fitted.predict_confidence(logits[600:]) >= chosen.threshold
+    )
     claimed = softmax(logits[600:]).max(axis=1) >= chosen.threshold
     assert 0 < chosen.exits(logits[600:]).sum() < claimed.sum()
 
 
 @pytest.mark.parametrize("xi", [0.0, 0.01, 0.03, 0.2])
 @pytest.mark.parametrize("seed", range(5))
-def test_histogram_threshold_is_the_lowest_of_the_grid_that_holds_on_the_rows_seen(seed: int, xi: float) -> None:
+def test_histogram_threshold_is_the_lowest_of_the_grid_that_holds_on_the_rows_seen(
+    seed: int, xi: float
+) -> None:
     confidence, predictions, labels = rows(seed)
     threshold = histogram_threshold(confidence, predictions, labels, xi=xi)
     assert lost(confidence, predictions, labels, threshold) <= xi
-    # The losses change only at scores of the rows, so those and one step above them are all there is to try.
+    # The losses change only at scores of the rows, so those and one step above them are all there
+    # is to try.
     tried = np.unique(np.concatenate([[0.0], confidence, confidence + 2**-16]))
-    assert [t for t in tried if t < threshold and lost(confidence, predictions, labels, t) <= xi] == []
+    assert [
+        t for t in tried if t < threshold and lost(confidence, predictions, labels, t) <= xi
+    ] == []
 
 
 @pytest.mark.parametrize("bound", ["exact", "pair", "product"])
@@ -85,13 +103,20 @@ def test_saturated_scores_that_break_xi_leave_the_slow_model_alone() -> None:
 @given(st.integers(1, 99))
 def test_a_loss_of_exactly_xi_is_allowed_whatever_xi_rounds_to(losses: int) -> None:
     predictions = [[0, 1]] * losses + [[1, 1]] * (100 - losses)
-    assert histogram_threshold(np.full(100, 0.5), predictions, np.ones(100), xi=float(f"0.{losses:02}")) == 0.0
+    assert (
+        histogram_threshold(
+            np.full(100, 0.5), predictions, np.ones(100), xi=float(f"0.{losses:02}")
+        )
+        == 0.0
+    )
 
 
 def test_a_tally_stands_for_its_arrays() -> None:
     confidence, predictions, labels = rows(1)
     tally = Tally.from_arrays(confidences=confidence, predictions=predictions, labels=labels)
-    assert histogram_threshold(tally, xi=0.02) == histogram_threshold(confidence, predictions, labels, xi=0.02)
+    assert histogram_threshold(tally, xi=0.02) == histogram_threshold(
+        confidence, predictions, labels, xi=0.02
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,14 +126,38 @@ def test_a_tally_stands_for_its_arrays() -> None:
         (lambda: softmax_threshold(-0.1, xi=0.1), InvalidValueError, "slow_error"),
         (lambda: softmax_threshold(0.1, xi=1.0), InvalidValueError, "xi=1.0"),
         (lambda: softmax_threshold([0.1, 0.2], xi=0.1), InvalidTypeError, "slow_error"),  # type: ignore[arg-type]
-        (lambda: temperature_threshold([[1.0, 0.0]], [0], 2.0, xi=0.1), InvalidValueError, "slow_error"),
+        (
+            lambda: temperature_threshold([[1.0, 0.0]], [0], 2.0, xi=0.1),
+            InvalidValueError,
+            "slow_error",
+        ),
         (lambda: histogram_threshold([0.5], xi=0.1), InvalidTypeError, "missing"),
-        (lambda: histogram_threshold([], np.zeros((0, 2), dtype=int), [], xi=0.1), InvalidValueError, "no rows"),
-        (lambda: histogram_threshold([[0.5, 0.5]], [[0, 0, 0]], [0], xi=0.1), InvalidValueError, "two models"),
-        (lambda: histogram_threshold(Tally.from_arrays(scores=[0.1], unsafe=[True]), xi=0.1), InvalidValueError, "two models"),
-        (lambda: histogram_threshold(Tally.from_arrays(scores=[0.1], unsafe=[True]), [[0]], xi=0.1), InvalidTypeError, "already"),
+        (
+            lambda: histogram_threshold([], np.zeros((0, 2), dtype=int), [], xi=0.1),
+            InvalidValueError,
+            "no rows",
+        ),
+        (
+            lambda: histogram_threshold([[0.5, 0.5]], [[0, 0, 0]], [0], xi=0.1),
+            InvalidValueError,
+            "two models",
+        ),
+        (
+            lambda: histogram_threshold(Tally.from_arrays(scores=[0.1], unsafe=[True]), xi=0.1),
+            InvalidValueError,
+            "two models",
+        ),
+        (
+            lambda: histogram_threshold(
+                Tally.from_arrays(scores=[0.1], unsafe=[True]), [[0]], xi=0.1
+            ),
+            InvalidTypeError,
+            "already",
+        ),
     ],
 )
-def test_what_no_threshold_follows_from_is_refused(choose: Any, error: type[Exception], message: str) -> None:
+def test_what_no_threshold_follows_from_is_refused(
+    choose: Any, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         choose()

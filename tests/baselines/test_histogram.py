@@ -21,7 +21,11 @@ def plain_binning(seen: Any, correct: Any, asked: Any, n_bins: int) -> list[floa
     """The share of right rows among those in the bin of each score asked for."""
     answers = []
     for score in asked:
-        flags = [right for other, right in zip(seen, correct, strict=True) if bin_of(other, n_bins) == bin_of(score, n_bins)]
+        flags = [
+            right
+            for other, right in zip(seen, correct, strict=True)
+            if bin_of(other, n_bins) == bin_of(score, n_bins)
+        ]
         answers.append(sum(flags) / len(flags) if flags else float("nan"))
     return answers
 
@@ -43,7 +47,9 @@ def test_binning_equals_a_plain_computation_on_and_beside_every_edge(
 ) -> None:
     n_bins, seen, correct, asked = rows
     binning = HistogramBinning(n_bins=n_bins).fit_confidence(seen, correct)
-    np.testing.assert_allclose(binning.recalibrate(asked), plain_binning(seen, correct, asked, n_bins), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        binning.recalibrate(asked), plain_binning(seen, correct, asked, n_bins), rtol=0, atol=1e-12
+    )
 
 
 def test_binning_of_probabilities_equals_a_plain_computation() -> None:
@@ -53,7 +59,9 @@ def test_binning_of_probabilities_equals_a_plain_computation() -> None:
     top, correct = probabilities.max(axis=1), probabilities.argmax(axis=1) == labels
     binning = HistogramBinning().fit(probabilities[:400], labels[:400])
     expected = plain_binning(top[:400].tolist(), correct[:400].tolist(), top[400:].tolist(), 20)
-    np.testing.assert_allclose(binning.predict_confidence(probabilities[400:]), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        binning.predict_confidence(probabilities[400:]), expected, rtol=0, atol=1e-12
+    )
 
 
 def test_both_ways_of_fitting_count_the_same() -> None:
@@ -61,11 +69,15 @@ def test_both_ways_of_fitting_count_the_same() -> None:
     probabilities = rng.dirichlet(np.ones(3), size=50_000).astype(np.float32)
     labels = rng.integers(3, size=50_000)
     first = HistogramBinning(n_bins=15).fit(probabilities, labels)
-    second = HistogramBinning(n_bins=15).fit_confidence(probabilities.max(axis=1), probabilities.argmax(axis=1) == labels)
+    second = HistogramBinning(n_bins=15).fit_confidence(
+        probabilities.max(axis=1), probabilities.argmax(axis=1) == labels
+    )
     assert first.tally_ == second.tally_
     np.testing.assert_array_equal(first.trials_, second.trials_)
     np.testing.assert_array_equal(first.successes_, second.successes_)
-    np.testing.assert_array_equal(first.predict_confidence(probabilities), second.recalibrate(probabilities.max(axis=1)))
+    np.testing.assert_array_equal(
+        first.predict_confidence(probabilities), second.recalibrate(probabilities.max(axis=1))
+    )
 
 
 def test_an_empty_bin_is_nan_and_never_its_midpoint() -> None:
@@ -76,7 +88,12 @@ def test_an_empty_bin_is_nan_and_never_its_midpoint() -> None:
 
 def test_a_score_on_an_edge_gets_the_confidence_of_the_bin_it_closes() -> None:
     binning = HistogramBinning(n_bins=2).fit_confidence([0.5, 1.0], [True, False])
-    assert binning.recalibrate([0.0, 0.5, np.nextafter(0.5, 1), 1.0]).tolist() == [1.0, 1.0, 0.0, 0.0]
+    assert binning.recalibrate([0.0, 0.5, np.nextafter(0.5, 1), 1.0]).tolist() == [
+        1.0,
+        1.0,
+        0.0,
+        0.0,
+    ]
 
 
 def test_trials_and_successes_are_integers_and_add_up() -> None:
@@ -113,7 +130,9 @@ def test_an_unfitted_binning_refuses_to_predict() -> None:
         ([[0.5, 0.5]], [True], "shape"),
     ],
 )
-def test_columns_that_cannot_be_counted_are_refused(confidence: Any, correct: Any, message: str) -> None:
+def test_columns_that_cannot_be_counted_are_refused(
+    confidence: Any, correct: Any, message: str
+) -> None:
     with pytest.raises(InvalidValueError, match=message):
         HistogramBinning().fit_confidence(confidence, correct)
 
@@ -127,7 +146,9 @@ def test_columns_that_cannot_be_counted_are_refused(confidence: Any, correct: An
         ([[0.5, 0.5]], [2], "class index"),
     ],
 )
-def test_tables_that_cannot_be_counted_are_refused(probabilities: Any, labels: Any, message: str) -> None:
+def test_tables_that_cannot_be_counted_are_refused(
+    probabilities: Any, labels: Any, message: str
+) -> None:
     with pytest.raises(InvalidValueError, match=message):
         HistogramBinning().fit(probabilities, labels)
 
@@ -146,11 +167,17 @@ def test_the_number_of_bins_is_checked_when_fitting() -> None:
 @pytest.mark.parametrize("library", ["torch", "jax.numpy", "pandas"])
 def test_tensors_and_frames_are_counted_like_arrays(library: str) -> None:
     module = pytest.importorskip(library)
-    names = {"torch": ("tensor", "tensor"), "jax.numpy": ("asarray", "asarray"), "pandas": ("DataFrame", "Series")}[library]
+    names = {
+        "torch": ("tensor", "tensor"),
+        "jax.numpy": ("asarray", "asarray"),
+        "pandas": ("DataFrame", "Series"),
+    }[library]
     probabilities, labels = [[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]], [0, 0, 0]
     table, column = getattr(module, names[0])(probabilities), getattr(module, names[1])
     plain = HistogramBinning().fit(probabilities, labels)
     assert HistogramBinning().fit(table, column(labels)).tally_ == plain.tally_
-    np.testing.assert_array_equal(plain.predict_confidence(table), plain.predict_confidence(probabilities))
+    np.testing.assert_array_equal(
+        plain.predict_confidence(table), plain.predict_confidence(probabilities)
+    )
     counted = HistogramBinning().fit_confidence(column([0.75, 0.5]), column([True, False]))
     assert counted.recalibrate(column([0.75, 0.5])).tolist() == [1.0, 0.0]

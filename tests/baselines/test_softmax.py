@@ -18,7 +18,9 @@ def test_softmax_equals_scipys_in_float64(shape: tuple[int, int], dtype: Any) ->
     logits = (8 * np.random.default_rng(1).normal(size=shape)).astype(dtype)
     probabilities = softmax(logits)
     assert probabilities.dtype == np.float64
-    np.testing.assert_allclose(probabilities, special.softmax(logits.astype(np.float64), axis=1), rtol=1e-13)
+    np.testing.assert_allclose(
+        probabilities, special.softmax(logits.astype(np.float64), axis=1), rtol=1e-13
+    )
 
 
 def test_no_finite_logit_overflows() -> None:
@@ -48,7 +50,9 @@ def test_no_rows_give_no_rows() -> None:
         ([["a", "b"]], InvalidTypeError, "logits"),
     ],
 )
-def test_what_is_no_table_of_finite_logits_is_refused(logits: Any, error: type[Exception], message: str) -> None:
+def test_what_is_no_table_of_finite_logits_is_refused(
+    logits: Any, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         softmax(logits)
     with pytest.raises(error, match=message):
@@ -59,5 +63,7 @@ def test_what_is_no_table_of_finite_logits_is_refused(logits: Any, error: type[E
 def test_logits_of_other_libraries_are_taken_as_they_are(library: str) -> None:
     module = pytest.importorskip(library)
     logits = [[0.5, 1.5, -2.0], [0.0, 0.0, 4.0]]
-    table = getattr(module, {"torch": "tensor", "jax.numpy": "asarray", "pandas": "DataFrame"}[library])(logits)
+    table = getattr(
+        module, {"torch": "tensor", "jax.numpy": "asarray", "pandas": "DataFrame"}[library]
+    )(logits)
     np.testing.assert_array_equal(softmax(table), softmax(logits))

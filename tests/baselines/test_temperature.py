@@ -1,4 +1,5 @@
-"""Temperature scaling finds the optimum, stops at its limits where there is none, and refuses what it cannot fit."""
+"""Temperature scaling finds the optimum, stops at its limits where there is none, and refuses what
+it cannot fit."""
 
 from __future__ import annotations
 
@@ -12,12 +13,17 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 
 from pacbound.baselines import TemperatureScaling, optimal_temperature, softmax
-from pacbound.baselines.temperature import HIGHEST_TEMPERATURE, LOWEST_TEMPERATURE, PROBABILITY_FLOOR
+from pacbound.baselines.temperature import (
+    HIGHEST_TEMPERATURE,
+    LOWEST_TEMPERATURE,
+    PROBABILITY_FLOOR,
+)
 from pacbound.errors import InvalidValueError, NotFittedError
 
 
 def independent_optimum(logits: Any, labels: Any) -> float:
-    """The root of the derivative in the logarithm of beta, by Brent's method on sums that do not round."""
+    """The root of the derivative in the logarithm of beta, by Brent's method on sums that do not
+    round."""
     table = np.asarray(logits, dtype=np.float64)
     told = table[np.arange(len(table)), labels]
 
@@ -28,7 +34,9 @@ def independent_optimum(logits: Any, labels: Any) -> float:
     return math.exp(-optimize.brentq(slope, math.log(1e-6), math.log(1e6), xtol=1e-14, rtol=1e-14))
 
 
-def sampled(rng: np.random.Generator, rows: int, classes: int, temperature: float) -> tuple[Any, Any]:
+def sampled(
+    rng: np.random.Generator, rows: int, classes: int, temperature: float
+) -> tuple[Any, Any]:
     """Logits, and labels drawn from their softmax at `temperature`."""
     logits = 4 * rng.normal(size=(rows, classes))
     return logits, (logits / temperature + rng.gumbel(size=logits.shape)).argmax(axis=1)
@@ -36,7 +44,9 @@ def sampled(rng: np.random.Generator, rows: int, classes: int, temperature: floa
 
 @pytest.mark.parametrize("temperature", [0.3, 1.0, 2.5, 9.0])
 @pytest.mark.parametrize(("rows", "classes"), [(300, 2), (2000, 10), (400, 1000)])
-def test_temperature_is_within_a_millionth_of_an_independent_optimum(rows: int, classes: int, temperature: float) -> None:
+def test_temperature_is_within_a_millionth_of_an_independent_optimum(
+    rows: int, classes: int, temperature: float
+) -> None:
     logits, labels = sampled(np.random.default_rng([rows, classes]), rows, classes, temperature)
     found = TemperatureScaling().fit(logits, labels).temperature_
     assert found == pytest.approx(independent_optimum(logits, labels), rel=1e-8)
@@ -45,22 +55,36 @@ def test_temperature_is_within_a_millionth_of_an_independent_optimum(rows: int, 
 @pytest.mark.parametrize("scale", [1e-4, 1e-2, 1e3])
 def test_logits_scaled_by_a_factor_have_a_temperature_scaled_by_it(scale: float) -> None:
     logits, labels = sampled(np.random.default_rng(4), 1000, 5, 2.0)
-    assert optimal_temperature(scale * logits, labels) == pytest.approx(scale * optimal_temperature(logits, labels), rel=1e-8)
+    assert optimal_temperature(scale * logits, labels) == pytest.approx(
+        scale * optimal_temperature(logits, labels), rel=1e-8
+    )
 
 
 @given(
-    st.lists(st.tuples(st.floats(-60, 60), st.floats(-60, 60), st.floats(-60, 60), st.integers(0, 2)), min_size=2, max_size=12)
+    st.lists(
+        st.tuples(st.floats(-60, 60), st.floats(-60, 60), st.floats(-60, 60), st.integers(0, 2)),
+        min_size=2,
+        max_size=12,
+    )
 )
-def test_no_other_temperature_makes_the_labels_likelier(rows: list[tuple[float, float, float, int]]) -> None:
+def test_no_other_temperature_makes_the_labels_likelier(
+    rows: list[tuple[float, float, float, int]],
+) -> None:
     logits, labels = np.array([row[:3] for row in rows]), np.array([row[3] for row in rows])
     found = optimal_temperature(logits, labels)
-    # Shifted before dividing, or the rounding of 60 / 1e-6 hides the difference between logits that are nearly equal.
+    # Shifted before dividing, or the rounding of 60 / 1e-6 hides the difference between logits that
+    # are nearly equal.
     shifted = logits - logits.max(axis=1, keepdims=True)
 
     def loss(temperature: float) -> float:
-        return float(-special.log_softmax(shifted / temperature, axis=1)[np.arange(len(rows)), labels].mean())
+        return float(
+            -special.log_softmax(shifted / temperature, axis=1)[np.arange(len(rows)), labels].mean()
+        )
 
-    others = np.append(np.geomspace(LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE, 60), found * np.array([0.9, 0.999, 1.001, 1.1]))
+    others = np.append(
+        np.geomspace(LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE, 60),
+        found * np.array([0.9, 0.999, 1.001, 1.1]),
+    )
     others = others[(others >= LOWEST_TEMPERATURE) & (others <= HIGHEST_TEMPERATURE)]
     assert loss(found) <= min(loss(other) for other in others) * (1 + 1e-12) + 1e-12
 
@@ -77,7 +101,9 @@ def test_labels_that_all_have_the_highest_logit_give_the_lowest_temperature() ->
     logits = np.array([[5.0, 1.0, 0.0], [0.0, 0.0, 0.5], [2.0, 2.0, -1.0]])
     scaling = TemperatureScaling().fit(logits, [0, 2, 1])
     assert scaling.temperature_ == LOWEST_TEMPERATURE == 1e-6
-    np.testing.assert_array_equal(scaling.predict_proba(logits), [[1, 0, 0], [0, 0, 1], [0.5, 0.5, 0]])
+    np.testing.assert_array_equal(
+        scaling.predict_proba(logits), [[1, 0, 0], [0, 0, 1], [0.5, 0.5, 0]]
+    )
 
 
 @pytest.mark.parametrize("margin", [1e-3, 1.0, 1e10, 1e200])
@@ -122,14 +148,24 @@ def test_probabilities_are_scaled_like_the_logits_they_came_from() -> None:
     from_logits = TemperatureScaling().fit(logits, labels)
     from_probabilities = TemperatureScaling(inputs="probabilities").fit(softmax(logits), labels)
     assert from_probabilities.temperature_ == pytest.approx(from_logits.temperature_, rel=1e-9)
-    np.testing.assert_allclose(from_probabilities.predict_proba(softmax(logits)), from_logits.predict_proba(logits), rtol=1e-9)
+    np.testing.assert_allclose(
+        from_probabilities.predict_proba(softmax(logits)),
+        from_logits.predict_proba(logits),
+        rtol=1e-9,
+    )
 
 
 def test_a_probability_of_zero_counts_as_the_floor() -> None:
-    zeros, floored = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[1.0, PROBABILITY_FLOOR], [PROBABILITY_FLOOR, 1.0]])
+    zeros, floored = (
+        np.array([[1.0, 0.0], [0.0, 1.0]]),
+        np.array([[1.0, PROBABILITY_FLOOR], [PROBABILITY_FLOOR, 1.0]]),
+    )
     rows, labels = [0, 0, 0, 1], [0, 0, 1, 1]
     first = TemperatureScaling(inputs="probabilities").fit(zeros[rows], labels)
-    assert first.temperature_ == TemperatureScaling(inputs="probabilities").fit(floored[rows], labels).temperature_
+    assert (
+        first.temperature_
+        == TemperatureScaling(inputs="probabilities").fit(floored[rows], labels).temperature_
+    )
     assert first.temperature_ == pytest.approx(-math.log(PROBABILITY_FLOOR) / math.log(3), rel=1e-9)
 
 
@@ -139,7 +175,9 @@ def test_confidence_is_the_highest_scaled_probability_and_its_label_stays() -> N
     probabilities = scaling.predict_proba(logits)
     np.testing.assert_array_equal(scaling.predict_confidence(logits), probabilities.max(axis=1))
     np.testing.assert_array_equal(probabilities.argmax(axis=1), logits.argmax(axis=1))
-    np.testing.assert_allclose(probabilities, special.softmax(logits / scaling.temperature_, axis=1), rtol=1e-12)
+    np.testing.assert_allclose(
+        probabilities, special.softmax(logits / scaling.temperature_, axis=1), rtol=1e-12
+    )
 
 
 def test_fitting_leaves_its_arguments_alone_and_returns_the_estimator() -> None:
@@ -172,7 +210,9 @@ def test_an_unfitted_scaling_refuses_to_predict() -> None:
         ("scores", [[0.0, 1.0]], [0], "inputs='scores' is not known"),
     ],
 )
-def test_what_cannot_be_fitted_is_refused(inputs: Any, scores: Any, labels: Any, message: str) -> None:
+def test_what_cannot_be_fitted_is_refused(
+    inputs: Any, scores: Any, labels: Any, message: str
+) -> None:
     with pytest.raises(InvalidValueError, match=message):
         TemperatureScaling(inputs=inputs).fit(scores, labels)
 
@@ -180,9 +220,18 @@ def test_what_cannot_be_fitted_is_refused(inputs: Any, scores: Any, labels: Any,
 @pytest.mark.parametrize("library", ["torch", "jax.numpy", "pandas"])
 def test_tensors_and_frames_are_fitted_like_arrays(library: str) -> None:
     module = pytest.importorskip(library)
-    names = {"torch": ("tensor", "tensor"), "jax.numpy": ("asarray", "asarray"), "pandas": ("DataFrame", "Series")}[library]
+    names = {
+        "torch": ("tensor", "tensor"),
+        "jax.numpy": ("asarray", "asarray"),
+        "pandas": ("DataFrame", "Series"),
+    }[library]
     logits, labels = [[2.0, 0.0, 1.0], [0.5, 0.0, 1.0], [0.0, 3.0, 0.0]], [0, 0, 1]
     table, column = getattr(module, names[0])(logits), getattr(module, names[1])(labels)
-    fitted, plain = TemperatureScaling().fit(table, column), TemperatureScaling().fit(logits, labels)
+    fitted, plain = (
+        TemperatureScaling().fit(table, column),
+        TemperatureScaling().fit(logits, labels),
+    )
     assert fitted.temperature_ == plain.temperature_
-    np.testing.assert_array_equal(fitted.predict_confidence(table), plain.predict_confidence(logits))
+    np.testing.assert_array_equal(
+        fitted.predict_confidence(table), plain.predict_confidence(logits)
+    )

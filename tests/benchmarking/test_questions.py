@@ -1,4 +1,5 @@
-"""Every benchmark runs, with whatever peers are installed; the figures are not looked at, for they are those of a few rows."""
+"""Every benchmark runs, with whatever peers are installed; the figures are not looked at, for they
+are those of a few rows."""
 
 from __future__ import annotations
 
@@ -28,11 +29,15 @@ def test_a_benchmark_measures_something(name: str) -> None:
 
 
 def test_an_unknown_benchmark_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(SystemExit, match="There is no benchmark speed: expected --small, or some of probabilities"):
+    with pytest.raises(
+        SystemExit, match="There is no benchmark speed: expected --small, or some of probabilities"
+    ):
         main(["speed"])
 
 
-def test_an_interval_of_ours_misses_with_a_chance_of_at_most_delta_and_one_of_wilson_s_with_more() -> None:
+def test_an_interval_of_ours_misses_with_a_chance_of_at_most_delta_and_one_of_wilson_s_with_more() -> (
+    None
+):
     last = _rows("tightness")[-1]
     assert last.met is True
     assert last.theirs is not None

@@ -38,16 +38,27 @@ def test_a_bar_is_met_up_to_and_including_its_value(ours: float, met: bool) -> N
 
 @pytest.mark.parametrize(
     ("value", "unit", "words"),
-    [(0.00125, "s", "1.25 ms"), (5e-9, "s/row", "5 ns/row"), (2e9, "bytes", "2000.0 MB"), (3e6, "rows/s", "3.00 M rows/s")],
+    [
+        (0.00125, "s", "1.25 ms"),
+        (5e-9, "s/row", "5 ns/row"),
+        (2e9, "bytes", "2000.0 MB"),
+        (3e6, "rows/s", "3.00 M rows/s"),
+    ],
 )
-def test_quantities_are_shown_in_the_prefix_that_suits_them(value: float, unit: Unit, words: str) -> None:
+def test_quantities_are_shown_in_the_prefix_that_suits_them(
+    value: float, unit: Unit, words: str
+) -> None:
     assert shown(value, unit) == words
 
 
-def test_the_record_the_table_and_the_figure_are_written_and_the_page_keeps_its_words(tmp_path: Path) -> None:
+def test_the_record_the_table_and_the_figure_are_written_and_the_page_keeps_its_words(
+    tmp_path: Path,
+) -> None:
     for folder in ("benchmarks", "docs/figures"):
         (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / record.PAGE).write_text(f"before\n{record.BEGIN}\nold\n{record.END}\nafter\n", encoding="utf-8")
+    (tmp_path / record.PAGE).write_text(
+        f"before\n{record.BEGIN}\nold\n{record.END}\nafter\n", encoding="utf-8"
+    )
     rows = [*GROWTH, Row("fit", 1.0, "s", "peer", 4.0, label="fit: peer")]
     record.write(rows, tmp_path)
     page = (tmp_path / record.PAGE).read_text(encoding="utf-8")

@@ -30,7 +30,8 @@ class OnlyDLPack:
 
 
 def _rows() -> tuple[Any, Any]:
-    """Probabilities in float32, which every holder keeps exactly, and the column of each true class."""
+    """Probabilities in float32, which every holder keeps exactly, and the column of each true
+    class."""
     rng = np.random.default_rng(0)
     table = rng.dirichlet([1.0, 0.7, 0.4], size=2000).astype(np.float32)
     table[:4] = [[0.75, 0.25, 0.0], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.25, 0.75]]
@@ -53,7 +54,9 @@ def _torch_not_contiguous(array: Any) -> Any:
 
 
 def _torch_transposed(array: Any) -> Any:
-    return _torch(np.ascontiguousarray(np.array(array).T)).T if np.ndim(array) == 2 else _torch(array)
+    return (
+        _torch(np.ascontiguousarray(np.array(array).T)).T if np.ndim(array) == 2 else _torch(array)
+    )
 
 
 def _jax(array: Any) -> Any:
@@ -63,7 +66,11 @@ def _jax(array: Any) -> Any:
 def _pandas(array: Any) -> Any:
     pd = pytest.importorskip("pandas")
     index = np.arange(len(array))[::-1]
-    return pd.DataFrame(array, columns=list(NAMES), index=index) if np.ndim(array) == 2 else pd.Series(array)
+    return (
+        pd.DataFrame(array, columns=list(NAMES), index=index)
+        if np.ndim(array) == 2
+        else pd.Series(array)
+    )
 
 
 def _pandas_nullable(array: Any) -> Any:
@@ -77,7 +84,9 @@ CONVERSIONS: dict[str, Convert] = {
     "numpy objects": lambda array: array.astype(object),
     "masked array without masks": np.ma.masked_array,
     "list": lambda array: array.tolist(),
-    "tuple": lambda array: tuple(map(tuple, array.tolist())) if array.ndim == 2 else tuple(array.tolist()),
+    "tuple": lambda array: (
+        tuple(map(tuple, array.tolist())) if array.ndim == 2 else tuple(array.tolist())
+    ),
     "memoryview": lambda array: np.ascontiguousarray(array).data,
     "torch": _torch,
     "torch with gradient": _torch_with_gradient,
@@ -93,19 +102,31 @@ CONVERSIONS: dict[str, Convert] = {
 
 @pytest.mark.parametrize("kind", CONVERSIONS)
 @pytest.mark.parametrize("scope", SCOPES)
-def test_the_calibrator_makes_the_same_claim_and_gives_the_same_intervals(kind: str, scope: Any) -> None:
+def test_the_calibrator_makes_the_same_claim_and_gives_the_same_intervals(
+    kind: str, scope: Any
+) -> None:
     table, labels = _rows()
     convert = CONVERSIONS[kind]
     expected = PACCalibrator(scope=scope).fit(table, labels)
     calibrator = PACCalibrator(scope=scope).fit(convert(table), convert(labels))
     assert calibrator.certificate_.claim_digest == expected.certificate_.claim_digest
     assert calibrator.certificate_.provenance.sources == expected.certificate_.provenance.sources
-    assert np.array_equal(calibrator.predict_interval(convert(table)), expected.predict_interval(table))
-    assert np.array_equal(calibrator.predict_confidence(convert(table)), expected.predict_confidence(table), equal_nan=True)
+    assert np.array_equal(
+        calibrator.predict_interval(convert(table)), expected.predict_interval(table)
+    )
+    assert np.array_equal(
+        calibrator.predict_confidence(convert(table)),
+        expected.predict_confidence(table),
+        equal_nan=True,
+    )
 
 
 @pytest.mark.parametrize("kind", CONVERSIONS)
-@pytest.mark.parametrize("edges", [None, [0.0, 0.5, 0.75, 1.0], "equal-mass"], ids=["equal width", "given", "equal mass"])
+@pytest.mark.parametrize(
+    "edges",
+    [None, [0.0, 0.5, 0.75, 1.0], "equal-mass"],
+    ids=["equal width", "given", "equal mass"],
+)
 def test_calibrate_makes_the_same_claim(kind: str, edges: Any) -> None:
     table, labels = _rows()
     convert = CONVERSIONS[kind]
@@ -113,10 +134,16 @@ def test_calibrate_makes_the_same_claim(kind: str, edges: Any) -> None:
     assert np.array_equal(prediction, table.argmax(axis=1))
     expected = calibrate(table.max(axis=1), table.argmax(axis=1) == labels, delta=0.01, edges=edges)
     edges = convert(np.array(edges)) if isinstance(edges, list) else edges
-    for correct in (prediction == labels, (prediction == labels).astype(np.uint8), (prediction == labels).astype(np.float32)):
+    for correct in (
+        prediction == labels,
+        (prediction == labels).astype(np.uint8),
+        (prediction == labels).astype(np.float32),
+    ):
         certificate = calibrate(convert(confidence), convert(correct), delta=0.01, edges=edges)
         assert certificate.claim_digest == expected.claim_digest
-        assert np.array_equal(certificate.interval(convert(confidence)), expected.interval(table.max(axis=1)))
+        assert np.array_equal(
+            certificate.interval(convert(confidence)), expected.interval(table.max(axis=1))
+        )
 
 
 def _certificate_of_a_pipeline(scope: Any) -> tuple[CalibrationCertificate, Any, Any]:
@@ -131,14 +158,18 @@ def _certificate_of_a_pipeline(scope: Any) -> tuple[CalibrationCertificate, Any,
 
     rows, y = make_classification(2000, n_informative=4, n_classes=3, flip_y=0.3, random_state=0)
     rows = rows.astype(np.float32)
-    pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(rows[:1000], NAMES[y[:1000]])
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(
+        rows[:1000], NAMES[y[:1000]]
+    )
     model = PACClassifier(FrozenEstimator(pipeline), scope=scope).fit(rows[1000:], NAMES[y[1000:]])
     return model.certificate_, pipeline.predict_proba(rows[1000:]), y[1000:]
 
 
 @pytest.mark.parametrize("kind", CONVERSIONS)
 @pytest.mark.parametrize("scope", SCOPES)
-def test_a_scikit_learn_pipeline_with_string_labels_makes_the_claim_of_its_probabilities(kind: str, scope: Any) -> None:
+def test_a_scikit_learn_pipeline_with_string_labels_makes_the_claim_of_its_probabilities(
+    kind: str, scope: Any
+) -> None:
     expected, table, labels = _certificate_of_a_pipeline(scope)
     assert table.dtype == np.float32
     convert = CONVERSIONS[kind]
@@ -151,8 +182,15 @@ def test_a_torch_bfloat16_is_refused_with_the_remedy(place: str) -> None:
     torch = pytest.importorskip("torch")
     table, labels = _rows()
     half = _torch(table).to(torch.bfloat16)
-    with pytest.raises(InvalidTypeError, match=rf"{place} is a Tensor that NumPy cannot read.*BFloat16.*values\.float\(\)"):
-        PACCalibrator().fit(half, labels) if place == "probabilities" else calibrate(half[:, 0], labels == 0, delta=0.01)
+    with pytest.raises(
+        InvalidTypeError,
+        match=rf"{place} is a Tensor that NumPy cannot read.*BFloat16.*values\.float\(\)",
+    ):
+        (
+            PACCalibrator().fit(half, labels)
+            if place == "probabilities"
+            else calibrate(half[:, 0], labels == 0, delta=0.01)
+        )
     assert PACCalibrator().fit(half.float(), labels).certificate_.n == 2000
 
 
@@ -160,14 +198,18 @@ def test_a_jax_bfloat16_is_refused_with_the_remedy() -> None:
     jnp = pytest.importorskip("jax.numpy")
     table, labels = _rows()
     half = jnp.asarray(table, dtype=jnp.bfloat16)
-    with pytest.raises(InvalidTypeError, match=r"probabilities has dtype bfloat16.*\.astype\('float64'\)"):
+    with pytest.raises(
+        InvalidTypeError, match=r"probabilities has dtype bfloat16.*\.astype\('float64'\)"
+    ):
         PACCalibrator().fit(half, labels)
     assert PACCalibrator().fit(half.astype("float32"), labels).certificate_.n == 2000
 
 
 def test_a_torch_tensor_elsewhere_than_in_host_memory_is_refused_with_the_remedy() -> None:
     torch = pytest.importorskip("torch")
-    with pytest.raises(InvalidTypeError, match=r"probabilities is a Tensor.*Move it to host memory"):
+    with pytest.raises(
+        InvalidTypeError, match=r"probabilities is a Tensor.*Move it to host memory"
+    ):
         PACCalibrator().fit(torch.empty((4, 2), device="meta"), [0, 1, 0, 1])
 
 

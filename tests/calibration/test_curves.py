@@ -12,14 +12,18 @@ from hypothesis import strategies as st
 from pacbound.calibration.curves import accuracy_confidence_band, accuracy_confidence_curve
 from pacbound.errors import InvalidValueError
 
-VALUES = st.sampled_from([0.0, 0.3, float(np.nextafter(0.3, 1)), 0.7, float(np.nextafter(0.7, 0)), 1.0])
+VALUES = st.sampled_from(
+    [0.0, 0.3, float(np.nextafter(0.3, 1)), 0.7, float(np.nextafter(0.7, 0)), 1.0]
+)
 
 
 @given(
     st.lists(st.tuples(VALUES, st.booleans()), min_size=1, max_size=40),
     st.lists(VALUES | st.sampled_from([-np.inf, 2.0, np.inf]), min_size=1, max_size=12),
 )
-def test_curve_counts_the_rows_at_or_above_each_threshold(rows: list[tuple[float, bool]], thresholds: list[float]) -> None:
+def test_curve_counts_the_rows_at_or_above_each_threshold(
+    rows: list[tuple[float, bool]], thresholds: list[float]
+) -> None:
     confidence, correct = zip(*rows, strict=True)
     curve = accuracy_confidence_curve(confidence, correct, thresholds=thresholds)
     passed = [[right for score, right in rows if score >= threshold] for threshold in thresholds]
@@ -27,7 +31,9 @@ def test_curve_counts_the_rows_at_or_above_each_threshold(rows: list[tuple[float
     assert curve.answered.tolist() == [len(flags) for flags in passed]
     assert curve.right.tolist() == [sum(flags) for flags in passed]
     assert curve.coverage.tolist() == [len(flags) / len(rows) for flags in passed]
-    np.testing.assert_array_equal(curve.accuracy, [sum(flags) / len(flags) if flags else np.nan for flags in passed])
+    np.testing.assert_array_equal(
+        curve.accuracy, [sum(flags) / len(flags) if flags else np.nan for flags in passed]
+    )
 
 
 def test_default_thresholds_are_the_hundredths() -> None:
@@ -65,7 +71,9 @@ def test_band_is_the_curve_of_the_lower_ends_and_that_of_the_upper_ends() -> Non
         ([0.5], [True], [0.5, float("nan")], r"thresholds\[1\]"),
     ],
 )
-def test_bad_arguments_of_a_curve_are_refused(confidence: Any, correct: Any, thresholds: Any, message: str) -> None:
+def test_bad_arguments_of_a_curve_are_refused(
+    confidence: Any, correct: Any, thresholds: Any, message: str
+) -> None:
     with pytest.raises(InvalidValueError, match=message):
         accuracy_confidence_curve(confidence, correct, thresholds=thresholds)
 

@@ -41,7 +41,15 @@ SCOPES = ["top", "per-class", "all-labels"]
 
 
 def _data(rows: int = 600, classes: int = 3) -> Any:
-    return make_classification(rows, n_features=6, n_informative=4, n_redundant=0, n_classes=classes, flip_y=0.2, random_state=0)
+    return make_classification(
+        rows,
+        n_features=6,
+        n_informative=4,
+        n_redundant=0,
+        n_classes=classes,
+        flip_y=0.2,
+        random_state=0,
+    )
 
 
 class Constant(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -77,10 +85,15 @@ def test_scikit_learns_own_checks_pass(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-def test_without_scikit_learn_the_import_names_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_scikit_learn_the_import_names_the_pip_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delitem(sys.modules, "pacbound.calibration.estimators")
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
-    with pytest.raises(MissingDependencyError, match=r"PACClassifier needs scikit-learn.*pip install 'pacbound\[sklearn\]'"):
+    with pytest.raises(
+        MissingDependencyError,
+        match=r"PACClassifier needs scikit-learn.*pip install 'pacbound\[sklearn\]'",
+    ):
         importlib.import_module("pacbound.calibration.estimators")
 
 
@@ -96,14 +109,20 @@ def test_it_trains_on_one_part_and_calibrates_on_the_rest() -> None:
 
 def test_the_split_is_random_and_repeats_with_the_random_state() -> None:
     X, y = np.arange(100).reshape(-1, 1), np.arange(100) % 2
-    parts = [PACClassifier(Constant(), random_state=state).fit(X, y).estimator_.seen_ for state in (0, 0, 1)]
+    parts = [
+        PACClassifier(Constant(), random_state=state).fit(X, y).estimator_.seen_
+        for state in (0, 0, 1)
+    ]
     assert np.array_equal(parts[0], parts[1])
     assert not np.array_equal(parts[0], parts[2])
 
 
 def test_the_split_is_not_stratified() -> None:
     X, y = np.zeros((40, 1)), np.arange(40) % 2
-    right = {int(PACClassifier(Constant(), random_state=state).fit(X, y).certificate_.successes.sum()) for state in range(20)}
+    right = {
+        int(PACClassifier(Constant(), random_state=state).fit(X, y).certificate_.successes.sum())
+        for state in range(20)
+    }
     assert len(right) > 3
 
 
@@ -133,7 +152,9 @@ def test_the_calibration_size_is_a_share_or_a_number_of_rows(size: Any) -> None:
         (True, InvalidTypeError, "calibration_size=True"),
     ],
 )
-def test_a_calibration_size_that_is_no_part_of_the_rows_is_refused(size: Any, error: type[Exception], message: str) -> None:
+def test_a_calibration_size_that_is_no_part_of_the_rows_is_refused(
+    size: Any, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         PACClassifier(GaussianNB(), calibration_size=size).fit(*_data())
 
@@ -156,14 +177,25 @@ def test_an_unfitted_frozen_estimator_is_refused() -> None:
 def test_a_frozen_estimator_with_other_labels_than_y_is_refused() -> None:
     X, y = _data()
     frozen = FrozenEstimator(GaussianNB().fit(X, y))
-    with pytest.raises(InvalidValueError, match=r"No label in y is a class .*: y holds '0', '1', '2', and .* 0, 1, 2"):
+    with pytest.raises(
+        InvalidValueError,
+        match=r"No label in y is a class .*: y holds '0', '1', '2', and .* 0, 1, 2",
+    ):
         PACClassifier(frozen).fit(X, y.astype(str))
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_predictions_are_those_of_the_calibrator_on_the_estimators_probabilities(scope: Any) -> None:
+def test_predictions_are_those_of_the_calibrator_on_the_estimators_probabilities(
+    scope: Any,
+) -> None:
     X, y = _data()
-    options: Any = {"scope": scope, "n_bins": 8, "delta": 0.05, "side": "lower", "correction": "bonferroni"}
+    options: Any = {
+        "scope": scope,
+        "n_bins": 8,
+        "delta": 0.05,
+        "side": "lower",
+        "correction": "bonferroni",
+    }
     model = PACClassifier(LogisticRegression(), **options).fit(X, y)
     probabilities = model.estimator_.predict_proba(X)
     certificate = model.certificate_
@@ -174,8 +206,14 @@ def test_predictions_are_those_of_the_calibrator_on_the_estimators_probabilities
     assert np.array_equal(model.predict_proba(X), probabilities)
     assert np.array_equal(model.predict(X), probabilities.argmax(axis=1))
     assert model.predict_interval(X).shape == ((600, 3, 2) if scope == "all-labels" else (600, 2))
-    assert np.array_equal(model.predict_interval(X), model.calibrator_.predict_interval(probabilities))
-    assert np.array_equal(model.predict_confidence(X), model.calibrator_.predict_confidence(probabilities), equal_nan=True)
+    assert np.array_equal(
+        model.predict_interval(X), model.calibrator_.predict_interval(probabilities)
+    )
+    assert np.array_equal(
+        model.predict_confidence(X),
+        model.calibrator_.predict_confidence(probabilities),
+        equal_nan=True,
+    )
     assert model.score(X, y) == (model.predict(X) == y).mean()
 
 
@@ -220,7 +258,10 @@ def test_boolean_labels_are_two_classes() -> None:
     X, y = _data(classes=2)
     model = PACClassifier(GaussianNB(), random_state=0).fit(X, y == 1)
     assert model.predict(X).dtype == bool
-    assert model.certificate_.claim_digest == PACClassifier(GaussianNB(), random_state=0).fit(X, y).certificate_.claim_digest
+    assert (
+        model.certificate_.claim_digest
+        == PACClassifier(GaussianNB(), random_state=0).fit(X, y).certificate_.claim_digest
+    )
 
 
 def test_classes_of_a_frozen_estimator_need_not_be_sorted() -> None:
@@ -258,27 +299,45 @@ def test_a_rare_class_that_only_the_calibration_rows_have_does_not_stop_fit() ->
         (np.linspace(0, 1, 150), ValueError, "Unknown label type: continuous"),
         (np.zeros((150, 2)), ValueError, "1d array"),
         (np.full(150, np.nan), ValueError, "Input y contains NaN"),
-        (np.array(["a", None, "b"] * 50, dtype=object), InvalidValueError, "y has 50 missing values, the first in row 1"),
-        (np.array(["a", 1, "b"] * 50, dtype=object), InvalidTypeError, "y mixes or holds int, str"),
+        (
+            np.array(["a", None, "b"] * 50, dtype=object),
+            InvalidValueError,
+            "y has 50 missing values, the first in row 1",
+        ),
+        (
+            np.array(["a", 1, "b"] * 50, dtype=object),
+            InvalidTypeError,
+            "y mixes or holds int, str",
+        ),
         (np.zeros(149), ValueError, "inconsistent numbers of samples"),
     ],
 )
-def test_a_y_that_holds_no_labels_is_refused(labels: Any, error: type[Exception], message: str) -> None:
+def test_a_y_that_holds_no_labels_is_refused(
+    labels: Any, error: type[Exception], message: str
+) -> None:
     X = np.random.default_rng(0).normal(size=(150, 2))
     for inner in (GaussianNB(), FrozenEstimator(GaussianNB().fit(X, X[:, 0] > 0))):
         with pytest.raises(error, match=message):
             PACClassifier(inner).fit(X, labels)
 
 
-@pytest.mark.parametrize("inner", [LinearSVC(), SGDClassifier(loss="hinge"), make_pipeline(StandardScaler(), LinearSVC())])
+@pytest.mark.parametrize(
+    "inner",
+    [LinearSVC(), SGDClassifier(loss="hinge"), make_pipeline(StandardScaler(), LinearSVC())],
+)
 def test_an_estimator_without_probabilities_is_refused_before_training(inner: Any) -> None:
-    with pytest.raises(InvalidTypeError, match=rf"{type(inner).__name__} has no predict_proba.*CalibratedClassifierCV"):
+    with pytest.raises(
+        InvalidTypeError,
+        match=rf"{type(inner).__name__} has no predict_proba.*CalibratedClassifierCV",
+    ):
         PACClassifier(inner).fit(*_data())
 
 
 def test_an_estimator_without_probabilities_works_once_it_is_wrapped_as_the_message_says() -> None:
     X, y = _data()
-    assert PACClassifier(CalibratedClassifierCV(LinearSVC())).fit(X, y).predict_interval(X).shape == (600, 2)
+    assert PACClassifier(CalibratedClassifierCV(LinearSVC())).fit(X, y).predict_interval(
+        X
+    ).shape == (600, 2)
 
 
 def test_a_matrix_of_distances_is_refused_unless_the_estimator_is_frozen() -> None:
@@ -292,7 +351,9 @@ def test_a_matrix_of_distances_is_refused_unless_the_estimator_is_frozen() -> No
 
 
 def test_probabilities_that_do_not_match_the_classes_are_refused() -> None:
-    with pytest.raises(InvalidValueError, match=r"shape \(50, 2\): expected a column for each of 3 classes"):
+    with pytest.raises(
+        InvalidValueError, match=r"shape \(50, 2\): expected a column for each of 3 classes"
+    ):
         PACClassifier(Constant()).fit(np.zeros((100, 1)), np.arange(100) % 3)
 
 
@@ -315,7 +376,9 @@ def test_options_are_checked_by_fit_and_not_before(option: Any, message: str) ->
     assert not hasattr(model, "estimator_")
 
 
-@pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_interval", "predict_confidence"])
+@pytest.mark.parametrize(
+    "method", ["predict", "predict_proba", "predict_interval", "predict_confidence"]
+)
 class TestEveryPrediction:
     def test_needs_a_fit_first(self, method: str) -> None:
         model = PACClassifier(GaussianNB())
@@ -389,15 +452,21 @@ def test_grid_search_runs_over_its_own_and_nested_parameters() -> None:
 
 
 def test_a_grid_search_inside_sees_only_the_training_rows() -> None:
-    model = PACClassifier(GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=2)).fit(*_data())
+    model = PACClassifier(GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=2)).fit(
+        *_data()
+    )
     assert model.certificate_.n == 300
     assert model.estimator_.n_features_in_ == model.n_features_in_ == 6
 
 
 def test_pipelines_go_inside_and_outside() -> None:
     X, y = _data()
-    inside = PACClassifier(make_pipeline(StandardScaler(), LogisticRegression()), random_state=0).fit(X, y)
-    outside = make_pipeline(StandardScaler(), PACClassifier(LogisticRegression(), random_state=0)).fit(X, y)
+    inside = PACClassifier(
+        make_pipeline(StandardScaler(), LogisticRegression()), random_state=0
+    ).fit(X, y)
+    outside = make_pipeline(
+        StandardScaler(), PACClassifier(LogisticRegression(), random_state=0)
+    ).fit(X, y)
     assert inside.estimator_[0].n_samples_seen_ == 300
     assert outside[0].n_samples_seen_ == 600
     assert inside.predict(X).shape == outside.predict(X).shape == (600,)
@@ -407,7 +476,9 @@ def test_pipelines_go_inside_and_outside() -> None:
 
 def test_rows_may_be_texts() -> None:
     texts = ["good film", "bad film", "good plot", "bad plot"] * 25
-    model = PACClassifier(make_pipeline(CountVectorizer(), MultinomialNB()), random_state=0).fit(texts, ["up", "down"] * 50)
+    model = PACClassifier(make_pipeline(CountVectorizer(), MultinomialNB()), random_state=0).fit(
+        texts, ["up", "down"] * 50
+    )
     assert model.predict(["good good film"]).tolist() == ["up"]
     assert model.predict_interval(["good good film"]).shape == (1, 2)
     assert not hasattr(model, "n_features_in_")
@@ -435,12 +506,20 @@ def test_tags_of_the_input_are_the_estimators() -> None:
 def test_feature_names_of_a_frame_are_kept_and_checked() -> None:
     pd = pytest.importorskip("pandas")
     X, y = _data()
-    frame, labels = pd.DataFrame(X, columns=list("abcdef")), pd.Series(y).map({0: "x", 1: "y", 2: "z"})
-    model = PACClassifier(GaussianNB(), random_state=0).fit(frame.sample(frac=1, random_state=0).sort_index(), labels)
+    frame, labels = (
+        pd.DataFrame(X, columns=list("abcdef")),
+        pd.Series(y).map({0: "x", 1: "y", 2: "z"}),
+    )
+    model = PACClassifier(GaussianNB(), random_state=0).fit(
+        frame.sample(frac=1, random_state=0).sort_index(), labels
+    )
     assert model.feature_names_in_.tolist() == list("abcdef")
     assert model.n_features_in_ == 6
     assert model.predict_interval(frame).shape == (600, 2)
-    assert model.certificate_.claim_digest == PACClassifier(GaussianNB(), random_state=0).fit(X, y).certificate_.claim_digest
+    assert (
+        model.certificate_.claim_digest
+        == PACClassifier(GaussianNB(), random_state=0).fit(X, y).certificate_.claim_digest
+    )
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict_interval(frame.rename(columns={"a": "q"}))
     model.fit(X, y)
@@ -461,7 +540,10 @@ def test_a_column_of_labels_is_taken_with_scikit_learns_warning() -> None:
     X, y = _data()
     with pytest.warns(UserWarning, match="A column-vector y was passed"):
         model = PACClassifier(GaussianNB(), random_state=0).fit(X, y[:, None])
-    assert model.certificate_.claim_digest == PACClassifier(GaussianNB(), random_state=0).fit(X, y).certificate_.claim_digest
+    assert (
+        model.certificate_.claim_digest
+        == PACClassifier(GaussianNB(), random_state=0).fit(X, y).certificate_.claim_digest
+    )
 
 
 @pytest.mark.parametrize("through", ["pickle", "joblib"])
@@ -481,7 +563,10 @@ def test_it_survives_being_saved_and_loaded(through: str, tmp_path: Any) -> None
 def test_the_certificate_can_be_saved_and_read_back(tmp_path: Any) -> None:
     model = PACClassifier(GaussianNB()).fit(*_data())
     model.certificate_.save(tmp_path / "calibration.json")
-    assert load_certificate(tmp_path / "calibration.json").claim_digest == model.certificate_.claim_digest
+    assert (
+        load_certificate(tmp_path / "calibration.json").claim_digest
+        == model.certificate_.claim_digest
+    )
 
 
 @pytest.mark.parametrize("fitted", [False, True])

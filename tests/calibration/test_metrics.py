@@ -34,7 +34,10 @@ def gaps(confidence: list[float], correct: list[bool], n_bins: int) -> list[tupl
     for score, right in zip(confidence, correct, strict=True):
         members[bin_of(score, n_bins)].append((score, right))
     return [
-        (len(rows), abs(math.fsum(s for s, _ in rows) / len(rows) - sum(r for _, r in rows) / len(rows)))
+        (
+            len(rows),
+            abs(math.fsum(s for s, _ in rows) / len(rows) - sum(r for _, r in rows) / len(rows)),
+        )
         for rows in members.values()
     ]
 
@@ -47,7 +50,9 @@ def plain_induced(intervals: Any, estimates: Any, correct: Any, n_bins: int) -> 
     """The paper's formula, a row at a time; the supremum and infimum over p by cases."""
     members = defaultdict(list)
     for (low, high), estimate, right in zip(intervals, estimates, correct, strict=True):
-        members["none" if math.isnan(estimate) else bin_of(estimate, n_bins)].append((low, high, right))
+        members["none" if math.isnan(estimate) else bin_of(estimate, n_bins)].append(
+            (low, high, right)
+        )
     lower = upper = 0.0
     for rows in members.values():
         least, most = min(row[0] for row in rows), max(row[1] for row in rows)
@@ -63,8 +68,16 @@ def rows_on_and_beside_edges(draw: st.DrawFn) -> Rows:
     n_bins = draw(st.sampled_from([1, 2, 3, 7, 10, 15, 20, 49, 100]))
     edges = [k / n_bins for k in range(n_bins + 1)]
     beside = [float(np.nextafter(edge, side)) for edge in edges for side in (0.0, 1.0)]
-    scores = draw(st.lists(st.one_of(st.sampled_from(edges + beside), st.floats(0, 1)), min_size=1, max_size=60))
-    return n_bins, scores, draw(st.lists(st.booleans(), min_size=len(scores), max_size=len(scores)))
+    scores = draw(
+        st.lists(
+            st.one_of(st.sampled_from(edges + beside), st.floats(0, 1)), min_size=1, max_size=60
+        )
+    )
+    return (
+        n_bins,
+        scores,
+        draw(st.lists(st.booleans(), min_size=len(scores), max_size=len(scores))),
+    )
 
 
 @given(rows_on_and_beside_edges())
@@ -74,7 +87,9 @@ def test_calibration_errors_equal_their_definition_on_and_beside_every_edge(rows
         plain_ece(confidence, correct, n_bins), abs=1e-12, rel=0
     )
     worst = max(gap for _, gap in gaps(confidence, correct, n_bins))
-    assert maximum_calibration_error(confidence, correct, n_bins=n_bins) == pytest.approx(worst, abs=1e-12, rel=0)
+    assert maximum_calibration_error(confidence, correct, n_bins=n_bins) == pytest.approx(
+        worst, abs=1e-12, rel=0
+    )
 
 
 @pytest.mark.parametrize("n_bins", [1, 10, 15, 20, 100])
@@ -84,7 +99,9 @@ def test_every_edge_value_is_in_the_bin_it_closes(n_bins: int) -> None:
         confidence = np.concatenate([edges, np.nextafter(edges, step)]).clip(0, 1)
         correct = np.repeat([True, outcome], n_bins)
         expected = plain_ece(confidence.tolist(), correct.tolist(), n_bins)
-        assert expected_calibration_error(confidence, correct, n_bins=n_bins) == pytest.approx(expected, abs=1e-12, rel=0)
+        assert expected_calibration_error(confidence, correct, n_bins=n_bins) == pytest.approx(
+            expected, abs=1e-12, rel=0
+        )
 
 
 def test_a_confidence_of_one_is_in_the_last_bin_and_zero_in_the_first() -> None:
@@ -98,7 +115,9 @@ def test_ece_of_many_rows_equals_its_definition(rows: int) -> None:
     confidence = np.round(rng.random(rows), 3)
     correct = rng.random(rows) < confidence**2
     expected = plain_ece(confidence.tolist(), correct.tolist(), 20)
-    assert expected_calibration_error(confidence, correct) == pytest.approx(expected, abs=1e-12, rel=0)
+    assert expected_calibration_error(confidence, correct) == pytest.approx(
+        expected, abs=1e-12, rel=0
+    )
 
 
 def test_ece_is_zero_where_confidence_is_accuracy() -> None:
@@ -106,7 +125,9 @@ def test_ece_is_zero_where_confidence_is_accuracy() -> None:
 
 
 def test_more_bins_than_rows_are_counted_right() -> None:
-    assert expected_calibration_error([0.3, 0.9], [True, False], n_bins=2**20) == pytest.approx((0.7 + 0.9) / 2)
+    assert expected_calibration_error([0.3, 0.9], [True, False], n_bins=2**20) == pytest.approx(
+        (0.7 + 0.9) / 2
+    )
 
 
 def test_float32_confidences_are_compared_with_the_edges_in_float64() -> None:
@@ -117,16 +138,22 @@ def test_float32_confidences_are_compared_with_the_edges_in_float64() -> None:
 
 
 def test_induced_error_by_hand() -> None:
-    # Bin (0, 0.5]: claim [0.25, 0.75], accuracy 1: between 0.25 and 0.75. Bin (0.5, 1]: claim [0.5, 1], accuracy 0.5: 0 to 0.5.
+    # Bin (0, 0.5]: claim [0.25, 0.75], accuracy 1: between 0.25 and 0.75. Bin (0.5, 1]: claim [0.5,
+    # 1], accuracy 0.5: 0 to 0.5.
     intervals = [[0.25, 0.5], [0.375, 0.75], [0.5, 1.0], [0.75, 0.875]]
-    lower, upper = induced_calibration_error(intervals, [0.5, 0.25, 0.75, 0.8], [True, True, True, False], n_bins=2)
+    lower, upper = induced_calibration_error(
+        intervals, [0.5, 0.25, 0.75, 0.8], [True, True, True, False], n_bins=2
+    )
     assert (lower, upper) == (0.5 * 0.25 + 0.5 * 0.0, 0.5 * 0.75 + 0.5 * 0.5)
 
 
 def test_rows_without_an_estimate_form_a_cell_of_their_own() -> None:
     nan = float("nan")
-    # Were the two kinds of row in one bin, its claim [0, 1] would hold the accuracy and the lower end would be 0.
-    lower, upper = induced_calibration_error([[0.0, 1.0], [0.125, 0.25]], [nan, 0.125], [True, True])
+    # Were the two kinds of row in one bin, its claim [0, 1] would hold the accuracy and the lower
+    # end would be 0.
+    lower, upper = induced_calibration_error(
+        [[0.0, 1.0], [0.125, 0.25]], [nan, 0.125], [True, True]
+    )
     assert (lower, upper) == (0.5 * 0.75, 0.5 * 1.0 + 0.5 * 0.875)
 
 
@@ -135,11 +162,17 @@ def test_induced_error_equals_the_papers_formula(rows: Rows, random: Any) -> Non
     n_bins, estimates, correct = rows
     estimates = [math.nan if random.random() < 0.2 else value for value in estimates]
     intervals = [
-        [0.0, 1.0] if math.isnan(value) else [value * random.random(), value + (1 - value) * random.random()]
+        (
+            [0.0, 1.0]
+            if math.isnan(value)
+            else [value * random.random(), value + (1 - value) * random.random()]
+        )
         for value in estimates
     ]
     got = induced_calibration_error(intervals, estimates, correct, n_bins=n_bins)
-    assert got == pytest.approx(plain_induced(intervals, estimates, correct, n_bins), abs=1e-12, rel=0)
+    assert got == pytest.approx(
+        plain_induced(intervals, estimates, correct, n_bins), abs=1e-12, rel=0
+    )
     assert 0.0 <= got[0] <= got[1] <= 1.0
 
 
@@ -152,16 +185,18 @@ def test_induced_error_of_a_certificate_takes_its_intervals_and_estimates() -> N
     intervals, estimates = certificate.interval(fresh), certificate.estimate(fresh)
     assert np.isnan(estimates[-1])
     expected = plain_induced(intervals.tolist(), estimates.tolist(), outcomes.tolist(), 20)
-    assert induced_calibration_error(intervals, estimates, outcomes) == pytest.approx(expected, abs=1e-12, rel=0)
+    assert induced_calibration_error(intervals, estimates, outcomes) == pytest.approx(
+        expected, abs=1e-12, rel=0
+    )
 
 
 def test_induced_error_of_point_intervals_in_one_bin_each_is_the_ece() -> None:
     estimates = np.array([0.1, 0.3, 0.5, 0.7, 0.9]).repeat(4)
     correct = np.arange(20) % 4 < 2
     ece = expected_calibration_error(estimates, correct, n_bins=5)
-    assert induced_calibration_error(np.stack([estimates, estimates], axis=1), estimates, correct, n_bins=5) == pytest.approx(
-        (ece, ece)
-    )
+    assert induced_calibration_error(
+        np.stack([estimates, estimates], axis=1), estimates, correct, n_bins=5
+    ) == pytest.approx((ece, ece))
 
 
 @pytest.mark.parametrize("classes", [1, 2, 10, 1000])
@@ -170,9 +205,13 @@ def test_proper_scores_equal_their_definition(classes: int) -> None:
     probabilities = rng.dirichlet(np.ones(classes), size=700)
     labels = rng.integers(classes, size=700)
     brier = np.square(probabilities - np.eye(classes)[labels]).sum(axis=1).mean()
-    likelihood = -math.fsum(math.log(probabilities[row, label]) for row, label in enumerate(labels)) / 700
+    likelihood = (
+        -math.fsum(math.log(probabilities[row, label]) for row, label in enumerate(labels)) / 700
+    )
     assert brier_score(probabilities, labels) == pytest.approx(brier, rel=1e-12, abs=1e-15)
-    assert negative_log_likelihood(probabilities, labels) == pytest.approx(likelihood, rel=1e-12, abs=1e-15)
+    assert negative_log_likelihood(probabilities, labels) == pytest.approx(
+        likelihood, rel=1e-12, abs=1e-15
+    )
 
 
 def test_proper_scores_leave_their_arguments_alone() -> None:
@@ -183,8 +222,14 @@ def test_proper_scores_leave_their_arguments_alone() -> None:
 
 
 def test_sure_and_right_scores_zero_and_sure_and_wrong_scores_two_and_infinity() -> None:
-    assert (brier_score([[1.0, 0.0]], [0]), negative_log_likelihood([[1.0, 0.0]], [0])) == (0.0, 0.0)
-    assert (brier_score([[1.0, 0.0]], [1]), negative_log_likelihood([[1.0, 0.0]], [1])) == (2.0, math.inf)
+    assert (brier_score([[1.0, 0.0]], [0]), negative_log_likelihood([[1.0, 0.0]], [0])) == (
+        0.0,
+        0.0,
+    )
+    assert (brier_score([[1.0, 0.0]], [1]), negative_log_likelihood([[1.0, 0.0]], [1])) == (
+        2.0,
+        math.inf,
+    )
     assert math.copysign(1, negative_log_likelihood([[1.0, 0.0]], [0])) == 1
 
 
@@ -202,7 +247,9 @@ def test_sure_and_right_scores_zero_and_sure_and_wrong_scores_two_and_infinity()
         (np.empty((0, 2)), np.empty(0, dtype=int), "no rows"),
     ],
 )
-def test_what_is_no_distribution_over_classes_is_refused(score: Any, probabilities: Any, labels: Any, message: str) -> None:
+def test_what_is_no_distribution_over_classes_is_refused(
+    score: Any, probabilities: Any, labels: Any, message: str
+) -> None:
     with pytest.raises(InvalidValueError, match=message):
         score(probabilities, labels)
 
@@ -268,12 +315,21 @@ def test_tensors_and_series_are_taken_as_they_are(library: str) -> None:
     column = {"torch": "tensor", "jax.numpy": "asarray", "pandas": "Series"}[library]
     table = {"torch": "tensor", "jax.numpy": "asarray", "pandas": "DataFrame"}[library]
     confidence, correct = [0.25, 0.75, 1.0], [False, True, True]
-    intervals, probabilities = [[0.0, 0.5], [0.5, 1.0], [0.75, 1.0]], [[0.25, 0.75], [0.75, 0.25], [1.0, 0.0]]
+    intervals, probabilities = (
+        [[0.0, 0.5], [0.5, 1.0], [0.75, 1.0]],
+        [
+            [0.25, 0.75],
+            [0.75, 0.25],
+            [1.0, 0.0],
+        ],
+    )
     as_column, as_table = getattr(module, column), getattr(module, table)
-    assert expected_calibration_error(as_column(confidence), as_column(correct)) == expected_calibration_error(
-        confidence, correct
+    assert expected_calibration_error(
+        as_column(confidence), as_column(correct)
+    ) == expected_calibration_error(confidence, correct)
+    assert induced_calibration_error(
+        as_table(intervals), as_column(confidence), as_column(correct)
+    ) == induced_calibration_error(intervals, confidence, correct)
+    assert brier_score(as_table(probabilities), as_column([0, 0, 1])) == brier_score(
+        probabilities, [0, 0, 1]
     )
-    assert induced_calibration_error(as_table(intervals), as_column(confidence), as_column(correct)) == induced_calibration_error(
-        intervals, confidence, correct
-    )
-    assert brier_score(as_table(probabilities), as_column([0, 0, 1])) == brier_score(probabilities, [0, 0, 1])

@@ -1,8 +1,9 @@
 """Where other packages return a number that is not one, pacbound must not.
 
-netcal 1.4 counts a score on an edge in the bin above and looks it up in the bin below, so that 100 wrong answers at 0.5 leave
-0.475 there; NaN comes out with the confidence of the last bin, an empty bin with its midpoint. torchmetrics 1.9 puts a confidence
-of 1.0 into a bin of its own beyond the last. scikit-learn 1.9 drops empty bins from the arrays it returns.
+netcal 1.4 counts a score on an edge in the bin above and looks it up in the bin below, so that 100
+wrong answers at 0.5 leave 0.475 there; NaN comes out with the confidence of the last bin, an empty
+bin with its midpoint. torchmetrics 1.9 puts a confidence of 1.0 into a bin of its own beyond the
+last. scikit-learn 1.9 drops empty bins from the arrays it returns.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ def test_wrong_answers_on_an_edge_are_counted_where_they_are_looked_up() -> None
     lower, upper = calibrate(confidence, correct, delta=0.01).interval([0.5])[0]
     assert lower == 0.0
     assert upper < 0.06
-    assert HistogramBinning().fit_confidence(confidence, correct).recalibrate([0.5]).tolist() == [0.0]
+    assert HistogramBinning().fit_confidence(confidence, correct).recalibrate([0.5]).tolist() == [
+        0.0
+    ]
 
 
 @pytest.mark.parametrize("edge", np.arange(1, 20) / 20)
@@ -57,4 +60,6 @@ def test_a_confidence_of_one_falls_into_the_last_bin() -> None:
     bins = calibrate([1.0, 0.97], [True, False], delta=0.01).bins
     assert bins.trials.tolist() == [0] * 19 + [2]
     # With the sure answer in a bin of its own the error would be (1.0 + 0.03) / 2.
-    assert expected_calibration_error([1.0, 0.97], [False, True]) == pytest.approx((1.0 + 0.97) / 2 - 0.5)
+    assert expected_calibration_error([1.0, 0.97], [False, True]) == pytest.approx(
+        (1.0 + 0.97) / 2 - 0.5
+    )

@@ -1,4 +1,5 @@
-"""certify_cascade from arrays: what it refuses and says then, what it raises, and that it certifies what is deployed."""
+"""certify_cascade from arrays: what it refuses and says then, what it raises, and that it certifies
+what is deployed."""
 
 from __future__ import annotations
 
@@ -16,7 +17,13 @@ from numpy.typing import NDArray
 from pacbound import Tally, documents, load_certificate
 from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate.files import certificate_from_dict
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, PacboundError, RepeatedSourceError
+from pacbound.errors import (
+    CertificateError,
+    InvalidTypeError,
+    InvalidValueError,
+    PacboundError,
+    RepeatedSourceError,
+)
 from pacbound.procedures.cascade import Bound
 from pacbound.stats.trinomial import labels_needed_by_walk
 
@@ -27,7 +34,8 @@ BOUNDS: tuple[Bound, ...] = ("exact", "pair", "product")
 
 
 def drawn(seed: int, n: int, models: int) -> Rows:
-    """Models that get better, with scores that know when they are right; many scores are tied, some are exactly one."""
+    """Models that get better, with scores that know when they are right; many scores are tied, some
+    are exactly one."""
     rng = np.random.default_rng(seed)
     ease = rng.normal(size=(n, 1))
     right = ease + 0.5 * rng.normal(size=(n, models)) > np.linspace(-0.8, -1.2, models)
@@ -42,14 +50,18 @@ def drawn(seed: int, n: int, models: int) -> Rows:
 
 @pytest.mark.parametrize("models", [2, 3, 4])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_comparing_float64_scores_with_the_thresholds_gives_the_counted_exits_and_losses(models: int, dtype: type) -> None:
+def test_comparing_float64_scores_with_the_thresholds_gives_the_counted_exits_and_losses(
+    models: int, dtype: type
+) -> None:
     scores, predictions, labels = drawn(1, 3000, models)
     scores = scores.astype(dtype)
     certificate = certify_cascade(scores, predictions, labels, xi=0.05, delta=0.05)
     assert certificate.certified
     reached = scores.astype(np.float64) >= certificate.thresholds
     exits = np.where(reached.any(axis=1), reached.argmax(axis=1), models - 1)
-    assert np.array_equal(np.bincount(exits, minlength=models)[:-1], np.round(certificate.exit_rates * 3000))
+    assert np.array_equal(
+        np.bincount(exits, minlength=models)[:-1], np.round(certificate.exit_rates * 3000)
+    )
     answers = predictions[np.arange(3000), exits]
     increase = (answers != labels).mean() - (predictions[:, -1] != labels).mean()
     assert certificate.observed_error_increase == pytest.approx(increase, abs=1e-12)
@@ -88,11 +100,17 @@ def test_parts_that_are_counted_apart_and_added_give_the_same_claim(models: int)
     whole = certify_cascade(scores, predictions, labels, xi=0.05, delta=0.05)
     shuffled = np.random.default_rng(4).permutation(2400)
     parts = [
-        Tally.from_arrays(confidences=scores[rows], predictions=predictions[rows], labels=labels[rows])
+        Tally.from_arrays(
+            confidences=scores[rows], predictions=predictions[rows], labels=labels[rows]
+        )
         for rows in np.array_split(shuffled, 7)
     ]
     added = certify_cascade(sum(parts[1:], parts[0]), xi=0.05, delta=0.05)
-    again = certify_cascade(Tally.from_dict(json.loads(json.dumps(sum(parts[1:], parts[0]).to_dict()))), xi=0.05, delta=0.05)
+    again = certify_cascade(
+        Tally.from_dict(json.loads(json.dumps(sum(parts[1:], parts[0]).to_dict()))),
+        xi=0.05,
+        delta=0.05,
+    )
     assert whole.claim_digest == added.claim_digest == again.claim_digest
     with pytest.raises(RepeatedSourceError):
         parts[0] + parts[0]
@@ -100,7 +118,10 @@ def test_parts_that_are_counted_apart_and_added_give_the_same_claim(models: int)
 
 def test_with_two_models_the_method_makes_no_difference() -> None:
     rows = drawn(5, 1500, 2)
-    one, other = (certify_cascade(*rows, xi=0.05, delta=0.05, costs=(1, 5), method=m) for m in ("paths", "greedy"))
+    one, other = (
+        certify_cascade(*rows, xi=0.05, delta=0.05, costs=(1, 5), method=m)
+        for m in ("paths", "greedy")
+    )
     assert one.claim_digest == other.claim_digest
     assert other.certified
     zero = certify_cascade(*rows, xi=0.0, delta=0.05, method="greedy")
@@ -109,7 +130,9 @@ def test_with_two_models_the_method_makes_no_difference() -> None:
 
 def test_a_column_of_confidences_may_be_flat() -> None:
     scores, predictions, labels = drawn(6, 900, 2)
-    one, other = (certify_cascade(s, predictions, labels, xi=0.05, delta=0.05) for s in (scores, scores[:, 0]))
+    one, other = (
+        certify_cascade(s, predictions, labels, xi=0.05, delta=0.05) for s in (scores, scores[:, 0])
+    )
     assert one.claim_digest == other.claim_digest
 
 
@@ -119,14 +142,22 @@ def test_names_of_classes_give_the_claim_of_their_numbers() -> None:
         scores, predictions, labels = drawn(7, 900, models)
         one = certify_cascade(scores, predictions, labels, xi=0.05, delta=0.05)
         other = certify_cascade(scores, names[predictions], names[labels], xi=0.05, delta=0.05)
-        lists = certify_cascade(scores.tolist(), names[predictions].tolist(), names[labels].tolist(), xi=0.05, delta=0.05)
+        lists = certify_cascade(
+            scores.tolist(),
+            names[predictions].tolist(),
+            names[labels].tolist(),
+            xi=0.05,
+            delta=0.05,
+        )
         assert one.claim_digest == other.claim_digest == lists.claim_digest
 
 
 def test_predicting_a_class_that_no_label_has_is_a_mistake_like_any_other() -> None:
     scores, predictions, labels = drawn(8, 900, 2)
     strange = np.where(predictions == 3, 77, predictions)
-    one, other = (certify_cascade(scores, p, labels, xi=0.05, delta=0.05) for p in (predictions, strange))
+    one, other = (
+        certify_cascade(scores, p, labels, xi=0.05, delta=0.05) for p in (predictions, strange)
+    )
     assert one.claim_digest == other.claim_digest
 
 
@@ -135,10 +166,14 @@ def test_predicting_a_class_that_no_label_has_is_a_mistake_like_any_other() -> N
 
 @pytest.mark.parametrize("models", [2, 3])
 @pytest.mark.parametrize("bound", BOUNDS)
-def test_too_few_labels_are_refused_and_as_many_as_asked_for_pass(models: int, bound: Bound) -> None:
+def test_too_few_labels_are_refused_and_as_many_as_asked_for_pass(
+    models: int, bound: Bound
+) -> None:
     def certified(n: int) -> Any:
         scores = np.random.default_rng(9).random((n, models - 1))
-        return certify_cascade(scores, np.zeros((n, models), dtype=int), np.zeros(n), xi=0.05, delta=0.05, bound=bound)
+        return certify_cascade(
+            scores, np.zeros((n, models), dtype=int), np.zeros(n), xi=0.05, delta=0.05, bound=bound
+        )
 
     few = certified(30)
     assert not few.certified
@@ -173,10 +208,14 @@ def test_saturated_scores_that_alone_break_xi_are_refused_with_a_remedy(models: 
 def test_certified_but_of_no_use_is_said_so() -> None:
     predictions = np.zeros((1000, 3), dtype=int)
     predictions[:, 0] = 1
-    certificate = certify_cascade(np.full((1000, 2), 0.5), predictions, np.zeros(1000), xi=0.05, delta=0.05)
+    certificate = certify_cascade(
+        np.full((1000, 2), 0.5), predictions, np.zeros(1000), xi=0.05, delta=0.05
+    )
     assert certificate.certified
     assert not certificate.exit_rates[0]
-    flat = certify_cascade(np.full(1000, 0.5), predictions[:, [0, 2]], np.zeros(1000), xi=0.05, delta=0.05)
+    flat = certify_cascade(
+        np.full(1000, 0.5), predictions[:, [0, 2]], np.zeros(1000), xi=0.05, delta=0.05
+    )
     assert "of no use" in flat.summary()
 
 
@@ -190,7 +229,10 @@ def test_certified_but_of_no_use_is_said_so() -> None:
         ("NaN", lambda y: np.where(y < 0, np.nan, y)),
         ("a list with None", lambda y: [None if value < 0 else value for value in y.tolist()]),
         ("a mask", lambda y: np.ma.masked_array(y, mask=y < 0)),
-        ("a mask that leaves NaN", lambda y: np.ma.masked_array(np.where(y < 0, np.nan, y), mask=y > 1000)),
+        (
+            "a mask that leaves NaN",
+            lambda y: np.ma.masked_array(np.where(y < 0, np.nan, y), mask=y > 1000),
+        ),
     ],
 )
 def test_a_label_missing_where_predictions_differ_is_an_error_with_the_first_rows(
@@ -200,10 +242,14 @@ def test_a_label_missing_where_predictions_differ_is_an_error_with_the_first_row
     predictions[50:60, 1] = 1
     labels = np.zeros(200, dtype=int)
     labels[[0, 1, 52, 53, 57]] = -1
-    with pytest.raises(InvalidValueError, match=r"3 rows have no label.*first rows: 52, 53, 57\).*void"):
+    with pytest.raises(
+        InvalidValueError, match=r"3 rows have no label.*first rows: 52, 53, 57\).*void"
+    ):
         certify_cascade(np.full((200, 2), 0.5), predictions, prepare(labels), xi=0.1, delta=0.1)
     labels[[52, 53, 57]] = 0
-    assert certify_cascade(np.full((200, 2), 0.5), predictions, prepare(labels), xi=0.2, delta=0.1).certified
+    assert certify_cascade(
+        np.full((200, 2), 0.5), predictions, prepare(labels), xi=0.2, delta=0.1
+    ).certified
 
 
 def test_a_gap_in_a_list_of_names_is_a_missing_label_and_not_a_class_called_nan() -> None:
@@ -212,7 +258,9 @@ def test_a_gap_in_a_list_of_names_is_a_missing_label_and_not_a_class_called_nan(
         with pytest.raises(InvalidValueError, match="1 rows have no label"):
             certify_cascade([0.9] * 100, predictions, [*labels, gap], xi=0.1, delta=0.1)
         with pytest.raises(InvalidValueError, match="predictions has 1 missing"):
-            certify_cascade([0.9] * 100, [*predictions[1:], ["cat", gap]], [*labels, "dog"], xi=0.1, delta=0.1)
+            certify_cascade(
+                [0.9] * 100, [*predictions[1:], ["cat", gap]], [*labels, "dog"], xi=0.1, delta=0.1
+            )
 
 
 @pytest.mark.parametrize(
@@ -228,7 +276,9 @@ def test_a_gap_in_a_list_of_names_is_a_missing_label_and_not_a_class_called_nan(
         np.full(100, np.inf),
     ],
 )
-def test_labels_that_can_equal_no_prediction_are_refused_instead_of_counting_as_no_loss(labels: Any) -> None:
+def test_labels_that_can_equal_no_prediction_are_refused_instead_of_counting_as_no_loss(
+    labels: Any,
+) -> None:
     with pytest.raises(PacboundError, match="labels"):
         certify_cascade([0.9] * 100, [[1, 2]] * 100, labels, xi=0.1, delta=0.1)
 
@@ -287,7 +337,14 @@ GOOD: dict[str, Any] = {
         ({"labels": np.zeros(99)}, "labels has 99"),
         ({"labels": None}, "labels are missing"),
         ({"predictions": None}, "missing"),
-        ({"confidences": np.zeros((0, 2)), "predictions": np.zeros((0, 3)), "labels": np.zeros(0)}, "no rows"),
+        (
+            {
+                "confidences": np.zeros((0, 2)),
+                "predictions": np.zeros((0, 3)),
+                "labels": np.zeros(0),
+            },
+            "no rows",
+        ),
     ],
 )
 def test_wrong_arguments_raise_and_say_which(changed: dict[str, Any], message: str) -> None:
@@ -297,7 +354,9 @@ def test_wrong_arguments_raise_and_say_which(changed: dict[str, Any], message: s
 
 
 def test_a_tally_leaves_no_room_for_arrays() -> None:
-    tally = Tally.from_arrays(confidences=GOOD["confidences"], predictions=GOOD["predictions"], labels=GOOD["labels"])
+    tally = Tally.from_arrays(
+        confidences=GOOD["confidences"], predictions=GOOD["predictions"], labels=GOOD["labels"]
+    )
     assert certify_cascade(tally, xi=0.1, delta=0.1).certified
     for extra in ({"predictions": GOOD["predictions"]}, {"labels": GOOD["labels"]}):
         with pytest.raises(InvalidTypeError, match="leave both out"):
@@ -308,7 +367,9 @@ def test_a_tally_leaves_no_room_for_arrays() -> None:
 
 
 def test_a_tally_whose_counts_are_not_of_its_rows_is_refused() -> None:
-    tally = Tally.from_arrays(confidences=GOOD["confidences"], predictions=GOOD["predictions"], labels=GOOD["labels"])
+    tally = Tally.from_arrays(
+        confidences=GOOD["confidences"], predictions=GOOD["predictions"], labels=GOOD["labels"]
+    )
     inflated = Tally(tally.kind, tally.grid, tally.outcomes, 10**6, tally.cells, tally.counts)
     with pytest.raises(InvalidValueError, match="does not add up"):
         certify_cascade(inflated, xi=0.1, delta=0.1)
@@ -316,7 +377,9 @@ def test_a_tally_whose_counts_are_not_of_its_rows_is_refused() -> None:
 
 def test_costs_change_what_is_described_and_for_two_models_nothing_else() -> None:
     rows = drawn(11, 1500, 2)
-    without, dear = (certify_cascade(*rows, xi=0.05, delta=0.05, costs=costs) for costs in (None, (1, 10)))
+    without, dear = (
+        certify_cascade(*rows, xi=0.05, delta=0.05, costs=costs) for costs in (None, (1, 10))
+    )
     assert without.expected_cost is None
     rate = float(dear.exit_rates[0])
     assert dear.expected_cost == pytest.approx(rate + 10 * (1 - rate))
@@ -351,17 +414,23 @@ def holds(document: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("models", [2, 3])
 @pytest.mark.parametrize("bound", BOUNDS)
-def test_a_walk_that_does_not_begin_at_its_declared_beginning_does_not_hold(models: int, bound: Bound) -> None:
+def test_a_walk_that_does_not_begin_at_its_declared_beginning_does_not_hold(
+    models: int, bound: Bound
+) -> None:
     document = certify_cascade(*drawn(12, 3000, models), xi=0.05, delta=0.05, bound=bound).to_dict()
     document = json.loads(json.dumps(document))
     assert holds(forged(document, lambda claim: None))
     for place in range(len(document["claim"]["walks"])):
-        assert not holds(forged(document, lambda claim, p=place: without_steps(claim["walks"][p], slice(0, 1))))  # type: ignore[misc]
+        assert not holds(
+            forged(document, lambda claim, p=place: without_steps(claim["walks"][p], slice(0, 1)))
+        )  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("models", [2, 3])
 def test_counts_that_no_rows_can_have_do_not_hold(models: int) -> None:
-    document = json.loads(json.dumps(certify_cascade(*drawn(13, 3000, models), xi=0.05, delta=0.05).to_dict()))
+    document = json.loads(
+        json.dumps(certify_cascade(*drawn(13, 3000, models), xi=0.05, delta=0.05).to_dict())
+    )
 
     def fewer_exits(claim: dict[str, Any]) -> None:
         claim["walks"][-1]["exits_added"][0][-1] = -1
@@ -376,7 +445,9 @@ def test_counts_that_no_rows_can_have_do_not_hold(models: int) -> None:
 
 def test_steps_of_ones_own_choice_do_not_hold_where_no_loss_is_allowed() -> None:
     scores, predictions, labels = drawn(14, 2000, 3)
-    document = certify_cascade(scores, predictions[:, [2, 2, 0]], labels, xi=0.0, delta=0.05).to_dict()
+    document = certify_cascade(
+        scores, predictions[:, [2, 2, 0]], labels, xi=0.0, delta=0.05
+    ).to_dict()
     document = json.loads(json.dumps(document))
     assert document["claim"]["certified"]
     assert holds(forged(document, lambda claim: None))
@@ -397,7 +468,9 @@ def test_steps_of_ones_own_choice_do_not_hold_where_no_loss_is_allowed() -> None
 @pytest.mark.parametrize("models", [2, 3, 4])
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize("xi", [0.0, 0.05])
-def test_a_certificate_survives_its_file_and_verifies(models: int, bound: Bound, xi: float, tmp_path: Path) -> None:
+def test_a_certificate_survives_its_file_and_verifies(
+    models: int, bound: Bound, xi: float, tmp_path: Path
+) -> None:
     certificate = certify_cascade(*drawn(15, 1500, models), xi=xi, delta=0.05, bound=bound)
     certificate.save(tmp_path / "c.json")
     again = load_certificate(tmp_path / "c.json")
@@ -410,16 +483,24 @@ def test_a_certificate_survives_its_file_and_verifies(models: int, bound: Bound,
 def test_very_many_rows_in_every_cell_make_a_certificate_under_two_megabytes(
     models: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Gains and losses take turns in every cell, so that the walk passes all the way down and every step is a change.
+    # Gains and losses take turns in every cell, so that the walk passes all the way down and every
+    # step is a change.
     n = 10**6 if models < 4 else 3 * 10**5
     row = np.arange(n)
-    every_cell, anywhere = row[:, None] % (2**16 + 1) / 2**16, np.random.default_rng(16).random((n, models - 1))
+    every_cell, anywhere = (
+        row[:, None] % (2**16 + 1) / 2**16,
+        np.random.default_rng(16).random((n, models - 1)),
+    )
     scores = every_cell if models == 2 else anywhere
     gains = (row // (2**16 + 1)) % 2 == 0
     fast, slow = np.where(gains, 0, 1)[:, None], np.where(gains, 1, 0)[:, None]
     started = perf_counter()
     certificate = certify_cascade(
-        scores, np.concatenate([fast] * (models - 1) + [slow], axis=1), np.zeros(n, dtype=int), xi=0.02, delta=1e-3
+        scores,
+        np.concatenate([fast] * (models - 1) + [slow], axis=1),
+        np.zeros(n, dtype=int),
+        xi=0.02,
+        delta=1e-3,
     )
     certified = perf_counter()
     assert certificate.thresholds.tolist() == [0.0] * (models - 1)
@@ -431,7 +512,7 @@ def test_very_many_rows_in_every_cell_make_a_certificate_under_two_megabytes(
         assert len(certificate.walks[0]) == 2**16 + 1
     with capsys.disabled():
         size = (tmp_path / "c.json").stat().st_size / 1e6
-        print(  # noqa: T201
+        print(  # noqa: RUF100, T201
             f"\n{models} models, {n:,} rows: certified in {certified - started:.1f} s, "
             f"read and verified in {perf_counter() - saved:.1f} s, {size:.2f} MB"
         )

@@ -1,4 +1,5 @@
-"""Remote models are asked several at a time, never too many, and every answer comes back in its place."""
+"""Remote models are asked several at a time, never too many, and every answer comes back in its
+place."""
 
 from __future__ import annotations
 
@@ -21,16 +22,20 @@ Model = Callable[[Any], Awaitable[Any]]
 
 @pytest.fixture(autouse=True)
 def _no_task_is_left_behind(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """asyncio logs what nobody waited for: exceptions never retrieved, tasks destroyed while pending."""
+    """asyncio logs what nobody waited for: exceptions never retrieved, tasks destroyed while
+    pending."""
     with caplog.at_level(logging.ERROR, logger="asyncio"):
         yield
     assert [record.getMessage() for record in caplog.records] == []
 
 
 class Remote:
-    """A model on the other side of a network: it takes a while, and knows how many are waiting for it."""
+    """A model on the other side of a network: it takes a while, and knows how many are waiting for
+    it."""
 
-    def __init__(self, answer: Callable[[Any], Any], delay: Callable[[Any], float] = lambda item: 0.0) -> None:
+    def __init__(
+        self, answer: Callable[[Any], Any], delay: Callable[[Any], float] = lambda item: 0.0
+    ) -> None:
         self.answer = answer
         self.delay = delay
         self.waiting = self.most = 0
@@ -61,7 +66,9 @@ def _slow(item: int) -> Answer:
 
 def _expected(items: Any, threshold: float = 0.6) -> tuple[list[int], list[int]]:
     exits = [0 if _fast(item).confidence >= threshold else 1 for item in items]
-    return [(_fast, _slow)[exit_](item).label for exit_, item in zip(exits, items, strict=True)], exits
+    return [
+        (_fast, _slow)[exit_](item).label for exit_, item in zip(exits, items, strict=True)
+    ], exits
 
 
 def _random_delays(seed: int, most: float = 0.01) -> Callable[[Any], float]:
@@ -73,21 +80,32 @@ def _broken(item: Any) -> Any:
     raise ConnectionError("no route to host")
 
 
-# ---------------------------------------------------------------------------------------------- answers and order
+# ----------------------------------------------------------------------------------------------
+# answers and order
 
 
 @pytest.mark.parametrize("concurrency", [1, 3, 50, [5, 2]])
 def test_order_is_kept_whatever_the_delays(concurrency: Any) -> None:
     items = list(range(60))
-    cascade = AsyncCascade([Remote(_fast, _random_delays(1)), Remote(_slow, _random_delays(2))], [0.6], concurrency=concurrency)
+    cascade = AsyncCascade(
+        [Remote(_fast, _random_delays(1)), Remote(_slow, _random_delays(2))],
+        [0.6],
+        concurrency=concurrency,
+    )
     result = asyncio.run(cascade.run(items))
     labels, exits = _expected(items)
     assert set(exits) == {0, 1}
     assert result.predictions.tolist() == labels
     assert result.exits.tolist() == exits
     assert np.isnan(result.confidences[result.exits == 1]).all()
-    assert result.confidences[result.exits == 0].tolist() == [_fast(i).confidence for i in items if exits[i] == 0]
-    assert cascade.statistics.answered.tolist() == result.answered.tolist() == [exits.count(0), exits.count(1)]
+    assert result.confidences[result.exits == 0].tolist() == [
+        _fast(i).confidence for i in items if exits[i] == 0
+    ]
+    assert (
+        cascade.statistics.answered.tolist()
+        == result.answered.tolist()
+        == [exits.count(0), exits.count(1)]
+    )
     assert np.array_equal(cascade.statistics.seconds, result.seconds)
 
 
@@ -101,13 +119,24 @@ def test_predict_and_predict_exits_give_what_run_gives() -> None:
 SCORES = st.lists(st.tuples(st.floats(0, 1, width=16), st.floats(0, 1, width=16)), max_size=12)
 
 
-@given(SCORES, st.lists(st.one_of(st.floats(0, 1, width=16), st.just(np.inf)), min_size=2, max_size=2))
-def test_remote_routing_equals_local_routing(scores: list[tuple[float, float]], thresholds: list[float]) -> None:
+@given(
+    SCORES, st.lists(st.one_of(st.floats(0, 1, width=16), st.just(np.inf)), min_size=2, max_size=2)
+)
+def test_remote_routing_equals_local_routing(
+    scores: list[tuple[float, float]], thresholds: list[float]
+) -> None:
     """Three models that give probabilities, one at a time and all at once."""
-    tables = [np.array([[s[m], 1 - s[m]] for s in scores], dtype=np.float16).reshape(-1, 2) for m in (0, 1)]
+    tables = [
+        np.array([[s[m], 1 - s[m]] for s in scores], dtype=np.float16).reshape(-1, 2)
+        for m in (0, 1)
+    ]
     tables.append(np.tile(np.array([0.5, 0.25], dtype=np.float16), (len(scores), 1)))
     local = Cascade([table.__getitem__ for table in tables], thresholds).run(np.arange(len(scores)))
-    remote = asyncio.run(AsyncCascade([Remote(table.__getitem__) for table in tables], thresholds).run(range(len(scores))))
+    remote = asyncio.run(
+        AsyncCascade([Remote(table.__getitem__) for table in tables], thresholds).run(
+            range(len(scores))
+        )
+    )
     assert np.array_equal(local.predictions, remote.predictions)
     assert np.array_equal(local.exits, remote.exits)
     assert np.array_equal(local.confidences, remote.confidences)
@@ -115,7 +144,9 @@ def test_remote_routing_equals_local_routing(scores: list[tuple[float, float]], 
 
 def test_probabilities_are_named_where_names_are_given() -> None:
     model = Remote(lambda item: [0.2, 0.8])
-    assert asyncio.run(AsyncCascade([model, model], [0.5], classes=["no", "yes"]).predict([0])).tolist() == ["yes"]
+    assert asyncio.run(
+        AsyncCascade([model, model], [0.5], classes=["no", "yes"]).predict([0])
+    ).tolist() == ["yes"]
 
 
 def test_tensors_are_probabilities_too() -> None:
@@ -145,7 +176,11 @@ def test_labels_may_be_anything(labels: list[Any], dtype: Any) -> None:
 
 def test_no_items_give_an_empty_result() -> None:
     result = asyncio.run(AsyncCascade([Remote(_fast), Remote(_slow)], [0.6]).run([]))
-    assert (len(result), result.answered.tolist(), result.seconds.tolist()) == (0, [0, 0], [0.0, 0.0])
+    assert (len(result), result.answered.tolist(), result.seconds.tolist()) == (
+        0,
+        [0, 0],
+        [0.0, 0.0],
+    )
 
 
 def test_one_item_is_routed_by_itself() -> None:
@@ -157,7 +192,9 @@ def test_one_item_is_routed_by_itself() -> None:
 
 def test_a_model_whose_threshold_is_infinite_is_not_called() -> None:
     fast = Remote(_fast)
-    assert asyncio.run(AsyncCascade([fast, Remote(_slow)], [np.inf]).predict_exits([1, 2])).tolist() == [1, 1]
+    assert asyncio.run(
+        AsyncCascade([fast, Remote(_slow)], [np.inf]).predict_exits([1, 2])
+    ).tolist() == [1, 1]
     assert fast.asked == []
 
 
@@ -168,7 +205,8 @@ def test_one_object_serves_one_event_loop_after_another() -> None:
     assert cascade.statistics.rows == 30
 
 
-# ---------------------------------------------------------------------------------------------- limits
+# ----------------------------------------------------------------------------------------------
+# limits
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])
@@ -210,7 +248,9 @@ def test_a_stream_takes_no_more_items_than_it_may_hold(ordered: bool) -> None:
 
     async def consume() -> None:
         nonlocal handed
-        cascade = AsyncCascade([Remote(_fast, _random_delays(1, 0.003)), Remote(_slow)], [0.6], concurrency=4)
+        cascade = AsyncCascade(
+            [Remote(_fast, _random_delays(1, 0.003)), Remote(_slow)], [0.6], concurrency=4
+        )
         async for _ in cascade.stream(source(), ordered=ordered):
             await asyncio.sleep(0.001)  # a consumer slower than the models
             handed += 1
@@ -219,7 +259,8 @@ def test_a_stream_takes_no_more_items_than_it_may_hold(ordered: bool) -> None:
     assert (taken, handed) == (50, 50)
 
 
-# ---------------------------------------------------------------------------------------------- streams
+# ----------------------------------------------------------------------------------------------
+# streams
 
 
 def _streamed(cascade: AsyncCascade, items: Any, **options: Any) -> list[Routed]:
@@ -235,9 +276,13 @@ async def _arriving(items: Any) -> AsyncIterator[Any]:
         yield item
 
 
-@pytest.mark.parametrize("source", [list, iter, _arriving], ids=["list", "generator", "async generator"])
+@pytest.mark.parametrize(
+    "source", [list, iter, _arriving], ids=["list", "generator", "async generator"]
+)
 def test_a_stream_is_in_the_order_of_its_items(source: Callable[[Any], Any]) -> None:
-    cascade = AsyncCascade([Remote(_fast, _random_delays(1)), Remote(_slow, _random_delays(2))], [0.6])
+    cascade = AsyncCascade(
+        [Remote(_fast, _random_delays(1)), Remote(_slow, _random_delays(2))], [0.6]
+    )
     routed = _streamed(cascade, source(range(40)))
     assert [r.index for r in routed] == [r.item for r in routed] == list(range(40))
     labels, exits = _expected(range(40))
@@ -247,7 +292,13 @@ def test_a_stream_is_in_the_order_of_its_items(source: Callable[[Any], Any]) -> 
 
 
 def test_an_unordered_stream_does_not_wait_for_a_slow_item() -> None:
-    cascade = AsyncCascade([Remote(lambda item: Answer(item, 1.0), lambda item: 0.2 if item == 0 else 0.0), Remote(_slow)], [0.5])
+    cascade = AsyncCascade(
+        [
+            Remote(lambda item: Answer(item, 1.0), lambda item: 0.2 if item == 0 else 0.0),
+            Remote(_slow),
+        ],
+        [0.5],
+    )
     routed = _streamed(cascade, range(20), ordered=False)
     assert [r.index for r in routed][-1] == 0
     assert sorted(r.index for r in routed) == list(range(20))
@@ -274,7 +325,9 @@ def test_closing_a_stream_cancels_what_is_under_way() -> None:
     fast = Remote(lambda item: Answer(item, 1.0), lambda item: 0.0 if item == 0 else 60.0)
 
     async def first() -> int:
-        async with contextlib.aclosing(AsyncCascade([fast, Remote(_slow)], [0.5], concurrency=3).stream(range(10))) as stream:
+        async with contextlib.aclosing(
+            AsyncCascade([fast, Remote(_slow)], [0.5], concurrency=3).stream(range(10))
+        ) as stream:
             async for routed in stream:
                 return routed.index
         raise AssertionError
@@ -289,7 +342,9 @@ def test_cancelling_a_run_cancels_its_calls() -> None:
 
     async def main() -> None:
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(AsyncCascade([fast, Remote(_slow)], [0.5], concurrency=3).run(range(10)), 0.05)
+            await asyncio.wait_for(
+                AsyncCascade([fast, Remote(_slow)], [0.5], concurrency=3).run(range(10)), 0.05
+            )
 
     asyncio.run(main())
     assert (fast.waiting, sorted(fast.cancelled)) == (0, [0, 1, 2])
@@ -305,14 +360,15 @@ def test_what_is_under_way_is_handed_out_before_the_failure_of_the_source() -> N
     async def consume() -> None:
         cascade = AsyncCascade([Remote(_fast, _random_delays(0)), Remote(_slow)], [0.6])
         async for routed in cascade.stream(source()):
-            seen.append(routed.index)  # noqa: PERF401 (what was seen before the failure counts)
+            seen.append(routed.index)  # noqa: PERF401, RUF100
 
     with pytest.raises(OSError, match="the file ended too soon"):
         asyncio.run(consume())
     assert seen == [0, 1, 2]
 
 
-# ---------------------------------------------------------------------------------------------- failures
+# ----------------------------------------------------------------------------------------------
+# failures
 
 
 def _breaks_at(item: int, answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -320,26 +376,41 @@ def _breaks_at(item: int, answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def test_the_first_failure_cancels_the_rest_and_carries_what_was_finished() -> None:
-    fast = Remote(_breaks_at(5, lambda item: Answer(item, 1.0)), lambda item: {5: 0.1, 6: 60.0}.get(item, 0.0))
+    fast = Remote(
+        _breaks_at(5, lambda item: Answer(item, 1.0)),
+        lambda item: {5: 0.1, 6: 60.0}.get(item, 0.0),
+    )
     cascade = AsyncCascade([fast, Remote(_slow)], [0.5], concurrency=3)
-    with pytest.raises(ModelError, match=r"Model 0 \(Remote\) failed on item 5: ConnectionError: no route to host") as caught:
+    with pytest.raises(
+        ModelError, match=r"Model 0 \(Remote\) failed on item 5: ConnectionError: no route to host"
+    ) as caught:
         asyncio.run(cascade.run(range(8)))
     error = caught.value
     assert isinstance(error.__cause__, ConnectionError)
     assert (error.model, error.row) == (0, 5)
-    assert [(r.index, r.prediction) for r in error.partial] == [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (7, 7)]
+    assert [(r.index, r.prediction) for r in error.partial] == [
+        (0, 0),
+        (1, 1),
+        (2, 2),
+        (3, 3),
+        (4, 4),
+        (7, 7),
+    ]
     assert fast.cancelled == [6]
     assert cascade.statistics.rows == 0
 
 
 def test_a_stream_that_fails_carries_what_was_finished_and_not_handed_out() -> None:
-    fast = Remote(_breaks_at(2, lambda item: Answer(item, 1.0)), lambda item: {1: 60.0, 2: 0.1}.get(item, 0.0))
+    fast = Remote(
+        _breaks_at(2, lambda item: Answer(item, 1.0)),
+        lambda item: {1: 60.0, 2: 0.1}.get(item, 0.0),
+    )
     cascade = AsyncCascade([fast, Remote(_slow)], [0.5], concurrency=4)
     seen: list[int] = []
 
     async def consume() -> None:
         async for routed in cascade.stream(range(4)):
-            seen.append(routed.index)  # noqa: PERF401 (what was seen before the failure counts)
+            seen.append(routed.index)  # noqa: PERF401, RUF100
 
     with pytest.raises(ModelError, match="item 2") as caught:
         asyncio.run(consume())
@@ -355,7 +426,11 @@ def test_several_failures_at_once_raise_one_of_them() -> None:
 
 
 def test_a_failing_fast_model_hands_its_items_to_the_slow_one_where_asked_to() -> None:
-    cascade = AsyncCascade([Remote(_breaks_at(4, lambda item: Answer(item, 1.0))), Remote(_slow)], [0.5], on_error="slow")
+    cascade = AsyncCascade(
+        [Remote(_breaks_at(4, lambda item: Answer(item, 1.0))), Remote(_slow)],
+        [0.5],
+        on_error="slow",
+    )
     result = asyncio.run(cascade.run(range(8)))
     assert result.exits.tolist() == [0, 0, 0, 0, 1, 0, 0, 0]
     assert result.predictions.tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
@@ -364,33 +439,46 @@ def test_a_failing_fast_model_hands_its_items_to_the_slow_one_where_asked_to() -
 
 def test_a_failed_item_goes_to_the_last_model_and_not_to_the_one_between() -> None:
     middle = Remote(lambda item: Answer("middle", 1.0))
-    cascade = AsyncCascade([Remote(_broken), middle, Remote(lambda item: Answer("slow"))], [0.5, 0.5], on_error="slow")
+    cascade = AsyncCascade(
+        [Remote(_broken), middle, Remote(lambda item: Answer("slow"))], [0.5, 0.5], on_error="slow"
+    )
     routed = asyncio.run(cascade.route(0))
     assert (routed.prediction, routed.exit, routed.failed) == ("slow", 2, (0,))
     assert middle.asked == []
 
 
-@pytest.mark.parametrize("answer", [Answer("a", np.nan), Answer("a", 1.5), Answer("a"), Answer(None, 0.9), [[0.1, 0.9]], None])
+@pytest.mark.parametrize(
+    "answer",
+    [Answer("a", np.nan), Answer("a", 1.5), Answer("a"), Answer(None, 0.9), [[0.1, 0.9]], None],
+)
 def test_what_is_no_answer_is_a_failure_too(answer: Any) -> None:
     models: list[Model] = [Remote(lambda item: answer), Remote(lambda item: Answer("slow"))]
     with pytest.raises(ModelError, match=r"Model 0 \(Remote\) gave"):
         asyncio.run(AsyncCascade(models, [0.5]).run([0]))
-    assert asyncio.run(AsyncCascade(models, [0.5], on_error="slow").predict([0])).tolist() == ["slow"]
+    assert asyncio.run(AsyncCascade(models, [0.5], on_error="slow").predict([0])).tolist() == [
+        "slow"
+    ]
 
 
 @pytest.mark.parametrize("on_error", ["raise", "slow"])
 def test_a_failure_of_the_last_model_raises(on_error: Any) -> None:
     with pytest.raises(ModelError, match=r"Model 1 \(Remote\) failed on item 0") as caught:
-        asyncio.run(AsyncCascade([Remote(_broken), Remote(_broken)], [np.inf], on_error=on_error).run([7]))
+        asyncio.run(
+            AsyncCascade([Remote(_broken), Remote(_broken)], [np.inf], on_error=on_error).run([7])
+        )
     assert caught.value.model == 1
 
 
 def test_a_call_that_takes_too_long_has_failed() -> None:
     fast = Remote(_fast, lambda item: 60.0)
-    with pytest.raises(ModelError, match=r"Model 0 \(Remote\) failed on item 0: no answer within 0.01 s") as caught:
+    with pytest.raises(
+        ModelError, match=r"Model 0 \(Remote\) failed on item 0: no answer within 0.01 s"
+    ) as caught:
         asyncio.run(AsyncCascade([fast, Remote(_slow)], [0.5], timeout=0.01).run([0]))
     assert isinstance(caught.value.__cause__, TimeoutError)
-    cascade = AsyncCascade([fast, Remote(_slow, lambda item: 0.03)], [0.5], timeout=[0.01, None], on_error="slow")
+    cascade = AsyncCascade(
+        [fast, Remote(_slow, lambda item: 0.03)], [0.5], timeout=[0.01, None], on_error="slow"
+    )
     assert asyncio.run(cascade.predict_exits([0, 1])).tolist() == [1, 1]
     assert cascade.statistics.failed.tolist() == [2, 0]
     assert fast.waiting == 0
@@ -408,19 +496,33 @@ def test_waiting_for_a_turn_does_not_count_as_taking_long() -> None:
 
 
 def test_answers_of_another_kind_than_those_before_are_refused() -> None:
-    with pytest.raises(ModelError, match=r"Model 1 .* answers with text, but model 0 .* with numbers"):
-        asyncio.run(AsyncCascade([Remote(lambda item: [0.5, 0.5]), Remote(lambda item: Answer("cat"))], [0.9]).run([0]))
+    with pytest.raises(
+        ModelError, match=r"Model 1 .* answers with text, but model 0 .* with numbers"
+    ):
+        asyncio.run(
+            AsyncCascade(
+                [Remote(lambda item: [0.5, 0.5]), Remote(lambda item: Answer("cat"))], [0.9]
+            ).run([0])
+        )
     with pytest.raises(ModelError, match=r"Model 1 .* knows 3 classes, but model 0 .* knows 2"):
-        asyncio.run(AsyncCascade([Remote(lambda item: [0.5, 0.5]), Remote(lambda item: [0.5, 0.3, 0.2])], [0.9]).run([0]))
+        asyncio.run(
+            AsyncCascade(
+                [Remote(lambda item: [0.5, 0.5]), Remote(lambda item: [0.5, 0.3, 0.2])], [0.9]
+            ).run([0])
+        )
 
 
-# ---------------------------------------------------------------------------------------------- arguments
+# ----------------------------------------------------------------------------------------------
+# arguments
 
 
 @pytest.mark.parametrize("on_error", ["raise", "slow"])
 def test_a_function_that_cannot_be_awaited_is_refused_with_the_remedy(on_error: Any) -> None:
     blocking: Any = _fast
-    with pytest.raises(InvalidTypeError, match=r"Model 0 \(_fast\) gave a Answer that cannot be awaited.*asyncio\.to_thread"):
+    with pytest.raises(
+        InvalidTypeError,
+        match=r"Model 0 \(_fast\) gave a Answer that cannot be awaited.*asyncio\.to_thread",
+    ):
         asyncio.run(AsyncCascade([blocking, Remote(_slow)], [0.5], on_error=on_error).run([0]))
 
 
@@ -433,7 +535,9 @@ def test_what_are_no_items_is_refused(items: Any) -> None:
 def test_a_data_frame_is_refused_because_iterating_it_gives_its_column_names() -> None:
     pd = pytest.importorskip("pandas")
     with pytest.raises(InvalidTypeError, match=r"to_dict\('records'\)"):
-        asyncio.run(AsyncCascade([Remote(_fast), Remote(_slow)], [0.5]).run(pd.DataFrame({"a": [1]})))
+        asyncio.run(
+            AsyncCascade([Remote(_fast), Remote(_slow)], [0.5]).run(pd.DataFrame({"a": [1]}))
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""A router over two language models, over real HTTP: a server in a thread stands in for the models, and no key is needed."""
+"""A router over two language models, over real HTTP: a server in a thread stands in for the models,
+and no key is needed."""
 
 from __future__ import annotations
 
@@ -33,16 +34,20 @@ def router(post: Post, certificate_or_thresholds: Any) -> AsyncCascade:
         reply = await post("/large", {"text": text})
         return Answer(reply["label"])
 
-    return AsyncCascade([small, large], certificate_or_thresholds, concurrency=[8, 2], timeout=30, on_error="slow")
+    return AsyncCascade(
+        [small, large], certificate_or_thresholds, concurrency=[8, 2], timeout=30, on_error="slow"
+    )
 
 
-# ---------------------------------------------------------------------------------------------- the stand-in
+# ---------------------------------------------------------------------------------------------- the
+# stand-in
 
 TOPICS = {"refund": "money", "delivery": "parcel", "login": "password"}
 
 
 def _text(number: int) -> tuple[str, str]:
-    """A message and its true topic; every fifth one says a misleading word first, which only the large model sees through."""
+    """A message and its true topic; every fifth one says a misleading word first, which only the
+    large model sees through."""
     topics = list(TOPICS)
     true, other = topics[number % 3], topics[(number + 1) % 3]
     words = [TOPICS[other], TOPICS[true]] if number % 5 == 0 else [TOPICS[true]]
@@ -98,11 +103,14 @@ def server() -> Iterator[Server]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the name is the standard library's)
+        # The name is the standard library's.
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, RUF100
             pass
 
     class Listener(ThreadingHTTPServer):
-        request_queue_size = 64  # the five of the standard library make the sixth client wait a second
+        request_queue_size = (
+            64  # the five of the standard library make the sixth client wait a second
+        )
 
     with Listener(("127.0.0.1", 0), Handler) as httpd:
         state.port = httpd.server_address[1]
@@ -120,7 +128,9 @@ def _client(port: int) -> Post:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
             data = json.dumps(body).encode()
-            writer.write(f"POST {path} HTTP/1.0\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data)
+            writer.write(
+                f"POST {path} HTTP/1.0\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data
+            )
             head, _, reply = (await reader.read()).partition(b"\r\n\r\n")
             status = int(head.split()[1])
             if status != 200:
@@ -133,10 +143,13 @@ def _client(port: int) -> Post:
     return post
 
 
-# ---------------------------------------------------------------------------------------------- what it does
+# ----------------------------------------------------------------------------------------------
+# what it does
 
 
-def test_a_router_over_http_asks_the_large_model_only_where_the_small_one_is_unsure(server: Server) -> None:
+def test_a_router_over_http_asks_the_large_model_only_where_the_small_one_is_unsure(
+    server: Server,
+) -> None:
     texts, truth = zip(*map(_text, range(60)), strict=True)
     cascade = router(_client(server.port), [0.9])
     result = asyncio.run(cascade.run(texts))
@@ -171,7 +184,9 @@ def test_a_router_runs_on_a_certificate_of_its_own_answers(server: Server) -> No
     small, large = asyncio.run(answers("/small")), asyncio.run(answers("/large"))
     tally = Tally.from_arrays(
         confidences=np.array([reply["confidence"] for reply in small]),
-        predictions=np.array([[fast["label"], slow["label"]] for fast, slow in zip(small, large, strict=True)]),
+        predictions=np.array(
+            [[fast["label"], slow["label"]] for fast, slow in zip(small, large, strict=True)]
+        ),
         labels=np.array(truth),
     )
     certificate = CascadeCertificate.from_tally(tally, xi=0.05, delta=0.05)
@@ -184,7 +199,9 @@ def test_a_router_streams_answers_in_order(server: Server) -> None:
     texts, truth = zip(*map(_text, range(30)), strict=True)
 
     async def collect() -> list[str]:
-        return [routed.prediction async for routed in router(_client(server.port), [0.9]).stream(texts)]
+        return [
+            routed.prediction async for routed in router(_client(server.port), [0.9]).stream(texts)
+        ]
 
     assert asyncio.run(collect()) == list(truth)
 
@@ -199,5 +216,10 @@ def test_a_router_whose_small_model_is_down_is_answered_by_the_large_one(server:
 
 def test_a_router_whose_large_model_is_down_says_so(server: Server) -> None:
     server.failing = frozenset({"/large"})
-    with pytest.raises(ModelError, match=r"Model 1 \(large\) failed on item 0: ConnectionError: /large answered 503.*overloaded"):
+    with pytest.raises(
+        ModelError,
+        match=(
+            r"Model 1 \(large\) failed on item 0: ConnectionError: /large answered 503.*overloaded"
+        ),
+    ):
         asyncio.run(router(_client(server.port), [0.9]).run([_text(0)[0]]))

@@ -1,4 +1,5 @@
-"""A cascade answers as if every model had seen every row and the first that is sure enough had been believed."""
+"""A cascade answers as if every model had seen every row and the first that is sure enough had been
+believed."""
 
 from __future__ import annotations
 
@@ -18,13 +19,20 @@ from hypothesis.extra.numpy import arrays
 from pacbound import Tally, calibrate, load_certificate, top_label
 from pacbound.cascade import Answers, Cascade, CascadeStatistics
 from pacbound.certificate import CascadeCertificate
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, ModelError, PacboundError
+from pacbound.errors import (
+    CertificateError,
+    InvalidTypeError,
+    InvalidValueError,
+    ModelError,
+    PacboundError,
+)
 
 Array = np.typing.NDArray[Any]
 
 
 class Table:
-    """A model that knows its answers by heart; rows are their own numbers. It remembers what it was asked."""
+    """A model that knows its answers by heart; rows are their own numbers. It remembers what it was
+    asked."""
 
     def __init__(self, probabilities: Any) -> None:
         self.probabilities = np.asarray(probabilities)
@@ -41,9 +49,12 @@ def _tables(n: int, *, models: int = 2, classes: int = 3, seed: int = 0) -> list
 
 
 def _all_then_select(tables: list[Any], thresholds: Any) -> tuple[Array, Array, Array]:
-    """The reference: every model on every row, then the first whose float64 score reaches its threshold."""
+    """The reference: every model on every row, then the first whose float64 score reaches its
+    threshold."""
     tops = [np.asarray(table) for table in tables]
-    scores = np.column_stack([np.minimum(table.max(axis=1).astype(np.float64), 1.0) for table in tops])
+    scores = np.column_stack(
+        [np.minimum(table.max(axis=1).astype(np.float64), 1.0) for table in tops]
+    )
     labels = np.column_stack([table.argmax(axis=1) for table in tops])
     reached = scores >= np.array([*np.asarray(thresholds, dtype=np.float64), -np.inf])
     exits = reached.argmax(axis=1)
@@ -60,20 +71,37 @@ def _assert_same(cascade: Cascade, X: Any, expected: tuple[Array, Array, Array])
     assert np.array_equal(cascade.predict_exits(X), expected[1])
 
 
-# ---------------------------------------------------------------------------------------------- the rule
+# ---------------------------------------------------------------------------------------------- the
+# rule
 
 GRID = st.sampled_from(
-    [0.0, 2.0**-16, 0.25, 0.5, 0.9, np.float64(np.float32(0.9)), np.float64(np.float16(0.9)), 1 - 2.0**-16, 1.0]
+    [
+        0.0,
+        2.0**-16,
+        0.25,
+        0.5,
+        0.9,
+        np.float64(np.float32(0.9)),
+        np.float64(np.float16(0.9)),
+        1 - 2.0**-16,
+        1.0,
+    ]
 )
 
 
 @st.composite
 def _cascades(draw: st.DrawFn) -> tuple[list[Array], list[float]]:
-    models, rows, classes = draw(st.integers(2, 4)), draw(st.integers(0, 12)), draw(st.integers(1, 4))
+    models, rows, classes = (
+        draw(st.integers(2, 4)),
+        draw(st.integers(0, 12)),
+        draw(st.integers(1, 4)),
+    )
     tables = [
         draw(
             arrays(
-                draw(st.sampled_from([np.float16, np.float32, np.float64])), (rows, classes), elements=st.floats(0, 1, width=16)
+                draw(st.sampled_from([np.float16, np.float32, np.float64])),
+                (rows, classes),
+                elements=st.floats(0, 1, width=16),
             )
         )
         for _ in range(models)
@@ -126,13 +154,20 @@ def test_probabilities_a_hair_above_one_count_as_one() -> None:
 
 
 def test_of_equal_probabilities_the_first_class_is_predicted() -> None:
-    assert Cascade([Table([[0.5, 0.5]]), Table([[0.2, 0.4, 0.4]])], [np.inf]).predict([0]).tolist() == [1]
+    assert Cascade([Table([[0.5, 0.5]]), Table([[0.2, 0.4, 0.4]])], [np.inf]).predict(
+        [0]
+    ).tolist() == [1]
     assert Cascade([Table([[0.5, 0.5]]), Table([[0.2, 0.4]])], [0.5]).predict([0]).tolist() == [0]
 
 
 def test_later_models_see_only_the_rows_that_are_left_and_order_is_restored() -> None:
     fast, middle, slow = (
-        Table(p) for p in ([[0.9, 0.1]] * 2 + [[0.6, 0.4]] * 3, [[0.1, 0.9]] * 3 + [[0.5, 0.5]] * 2, [[1.0, 0]] * 5)
+        Table(p)
+        for p in (
+            [[0.9, 0.1]] * 2 + [[0.6, 0.4]] * 3,
+            [[0.1, 0.9]] * 3 + [[0.5, 0.5]] * 2,
+            [[1.0, 0]] * 5,
+        )
     )
     result = Cascade([fast, middle, slow], [0.8, 0.8]).run([4, 1, 2, 3, 0])
     assert (fast.asked, middle.asked, slow.asked) == ([[4, 1, 2, 3, 0]], [[4, 2, 3]], [[4, 3]])
@@ -149,7 +184,9 @@ def test_a_model_whose_threshold_is_infinite_is_not_called() -> None:
     assert fast.asked == []
 
 
-def test_no_model_is_called_with_more_rows_than_the_batch_size_and_the_slow_one_gets_whole_batches() -> None:
+def test_no_model_is_called_with_more_rows_than_the_batch_size_and_the_slow_one_gets_whole_batches() -> (
+    None
+):
     tables = [np.array([[0.9, 0.1], [0.6, 0.4]] * 8), np.array([[0.0, 1.0]] * 16)]
     fast, slow = map(Table, tables)
     Cascade([fast, slow], [0.8], batch_size=4).predict(np.arange(16))
@@ -157,14 +194,17 @@ def test_no_model_is_called_with_more_rows_than_the_batch_size_and_the_slow_one_
     assert slow.asked == [[1, 3, 5, 7], [9, 11, 13, 15]]
 
 
-# ---------------------------------------------------------------------------------------------- certificates
+# ----------------------------------------------------------------------------------------------
+# certificates
 
 
 def _certificate(rows: int, xi: float) -> tuple[CascadeCertificate, list[Array]]:
     tables = _tables(rows, seed=3)
     labels = tables[1].argmax(axis=1)
     (confidence, fast), (_, slow) = map(top_label, tables)
-    tally = Tally.from_arrays(confidences=confidence, predictions=np.column_stack([fast, slow]), labels=labels)
+    tally = Tally.from_arrays(
+        confidences=confidence, predictions=np.column_stack([fast, slow]), labels=labels
+    )
     return CascadeCertificate.from_tally(tally, xi=xi, delta=0.05, bound="pair"), tables
 
 
@@ -180,7 +220,10 @@ def test_the_cascade_of_a_certificate_exits_exactly_as_often_as_the_certificate_
 def test_the_cascade_of_a_refused_certificate_never_exits() -> None:
     certificate, tables = _certificate(20, 0.001)
     assert not certificate.certified
-    assert Cascade([Table(t) for t in tables], certificate).predict_exits(np.arange(20)).tolist() == [1] * 20
+    assert (
+        Cascade([Table(t) for t in tables], certificate).predict_exits(np.arange(20)).tolist()
+        == [1] * 20
+    )
 
 
 def test_a_certificate_that_was_changed_on_disk_is_refused(tmp_path: Path) -> None:
@@ -255,7 +298,8 @@ def test_a_batch_size_is_a_positive_integer(batch_size: Any) -> None:
         Cascade([len, len], [0.5], batch_size=batch_size)
 
 
-# ---------------------------------------------------------------------------------------------- what holds the rows
+# ----------------------------------------------------------------------------------------------
+# what holds the rows
 
 
 def _torch(X: Array) -> Any:
@@ -267,7 +311,9 @@ def _jax(X: Array) -> Any:
 
 
 def _pandas(X: Array) -> Any:
-    return pytest.importorskip("pandas").DataFrame(X, columns=["a", "b"], index=np.arange(len(X))[::-1] * 7)
+    return pytest.importorskip("pandas").DataFrame(
+        X, columns=["a", "b"], index=np.arange(len(X))[::-1] * 7
+    )
 
 
 def _sparse(name: str) -> Callable[[Array], Any]:
@@ -279,13 +325,18 @@ def _sparse(name: str) -> Callable[[Array], Any]:
 
 HOLDERS: dict[str, tuple[Callable[[Array], Any], Callable[[Any], Array]]] = {
     "numpy": (lambda X: X, np.asarray),
-    "numpy float32, in column order": (lambda X: np.asfortranarray(X, dtype=np.float32), np.asarray),
+    "numpy float32, in column order": (
+        lambda X: np.asfortranarray(X, dtype=np.float32),
+        np.asarray,
+    ),
     "torch": (_torch, lambda X: X.numpy()),
     "torch with gradient": (lambda X: _torch(X).requires_grad_(), lambda X: X.detach().numpy()),
     "jax": (_jax, np.asarray),
     "pandas": (_pandas, lambda X: X[["a", "b"]].to_numpy()),
     "pandas series of text": (
-        lambda X: pytest.importorskip("pandas").Series([json.dumps(row.tolist()) for row in X], index=np.arange(len(X))[::-1]),
+        lambda X: pytest.importorskip("pandas").Series(
+            [json.dumps(row.tolist()) for row in X], index=np.arange(len(X))[::-1]
+        ),
         lambda X: np.array([json.loads(row) for row in X]),
     ),
     "pyarrow": (
@@ -355,7 +406,10 @@ def test_the_rows_are_not_copied_where_none_has_exited() -> None:
     ("X", "message"),
     [
         ("one text", "put it into a list"),
-        ((row for row in [1, 2]), r"list\(\) its rows, or pass an iterable of batches to predict_batches"),
+        (
+            (row for row in [1, 2]),
+            r"list\(\) its rows, or pass an iterable of batches to predict_batches",
+        ),
         (3, "has no rows to pick"),
         (np.float64(0.3), "a single value without rows"),
         ({}, "no common number of rows: it is empty"),
@@ -368,7 +422,8 @@ def test_what_has_no_rows_is_refused(X: Any, message: str) -> None:
         Cascade([len, len], [0.5]).predict(X)
 
 
-# ---------------------------------------------------------------------------------------------- what models give back
+# ----------------------------------------------------------------------------------------------
+# what models give back
 
 
 def _as_torch(table: Array) -> Any:
@@ -429,9 +484,15 @@ def test_scikit_learn_models_are_routed_by_predict_proba() -> None:
     assert set(exits) == {0, 1}
     assert np.array_equal(result.exits, exits)
     assert np.array_equal(result.predictions, names[labels])
-    assert repr(cascade) == "Cascade(LogisticRegression.predict_proba >= 0.7, RandomForestClassifier.predict_proba)"
+    assert (
+        repr(cascade)
+        == "Cascade(LogisticRegression.predict_proba >= 0.7, RandomForestClassifier.predict_proba)"
+    )
     with pytest.raises(
-        InvalidTypeError, match=r"Model 1 is a RandomForestClassifier, which cannot be called. Pass its predict_proba"
+        InvalidTypeError,
+        match=(
+            r"Model 1 is a RandomForestClassifier, which cannot be called. Pass its predict_proba"
+        ),
     ):
         Cascade([fast.predict_proba, slow], [0.7])
 
@@ -444,7 +505,10 @@ def test_scikit_learn_models_of_other_classes_are_refused_before_they_are_asked(
     one = LogisticRegression().fit(X, ["a", "b"] * 4).predict_proba
     other = LogisticRegression().fit(X, ["b", "c"] * 4).predict_proba
     with pytest.raises(
-        InvalidValueError, match=r"model 0 \(Log.*\) and model 1 .* have other classes.*\['a', 'b'\] and \['b', 'c'\]"
+        InvalidValueError,
+        match=(
+            r"model 0 \(Log.*\) and model 1 .* have other classes.*\['a', 'b'\] and \['b', 'c'\]"
+        ),
     ):
         Cascade([one, other], [0.7])
     with pytest.raises(InvalidValueError, match=r"classes and model 0 .* have other classes"):
@@ -455,7 +519,9 @@ def test_torch_modules_are_models() -> None:
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     fast = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.Softmax(dim=1))
-    slow = torch.nn.Sequential(torch.nn.Linear(5, 9), torch.nn.ReLU(), torch.nn.Linear(9, 3), torch.nn.Softmax(dim=1))
+    slow = torch.nn.Sequential(
+        torch.nn.Linear(5, 9), torch.nn.ReLU(), torch.nn.Linear(9, 3), torch.nn.Softmax(dim=1)
+    )
     X = torch.randn(64, 5) * 3
     with torch.inference_mode():
         result = Cascade([fast, slow], [0.8]).run(X)
@@ -464,7 +530,9 @@ def test_torch_modules_are_models() -> None:
     assert set(exits) == {0, 1}
     assert np.array_equal(result.exits, exits)
     assert np.array_equal(result.predictions, labels)
-    with pytest.raises(ModelError, match=r"Model 0 \(Linear\) gave probability -.*These look like logits"):
+    with pytest.raises(
+        ModelError, match=r"Model 0 \(Linear\) gave probability -.*These look like logits"
+    ):
         Cascade([fast[0], slow], [0.8]).predict(X)
 
 
@@ -474,13 +542,18 @@ def test_predictions_are_names_where_names_are_given() -> None:
     expected = names[_all_then_select(tables, [0.7])[0]]
     cascade = Cascade([Table(t) for t in tables], [0.7], classes=["bird", "cat", "horse"])
     assert np.array_equal(cascade.predict(np.arange(30)), expected)
-    with pytest.raises(ModelError, match=r"Model 0 \(Table\) knows 3 classes, but 2 names were given"):
+    with pytest.raises(
+        ModelError, match=r"Model 0 \(Table\) knows 3 classes, but 2 names were given"
+    ):
         Cascade([Table(t) for t in tables], [0.7], classes=["bird", "cat"]).predict([0])
 
 
 def test_models_without_probabilities_give_labels_and_confidences() -> None:
     def small(texts: list[str]) -> Answers:
-        return Answers(["short" if len(text) < 5 else "?" for text in texts], [1.0 if len(text) < 5 else 0.2 for text in texts])
+        return Answers(
+            ["short" if len(text) < 5 else "?" for text in texts],
+            [1.0 if len(text) < 5 else 0.2 for text in texts],
+        )
 
     def large(texts: list[str]) -> Answers:
         return Answers(["a rather long text" for _ in texts])
@@ -494,29 +567,43 @@ def test_models_without_probabilities_give_labels_and_confidences() -> None:
 def test_labels_may_be_tensors_or_lists_and_probabilities_may_mix_with_answers() -> None:
     torch = pytest.importorskip("torch")
     fast = Table([[0.9, 0.1], [0.6, 0.4]])
-    result = Cascade([fast, lambda X: Answers(torch.tensor([7] * len(X)), torch.tensor([0.5] * len(X)))], [0.8]).run([0, 1])
+    result = Cascade(
+        [fast, lambda X: Answers(torch.tensor([7] * len(X)), torch.tensor([0.5] * len(X)))], [0.8]
+    ).run([0, 1])
     assert (result.predictions.tolist(), result.confidences.tolist()) == ([0, 7], [0.9, 0.5])
 
 
 def test_answers_of_another_kind_than_those_before_are_refused() -> None:
-    with pytest.raises(ModelError, match=r"Model 1 \(<lambda>\) answers with text, but model 0 \(Table\) with numbers"):
+    with pytest.raises(
+        ModelError,
+        match=r"Model 1 \(<lambda>\) answers with text, but model 0 \(Table\) with numbers",
+    ):
         Cascade([Table([[0.6, 0.4]]), lambda X: Answers(["cat"])], [0.8]).predict([0])
 
 
 def test_models_with_other_numbers_of_classes_are_refused_by_name() -> None:
-    with pytest.raises(ModelError, match=r"Model 1 \(Table\) knows 12 classes, but model 0 \(Table\) knows 10") as caught:
+    with pytest.raises(
+        ModelError, match=r"Model 1 \(Table\) knows 12 classes, but model 0 \(Table\) knows 10"
+    ) as caught:
         Cascade([Table(np.full((1, 10), 0.1)), Table(np.full((1, 12), 0.1))], [0.8]).predict([0])
     assert caught.value.model == 1
 
 
-# ---------------------------------------------------------------------------------------------- failures
+# ----------------------------------------------------------------------------------------------
+# failures
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
         (np.nan, r"Model 1 \(Table\) gave confidence nan for row 3: expected 0 to 1\.$"),
-        (1.5, r"Model 1 \(Table\) gave confidence 1.5 for row 3: expected 0 to 1. These look like logits"),
+        (
+            1.5,
+            (
+                r"Model 1 \(Table\) gave confidence 1.5 for row 3: expected 0 to 1. These look "
+                r"like logits"
+            ),
+        ),
         (np.inf, r"Model 1 \(Table\) gave confidence inf for row 3"),
         (-0.2, r"Model 1 \(Table\) gave probability -0.2 for row 3"),
         (-np.inf, r"Model 1 \(Table\) gave probability -inf for row 3"),
@@ -524,10 +611,14 @@ def test_models_with_other_numbers_of_classes_are_refused_by_name() -> None:
     ],
 )
 @pytest.mark.parametrize("batch_size", [None, 1])
-def test_an_output_that_is_no_probability_names_the_model_and_the_row(value: float, message: str, batch_size: int | None) -> None:
+def test_an_output_that_is_no_probability_names_the_model_and_the_row(
+    value: float, message: str, batch_size: int | None
+) -> None:
     slow = np.full((4, 2), 0.5)
     slow[3, 0] = value
-    cascade = Cascade([Table([[0.9, 0.1]] * 2 + [[0.5, 0.5]] * 2), Table(slow)], [0.8], batch_size=batch_size)
+    cascade = Cascade(
+        [Table([[0.9, 0.1]] * 2 + [[0.5, 0.5]] * 2), Table(slow)], [0.8], batch_size=batch_size
+    )
     with pytest.raises(ModelError, match=message) as caught:
         cascade.predict(np.arange(4))
     assert (caught.value.model, caught.value.row) == (1, 3)
@@ -548,8 +639,14 @@ def test_several_bad_rows_are_counted() -> None:
         (np.empty((2, 0)), r"gave shape \(2, 0\)"),
         (None, "gave 2 rows no answer"),
         ([["a", "b"]] * 2, "gave 2 rows no answer: probabilities has dtype <U1"),
-        ([[0.5], [0.5, 0.5]], "gave 2 rows no answer: probabilities is a list that NumPy cannot read"),
-        (([0, 1], [0.9, 0.8]), r"a tuple, which could mean many things: return Answers\(labels, confidence\)"),
+        (
+            [[0.5], [0.5, 0.5]],
+            "gave 2 rows no answer: probabilities is a list that NumPy cannot read",
+        ),
+        (
+            ([0, 1], [0.9, 0.8]),
+            r"a tuple, which could mean many things: return Answers\(labels, confidence\)",
+        ),
         ({"logits": [[0.5, 0.5]] * 2}, "gave 2 rows no answer"),
         (Answers([0, 1]), "gave no confidence, without which nothing can exit"),
         (Answers([0, 1, 2], [0.5] * 3), "gave 3 labels for 2 rows"),
@@ -575,7 +672,9 @@ def test_a_model_that_raises_is_named_with_its_rows_and_the_cause_is_kept() -> N
     cascade = Cascade([fast, broken], [0.8])
     cascade.predict([0])
     before = cascade.statistics.answered.tolist(), cascade.statistics.seconds.tolist()
-    with pytest.raises(ModelError, match=r"Model 1 \(broken\) failed on 2 rows: ConnectionError: no route to host") as caught:
+    with pytest.raises(
+        ModelError, match=r"Model 1 \(broken\) failed on 2 rows: ConnectionError: no route to host"
+    ) as caught:
         cascade.predict([0, 1, 2])
     assert isinstance(caught.value, RuntimeError)
     assert isinstance(caught.value.__cause__, ConnectionError)
@@ -596,7 +695,8 @@ def test_a_model_error_survives_pickling() -> None:
     assert (str(again), again.model, again.row, again.partial) == (str(error), 1, 7, ())
 
 
-# ---------------------------------------------------------------------------------------------- batches and statistics
+# ----------------------------------------------------------------------------------------------
+# batches and statistics
 
 
 @pytest.mark.parametrize("X", [[], np.empty((0, 5)), {"a": np.empty(0)}, ()])

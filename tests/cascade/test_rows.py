@@ -23,7 +23,13 @@ def certified() -> tuple[CascadeCertificate, list[float]]:
     """A cascade, and scores of four rows that its two models answer in turn."""
     scores = np.linspace(0.5, 1.0, 2000)
     fast = np.where(scores < 0.75, 1, 0)
-    certificate = certify_cascade(scores, np.column_stack([fast, np.zeros(2000, dtype=int)]), np.zeros(2000), xi=0.05, delta=0.05)
+    certificate = certify_cascade(
+        scores,
+        np.column_stack([fast, np.zeros(2000, dtype=int)]),
+        np.zeros(2000),
+        xi=0.05,
+        delta=0.05,
+    )
     threshold = float(certificate.thresholds[0])
     return certificate, [threshold, float(np.nextafter(threshold, 0))] * 2
 
@@ -32,7 +38,13 @@ def applied(folder: Path, fast: Any, slow: Any) -> tuple[list[int], list[Any]]:
     """Which model answers each row of a Parquet file, and the answers."""
     certificate, scores = certified()
     pq.write_table(pa.table({"c": scores, "fast": fast, "slow": slow}), folder / "rows.parquet")
-    apply_to_file(certificate, folder / "rows.parquet", folder / "out.parquet", confidences=["c"], predictions=["fast", "slow"])
+    apply_to_file(
+        certificate,
+        folder / "rows.parquet",
+        folder / "out.parquet",
+        confidences=["c"],
+        predictions=["fast", "slow"],
+    )
     out = pq.read_table(folder / "out.parquet")
     return out["pac_exit"].to_pylist(), out["pac_prediction"].to_pylist()
 
@@ -41,7 +53,13 @@ def applied_to_arrays(folder: Path, fast: Any, slow: Any) -> list[Any]:
     """The answers in a file of arrays, where classes may be floats."""
     certificate, scores = certified()
     np.savez(folder / "rows.npz", c=scores, fast=fast, slow=slow)
-    apply_to_file(certificate, folder / "rows.npz", folder / "out.npz", confidences=["c"], predictions=["fast", "slow"])
+    apply_to_file(
+        certificate,
+        folder / "rows.npz",
+        folder / "out.npz",
+        confidences=["c"],
+        predictions=["fast", "slow"],
+    )
     with np.load(folder / "out.npz") as out:
         answers: list[Any] = out["pac_prediction"].tolist()
     return answers
@@ -66,10 +84,16 @@ def test_integers_beside_floats_are_not_rounded(tmp_path: Path) -> None:
             pa.array([2**63] * 4, pa.uint64()),
             "slow has dtype uint64 and holds 922337203685",
         ),
-        (pa.array([2**64 - 1] * 4, pa.uint64()), pa.array([1] * 4, pa.int64()), "fast has dtype uint64 and holds 184467440737"),
+        (
+            pa.array([2**64 - 1] * 4, pa.uint64()),
+            pa.array([1] * 4, pa.int64()),
+            "fast has dtype uint64 and holds 184467440737",
+        ),
     ],
 )
-def test_answers_that_no_one_integer_type_holds_are_refused(tmp_path: Path, fast: Any, slow: Any, held: str) -> None:
+def test_answers_that_no_one_integer_type_holds_are_refused(
+    tmp_path: Path, fast: Any, slow: Any, held: str
+) -> None:
     with pytest.raises(InvalidTypeError, match=f"{held}.*write all predictions with one type"):
         applied(tmp_path, fast, slow)
     assert not (tmp_path / "out.parquet").exists()
@@ -80,10 +104,16 @@ def test_answers_that_no_one_integer_type_holds_are_refused(tmp_path: Path, fast
     [
         (["a", "b", "c", "d"], ["e", "long", "g", "h"], ["a", "long", "c", "h"]),
         (pa.array([1, 2, 3, 4], pa.int8()), [5, 6, 7, 2**40], [1, 6, 3, 2**40]),
-        (pa.array([2**64 - 1] * 4, pa.uint64()), pa.array([2**64 - 2] * 4, pa.uint64()), [2**64 - 1, 2**64 - 2] * 2),
+        (
+            pa.array([2**64 - 1] * 4, pa.uint64()),
+            pa.array([2**64 - 2] * 4, pa.uint64()),
+            [2**64 - 1, 2**64 - 2] * 2,
+        ),
     ],
 )
-def test_each_row_has_the_answer_of_its_model(tmp_path: Path, fast: Any, slow: Any, expected: list[Any]) -> None:
+def test_each_row_has_the_answer_of_its_model(
+    tmp_path: Path, fast: Any, slow: Any, expected: list[Any]
+) -> None:
     assert applied(tmp_path, fast, slow) == ([0, 1, 0, 1], expected)
 
 

@@ -23,7 +23,11 @@ def drawn(n: int, models: int) -> Rows:
     rng = np.random.default_rng(51)
     scores = rng.random((n, models - 1))
     wrong = rng.random((n, models - 1)) < 0.4 * (1 - scores) ** 2
-    return scores, np.column_stack([wrong, np.zeros(n, dtype=bool)]).astype(int), np.zeros(n, dtype=int)
+    return (
+        scores,
+        np.column_stack([wrong, np.zeros(n, dtype=bool)]).astype(int),
+        np.zeros(n, dtype=int),
+    )
 
 
 @pytest.mark.parametrize("models", [2, 3])
@@ -40,7 +44,9 @@ def test_each_point_is_the_certificate_of_its_own_xi(models: int, bound: Bound) 
         assert curve.error_increase[i] == alone.observed_error_increase
         assert curve.cost[i] == alone.expected_cost
     assert np.isinf(curve.thresholds[0]).all()
-    assert curve.cost[0] == models, "where the claim is refused every row costs what the slow model costs"
+    assert curve.cost[0] == models, (
+        "where the claim is refused every row costs what the slow model costs"
+    )
     assert curve.exit_rates[-1].sum() > 0
 
 

@@ -20,13 +20,27 @@ def _grouped() -> Certificate:
     rng = np.random.default_rng(2)
     confidence = rng.beta(6, 1, size=400)
     groups = rng.choice(["day", "night"], size=400)
-    return calibrate(confidence, rng.random(400) < confidence, delta=0.01, edges=[0, 0.5, 0.9, 1], groups=groups, side="lower")
+    return calibrate(
+        confidence,
+        rng.random(400) < confidence,
+        delta=0.01,
+        edges=[0, 0.5, 0.9, 1],
+        groups=groups,
+        side="lower",
+    )
 
 
 def _equal_mass() -> Certificate:
     rng = np.random.default_rng(3)
     confidence = rng.beta(6, 1, size=400)
-    return calibrate(confidence, rng.random(400) < confidence, delta=0.01, n_bins=3, edges="equal-mass", correction="bonferroni")
+    return calibrate(
+        confidence,
+        rng.random(400) < confidence,
+        delta=0.01,
+        n_bins=3,
+        edges="equal-mass",
+        correction="bonferroni",
+    )
 
 
 def cascade_tally(rows: int) -> Tally:
@@ -35,7 +49,9 @@ def cascade_tally(rows: int) -> Tally:
     confidence = rng.beta(5, 1, size=rows)
     fast = np.where(rng.random(rows) < confidence, label, label + 1)
     slow = np.where(rng.random(rows) < 0.9, label, label + 2)
-    return Tally.from_arrays(confidences=confidence, predictions=np.column_stack([fast, slow]), labels=label)
+    return Tally.from_arrays(
+        confidences=confidence, predictions=np.column_stack([fast, slow]), labels=label
+    )
 
 
 def three_models(rows: int) -> Tally:
@@ -56,7 +72,9 @@ def shield_tally(rows: int) -> Tally:
 
 
 def _greedy(bound: Literal["exact", "pair", "product"]) -> Certificate:
-    return CascadeCertificate.from_tally(three_models(600), xi=0.1, delta=0.05, bound=bound, method="greedy")
+    return CascadeCertificate.from_tally(
+        three_models(600), xi=0.1, delta=0.05, bound=bound, method="greedy"
+    )
 
 
 MAKERS: dict[str, Callable[[], Certificate]] = {
@@ -64,22 +82,46 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "calibration-groups": _grouped,
     "calibration-equal-mass": _equal_mass,
     "cascade-exact": lambda: CascadeCertificate.from_tally(cascade_tally(600), xi=0.05, delta=0.05),
-    "cascade-pair": lambda: CascadeCertificate.from_tally(cascade_tally(600), xi=0.05, delta=0.05, bound="pair"),
-    "cascade-product": lambda: CascadeCertificate.from_tally(cascade_tally(600), xi=0.05, delta=0.05, bound="product"),
-    "cascade-no-loss": lambda: CascadeCertificate.from_tally(cascade_tally(2000), xi=0.0, delta=0.05),
-    "cascade-refused": lambda: CascadeCertificate.from_tally(cascade_tally(50), xi=0.01, delta=0.05),
-    "cascade-paths-exact": lambda: CascadeCertificate.from_tally(three_models(600), xi=0.1, delta=0.05, costs=(1.0, 3.0, 9.0)),
-    "cascade-paths-pair": lambda: CascadeCertificate.from_tally(three_models(600), xi=0.1, delta=0.05, bound="pair"),
-    "cascade-paths-product": lambda: CascadeCertificate.from_tally(three_models(600), xi=0.1, delta=0.05, bound="product"),
-    "cascade-paths-no-loss": lambda: CascadeCertificate.from_tally(three_models(2000), xi=0.0, delta=0.05),
-    "cascade-paths-refused": lambda: CascadeCertificate.from_tally(three_models(50), xi=0.01, delta=0.05),
+    "cascade-pair": lambda: CascadeCertificate.from_tally(
+        cascade_tally(600), xi=0.05, delta=0.05, bound="pair"
+    ),
+    "cascade-product": lambda: CascadeCertificate.from_tally(
+        cascade_tally(600), xi=0.05, delta=0.05, bound="product"
+    ),
+    "cascade-no-loss": lambda: CascadeCertificate.from_tally(
+        cascade_tally(2000), xi=0.0, delta=0.05
+    ),
+    "cascade-refused": lambda: CascadeCertificate.from_tally(
+        cascade_tally(50), xi=0.01, delta=0.05
+    ),
+    "cascade-paths-exact": lambda: CascadeCertificate.from_tally(
+        three_models(600), xi=0.1, delta=0.05, costs=(1.0, 3.0, 9.0)
+    ),
+    "cascade-paths-pair": lambda: CascadeCertificate.from_tally(
+        three_models(600), xi=0.1, delta=0.05, bound="pair"
+    ),
+    "cascade-paths-product": lambda: CascadeCertificate.from_tally(
+        three_models(600), xi=0.1, delta=0.05, bound="product"
+    ),
+    "cascade-paths-no-loss": lambda: CascadeCertificate.from_tally(
+        three_models(2000), xi=0.0, delta=0.05
+    ),
+    "cascade-paths-refused": lambda: CascadeCertificate.from_tally(
+        three_models(50), xi=0.01, delta=0.05
+    ),
     "cascade-greedy-exact": lambda: _greedy("exact"),
     "cascade-greedy-pair": lambda: _greedy("pair"),
     "cascade-greedy-product": lambda: _greedy("product"),
     "shield": lambda: ShieldCertificate.from_tally(shield_tally(500), xi=0.05, delta=0.05),
-    "shield-product": lambda: ShieldCertificate.from_tally(shield_tally(500), xi=0.05, delta=0.05, bound="product"),
-    "shield-product-never-fires": lambda: ShieldCertificate.from_tally(shield_tally(500), xi=0.5, delta=0.05, bound="product"),
-    "shield-product-refused": lambda: ShieldCertificate.from_tally(shield_tally(50), xi=0.05, delta=0.05, bound="product"),
+    "shield-product": lambda: ShieldCertificate.from_tally(
+        shield_tally(500), xi=0.05, delta=0.05, bound="product"
+    ),
+    "shield-product-never-fires": lambda: ShieldCertificate.from_tally(
+        shield_tally(500), xi=0.5, delta=0.05, bound="product"
+    ),
+    "shield-product-refused": lambda: ShieldCertificate.from_tally(
+        shield_tally(50), xi=0.05, delta=0.05, bound="product"
+    ),
     "shield-refused": lambda: ShieldCertificate.from_tally(shield_tally(50), xi=0.01, delta=0.05),
 }
 

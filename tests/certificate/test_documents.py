@@ -43,7 +43,13 @@ def changes(value: Any) -> list[Any]:
     if isinstance(value, int):
         return [value + 1, value - 1, str(value), None, value * 10**9]
     if isinstance(value, float):
-        return [value * (1 + 1e-12) or 1e-12, value + 0.01, 0.0 if value else 1.0, str(value), "+inf"]
+        return [
+            value * (1 + 1e-12) or 1e-12,
+            value + 0.01,
+            0.0 if value else 1.0,
+            str(value),
+            "+inf",
+        ]
     if isinstance(value, str):
         return [value + "x", "", 0]
     return [0, "x"]
@@ -75,7 +81,9 @@ def test_a_certificate_fits_the_published_schema(certificate: Certificate) -> No
     jsonschema.Draft202012Validator(SCHEMA).validate(certificate.to_dict())
 
 
-def test_changing_any_one_value_makes_verification_fail_and_say_where(certificate: Certificate) -> None:
+def test_changing_any_one_value_makes_verification_fail_and_say_where(
+    certificate: Certificate,
+) -> None:
     document = json.loads(json.dumps(certificate.to_dict()))
     for path in leaves(document):
         place: Any = document
@@ -90,10 +98,16 @@ def test_changing_any_one_value_makes_verification_fail_and_say_where(certificat
             except CertificateError:
                 continue
             assert not found, (path, value)
-            assert any(path[0] in line for line in found.differences), (path, value, found.differences)
+            assert any(path[0] in line for line in found.differences), (
+                path,
+                value,
+                found.differences,
+            )
 
 
-def test_a_changed_bound_is_found_by_recomputing_even_if_the_digest_was_mended(certificate: Certificate) -> None:
+def test_a_changed_bound_is_found_by_recomputing_even_if_the_digest_was_mended(
+    certificate: Certificate,
+) -> None:
     """Whoever mends the digest must change counts and claim together, consistently."""
     document = json.loads(json.dumps(certificate.to_dict()))
     for path in leaves(document["claim"]):
@@ -160,7 +174,9 @@ def test_a_certificate_of_every_kind_is_frozen() -> None:
         (b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00", "is not text"),
     ],
 )
-def test_a_file_that_is_no_certificate_gives_a_clear_error(tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_file_that_is_no_certificate_gives_a_clear_error(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
     path = tmp_path / "certificate.json"
     path.write_bytes(content)
     with pytest.raises(CertificateError, match=message) as caught:
@@ -169,7 +185,9 @@ def test_a_file_that_is_no_certificate_gives_a_clear_error(tmp_path: Path, conte
 
 
 @pytest.mark.parametrize("cut", [0.1, 0.5, 0.9, 0.999])
-def test_a_truncated_certificate_gives_a_clear_error(certificate: Certificate, tmp_path: Path, cut: float) -> None:
+def test_a_truncated_certificate_gives_a_clear_error(
+    certificate: Certificate, tmp_path: Path, cut: float
+) -> None:
     path = tmp_path / "certificate.json"
     certificate.save(path)
     path.write_bytes(path.read_bytes()[: int(path.stat().st_size * cut)])
@@ -208,13 +226,14 @@ def test_a_crash_while_saving_leaves_the_old_file(
 def test_a_process_killed_while_saving_leaves_the_old_file_or_the_new(tmp_path: Path) -> None:
     path = tmp_path / "certificate.json"
     program = (
-        "import sys; from pacbound import calibrate\n"
-        "a = calibrate([.9, .8], [1, 0], delta=.1); b = calibrate([.9, .8, .7], [1, 0, 1], delta=.1)\n"
-        "a.save(sys.argv[1]); print('ready', flush=True)\n"
-        "while True:\n    b.save(sys.argv[1]); a.save(sys.argv[1])\n"
+        "import sys; from pacbound import calibrate\na = calibrate([.9, .8], [1, 0], delta=.1); b "
+        "= calibrate([.9, .8, .7], [1, 0, 1], delta=.1)\na.save(sys.argv[1]); print('ready', "
+        "flush=True)\nwhile True:\n    b.save(sys.argv[1]); a.save(sys.argv[1])\n"
     )
     for _ in range(5):
-        with subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE) as process:
+        with subprocess.Popen(
+            [sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE
+        ) as process:
             assert process.stdout is not None
             process.stdout.readline()
             process.kill()

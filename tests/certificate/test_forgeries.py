@@ -38,19 +38,30 @@ def test_a_bound_that_claims_certainty_is_found() -> None:
 @pytest.mark.parametrize("scope", ["top", "per-class", "all-labels"])
 def test_tables_that_do_not_add_up_to_the_rows_are_found(scope: Any) -> None:
     rng = np.random.default_rng(0)
-    calibrator = PACCalibrator(n_bins=4, scope=scope).fit(rng.dirichlet(np.ones(3), size=60), rng.integers(0, 3, size=60))
+    calibrator = PACCalibrator(n_bins=4, scope=scope).fit(
+        rng.dirichlet(np.ones(3), size=60), rng.integers(0, 3, size=60)
+    )
 
     def more_rows(claim: dict[str, Any]) -> None:
         claim["tables"][-1]["trials"][0] += 600
 
     assert any(
-        "claim.n" in line for line in certificate_from_dict(forged(calibrator.certificate_, more_rows)).verify().differences
+        "claim.n" in line
+        for line in (
+            certificate_from_dict(forged(calibrator.certificate_, more_rows)).verify().differences
+        )
     )
 
 
 def test_overlapping_groups_with_more_members_than_rows_are_found() -> None:
     flags = np.arange(50) % 2 == 0
-    certificate = calibrate(np.linspace(0, 1, 50), flags, delta=0.1, n_bins=2, groups={"even": flags, "all": np.ones(50)})
+    certificate = calibrate(
+        np.linspace(0, 1, 50),
+        flags,
+        delta=0.1,
+        n_bins=2,
+        groups={"even": flags, "all": np.ones(50)},
+    )
     document = forged(certificate, lambda claim: claim.update(n=1))
     assert not certificate_from_dict(document).verify()
 
@@ -78,7 +89,9 @@ def test_thresholds_without_a_proof_are_not_run_as_if_they_had_one() -> None:
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 3, size=400)
     predictions = np.where(rng.random((400, 3)) < [0.8, 0.85, 0.9], labels[:, None], 3)
-    greedy = certify_cascade(rng.random((400, 2)), predictions, labels, xi=0.2, delta=0.1, method="greedy")
+    greedy = certify_cascade(
+        rng.random((400, 2)), predictions, labels, xi=0.2, delta=0.1, method="greedy"
+    )
     models = [lambda rows: np.full((len(rows), 4), 0.25)] * 3
     with pytest.raises(InvalidValueError, match=r"no proof.*pass certificate\.thresholds"):
         Cascade(models, greedy)
@@ -88,7 +101,10 @@ def test_thresholds_without_a_proof_are_not_run_as_if_they_had_one() -> None:
 def test_a_mask_of_other_bytes_counts_as_the_truth_values_it_shows() -> None:
     mask = np.array([2, 0, 255, 0], dtype=np.uint8).view(bool)
     assert mask.tolist() == [True, False, True, False]
-    assert Tally.from_arrays(scores=[0.1, 0.2, 0.3, 0.4], unsafe=mask).totals == {"safe": 2, "unsafe": 2}
+    assert Tally.from_arrays(scores=[0.1, 0.2, 0.3, 0.4], unsafe=mask).totals == {
+        "safe": 2,
+        "unsafe": 2,
+    }
 
 
 def test_rows_are_recognised_even_if_the_first_are_all_alike() -> None:
@@ -100,7 +116,9 @@ def test_rows_are_recognised_even_if_the_first_are_all_alike() -> None:
 
 def test_a_calibrator_certifies_again_when_its_delta_is_changed() -> None:
     rng = np.random.default_rng(0)
-    calibrator = PACCalibrator(n_bins=4, delta=0.1).fit(rng.dirichlet(np.ones(3), size=60), rng.integers(0, 3, size=60))
+    calibrator = PACCalibrator(n_bins=4, delta=0.1).fit(
+        rng.dirichlet(np.ones(3), size=60), rng.integers(0, 3, size=60)
+    )
     assert calibrator.certificate_.delta == 0.1
     calibrator.delta = 0.01
     assert calibrator.certificate_.delta == 0.01
@@ -113,7 +131,9 @@ def test_a_lost_rollout_cannot_be_safe() -> None:
 
 @pytest.mark.parametrize("stopped", [-3, 10**6])
 def test_interventions_that_cannot_be_are_found(stopped: int) -> None:
-    certificate = certify_shield(np.linspace(0, 1, 500), np.arange(500) % 10 == 0, xi=0.05, delta=0.05)
+    certificate = certify_shield(
+        np.linspace(0, 1, 500), np.arange(500) % 10 == 0, xi=0.05, delta=0.05
+    )
     document = forged(certificate, lambda claim: claim["descriptive"].update(interventions=stopped))
     with pytest.raises(CertificateError, match="interventions"):
         certificate_from_dict(document)

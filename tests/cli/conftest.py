@@ -14,7 +14,9 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def pacbound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+def pacbound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Run:
     """Run `pacbound` in an empty folder, through the entry point of the installed script."""
     from pacbound.cli import main
 
@@ -44,7 +46,9 @@ def predictions(tmp_path: Path) -> Path:
     lines = ["c,ok,pred,y,place,note"]
     for i, score in enumerate(confidence.tolist()):
         place = "north" if i % 3 else "south"
-        lines.append(f'{score!r},{int(right[i])},{prediction[i]},{label[i]},{place},"a ""note"", row {i}"')
+        lines.append(
+            f'{score!r},{int(right[i])},{prediction[i]},{label[i]},{place},"a ""note"", row {i}"'
+        )
     path = tmp_path / "predictions.csv"
     path.write_text("\n".join(lines) + "\n")
     return path

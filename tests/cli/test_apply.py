@@ -42,7 +42,9 @@ def table() -> Any:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with a certificate in it."""
-    calibrate([0.1, 0.5, 0.9] * 50, [0, 1, 1] * 50, delta=0.05, n_bins=4).save(tmp_path / "cal.json")
+    calibrate([0.1, 0.5, 0.9] * 50, [0, 1, 1] * 50, delta=0.05, n_bins=4).save(
+        tmp_path / "cal.json"
+    )
     return tmp_path
 
 
@@ -58,12 +60,18 @@ def apply(pacbound: Run, source: str, target: str) -> None:
 
 @pytest.mark.parametrize("source", ["rows.parquet", "rows.feather"])
 @pytest.mark.parametrize("target", ["out.parquet", "out.feather"])
-def test_types_and_order_are_kept(pacbound: Run, folder: Path, table: Any, source: str, target: str) -> None:
+def test_types_and_order_are_kept(
+    pacbound: Run, folder: Path, table: Any, source: str, target: str
+) -> None:
     _write(table, folder / source)
     apply(pacbound, source, target)
     out = _read(folder / target)
     # An Arrow file holds one dictionary for all batches, so there the column goes out without.
-    plain = table if target == "out.parquet" else table.set_column(3, "place", table["place"].cast(pa.string()))
+    plain = (
+        table
+        if target == "out.parquet"
+        else table.set_column(3, "place", table["place"].cast(pa.string()))
+    )
     assert out.select(table.schema.names).cast(plain.schema).equals(plain)
     assert [out.schema.field(name).type for name in table.schema.names] == plain.schema.types
     interval = expected(table["c"])
@@ -94,15 +102,22 @@ def test_csv_goes_to_parquet_as_the_text_that_it_is(pacbound: Run, folder: Path)
 
 
 def test_json_lines_go_out_as_they_stood_with_keys_added(pacbound: Run, folder: Path) -> None:
-    lines = ['{"c": 0.50, "n": {"a": [1, 2]}, "big": 12345678901234567890123}', '{ "c":1e-1,"text":"\\u00e9 }" }']
+    lines = [
+        '{"c": 0.50, "n": {"a": [1, 2]}, "big": 12345678901234567890123}',
+        '{ "c":1e-1,"text":"\\u00e9 }" }',
+    ]
     (folder / "rows.jsonl").write_text("\n".join(lines))
     apply(pacbound, "rows.jsonl", "out.jsonl")
     out = (folder / "out.jsonl").read_text().splitlines()
-    assert [line.startswith(before[:-1].rstrip()) for line, before in zip(out, lines, strict=True)] == [True, True]
+    assert [
+        line.startswith(before[:-1].rstrip()) for line, before in zip(out, lines, strict=True)
+    ] == [True, True]
     assert [json.loads(line)["pac_lower"] for line in out] == expected([0.5, 0.1])[:, 0].tolist()
 
 
-def test_json_goes_to_parquet_with_the_types_that_all_its_values_have(pacbound: Run, folder: Path) -> None:
+def test_json_goes_to_parquet_with_the_types_that_all_its_values_have(
+    pacbound: Run, folder: Path
+) -> None:
     rows = [
         {"c": 0.5, "i": 1, "t": True, "s": "2020-01-01", "m": 1},
         {"c": 1, "i": None, "t": False, "s": "x", "m": "one", "late": 2.5},
@@ -115,23 +130,36 @@ def test_json_goes_to_parquet_with_the_types_that_all_its_values_have(pacbound: 
     }.items()  # fmt: skip
     assert out["m"].to_pylist() == ["1", "one"]
     apply(pacbound, "rows.json", "out.jsonl")
-    assert [json.loads(line)["s"] for line in (folder / "out.jsonl").read_text().splitlines()] == ["2020-01-01", "x"]
+    assert [json.loads(line)["s"] for line in (folder / "out.jsonl").read_text().splitlines()] == [
+        "2020-01-01",
+        "x",
+    ]
 
 
 def test_parquet_goes_to_json_lines(pacbound: Run, folder: Path) -> None:
-    pq.write_table(pa.table({"c": [0.5, 0.6], "x": [float("nan"), float("-inf")], "l": [[1], None]}), folder / "rows.parquet")
+    pq.write_table(
+        pa.table({"c": [0.5, 0.6], "x": [float("nan"), float("-inf")], "l": [[1], None]}),
+        folder / "rows.parquet",
+    )
     apply(pacbound, "rows.parquet", "out.jsonl")
     rows = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
-    assert [(row["c"], row["x"], row["l"]) for row in rows] == [(0.5, None, [1]), (0.6, "-inf", None)]
+    assert [(row["c"], row["x"], row["l"]) for row in rows] == [
+        (0.5, None, [1]),
+        (0.6, "-inf", None),
+    ]
 
 
 def test_compressed_text_is_read(pacbound: Run, folder: Path) -> None:
     (folder / "rows.csv.gz").write_bytes(gzip.compress(b"c,t\n0.5,x\n"))
     apply(pacbound, "rows.csv.gz", "out.csv")
-    assert (folder / "out.csv").read_text().startswith("c,t,pac_lower,pac_upper,pac_estimate\n0.5,x,")
+    assert (
+        (folder / "out.csv").read_text().startswith("c,t,pac_lower,pac_upper,pac_estimate\n0.5,x,")
+    )
 
 
-def test_files_of_a_glob_go_out_as_one_in_the_order_of_their_names(pacbound: Run, folder: Path) -> None:
+def test_files_of_a_glob_go_out_as_one_in_the_order_of_their_names(
+    pacbound: Run, folder: Path
+) -> None:
     for place in ("2", "10", "1"):
         inside = folder / "logs" / f"part={place}"
         inside.mkdir(parents=True)
@@ -144,8 +172,18 @@ def test_files_of_a_glob_go_out_as_one_in_the_order_of_their_names(pacbound: Run
 @pytest.mark.parametrize(
     ("files", "source", "target", "message"),
     [
-        ({"a.csv": "c\n0.5\n", "b.csv": "c,d\n0.5,1\n"}, "[ab].csv", "out.csv", "not laid out alike"),
-        ({"a.csv": "c\n0.5\n", "b.jsonl": '{"c": 0.5}'}, "[ab].*", "out.csv", "not laid out alike"),
+        (
+            {"a.csv": "c\n0.5\n", "b.csv": "c,d\n0.5,1\n"},
+            "[ab].csv",
+            "out.csv",
+            "not laid out alike",
+        ),
+        (
+            {"a.csv": "c\n0.5\n", "b.jsonl": '{"c": 0.5}'},
+            "[ab].*",
+            "out.csv",
+            "not laid out alike",
+        ),
         ({"a.csv": "c\n0.5\n"}, "a.csv", "a.csv", "is where the rows come from"),
         ({"a.csv": "c\n0.5\n"}, "a.csv", "link.csv", "is where the rows come from"),
         ({"a.csv": "c\n0.5\n"}, "a.csv", "out.xlsx", "can be written to .csv"),
@@ -155,7 +193,12 @@ def test_files_of_a_glob_go_out_as_one_in_the_order_of_their_names(pacbound: Run
         ({"a.csv": "c,pac_lower\n0.5,1\n"}, "a.csv", "out.csv", "already has a column"),
         ({"a.csv": "d\n0.5\n"}, "a.csv", "out.csv", "has no column 'c'"),
         ({"a.jsonl": '{"c": 0.5}\n{"c": "x"}\n'}, "a.jsonl", "out.jsonl", "a.jsonl: c[1] is 'x'"),
-        ({"a.jsonl": '{"c": 0.5}\n{"d": 1}\n'}, "a.jsonl", "out.jsonl", "a.jsonl: c[1] is missing"),
+        (
+            {"a.jsonl": '{"c": 0.5}\n{"d": 1}\n'},
+            "a.jsonl",
+            "out.jsonl",
+            "a.jsonl: c[1] is missing",
+        ),
     ],
 )
 def test_what_cannot_go_out_is_refused_and_leaves_nothing(
@@ -172,10 +215,14 @@ def test_what_cannot_go_out_is_refused_and_leaves_nothing(
     assert all((folder / name).read_text() == content for name, content in files.items())
 
 
-def test_types_that_change_from_file_to_file_do_not_go_into_one(pacbound: Run, folder: Path) -> None:
+def test_types_that_change_from_file_to_file_do_not_go_into_one(
+    pacbound: Run, folder: Path
+) -> None:
     pq.write_table(pa.table({"c": [0.5], "x": [1]}), folder / "a.parquet")
     pq.write_table(pa.table({"c": [0.5], "x": ["1"]}), folder / "b.parquet")
-    done = pacbound("apply", "cal.json", "*.parquet", "-o", "out.parquet", "--confidence", "c", code=2)
+    done = pacbound(
+        "apply", "cal.json", "*.parquet", "-o", "out.parquet", "--confidence", "c", code=2
+    )
     assert "x has type string here and int64" in done.stderr
     assert not (folder / "out.parquet").exists()
 

@@ -1,4 +1,5 @@
-"""A file that cannot be counted or applied to ends in exit code 2, one clear line, and no file left behind."""
+"""A file that cannot be counted or applied to ends in exit code 2, one clear line, and no file left
+behind."""
 
 import gzip
 import json
@@ -40,14 +41,23 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("certificates")
     calibrate([0.5] * 50, [1] * 50, delta=0.1).save(folder / "cal.json")
     predictions = [["x", "x"], ["x", "y"]] * 50
-    certify_cascade([0.5, 0.9] * 50, predictions, ["x", "y"] * 50, xi=0.2, delta=0.1).save(folder / "cascade.json")
+    certify_cascade([0.5, 0.9] * 50, predictions, ["x", "y"] * 50, xi=0.2, delta=0.1).save(
+        folder / "cascade.json"
+    )
     return folder
 
 
 def rows(n: int = 3000) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     classes = rng.integers(0, 3, (3, n))
-    return {"c": rng.random(n), "ok": rng.random(n) < 0.5, "a": classes[0], "b": classes[1], "y": classes[2], "g": classes[0]}
+    return {
+        "c": rng.random(n),
+        "ok": rng.random(n) < 0.5,
+        "a": classes[0],
+        "b": classes[1],
+        "y": classes[2],
+        "g": classes[0],
+    }
 
 
 def write(table: dict[str, Any], path: Path) -> None:
@@ -65,7 +75,11 @@ def write(table: dict[str, Any], path: Path) -> None:
         case ".jsonl":
             path.write_text("\n".join(json.dumps(row) for row in pa.table(table).to_pylist()))
         case ".npz":
-            np.savez(path, allow_pickle=False, **{name: np.asarray(column) for name, column in table.items()})
+            np.savez(
+                path,
+                allow_pickle=False,
+                **{name: np.asarray(column) for name, column in table.items()},
+            )
 
 
 def cut(name: str) -> Callable[[Path], Path]:
@@ -100,7 +114,9 @@ def one_bit(name: str) -> Callable[[Path], Path]:
 
     def make(folder: Path) -> Path:
         write(rows(), folder / name)
-        stored = bytearray(gzip.compress(gzip.decompress((folder / name).read_bytes()), compresslevel=0))
+        stored = bytearray(
+            gzip.compress(gzip.decompress((folder / name).read_bytes()), compresslevel=0)
+        )
         stored[stored.index(b"\n0.") + 3] ^= 1
         (folder / name).write_bytes(stored)
         return folder / name
@@ -108,7 +124,9 @@ def one_bit(name: str) -> Callable[[Path], Path]:
     return make
 
 
-def altered(name: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Path], Path]:
+def altered(
+    name: str, change: Callable[[dict[str, Any]], dict[str, Any]]
+) -> Callable[[Path], Path]:
     def make(folder: Path) -> Path:
         write(change(rows(50)), folder / name)
         return folder / name
@@ -134,12 +152,16 @@ def empty(table: dict[str, Any]) -> dict[str, Any]:
 
 def mixed(table: dict[str, Any]) -> dict[str, Any]:
     """Text in the last row of every column, in formats that hold text in a column of numbers."""
-    return {name: [*map(str, np.asarray(column)[:-1].tolist()), ""] for name, column in table.items()}
+    return {
+        name: [*map(str, np.asarray(column)[:-1].tolist()), ""] for name, column in table.items()
+    }
 
 
 def spoilt(table: dict[str, Any]) -> dict[str, Any]:
     """Nothing in the last row of every column, in formats with types."""
-    return {name: pa.array([*np.asarray(column)[:-1].tolist(), None]) for name, column in table.items()}
+    return {
+        name: pa.array([*np.asarray(column)[:-1].tolist(), None]) for name, column in table.items()
+    }
 
 
 def folder_of(suffix: str) -> Callable[[Path], Path]:
@@ -191,7 +213,10 @@ def test_a_bad_file_ends_in_one_clear_line_and_leaves_nothing(
     path = BAD[bad](tmp_path)
     before = sorted(tmp_path.iterdir())
     suffix = "npz" if path.suffix in (".npz", ".npy") else "parquet"
-    arguments = [path if part == "FILE" else str(part).replace("SUFFIX", suffix) for part in COMMANDS[command]]
+    arguments = [
+        path if part == "FILE" else str(part).replace("SUFFIX", suffix)
+        for part in COMMANDS[command]
+    ]
     done = pacbound(*arguments, code=2)
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1, done.stderr
@@ -202,35 +227,49 @@ def test_a_bad_file_ends_in_one_clear_line_and_leaves_nothing(
 
 @pytest.mark.parametrize("name", ["r.parquet", "r.feather"])
 @pytest.mark.parametrize(
-    ("command", "column"), [("calibrate", "c"), ("calibrate", "ok"), ("shield", "c"), ("shield", "ok"), ("apply", "c")]
+    ("command", "column"),
+    [("calibrate", "c"), ("calibrate", "ok"), ("shield", "c"), ("shield", "ok"), ("apply", "c")],
 )
 def test_integers_that_floats_do_not_hold_end_in_one_clear_line(
     pacbound: Run, certificates: Path, tmp_path: Path, name: str, command: str, column: str
 ) -> None:
     shutil.copy(certificates / "cal.json", tmp_path)
     write({"c": [0], "ok": [1]} | {column: [2**53 + 1]}, tmp_path / name)
-    arguments = [name if part == "FILE" else str(part).replace("SUFFIX", "parquet") for part in COMMANDS[command]]
+    arguments = [
+        name if part == "FILE" else str(part).replace("SUFFIX", "parquet")
+        for part in COMMANDS[command]
+    ]
     done = pacbound(*arguments, code=2)
     assert done.stderr.startswith("error: ")
     assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
 @pytest.mark.parametrize("command", ["calibrate", "apply"])
-def test_a_group_without_a_name_is_not_taken_for_none(pacbound: Run, tmp_path: Path, command: str) -> None:
+def test_a_group_without_a_name_is_not_taken_for_none(
+    pacbound: Run, tmp_path: Path, command: str
+) -> None:
     calibrate([0.5] * 50, [1] * 50, groups=["a"] * 50, delta=0.1).save(tmp_path / "cal.json")
     write(rows(50), tmp_path / "r.csv")
-    arguments = ["r.csv" if part == "FILE" else str(part).replace("SUFFIX", "csv") for part in COMMANDS[command]]
+    arguments = [
+        "r.csv" if part == "FILE" else str(part).replace("SUFFIX", "csv")
+        for part in COMMANDS[command]
+    ]
     assert "has no column ''" in pacbound(*arguments, "--group", "", code=2).stderr
 
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_stderr_stays_clean_to_the_end_of_the_process(certificates: Path, tmp_path: Path, name: str, command: str) -> None:
+def test_stderr_stays_clean_to_the_end_of_the_process(
+    certificates: Path, tmp_path: Path, name: str, command: str
+) -> None:
     for certificate in certificates.iterdir():
         shutil.copy(certificate, tmp_path)
     write(rows(), tmp_path / name)
     suffix = "npz" if name == "r.npz" else "parquet"
-    arguments = [name if part == "FILE" else str(part).replace("SUFFIX", suffix) for part in COMMANDS[command]]
+    arguments = [
+        name if part == "FILE" else str(part).replace("SUFFIX", suffix)
+        for part in COMMANDS[command]
+    ]
     program = "from pacbound.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program, *arguments],

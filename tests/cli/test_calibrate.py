@@ -26,17 +26,32 @@ def columns(path: Path) -> dict[str, list[str]]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays(pacbound: Run, predictions: Path) -> None:
+def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays(
+    pacbound: Run, predictions: Path
+) -> None:
     pacbound("calibrate", predictions, *CALIBRATE, "--bins", 10, "-o", "cal.json")
     table = columns(predictions)
-    arrays = calibrate(np.array(table["c"], dtype=float), np.array(table["ok"], dtype=int), delta=0.01, n_bins=10)
+    arrays = calibrate(
+        np.array(table["c"], dtype=float), np.array(table["ok"], dtype=int), delta=0.01, n_bins=10
+    )
     assert load_certificate(predictions.parent / "cal.json").claim_digest == arrays.claim_digest
 
 
 def test_prediction_and_label_stand_for_correct(pacbound: Run, predictions: Path) -> None:
     pacbound("calibrate", predictions, *CALIBRATE, "-o", "a.json")
     pacbound(
-        "calibrate", predictions, "--confidence", "c", "--prediction", "pred", "--label", "y", "--delta", "0.01", "-o", "b.json"
+        "calibrate",
+        predictions,
+        "--confidence",
+        "c",
+        "--prediction",
+        "pred",
+        "--label",
+        "y",
+        "--delta",
+        "0.01",
+        "-o",
+        "b.json",
     )
     one, other = (load_certificate(predictions.parent / name) for name in ("a.json", "b.json"))
     assert one.claim_digest == other.claim_digest
@@ -44,7 +59,19 @@ def test_prediction_and_label_stand_for_correct(pacbound: Run, predictions: Path
 
 def test_a_label_written_with_a_point_is_the_same_class(pacbound: Run, tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("c,pred,y\n0.9,3,3.0\n0.8,2,3.0\n")
-    done = pacbound("calibrate", "p.csv", "--confidence", "c", "--prediction", "pred", "--label", "y", "--delta", "0.1", "--json")
+    done = pacbound(
+        "calibrate",
+        "p.csv",
+        "--confidence",
+        "c",
+        "--prediction",
+        "pred",
+        "--label",
+        "y",
+        "--delta",
+        "0.1",
+        "--json",
+    )
     assert json.loads(done.stdout)["claim"]["tables"][0]["successes"] == [0, 1]
 
 
@@ -57,7 +84,15 @@ def test_csv_and_npz_and_several_files_agree(pacbound: Run, predictions: Path) -
     pacbound("calibrate", predictions, *CALIBRATE, "-o", "a.json")
     pacbound("calibrate", "whole.npz", *CALIBRATE, "-o", "b.json")
     pacbound("calibrate", "one.npz", "two.npz", *CALIBRATE, "-o", "c.json")
-    assert len({load_certificate(folder / name).claim_digest for name in ("a.json", "b.json", "c.json")}) == 1
+    assert (
+        len(
+            {
+                load_certificate(folder / name).claim_digest
+                for name in ("a.json", "b.json", "c.json")
+            }
+        )
+        == 1
+    )
 
 
 def test_counting_one_file_twice_is_refused(pacbound: Run, predictions: Path) -> None:
@@ -65,7 +100,9 @@ def test_counting_one_file_twice_is_refused(pacbound: Run, predictions: Path) ->
     assert "twice" in done.stderr
 
 
-def test_apply_adds_the_interval_and_keeps_every_row_as_it_was(pacbound: Run, predictions: Path) -> None:
+def test_apply_adds_the_interval_and_keeps_every_row_as_it_was(
+    pacbound: Run, predictions: Path
+) -> None:
     folder = predictions.parent
     pacbound("calibrate", predictions, *CALIBRATE, "-o", "cal.json")
     pacbound("apply", "cal.json", predictions, "-o", "out.csv")
@@ -102,7 +139,9 @@ def test_groups_go_through_calibrate_and_apply(pacbound: Run, predictions: Path)
     assert (np.array(table["pac_lower"], dtype=float) == expected[:, 0]).all()
 
 
-def test_verify_says_what_was_changed_and_the_worst_code_counts(pacbound: Run, predictions: Path) -> None:
+def test_verify_says_what_was_changed_and_the_worst_code_counts(
+    pacbound: Run, predictions: Path
+) -> None:
     folder = predictions.parent
     pacbound("calibrate", predictions, *CALIBRATE, "-o", "good.json")
     document = json.loads((folder / "good.json").read_text())
@@ -119,7 +158,9 @@ def test_verify_says_what_was_changed_and_the_worst_code_counts(pacbound: Run, p
 def test_a_changed_certificate_is_not_applied(pacbound: Run, predictions: Path) -> None:
     folder = predictions.parent
     pacbound("calibrate", predictions, *CALIBRATE, "-o", "cal.json")
-    (folder / "cal.json").write_text((folder / "cal.json").read_text().replace('"delta": 0.01', '"delta": 0.001'))
+    (folder / "cal.json").write_text(
+        (folder / "cal.json").read_text().replace('"delta": 0.01', '"delta": 0.001')
+    )
     done = pacbound("apply", "cal.json", predictions, "-o", "out.csv", code=1)
     assert "not applied" in done.stderr
     assert not (folder / "out.csv").exists()
@@ -143,9 +184,17 @@ def test_a_changed_certificate_is_not_applied(pacbound: Run, predictions: Path) 
         ("c,ok\n0.5,1\n", (*CALIBRATE[:-1], "1.2"), "delta=1.2 is not a failure probability"),
         ("c,ok\n0.5,1\n", (*CALIBRATE, "--bins", "0"), "n_bins=0"),
         ("c,ok\n0.5,1\n", (*CALIBRATE, "--edges", "0,a,1"), "not a list of numbers"),
-        ("c,ok\n0.5,1\n", (*CALIBRATE, "--edges", "0,1,0.5"), "run from 0.0 to 0.5|not increasing"),
+        (
+            "c,ok\n0.5,1\n",
+            (*CALIBRATE, "--edges", "0,1,0.5"),
+            "run from 0.0 to 0.5|not increasing",
+        ),
         ("c,ok\n0.5,1\n", ("--confidence", "c", "--delta", "0.1"), "either the column correct"),
-        ("c,ok\n0.5,1\n", ("--confidence", "c", "--prediction", "ok", "--delta", "0.1"), "either the column correct"),
+        (
+            "c,ok\n0.5,1\n",
+            ("--confidence", "c", "--prediction", "ok", "--delta", "0.1"),
+            "either the column correct",
+        ),
     ],
 )
 def test_bad_input_is_explained_and_leaves_nothing_behind(
@@ -170,7 +219,9 @@ def test_a_truncated_npz_and_a_pickled_one_are_refused(pacbound: Run, tmp_path: 
     whole = (tmp_path / "rows.npz").read_bytes()
     (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
     assert "cut short" in pacbound("calibrate", "cut.npz", *CALIBRATE, code=2).stderr
-    np.savez(tmp_path / "objects.npz", c=np.array([{"a": 1}], dtype=object), ok=[1], allow_pickle=True)
+    np.savez(
+        tmp_path / "objects.npz", c=np.array([{"a": 1}], dtype=object), ok=[1], allow_pickle=True
+    )
     pacbound("calibrate", "objects.npz", *CALIBRATE, code=2)
 
 
@@ -181,19 +232,27 @@ def test_an_error_half_way_through_apply_leaves_no_file(pacbound: Run, predictio
     (folder / "long.csv").write_text(rows)
     done = pacbound("apply", "cal.json", "long.csv", "-o", "out.csv", code=2)
     assert "c[2000000] is 'oops'" in done.stderr
-    assert sorted(path.name for path in folder.iterdir()) == ["cal.json", "long.csv", "predictions.csv"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "cal.json",
+        "long.csv",
+        "predictions.csv",
+    ]
 
 
 def test_an_existing_column_is_not_overwritten(pacbound: Run, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("c,ok,pac_lower\n0.5,1,7\n")
     pacbound("calibrate", "rows.csv", *CALIBRATE, "-o", "cal.json")
-    assert "already has a column" in pacbound("apply", "cal.json", "rows.csv", "-o", "out.csv", code=2).stderr
+    assert (
+        "already has a column"
+        in pacbound("apply", "cal.json", "rows.csv", "-o", "out.csv", code=2).stderr
+    )
 
 
 def test_an_interrupt_ends_with_130_and_no_output(predictions: Path) -> None:
     folder = predictions.parent
     code, errors = 0, ""
-    # On a busy machine the command may be done before the interrupt arrives; then it is given more to do.
+    # On a busy machine the command may be done before the interrupt arrives; then it is given more
+    # to do.
     for rows in (3_000_000, 20_000_000):
         (folder / "long.csv").write_text("c,ok\n" + "0.5,1\n" * rows)
         code, errors = _interrupted(folder)
@@ -206,9 +265,22 @@ def test_an_interrupt_ends_with_130_and_no_output(predictions: Path) -> None:
 
 
 def _interrupted(folder: Path) -> tuple[int, str]:
-    # Whoever runs the tests in the background may have them ignore interrupts, and children inherit that.
-    program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pacbound.cli import main; main()"
-    command = [sys.executable, "-c", program, "calibrate", "long.csv", *CALIBRATE, "-o", "cal.json"]
+    # Whoever runs the tests in the background may have them ignore interrupts, and children inherit
+    # that.
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from "
+        "pacbound.cli import main; main()"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        program,
+        "calibrate",
+        "long.csv",
+        *CALIBRATE,
+        "-o",
+        "cal.json",
+    ]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         while process.poll() is None and "long.csv" not in _open_files(process.pid):
             time.sleep(0.01)
@@ -243,14 +315,19 @@ def test_stderr_stays_clean_when_all_is_well(pacbound: Run, predictions: Path) -
 def test_plan_prints_the_number_of_labels(pacbound: Run) -> None:
     done = pacbound("plan", "--target", 0.02, "--expected", 0.01, "--delta", "1e-3", "--json")
     assert json.loads(done.stdout)["first"] == 2923
-    assert "expected" in pacbound("plan", "--target", 0.02, "--expected", 0.03, "--delta", "1e-3", code=2).stderr
+    assert (
+        "expected"
+        in pacbound("plan", "--target", 0.02, "--expected", 0.03, "--delta", "1e-3", code=2).stderr
+    )
 
 
 def test_ten_thousand_rows_in_many_batches_keep_their_order(pacbound: Run, tmp_path: Path) -> None:
     """Enough text that Arrow hands it over in several batches."""
     rows = 60_000
     filler = "x" * 300
-    (tmp_path / "rows.csv").write_text("i,c,ok,f\n" + "".join(f"{i},{i / rows},{i % 2},{filler}\n" for i in range(rows)))
+    (tmp_path / "rows.csv").write_text(
+        "i,c,ok,f\n" + "".join(f"{i},{i / rows},{i % 2},{filler}\n" for i in range(rows))
+    )
     pacbound("calibrate", "rows.csv", *CALIBRATE, "-o", "cal.json")
     pacbound("apply", "cal.json", "rows.csv", "-o", "out.csv")
     assert columns(tmp_path / "out.csv")["i"] == [str(i) for i in range(rows)]

@@ -39,7 +39,9 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays(pacbound: Run, table: Path) -> None:
+def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays(
+    pacbound: Run, table: Path
+) -> None:
     pacbound("cascade", table, *COLUMNS, *CLAIM, "--cost", "1,9", "-o", "cascade.json")
     rows = rows_of(table)
     confidence = [float(row["c"]) for row in rows]
@@ -52,17 +54,31 @@ def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays(pacbound: Run
 
 
 def test_only_rows_on_which_the_models_differ_need_a_label(pacbound: Run, table: Path) -> None:
-    done = pacbound("cascade", table, "--prediction", "fast,slow", "--to-label", "ask.csv", "--json")
+    done = pacbound(
+        "cascade", table, "--prediction", "fast,slow", "--to-label", "ask.csv", "--json"
+    )
     asked = rows_of(table.parent / "ask.csv")
     differ = [row for row in rows_of(table) if row["fast"] != row["slow"]]
     assert [row["id"] for row in asked] == [row["id"] for row in differ]
     assert [row["pac_row"] for row in asked] == [row["id"] for row in differ]
     assert json.loads(done.stdout) == {"rows": 600, "to_label": len(differ), "output": "ask.csv"}
-    nothing = pacbound("cascade", table, "--prediction", "fast,slow", "--label", "y", "--to-label", "rest.csv", "--json")
+    nothing = pacbound(
+        "cascade",
+        table,
+        "--prediction",
+        "fast,slow",
+        "--label",
+        "y",
+        "--to-label",
+        "rest.csv",
+        "--json",
+    )
     assert json.loads(nothing.stdout)["to_label"] == 0
 
 
-def test_a_label_missing_where_the_models_differ_is_an_error_with_its_row(pacbound: Run, table: Path) -> None:
+def test_a_label_missing_where_the_models_differ_is_an_error_with_its_row(
+    pacbound: Run, table: Path
+) -> None:
     rows = table.read_text().splitlines()
     first = next(i for i, row in enumerate(rows[1:]) if not row.endswith(","))
     rows[first + 1] = rows[first + 1].rpartition(",")[0] + ","
@@ -95,9 +111,22 @@ def test_three_models_go_through_npz(pacbound: Run, tmp_path: Path) -> None:
     scores = rng.beta(6, 1, size=(800, 2))
     right = rng.random((800, 3)) < np.column_stack([scores, np.full(800, 0.95)])
     answers = np.where(right, label[:, None], label[:, None] + 1)
-    names = dict(zip(("c1", "c2", "p1", "p2", "p3", "y"), [*scores.T, *answers.T, label], strict=True))
+    names = dict(
+        zip(("c1", "c2", "p1", "p2", "p3", "y"), [*scores.T, *answers.T, label], strict=True)
+    )
     np.savez(tmp_path / "rows.npz", **names)
-    options = ("--confidence", "c1,c2", "--prediction", "p1,p2,p3", "--label", "y", "--xi", 0.1, "--delta", 0.05)
+    options = (
+        "--confidence",
+        "c1,c2",
+        "--prediction",
+        "p1,p2,p3",
+        "--label",
+        "y",
+        "--xi",
+        0.1,
+        "--delta",
+        0.05,
+    )
     pacbound("cascade", "rows.npz", *options, "--cost", "1,3,9", "-o", "cascade.json")
     pacbound("apply", "cascade.json", "rows.npz", "-o", "out.npz")
     certificate = load_certificate(tmp_path / "cascade.json")
@@ -109,7 +138,9 @@ def test_three_models_go_through_npz(pacbound: Run, tmp_path: Path) -> None:
 
 
 def test_a_refusal_ends_with_code_3_and_says_what_it_would_take(pacbound: Run, table: Path) -> None:
-    done = pacbound("cascade", table, *COLUMNS, "--xi", 0.001, "--delta", 0.05, "-o", "no.json", code=3)
+    done = pacbound(
+        "cascade", table, *COLUMNS, "--xi", 0.001, "--delta", 0.05, "-o", "no.json", code=3
+    )
     assert "REFUSED" in done.stdout
     assert "It would take about 2,995 labels" in done.stdout
     assert not load_certificate(table.parent / "no.json").certified
@@ -124,10 +155,15 @@ def test_a_refusal_ends_with_code_3_and_says_what_it_would_take(pacbound: Run, t
         ((*COLUMNS, *CLAIM, "--cost", "9,1"), "do not rise"),
         ((*COLUMNS, *CLAIM, "--cost", "1,a"), "not a list of numbers"),
         ((*COLUMNS[:2], "--prediction", "fast", "--label", "y", *CLAIM), "no cascade"),
-        ((*COLUMNS[:2], "--prediction", "fast,slower", "--label", "y", *CLAIM), "no column 'slower'"),
+        (
+            (*COLUMNS[:2], "--prediction", "fast,slower", "--label", "y", *CLAIM),
+            "no column 'slower'",
+        ),
         (("--prediction", "fast,slow"), "Certifying needs"),
     ],
 )
-def test_bad_usage_is_explained(pacbound: Run, table: Path, arguments: tuple[object, ...], message: str) -> None:
+def test_bad_usage_is_explained(
+    pacbound: Run, table: Path, arguments: tuple[object, ...], message: str
+) -> None:
     assert message in pacbound("cascade", table, *arguments, "-o", "cascade.json", code=2).stderr
     assert not (table.parent / "cascade.json").exists()

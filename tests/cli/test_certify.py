@@ -47,16 +47,32 @@ def parts(tmp_path: Path, columns: dict[str, np.ndarray]) -> list[Path]:
 
 KINDS = [
     (("--confidence", "c", "--correct", "ok"), "calibrate", ("--delta", 0.01)),
-    (("--confidence", "c", "--correct", "ok", "--bins", 7, "--group", "site"), "calibrate", ("--delta", 0.01)),
-    (("--confidence", "c", "--prediction", "slow", "--label", "y"), "calibrate", ("--delta", 0.01)),
-    (("--confidence", "c", "--prediction", "fast,slow", "--label", "y"), "cascade", ("--delta", 0.01, "--xi", 0.2)),
+    (
+        ("--confidence", "c", "--correct", "ok", "--bins", 7, "--group", "site"),
+        "calibrate",
+        ("--delta", 0.01),
+    ),
+    (
+        ("--confidence", "c", "--prediction", "slow", "--label", "y"),
+        "calibrate",
+        ("--delta", 0.01),
+    ),
+    (
+        ("--confidence", "c", "--prediction", "fast,slow", "--label", "y"),
+        "cascade",
+        ("--delta", 0.01, "--xi", 0.2),
+    ),
     (("--score", "s", "--unsafe", "u"), "shield", ("--delta", 0.01, "--xi", 0.15)),
 ]
 
 
 @pytest.mark.parametrize(("named", "verb", "claim"), KINDS)
 def test_tallies_of_parts_certify_what_all_rows_certify(
-    pacbound: Run, parts: list[Path], named: tuple[object, ...], verb: str, claim: tuple[object, ...]
+    pacbound: Run,
+    parts: list[Path],
+    named: tuple[object, ...],
+    verb: str,
+    claim: tuple[object, ...],
 ) -> None:
     pacbound(verb, *parts, *named, *claim, "-o", "whole.json")
     for i, part in enumerate(parts):
@@ -64,7 +80,10 @@ def test_tallies_of_parts_certify_what_all_rows_certify(
     done = pacbound("certify", "part2.json", "part0.json", "part1.json", *claim, "-o", "sum.json")
     assert "verify sum.json" in done.stdout
     folder = parts[0].parent
-    assert load_certificate(folder / "sum.json").claim_digest == load_certificate(folder / "whole.json").claim_digest
+    assert (
+        load_certificate(folder / "sum.json").claim_digest
+        == load_certificate(folder / "whole.json").claim_digest
+    )
     pacbound("verify", "sum.json")
 
 
@@ -93,29 +112,63 @@ def test_a_changed_tally_is_refused_by_name(pacbound: Run, parts: list[Path]) ->
 
 
 def test_a_certificate_in_place_of_a_tally_is_refused(pacbound: Run, parts: list[Path]) -> None:
-    pacbound("calibrate", parts[0], "--confidence", "c", "--correct", "ok", "--delta", 0.01, "-o", "certificate.json")
-    assert "not a pacbound tally" in pacbound("certify", "certificate.json", "--delta", 0.01, code=2).stderr
+    pacbound(
+        "calibrate",
+        parts[0],
+        "--confidence",
+        "c",
+        "--correct",
+        "ok",
+        "--delta",
+        0.01,
+        "-o",
+        "certificate.json",
+    )
+    assert (
+        "not a pacbound tally"
+        in pacbound("certify", "certificate.json", "--delta", 0.01, code=2).stderr
+    )
 
 
 @pytest.mark.parametrize(
     ("named", "options", "message"),
     [
-        (("--confidence", "c", "--correct", "ok"), ("--xi", 0.1), "--xi says nothing about a calibration"),
+        (
+            ("--confidence", "c", "--correct", "ok"),
+            ("--xi", 0.1),
+            "--xi says nothing about a calibration",
+        ),
         (("--score", "s", "--unsafe", "u"), (), "which needs --xi"),
-        (("--score", "s", "--unsafe", "u"), ("--xi", 0.1, "--cost", "1,2"), "--cost says nothing about a shield"),
+        (
+            ("--score", "s", "--unsafe", "u"),
+            ("--xi", 0.1, "--cost", "1,2"),
+            "--cost says nothing about a shield",
+        ),
     ],
 )
 def test_options_of_another_kind_are_refused(
-    pacbound: Run, parts: list[Path], named: tuple[str, ...], options: tuple[object, ...], message: str
+    pacbound: Run,
+    parts: list[Path],
+    named: tuple[str, ...],
+    options: tuple[object, ...],
+    message: str,
 ) -> None:
     pacbound("tally", parts[0], *named, "-o", "a.json")
     assert message in pacbound("certify", "a.json", "--delta", 0.01, *options, code=2).stderr
 
 
 @pytest.mark.parametrize(
-    "named", [(), ("--confidence", "c"), ("--score", "s"), ("--score", "s", "--unsafe", "u", "--label", "y")]
+    "named",
+    [
+        (),
+        ("--confidence", "c"),
+        ("--score", "s"),
+        ("--score", "s", "--unsafe", "u", "--label", "y"),
+    ],
 )
-def test_columns_that_make_no_tally_are_refused(pacbound: Run, parts: list[Path], named: tuple[str, ...]) -> None:
+def test_columns_that_make_no_tally_are_refused(
+    pacbound: Run, parts: list[Path], named: tuple[str, ...]
+) -> None:
     done = pacbound("tally", parts[0], *named, "-o", "a.json", code=2)
     assert "error:" in done.stderr
     assert not (parts[0].parent / "a.json").exists()

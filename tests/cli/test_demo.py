@@ -20,11 +20,15 @@ def test_the_demo_tells_the_whole_story(pacbound: Run, tmp_path: Path) -> None:
     assert {"predictions_with_intervals.npz", "reliability.png", "shield.png"} <= made
 
 
-def test_the_certified_shield_of_the_demo_is_safe_enough_and_reaches_more_goals_than_the_product(pacbound: Run) -> None:
+def test_the_certified_shield_of_the_demo_is_safe_enough_and_reaches_more_goals_than_the_product(
+    pacbound: Run,
+) -> None:
     story = pacbound("demo", "-o", "out").stdout
     rates = {
         name: (float(unsafe), float(success))
-        for name, unsafe, success in re.findall(r"^  (\S.*?) +([\d.]+)% unsafe, +([\d.]+)% reach the goal$", story, re.MULTILINE)
+        for name, unsafe, success in re.findall(
+            r"^  (\S.*?) +([\d.]+)% unsafe, +([\d.]+)% reach the goal$", story, re.MULTILINE
+        )
     }
     assert rates["certified"][0] <= 10.0
     assert rates["no shield"][0] > 30.0

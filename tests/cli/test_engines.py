@@ -20,7 +20,9 @@ COUNT = ("--confidence", "c", "--correct", "ok")
 CALIBRATE = ("--confidence", "c", "--correct", "ok", "--delta", 0.01)
 WITH_JAVA = [
     pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java, and there is none here."),
+    pytest.mark.skipif(
+        shutil.which("java") is None, reason="Spark needs Java, and there is none here."
+    ),
 ]
 SPARK = pytest.param("spark", marks=WITH_JAVA)
 ENGINES = ["duckdb", "polars", SPARK]
@@ -92,13 +94,29 @@ def table(tmp_path: Path) -> Path:
 VERBS = [
     ("calibrate", CALIBRATE),
     ("calibrate", (*CALIBRATE, "--group", "day")),
-    ("cascade", ("--confidence", "c", "--prediction", "fast,slow", "--label", "y", "--xi", 0.2, "--delta", 0.01)),
+    (
+        "cascade",
+        (
+            "--confidence",
+            "c",
+            "--prediction",
+            "fast,slow",
+            "--label",
+            "y",
+            "--xi",
+            0.2,
+            "--delta",
+            0.01,
+        ),
+    ),
     ("shield", ("--score", "s", "--unsafe", "u", "--xi", 0.1, "--delta", 0.01)),
 ]
 
 
 @pytest.mark.parametrize("engine", ["polars", SPARK])
-def test_every_engine_makes_the_claim_of_the_embedded_one(pacbound: Run, table: Path, engine: str) -> None:
+def test_every_engine_makes_the_claim_of_the_embedded_one(
+    pacbound: Run, table: Path, engine: str
+) -> None:
     for verb, options in VERBS:
         made = []
         for name in ("duckdb", engine):
@@ -115,8 +133,22 @@ def test_bad_files_are_refused_by_every_engine(pacbound: Run, tmp_path: Path, en
     pl.DataFrame({"c": [0.5, None], "ok": [True, True]}).write_parquet(tmp_path / "null.parquet")
     empty = {"c": pl.Float64, "ok": pl.Boolean}
     pl.DataFrame(schema=empty).write_parquet(tmp_path / "empty.parquet")
-    for name, said in (("cut", "cut.parquet"), ("column", "'ok'"), ("null", "missing"), ("empty", "no rows")):
-        done = pacbound("calibrate", f"{name}.parquet", *CALIBRATE, "--engine", engine, "-o", "out.json", code=2)
+    for name, said in (
+        ("cut", "cut.parquet"),
+        ("column", "'ok'"),
+        ("null", "missing"),
+        ("empty", "no rows"),
+    ):
+        done = pacbound(
+            "calibrate",
+            f"{name}.parquet",
+            *CALIBRATE,
+            "--engine",
+            engine,
+            "-o",
+            "out.json",
+            code=2,
+        )
         assert said in done.stderr, (name, done.stderr)
         assert len(done.stderr.splitlines()) == 1
         assert not (tmp_path / "out.json").exists()
@@ -125,27 +157,47 @@ def test_bad_files_are_refused_by_every_engine(pacbound: Run, tmp_path: Path, en
 def test_options_of_another_engine_are_refused(pacbound: Run, table: Path) -> None:
     done = pacbound("calibrate", table, *CALIBRATE, "--master", "spark://127.0.0.1:7077", code=2)
     assert "engine spark" in done.stderr
-    done = pacbound("calibrate", table, *CALIBRATE, "--engine", "polars", "--memory-limit", "500MB", code=2)
+    done = pacbound(
+        "calibrate", table, *CALIBRATE, "--engine", "polars", "--memory-limit", "500MB", code=2
+    )
     assert "DuckDB" in done.stderr
     pacbound("calibrate", table, *CALIBRATE, "--memory-limit", "500MB")
-    assert "not an amount" in pacbound("calibrate", table, *CALIBRATE, "--memory-limit", "lots", code=2).stderr
+    assert (
+        "not an amount"
+        in pacbound("calibrate", table, *CALIBRATE, "--memory-limit", "lots", code=2).stderr
+    )
 
 
 def test_polars_says_which_formats_it_reads(pacbound: Run, tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", c=np.array([0.5]), ok=np.array([True]))
-    assert "duckdb reads more" in pacbound("calibrate", "rows.npz", *CALIBRATE, "--engine", "polars", code=2).stderr
+    assert (
+        "duckdb reads more"
+        in pacbound("calibrate", "rows.npz", *CALIBRATE, "--engine", "polars", code=2).stderr
+    )
 
 
-def test_a_file_whose_name_reads_as_a_pattern_is_counted_itself(pacbound: Run, tmp_path: Path, engine: str) -> None:
+def test_a_file_whose_name_reads_as_a_pattern_is_counted_itself(
+    pacbound: Run, tmp_path: Path, engine: str
+) -> None:
     write(tmp_path / "z1.parquet", c=[0.1], ok=[True])
-    for name in ("z[1].parquet", "z{1,2}.parquet", "z*.parquet", "z?.parquet", "z%201.parquet", "z 1.parquet", "z#\\1.parquet"):
+    for name in (
+        "z[1].parquet",
+        "z{1,2}.parquet",
+        "z*.parquet",
+        "z?.parquet",
+        "z%201.parquet",
+        "z 1.parquet",
+        "z#\\1.parquet",
+    ):
         write(tmp_path / name, c=[0.9, 0.8], ok=[False, False])
         assert tally(pacbound, engine, name).totals == {"wrong": 2, "right": 0}, name
         (tmp_path / name).unlink()
 
 
 @pytest.mark.parametrize("ending", ["arrow", "feather", "ipc"])
-def test_polars_takes_the_name_of_an_arrow_file_as_it_is(pacbound: Run, tmp_path: Path, ending: str) -> None:
+def test_polars_takes_the_name_of_an_arrow_file_as_it_is(
+    pacbound: Run, tmp_path: Path, ending: str
+) -> None:
     write(tmp_path / f"z1.{ending}", c=[0.1], ok=[True])
     write(tmp_path / f"z[1].{ending}", c=[0.9, 0.8], ok=[False, False])
     assert tally(pacbound, "polars", f"z[1].{ending}").totals == {"wrong": 2, "right": 0}
@@ -158,25 +210,40 @@ def test_no_row_of_a_folder_is_left_out(pacbound: Run, tmp_path: Path, engine: s
     write(tmp_path / "beside" / "y.parquet", c=[0.9, 0.9], ok=[False, False])
     write(tmp_path / "within" / "g=a" / "x.parquet", c=[0.1], ok=[True])
     write(tmp_path / "within" / "g=a" / "sub" / "y.parquet", c=[0.9, 0.9], ok=[False, False])
-    write(tmp_path / "deeper" / "g=a" / "sub" / "y.parquet", c=[0.9, 0.9, 0.1], ok=[False, False, True])
+    write(
+        tmp_path / "deeper" / "g=a" / "sub" / "y.parquet",
+        c=[0.9, 0.9, 0.1],
+        ok=[False, False, True],
+    )
     for folder in ("nested", "beside", "within", "deeper"):
         assert tally(pacbound, engine, folder).totals == {"wrong": 2, "right": 1}, folder
 
 
-def test_a_file_that_an_engine_would_pass_over_is_counted_or_refused(pacbound: Run, tmp_path: Path, engine: str) -> None:
+def test_a_file_that_an_engine_would_pass_over_is_counted_or_refused(
+    pacbound: Run, tmp_path: Path, engine: str
+) -> None:
     write(tmp_path / "_x.parquet", c=[0.1, 0.2], ok=[False, True])
     write(tmp_path / "y.parquet", c=[0.9], ok=[False])
     (tmp_path / "nothing.parquet").touch()
     if engine == "spark":
-        assert "_x.parquet is passed over by Spark" in refusal(pacbound, engine, "_x.parquet", "y.parquet")
+        assert "_x.parquet is passed over by Spark" in refusal(
+            pacbound, engine, "_x.parquet", "y.parquet"
+        )
     else:
         assert tally(pacbound, engine, "_x.parquet", "y.parquet").rows == 3
     assert "parquet" in refusal(pacbound, engine, "y.parquet", "nothing.parquet")
 
 
 @pytest.mark.parametrize("engine", ["polars", "spark"])
-def test_text_is_left_to_the_engine_that_guesses_nothing(pacbound: Run, tmp_path: Path, engine: str) -> None:
-    texts = {"csv": "c,ok\n0.5,1\n", "tsv": "c\tok\n0.5\t1\n", "jsonl": '{"c":0.5,"ok":1}\n', "json": '[{"c":0.5,"ok":1}]'}
+def test_text_is_left_to_the_engine_that_guesses_nothing(
+    pacbound: Run, tmp_path: Path, engine: str
+) -> None:
+    texts = {
+        "csv": "c,ok\n0.5,1\n",
+        "tsv": "c\tok\n0.5\t1\n",
+        "jsonl": '{"c":0.5,"ok":1}\n',
+        "json": '[{"c":0.5,"ok":1}]',
+    }
     for ending, text in texts.items():
         (tmp_path / f"rows.{ending}").write_text(text)
         said = refusal(pacbound, engine, f"rows.{ending}")
@@ -185,21 +252,27 @@ def test_text_is_left_to_the_engine_that_guesses_nothing(pacbound: Run, tmp_path
         assert tally(pacbound, "duckdb", f"rows.{ending}").rows == 1
     if engine == "spark":
         assert "guesses the types" in refusal(pacbound, engine, "s3a://bucket/rows.csv.gz")
-        assert "Count each apart" in refusal(pacbound, engine, "s3a://bucket/rows.parquet", "rows.csv")
+        assert "Count each apart" in refusal(
+            pacbound, engine, "s3a://bucket/rows.parquet", "rows.csv"
+        )
 
 
 def test_no_row_counts_twice(pacbound: Run, tmp_path: Path, engine: str) -> None:
     write(tmp_path / "rows" / "x.parquet", c=[0.1], ok=[True])
     shutil.copy(tmp_path / "rows" / "x.parquet", tmp_path / "copy.parquet")
     for place in (1, 2):
-        pl.DataFrame(schema={"c": pl.Float64, "ok": pl.Boolean}).write_parquet(tmp_path / f"empty{place}.parquet")
+        pl.DataFrame(schema={"c": pl.Float64, "ok": pl.Boolean}).write_parquet(
+            tmp_path / f"empty{place}.parquet"
+        )
     assert "named twice" in refusal(pacbound, engine, "rows/x.parquet", "rows/x.parquet")
     assert "named twice" in refusal(pacbound, engine, "rows", "rows/x.parquet")
     assert "same bytes" in refusal(pacbound, engine, "rows", "copy.parquet")
     assert tally(pacbound, engine, "rows", "empty1.parquet", "empty2.parquet").rows == 1
 
 
-def test_every_engine_gives_the_tally_the_fingerprints_of_its_files(pacbound: Run, table: Path, engine: str) -> None:
+def test_every_engine_gives_the_tally_the_fingerprints_of_its_files(
+    pacbound: Run, table: Path, engine: str
+) -> None:
     made, embedded = tally(pacbound, engine, table), tally(pacbound, "duckdb", table)
     assert made == embedded
     assert made.sources == embedded.sources
@@ -217,11 +290,15 @@ def test_partitions_hold_text(pacbound: Run, tmp_path: Path, engine: str) -> Non
         assert made == tally(pacbound, "duckdb", "rows[1]", "--group", "g")
     assert tally(pacbound, engine, "rows[1]/g=007/x.parquet", "--group", "g").groups == ("007",)
     write(tmp_path / "rows[1]" / "g=__HIVE_DEFAULT_PARTITION__" / "x.parquet", c=[0.1], ok=[False])
-    assert ("empty" if engine == "duckdb" else "g has 1 missing") in refusal(pacbound, engine, "rows[1]", "--group", "g")
+    assert ("empty" if engine == "duckdb" else "g has 1 missing") in refusal(
+        pacbound, engine, "rows[1]", "--group", "g"
+    )
     assert tally(pacbound, engine, "rows[1]").rows == 7
 
 
-def test_a_column_that_is_a_folder_too_is_not_mistaken(pacbound: Run, tmp_path: Path, engine: str) -> None:
+def test_a_column_that_is_a_folder_too_is_not_mistaken(
+    pacbound: Run, tmp_path: Path, engine: str
+) -> None:
     write(tmp_path / "rows" / "ok=0" / "a.parquet", c=[0.1, 0.2])
     write(tmp_path / "rows" / "ok=1" / "b.parquet", c=[0.9, 0.8], ok=[0, 0])
     if engine == "duckdb":
@@ -231,7 +308,9 @@ def test_a_column_that_is_a_folder_too_is_not_mistaken(pacbound: Run, tmp_path: 
             assert "column 'ok'" in refusal(pacbound, engine, path)
 
 
-def test_a_name_that_differs_in_case_is_another_column(pacbound: Run, tmp_path: Path, engine: str) -> None:
+def test_a_name_that_differs_in_case_is_another_column(
+    pacbound: Run, tmp_path: Path, engine: str
+) -> None:
     write(tmp_path / "lower.parquet", c=[0.1], ok=[True])
     write(tmp_path / "upper.parquet", C=[0.3], ok=[False])
     write(tmp_path / "both.parquet", C=[0.3], c=[0.9], ok=[False])
@@ -244,12 +323,18 @@ def test_a_name_that_differs_in_case_is_another_column(pacbound: Run, tmp_path: 
 
 
 @pytest.mark.parametrize("engine", [SPARK])
-def test_a_running_session_is_left_as_it_was(pacbound: Run, table: Path, session: Any, engine: str) -> None:
+def test_a_running_session_is_left_as_it_was(
+    pacbound: Run, table: Path, session: Any, engine: str
+) -> None:
     session.conf.set("spark.sql.caseSensitive", "false")
     session.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
     before = session.conf.getAll
-    (table.parent / "cut.parquet").write_bytes((table / "day=mon" / "part.parquet").read_bytes()[:-99])
-    assert "cut.parquet" in refusal(pacbound, engine, table / "day=tue" / "part.parquet", "cut.parquet")
+    (table.parent / "cut.parquet").write_bytes(
+        (table / "day=mon" / "part.parquet").read_bytes()[:-99]
+    )
+    assert "cut.parquet" in refusal(
+        pacbound, engine, table / "day=tue" / "part.parquet", "cut.parquet"
+    )
     assert tally(pacbound, engine, table).rows == ROWS
     assert session.conf.getAll == before
     assert session.range(3).count() == 3
@@ -258,17 +343,29 @@ def test_a_running_session_is_left_as_it_was(pacbound: Run, table: Path, session
 
 
 @pytest.mark.parametrize("engine", [SPARK])
-def test_an_address_goes_to_spark_as_it_is_named(pacbound: Run, table: Path, session: Any, engine: str) -> None:
+def test_an_address_goes_to_spark_as_it_is_named(
+    pacbound: Run, table: Path, session: Any, engine: str
+) -> None:
     from pacbound.sources.on_spark import remote_table
 
     with remote_table([f"file://{table}"], master=None) as frame:
-        assert sorted(row.day for row in frame.select("day").distinct().collect()) == ["mon", "tue"]
-    assert "nowhere://bucket/rows cannot be read by Spark" in refusal(pacbound, engine, "nowhere://bucket/rows")
+        assert sorted(row.day for row in frame.select("day").distinct().collect()) == [
+            "mon",
+            "tue",
+        ]
+    assert "nowhere://bucket/rows cannot be read by Spark" in refusal(
+        pacbound, engine, "nowhere://bucket/rows"
+    )
 
 
 @pytest.mark.parametrize("engine", [SPARK])
-def test_spark_reads_orc_each_file_once(pacbound: Run, tmp_path: Path, session: Any, engine: str) -> None:
-    frame = session.createDataFrame([(0.1, True, "007"), (0.9, False, "7"), (0.8, False, "7")], "c double, ok boolean, g string")
+def test_spark_reads_orc_each_file_once(
+    pacbound: Run, tmp_path: Path, session: Any, engine: str
+) -> None:
+    frame = session.createDataFrame(
+        [(0.1, True, "007"), (0.9, False, "7"), (0.8, False, "7")],
+        "c double, ok boolean, g string",
+    )
     frame.write.partitionBy("g").orc(str(tmp_path / "rows.orc"))
     made = tally(pacbound, engine, "rows.orc", "--group", "g")
     assert (made.groups, made.totals) == (("007", "7"), {"wrong": 2, "right": 1})

@@ -21,7 +21,8 @@ PRODUCT = ("--bound", "product", "--final-score", "final_scores")
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """A row for each of 600 rollouts; three are lost at the start, and safe ones have no last danger."""
+    """A row for each of 600 rollouts; three are lost at the start, and safe ones have no last
+    danger."""
     rng = np.random.default_rng(0)
     unsafe = rng.random(600) < 0.2
     score = np.where(unsafe, rng.beta(5, 2, size=600), rng.beta(1, 5, size=600))
@@ -40,10 +41,16 @@ def table(tmp_path: Path) -> Path:
 
 def arrays(table: Path) -> tuple[list[float], list[bool], list[float | None]]:
     rows = [line.split(",") for line in table.read_text().splitlines()[1:]]
-    return [float(row[1]) for row in rows], [row[2] == "yes" for row in rows], [float(row[3]) if row[3] else None for row in rows]
+    return (
+        [float(row[1]) for row in rows],
+        [row[2] == "yes" for row in rows],
+        [float(row[3]) if row[3] else None for row in rows],
+    )
 
 
-def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays(pacbound: Run, table: Path) -> None:
+def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays(
+    pacbound: Run, table: Path
+) -> None:
     scores, unsafe, final = arrays(table)
     done = pacbound("shield", table, *COLUMNS, *CLAIM, "-o", "shield.json")
     assert "Hand over to the backup" in done.stdout
@@ -51,9 +58,15 @@ def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays(pacbound: Run
     exact = load_certificate(table.parent / "shield.json")
     product = load_certificate(table.parent / "product.json")
     assert exact.claim_digest == certify_shield(scores, unsafe, xi=0.1, delta=0.01).claim_digest
-    expected = certify_shield(scores, unsafe, xi=0.1, delta=0.01, bound="product", final_scores=final)
+    expected = certify_shield(
+        scores, unsafe, xi=0.1, delta=0.01, bound="product", final_scores=final
+    )
     assert product.claim_digest == expected.claim_digest
-    assert product.provenance.columns == {"score": "s", "unsafe": "u", "final_score": "final_scores"}
+    assert product.provenance.columns == {
+        "score": "s",
+        "unsafe": "u",
+        "final_score": "final_scores",
+    }
     pacbound("verify", "shield.json", "product.json")
 
 
@@ -61,15 +74,26 @@ def test_rollouts_in_several_files_are_counted_together(pacbound: Run, tmp_path:
     rng = np.random.default_rng(1)
     score, unsafe = rng.random(400), rng.random(400) < 0.1
     for part, rows in enumerate((slice(0, 150), slice(150, None))):
-        np.savez(tmp_path / f"{part}.npz", s=score[rows], u=unsafe[rows], f=np.where(unsafe, score / 2, np.nan)[rows])
+        np.savez(
+            tmp_path / f"{part}.npz",
+            s=score[rows],
+            u=unsafe[rows],
+            f=np.where(unsafe, score / 2, np.nan)[rows],
+        )
     done = pacbound("shield", "0.npz", "1.npz", *COLUMNS, *CLAIM, "--json")
-    whole = ShieldCertificate.from_tally(Tally.from_arrays(scores=score, unsafe=unsafe), xi=0.1, delta=0.01)
+    whole = ShieldCertificate.from_tally(
+        Tally.from_arrays(scores=score, unsafe=unsafe), xi=0.1, delta=0.01
+    )
     assert json.loads(done.stdout)["claim_digest"] == whole.claim_digest
-    pacbound("shield", "0.npz", "1.npz", *COLUMNS, *CLAIM, "--bound", "product", "--final-score", "f")
+    pacbound(
+        "shield", "0.npz", "1.npz", *COLUMNS, *CLAIM, "--bound", "product", "--final-score", "f"
+    )
 
 
 def test_a_refusal_ends_with_code_3_and_says_what_it_would_take(pacbound: Run, table: Path) -> None:
-    done = pacbound("shield", table, *COLUMNS, "--xi", 0.006, "--delta", 0.01, "-o", "no.json", code=3)
+    done = pacbound(
+        "shield", table, *COLUMNS, "--xi", 0.006, "--delta", 0.01, "-o", "no.json", code=3
+    )
     assert "REFUSED" in done.stdout
     assert re.search(r"It would take about [\d,]+ rollouts\. Always brake\.", done.stdout)
     assert not load_certificate(table.parent / "no.json").certified
@@ -77,7 +101,10 @@ def test_a_refusal_ends_with_code_3_and_says_what_it_would_take(pacbound: Run, t
 
 def test_a_shield_is_not_applied_to_rows(pacbound: Run, table: Path) -> None:
     pacbound("shield", table, *COLUMNS, *CLAIM, "-o", "shield.json")
-    assert "not applied to the rows" in pacbound("apply", "shield.json", table, "-o", "out.csv", code=2).stderr
+    assert (
+        "not applied to the rows"
+        in pacbound("apply", "shield.json", table, "-o", "out.csv", code=2).stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,18 +120,38 @@ def test_a_shield_is_not_applied_to_rows(pacbound: Run, table: Path) -> None:
         (("--score", "s", "--unsafe", "s", *CLAIM), "expected true or false"),
         (("--score", "id", "--unsafe", "u", *CLAIM), "id[2] is 2.0"),
         (("--score", "final_scores", "--unsafe", "u", *CLAIM), "not a number"),
-        (("--score", "s", "--unsafe", "u", *CLAIM, "--bound", "product", "--final-score", "id"), "id[2] is 2.0"),
+        (
+            ("--score", "s", "--unsafe", "u", *CLAIM, "--bound", "product", "--final-score", "id"),
+            "id[2] is 2.0",
+        ),
     ],
 )
-def test_bad_usage_is_explained(pacbound: Run, table: Path, arguments: tuple[object, ...], message: str) -> None:
+def test_bad_usage_is_explained(
+    pacbound: Run, table: Path, arguments: tuple[object, ...], message: str
+) -> None:
     assert message in pacbound("shield", table, *arguments, "-o", "shield.json", code=2).stderr
     assert not (table.parent / "shield.json").exists()
 
 
 def test_a_bad_value_is_named_by_its_file_column_and_row(pacbound: Run, tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("scores,u,final_scores\n0.5,0,\n0.5,1,\n")
-    done = pacbound("shield", "r.csv", "--score", "scores", "--unsafe", "u", *CLAIM, *PRODUCT, code=2)
+    done = pacbound(
+        "shield", "r.csv", "--score", "scores", "--unsafe", "u", *CLAIM, *PRODUCT, code=2
+    )
     assert "r.csv: final_scores[1] is nan" in done.stderr
     (tmp_path / "r.csv").write_text("maximum,u,scores\n0.5,0,\n0.5,1,0.7\n")
-    options = ("--score", "maximum", "--unsafe", "u", *CLAIM, "--bound", "product", "--final-score", "scores")
-    assert "r.csv: scores[1] is 0.7, above its running maximum" in pacbound("shield", "r.csv", *options, code=2).stderr
+    options = (
+        "--score",
+        "maximum",
+        "--unsafe",
+        "u",
+        *CLAIM,
+        "--bound",
+        "product",
+        "--final-score",
+        "scores",
+    )
+    assert (
+        "r.csv: scores[1] is 0.7, above its running maximum"
+        in pacbound("shield", "r.csv", *options, code=2).stderr
+    )

@@ -27,7 +27,9 @@ def table() -> FashionMnistPredictions:
 def record() -> dict[str, Any]:
     if not EXPERIMENTS.exists():
         pytest.skip("the source distribution carries no experiments")
-    document: dict[str, Any] = json.loads((EXPERIMENTS / "results/fashion_mnist_training.json").read_text(encoding="utf-8"))
+    document: dict[str, Any] = json.loads(
+        (EXPERIMENTS / "results/fashion_mnist_training.json").read_text(encoding="utf-8")
+    )
     return document
 
 
@@ -47,7 +49,9 @@ def test_every_column_has_one_value_per_image(table: FashionMnistPredictions) ->
 
 
 @pytest.mark.parametrize("name", ["confidence_fast", "confidence_slow"])
-def test_a_top_confidence_among_ten_classes_lies_between_a_tenth_and_one(table: FashionMnistPredictions, name: str) -> None:
+def test_a_top_confidence_among_ten_classes_lies_between_a_tenth_and_one(
+    table: FashionMnistPredictions, name: str
+) -> None:
     confidence = getattr(table, name)
     assert confidence.dtype == np.float32
     assert confidence.min() >= 0.1
@@ -61,12 +65,16 @@ def test_classes_are_the_digits_zero_to_nine(table: FashionMnistPredictions, nam
     assert set(np.unique(classes).tolist()) == set(range(10))
 
 
-def test_the_tail_of_the_training_file_comes_first_and_the_test_file_second(table: FashionMnistPredictions) -> None:
+def test_the_tail_of_the_training_file_comes_first_and_the_test_file_second(
+    table: FashionMnistPredictions,
+) -> None:
     assert table.split.dtype == np.uint8
     assert table.split.tolist() == [0] * 10_000 + [1] * 10_000
 
 
-def test_the_test_file_holds_a_thousand_images_of_every_class(table: FashionMnistPredictions) -> None:
+def test_the_test_file_holds_a_thousand_images_of_every_class(
+    table: FashionMnistPredictions,
+) -> None:
     assert np.bincount(table.label[table.split == 1]).tolist() == [1000] * 10
 
 
@@ -97,9 +105,14 @@ def test_the_record_is_of_the_shipped_file(record: dict[str, Any]) -> None:
     assert record["table_sha256"] == hashlib.sha256(packaged("fashion_mnist.npz")).hexdigest()
 
 
-def test_the_readme_quotes_the_command_and_the_accuracies_of_the_record(record: dict[str, Any]) -> None:
+def test_the_readme_quotes_the_command_and_the_accuracies_of_the_record(
+    record: dict[str, Any],
+) -> None:
     readme = packaged("README.md").decode()
     assert record["command"] in readme
     for split in SPLITS.values():
         for exit_name in ("fast", "slow"):
-            assert f"{record['held_out'][split][f'accuracy_{exit_name}']:.2%}".replace("%", " %") in readme
+            assert (
+                f"{record['held_out'][split][f'accuracy_{exit_name}']:.2%}".replace("%", " %")
+                in readme
+            )

@@ -1,4 +1,5 @@
-"""The shipped rollouts keep their promises, and what is written about them and about the shield is what was measured."""
+"""The shipped rollouts keep their promises, and what is written about them and about the shield is
+what was measured."""
 
 from __future__ import annotations
 
@@ -37,12 +38,15 @@ def test_rows_are_what_a_rollout_can_be(table: IndoorNavigationRollouts) -> None
     assert ((table.steps >= 1) & (table.steps <= 100)).all()
     assert np.array_equal(table.unsafe, table.first_unrecoverable >= 0)
     assert np.array_equal(table.unsafe, ~np.isnan(table.final_score))
-    # The last step is the one from the first un-recoverable state, whose danger is part of the running maximum.
+    # The last step is the one from the first un-recoverable state, whose danger is part of the
+    # running maximum.
     assert np.array_equal(table.steps[table.unsafe] - 1, table.first_unrecoverable[table.unsafe])
     assert (table.final_score[table.unsafe] <= table.score[table.unsafe]).all()
 
 
-def test_the_record_of_the_collection_is_that_of_the_table(table: IndoorNavigationRollouts) -> None:
+def test_the_record_of_the_collection_is_that_of_the_table(
+    table: IndoorNavigationRollouts,
+) -> None:
     record = recorded("shield_rollouts.json")
     assert record["rollouts"] == len(table.seed)
     assert record["unsafe"] == int(table.unsafe.sum())
@@ -50,11 +54,20 @@ def test_the_record_of_the_collection_is_that_of_the_table(table: IndoorNavigati
     assert record["steps"] == int(table.steps.sum())
 
 
-def test_the_shields_that_were_tested_are_those_of_the_table(table: IndoorNavigationRollouts) -> None:
+def test_the_shields_that_were_tested_are_those_of_the_table(
+    table: IndoorNavigationRollouts,
+) -> None:
     rows = {(row["xi"], row["method"]): row for row in recorded("shield.json")["results"]}
     for xi in (0.05, 0.1, 0.2):
         exact = certify_shield(table.score, table.unsafe, xi=xi, delta=0.01)
-        product = certify_shield(table.score, table.unsafe, xi=xi, delta=0.01, bound="product", final_scores=table.final_score)
+        product = certify_shield(
+            table.score,
+            table.unsafe,
+            xi=xi,
+            delta=0.01,
+            bound="product",
+            final_scores=table.final_score,
+        )
         assert rows[xi, "exact"]["threshold"] == exact.threshold
         assert rows[xi, "product"]["threshold"] == product.threshold
         assert not rows[xi, "exact"]["exceeds_xi"]

@@ -12,10 +12,13 @@ Judge = Callable[[int, int, float], None]
 
 @pytest.fixture(scope="session")
 def judge() -> Judge:
-    """Fails if so many violations in so many runs are all but impossible for a guarantee that holds with 1 - delta."""
+    """Fails if so many violations in so many runs are all but impossible for a guarantee that holds
+    with 1 - delta."""
 
     def judged(violations: int, runs: int, delta: float) -> None:
         chance = float(binom.sf(violations - 1, runs, delta))
-        assert chance > 1e-6, f"{violations} violations in {runs} runs at delta = {delta}: p = {chance:.1e}"
+        assert chance > 1e-6, (
+            f"{violations} violations in {runs} runs at delta = {delta}: p = {chance:.1e}"
+        )
 
     return judged

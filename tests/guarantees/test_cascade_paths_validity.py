@@ -1,7 +1,8 @@
 """A certified cascade of three or four models loses more than xi with probability at most delta.
 
-A law is a finite list of kinds of rows, so that the true loss of any thresholds is a finite sum. Each has thresholds on the
-declared paths that lose more than xi, most of them by a hair, so that a certificate that claims too much is seen as such.
+A law is a finite list of kinds of rows, so that the true loss of any thresholds is a finite sum.
+Each has thresholds on the declared paths that lose more than xi, most of them by a hair, so that a
+certificate that claims too much is seen as such.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ Judge = Callable[[int, int, float], None]
 XI, DELTA, ROWS = 0.05, 0.1, 300
 HAIR = 1e-9
 HARMLESS, WORSE, BETTER, ODD = range(4)
-"""What an exit does to a row: what the slow model does; loses it; gains it; answers otherwise, but wrongly as well."""
+"""What an exit does to a row: what the slow model does; loses it; gains it; answers otherwise, but
+wrongly as well."""
 
 
 @dataclass(frozen=True)
 class Law:
-    """Kinds of rows: `scores` and `effects` have a line for each kind and a column for each exit; `mass` is how common it is."""
+    """Kinds of rows: `scores` and `effects` have a line for each kind and a column for each exit;
+    `mass` is how common it is."""
 
     scores: Floats
     effects: Integers
@@ -41,19 +44,27 @@ class Law:
 
     @classmethod
     def of(cls, *kinds: tuple[float, tuple[float, ...], tuple[int, ...]]) -> Law:
-        """From (mass, scores, effects); what is missing from a mass of one never exits before the last step, harmlessly."""
+        """From (mass, scores, effects); what is missing from a mass of one never exits before the
+        last step, harmlessly."""
         mass, scores, effects = (np.array(part) for part in zip(*kinds, strict=True))
         rest = 1 - mass.sum()
         assert rest >= 0
         n_exits = scores.shape[1]
         low, harmless = np.full((1, n_exits), 1e-4), np.full((1, n_exits), HARMLESS)
-        return cls(np.concatenate([scores, low]), np.concatenate([effects, harmless]), np.append(mass, rest))
+        return cls(
+            np.concatenate([scores, low]),
+            np.concatenate([effects, harmless]),
+            np.append(mass, rest),
+        )
 
     def loss(self, thresholds: Floats) -> float:
-        """P[cascade wrong] - P[slow wrong] if a row leaves at the first exit whose score is at or above its threshold."""
+        """P[cascade wrong] - P[slow wrong] if a row leaves at the first exit whose score is at or
+        above its threshold."""
         reached = self.scores >= thresholds
         effect = self.effects[np.arange(len(reached)), reached.argmax(axis=1)]
-        return float((self.mass * reached.any(axis=1) * ((effect == WORSE) * 1.0 - (effect == BETTER))).sum())
+        return float(
+            (self.mass * reached.any(axis=1) * ((effect == WORSE) * 1.0 - (effect == BETTER))).sum()
+        )
 
     def draw(self, rng: np.random.Generator, n: int) -> tuple[Floats, Integers, Floats]:
         """Confidences, predictions, and labels where predictions differ; the true label is 0."""
@@ -64,9 +75,15 @@ class Law:
         slow_wrong = ((effects == BETTER) | (effects == ODD)).any(axis=1)
         assert not (slow_wrong[:, None] & (effects == WORSE)).any(), "such rows cannot be"
         slow = slow_wrong.astype(np.int64)
-        fast = np.select([effects == HARMLESS, effects == WORSE, effects == BETTER], [slow[:, None], 1, 0], 2)
+        fast = np.select(
+            [effects == HARMLESS, effects == WORSE, effects == BETTER], [slow[:, None], 1, 0], 2
+        )
         predictions = np.column_stack([fast, slow])
-        return self.scores[which], predictions, np.where((fast == slow[:, None]).all(axis=1), np.nan, 0.0)
+        return (
+            self.scores[which],
+            predictions,
+            np.where((fast == slow[:, None]).all(axis=1), np.nan, 0.0),
+        )
 
 
 def staircase(n_exits: int) -> Law:
@@ -75,19 +92,28 @@ def staircase(n_exits: int) -> Law:
     scores = np.stack(np.meshgrid(*[levels] * n_exits, indexing="ij"), axis=-1).reshape(-1, n_exits)
     rng = np.random.default_rng(41)
     worse = rng.random(scores.shape) < 0.5 * (1 - scores)
-    kinds = [(1 / len(scores), tuple(s), tuple(int(w) for w in row)) for s, row in zip(scores, worse, strict=True)]
+    kinds = [
+        (1 / len(scores), tuple(s), tuple(int(w) for w in row))
+        for s, row in zip(scores, worse, strict=True)
+    ]
     return Law.of(*[(mass * 0.999, s, e) for mass, s, e in kinds])
 
 
 def fine(n_exits: int) -> Law:
-    """Fifteen hundred kinds of rows with scores of their own, which know how hard a row is, each model in its way."""
+    """Fifteen hundred kinds of rows with scores of their own, which know how hard a row is, each
+    model in its way."""
     rng, size = np.random.default_rng(42), 1500
     ease = rng.normal(size=(size, 1))
     right = ease + 0.6 * rng.normal(size=(size, n_exits + 1)) > np.linspace(-0.5, -0.9, n_exits + 1)
     scores = expit(1 + 1.5 * (ease + 0.6 * rng.normal(size=(size, n_exits))))
     fast, slow = right[:, :-1], right[:, -1:]
     effects = np.select([fast == slow, slow], [HARMLESS, WORSE], BETTER)
-    return Law.of(*[(0.999 / size, tuple(s), tuple(e)) for s, e in zip(scores.tolist(), effects.tolist(), strict=True)])
+    return Law.of(
+        *[
+            (0.999 / size, tuple(s), tuple(e))
+            for s, e in zip(scores.tolist(), effects.tolist(), strict=True)
+        ]
+    )
 
 
 def thresholds_of(law: Law) -> Floats:
@@ -99,10 +125,14 @@ def to_the_edge(law: Law) -> Law:
     """The law mixed with harmless rows until the least of its losses above xi is a hair above it."""
     losses = np.array([law.loss(thresholds) for thresholds in thresholds_of(law)])
     share = (XI + HAIR) / losses[losses > XI].min()
-    return Law(law.scores, law.effects, np.append(law.mass[:-1] * share, 1 - share * law.mass[:-1].sum()))
+    return Law(
+        law.scores, law.effects, np.append(law.mass[:-1] * share, 1 - share * law.mass[:-1].sum())
+    )
 
 
-def only(m: int, score: float, effect: int, n_exits: int) -> tuple[tuple[float, ...], tuple[int, ...]]:
+def only(
+    m: int, score: float, effect: int, n_exits: int
+) -> tuple[tuple[float, ...], tuple[int, ...]]:
     """Rows that leave at exit m if at all."""
     place = np.arange(n_exits) == m
     return tuple(np.where(place, score, 1e-4)), tuple(np.where(place, effect, HARMLESS))
@@ -111,17 +141,28 @@ def only(m: int, score: float, effect: int, n_exits: int) -> tuple[tuple[float, 
 def laws(n_exits: int) -> dict[str, Law]:
     last, edge = n_exits - 1, XI + HAIR
     return {
-        "saturated, lost at the first exit": Law.of((edge, (1.0,) * n_exits, (WORSE, *[HARMLESS] * last))),
+        "saturated, lost at the first exit": Law.of(
+            (edge, (1.0,) * n_exits, (WORSE, *[HARMLESS] * last))
+        ),
         "saturated, with many gains": Law.of(
-            (0.2 + edge, (1.0,) * n_exits, (WORSE,) * n_exits), (0.2, (1.0,) * n_exits, (BETTER,) * n_exits)
+            (0.2 + edge, (1.0,) * n_exits, (WORSE,) * n_exits),
+            (0.2, (1.0,) * n_exits, (BETTER,) * n_exits),
         ),
         "a hair too much at the first exit or at the last": Law.of(
             *[(0.2 + edge, *only(m, 0.7, WORSE, n_exits)) for m in (0, last)],
             *[(0.2, *only(m, 0.7, BETTER, n_exits)) for m in (0, last)],
         ),
         "half of it at each, in three orders": Law.of(
-            *[(edge / 2, *only(m, score, WORSE, n_exits)) for m in (0, last) for score in (0.75, 0.55)],
-            *[(0.12, *only(m, 0.95, effect, n_exits)) for m in (0, last) for effect in (ODD, HARMLESS)],
+            *[
+                (edge / 2, *only(m, score, WORSE, n_exits))
+                for m in (0, last)
+                for score in (0.75, 0.55)
+            ],
+            *[
+                (0.12, *only(m, 0.95, effect, n_exits))
+                for m in (0, last)
+                for effect in (ODD, HARMLESS)
+            ],
         ),
         "lost at the last exit, harmless at the first": Law.of(
             (edge + 0.1, tuple(np.linspace(0.2, 0.9, n_exits)), (*[HARMLESS] * last, WORSE)),
@@ -168,7 +209,10 @@ def violations(law: Law, seed: int, runs: int, n: int = ROWS, **claim: Any) -> t
     return broken, certified
 
 
-@pytest.mark.parametrize(("n_exits", "bound", "runs"), [(2, "exact", 500), (2, "pair", 150), (3, "exact", 200), (3, "pair", 60)])
+@pytest.mark.parametrize(
+    ("n_exits", "bound", "runs"),
+    [(2, "exact", 500), (2, "pair", 150), (3, "exact", 200), (3, "pair", 60)],
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_cascade_loses_more_than_xi_with_probability_at_most_delta(
     name: str, n_exits: int, bound: Bound, runs: int, judge: Judge
@@ -178,16 +222,21 @@ def test_a_cascade_loses_more_than_xi_with_probability_at_most_delta(
     assert certified or "saturated" in name, "nothing is ever certified, so nothing is tested"
 
 
-@pytest.mark.parametrize("name", ["a hair too much at the first exit or at the last", "scores of all kinds"])
+@pytest.mark.parametrize(
+    "name", ["a hair too much at the first exit or at the last", "scores of all kinds"]
+)
 def test_the_papers_bound_keeps_its_promise_on_the_paths_too(name: str, judge: Judge) -> None:
     runs = 40
-    broken, certified = violations(LAWS[2][name], 44, runs, n=2500, xi=XI, delta=DELTA, bound="product")
+    broken, certified = violations(
+        LAWS[2][name], 44, runs, n=2500, xi=XI, delta=DELTA, bound="product"
+    )
     judge(broken, runs, DELTA)
     assert certified
 
 
 def test_seven_paths_at_full_delta_would_break_the_promise(judge: Judge) -> None:
-    # At 7 * DELTA every path is walked at DELTA: two groups of paths meet different rows first, and either may slip through.
+    # At 7 * DELTA every path is walked at DELTA: two groups of paths meet different rows first, and
+    # either may slip through.
     law, runs = LAWS[2]["a hair too much at the first exit or at the last"], 1200
     uncorrected, _ = violations(law, 45, runs, xi=XI, delta=7 * DELTA, bound="exact")
     assert binom.sf(uncorrected - 1, runs, DELTA) < 1e-6
@@ -195,23 +244,35 @@ def test_seven_paths_at_full_delta_would_break_the_promise(judge: Judge) -> None
 
 
 @pytest.mark.parametrize(("n", "xi", "delta"), [(20, 0.3, 0.05), (1500, 0.02, 0.01)])
-def test_other_sizes_and_levels_keep_their_promise(n: int, xi: float, delta: float, judge: Judge) -> None:
-    law, runs = Law.of((xi + HAIR, (1.0, 1.0), (HARMLESS, WORSE)), (0.1, (1.0, 0.0), (HARMLESS, HARMLESS))), 400
-    # Rows at score 1.0 leave by the first exit, where they are harmless; here the first exit scores nothing.
+def test_other_sizes_and_levels_keep_their_promise(
+    n: int, xi: float, delta: float, judge: Judge
+) -> None:
+    law, runs = (
+        Law.of((xi + HAIR, (1.0, 1.0), (HARMLESS, WORSE)), (0.1, (1.0, 0.0), (HARMLESS, HARMLESS))),
+        400,
+    )
+    # Rows at score 1.0 leave by the first exit, where they are harmless; here the first exit scores
+    # nothing.
     first_asleep = Law(law.scores * [1e-4, 1.0], law.effects, law.mass)
     broken, _ = violations(first_asleep, 46, runs, n=n, xi=xi, delta=delta)
     judge(broken, runs, delta)
 
 
-@pytest.mark.parametrize("name", ["a hair too much at the first exit or at the last", "better at the top"])
-def test_no_loss_at_all_is_claimed_wrongly_with_probability_at_most_delta(name: str, judge: Judge) -> None:
+@pytest.mark.parametrize(
+    "name", ["a hair too much at the first exit or at the last", "better at the top"]
+)
+def test_no_loss_at_all_is_claimed_wrongly_with_probability_at_most_delta(
+    name: str, judge: Judge
+) -> None:
     edge, delta, runs = 1e-6, 0.3, 150
     two: dict[str, Law] = {
         "a hair too much at the first exit or at the last": Law.of(
-            *[(0.15 + edge, *only(m, 0.7, WORSE, 2)) for m in (0, 1)], *[(0.15, *only(m, 0.7, BETTER, 2)) for m in (0, 1)]
+            *[(0.15 + edge, *only(m, 0.7, WORSE, 2)) for m in (0, 1)],
+            *[(0.15, *only(m, 0.7, BETTER, 2)) for m in (0, 1)],
         ),
         "better at the top": Law.of(
-            (0.1, (0.98, 0.98), (BETTER, BETTER)), *[(0.1 + edge, *only(m, 0.8, WORSE, 2)) for m in (0, 1)]
+            (0.1, (0.98, 0.98), (BETTER, BETTER)),
+            *[(0.1 + edge, *only(m, 0.8, WORSE, 2)) for m in (0, 1)],
         ),
     }
     broken, _ = violations(two[name], 47, runs, xi=0.0, delta=delta)
@@ -219,7 +280,12 @@ def test_no_loss_at_all_is_claimed_wrongly_with_probability_at_most_delta(name: 
 
 
 def test_two_models_keep_the_promise_through_the_same_door(judge: Judge) -> None:
-    law, runs = Law.of((0.1 + XI + HAIR, (0.8,), (WORSE,)), (0.1, (0.9,), (BETTER,)), (0.3, (0.5,), (WORSE,))), 800
+    law, runs = (
+        Law.of(
+            (0.1 + XI + HAIR, (0.8,), (WORSE,)), (0.1, (0.9,), (BETTER,)), (0.3, (0.5,), (WORSE,))
+        ),
+        800,
+    )
     broken, _ = violations(law, 48, runs, xi=XI, delta=DELTA)
     judge(broken, runs, DELTA)
     assert broken > 0.4 * DELTA * runs, "one walk at full delta should come close to it"
@@ -238,13 +304,19 @@ KINDS = Law.of(
 
 def splits(n: int, parts: int) -> Integers:
     """Every way to put n rows into so many kinds."""
-    bars = np.array(list(combinations(range(n + parts - 1), parts - 1)), dtype=np.int64).reshape(-1, parts - 1)
+    bars = np.array(list(combinations(range(n + parts - 1), parts - 1)), dtype=np.int64).reshape(
+        -1, parts - 1
+    )
     padded = np.column_stack([np.full(len(bars), -1), bars, np.full(len(bars), n + parts - 1)])
     return np.diff(padded, axis=1) - 1
 
 
-@pytest.mark.parametrize(("n", "xi", "bound"), [(5, 0.45, "exact"), (5, 0.45, "pair"), (7, 0.35, "exact")])
-def test_no_law_over_six_kinds_of_rows_breaks_the_promise_when_summed_over_every_sample(n: int, xi: float, bound: Bound) -> None:
+@pytest.mark.parametrize(
+    ("n", "xi", "bound"), [(5, 0.45, "exact"), (5, 0.45, "pair"), (7, 0.35, "exact")]
+)
+def test_no_law_over_six_kinds_of_rows_breaks_the_promise_when_summed_over_every_sample(
+    n: int, xi: float, bound: Bound
+) -> None:
     delta, samples = 0.5, splits(n, 6)
     rng = np.random.default_rng(49)
     masses = np.concatenate([rng.dirichlet(np.full(6, alpha), size=1500) for alpha in (0.2, 1.0)])
@@ -252,10 +324,17 @@ def test_no_law_over_six_kinds_of_rows_breaks_the_promise_when_summed_over_every
     masses = np.maximum(np.concatenate([masses, edges]), 1e-300)
     chance = np.zeros(len(masses))
     for sample in samples:
-        certificate = certify_cascade(*KINDS.rows(np.repeat(np.arange(6), sample)), xi=xi, delta=delta, bound=bound)
+        certificate = certify_cascade(
+            *KINDS.rows(np.repeat(np.arange(6), sample)), xi=xi, delta=delta, bound=bound
+        )
         weight = np.exp(gammaln(n + 1) - gammaln(sample + 1).sum() + np.log(masses) @ sample)
         # The loss is linear in the masses: that of each kind, at these thresholds.
-        per_kind = np.array([Law(KINDS.scores, KINDS.effects, kind).loss(certificate.thresholds) for kind in np.eye(6)])
+        per_kind = np.array(
+            [
+                Law(KINDS.scores, KINDS.effects, kind).loss(certificate.thresholds)
+                for kind in np.eye(6)
+            ]
+        )
         chance += weight * (certificate.certified & (masses @ per_kind > xi))
     assert chance.max() <= delta * (1 + 1e-9)
     assert chance.max() > delta / 14, "these laws hardly test the bound"
@@ -271,6 +350,8 @@ def test_labels_missing_where_all_predictions_agree_change_nothing(n_exits: int)
         scores, predictions, labels = law.draw(rng, 500)
         assert np.isnan(labels).any()
         elsewhere = np.where(np.isnan(labels), rng.integers(0, 3, size=500), labels)
-        one, other = (certify_cascade(scores, predictions, y, xi=XI, delta=DELTA) for y in (labels, elsewhere))
+        one, other = (
+            certify_cascade(scores, predictions, y, xi=XI, delta=DELTA) for y in (labels, elsewhere)
+        )
         assert one.claim_digest == other.claim_digest
         assert one.certified

@@ -1,4 +1,5 @@
-"""What the guarantee costs: the share of the oracle's exits that is certified on simulated networks of 71 % and 79 % accuracy."""
+"""What the guarantee costs: the share of the oracle's exits that is certified on simulated networks
+of 71 % and 79 % accuracy."""
 
 from __future__ import annotations
 
@@ -19,14 +20,18 @@ def test_the_simulated_networks_are_a_realistic_pair() -> None:
 
 
 @pytest.mark.parametrize(("n", "seeds", "least"), [(2000, 100, 0.67), (20_000, 40, 0.88)])
-def test_the_exact_walk_certifies_most_of_what_the_oracle_would_let_exit(n: int, seeds: int, least: float) -> None:
+def test_the_exact_walk_certifies_most_of_what_the_oracle_would_let_exit(
+    n: int, seeds: int, least: float
+) -> None:
     share = NETWORKS.share(n, seeds, "exact")
     assert least <= share < 1
 
 
 @pytest.mark.parametrize(("n", "seeds", "about"), [(2000, 50, 0.50), (20_000, 20, 0.78)])
 def test_the_papers_bound_certifies_much_less(n: int, seeds: int, about: float) -> None:
-    product, pair, exact = (NETWORKS.share(n, seeds, bound) for bound in ("product", "pair", "exact"))
+    product, pair, exact = (
+        NETWORKS.share(n, seeds, bound) for bound in ("product", "pair", "exact")
+    )
     assert product == pytest.approx(about, abs=0.06)
     assert product + 0.05 < pair < exact - 0.02
 

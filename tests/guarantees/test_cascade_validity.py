@@ -1,7 +1,9 @@
-"""A certified cascade loses more than xi with probability at most delta: by enumeration, and by simulation.
+"""A certified cascade loses more than xi with probability at most delta: by enumeration, and by
+simulation.
 
-Every law here has a threshold at which the true loss is above xi, most of them by a hair, so that a certificate that claims too
-much is seen as such. The true loss at the certified threshold is computed from the law.
+Every law here has a threshold at which the true loss is above xi, most of them by a hair, so that a
+certificate that claims too much is seen as such. The true loss at the certified threshold is
+computed from the law.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ HAIR = 1e-9
 
 @dataclass(frozen=True)
 class Segment:
-    """Scores uniform from low to high, or all equal to low; of these rows so many lose, gain, or differ to no effect."""
+    """Scores uniform from low to high, or all equal to low; of these rows so many lose, gain, or
+    differ to no effect."""
 
     low: float
     high: float
@@ -54,7 +57,9 @@ class Law:
 
     def risk(self, threshold: float) -> float:
         """P[cascade wrong] - P[slow wrong] if scores at or above the threshold exit early."""
-        return sum(part.mass * part.above(threshold) * (part.loss - part.gain) for part in self.segments)
+        return sum(
+            part.mass * part.above(threshold) * (part.loss - part.gain) for part in self.segments
+        )
 
     def draw(self, rng: np.random.Generator, n: int) -> Tally:
         mass = np.array([part.mass for part in self.segments])
@@ -69,13 +74,21 @@ class Law:
         marks = [draw < loss, draw < loss + gain, draw < loss + gain + neither]
         fast, slow = np.select(marks, [1, 0, 1], 3), np.select(marks, [0, 1, 2], 3)
         labels = np.where(fast == slow, np.nan, 0.0)
-        return Tally.from_arrays(confidences=score, predictions=np.column_stack([fast, slow]), labels=labels)
+        return Tally.from_arrays(
+            confidences=score, predictions=np.column_stack([fast, slow]), labels=labels
+        )
 
 
 LAWS = {
-    "saturated, no gains": Law((Segment(1, 1, 0.6, loss=(XI + HAIR) / 0.6), Segment(0.5, 0.5, 0.4))),
-    "saturated, many gains": Law((Segment(1, 1, 0.8, loss=0.25 + (XI + HAIR) / 0.8, gain=0.25), Segment(0, 1, 0.2))),
-    "one step below one": Law((Segment(1, 1, 0.5), Segment(1 - 2**-17, 1 - 2**-17, 0.5, loss=2 * (XI + HAIR)))),
+    "saturated, no gains": Law(
+        (Segment(1, 1, 0.6, loss=(XI + HAIR) / 0.6), Segment(0.5, 0.5, 0.4))
+    ),
+    "saturated, many gains": Law(
+        (Segment(1, 1, 0.8, loss=0.25 + (XI + HAIR) / 0.8, gain=0.25), Segment(0, 1, 0.2))
+    ),
+    "one step below one": Law(
+        (Segment(1, 1, 0.5), Segment(1 - 2**-17, 1 - 2**-17, 0.5, loss=2 * (XI + HAIR)))
+    ),
     "all scores zero": Law((Segment(0, 0, 1.0, loss=0.1 + XI + HAIR, gain=0.1, neither=0.1),)),
     "five tied scores": Law(
         (
@@ -86,7 +99,9 @@ LAWS = {
             Segment(0.6, 0.6, 0.2, loss=0.5),
         )
     ),
-    "losses that grow as scores fall": Law(tuple(Segment(1 - (k + 1) / 10, 1 - k / 10, 0.1, loss=0.03 * k) for k in range(10))),
+    "losses that grow as scores fall": Law(
+        tuple(Segment(1 - (k + 1) / 10, 1 - k / 10, 0.1, loss=0.03 * k) for k in range(10))
+    ),
     "a long plateau just above xi": Law(
         (Segment(0.9, 1, 0.2, loss=(XI + HAIR) / 0.2), Segment(0.1, 0.9, 0.8, loss=0.3, gain=0.3))
     ),
@@ -115,11 +130,15 @@ def test_each_law_has_thresholds_that_break_xi(name: str) -> None:
 
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("bound", BOUNDS)
-def test_a_certified_threshold_loses_more_than_xi_with_probability_at_most_delta(name: str, bound: Bound, judge: Judge) -> None:
+def test_a_certified_threshold_loses_more_than_xi_with_probability_at_most_delta(
+    name: str, bound: Bound, judge: Judge
+) -> None:
     law, rng, runs = LAWS[name], np.random.default_rng(201), RUNS[bound]
     violations = 0
     for _ in range(runs):
-        certificate = CascadeCertificate.from_tally(law.draw(rng, ROWS), xi=XI, delta=DELTA, bound=bound)
+        certificate = CascadeCertificate.from_tally(
+            law.draw(rng, ROWS), xi=XI, delta=DELTA, bound=bound
+        )
         violations += law.risk(float(certificate.thresholds[0])) > XI
     judge(violations, runs, DELTA)
     if bound == "exact" and name.startswith("saturated"):
@@ -127,7 +146,9 @@ def test_a_certified_threshold_loses_more_than_xi_with_probability_at_most_delta
 
 
 @pytest.mark.parametrize(("n", "xi", "delta"), [(1, 0.8, 0.3), (20, 0.2, 0.05), (2000, 0.02, 0.01)])
-def test_other_sizes_and_levels_keep_their_promise(n: int, xi: float, delta: float, judge: Judge) -> None:
+def test_other_sizes_and_levels_keep_their_promise(
+    n: int, xi: float, delta: float, judge: Judge
+) -> None:
     rng, runs, violations = np.random.default_rng(202), 1000, 0
     law = Law((Segment(1, 1, 0.95, loss=(xi + HAIR) / 0.95, gain=0.0), Segment(0, 0.5, 0.05)))
     for _ in range(runs):
@@ -136,8 +157,11 @@ def test_other_sizes_and_levels_keep_their_promise(n: int, xi: float, delta: flo
     judge(violations, runs, delta)
 
 
-def test_the_lowest_threshold_that_passes_anywhere_violates_far_more_often_than_delta(judge: Judge) -> None:
-    # The paper's line search takes the best threshold of all. On a plateau just above xi the counts wander: somewhere they pass.
+def test_the_lowest_threshold_that_passes_anywhere_violates_far_more_often_than_delta(
+    judge: Judge,
+) -> None:
+    # The paper's line search takes the best threshold of all. On a plateau just above xi the counts
+    # wander: somewhere they pass.
     law, rng, runs = LAWS["a long plateau just above xi"], np.random.default_rng(203), 400
     searched = walked = 0
     for _ in range(runs):
@@ -155,14 +179,22 @@ def test_the_lowest_threshold_that_passes_anywhere_violates_far_more_often_than_
 
 LAWS_WITHOUT_LOSS = {
     "always slightly worse": Law((Segment(0, 1, 1.0, loss=0.3 + HAIR, gain=0.3),)),
-    "worse at the top, saturated": Law((Segment(1, 1, 0.5, loss=0.4 + HAIR, gain=0.4), Segment(0, 1, 0.5))),
-    "better at the top, worse in all": Law((Segment(0.9, 1, 0.2, gain=0.3), Segment(0, 0.9, 0.8, loss=0.375 + HAIR, gain=0.3))),
-    "a step between two thresholds": Law((Segment(0.55, 0.55, 0.5, loss=0.3 + HAIR, gain=0.3), Segment(0, 0, 0.5))),
+    "worse at the top, saturated": Law(
+        (Segment(1, 1, 0.5, loss=0.4 + HAIR, gain=0.4), Segment(0, 1, 0.5))
+    ),
+    "better at the top, worse in all": Law(
+        (Segment(0.9, 1, 0.2, gain=0.3), Segment(0, 0.9, 0.8, loss=0.375 + HAIR, gain=0.3))
+    ),
+    "a step between two thresholds": Law(
+        (Segment(0.55, 0.55, 0.5, loss=0.3 + HAIR, gain=0.3), Segment(0, 0, 0.5))
+    ),
 }
 
 
 @pytest.mark.parametrize("name", LAWS_WITHOUT_LOSS)
-def test_no_loss_at_all_is_claimed_wrongly_with_probability_at_most_delta(name: str, judge: Judge) -> None:
+def test_no_loss_at_all_is_claimed_wrongly_with_probability_at_most_delta(
+    name: str, judge: Judge
+) -> None:
     law, rng, runs, delta = LAWS_WITHOUT_LOSS[name], np.random.default_rng(204), 800, 0.2
     assert law.risk(0.0) > 0
     violations = 0
@@ -173,7 +205,12 @@ def test_no_loss_at_all_is_claimed_wrongly_with_probability_at_most_delta(name: 
 
 
 def test_twenty_thresholds_at_full_delta_would_claim_no_loss_too_often() -> None:
-    law, rng, runs, delta = LAWS_WITHOUT_LOSS["always slightly worse"], np.random.default_rng(205), 300, 0.2
+    law, rng, runs, delta = (
+        LAWS_WITHOUT_LOSS["always slightly worse"],
+        np.random.default_rng(205),
+        300,
+        0.2,
+    )
     violations = 0
     for _ in range(runs):
         tally = law.draw(rng, ROWS)
@@ -187,22 +224,30 @@ def test_twenty_thresholds_at_full_delta_would_claim_no_loss_too_often() -> None
 
 def splits(n: int, parts: int) -> NDArray[np.int64]:
     """Every way to put n rows into so many categories."""
-    bars = np.array(list(combinations(range(n + parts - 1), parts - 1)), dtype=np.int64).reshape(-1, parts - 1)
+    bars = np.array(list(combinations(range(n + parts - 1), parts - 1)), dtype=np.int64).reshape(
+        -1, parts - 1
+    )
     padded = np.column_stack([np.full(len(bars), -1), bars, np.full(len(bars), n + parts - 1)])
     return np.diff(padded, axis=1) - 1
 
 
 SCORES = np.array([1.0, 0.5, 0.0])
 ANSWERS = np.array([[0, 0], [1, 0], [0, 1]])
-"""What the fast and the slow model say where the label is 0: they agree, the fast one loses, the fast one gains."""
+"""What the fast and the slow model say where the label is 0: they agree, the fast one loses, the
+fast one gains."""
 
 
 def small_laws(xi: float) -> Floats:
-    """(laws, scores * outcomes) of probabilities: at random, and with a loss just above xi at each of the three scores."""
+    """(laws, scores * outcomes) of probabilities: at random, and with a loss just above xi at each
+    of the three scores."""
     rng = np.random.default_rng(206)
     random = rng.dirichlet(np.full(9, 0.4), size=400)
     edge = []
-    for place, gain in [(place, gain) for place in range(3) for gain in (0.0, 0.1 * (1 - xi), 0.3 * (1 - xi), 0.49 * (1 - xi))]:
+    for place, gain in [
+        (place, gain)
+        for place in range(3)
+        for gain in (0.0, 0.1 * (1 - xi), 0.3 * (1 - xi), 0.49 * (1 - xi))
+    ]:
         law = np.zeros((3, 3))
         law[place, 1], law[place, 2] = gain + xi + HAIR, gain
         law[(place + 1) % 3, 0] = 1 - law.sum()
@@ -217,7 +262,9 @@ def certified_places(n: int, counts: NDArray[np.int64], **claim: Any) -> NDArray
     places = []
     for line in counts:
         tally = Tally.from_arrays(
-            confidences=np.repeat(score, line), predictions=np.repeat(answers, line, axis=0), labels=np.zeros(n)
+            confidences=np.repeat(score, line),
+            predictions=np.repeat(answers, line, axis=0),
+            labels=np.zeros(n),
         )
         threshold = CascadeCertificate.from_tally(tally, **claim).thresholds[0]
         places.append(sum(score >= threshold for score in SCORES.tolist()))
@@ -226,10 +273,14 @@ def certified_places(n: int, counts: NDArray[np.int64], **claim: Any) -> NDArray
 
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize(("n", "xi"), [(2, 0.7), (5, 0.5)])
-def test_no_law_over_three_scores_breaks_the_promise_when_summed_over_every_sample(n: int, xi: float, bound: Bound) -> None:
+def test_no_law_over_three_scores_breaks_the_promise_when_summed_over_every_sample(
+    n: int, xi: float, bound: Bound
+) -> None:
     delta, counts, laws = 0.25, splits(n, 9), small_laws(xi)
     places = certified_places(n, counts, xi=xi, delta=delta, bound=bound)
-    weights = np.exp(gammaln(n + 1) - gammaln(counts + 1).sum(axis=1)[:, None] + counts @ np.log(laws).T)
+    weights = np.exp(
+        gammaln(n + 1) - gammaln(counts + 1).sum(axis=1)[:, None] + counts @ np.log(laws).T
+    )
     table = laws.reshape(-1, 3, 3)
     loss = np.cumsum(table[:, :, 1] - table[:, :, 2], axis=1)
     loss_at_place = np.column_stack([np.zeros(len(laws)), loss])[:, places].T

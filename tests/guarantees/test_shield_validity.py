@@ -1,4 +1,5 @@
-"""A certified shield leaves more than xi of the rollouts unsafe with probability at most delta: enumerated, and simulated."""
+"""A certified shield leaves more than xi of the rollouts unsafe with probability at most delta:
+enumerated, and simulated."""
 
 from __future__ import annotations
 
@@ -25,14 +26,18 @@ HAIR = 1e-9
 
 @dataclass(frozen=True)
 class Law:
-    """The unsafe rollouts by their score, as atoms (score, mass), and the rest of the unsafe mass spread evenly over [0, 1]."""
+    """The unsafe rollouts by their score, as atoms (score, mass), and the rest of the unsafe mass
+    spread evenly over [0, 1]."""
 
     atoms: tuple[tuple[float, float], ...] = ()
     even: float = 0.0
 
     def missed(self, threshold: float) -> float:
-        """The share of all rollouts that is unsafe although the shield fires at or above the threshold."""
-        return sum(mass for score, mass in self.atoms if score < threshold) + self.even * float(np.clip(threshold, 0, 1))
+        """The share of all rollouts that is unsafe although the shield fires at or above the
+        threshold."""
+        return sum(mass for score, mass in self.atoms if score < threshold) + self.even * float(
+            np.clip(threshold, 0, 1)
+        )
 
     def draw(self, rng: np.random.Generator, n: int) -> Tally:
         masses = np.array([mass for _, mass in self.atoms] + [self.even])
@@ -45,7 +50,9 @@ class Law:
 
 LAWS = {
     "even": Law(even=0.4),
-    "three values, the second breaks xi by a hair": Law(((0.2, 0.04), (0.5, XI + HAIR - 0.04), (1.0, 0.3))),
+    "three values, the second breaks xi by a hair": Law(
+        ((0.2, 0.04), (0.5, XI + HAIR - 0.04), (1.0, 0.3))
+    ),
     "saturated": Law(((1.0, XI + HAIR),)),
     "all at zero": Law(((0.0, XI + HAIR),)),
     "lost at the start": Law(((LOST, XI + HAIR), (0.7, 0.2))),
@@ -56,7 +63,9 @@ LAWS = {
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_a_certified_shield_misses_more_than_xi_with_probability_at_most_delta(name: str, judge: Judge) -> None:
+def test_a_certified_shield_misses_more_than_xi_with_probability_at_most_delta(
+    name: str, judge: Judge
+) -> None:
     law, rng, runs = LAWS[name], np.random.default_rng(301), 1000
     assert law.missed(np.inf) > XI
     violations = 0
@@ -69,7 +78,8 @@ def test_a_certified_shield_misses_more_than_xi_with_probability_at_most_delta(n
 
 
 def test_a_search_at_the_observed_rate_misses_more_than_xi_far_more_often_than_delta() -> None:
-    # What a threshold chosen by the empirical rate does: it lets xi * n rollouts pass and is wrong about half of the time.
+    # What a threshold chosen by the empirical rate does: it lets xi * n rollouts pass and is wrong
+    # about half of the time.
     law, rng, runs, violations = LAWS["even"], np.random.default_rng(302), 200, 0
     for _ in range(runs):
         tally = law.draw(rng, ROLLOUTS)
@@ -81,7 +91,8 @@ def test_a_search_at_the_observed_rate_misses_more_than_xi_far_more_often_than_d
 
 @dataclass(frozen=True)
 class Task:
-    """A rollout of a few steps; each may be the first un-recoverable one, and its danger is high more often if it is."""
+    """A rollout of a few steps; each may be the first un-recoverable one, and its danger is high
+    more often if it is."""
 
     steps: int = 6
     hazard: float = 0.08
@@ -90,20 +101,34 @@ class Task:
     at: tuple[float, ...] = (0.25, 0.25, 0.5)
 
     def unsafe_under_shield(self, threshold: float) -> float:
-        """The chance that an un-recoverable step comes before any danger at or above the threshold has been seen."""
+        """The chance that an un-recoverable step comes before any danger at or above the threshold
+        has been seen."""
         quiet, quiet_at = (
-            sum(chance for level, chance in zip(self.levels, chances, strict=True) if level < threshold)
+            sum(
+                chance
+                for level, chance in zip(self.levels, chances, strict=True)
+                if level < threshold
+            )
             for chances in (self.before, self.at)
         )
-        return sum(((1 - self.hazard) * quiet) ** step * self.hazard * quiet_at for step in range(self.steps))
+        return sum(
+            ((1 - self.hazard) * quiet) ** step * self.hazard * quiet_at
+            for step in range(self.steps)
+        )
 
     def unsafe_at_last_danger_below(self, threshold: float) -> float:
-        """The chance of an un-recoverable step whose own danger is below the threshold, whatever was seen before it."""
-        quiet = sum(chance for level, chance in zip(self.levels, self.at, strict=True) if level < threshold)
+        """The chance of an un-recoverable step whose own danger is below the threshold, whatever
+        was seen before it."""
+        quiet = sum(
+            chance for level, chance in zip(self.levels, self.at, strict=True) if level < threshold
+        )
         return (1 - (1 - self.hazard) ** self.steps) * quiet
 
-    def rollouts(self, rng: np.random.Generator, n: int) -> tuple[Floats, NDArray[np.bool_], Floats]:
-        """The running maximum of the danger up to the first un-recoverable step, whether there is one, and the danger there."""
+    def rollouts(
+        self, rng: np.random.Generator, n: int
+    ) -> tuple[Floats, NDArray[np.bool_], Floats]:
+        """The running maximum of the danger up to the first un-recoverable step, whether there is
+        one, and the danger there."""
         bad = rng.random((n, self.steps)) < self.hazard
         unsafe: NDArray[np.bool_] = np.asarray(bad.any(axis=1))
         first = np.where(unsafe, bad.argmax(axis=1), self.steps - 1)
@@ -121,13 +146,18 @@ def test_the_running_maximum_up_to_the_first_unrecoverable_step_is_the_right_sco
         assert share == pytest.approx(task.unsafe_under_shield(threshold), abs=0.004)
 
 
-def test_rollouts_under_a_certified_shield_are_unsafe_more_often_than_xi_with_probability_at_most_delta(judge: Judge) -> None:
+def test_rollouts_under_a_certified_shield_are_unsafe_more_often_than_xi_with_probability_at_most_delta(
+    judge: Judge,
+) -> None:
     task, rng, runs, violations = Task(), np.random.default_rng(304), 1000, 0
-    # The rate at the threshold 0.9 is a hair above xi, so that certifying it is a violation, and one that is likely.
+    # The rate at the threshold 0.9 is a hair above xi, so that certifying it is a violation, and
+    # one that is likely.
     xi = task.unsafe_under_shield(0.9) - HAIR
     for _ in range(runs):
         score, unsafe, _ = task.rollouts(rng, 120)
-        certificate = ShieldCertificate.from_tally(Tally.from_arrays(scores=score, unsafe=unsafe), xi=xi, delta=DELTA)
+        certificate = ShieldCertificate.from_tally(
+            Tally.from_arrays(scores=score, unsafe=unsafe), xi=xi, delta=DELTA
+        )
         violations += certificate.certified and task.unsafe_under_shield(certificate.threshold) > xi
     judge(violations, runs, DELTA)
     assert violations > 0.3 * DELTA * runs
@@ -138,7 +168,9 @@ def test_rollouts_under_a_certified_shield_are_unsafe_more_often_than_xi_with_pr
 
 def splits(n: int, parts: int) -> NDArray[np.int64]:
     """Every way to put n rollouts into so many categories."""
-    bars = np.array(list(combinations(range(n + parts - 1), parts - 1)), dtype=np.int64).reshape(-1, parts - 1)
+    bars = np.array(list(combinations(range(n + parts - 1), parts - 1)), dtype=np.int64).reshape(
+        -1, parts - 1
+    )
     padded = np.column_stack([np.full(len(bars), -1), bars, np.full(len(bars), n + parts - 1)])
     return np.diff(padded, axis=1) - 1
 
@@ -147,7 +179,9 @@ SCORES = np.array([LOST, 0.0, 0.5, 1.0, 0.3])
 UNSAFE = np.array([True, True, True, True, False])
 
 
-def chances_to_miss_too_often(n: int, laws: Floats, xi: float, delta: float, bound: Bound) -> Floats:
+def chances_to_miss_too_often(
+    n: int, laws: Floats, xi: float, delta: float, bound: Bound
+) -> Floats:
     """For each law the total weight of the samples whose certified shield misses more than xi."""
     counts, missed = splits(n, 5), []
     for line in counts:
@@ -155,22 +189,39 @@ def chances_to_miss_too_often(n: int, laws: Floats, xi: float, delta: float, bou
         certificate = ShieldCertificate.from_tally(tally, xi=xi, delta=delta, bound=bound)
         # A refusal claims nothing: its threshold, -inf, is above no score.
         missed.append(UNSAFE & np.less(SCORES, certificate.threshold))
-    weights = np.exp(gammaln(n + 1) - gammaln(counts + 1).sum(axis=1)[:, None] + counts @ np.log(laws).T)
+    weights = np.exp(
+        gammaln(n + 1) - gammaln(counts + 1).sum(axis=1)[:, None] + counts @ np.log(laws).T
+    )
     assert weights.sum(axis=0) == pytest.approx(1, abs=1e-9)
     return np.asarray(((np.array(missed) @ laws.T > xi) * weights).sum(axis=0))
 
 
 def small_laws(xi: float) -> Floats:
-    """Probabilities of lost, unsafe at 0, at 1/2, at 1, and safe: at random, and with xi broken by a hair at each of them."""
+    """Probabilities of lost, unsafe at 0, at 1/2, at 1, and safe: at random, and with xi broken by
+    a hair at each of them."""
     random = np.random.default_rng(305).dirichlet(np.full(5, 0.5), size=400)
-    edge = np.array([[xi + HAIR if i == place else 1 - xi - HAIR if i == 4 else 0.0 for i in range(5)] for place in range(4)])
-    split = np.array([[xi / 2, 0, xi / 2 + HAIR, 0.1, 0.9 - xi - HAIR], [0, xi / 2, 0, xi / 2 + HAIR, 1 - xi - HAIR]])
+    edge = np.array(
+        [
+            [xi + HAIR if i == place else 1 - xi - HAIR if i == 4 else 0.0 for i in range(5)]
+            for place in range(4)
+        ]
+    )
+    split = np.array(
+        [
+            [xi / 2, 0, xi / 2 + HAIR, 0.1, 0.9 - xi - HAIR],
+            [0, xi / 2, 0, xi / 2 + HAIR, 1 - xi - HAIR],
+        ]
+    )
     laws: Floats = np.maximum(np.concatenate([random, edge, split]), 1e-300)
     return laws
 
 
-@pytest.mark.parametrize(("n", "xi", "delta"), [(1, 0.8, 0.3), (4, 0.5, 0.2), (8, 0.3, 0.06), (8, 0.6, 0.1)])
-def test_no_law_over_four_scores_breaks_the_promise_when_summed_over_every_sample(n: int, xi: float, delta: float) -> None:
+@pytest.mark.parametrize(
+    ("n", "xi", "delta"), [(1, 0.8, 0.3), (4, 0.5, 0.2), (8, 0.3, 0.06), (8, 0.6, 0.1)]
+)
+def test_no_law_over_four_scores_breaks_the_promise_when_summed_over_every_sample(
+    n: int, xi: float, delta: float
+) -> None:
     chance = chances_to_miss_too_often(n, small_laws(xi), xi, delta, "exact")
     assert 0.3 * delta < chance.max() <= delta * (1 + 1e-9)
 
@@ -188,18 +239,30 @@ PRODUCT_LAWS = {
 
 
 @pytest.mark.parametrize("name", PRODUCT_LAWS)
-def test_the_product_misses_more_than_xi_with_probability_at_most_delta(name: str, judge: Judge) -> None:
-    law, rng, runs, violations, certified = PRODUCT_LAWS[name], np.random.default_rng(401), 600, 0, 0
+def test_the_product_misses_more_than_xi_with_probability_at_most_delta(
+    name: str, judge: Judge
+) -> None:
+    law, rng, runs, violations, certified = (
+        PRODUCT_LAWS[name],
+        np.random.default_rng(401),
+        600,
+        0,
+        0,
+    )
     assert law.missed(np.inf) > XI
     for _ in range(runs):
-        certificate = ShieldCertificate.from_tally(law.draw(rng, ROLLOUTS), xi=XI, delta=DELTA, bound="product")
+        certificate = ShieldCertificate.from_tally(
+            law.draw(rng, ROLLOUTS), xi=XI, delta=DELTA, bound="product"
+        )
         certified += certificate.certified
         violations += certificate.certified and law.missed(certificate.threshold) > XI
     judge(violations, runs, DELTA)
     assert certified > 0.5 * runs or name == "lost at the start"
 
 
-def test_a_search_by_the_product_of_the_two_estimates_misses_more_than_xi_far_more_often_than_delta() -> None:
+def test_a_search_by_the_product_of_the_two_estimates_misses_more_than_xi_far_more_often_than_delta() -> (
+    None
+):
     law, rng, runs, violations = PRODUCT_LAWS["even"], np.random.default_rng(402), 200, 0
     for _ in range(runs):
         tally = law.draw(rng, ROLLOUTS)
@@ -209,29 +272,48 @@ def test_a_search_by_the_product_of_the_two_estimates_misses_more_than_xi_far_mo
     assert violations > 0.3 * runs
 
 
-def test_the_product_from_the_last_danger_bounds_what_the_shield_lets_through(judge: Judge) -> None:
+def test_the_product_from_the_last_danger_bounds_what_the_shield_lets_through(
+    judge: Judge,
+) -> None:
     task, rng, runs, violations = Task(hazard=0.1), np.random.default_rng(403), 600, 0
     # The shield sees every danger, so it lets through even less than what this counts as missed.
     xi = task.unsafe_at_last_danger_below(0.9) - HAIR
     for _ in range(runs):
         score, unsafe, final = task.rollouts(rng, 120)
-        certificate = certify_shield(score, unsafe, xi=xi, delta=DELTA, bound="product", final_scores=final)
-        violations += certificate.certified and task.unsafe_at_last_danger_below(certificate.threshold) > xi
+        certificate = certify_shield(
+            score, unsafe, xi=xi, delta=DELTA, bound="product", final_scores=final
+        )
+        violations += (
+            certificate.certified and task.unsafe_at_last_danger_below(certificate.threshold) > xi
+        )
     judge(violations, runs, DELTA)
 
 
 def small_product_laws(xi: float) -> Floats:
-    """Probabilities of lost, unsafe at 0, at 1/2, at 1, and safe: at random, and with xi broken by a hair in different ways."""
+    """Probabilities of lost, unsafe at 0, at 1/2, at 1, and safe: at random, and with xi broken by
+    a hair in different ways."""
     random = np.random.default_rng(404).dirichlet(np.full(5, 0.5), size=400)
-    edge = np.array([[xi + HAIR if i == place else 1 - xi - HAIR if i == 4 else 0.0 for i in range(5)] for place in range(4)])
+    edge = np.array(
+        [
+            [xi + HAIR if i == place else 1 - xi - HAIR if i == 4 else 0.0 for i in range(5)]
+            for place in range(4)
+        ]
+    )
     share = np.linspace(0.1, 0.9, 9)[:, None] * (1 - xi - HAIR)
-    caught = np.column_stack([np.zeros(9), np.full(9, xi + HAIR), np.zeros(9), share, 1 - xi - HAIR - share])
+    caught = np.column_stack(
+        [np.zeros(9), np.full(9, xi + HAIR), np.zeros(9), share, 1 - xi - HAIR - share]
+    )
     laws: Floats = np.maximum(np.concatenate([random, edge, caught]), 1e-300)
     return laws
 
 
-@pytest.mark.parametrize(("n", "xi", "delta"), [(1, 0.97, 0.2), (7, 0.6, 0.1), (8, 0.5, 0.3), (9, 0.4, 0.3)])
-def test_no_law_over_four_dangers_breaks_the_product_when_summed_over_every_sample(n: int, xi: float, delta: float) -> None:
+@pytest.mark.parametrize(
+    ("n", "xi", "delta"), [(1, 0.97, 0.2), (7, 0.6, 0.1), (8, 0.5, 0.3), (9, 0.4, 0.3)]
+)
+def test_no_law_over_four_dangers_breaks_the_product_when_summed_over_every_sample(
+    n: int, xi: float, delta: float
+) -> None:
     chance = chances_to_miss_too_often(n, small_product_laws(xi), xi, delta, "product")
-    # Two two-sided intervals at delta/2 leave less than delta to lose; a law that never loses would show nothing.
+    # Two two-sided intervals at delta/2 leave less than delta to lose; a law that never loses would
+    # show nothing.
     assert 0.05 * delta < chance.max() <= delta * (1 + 1e-9)

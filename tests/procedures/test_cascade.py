@@ -13,7 +13,15 @@ import pytest
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.procedures.cascade import TOP, XI_ZERO_GRID, Bound, CascadeDecision, Walk, decide, product_bound
+from pacbound.procedures.cascade import (
+    TOP,
+    XI_ZERO_GRID,
+    Bound,
+    CascadeDecision,
+    Walk,
+    decide,
+    product_bound,
+)
 from pacbound.stats.binomial import binomial_interval
 from pacbound.stats.trinomial import paired_test
 
@@ -26,7 +34,10 @@ AGREE, ONLY_FAST, ONLY_SLOW, NEITHER = range(4)
 
 def walk_of(table: Table) -> Walk:
     cells = sorted(table)
-    return Walk.from_counts(np.array(cells, dtype=np.int64), np.array([table[c] for c in cells], dtype=np.int64).reshape(-1, 4))
+    return Walk.from_counts(
+        np.array(cells, dtype=np.int64),
+        np.array([table[c] for c in cells], dtype=np.int64).reshape(-1, 4),
+    )
 
 
 def rows_of(table: Table) -> int:
@@ -34,7 +45,8 @@ def rows_of(table: Table) -> int:
 
 
 def exited(table: Table) -> Integers:
-    """The counts of the rows that exit at each threshold TOP, TOP - 1, …, 0, one line per threshold."""
+    """The counts of the rows that exit at each threshold TOP, TOP - 1, …, 0, one line per
+    threshold."""
     dense = np.zeros((TOP + 1, 4), dtype=np.int64)
     for cell, counts in table.items():
         dense[cell] = counts
@@ -42,7 +54,8 @@ def exited(table: Table) -> Integers:
 
 
 def literal_product(b: int, c: int, differ: int, n: int, delta: float) -> float:
-    """The paper's bound with its misprint mended: c_m and c'_m are success rates of the fast and the slow model."""
+    """The paper's bound with its misprint mended: c_m and c'_m are success rates of the fast and
+    the slow model."""
     rate_low, rate_high = binomial_interval(differ, n, delta=delta / 3)
     fast_low, _ = binomial_interval(c, differ, delta=delta / 3)
     _, slow_high = binomial_interval(b, differ, delta=delta / 3)
@@ -54,7 +67,9 @@ def literal_walk(table: Table, n: int, *, xi: float, delta: float, bound: Bound)
     lines = exited(table)
     b, c, differ = lines[:, ONLY_SLOW], lines[:, ONLY_FAST], lines[:, 1:].sum(axis=1)
     # Equal counts are tested once; the verdicts are then read in the order of the thresholds.
-    _, first, kind = np.unique((b * (n + 1) + c) * (n + 1) + differ, return_index=True, return_inverse=True)
+    _, first, kind = np.unique(
+        (b * (n + 1) + c) * (n + 1) + differ, return_index=True, return_inverse=True
+    )
     if bound == "product":
         counts = zip(b[first].tolist(), c[first].tolist(), differ[first].tolist(), strict=True)
         verdicts = np.array([literal_product(*count, n, delta) <= xi for count in counts])
@@ -69,12 +84,17 @@ def literal_walk(table: Table, n: int, *, xi: float, delta: float, bound: Bound)
 
 
 def random_table(rng: np.random.Generator, n: int) -> Table:
-    """Rows in a few or in many cells, some of them at 0, at 1.0 and next to it, with losses that grow as scores fall."""
-    pool = np.concatenate([rng.integers(0, TOP + 1, size=rng.integers(1, 200)), [0, 1, TOP - 1, TOP]])
+    """Rows in a few or in many cells, some of them at 0, at 1.0 and next to it, with losses that
+    grow as scores fall."""
+    pool = np.concatenate(
+        [rng.integers(0, TOP + 1, size=rng.integers(1, 200)), [0, 1, TOP - 1, TOP]]
+    )
     cells = rng.choice(pool[rng.integers(0, 4) :], size=n)
     loss = rng.uniform(0, 0.15) * (1 - cells / TOP) + rng.choice([0.0, 0.01])
     draw = rng.random(n)
-    outcome = np.select([draw < loss, draw < 1.4 * loss, draw < 1.6 * loss], [ONLY_SLOW, ONLY_FAST, NEITHER], AGREE)
+    outcome = np.select(
+        [draw < loss, draw < 1.4 * loss, draw < 1.6 * loss], [ONLY_SLOW, ONLY_FAST, NEITHER], AGREE
+    )
     table: dict[int, list[int]] = {}
     for cell, what in zip(cells.tolist(), outcome.tolist(), strict=True):
         table.setdefault(cell, [0, 0, 0, 0])[what] += 1
@@ -101,7 +121,9 @@ def test_the_decision_is_that_of_a_walk_over_every_threshold_of_the_grid(bound: 
 
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize("xi", [0.0, 0.05])
-def test_the_steps_that_a_decision_keeps_lead_to_the_same_decision_with_the_counts_of_the_data(bound: Bound, xi: float) -> None:
+def test_the_steps_that_a_decision_keeps_lead_to_the_same_decision_with_the_counts_of_the_data(
+    bound: Bound, xi: float
+) -> None:
     rng = np.random.default_rng(8)
     for _ in range(15):
         table = random_table(rng, 400)
@@ -119,7 +141,13 @@ def test_the_steps_that_a_decision_keeps_lead_to_the_same_decision_with_the_coun
 def test_a_walk_has_the_counts_of_every_threshold_whichever_cells_are_occupied() -> None:
     rng = np.random.default_rng(9)
     every = np.arange(TOP, -1, -1)
-    for table in ({}, {TOP: (1, 2, 3, 4)}, {0: (1, 2, 3, 4)}, {5: (1, 0, 0, 0), TOP: (0, 0, 2, 0)}, random_table(rng, 300)):
+    for table in (
+        {},
+        {TOP: (1, 2, 3, 4)},
+        {0: (1, 2, 3, 4)},
+        {5: (1, 0, 0, 0), TOP: (0, 0, 2, 0)},
+        random_table(rng, 300),
+    ):
         lines, walk = exited(table), walk_of(table).at(every)
         assert np.array_equal(walk.cells, every)
         assert np.array_equal(walk.exits, lines.sum(axis=1))
@@ -129,7 +157,14 @@ def test_a_walk_has_the_counts_of_every_threshold_whichever_cells_are_occupied()
 
 
 def test_a_walk_changes_only_where_rows_differ_and_always_starts_at_the_top() -> None:
-    table = {9: (5, 0, 0, 0), 8: (0, 0, 0, 1), 7: (4, 0, 0, 0), 6: (0, 1, 0, 0), 5: (0, 0, 1, 0), 0: (9, 0, 0, 0)}
+    table = {
+        9: (5, 0, 0, 0),
+        8: (0, 0, 0, 1),
+        7: (4, 0, 0, 0),
+        6: (0, 1, 0, 0),
+        5: (0, 0, 1, 0),
+        0: (9, 0, 0, 0),
+    }
     assert walk_of(table).changes().cells.tolist() == [TOP, 8, 6, 5]
     assert walk_of({TOP: (3, 0, 0, 0), 0: (1, 0, 0, 0)}).changes().cells.tolist() == [TOP]
     assert walk_of({}).changes().cells.tolist() == [TOP]
@@ -161,7 +196,9 @@ def test_the_product_bound_is_the_papers_formula_with_its_misprint_mended() -> N
     walk = walk_of(random_table(rng, 500))
     bounds = product_bound(walk, 500, 0.03)
     for i in range(len(walk)):
-        literal = literal_product(int(walk.only_slow[i]), int(walk.only_fast[i]), int(walk.differ[i]), 500, 0.03)
+        literal = literal_product(
+            int(walk.only_slow[i]), int(walk.only_fast[i]), int(walk.differ[i]), 500, 0.03
+        )
         assert literal <= bounds[i] == pytest.approx(literal, abs=1e-14)
     assert bounds[0] >= (walk.only_slow[0] - walk.only_fast[0]) / 500
 
@@ -179,7 +216,9 @@ def literal_mcnemar(b: int, c: int, level: Fraction) -> bool:
     return Fraction(sum(comb(b + c, i) for i in range(b + 1)), 2 ** (b + c)) <= level
 
 
-def test_without_allowed_loss_the_lowest_of_twenty_thresholds_that_passes_mcnemar_is_taken() -> None:
+def test_without_allowed_loss_the_lowest_of_twenty_thresholds_that_passes_mcnemar_is_taken() -> (
+    None
+):
     rng = np.random.default_rng(11)
     found = set()
     for _ in range(60):
@@ -191,7 +230,9 @@ def test_without_allowed_loss_the_lowest_of_twenty_thresholds_that_passes_mcnema
         passing = [
             cell
             for cell in XI_ZERO_GRID
-            if literal_mcnemar(int(lines[TOP - cell, ONLY_SLOW]), int(lines[TOP - cell, ONLY_FAST]), level)
+            if literal_mcnemar(
+                int(lines[TOP - cell, ONLY_SLOW]), int(lines[TOP - cell, ONLY_FAST]), level
+            )
         ]
         decision = decide(walk_of(table), n, xi=0.0, delta=0.1, bound="exact")
         assert decision.cell == min(passing, default=None)
@@ -215,7 +256,9 @@ def test_no_disagreement_at_all_is_no_evidence_for_no_loss() -> None:
 # ---- refusals
 
 
-def at_the_top(losses: int, gains: int, neither: int, n: int, *, xi: float, delta: float, bound: Bound) -> CascadeDecision:
+def at_the_top(
+    losses: int, gains: int, neither: int, n: int, *, xi: float, delta: float, bound: Bound
+) -> CascadeDecision:
     table: Table = {TOP: (n - losses - gains - neither, gains, losses, neither)}
     return decide(walk_of(table), n, xi=xi, delta=delta, bound=bound)
 
@@ -259,12 +302,14 @@ def test_the_rows_that_a_refusal_asks_for_certify_at_the_same_rates(
 
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize(
-    ("losses", "gains", "n", "xi"), [(30, 0, 1000, 0.02), (25, 5, 1000, 0.02), (1000, 0, 1000, 0.9), (7, 0, 100, 0.07)]
+    ("losses", "gains", "n", "xi"),
+    [(30, 0, 1000, 0.02), (25, 5, 1000, 0.02), (1000, 0, 1000, 0.9), (7, 0, 100, 0.07)],
 )
 def test_saturated_rows_that_alone_break_xi_are_refused_for_good(
     bound: Bound, losses: int, gains: int, n: int, xi: float
 ) -> None:
-    # 0.07 * 100 is above 7 in floating point, yet no number of rows tells the rate 0.07 from xi = 0.07.
+    # 0.07 * 100 is above 7 in floating point, yet no number of rows tells the rate 0.07 from xi =
+    # 0.07.
     refusal = at_the_top(losses, gains, 0, n, xi=xi, delta=0.01, bound=bound).refusal
     assert refusal is not None
     assert refusal.needed is None

@@ -1,4 +1,5 @@
-"""Seven declared paths, against a literal walk over all 1,025 steps of each; and the paths themselves, frozen."""
+"""Seven declared paths, against a literal walk over all 1,025 steps of each; and the paths
+themselves, frozen."""
 
 from __future__ import annotations
 
@@ -51,9 +52,14 @@ FROZEN = {
 
 
 def test_the_declared_paths_never_change() -> None:
-    # A certificate is read against these integers: another digest here means that earlier certificates no longer verify.
+    # A certificate is read against these integers: another digest here means that earlier
+    # certificates no longer verify.
     digest = {
-        exits: hashlib.sha256(b"".join(declared_path(tilt, exits).astype("<i8").tobytes() for tilt in TILTS)).hexdigest()
+        exits: (
+            hashlib.sha256(
+                b"".join(declared_path(tilt, exits).astype("<i8").tobytes() for tilt in TILTS)
+            ).hexdigest()
+        )
         for exits in (2, 3, 4, 5)
     }
     assert digest == FROZEN
@@ -76,7 +82,9 @@ def test_a_path_falls_in_every_exit_from_next_to_one_down_to_zero(tilt: float, e
 
 
 @pytest.mark.parametrize("exits", [2, 3, 4])
-def test_a_path_is_its_formula_and_no_value_is_near_enough_to_an_integer_to_round_another_way(exits: int) -> None:
+def test_a_path_is_its_formula_and_no_value_is_near_enough_to_an_integer_to_round_another_way(
+    exits: int,
+) -> None:
     with mpmath.workdps(40):
         for tilt in TILTS:
             path = declared_path(tilt, exits)
@@ -105,12 +113,17 @@ def test_each_procedure_has_a_name_of_its_own() -> None:
 
 
 def random_rows(rng: np.random.Generator, n: int, n_exits: int) -> tuple[Integers, Integers]:
-    """Scores in few or in many cells, with losses that grow as scores fall, and outcomes that hang together."""
-    pool = np.concatenate([rng.integers(0, TOP + 1, size=rng.integers(1, 60)), [0, 1, TOP - 1, TOP]])
+    """Scores in few or in many cells, with losses that grow as scores fall, and outcomes that hang
+    together."""
+    pool = np.concatenate(
+        [rng.integers(0, TOP + 1, size=rng.integers(1, 60)), [0, 1, TOP - 1, TOP]]
+    )
     cells = rng.choice(pool[rng.integers(0, 4) :], size=(n, n_exits))
     loss = rng.uniform(0, 0.3) * (1 - cells / TOP) + rng.choice([0.0, 0.0, 0.02])
     draw = rng.random((n, 1)) if rng.random() < 0.5 else rng.random((n, n_exits))
-    outcomes = np.select([draw < loss, draw < 1.5 * loss, draw < 1.8 * loss], [ONLY_SLOW, ONLY_FAST, NEITHER], AGREE)
+    outcomes = np.select(
+        [draw < loss, draw < 1.5 * loss, draw < 1.8 * loss], [ONLY_SLOW, ONLY_FAST, NEITHER], AGREE
+    )
     return cells, outcomes
 
 
@@ -122,23 +135,31 @@ def tabulated(cells: Integers, outcomes: Integers) -> tuple[Integers, Integers]:
     return occupied, counts
 
 
-def literal_steps(tilt: float, cells: Integers, outcomes: Integers) -> list[list[tuple[int, int, int, int]]]:
-    """For each of the 1,025 steps, and each exit in it: rows that exit, that differ, only_slow, only_fast."""
+def literal_steps(
+    tilt: float, cells: Integers, outcomes: Integers
+) -> list[list[tuple[int, int, int, int]]]:
+    """For each of the 1,025 steps, and each exit in it: rows that exit, that differ, only_slow,
+    only_fast."""
     n_exits, memory, steps = cells.shape[1], {}, []
     padded = np.column_stack([outcomes, np.zeros(len(cells), dtype=np.int64)])
     for thresholds in declared_path(tilt, n_exits).T.tolist():
         if tuple(thresholds) not in memory:
             reached = cells >= np.array(thresholds)
             exit_ = np.where(reached.any(axis=1), reached.argmax(axis=1), n_exits)
-            seen = np.bincount(4 * exit_ + padded[np.arange(len(cells)), exit_], minlength=4 * n_exits)[: 4 * n_exits]
+            seen = np.bincount(
+                4 * exit_ + padded[np.arange(len(cells)), exit_], minlength=4 * n_exits
+            )[: 4 * n_exits]
             memory[tuple(thresholds)] = [
-                (sum(part), sum(part[1:]), part[ONLY_SLOW], part[ONLY_FAST]) for part in seen.reshape(n_exits, 4).tolist()
+                (sum(part), sum(part[1:]), part[ONLY_SLOW], part[ONLY_FAST])
+                for part in seen.reshape(n_exits, 4).tolist()
             ]
         steps.append(memory[tuple(thresholds)])
     return steps
 
 
-def literal_test(n: int, xi: float, delta: float, bound: Bound) -> Callable[[list[tuple[int, int, int, int]]], bool]:
+def literal_test(
+    n: int, xi: float, delta: float, bound: Bound
+) -> Callable[[list[tuple[int, int, int, int]]], bool]:
     """The test of one step at one seventh of delta."""
     memory: dict[Any, bool] = {}
 
@@ -168,9 +189,17 @@ def one_step(differ: int, only_slow: int, only_fast: int) -> Any:
 
 
 def literal_decision(
-    cells: Integers, outcomes: Integers, n: int, *, xi: float, delta: float, bound: Bound, costs: tuple[float, ...]
+    cells: Integers,
+    outcomes: Integers,
+    n: int,
+    *,
+    xi: float,
+    delta: float,
+    bound: Bound,
+    costs: tuple[float, ...],
 ) -> tuple[tuple[int, ...] | None, int | None]:
-    """Every step of every path in turn; then the cheapest of the last ones before the first failures."""
+    """Every step of every path in turn; then the cheapest of the last ones before the first
+    failures."""
     passes, best = literal_test(n, xi, delta, bound), None
     for place, tilt in enumerate(TILTS):
         steps, last = literal_steps(tilt, cells, outcomes), None
@@ -181,7 +210,10 @@ def literal_decision(
         if last is None:
             continue
         answered = [part[0] for part in steps[last]]
-        cost = sum(rows * Fraction(price) for rows, price in zip([*answered, n - sum(answered)], costs, strict=True))
+        cost = sum(
+            rows * Fraction(price)
+            for rows, price in zip([*answered, n - sum(answered)], costs, strict=True)
+        )
         if best is None or cost < best[0]:
             best = (cost, tuple(declared_path(tilt, cells.shape[1])[:, last].tolist()), place)
     return (None, None) if best is None else best[1:]
@@ -191,11 +223,24 @@ def literal_decision(
 def test_the_decision_is_that_of_a_walk_over_every_step_of_every_path(bound: Bound) -> None:
     rng, found, chosen = np.random.default_rng(21), set(), set()
     for case in range(12 if bound == "product" else 20):
-        n, xi, n_exits = (150, 400, 900, 70)[case % 4], (0.05, 0.05, 0.1, 0.05)[case % 4], 2 + case % 3 // 2
+        n, xi, n_exits = (
+            (150, 400, 900, 70)[case % 4],
+            (0.05, 0.05, 0.1, 0.05)[case % 4],
+            2 + case % 3 // 2,
+        )
         costs = tuple(np.cumsum(rng.integers(1, 9, size=n_exits + 1)).astype(float).tolist())
         cells, outcomes = random_rows(rng, n, n_exits)
-        decision = decide(walks_from_counts(*tabulated(cells, outcomes), bound), n, xi=xi, delta=0.1, bound=bound, costs=costs)
-        expected, place = literal_decision(cells, outcomes, n, xi=xi, delta=0.1, bound=bound, costs=costs)
+        decision = decide(
+            walks_from_counts(*tabulated(cells, outcomes), bound),
+            n,
+            xi=xi,
+            delta=0.1,
+            bound=bound,
+            costs=costs,
+        )
+        expected, place = literal_decision(
+            cells, outcomes, n, xi=xi, delta=0.1, bound=bound, costs=costs
+        )
         assert decision.cells == expected
         assert (decision.refusal is None) == (expected is not None)
         if place is not None:
@@ -208,8 +253,14 @@ def test_the_decision_is_that_of_a_walk_over_every_step_of_every_path(bound: Bou
 
 def same_decision(one: PathsDecision, other: PathsDecision) -> bool:
     walks = zip(one.walks, other.walks, strict=True)
-    same = all(np.array_equal(a, b) for u, v in walks for a, b in zip(astuple(u), astuple(v), strict=True))
-    return same and (one.cells, one.chosen, one.refusal) == (other.cells, other.chosen, other.refusal)
+    same = all(
+        np.array_equal(a, b) for u, v in walks for a, b in zip(astuple(u), astuple(v), strict=True)
+    )
+    return same and (one.cells, one.chosen, one.refusal) == (
+        other.cells,
+        other.chosen,
+        other.refusal,
+    )
 
 
 @settings(max_examples=60)
@@ -220,9 +271,16 @@ def same_decision(one: PathsDecision, other: PathsDecision) -> bool:
     st.sampled_from([0.0, 0.05, 0.1]),
     st.sampled_from(["exact", "pair"]),
 )
-def test_the_steps_that_are_kept_lead_to_the_same_decision(seed: int, n: int, n_exits: int, xi: float, bound: Any) -> None:
+def test_the_steps_that_are_kept_lead_to_the_same_decision(
+    seed: int, n: int, n_exits: int, xi: float, bound: Any
+) -> None:
     cells, outcomes = random_rows(np.random.default_rng(seed), n, n_exits)
-    claim = {"xi": xi, "delta": 0.1, "bound": bound, "costs": tuple(float(m) for m in range(1, n_exits + 2))}
+    claim = {
+        "xi": xi,
+        "delta": 0.1,
+        "bound": bound,
+        "costs": tuple(float(m) for m in range(1, n_exits + 2)),
+    }
     decision = decide(walks_from_counts(*tabulated(cells, outcomes), bound), n, **claim)
     assert same_decision(decide(decision.walks, n, **claim), decision)
 
@@ -233,18 +291,31 @@ def test_the_steps_that_the_product_keeps_lead_to_the_same_decision() -> None:
         cells, outcomes = random_rows(rng, 600, 2)
         walks = walks_from_counts(*tabulated(cells, outcomes), "product")
         decision = decide(walks, 600, xi=0.1, delta=0.1, bound="product", costs=(1.0, 2.0, 3.0))
-        assert same_decision(decide(decision.walks, 600, xi=0.1, delta=0.1, bound="product", costs=(1.0, 2.0, 3.0)), decision)
+        assert same_decision(
+            decide(decision.walks, 600, xi=0.1, delta=0.1, bound="product", costs=(1.0, 2.0, 3.0)),
+            decision,
+        )
 
 
 def test_a_walk_ends_before_the_first_failure_and_a_later_recovery_does_not_reopen_it() -> None:
-    # From cell 600 down the second exit breaks xi; from 300 down the same rows leave by the first one, which gains.
+    # From cell 600 down the second exit breaks xi; from 300 down the same rows leave by the first
+    # one, which gains.
     cells = np.array([[300, 600], [0, 1]])
     counts = np.zeros((2, 16), dtype=np.int64)
     counts[0, 4 * ONLY_FAST + ONLY_SLOW], counts[1, 0] = 300, 700
     assert paired_test(0, 300, 1000, xi=0.05, delta=0.1 / 7)
-    decision = decide(walks_from_counts(cells, counts, "exact"), 1000, xi=0.05, delta=0.1, bound="exact", costs=(1.0, 2.0, 3.0))
+    decision = decide(
+        walks_from_counts(cells, counts, "exact"),
+        1000,
+        xi=0.05,
+        delta=0.1,
+        bound="exact",
+        costs=(1.0, 2.0, 3.0),
+    )
     assert decision.cells == (0, 0)
-    assert TILTS[decision.chosen] > 0, "only where later exits are asked for more does the first one come first"
+    assert TILTS[decision.chosen] > 0, (
+        "only where later exits are asked for more does the first one come first"
+    )
     flat = decision.walks[TILTS.index(0.0)]
     assert (flat.cells[1] >= 600 - 5).all(), "the walk goes on after it has failed"
 
@@ -271,7 +342,9 @@ def test_costs_choose_the_cheapest_among_valid_ends_and_nothing_else() -> None:
         cells, outcomes = random_rows(rng, 400, 2)
         walks = walks_from_counts(*tabulated(cells, outcomes), "pair")
         prices = ((1.0, 1.0001, 9.0), (1.0, 8.9999, 9.0))
-        one, other = (decide(walks, 400, xi=0.1, delta=0.1, bound="pair", costs=costs) for costs in prices)
+        one, other = (
+            decide(walks, 400, xi=0.1, delta=0.1, bound="pair", costs=costs) for costs in prices
+        )
         if one.cells is None or other.cells is None:
             assert one.cells == other.cells
             continue
@@ -287,7 +360,7 @@ def test_costs_choose_the_cheapest_among_valid_ends_and_nothing_else() -> None:
 
 def seen_cost(decision: PathsDecision, n: int, costs: tuple[float, ...]) -> float:
     walk = decision.walks[decision.chosen]
-    (step, *_) = np.flatnonzero((walk.cells == np.array(decision.cells)[:, None]).all(axis=0))
+    step, *_ = np.flatnonzero((walk.cells == np.array(decision.cells)[:, None]).all(axis=0))
     return total_cost(walk.exits[:, step], n, costs)
 
 
@@ -305,9 +378,16 @@ def test_a_cost_is_the_exact_sum_rounded_once() -> None:
     for _ in range(200):
         exits, costs = rng.integers(0, 10**9, size=3), tuple(np.cumsum(rng.random(4)).tolist())
         n = int(exits.sum()) + int(rng.integers(0, 10**9))
-        exact = sum(Fraction(int(rows)) * Fraction(cost) for rows, cost in zip(exits, costs[:3], strict=True))
-        assert total_cost(exits, n, costs) == float(exact + (n - int(exits.sum())) * Fraction(costs[3]))
-    assert total_cost(np.array([10, 0]), 20, (0.1, 0.2, 0.3)) == total_cost(np.array([0, 20]), 20, (0.1, 0.2, 0.3))
+        exact = sum(
+            Fraction(int(rows)) * Fraction(cost)
+            for rows, cost in zip(exits, costs[:3], strict=True)
+        )
+        assert total_cost(exits, n, costs) == float(
+            exact + (n - int(exits.sum())) * Fraction(costs[3])
+        )
+    assert total_cost(np.array([10, 0]), 20, (0.1, 0.2, 0.3)) == total_cost(
+        np.array([0, 20]), 20, (0.1, 0.2, 0.3)
+    )
 
 
 def test_the_product_bound_is_the_sum_over_exits_at_equal_shares() -> None:
@@ -316,7 +396,9 @@ def test_the_product_bound_is_the_sum_over_exits_at_equal_shares() -> None:
     walk = walks_from_counts(*tabulated(cells, outcomes), "product")[2].take([0, 300, 600, 1024])
     parts = [product_bound(walk.of_exit(m), 500, 0.03 / 3) for m in range(3)]
     assert joint_product_bound(walk, 500, 0.03) == pytest.approx(sum(parts), abs=1e-14)
-    assert joint_product_bound(walk, 500, 0.03, used=2) == pytest.approx(parts[0] + parts[1], abs=1e-14)
+    assert joint_product_bound(walk, 500, 0.03, used=2) == pytest.approx(
+        parts[0] + parts[1], abs=1e-14
+    )
     assert (joint_product_bound(walk, 500, 0.03) >= (walk.losses - walk.gains) / 500).all()
 
 
@@ -332,11 +414,19 @@ def test_without_allowed_loss_the_cheapest_of_147_thresholds_that_pass_mcnemar_i
             outcomes = np.where(rng.random(outcomes.shape) < 0.06, ONLY_FAST, outcomes)
         costs = tuple(float(m) for m in range(1, n_exits + 2))
         decision = decide(
-            walks_from_counts(*tabulated(cells, outcomes), "exact"), n, xi=0.0, delta=0.1, bound="exact", costs=costs
+            walks_from_counts(*tabulated(cells, outcomes), "exact"),
+            n,
+            xi=0.0,
+            delta=0.1,
+            bound="exact",
+            costs=costs,
         )
         best = None
         for place, tilt in enumerate(TILTS):
-            steps, path = literal_steps(tilt, cells, outcomes), declared_path(tilt, n_exits).T.tolist()
+            steps, path = (
+                literal_steps(tilt, cells, outcomes),
+                declared_path(tilt, n_exits).T.tolist(),
+            )
             for i in range(24, 1025, 50):
                 b, c = sum(part[2] for part in steps[i]), sum(part[3] for part in steps[i])
                 if mcnemar_test(b, c, delta=0.1 / 147):
@@ -373,19 +463,30 @@ def test_no_disagreement_at_all_is_no_evidence_for_no_loss() -> None:
 # ---- refusals
 
 
-def at_the_top(n: int, n_exits: int, bound: Bound, *, losses: int = 0, gains: int = 0, xi: float, delta: float) -> PathsDecision:
+def at_the_top(
+    n: int, n_exits: int, bound: Bound, *, losses: int = 0, gains: int = 0, xi: float, delta: float
+) -> PathsDecision:
     """All rows at score 1.0 in every exit; at the first exit so many of them lose and gain."""
     counts = np.zeros((1, 4**n_exits), dtype=np.int64)
     unit = 4 ** (n_exits - 1)
     counts[0, [0, ONLY_SLOW * unit, ONLY_FAST * unit]] = n - losses - gains, losses, gains
     walks = walks_from_counts(np.full((1, n_exits), TOP), counts, bound)
-    return decide(walks, n, xi=xi, delta=delta, bound=bound, costs=tuple(float(m) for m in range(1, n_exits + 2)))
+    return decide(
+        walks,
+        n,
+        xi=xi,
+        delta=delta,
+        bound=bound,
+        costs=tuple(float(m) for m in range(1, n_exits + 2)),
+    )
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize("n_exits", [2, 3])
 @pytest.mark.parametrize(("xi", "delta"), [(0.05, 0.05), (0.02, 1e-3)])
-def test_the_rows_that_a_refusal_asks_for_certify_without_a_loss(bound: Bound, n_exits: int, xi: float, delta: float) -> None:
+def test_the_rows_that_a_refusal_asks_for_certify_without_a_loss(
+    bound: Bound, n_exits: int, xi: float, delta: float
+) -> None:
     refusal = at_the_top(20, n_exits, bound, xi=xi, delta=delta).refusal
     assert refusal is not None
     assert refusal.needed is not None
@@ -399,7 +500,9 @@ def test_the_rows_that_a_refusal_asks_for_certify_without_a_loss(bound: Bound, n
 
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize(("losses", "gains"), [(2, 0), (4, 3), (0, 3)])
-def test_the_rows_that_a_refusal_asks_for_certify_at_the_same_rates(bound: Bound, losses: int, gains: int) -> None:
+def test_the_rows_that_a_refusal_asks_for_certify_at_the_same_rates(
+    bound: Bound, losses: int, gains: int
+) -> None:
     n, xi, delta = 60, 0.05, 0.05
     refusal = at_the_top(n, 2, bound, losses=losses, gains=gains, xi=xi, delta=delta).refusal
     assert refusal is not None
@@ -453,6 +556,8 @@ def test_costs_of_another_type_are_refused(costs: Any) -> None:
         checked_costs(costs, 3)
 
 
-@pytest.mark.parametrize("costs", [[1, 2, 3], (1.0, 2.0, 3.0), np.array([1, 2, 3], dtype=np.float32), range(1, 4)])
+@pytest.mark.parametrize(
+    "costs", [[1, 2, 3], (1.0, 2.0, 3.0), np.array([1, 2, 3], dtype=np.float32), range(1, 4)]
+)
 def test_costs_come_in_any_list(costs: Any) -> None:
     assert checked_costs(costs, 3) == (1.0, 2.0, 3.0)

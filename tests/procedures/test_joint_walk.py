@@ -19,8 +19,11 @@ LEVELS = (0, 1, 2, 511, 512, 513, 1023, TOP)
 """Few values, so that scores and thresholds are often equal, or next to each other."""
 
 
-def literal(path: Integers, cells: Integers, outcomes: Integers) -> tuple[Integers, Integers, Integers, Integers]:
-    """For every step and row: the first exit whose cell is at or above the threshold, and what it does there."""
+def literal(
+    path: Integers, cells: Integers, outcomes: Integers
+) -> tuple[Integers, Integers, Integers, Integers]:
+    """For every step and row: the first exit whose cell is at or above the threshold, and what it
+    does there."""
     exits, differ, only_slow, only_fast = (np.zeros(path.shape, dtype=np.int64) for _ in range(4))
     for step in range(path.shape[1]):
         for row in range(len(cells)):
@@ -35,7 +38,8 @@ def literal(path: Integers, cells: Integers, outcomes: Integers) -> tuple[Intege
 
 
 def tabulated(cells: Integers, outcomes: Integers) -> tuple[Integers, Integers]:
-    """The occupied joint cells in order, and how often each joint outcome was seen there; the first exit's digit leads."""
+    """The occupied joint cells in order, and how often each joint outcome was seen there; the first
+    exit's digit leads."""
     n_exits = cells.shape[1]
     joint = outcomes @ 4 ** np.arange(n_exits - 1, -1, -1)
     occupied = sorted({tuple(row) for row in cells.tolist()})
@@ -47,19 +51,27 @@ def tabulated(cells: Integers, outcomes: Integers) -> tuple[Integers, Integers]:
 
 @st.composite
 def walked(draw: st.DrawFn) -> tuple[Integers, Integers, Integers]:
-    """A path that falls, with exits that are never taken and steps that stand still; and rows with their outcomes."""
+    """A path that falls, with exits that are never taken and steps that stand still; and rows with
+    their outcomes."""
     n_exits = draw(st.integers(1, 4))
     level = st.one_of(st.sampled_from(LEVELS), st.integers(0, TOP))
     threshold = st.one_of(level, st.just(NEVER))
     steps = draw(st.integers(1, 8))
-    path = [sorted(draw(st.lists(threshold, min_size=steps, max_size=steps)), reverse=True) for _ in range(n_exits)]
+    path = [
+        sorted(draw(st.lists(threshold, min_size=steps, max_size=steps)), reverse=True)
+        for _ in range(n_exits)
+    ]
     row = st.tuples(*[level] * n_exits, *[st.integers(0, 3)] * n_exits)
-    rows = np.array(draw(st.lists(row, min_size=0, max_size=25)), dtype=np.int64).reshape(-1, 2 * n_exits)
+    rows = np.array(draw(st.lists(row, min_size=0, max_size=25)), dtype=np.int64).reshape(
+        -1, 2 * n_exits
+    )
     return np.array(path, dtype=np.int64), rows[:, :n_exits], rows[:, n_exits:]
 
 
 @given(walked())
-def test_the_counts_along_a_path_are_those_of_a_loop_over_every_step_and_row(case: tuple[Integers, Integers, Integers]) -> None:
+def test_the_counts_along_a_path_are_those_of_a_loop_over_every_step_and_row(
+    case: tuple[Integers, Integers, Integers],
+) -> None:
     path, cells, outcomes = case
     walk = along(path, *tabulated(cells, outcomes))
     assert np.array_equal(walk.cells, path)
@@ -68,14 +80,20 @@ def test_the_counts_along_a_path_are_those_of_a_loop_over_every_step_and_row(cas
 
 
 @given(walked())
-def test_no_row_is_lost_or_counted_twice_along_a_path(case: tuple[Integers, Integers, Integers]) -> None:
+def test_no_row_is_lost_or_counted_twice_along_a_path(
+    case: tuple[Integers, Integers, Integers],
+) -> None:
     path, cells, outcomes = case
     to_the_end = np.concatenate([path, np.zeros((len(path), 1), dtype=np.int64)], axis=1)
     walk = along(to_the_end, *tabulated(cells, outcomes))
     left = walk.exits.sum(axis=0)
     assert (left <= len(cells)).all()
-    assert left[-1] == walk.exits[0, -1] == len(cells), "at thresholds of zero all rows leave at the first exit"
-    assert (np.diff(np.cumsum(walk.exits, axis=0)) >= 0).all(), "a row that has left by some exit stays or leaves earlier"
+    assert left[-1] == walk.exits[0, -1] == len(cells), (
+        "at thresholds of zero all rows leave at the first exit"
+    )
+    assert (np.diff(np.cumsum(walk.exits, axis=0)) >= 0).all(), (
+        "a row that has left by some exit stays or leaves earlier"
+    )
     assert (walk.only_slow + walk.only_fast <= walk.differ).all()
     assert (walk.differ <= walk.exits).all()
     assert walk.losses[-1] == (outcomes[:, :1] == ONLY_SLOW).sum()
@@ -83,17 +101,23 @@ def test_no_row_is_lost_or_counted_twice_along_a_path(case: tuple[Integers, Inte
 
 
 @given(walked())
-def test_several_paths_at_once_give_the_walks_of_each(case: tuple[Integers, Integers, Integers]) -> None:
+def test_several_paths_at_once_give_the_walks_of_each(
+    case: tuple[Integers, Integers, Integers],
+) -> None:
     path, cells, outcomes = case
     table = tabulated(cells, outcomes)
     paths = [path, np.minimum(path, 600), np.full_like(path, NEVER)]
-    for walk, alone in zip(along_each(iter(paths), *table), [along(each, *table) for each in paths], strict=True):
+    for walk, alone in zip(
+        along_each(iter(paths), *table), [along(each, *table) for each in paths], strict=True
+    ):
         assert all(np.array_equal(a, b) for a, b in zip(astuple(walk), astuple(alone), strict=True))
     assert not along(paths[2], *table).exits.any(), "a threshold above every score is never reached"
 
 
 @given(walked())
-def test_counts_stay_the_same_between_two_changes(case: tuple[Integers, Integers, Integers]) -> None:
+def test_counts_stay_the_same_between_two_changes(
+    case: tuple[Integers, Integers, Integers],
+) -> None:
     path, cells, outcomes = case
     walk = along(path, *tabulated(cells, outcomes))
     changes = walk.changes()
@@ -132,7 +156,9 @@ def test_a_walk_of_one_exit_is_the_walk_of_two_models() -> None:
 
 
 def test_only_the_product_looks_at_rows_that_differ_to_no_effect() -> None:
-    walk = along(np.array([[0], [0]]), np.array([[5, 5]]), np.eye(16, dtype=np.int64)[[4 * NEITHER]])
+    walk = along(
+        np.array([[0], [0]]), np.array([[5, 5]]), np.eye(16, dtype=np.int64)[[4 * NEITHER]]
+    )
     assert walk.judged_by("product").differ.tolist() == [[1], [0]]
     for bound in ("exact", "pair"):
         assert walk.judged_by(bound).differ.tolist() == [[0], [0]]

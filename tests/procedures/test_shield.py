@@ -16,7 +16,8 @@ Integers = NDArray[np.int64]
 
 
 def literal_allowed(n: int, xi: float, delta: float) -> int:
-    """The largest k that is improbable, at most delta, if the true rate were xi: in exact arithmetic."""
+    """The largest k that is improbable, at most delta, if the true rate were xi: in exact
+    arithmetic."""
     hit, whole = Fraction(xi).as_integer_ratio()
     budget = Fraction(delta) * whole**n
     term = chance = (whole - hit) ** n
@@ -29,7 +30,8 @@ def literal_allowed(n: int, xi: float, delta: float) -> int:
 
 
 def literal_threshold(cells: Integers, unsafe: Integers, allowed: int) -> float:
-    """The largest of the thresholds j / 2^16 and +inf below which no more than `allowed` unsafe rollouts stay; -inf if none."""
+    """The largest of the thresholds j / 2^16 and +inf below which no more than `allowed` unsafe
+    rollouts stay; -inf if none."""
     dense = np.zeros(TOP + 2, dtype=np.int64)
     np.add.at(dense, cells + 1, unsafe)
     below = np.cumsum(dense)  # at index j: the cells up to j - 1, that is all scores below j / 2^16
@@ -41,7 +43,12 @@ def literal_threshold(cells: Integers, unsafe: Integers, allowed: int) -> float:
 
 def random_counts(rng: np.random.Generator) -> tuple[Integers, Integers, int]:
     cells = np.unique(
-        np.concatenate([rng.integers(-1, TOP + 1, size=rng.integers(1, 60)), rng.choice([-1, 0, 1, TOP - 1, TOP], 2)])
+        np.concatenate(
+            [
+                rng.integers(-1, TOP + 1, size=rng.integers(1, 60)),
+                rng.choice([-1, 0, 1, TOP - 1, TOP], 2),
+            ]
+        )
     )
     unsafe = rng.integers(0, 4, size=cells.size)
     return cells, unsafe, int(unsafe.sum() + rng.integers(1, 400))
@@ -68,7 +75,11 @@ def test_the_counts_that_a_decision_keeps_lead_to_the_same_decision() -> None:
         cells, unsafe, n = random_counts(rng)
         first = decide(cells, unsafe, n, xi=0.1, delta=0.05)
         again = decide(first.cells, np.diff(first.misses, prepend=0), n, xi=0.1, delta=0.05)
-        assert (again.threshold, again.allowed, again.refusal) == (first.threshold, first.allowed, first.refusal)
+        assert (again.threshold, again.allowed, again.refusal) == (
+            first.threshold,
+            first.allowed,
+            first.refusal,
+        )
         assert np.array_equal(again.cells, first.cells)
         assert np.array_equal(again.misses, first.misses)
 
@@ -79,7 +90,9 @@ def test_unsafe_rollouts_in_the_cell_of_the_threshold_are_not_missed() -> None:
     kept = decide(cells, np.array([allowed, 5, 5]), 200, xi=0.1, delta=0.05)
     assert kept.threshold == 200 / TOP
     assert kept.misses.tolist() == [allowed, allowed + 5]
-    assert decide(cells, np.array([allowed + 1, 5, 5]), 200, xi=0.1, delta=0.05).threshold == 100 / TOP
+    assert (
+        decide(cells, np.array([allowed + 1, 5, 5]), 200, xi=0.1, delta=0.05).threshold == 100 / TOP
+    )
 
 
 def test_saturated_dangers_are_caught_by_the_threshold_one() -> None:
@@ -105,7 +118,9 @@ def test_rollouts_lost_at_the_start_are_missed_at_every_threshold() -> None:
 @pytest.mark.parametrize("n", [1, 7, 59, 300, 1000])
 @pytest.mark.parametrize("xi", [0.0, 0.02, 0.05, 0.5, 0.97])
 @pytest.mark.parametrize("delta", [0.3, 0.05, 0.01, 1e-6])
-def test_allowed_misses_are_the_largest_count_that_is_improbable_at_xi(n: int, xi: float, delta: float) -> None:
+def test_allowed_misses_are_the_largest_count_that_is_improbable_at_xi(
+    n: int, xi: float, delta: float
+) -> None:
     allowed = allowed_misses(n, xi=xi, delta=delta)
     assert allowed == (literal_allowed(n, xi, delta) if xi > 0 else -1)
     assert allowed < 0 or binomial_upper(allowed, n, delta=delta) <= xi
@@ -125,8 +140,12 @@ def lost(misses: int, n: int, *, xi: float, delta: float) -> ShieldDecision:
     return decide(np.array([-1]), np.array([misses]), n, xi=xi, delta=delta)
 
 
-@pytest.mark.parametrize(("xi", "delta"), [(0.05, 0.05), (0.02, 1e-3), (0.5, 0.4), (1e-4, 0.01), (0.999, 1e-9)])
-def test_the_rollouts_that_a_refusal_asks_for_certify_without_a_miss_and_one_fewer_do_not(xi: float, delta: float) -> None:
+@pytest.mark.parametrize(
+    ("xi", "delta"), [(0.05, 0.05), (0.02, 1e-3), (0.5, 0.4), (1e-4, 0.01), (0.999, 1e-9)]
+)
+def test_the_rollouts_that_a_refusal_asks_for_certify_without_a_miss_and_one_fewer_do_not(
+    xi: float, delta: float
+) -> None:
     refusal = lost(0, 1, xi=xi, delta=delta).refusal
     assert refusal is not None
     assert refusal.needed is not None
@@ -142,8 +161,12 @@ def test_too_few_rollouts_are_refused_whether_or_not_some_were_missed(misses: in
     assert decision.refusal.needed == 59
 
 
-@pytest.mark.parametrize(("misses", "n", "xi"), [(4, 250, 0.02), (15, 1000, 0.02), (4, 100, 0.05), (40, 100, 0.5)])
-def test_the_rollouts_that_a_refusal_asks_for_certify_at_the_same_rate_of_lost_starts(misses: int, n: int, xi: float) -> None:
+@pytest.mark.parametrize(
+    ("misses", "n", "xi"), [(4, 250, 0.02), (15, 1000, 0.02), (4, 100, 0.05), (40, 100, 0.5)]
+)
+def test_the_rollouts_that_a_refusal_asks_for_certify_at_the_same_rate_of_lost_starts(
+    misses: int, n: int, xi: float
+) -> None:
     refusal = lost(misses, n, xi=xi, delta=0.01).refusal
     assert refusal is not None
     assert refusal.needed is not None
@@ -152,8 +175,14 @@ def test_the_rollouts_that_a_refusal_asks_for_certify_at_the_same_rate_of_lost_s
 
 
 def test_starts_that_alone_break_xi_are_refused_for_good() -> None:
-    # 0.07 * 100 is above 7 in floating point, yet no number of rollouts tells the rate 0.07 from xi = 0.07.
-    for misses, n, xi in ((50, 1000, 0.02), (20, 1000, 0.02), (1000, 1000, 0.999), (30, 100, 0.07)):
+    # 0.07 * 100 is above 7 in floating point, yet no number of rollouts tells the rate 0.07 from xi
+    # = 0.07.
+    for misses, n, xi in (
+        (50, 1000, 0.02),
+        (20, 1000, 0.02),
+        (1000, 1000, 0.999),
+        (30, 100, 0.07),
+    ):
         refusal = lost(misses, n, xi=xi, delta=0.01).refusal
         assert refusal is not None
         assert refusal.needed is None

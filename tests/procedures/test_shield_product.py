@@ -17,22 +17,36 @@ from pacbound.procedures.shield_product import allowed_misses, decide, product_b
 def literal_bound(misses: int, unsafe: int, n: int, delta: float) -> float:
     """r_up (1 - c_lo) with two-sided Clopper-Pearson intervals at delta/2 each."""
     rate = binomtest(unsafe, n).proportion_ci(1 - delta / 2, "exact").high
-    caught = binomtest(unsafe - misses, unsafe).proportion_ci(1 - delta / 2, "exact").low if unsafe else 0.0
+    caught = (
+        binomtest(unsafe - misses, unsafe).proportion_ci(1 - delta / 2, "exact").low
+        if unsafe
+        else 0.0
+    )
     return float(rate * (1 - caught))
 
 
 @pytest.mark.parametrize(("unsafe", "n"), [(0, 1), (0, 40), (1, 1), (7, 40), (40, 40), (100, 2000)])
 @pytest.mark.parametrize("delta", [0.3, 0.05, 1e-4])
-def test_the_bound_is_the_product_of_the_two_interval_ends(unsafe: int, n: int, delta: float) -> None:
+def test_the_bound_is_the_product_of_the_two_interval_ends(
+    unsafe: int, n: int, delta: float
+) -> None:
     for misses in {0, unsafe // 3, unsafe}:
-        found, expected = product_bound(misses, unsafe, n, delta=delta), literal_bound(misses, unsafe, n, delta)
+        found, expected = (
+            product_bound(misses, unsafe, n, delta=delta),
+            literal_bound(misses, unsafe, n, delta),
+        )
         assert found == pytest.approx(expected, rel=1e-7)
         assert found >= expected * (1 - 1e-11)
 
 
-@pytest.mark.parametrize(("unsafe", "n", "xi"), [(100, 2000, 0.02), (0, 50, 0.1), (3, 50, 0.3), (9, 50, 0.01), (20, 90, 0.15)])
+@pytest.mark.parametrize(
+    ("unsafe", "n", "xi"),
+    [(100, 2000, 0.02), (0, 50, 0.1), (3, 50, 0.3), (9, 50, 0.01), (20, 90, 0.15)],
+)
 @pytest.mark.parametrize("delta", [0.1, 0.01])
-def test_allowed_misses_are_the_largest_count_whose_bound_keeps_xi(unsafe: int, n: int, xi: float, delta: float) -> None:
+def test_allowed_misses_are_the_largest_count_whose_bound_keeps_xi(
+    unsafe: int, n: int, xi: float, delta: float
+) -> None:
     kept = [misses for misses in range(unsafe + 1) if literal_bound(misses, unsafe, n, delta) <= xi]
     assert allowed_misses(unsafe, n, xi=xi, delta=delta) == max(kept, default=-1)
     assert kept == list(range(len(kept)))
@@ -47,34 +61,54 @@ def test_the_threshold_is_the_largest_of_the_grid_that_misses_no_more_than_allow
     rng = np.random.default_rng(7)
     found = set()
     for _ in range(60):
-        cells = np.unique(np.concatenate([rng.integers(0, TOP + 1, size=30), rng.choice([-1, 0, TOP], size=2)]))
+        cells = np.unique(
+            np.concatenate([rng.integers(0, TOP + 1, size=30), rng.choice([-1, 0, TOP], size=2)])
+        )
         unsafe = rng.integers(0, 3, size=cells.size)
         total = int(unsafe.sum())
         n = total + int(rng.integers(1, 400))
         xi = float(rng.choice([0.02, 0.1, 0.3]))
         decision = decide(cells, unsafe, total, n, xi=xi, delta=0.05)
-        good = [j / TOP for j in [*cells[cells >= 0].tolist(), 0] if unsafe[cells < j].sum() <= decision.allowed]
+        good = [
+            j / TOP
+            for j in [*cells[cells >= 0].tolist(), 0]
+            if unsafe[cells < j].sum() <= decision.allowed
+        ]
         expected = inf if 0 <= total <= decision.allowed else max(good, default=-inf)
         assert decision.threshold == (expected if decision.allowed >= 0 else -inf)
         assert (decision.refusal is None) == (decision.threshold != -inf)
         found.add("finite" if np.isfinite(decision.threshold) else str(decision.threshold))
-        again = decide(decision.cells, np.diff(decision.misses, prepend=0), total, n, xi=xi, delta=0.05)
-        assert (again.threshold, again.allowed, again.refusal) == (decision.threshold, decision.allowed, decision.refusal)
+        again = decide(
+            decision.cells, np.diff(decision.misses, prepend=0), total, n, xi=xi, delta=0.05
+        )
+        assert (again.threshold, again.allowed, again.refusal) == (
+            decision.threshold,
+            decision.allowed,
+            decision.refusal,
+        )
     assert found == {"finite", "inf", "-inf"}
 
 
 @pytest.mark.parametrize(
-    ("lost", "unsafe", "n", "xi"), [(0, 9, 50, 0.01), (0, 0, 20, 0.05), (4, 40, 250, 0.03), (3, 3, 300, 0.02)]
+    ("lost", "unsafe", "n", "xi"),
+    [(0, 9, 50, 0.01), (0, 0, 20, 0.05), (4, 40, 250, 0.03), (3, 3, 300, 0.02)],
 )
-def test_the_rollouts_that_a_refusal_asks_for_certify_at_the_same_rates(lost: int, unsafe: int, n: int, xi: float) -> None:
+def test_the_rollouts_that_a_refusal_asks_for_certify_at_the_same_rates(
+    lost: int, unsafe: int, n: int, xi: float
+) -> None:
     def refused(lost: int, unsafe: int, n: int) -> Refusal | None:
-        return decide(np.array([-1, TOP]), np.array([lost, unsafe - lost]), unsafe, n, xi=xi, delta=0.01).refusal
+        return decide(
+            np.array([-1, TOP]), np.array([lost, unsafe - lost]), unsafe, n, xi=xi, delta=0.01
+        ).refusal
 
     refusal = refused(lost, unsafe, n)
     assert refusal is not None
     assert refusal.needed is not None
     assert refusal.needed > n
-    assert refused(-(-lost * refusal.needed // n), -(-unsafe * refusal.needed // n), refusal.needed) is None
+    assert (
+        refused(-(-lost * refusal.needed // n), -(-unsafe * refusal.needed // n), refusal.needed)
+        is None
+    )
 
 
 def test_what_no_number_of_rollouts_can_show_is_refused_for_good() -> None:

@@ -1,4 +1,5 @@
-"""The accuracy-confidence plot draws the numbers of the curve and of the band, and says that they are descriptive."""
+"""The accuracy-confidence plot draws the numbers of the curve and of the band, and says that they
+are descriptive."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ from pacbound.calibration.curves import accuracy_confidence_band, accuracy_confi
 from pacbound.errors import InvalidTypeError
 from pacbound.report import AccuracyConfidenceDisplay
 
-pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'pacbound[report]'")
+pytest.importorskip(
+    "matplotlib", reason="matplotlib is not installed: pip install 'pacbound[report]'"
+)
 
 RNG = np.random.default_rng(0)
 CONFIDENCE = RNG.uniform(0.2, 0.98, 1000)
@@ -56,7 +59,10 @@ def test_the_title_says_n_and_delta_and_that_nothing_is_certified() -> None:
     banded = AccuracyConfidenceDisplay.from_certificate(CERTIFICATE, CONFIDENCE, CORRECT)
     ends = "\nDescriptive: no point is certified"
     assert plain.ax_.get_title("left") == "Accuracy of rows that reach t: n = 1,000" + ends
-    assert banded.ax_.get_title("left") == "Accuracy of rows that reach t: n = 1,000, delta = 0.05" + ends
+    assert (
+        banded.ax_.get_title("left")
+        == "Accuracy of rows that reach t: n = 1,000, delta = 0.05" + ends
+    )
     assert banded.panel_ax_ is not None
     assert banded.panel_ax_.get_xlabel() == "Confidence threshold t (0 to 1)"
 
@@ -64,13 +70,19 @@ def test_the_title_says_n_and_delta_and_that_nothing_is_certified() -> None:
 def test_a_certificate_for_groups_takes_the_group_of_each_row() -> None:
     groups = np.where(np.arange(1000) % 3, "a", "b")
     certificate = calibrate(CONFIDENCE, CORRECT, delta=0.05, groups=groups)
-    display = AccuracyConfidenceDisplay.from_certificate(certificate, CONFIDENCE, CORRECT, groups=groups)
+    display = AccuracyConfidenceDisplay.from_certificate(
+        certificate, CONFIDENCE, CORRECT, groups=groups
+    )
     band = accuracy_confidence_band(certificate.interval(CONFIDENCE, groups), CORRECT)
-    np.testing.assert_array_equal(_line(display.ax_, "by lower ends").get_ydata(), band.by_lower.accuracy)
+    np.testing.assert_array_equal(
+        _line(display.ax_, "by lower ends").get_ydata(), band.by_lower.accuracy
+    )
 
 
 def test_thresholds_in_any_order_are_drawn_from_left_to_right() -> None:
-    display = AccuracyConfidenceDisplay.from_predictions(CONFIDENCE, CORRECT, thresholds=[0.9, 0.1, 0.5])
+    display = AccuracyConfidenceDisplay.from_predictions(
+        CONFIDENCE, CORRECT, thresholds=[0.9, 0.1, 0.5]
+    )
     assert _line(display.ax_, "by confidence").get_xdata().tolist() == [0.1, 0.5, 0.9]
 
 
@@ -78,7 +90,9 @@ def test_thresholds_in_any_order_are_drawn_from_left_to_right() -> None:
 def test_the_curve_ends_with_a_dot_where_the_last_row_is_reached(thresholds: Any) -> None:
     display = AccuracyConfidenceDisplay.from_predictions([0.4], [False], thresholds=thresholds)
     (dot,) = [line for line in display.ax_.lines if line.get_marker() == "o"]
-    assert np.asarray(dot.get_xydata()).tolist() == [[0.4 if thresholds in (None, [0.4]) else 0.0, 0.0]]
+    assert np.asarray(dot.get_xydata()).tolist() == [
+        [0.4 if thresholds in (None, [0.4]) else 0.0, 0.0]
+    ]
 
 
 def test_a_threshold_that_no_row_reaches_is_no_error() -> None:
@@ -88,7 +102,12 @@ def test_a_threshold_that_no_row_reaches_is_no_error() -> None:
 
 @pytest.mark.parametrize(
     ("confidence", "correct"),
-    [(np.ones(50), np.ones(50)), (np.ones(50), np.zeros(50)), (np.zeros(50), np.zeros(50)), ([0.7], [True])],
+    [
+        (np.ones(50), np.ones(50)),
+        (np.ones(50), np.zeros(50)),
+        (np.zeros(50), np.zeros(50)),
+        ([0.7], [True]),
+    ],
 )
 def test_extreme_rows_stay_within_the_axes(confidence: Any, correct: Any) -> None:
     display = AccuracyConfidenceDisplay.from_certificate(CERTIFICATE, confidence, correct)

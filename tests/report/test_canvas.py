@@ -15,7 +15,9 @@ from pacbound import calibrate
 from pacbound.errors import InvalidTypeError
 from pacbound.report import AccuracyConfidenceDisplay, ReliabilityDisplay
 
-pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'pacbound[report]'")
+pytest.importorskip(
+    "matplotlib", reason="matplotlib is not installed: pip install 'pacbound[report]'"
+)
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -27,10 +29,16 @@ INTERVALS = CERTIFICATE.interval(CONFIDENCE)
 
 WAYS = {
     "certificate": lambda ax: ReliabilityDisplay.from_certificate(CERTIFICATE, ax=ax),
-    "predictions": lambda ax: ReliabilityDisplay.from_predictions(CONFIDENCE, CORRECT, delta=0.05, ax=ax),
-    "intervals": lambda ax: ReliabilityDisplay.from_intervals(INTERVALS, CERTIFICATE.estimate(CONFIDENCE), CORRECT, ax=ax),
+    "predictions": lambda ax: ReliabilityDisplay.from_predictions(
+        CONFIDENCE, CORRECT, delta=0.05, ax=ax
+    ),
+    "intervals": lambda ax: ReliabilityDisplay.from_intervals(
+        INTERVALS, CERTIFICATE.estimate(CONFIDENCE), CORRECT, ax=ax
+    ),
     "curve": lambda ax: AccuracyConfidenceDisplay.from_predictions(CONFIDENCE, CORRECT, ax=ax),
-    "band": lambda ax: AccuracyConfidenceDisplay.from_certificate(CERTIFICATE, CONFIDENCE, CORRECT, ax=ax),
+    "band": lambda ax: AccuracyConfidenceDisplay.from_certificate(
+        CERTIFICATE, CONFIDENCE, CORRECT, ax=ax
+    ),
 }
 
 PROGRAM = """
@@ -96,7 +104,9 @@ def test_without_the_panel_only_the_given_axes_are_used(draw: Any) -> None:
 
 @pytest.mark.parametrize("layout", [None, "constrained", "tight"])
 @pytest.mark.parametrize("size", [(6.4, 4.8), (8.0, 6.0), (14.0, 8.0)])
-def test_nothing_is_cut_off_at_the_edge_of_the_figure(draw: Any, layout: Any, size: tuple[float, float]) -> None:
+def test_nothing_is_cut_off_at_the_edge_of_the_figure(
+    draw: Any, layout: Any, size: tuple[float, float]
+) -> None:
     figure = Figure(figsize=size, layout=layout)
     FigureCanvasAgg(figure)
     draw(figure.subplots())
@@ -114,7 +124,11 @@ def test_the_title_the_legend_and_the_data_do_not_overlap(draw: Any, layout: Any
     display = draw(figure.subplots())
     figure.canvas.draw()
     ax = display.ax_
-    legend, title, data = ax.get_legend().get_window_extent(), ax._left_title.get_window_extent(), ax.get_window_extent()
+    legend, title, data = (
+        ax.get_legend().get_window_extent(),
+        ax._left_title.get_window_extent(),
+        ax.get_window_extent(),
+    )
     assert legend.y0 >= data.y1
     assert title.y0 >= legend.y1 - 2
     assert display.panel_ax_.get_window_extent().y1 < data.y0
@@ -126,7 +140,9 @@ def test_neighbours_keep_their_place(draw: Any) -> None:
     before = left.get_position().bounds
     draw(right)
     assert left.get_position().bounds == before
-    assert all(ax.get_position().x0 > left.get_position().x1 for ax in figure.axes if ax is not left)
+    assert all(
+        ax.get_position().x0 > left.get_position().x1 for ax in figure.axes if ax is not left
+    )
 
 
 def test_axes_without_a_grid_are_split_within_their_own_place(draw: Any) -> None:
@@ -150,7 +166,11 @@ def test_subfigures_are_drawn_on_and_the_whole_figure_can_be_saved(draw: Any) ->
 
 def test_text_is_at_least_nine_points(draw: Any) -> None:
     display = draw(None)
-    texts = [text for ax in display.figure_.axes for text in ax.findobj(lambda artist: hasattr(artist, "get_fontsize"))]
+    texts = [
+        text
+        for ax in display.figure_.axes
+        for text in ax.findobj(lambda artist: hasattr(artist, "get_fontsize"))
+    ]
     assert min(text.get_fontsize() for text in texts) >= 9
 
 

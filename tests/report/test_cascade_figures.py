@@ -1,4 +1,5 @@
-"""The figures of cascades draw the numbers they are given, say what is certified, and stay within the axes they are given."""
+"""The figures of cascades draw the numbers they are given, say what is certified, and stay within
+the axes they are given."""
 
 from __future__ import annotations
 
@@ -13,22 +14,36 @@ from pacbound import binomial_interval
 from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
 from pacbound.report import DesiredAchievedDisplay, ErrorCostDisplay, palette
 
-pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'pacbound[report]'")
+pytest.importorskip(
+    "matplotlib", reason="matplotlib is not installed: pip install 'pacbound[report]'"
+)
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-POINTS = {"exact": (1200.0, 0.081), "product": (1500.0, 0.078), "histogram": (1000.0, 0.095), "softmax": (2600.0, 0.076)}
+POINTS = {
+    "exact": (1200.0, 0.081),
+    "product": (1500.0, 0.078),
+    "histogram": (1000.0, 0.095),
+    "softmax": (2600.0, 0.076),
+}
 XI = [0.02, 0.005, 0.01]
 COUNTS = {"exact": [(240, 60), (70, 40), (130, 60)], "histogram": [(300, 70), (90, 30), (160, 50)]}
 CERTIFIED = ["exact"]
 
 WAYS: dict[str, Any] = {
     "cost": lambda ax: ErrorCostDisplay.from_costs(
-        POINTS, slow=(3000, 0.075), xi=0.01, certified=CERTIFIED, trade_off=([900, 2000, 3300], [0.1, 0.076, 0.075]), ax=ax
+        POINTS,
+        slow=(3000, 0.075),
+        xi=0.01,
+        certified=CERTIFIED,
+        trade_off=([900, 2000, 3300], [0.1, 0.076, 0.075]),
+        ax=ax,
     ),
-    "desired": lambda ax: DesiredAchievedDisplay.from_counts(XI, COUNTS, rows=10_000, certified=CERTIFIED, delta=0.01, ax=ax),
+    "desired": lambda ax: DesiredAchievedDisplay.from_counts(
+        XI, COUNTS, rows=10_000, certified=CERTIFIED, delta=0.01, ax=ax
+    ),
 }
 
 PROGRAM = """
@@ -99,16 +114,24 @@ def test_titles_say_what_is_known() -> None:
     plain = ErrorCostDisplay(points, slow_error=0.1, xi=0.02).plot()
     told = ErrorCostDisplay(points, slow_error=0.1, xi=0.02, rows=10_000, delta=0.01).plot()
     assert _title(plain).splitlines()[0] == "Error against cost: xi = 0.02"
-    assert _title(told).splitlines()[0] == "Error against cost: xi = 0.02, delta = 0.01, 10,000 test rows"
-    assert _title(WAYS["desired"](None)).splitlines()[0] == (
-        "Desired and achieved error increase, delta = 0.01, 10,000 test rows"
+    assert (
+        _title(told).splitlines()[0]
+        == "Error against cost: xi = 0.02, delta = 0.01, 10,000 test rows"
+    )
+    assert (
+        _title(WAYS["desired"](None)).splitlines()[0]
+        == "Desired and achieved error increase, delta = 0.01, 10,000 test rows"
     )
 
 
 def test_achieved_increases_are_losses_less_gains_drawn_by_rising_xi() -> None:
     display = WAYS["desired"](None)
     assert display.achieved["exact"].tolist() == [0.018, 0.003, 0.007]
-    assert np.asarray(_line(display, "exact").get_xydata()).tolist() == [[0.005, 0.003], [0.01, 0.007], [0.02, 0.018]]
+    assert np.asarray(_line(display, "exact").get_xydata()).tolist() == [
+        [0.005, 0.003],
+        [0.01, 0.007],
+        [0.02, 0.018],
+    ]
     assert display.exceeds["histogram"].tolist() == [True, True, True]
     assert not display.exceeds["exact"].any()
 
@@ -120,7 +143,9 @@ def test_error_bars_are_bounds_on_losses_less_bounds_on_gains(extents: Any) -> N
     c_low, c_high = binomial_interval(c, 10_000, delta=0.025)
     expected = np.stack([b_low - c_high, b_high - c_low], axis=1)
     np.testing.assert_array_equal(display.intervals["exact"], expected)
-    np.testing.assert_array_equal(extents(display.ax_, "exact: bars"), np.column_stack([XI, XI, expected]))
+    np.testing.assert_array_equal(
+        extents(display.ax_, "exact: bars"), np.column_stack([XI, XI, expected])
+    )
     low, high = display.ax_.get_ylim()
     assert low < expected.min()
     assert high > display.intervals["histogram"].max()
@@ -129,7 +154,9 @@ def test_error_bars_are_bounds_on_losses_less_bounds_on_gains(extents: Any) -> N
 def test_error_bars_miss_the_true_increase_with_probability_at_most_their_delta() -> None:
     rng = np.random.default_rng(0)
     counts = rng.multinomial(500, [0.08, 0.05, 0.87], size=2000)[:, :2]
-    display = DesiredAchievedDisplay.from_counts([0.05] * 2000, {"a": counts}, rows=500, bar_delta=0.1)
+    display = DesiredAchievedDisplay.from_counts(
+        [0.05] * 2000, {"a": counts}, rows=500, bar_delta=0.1
+    )
     lower, upper = display.intervals["a"].T
     assert np.mean((lower > 0.03) | (upper < 0.03)) <= 0.1
 
@@ -142,8 +169,13 @@ def test_no_bars_are_drawn_where_none_are_asked_for(extents: Any) -> None:
 
 def test_some_methods_may_have_bars_and_some_increases_may_be_unknown(extents: Any) -> None:
     seen = {"a": [0.01, np.nan], "b": [0.0, -0.01]}
-    display = DesiredAchievedDisplay([0.01, 0.02], seen, intervals={"b": [(-0.01, 0.01), (-0.02, 0.0)]}).plot()
-    assert extents(display.ax_, "b: bars").tolist() == [[0.01, 0.01, -0.01, 0.01], [0.02, 0.02, -0.02, 0.0]]
+    display = DesiredAchievedDisplay(
+        [0.01, 0.02], seen, intervals={"b": [(-0.01, 0.01), (-0.02, 0.0)]}
+    ).plot()
+    assert extents(display.ax_, "b: bars").tolist() == [
+        [0.01, 0.01, -0.01, 0.01],
+        [0.02, 0.02, -0.02, 0.0],
+    ]
     assert display.exceeds["a"].tolist() == [False, False]
     assert display._repr_png_()
 
@@ -163,7 +195,14 @@ def test_no_methods_is_no_error() -> None:
 
 def test_many_methods_are_drawn() -> None:
     names = [f"method {place}" for place in range(14)]
-    assert len(_legend(ErrorCostDisplay(dict.fromkeys(names, (0.5, 0.1)), slow_error=0.1, xi=0.1).plot())) == 16
+    assert (
+        len(
+            _legend(
+                ErrorCostDisplay(dict.fromkeys(names, (0.5, 0.1)), slow_error=0.1, xi=0.1).plot()
+            )
+        )
+        == 16
+    )
     assert len(_legend(DesiredAchievedDisplay([0.1], {name: [0.1] for name in names}).plot())) == 15
 
 
@@ -202,7 +241,11 @@ def test_nothing_is_cut_off_or_overlaps(draw: Any, layout: Any, size: tuple[floa
     assert drawn.x1 <= figure.bbox.x1 + 1
     assert drawn.y0 >= figure.bbox.y0 - 1
     assert drawn.y1 <= figure.bbox.y1 + 1
-    legend, title, data = ax.get_legend().get_window_extent(), ax._left_title.get_window_extent(), ax.get_window_extent()
+    legend, title, data = (
+        ax.get_legend().get_window_extent(),
+        ax._left_title.get_window_extent(),
+        ax.get_window_extent(),
+    )
     assert legend.y0 >= data.y1
     assert title.y0 >= legend.y1 - 2
 
@@ -220,8 +263,15 @@ def test_what_is_no_axes_is_refused(draw: Any, ax: Any) -> None:
         draw(ax)
 
 
-def test_drawing_without_matplotlib_names_the_command_that_installs_it(draw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ["matplotlib", "matplotlib.axes", "matplotlib.figure", "matplotlib.backends.backend_agg"]:
+def test_drawing_without_matplotlib_names_the_command_that_installs_it(
+    draw: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [
+        "matplotlib",
+        "matplotlib.axes",
+        "matplotlib.figure",
+        "matplotlib.backends.backend_agg",
+    ]:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'pacbound\[report\]'"):
         draw(None)
@@ -240,7 +290,9 @@ def test_drawing_without_matplotlib_names_the_command_that_installs_it(draw: Any
         ({"a": (0.5, 0.1)}, {"trade_off": ([0.1, 0.2], [0.1])}, "trade_off"),
     ],
 )
-def test_what_is_no_error_and_cost_is_refused(points: Any, options: dict[str, Any], message: str) -> None:
+def test_what_is_no_error_and_cost_is_refused(
+    points: Any, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InvalidValueError, match=message):
         ErrorCostDisplay(points, **{"slow_error": 0.1, "xi": 0.02, **options})
 
@@ -250,11 +302,25 @@ def test_what_is_no_error_and_cost_is_refused(points: Any, options: dict[str, An
     [
         (lambda: DesiredAchievedDisplay([0.1, 1.5], {}), "xi=1.5"),
         (lambda: DesiredAchievedDisplay([0.1], {"a": [0.1, 0.2]}), "'a'.*for each xi"),
-        (lambda: DesiredAchievedDisplay([0.1], {"a": [0.1]}, intervals={"b": [[0, 1]]}), "'b' is not among"),
-        (lambda: DesiredAchievedDisplay([0.1], {"a": [0.1]}, intervals={"a": [0, 1]}), "'a'.*shape"),
-        (lambda: DesiredAchievedDisplay.from_counts([0.1], {"a": [(60, 50)]}, rows=100), "at most 100 rows"),
+        (
+            lambda: DesiredAchievedDisplay([0.1], {"a": [0.1]}, intervals={"b": [[0, 1]]}),
+            "'b' is not among",
+        ),
+        (
+            lambda: DesiredAchievedDisplay([0.1], {"a": [0.1]}, intervals={"a": [0, 1]}),
+            "'a'.*shape",
+        ),
+        (
+            lambda: DesiredAchievedDisplay.from_counts([0.1], {"a": [(60, 50)]}, rows=100),
+            "at most 100 rows",
+        ),
         (lambda: DesiredAchievedDisplay.from_counts([0.1], {"a": [1, 2]}, rows=100), "pairs"),
-        (lambda: DesiredAchievedDisplay.from_counts([0.1], {"a": [(1, 2)]}, rows=100, bar_delta=2.0), "bar_delta=2.0"),
+        (
+            lambda: DesiredAchievedDisplay.from_counts(
+                [0.1], {"a": [(1, 2)]}, rows=100, bar_delta=2.0
+            ),
+            "bar_delta=2.0",
+        ),
     ],
 )
 def test_what_is_no_increase_is_refused(make: Any, message: str) -> None:

@@ -15,7 +15,9 @@ from pacbound.documents import write
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.report import ReliabilityDisplay
 
-pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'pacbound[report]'")
+pytest.importorskip(
+    "matplotlib", reason="matplotlib is not installed: pip install 'pacbound[report]'"
+)
 
 
 def _rows(n: int = 2000, seed: int = 0) -> tuple[Any, Any]:
@@ -41,7 +43,9 @@ def _title(display: Any) -> str:
 
 @pytest.mark.parametrize("side", ["both", "lower", "upper"])
 @pytest.mark.parametrize("n_bins", [1, 2, 20, 100])
-def test_boxes_are_the_certified_intervals_over_their_bins(extents: Any, side: Any, n_bins: int) -> None:
+def test_boxes_are_the_certified_intervals_over_their_bins(
+    extents: Any, side: Any, n_bins: int
+) -> None:
     certificate = calibrate(*_rows(), delta=0.05, n_bins=n_bins, side=side)
     display = ReliabilityDisplay.from_certificate(certificate)
     bins = certificate.bins
@@ -58,13 +62,17 @@ def test_bins_without_rows_are_hatched_from_zero_to_one(extents: Any) -> None:
     hatched = extents(display.ax_, "unknown")
     assert len(hatched) == 9
     assert (hatched[:, 2:] == [0, 1]).all()
-    assert [artist.get_hatch() for artist in display.ax_.collections if artist.get_gid() == "unknown"] == ["///"]
+    assert [
+        artist.get_hatch() for artist in display.ax_.collections if artist.get_gid() == "unknown"
+    ] == ["///"]
     assert "no rows: [0, 1]" in _legend(display)
     assert len(_dots(display.ax_)) == 1
 
 
 def test_no_hatch_is_explained_where_none_is_drawn(extents: Any) -> None:
-    display = ReliabilityDisplay.from_predictions(np.linspace(0, 1, 50), np.ones(50), delta=0.05, n_bins=2)
+    display = ReliabilityDisplay.from_predictions(
+        np.linspace(0, 1, 50), np.ones(50), delta=0.05, n_bins=2
+    )
     assert len(extents(display.ax_, "unknown")) == 0
     assert _legend(display) == ["ideal", "certified interval", "observed share"]
 
@@ -82,12 +90,17 @@ def test_the_histogram_has_the_share_of_rows_of_each_bin(extents: Any) -> None:
 
 def test_the_title_says_n_and_delta_and_the_axes_what_they_are() -> None:
     display = ReliabilityDisplay.from_predictions(*_rows(), delta=0.05)
-    assert _title(display) == (
-        "Certified confidence: n = 2,000, 20 bins, delta = 0.05\nAll intervals hold at once with probability ≥ 1 - delta"
+    assert (
+        _title(display)
+        == "Certified confidence: n = 2,000, 20 bins, delta = 0.05\nAll intervals hold at once"
+        " with probability ≥ 1 - delta"
     )
     assert display.ax_.get_ylabel() == "Accuracy (share right)"
     assert display.panel_ax_ is not None
-    assert (display.panel_ax_.get_xlabel(), display.panel_ax_.get_ylabel()) == ("Confidence (0 to 1)", "Row share")
+    assert (display.panel_ax_.get_xlabel(), display.panel_ax_.get_ylabel()) == (
+        "Confidence (0 to 1)",
+        "Row share",
+    )
 
 
 @pytest.mark.parametrize("side", ["lower", "upper"])
@@ -111,7 +124,9 @@ def test_a_cell_of_one_score_is_a_line_as_high_as_its_interval(extents: Any) -> 
     expected = np.stack([bins.begin, bins.end, bins.lower, bins.upper], axis=1)
     np.testing.assert_array_equal(extents(display.ax_, "interval values"), expected[point])
     np.testing.assert_array_equal(extents(display.ax_, "intervals"), expected[~point])
-    np.testing.assert_array_equal(extents(display.panel_ax_, "rows at one score")[:, 3], bins.trials[point] / 2000)
+    np.testing.assert_array_equal(
+        extents(display.panel_ax_, "rows at one score")[:, 3], bins.trials[point] / 2000
+    )
     lines = [artist for artist in display.ax_.collections if artist.get_gid() == "interval values"]
     assert np.all(np.asarray(lines[0].get_linewidth()) >= 1)
     assert "the same at one score" in _legend(display)
@@ -121,7 +136,9 @@ def test_a_cell_of_one_score_is_a_line_as_high_as_its_interval(extents: Any) -> 
 @pytest.mark.parametrize("end", [0.0, 1.0])
 def test_saturated_scores_show_their_interval_and_no_cell_beyond(extents: Any, end: float) -> None:
     confidence = np.concatenate([np.full(300, end), np.linspace(0.1, 0.9, 100)])
-    certificate = calibrate(confidence, np.arange(400) % 5 > 0, delta=0.05, edges="equal-mass", n_bins=4)
+    certificate = calibrate(
+        confidence, np.arange(400) % 5 > 0, delta=0.05, edges="equal-mass", n_bins=4
+    )
     bins, display = certificate.bins, ReliabilityDisplay.from_certificate(certificate)
     lines = extents(display.ax_, "interval values")
     saturated = (bins.begin == end) & (bins.end == end) & (bins.trials == 300)
@@ -134,9 +151,14 @@ def test_saturated_scores_show_their_interval_and_no_cell_beyond(extents: Any, e
 def test_a_score_of_its_own_that_a_group_lacks_is_shown_as_unknown(extents: Any) -> None:
     confidence, correct = np.linspace(0.05, 0.95, 40), np.ones(40)
     groups = np.where(np.arange(40) % 2, "odd", "even")
-    certificate = calibrate(confidence, correct, delta=0.05, edges="equal-mass", n_bins=4, groups=groups)
+    certificate = calibrate(
+        confidence, correct, delta=0.05, edges="equal-mass", n_bins=4, groups=groups
+    )
     for name in certificate.groups:
-        display, bins = ReliabilityDisplay.from_certificate(certificate, group=name), certificate.tables[name]
+        display, bins = (
+            ReliabilityDisplay.from_certificate(certificate, group=name),
+            certificate.tables[name],
+        )
         empty = (bins.trials == 0) & (bins.begin == bins.end)
         unknown = extents(display.ax_, "unknown values")
         assert unknown[:, 0].tolist() == bins.begin[empty].tolist()
@@ -172,7 +194,9 @@ def test_each_group_has_its_own_diagram(extents: Any, asked: Any) -> None:
     certificate = calibrate(table.confidence_fast, correct, delta=0.01, groups=groups)
     display = ReliabilityDisplay.from_certificate(certificate, group=asked)
     bins = certificate.tables["3"]
-    np.testing.assert_array_equal(extents(display.ax_, "intervals")[:, 2], bins.lower[bins.trials > 0])
+    np.testing.assert_array_equal(
+        extents(display.ax_, "intervals")[:, 2], bins.lower[bins.trials > 0]
+    )
     assert f"Group 3: {bins.trials.sum():,} of n = 20,000" in _title(display)
     assert "All intervals of all 10 groups" in _title(display)
 
@@ -196,14 +220,18 @@ def test_a_group_without_rows_is_all_unknown(extents: Any) -> None:
 
 def test_labels_are_not_called_accuracy() -> None:
     probabilities, labels = np.array([[0.7, 0.3], [0.4, 0.6]] * 20), np.array([0, 1] * 20)
-    certificate = PACCalibrator(n_bins=5, scope="all-labels").fit(probabilities, labels).certificate_
+    certificate = (
+        PACCalibrator(n_bins=5, scope="all-labels").fit(probabilities, labels).certificate_
+    )
     display = ReliabilityDisplay.from_certificate(certificate, group=1)
     assert display.panel_ax_ is not None
     assert display.panel_ax_.get_xlabel() == "Probability of label 1 (0 to 1)"
     assert display.ax_.get_ylabel() == "Label 1 (share of rows)"
 
 
-@pytest.mark.parametrize(("groups", "asked"), [(None, "a"), (["a", "b"] * 5, None), (["a", "b"] * 5, "c")])
+@pytest.mark.parametrize(
+    ("groups", "asked"), [(None, "a"), (["a", "b"] * 5, None), (["a", "b"] * 5, "c")]
+)
 def test_a_group_that_does_not_exist_is_refused(groups: Any, asked: Any) -> None:
     certificate = calibrate([0.5] * 10, [True] * 10, delta=0.1, groups=groups)
     with pytest.raises(InvalidValueError, match="group="):
@@ -244,7 +272,9 @@ def test_induced_intervals_lie_at_the_accuracy_of_their_bin(extents: Any) -> Non
 
 def test_rows_without_an_estimate_are_drawn_and_counted(extents: Any) -> None:
     nan = float("nan")
-    display = ReliabilityDisplay.from_intervals([[0.5, 0.9]] * 2 + [[0, 1]] * 2, [0.7, 0.7, nan, nan], [1, 1, 0, 1])
+    display = ReliabilityDisplay.from_intervals(
+        [[0.5, 0.9]] * 2 + [[0, 1]] * 2, [0.7, 0.7, nan, nan], [1, 1, 0, 1]
+    )
     assert extents(display.ax_, "claims").tolist() == [[0.5, 0.9, 1.0, 1.0]]
     assert extents(display.ax_, "claims without estimate").tolist() == [[0.0, 1.0, 0.5, 0.5]]
     assert "no estimate: 2 rows" in _legend(display)
@@ -262,7 +292,9 @@ def test_plain_confidences_are_dots_at_their_mean() -> None:
     bins = reliability(confidence, correct)
     display = ReliabilityDisplay(bins).plot()
     seen = bins.trials > 0
-    np.testing.assert_array_equal(_dots(display.ax_), np.stack([bins.lower, bins.accuracy], axis=1)[seen])
+    np.testing.assert_array_equal(
+        _dots(display.ax_), np.stack([bins.lower, bins.accuracy], axis=1)[seen]
+    )
     assert "Calibration error" in _title(display)
 
 

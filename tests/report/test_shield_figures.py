@@ -1,4 +1,5 @@
-"""The figures of shields draw the numbers they are given, say what is certified, and stay within the axes they are given."""
+"""The figures of shields draw the numbers they are given, say what is certified, and stay within
+the axes they are given."""
 
 from __future__ import annotations
 
@@ -12,9 +13,19 @@ import pytest
 
 from pacbound import binomial_interval
 from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
-from pacbound.report import DesiredSafetyDisplay, Drive, FloorPlan, RolloutDisplay, Shape, SuccessSafetyDisplay, palette
+from pacbound.report import (
+    DesiredSafetyDisplay,
+    Drive,
+    FloorPlan,
+    RolloutDisplay,
+    Shape,
+    SuccessSafetyDisplay,
+    palette,
+)
 
-pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'pacbound[report]'")
+pytest.importorskip(
+    "matplotlib", reason="matplotlib is not installed: pip install 'pacbound[report]'"
+)
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgba
@@ -24,13 +35,19 @@ COUNTS = {"exact": (80, 520), "product": (60, 480), "histogram": (110, 560), "na
 XI = [0.1, 0.03, 0.05]
 UNSAFE = {"exact": [80, 20, 38], "histogram": [104, 33, 49]}
 CERTIFIED = ["exact"]
-PLAN = FloorPlan(6, 5, (Shape(4, 2, 1, 0.5, yaw=0.5), Shape(1, 4, 0.6, 0.6, is_round=True)), goal=(5, 4))
+PLAN = FloorPlan(
+    6, 5, (Shape(4, 2, 1, 0.5, yaw=0.5), Shape(1, 4, 0.6, 0.6, is_round=True)), goal=(5, 4)
+)
 OFF = Drive([(0.5 + 0.3 * step, 1.0, 0.1) for step in range(11)], collided=True)
 ON = Drive([(0.5 + 0.3 * step, 1.0, 0.1) for step in range(7)], fired_at=4)
 
 WAYS: dict[str, Any] = {
-    "success": lambda ax: SuccessSafetyDisplay.from_counts(COUNTS, rollouts=1000, xi=0.1, certified=CERTIFIED, delta=0.01, ax=ax),
-    "desired": lambda ax: DesiredSafetyDisplay.from_counts(XI, UNSAFE, rollouts=1000, certified=CERTIFIED, delta=0.01, ax=ax),
+    "success": lambda ax: SuccessSafetyDisplay.from_counts(
+        COUNTS, rollouts=1000, xi=0.1, certified=CERTIFIED, delta=0.01, ax=ax
+    ),
+    "desired": lambda ax: DesiredSafetyDisplay.from_counts(
+        XI, UNSAFE, rollouts=1000, certified=CERTIFIED, delta=0.01, ax=ax
+    ),
     "rollout": lambda ax: RolloutDisplay(PLAN, {"Shield off": OFF, "Shield on": ON}).plot(ax),
 }
 
@@ -67,7 +84,9 @@ def test_every_method_is_at_its_safety_and_its_success() -> None:
     display = WAYS["success"](None)
     for name, (unsafe, successes) in COUNTS.items():
         assert display.points[name] == ((1000 - unsafe) / 1000, successes / 1000)
-        assert np.asarray(line(display.ax_, name).get_xydata()).tolist() == [list(display.points[name])]
+        assert np.asarray(line(display.ax_, name).get_xydata()).tolist() == [
+            list(display.points[name])
+        ]
     assert set(line(display.ax_, "desired").get_xdata()) == {0.9}
 
 
@@ -84,10 +103,14 @@ def test_error_bars_are_exact_intervals_of_both_rates(extents: Any) -> None:
 
 def test_achieved_safety_is_drawn_by_rising_desired_safety_with_exact_bars(extents: Any) -> None:
     display = WAYS["desired"](None)
-    np.testing.assert_allclose(line(display.ax_, "exact").get_xydata(), [[0.9, 0.92], [0.95, 0.962], [0.97, 0.98]])
+    np.testing.assert_allclose(
+        line(display.ax_, "exact").get_xydata(), [[0.9, 0.92], [0.95, 0.962], [0.97, 0.98]]
+    )
     low, high = binomial_interval(1000 - np.array(UNSAFE["exact"]), 1000, delta=0.05)
     desired = 1 - np.array(XI)
-    np.testing.assert_array_equal(extents(display.ax_, "exact: bars"), np.column_stack([desired, desired, low, high]))
+    np.testing.assert_array_equal(
+        extents(display.ax_, "exact: bars"), np.column_stack([desired, desired, low, high])
+    )
     assert display.falls_short["histogram"].tolist() == [True, True, False]
     assert not display.falls_short["exact"].any()
     along, up = line(display.ax_, "desired").get_data()
@@ -109,10 +132,17 @@ def test_blue_is_certified_and_vermilion_is_not(way: str) -> None:
 
 def test_titles_say_what_is_known() -> None:
     assert (
-        title(WAYS["success"](None).ax_).splitlines()[0] == "Success against safety: xi = 0.1, delta = 0.01, 1,000 test rollouts"
+        title(WAYS["success"](None).ax_).splitlines()[0]
+        == "Success against safety: xi = 0.1, delta = 0.01, 1,000 test rollouts"
     )
-    assert title(WAYS["desired"](None).ax_).splitlines()[0] == "Desired and achieved safety, delta = 0.01, 1,000 test rollouts"
-    assert title(SuccessSafetyDisplay({}, xi=0.1).plot().ax_).splitlines()[0] == "Success against safety: xi = 0.1"
+    assert (
+        title(WAYS["desired"](None).ax_).splitlines()[0]
+        == "Desired and achieved safety, delta = 0.01, 1,000 test rollouts"
+    )
+    assert (
+        title(SuccessSafetyDisplay({}, xi=0.1).plot().ax_).splitlines()[0]
+        == "Success against safety: xi = 0.1"
+    )
 
 
 def test_a_drive_changes_colour_where_the_shield_fires_and_ends_where_it_ended() -> None:
@@ -145,7 +175,9 @@ def test_shapes_are_drawn_where_they_stand() -> None:
     (ax,) = RolloutDisplay(plan, {"a": Drive([(0, 0)])}).plot().axes_
     shapes: list[Any] = [patch for patch in ax.patches if patch.get_gid() == "shape"]
     box, disc = shapes
-    corners = (box.get_patch_transform() + ax.transData.inverted() + ax.transData).transform(box.get_path().vertices)
+    corners = (box.get_patch_transform() + ax.transData.inverted() + ax.transData).transform(
+        box.get_path().vertices
+    )
     assert corners.min(axis=0).tolist() == pytest.approx([3.5, 1.0])
     assert corners.max(axis=0).tolist() == pytest.approx([4.5, 3.0])
     assert disc.center == (1, 4)
@@ -157,7 +189,10 @@ def test_shapes_are_drawn_where_they_stand() -> None:
     [
         (Drive([(0, 0), (1, 0)], success=True), "reaches the goal in 1 steps"),
         (Drive([(0, 0), (1, 0)]), "is still on its way after 1 steps"),
-        (Drive([(0, 0), (1, 0)], fired_at=0, collided=True), "collides at step 1, though the shield fired at step 0"),
+        (
+            Drive([(0, 0), (1, 0)], fired_at=0, collided=True),
+            "collides at step 1, though the shield fired at step 0",
+        ),
     ],
 )
 def test_stories_say_what_became_of_it(drive: Drive, story: str) -> None:
@@ -167,9 +202,15 @@ def test_stories_say_what_became_of_it(drive: Drive, story: str) -> None:
 def test_a_room_of_the_robot_becomes_a_plan() -> None:
     def obstacle(kind: str, *, is_round: bool = False, blocks: bool = True) -> Any:
         half = (0.5, 0.25, 0.4)
-        return SimpleNamespace(kind=kind, x=1.0, y=2.0, half_size=half, yaw=0.3, is_round=is_round, blocks=blocks)
+        return SimpleNamespace(
+            kind=kind, x=1.0, y=2.0, half_size=half, yaw=0.3, is_round=is_round, blocks=blocks
+        )
 
-    things = [obstacle("wall"), obstacle("cylinder", is_round=True), obstacle("table top", blocks=False)]
+    things = [
+        obstacle("wall"),
+        obstacle("cylinder", is_round=True),
+        obstacle("table top", blocks=False),
+    ]
     plan = FloorPlan.of(SimpleNamespace(width=4.0, depth=3.0, goal=(3.0, 1.0), obstacles=things))
     assert plan == FloorPlan(
         4.0,
@@ -223,7 +264,9 @@ def test_plot_returns_the_display_and_can_be_repeated(draw: Any) -> None:
 
 @pytest.mark.parametrize("layout", [None, "constrained", "compressed", "tight"])
 @pytest.mark.parametrize("size", [(6.4, 4.8), (8.0, 6.0), (14.0, 8.0), None])
-def test_nothing_is_cut_off_or_overlaps(draw: Any, layout: Any, size: tuple[float, float] | None) -> None:
+def test_nothing_is_cut_off_or_overlaps(
+    draw: Any, layout: Any, size: tuple[float, float] | None
+) -> None:
     if size is None:
         display = draw(None)
     else:
@@ -238,7 +281,11 @@ def test_nothing_is_cut_off_or_overlaps(draw: Any, layout: Any, size: tuple[floa
     assert drawn.y0 >= figure.bbox.y0 - 1
     assert drawn.y1 <= figure.bbox.y1 + 1
     for ax in axes(display):
-        legend, heading, data = ax.get_legend().get_window_extent(), ax._left_title.get_window_extent(), ax.get_window_extent()
+        legend, heading, data = (
+            ax.get_legend().get_window_extent(),
+            ax._left_title.get_window_extent(),
+            ax.get_window_extent(),
+        )
         assert legend.y0 >= data.y1
         assert heading.y0 >= legend.y1 - 2
 
@@ -259,8 +306,15 @@ def test_what_is_no_axes_is_refused(draw: Any, ax: Any) -> None:
         draw(ax)
 
 
-def test_drawing_without_matplotlib_names_the_command_that_installs_it(draw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ["matplotlib", "matplotlib.axes", "matplotlib.figure", "matplotlib.backends.backend_agg"]:
+def test_drawing_without_matplotlib_names_the_command_that_installs_it(
+    draw: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [
+        "matplotlib",
+        "matplotlib.axes",
+        "matplotlib.figure",
+        "matplotlib.backends.backend_agg",
+    ]:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'pacbound\[report\]'"):
         draw(None)
@@ -272,16 +326,36 @@ def test_drawing_without_matplotlib_names_the_command_that_installs_it(draw: Any
         (lambda: SuccessSafetyDisplay({"a": 0.5}, xi=0.1), "'a'.*a safety rate and a success rate"),  # type: ignore[dict-item]
         (lambda: SuccessSafetyDisplay({"a": (0.5, 8.1)}, xi=0.1), "rates of a holds 8.1"),
         (lambda: SuccessSafetyDisplay({"a": (0.5, 0.1)}, xi=1.0), "xi=1.0"),
-        (lambda: SuccessSafetyDisplay({"a": (0.5, 0.1)}, xi=0.1, certified=["b"]), "'b' is not among the methods"),
-        (lambda: SuccessSafetyDisplay({"a": (0.5, 0.1)}, xi=0.1, intervals={"b": 0}), "'b' is not among the methods"),
-        (lambda: SuccessSafetyDisplay({"a": (0.5, 0.1)}, xi=0.1, intervals={"a": [0, 1]}), "intervals of 'a'.*shape"),
-        (lambda: SuccessSafetyDisplay.from_counts({"a": (60, 50)}, rollouts=100, xi=0.1), "none both"),
-        (lambda: SuccessSafetyDisplay.from_counts({"a": (6, 5)}, rollouts=100, xi=0.1, bar_delta=2.0), "bar_delta=2.0"),
+        (
+            lambda: SuccessSafetyDisplay({"a": (0.5, 0.1)}, xi=0.1, certified=["b"]),
+            "'b' is not among the methods",
+        ),
+        (
+            lambda: SuccessSafetyDisplay({"a": (0.5, 0.1)}, xi=0.1, intervals={"b": 0}),
+            "'b' is not among the methods",
+        ),
+        (
+            lambda: SuccessSafetyDisplay({"a": (0.5, 0.1)}, xi=0.1, intervals={"a": [0, 1]}),
+            "intervals of 'a'.*shape",
+        ),
+        (
+            lambda: SuccessSafetyDisplay.from_counts({"a": (60, 50)}, rollouts=100, xi=0.1),
+            "none both",
+        ),
+        (
+            lambda: SuccessSafetyDisplay.from_counts(
+                {"a": (6, 5)}, rollouts=100, xi=0.1, bar_delta=2.0
+            ),
+            "bar_delta=2.0",
+        ),
         (lambda: DesiredSafetyDisplay([0.1, 1.5], {}), "xi=1.5"),
         (lambda: DesiredSafetyDisplay([0.1], {"a": [0.1, 0.2]}), "'a'.*for each xi"),
         (lambda: DesiredSafetyDisplay([0.1], {"a": [1.2]}), "'a'.*from 0 to 1"),
         (lambda: DesiredSafetyDisplay([0.1], {"a": [0.1]}, intervals={"a": [0, 1]}), "'a'.*shape"),
-        (lambda: DesiredSafetyDisplay.from_counts([0.1], {"a": [101]}, rollouts=100), "from 0 to 100 rollouts"),
+        (
+            lambda: DesiredSafetyDisplay.from_counts([0.1], {"a": [101]}, rollouts=100),
+            "from 0 to 100 rollouts",
+        ),
         (lambda: FloorPlan(0, 3), "A floor of 0 x 3"),
         (lambda: Drive([]), "poses have shape"),
         (lambda: Drive([(0, 0, 0, 0)]), "poses have shape"),

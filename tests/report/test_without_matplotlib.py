@@ -1,4 +1,5 @@
-"""The package can be imported, and its numbers kept, without matplotlib; drawing says what to install."""
+"""The package can be imported, and its numbers kept, without matplotlib; drawing says what to
+install."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ def test_public_names_are_sorted_and_exist() -> None:
 
 def test_importing_the_report_does_not_load_matplotlib() -> None:
     program = "import sys, pacbound.report; print('matplotlib' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "False"
 
 
@@ -30,8 +33,18 @@ def test_importing_the_report_does_not_load_matplotlib() -> None:
         lambda: report.AccuracyConfidenceDisplay.from_predictions([0.5], [True]),
     ],
 )
-def test_drawing_without_matplotlib_names_the_command_that_installs_it(draw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ["matplotlib", "matplotlib.axes", "matplotlib.figure", "matplotlib.backends.backend_agg"]:
+def test_drawing_without_matplotlib_names_the_command_that_installs_it(
+    draw: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [
+        "matplotlib",
+        "matplotlib.axes",
+        "matplotlib.figure",
+        "matplotlib.backends.backend_agg",
+    ]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingDependencyError, match=r"Plotting needs matplotlib.*pip install 'pacbound\[report\]'"):
+    with pytest.raises(
+        MissingDependencyError,
+        match=r"Plotting needs matplotlib.*pip install 'pacbound\[report\]'",
+    ):
         draw()

@@ -1,8 +1,10 @@
-"""A car that drives at a wall, in whole numbers, so that everything about it is known: which states are too late, and how likely.
+"""A car that drives at a wall, in whole numbers, so that everything about it is known: which states
+are too late, and how likely.
 
-The gap to the wall is an integer, and so is the speed. An action of -1, 0 or 1 changes the speed, then the car moves by it; it is
-unsafe to pass the wall. Braking from gap g and speed v takes v(v-1)/2. On a slippery road a brake fails to grip now and then,
-and the chance that all ends well is a sum over a small grid.
+The gap to the wall is an integer, and so is the speed. An action of -1, 0 or 1 changes the speed,
+then the car moves by it; it is unsafe to pass the wall. Braking from gap g and speed v takes
+v(v-1)/2. On a slippery road a brake fails to grip now and then, and the chance that all ends well
+is a sum over a small grid.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ class Car(gymnasium.Env[Any, Any]):
         self.unsafe = False
         self._seen = np.zeros(2, np.float32)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         self.gap = int(self.np_random.integers(FARTHEST + 1))
         self.speed = int(self.np_random.integers(4))
@@ -42,7 +46,13 @@ class Car(gymnasium.Env[Any, Any]):
         self.gap -= self.speed
         self.unsafe = self.gap < 0
         arrived = self.speed == 0 and self.gap <= 2
-        return self._look(), 0.0, self.unsafe or arrived, False, {"success": arrived and not self.unsafe}
+        return (
+            self._look(),
+            0.0,
+            self.unsafe or arrived,
+            False,
+            {"success": arrived and not self.unsafe},
+        )
 
     def save_state(self) -> Any:
         return self.gap, self.speed, self.unsafe
@@ -86,7 +96,8 @@ def brake(observation: Any) -> int:
 
 
 def danger(observation: Any) -> float:
-    """High where speeding up is too much for the gap, in eighths; every fifth gap looks more harmless than it is."""
+    """High where speeding up is too much for the gap, in eighths; every fifth gap looks more
+    harmless than it is."""
     gap, speed = (int(value) for value in observation)
     margin = gap - (speed + 1) * (speed + 2) // 2
     return min(8, max(0, 6 - margin - 4 * (gap % 5 == 0))) / 8
@@ -115,7 +126,8 @@ def chance_to_brake_unsafely(gap: int, speed: int, slip: float) -> float:
 
 @cache
 def chance_to_be_unsafe(threshold: float, slip: float, horizon: int) -> float:
-    """The chance that a rollout of `rash` under a shield with this threshold passes the wall, over all starts."""
+    """The chance that a rollout of `rash` under a shield with this threshold passes the wall, over
+    all starts."""
 
     @cache
     def unsafe(gap: int, speed: int, steps: int) -> float:
@@ -131,7 +143,8 @@ def chance_to_be_unsafe(threshold: float, slip: float, horizon: int) -> float:
 
 @cache
 def chance_to_be_missed(threshold: float, slip: float, horizon: int) -> float:
-    """The chance that a rollout of `rash` is unsafe by its label, with a running maximum below the threshold."""
+    """The chance that a rollout of `rash` is unsafe by its label, with a running maximum below the
+    threshold."""
 
     @cache
     def missed(gap: int, speed: int, steps: int) -> float:
@@ -140,7 +153,9 @@ def chance_to_be_missed(threshold: float, slip: float, horizon: int) -> float:
         total = 0.0
         for after, faster, over, chance in _moves(gap, speed, slip, last=steps == 1):
             bad = chance_to_brake_unsafely(after, faster, slip)
-            total += chance * (bad + (0.0 if over or bad == 1.0 else (1 - bad) * missed(after, faster, steps - 1)))
+            total += chance * (
+                bad + (0.0 if over or bad == 1.0 else (1 - bad) * missed(after, faster, steps - 1))
+            )
         return total
 
     def from_start(gap: int, speed: int) -> float:
@@ -155,7 +170,10 @@ def _moves(gap: int, speed: int, slip: float, *, last: bool) -> list[tuple[int, 
     action = rash((gap, speed))
     taken = [(action, 1 - slip), (0, slip)] if action < 0 else [(action, 1.0)]
     moves = [(int(np.clip(speed + change, 0, FASTEST)), chance) for change, chance in taken]
-    return [(gap - faster, faster, last or (faster == 0 and gap - faster <= 2), chance) for faster, chance in moves]
+    return [
+        (gap - faster, faster, last or (faster == 0 and gap - faster <= 2), chance)
+        for faster, chance in moves
+    ]
 
 
 def _over_all_starts(chance: Callable[[int, int], float]) -> float:

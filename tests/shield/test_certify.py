@@ -14,7 +14,8 @@ N, P, XI, DELTA = 2000, 0.05, 0.02, 0.01
 
 
 def rollouts(seed: int = 0, n: int = N) -> tuple[Any, Any, Any]:
-    """Running maxima, whether the rollout is unsafe, and the danger at the first un-recoverable state."""
+    """Running maxima, whether the rollout is unsafe, and the danger at the first un-recoverable
+    state."""
     rng = np.random.default_rng(seed)
     unsafe = rng.random(n) < P
     scores = np.where(unsafe, rng.beta(8, 2, size=n), rng.beta(1, 8, size=n))
@@ -29,7 +30,9 @@ def test_the_exact_bound_allows_25_misses_where_the_product_allows_17() -> None:
     unsafe = np.arange(N) < P * N
     scores = np.linspace(0, 1, N)
     exact = certify_shield(scores, unsafe, xi=XI, delta=DELTA)
-    product = certify_shield(scores, unsafe, xi=XI, delta=DELTA, bound="product", final_scores=scores)
+    product = certify_shield(
+        scores, unsafe, xi=XI, delta=DELTA, bound="product", final_scores=scores
+    )
     assert (exact.allowed, product.allowed) == (25, 17)
     assert misses(scores, unsafe, exact.threshold) == 25
     assert misses(scores, unsafe, product.threshold) == 17
@@ -38,7 +41,9 @@ def test_the_exact_bound_allows_25_misses_where_the_product_allows_17() -> None:
 def test_the_misses_below_the_threshold_are_as_many_as_are_allowed_and_no_more() -> None:
     scores, unsafe, final = rollouts()
     exact = certify_shield(scores, unsafe, xi=XI, delta=DELTA)
-    product = certify_shield(scores, unsafe, xi=XI, delta=DELTA, bound="product", final_scores=final)
+    product = certify_shield(
+        scores, unsafe, xi=XI, delta=DELTA, bound="product", final_scores=final
+    )
     for certificate, score in ((exact, scores), (product, final)):
         assert misses(score, unsafe, certificate.threshold) == certificate.allowed
         assert misses(score, unsafe, certificate.threshold + 2**-16) > certificate.allowed
@@ -49,12 +54,18 @@ def test_the_misses_below_the_threshold_are_as_many_as_are_allowed_and_no_more()
 
 
 @pytest.mark.parametrize("bound", ["exact", "product"])
-def test_a_tally_gives_the_claim_of_the_arrays_however_it_was_put_together(bound: Any, tmp_path: Any) -> None:
+def test_a_tally_gives_the_claim_of_the_arrays_however_it_was_put_together(
+    bound: Any, tmp_path: Any
+) -> None:
     scores, unsafe, final = rollouts()
     more: dict[str, Any] = {"final_scores": final} if bound == "product" else {}
     whole = certify_shield(scores, unsafe, xi=XI, delta=DELTA, bound=bound, **more)
     parts = [
-        Tally.from_arrays(scores=scores[part], unsafe=unsafe[part], **{key: value[part] for key, value in more.items()})
+        Tally.from_arrays(
+            scores=scores[part],
+            unsafe=unsafe[part],
+            **{key: value[part] for key, value in more.items()},
+        )
         for part in (slice(0, 700), slice(700, None))
     ]
     summed = certify_shield(parts[1] + parts[0], xi=XI, delta=DELTA, bound=bound)
@@ -65,7 +76,10 @@ def test_a_tally_gives_the_claim_of_the_arrays_however_it_was_put_together(bound
 
 def test_taking_the_last_danger_for_the_maximum_is_loose_and_never_wrong() -> None:
     scores, unsafe, final = rollouts()
-    by_last, by_maximum = (Tally.from_arrays(scores=s, unsafe=unsafe) for s in (np.where(unsafe, final, scores), scores))
+    by_last, by_maximum = (
+        Tally.from_arrays(scores=s, unsafe=unsafe)
+        for s in (np.where(unsafe, final, scores), scores)
+    )
     assert (by_last.counts.sum(axis=0) == by_maximum.counts.sum(axis=0)).all()
     for bound in ("exact", "product"):
         loose = certify_shield(by_last, xi=XI, delta=DELTA, bound=bound)
@@ -78,10 +92,16 @@ def test_the_last_danger_of_a_safe_rollout_is_not_looked_at() -> None:
     digests = set()
     for filler in (np.nan, 0.0, 7.0, -np.inf, np.inf, None):
         other = [filler if np.isnan(value) else value for value in final]
-        certificate = certify_shield(scores, unsafe, xi=XI, delta=DELTA, bound="product", final_scores=other)
+        certificate = certify_shield(
+            scores, unsafe, xi=XI, delta=DELTA, bound="product", final_scores=other
+        )
         digests.add(certificate.claim_digest)
     masked = np.ma.masked_invalid(final)
-    digests.add(certify_shield(scores, unsafe, xi=XI, delta=DELTA, bound="product", final_scores=masked).claim_digest)
+    digests.add(
+        certify_shield(
+            scores, unsafe, xi=XI, delta=DELTA, bound="product", final_scores=masked
+        ).claim_digest
+    )
     assert len(digests) == 1
 
 
@@ -104,7 +124,9 @@ def test_a_rollout_lost_at_the_start_is_missed_at_every_threshold(bound: Any) ->
 @pytest.mark.parametrize("bound", ["exact", "product"])
 def test_a_policy_that_is_safe_enough_alone_needs_no_shield(bound: Any) -> None:
     more: dict[str, Any] = {"final_scores": np.zeros(1000)} if bound == "product" else {}
-    certificate = certify_shield(np.zeros(1000), np.arange(1000) < 5, xi=0.05, delta=0.05, bound=bound, **more)
+    certificate = certify_shield(
+        np.zeros(1000), np.arange(1000) < 5, xi=0.05, delta=0.05, bound=bound, **more
+    )
     assert certificate.threshold == np.inf
     assert "Never hand over" in certificate.summary()
     assert certificate.interventions == 0
@@ -124,8 +146,18 @@ def test_dangers_of_zero_are_certified_and_said_to_be_of_no_use() -> None:
         ({"scores": [0.1], "unsafe": [0], "final_scores": [0.1]}, "goes with bound='product'"),
         ({"scores": [0.1], "unsafe": [0], "bound": "pair"}, "bound='pair' is not known"),
         ({"scores": Tally.from_arrays(scores=[0.1], unsafe=[0]), "unsafe": [0]}, "already holds"),
-        ({"scores": Tally.from_arrays(scores=[0.1], unsafe=[0]), "unsafe": None, "final_scores": [0.1]}, "already holds"),
-        ({"scores": Tally.from_arrays(confidence=[0.1], correct=[0]), "unsafe": None}, "no tally of rollouts"),
+        (
+            {
+                "scores": Tally.from_arrays(scores=[0.1], unsafe=[0]),
+                "unsafe": None,
+                "final_scores": [0.1],
+            },
+            "already holds",
+        ),
+        (
+            {"scores": Tally.from_arrays(confidence=[0.1], correct=[0]), "unsafe": None},
+            "no tally of rollouts",
+        ),
         ({"scores": [], "unsafe": []}, "no rollouts"),
         ({"scores": [0.1, 0.2], "unsafe": [0]}, "Rows do not match"),
         ({"scores": [0.1], "unsafe": [2]}, "unsafe[0] is 2"),
@@ -133,15 +165,35 @@ def test_dangers_of_zero_are_certified_and_said_to_be_of_no_use() -> None:
         ({"scores": [0.1], "unsafe": [0], "delta": 0}, "delta=0"),
         ({"scores": [np.nan], "unsafe": [1]}, "Drop no rollout"),
         ({"scores": [np.inf], "unsafe": [1]}, "scores[0] is inf"),
-        ({"scores": [0.5], "unsafe": [1], "bound": "product", "final_scores": [np.nan]}, "final_scores[0] is nan"),
-        ({"scores": [0.5], "unsafe": [1], "bound": "product", "final_scores": [None]}, "final_scores[0] is nan"),
-        ({"scores": [0.5], "unsafe": [1], "bound": "product", "final_scores": [0.6]}, "Were they swapped?"),
-        ({"scores": [-np.inf], "unsafe": [1], "bound": "product", "final_scores": [0.6]}, "Were they swapped?"),
-        ({"scores": [0.5], "unsafe": [1], "bound": "product", "final_scores": [0.1, 0.2]}, "Rows do not match"),
-        ({"scores": [0.5], "unsafe": [1], "bound": "product", "final_scores": ["a"]}, "does not hold scores"),
+        (
+            {"scores": [0.5], "unsafe": [1], "bound": "product", "final_scores": [np.nan]},
+            "final_scores[0] is nan",
+        ),
+        (
+            {"scores": [0.5], "unsafe": [1], "bound": "product", "final_scores": [None]},
+            "final_scores[0] is nan",
+        ),
+        (
+            {"scores": [0.5], "unsafe": [1], "bound": "product", "final_scores": [0.6]},
+            "Were they swapped?",
+        ),
+        (
+            {"scores": [-np.inf], "unsafe": [1], "bound": "product", "final_scores": [0.6]},
+            "Were they swapped?",
+        ),
+        (
+            {"scores": [0.5], "unsafe": [1], "bound": "product", "final_scores": [0.1, 0.2]},
+            "Rows do not match",
+        ),
+        (
+            {"scores": [0.5], "unsafe": [1], "bound": "product", "final_scores": ["a"]},
+            "does not hold scores",
+        ),
     ],
 )
-def test_arguments_that_make_no_claim_are_explained(arguments: dict[str, Any], message: str) -> None:
+def test_arguments_that_make_no_claim_are_explained(
+    arguments: dict[str, Any], message: str
+) -> None:
     with pytest.raises((InvalidTypeError, InvalidValueError)) as caught:
         certify_shield(**{"xi": 0.1, "delta": 0.1, **arguments})
     assert message in str(caught.value)

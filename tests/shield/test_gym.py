@@ -1,4 +1,5 @@
-"""Shields around environments that come with Gymnasium, over thousands of rollouts, alone and in parallel."""
+"""Shields around environments that come with Gymnasium, over thousands of rollouts, alone and in
+parallel."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ THRESHOLD = 0.5
 
 
 def leaning(observation: Any) -> Any:
-    """The danger of a pole: how far it leans, 1 where the rollout ends. One observation, or those of many environments."""
+    """The danger of a pole: how far it leans, 1 where the rollout ends. One observation, or those
+    of many environments."""
     return np.minimum(1.0, abs(observation[..., 2].astype(np.float64)) / 0.2095)
 
 
@@ -110,7 +112,9 @@ def test_a_certified_shield_keeps_its_promise_in_blackjack() -> None:
     assert bust.mean() > 2 * xi
     certificate = certify_shield(largest, bust, xi=xi, delta=0.01)
     assert 0 < certificate.threshold < 1
-    _, bust = play(ShieldWrapper(plain, lambda hand: 0, bust_chance, certificate), 1000, seed=10_000)
+    _, bust = play(
+        ShieldWrapper(plain, lambda hand: 0, bust_chance, certificate), 1000, seed=10_000
+    )
     assert bust.mean() > 0
     assert float(binom.sf(int(bust.sum()) - 1, 1000, xi)) > 1e-6
 
@@ -136,7 +140,8 @@ def test_a_model_that_fails_in_an_environment_brakes() -> None:
 def test_the_wrapper_passes_the_checks_of_gymnasium(threshold: float) -> None:
     env = ShieldWrapper(gymnasium.make("CartPole-v1"), upright, leaning, threshold)
     with warnings.catch_warnings():
-        # The checker notes that a wrapped environment is not the bare one, and that CartPole's velocities have no bounds.
+        # The checker notes that a wrapped environment is not the bare one, and that CartPole's
+        # velocities have no bounds.
         warnings.simplefilter("ignore", UserWarning)
         check_env(env, skip_render_check=True)
 
@@ -153,7 +158,9 @@ def test_stepping_before_the_first_reset_is_refused() -> None:
     with pytest.raises(gymnasium.error.ResetNeeded):
         ShieldWrapper(gymnasium.make("CartPole-v1"), upright, leaning, THRESHOLD).step(0)
     with pytest.raises(gymnasium.error.ResetNeeded):
-        VectorShieldWrapper(vector(2, AutoresetMode.NEXT_STEP), upright, leaning, THRESHOLD).step(np.zeros(2, dtype=int))
+        VectorShieldWrapper(vector(2, AutoresetMode.NEXT_STEP), upright, leaning, THRESHOLD).step(
+            np.zeros(2, dtype=int)
+        )
 
 
 def test_resets_that_the_shield_would_not_see_are_refused() -> None:
@@ -196,9 +203,14 @@ def vector(n: int, mode: AutoresetMode, *, shielded: bool = False) -> Any:
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-def test_a_shield_over_many_environments_does_what_a_shield_in_each_does(mode: AutoresetMode) -> None:
+def test_a_shield_over_many_environments_does_what_a_shield_in_each_does(
+    mode: AutoresetMode,
+) -> None:
     n, rng, rollouts, fired = 16, np.random.default_rng(1), 0, 0
-    over, inside = VectorShieldWrapper(vector(n, mode), upright, leaning, THRESHOLD), vector(n, mode, shielded=True)
+    over, inside = (
+        VectorShieldWrapper(vector(n, mode), upright, leaning, THRESHOLD),
+        vector(n, mode, shielded=True),
+    )
     np.testing.assert_array_equal(over.reset(seed=3)[0], inside.reset(seed=3)[0])
     between = np.zeros(n, dtype=bool)
     while rollouts < 1000:
@@ -210,12 +222,20 @@ def test_a_shield_over_many_environments_does_what_a_shield_in_each_does(mode: A
         ended = one[2] | one[3]
         for i in range(n):
             if mode is AutoresetMode.SAME_STEP and ended[i]:
-                told = {key: known["final_info"][key][i] for key in ("shield_fired", "shield_override", "shield_danger")}
+                told = {
+                    key: known["final_info"][key][i]
+                    for key in ("shield_fired", "shield_override", "shield_danger")
+                }
             elif between[i]:
                 told = {"shield_fired": False, "shield_override": False, "shield_danger": np.nan}
             else:
-                told = {key: known[key][i] for key in ("shield_fired", "shield_override", "shield_danger")}
-            assert all(np.array_equal(infos[key][i], value, equal_nan=True) for key, value in told.items())
+                told = {
+                    key: known[key][i]
+                    for key in ("shield_fired", "shield_override", "shield_danger")
+                }
+            assert all(
+                np.array_equal(infos[key][i], value, equal_nan=True) for key, value in told.items()
+            )
         between = ended if mode is AutoresetMode.NEXT_STEP else np.zeros(n, dtype=bool)
         rollouts += int(ended.sum())
         fired += int((ended & infos["shield_fired"]).sum())
@@ -225,7 +245,10 @@ def test_a_shield_over_many_environments_does_what_a_shield_in_each_does(mode: A
 def test_the_vectorised_cart_pole_of_gymnasium_can_be_shielded() -> None:
     n, rng = 32, np.random.default_rng(2)
     env = VectorShieldWrapper(
-        gymnasium.make_vec("CartPole-v1", num_envs=n, vectorization_mode="vector_entry_point"), upright, leaning, THRESHOLD
+        gymnasium.make_vec("CartPole-v1", num_envs=n, vectorization_mode="vector_entry_point"),
+        upright,
+        leaning,
+        THRESHOLD,
     )
     observations, _ = env.reset(seed=0)
     fired, between, ended = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool), 0
@@ -240,7 +263,9 @@ def test_the_vectorised_cart_pole_of_gymnasium_can_be_shielded() -> None:
 
 
 def test_environments_that_are_reset_by_hand_release_only_their_own_latch() -> None:
-    env = VectorShieldWrapper(vector(3, AutoresetMode.DISABLED), upright, lambda x: np.ones(3), THRESHOLD)
+    env = VectorShieldWrapper(
+        vector(3, AutoresetMode.DISABLED), upright, lambda x: np.ones(3), THRESHOLD
+    )
     env.reset(seed=0)
     assert env.step(np.zeros(3, dtype=int))[4]["shield_fired"].all()
     env.reset(options={"reset_mask": np.array([False, True, False])})
@@ -255,11 +280,15 @@ def test_infos_can_be_had_as_a_list() -> None:
     )
     env.reset(seed=0)
     infos = env.step(np.zeros(2, dtype=int))[4]
-    assert [sorted(info) for info in infos] == [["shield_danger", "shield_fired", "shield_override"]] * 2
+    assert [sorted(info) for info in infos] == [
+        ["shield_danger", "shield_fired", "shield_override"]
+    ] * 2
 
 
 def test_one_bad_danger_among_parallel_environments_brakes_that_one() -> None:
-    env = VectorShieldWrapper(vector(3, AutoresetMode.NEXT_STEP), upright, lambda x: [0.1, np.nan, 0.1], np.inf)
+    env = VectorShieldWrapper(
+        vector(3, AutoresetMode.NEXT_STEP), upright, lambda x: [0.1, np.nan, 0.1], np.inf
+    )
     env.reset(seed=0)
     assert env.step(np.zeros(3, dtype=int))[4]["shield_override"].tolist() == [False, True, False]
     assert env.watch.failures.tolist() == [0, 1, 0]
@@ -287,5 +316,11 @@ except MissingDependencyError as error:
 
 
 def test_importing_without_gymnasium_names_the_command_that_installs_it() -> None:
-    done = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "ShieldWrapper needs gymnasium, which is not installed. Run: pip install 'pacbound[shield]'"
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED], capture_output=True, text=True, check=True
+    )
+    assert (
+        done.stdout.strip()
+        == "ShieldWrapper needs gymnasium, which is not installed. Run: pip install"
+        " 'pacbound[shield]'"
+    )

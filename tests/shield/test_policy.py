@@ -1,4 +1,5 @@
-"""The shield fires at the threshold, stays fired until reset, and brakes whenever the danger is in doubt."""
+"""The shield fires at the threshold, stays fired until reset, and brakes whenever the danger is in
+doubt."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ def guard(danger: Callable[[Any], Any], threshold: Any) -> Shield:
 def certificate(xi: float = 0.1) -> Any:
     rng = np.random.default_rng(0)
     unsafe = rng.random(500) < 0.3
-    return certify_shield(np.where(unsafe, rng.beta(5, 2, 500), rng.beta(1, 5, 500)), unsafe, xi=xi, delta=0.05)
+    return certify_shield(
+        np.where(unsafe, rng.beta(5, 2, 500), rng.beta(1, 5, 500)), unsafe, xi=xi, delta=0.05
+    )
 
 
 def saying(value: Any) -> Callable[[Any], Any]:
@@ -52,7 +55,18 @@ def test_it_fires_at_the_threshold_and_stays_fired_until_reset() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [0.25, 1, 0, np.float32(0.25), np.array(0.25), np.array([0.25]), np.array([[0.25]], np.float16), [0.25], 1 + 1e-7]
+    "value",
+    [
+        0.25,
+        1,
+        0,
+        np.float32(0.25),
+        np.array(0.25),
+        np.array([0.25]),
+        np.array([[0.25]], np.float16),
+        [0.25],
+        1 + 1e-7,
+    ],
 )
 def test_one_number_in_any_shape_is_a_danger(value: Any) -> None:
     shield = guard(saying(value), 0.5)
@@ -65,12 +79,50 @@ def test_one_number_in_any_shape_is_a_danger(value: Any) -> None:
 @pytest.mark.parametrize(
     "danger",
     [
-        *map(saying, [float("nan"), np.float32("nan"), None, "0.1", True, np.bool_(False), -0.1, 1.1, np.inf, -np.inf, 10**30]),
-        *map(saying, [1j, [], [0.1, 0.1], np.array([]), {"danger": 0.1}, np.ma.masked_array([0.1], [True]), object(), b"0.1"]),
-        *map(raising, [ValueError("no camera"), ZeroDivisionError(), MemoryError(), StopIteration(), RecursionError()]),
+        *map(
+            saying,
+            [
+                float("nan"),
+                np.float32("nan"),
+                None,
+                "0.1",
+                True,
+                np.bool_(False),
+                -0.1,
+                1.1,
+                np.inf,
+                -np.inf,
+                10**30,
+            ],
+        ),
+        *map(
+            saying,
+            [
+                1j,
+                [],
+                [0.1, 0.1],
+                np.array([]),
+                {"danger": 0.1},
+                np.ma.masked_array([0.1], [True]),
+                object(),
+                b"0.1",
+            ],
+        ),
+        *map(
+            raising,
+            [
+                ValueError("no camera"),
+                ZeroDivisionError(),
+                MemoryError(),
+                StopIteration(),
+                RecursionError(),
+            ],
+        ),
     ],
 )
-def test_what_is_no_danger_brakes_and_is_recorded(danger: Callable[[Any], Any], threshold: float) -> None:
+def test_what_is_no_danger_brakes_and_is_recorded(
+    danger: Callable[[Any], Any], threshold: float
+) -> None:
     shield = guard(danger, threshold)
     assert shield(None) == "brake"
     assert shield.fired
@@ -123,7 +175,9 @@ def test_the_danger_is_compared_in_float64() -> None:
     assert float(danger) < threshold
     assert bool(danger >= threshold)
     assert guard(saying(danger), threshold)(None) == "drive"
-    assert VectorShield(saying(np.ones(1)), saying(np.zeros(1)), saying(np.array([danger])), threshold, num_envs=1)(None) == [1.0]
+    assert VectorShield(
+        saying(np.ones(1)), saying(np.zeros(1)), saying(np.array([danger])), threshold, num_envs=1
+    )(None) == [1.0]
 
 
 @pytest.mark.parametrize("mended", [False, True])
@@ -163,12 +217,15 @@ def test_policy_backup_and_danger_must_be_able_to_answer(place: int) -> None:
 
 
 class Recurrent:
-    """Predicts as stable-baselines3 does: the state goes out with the action and comes back with the next observation."""
+    """Predicts as stable-baselines3 does: the state goes out with the action and comes back with
+    the next observation."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[Any, Any]] = []
 
-    def predict(self, observation: Any, state: Any = None, episode_start: Any = None) -> tuple[Any, Any]:
+    def predict(
+        self, observation: Any, state: Any = None, episode_start: Any = None
+    ) -> tuple[Any, Any]:
         self.seen.append((state, episode_start))
         return observation, (0 if state is None else state) + 1
 
@@ -208,7 +265,9 @@ def test_a_vector_shield_is_a_shield_for_each_environment() -> None:
     for _ in range(300):
         danger = rng.random(n)
         danger[rng.random(n) < 0.02] = rng.choice([np.nan, np.inf, -1.0])
-        assert vector(danger).tolist() == [single(float(x)) for single, x in zip(singles, danger, strict=True)]
+        assert vector(danger).tolist() == [
+            single(float(x)) for single, x in zip(singles, danger, strict=True)
+        ]
         assert vector.fired.tolist() == [single.fired for single in singles]
         assert vector.failures.tolist() == [single.failures for single in singles]
         np.testing.assert_array_equal(vector.danger, [single.danger for single in singles])
@@ -222,11 +281,16 @@ def test_a_vector_shield_is_a_shield_for_each_environment() -> None:
 @pytest.mark.parametrize(
     "danger",
     [
-        *map(saying, [0.1, [0.1], [0.1] * 4, [[0.1] * 3], None, ["a"] * 3, [True] * 3, [0.1, None, 0.1]]),
+        *map(
+            saying,
+            [0.1, [0.1], [0.1] * 4, [[0.1] * 3], None, ["a"] * 3, [True] * 3, [0.1, None, 0.1]],
+        ),
         raising(ValueError("no camera")),
     ],
 )
-def test_a_danger_that_does_not_fit_the_environments_brakes_all_of_them(danger: Callable[[Any], Any]) -> None:
+def test_a_danger_that_does_not_fit_the_environments_brakes_all_of_them(
+    danger: Callable[[Any], Any],
+) -> None:
     shield = VectorShield(saying(np.ones(3)), saying(np.zeros(3)), danger, np.inf, num_envs=3)
     assert shield(None).tolist() == [0, 0, 0]
     assert shield.failures.tolist() == [1, 1, 1]
@@ -234,7 +298,13 @@ def test_a_danger_that_does_not_fit_the_environments_brakes_all_of_them(danger: 
 
 
 def test_a_failure_in_one_environment_brakes_that_one_alone() -> None:
-    shield = VectorShield(saying(np.ones(3)), saying(np.zeros(3)), saying([[0.1], [np.nan], [0.2]]), np.inf, num_envs=3)
+    shield = VectorShield(
+        saying(np.ones(3)),
+        saying(np.zeros(3)),
+        saying([[0.1], [np.nan], [0.2]]),
+        np.inf,
+        num_envs=3,
+    )
     assert shield(None).tolist() == [1, 0, 1]
     assert shield.failures.tolist() == [0, 1, 0]
     assert "environment 1" in str(shield.last_error)
@@ -242,7 +312,13 @@ def test_a_failure_in_one_environment_brakes_that_one_alone() -> None:
 
 def test_all_environments_brake_under_a_refused_certificate() -> None:
     refused = certificate(xi=0.001)
-    shield = VectorShield(saying(np.ones(2)), saying(np.zeros(2)), raising(AssertionError("asked")), refused, num_envs=2)
+    shield = VectorShield(
+        saying(np.ones(2)),
+        saying(np.zeros(2)),
+        raising(AssertionError("asked")),
+        refused,
+        num_envs=2,
+    )
     assert shield(None).tolist() == [0, 0]
     assert shield.failures.sum() == 0
 
@@ -257,12 +333,16 @@ def test_actions_with_parts_are_put_together_part_by_part() -> None:
 
 def test_actions_that_do_not_fit_together_raise() -> None:
     with pytest.raises(InvalidValueError, match="expected one shape"):
-        VectorShield(saying(np.ones(2)), saying(np.zeros(3)), saying([0.9, 0.1]), 0.5, num_envs=2)(None)
+        VectorShield(saying(np.ones(2)), saying(np.zeros(3)), saying([0.9, 0.1]), 0.5, num_envs=2)(
+            None
+        )
 
 
 @pytest.mark.parametrize("mask", [[1, 0], [True], [[True, False]], "ab"])
 def test_a_mask_that_is_none_is_refused(mask: Any) -> None:
-    shield = VectorShield(saying(np.ones(2)), saying(np.zeros(2)), saying([0.1, 0.1]), 0.5, num_envs=2)
+    shield = VectorShield(
+        saying(np.ones(2)), saying(np.zeros(2)), saying([0.1, 0.1]), 0.5, num_envs=2
+    )
     with pytest.raises(InvalidValueError, match="mask"):
         shield.reset(mask)
 
@@ -271,21 +351,36 @@ def test_a_shield_shows_its_state() -> None:
     shield = guard(saying(0.9), 0.5)
     shield(None)
     assert repr(shield) == "Shield(threshold=0.5, fired=True, failures=0)"
-    vector = VectorShield(saying(np.ones(2)), saying(np.zeros(2)), saying([0.9, np.nan]), 0.5, num_envs=2)
+    vector = VectorShield(
+        saying(np.ones(2)), saying(np.zeros(2)), saying([0.9, np.nan]), 0.5, num_envs=2
+    )
     vector(None)
     assert repr(vector) == "VectorShield(threshold=0.5, fired in 2 of 2, failures=1)"
 
 
 class Counting:
-    """A backup with memory: its action is how many steps it has acted in each environment, by its own state."""
+    """A backup with memory: its action is how many steps it has acted in each environment, by its
+    own state."""
 
-    def predict(self, observations: Any, state: Any = None, episode_start: Any = None) -> tuple[Any, Any]:
+    def predict(
+        self, observations: Any, state: Any = None, episode_start: Any = None
+    ) -> tuple[Any, Any]:
         state = np.zeros(len(observations)) if state is None else state
-        state = np.where(np.zeros(len(observations), bool) if episode_start is None else episode_start, 0, state) + 1
+        state = (
+            np.where(
+                np.zeros(len(observations), bool) if episode_start is None else episode_start,
+                0,
+                state,
+            )
+            + 1
+        )
         return state, state
 
 
 def test_a_backup_with_memory_begins_in_each_environment_where_it_takes_over() -> None:
     shield = VectorShield(lambda x: np.full(len(x), -1.0), Counting(), lambda x: x, 0.5, num_envs=2)
-    actions = [shield(np.array(dangers)).tolist() for dangers in ([0.9, 0.0], [0.0, 0.0], [0.0, 0.9], [0.0, 0.0])]
+    actions = [
+        shield(np.array(dangers)).tolist()
+        for dangers in ([0.9, 0.0], [0.0, 0.0], [0.0, 0.9], [0.0, 0.0])
+    ]
     assert actions == [[1, -1], [2, -1], [3, 1], [4, 2]]

@@ -1,4 +1,5 @@
-"""Rollouts say when it was too late: labels against the closed form of a car before a wall, and by replay."""
+"""Rollouts say when it was too late: labels against the closed form of a car before a wall, and by
+replay."""
 
 from __future__ import annotations
 
@@ -11,7 +12,16 @@ import pytest
 
 pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
 
-from tests.shield.cars import Car, CarWithClearance, brake, brakes_safely, danger, is_recoverable, rash, slippery
+from tests.shield.cars import (
+    Car,
+    CarWithClearance,
+    brake,
+    brakes_safely,
+    danger,
+    is_recoverable,
+    rash,
+    slippery,
+)
 
 from pacbound.shield import PerRollout, Rollouts, check_label, collect_rollouts
 from pacbound.shield.rollouts.streams import Role, stream
@@ -21,7 +31,11 @@ collect = partial(collect_rollouts, horizon=HORIZON)
 
 
 def same(one: Rollouts, other: Rollouts, *, but: tuple[str, ...] = ()) -> bool:
-    return all(column.tobytes() == other.columns[name].tobytes() for name, column in one.columns.items() if name not in but)
+    return all(
+        column.tobytes() == other.columns[name].tobytes()
+        for name, column in one.columns.items()
+        if name not in but
+    )
 
 
 def by_hand(seed: int) -> dict[str, Any]:
@@ -30,25 +44,45 @@ def by_hand(seed: int) -> dict[str, Any]:
     car.reset(seed=seed)
     gap, speed, score = car.gap, car.speed, -np.inf
     if not brakes_safely(gap, speed):
-        return {"lost": True, "unsafe": True, "score": -np.inf, "first_unrecoverable": -1, "final_score": -np.inf, "steps": 0}
+        return {
+            "lost": True,
+            "unsafe": True,
+            "score": -np.inf,
+            "first_unrecoverable": -1,
+            "final_score": -np.inf,
+            "steps": 0,
+        }
     for step in range(HORIZON):
         score = max(score, danger((gap, speed)))
         action = rash((gap, speed))
         if not is_recoverable(gap, speed, action):
-            found = {"first_unrecoverable": step, "final_score": danger((gap, speed)), "steps": step + 1}
+            found = {
+                "first_unrecoverable": step,
+                "final_score": danger((gap, speed)),
+                "steps": step + 1,
+            }
             return {"lost": False, "unsafe": True, "score": score, **found}
         speed = int(np.clip(speed + action, 0, 6))
         gap -= speed
         if speed == 0 and gap <= 2:
             break
-    return {"lost": False, "unsafe": False, "score": score, "first_unrecoverable": -1, "final_score": np.nan, "steps": step + 1}
+    return {
+        "lost": False,
+        "unsafe": False,
+        "score": score,
+        "first_unrecoverable": -1,
+        "final_score": np.nan,
+        "steps": step + 1,
+    }
 
 
 def test_labels_and_scores_are_those_of_the_closed_form() -> None:
     rollouts = collect(Car, rash, brake, danger, seeds=range(600))
     expected = [by_hand(seed) for seed in range(600)]
     for name in expected[0]:
-        np.testing.assert_array_equal(rollouts.columns[name], [row[name] for row in expected], err_msg=name)
+        np.testing.assert_array_equal(
+            rollouts.columns[name], [row[name] for row in expected], err_msg=name
+        )
     assert rollouts.seed.tolist() == list(range(600))
     assert 0 < rollouts.lost.sum() < rollouts.unsafe.sum() < 600
     np.testing.assert_array_equal(rollouts.success, ~rollouts.unsafe)
@@ -58,7 +92,10 @@ def test_labels_and_scores_are_those_of_the_closed_form() -> None:
 def test_replay_confirms_every_label_and_refutes_its_neighbours(environment: Any) -> None:
     rollouts = collect(environment, rash, brake, danger, seeds=range(150))
     replay = partial(check_label, environment, rash, brake, horizon=HORIZON)
-    labelled = [(int(seed), int(first)) for seed, first in zip(rollouts.seed, rollouts.first_unrecoverable, strict=True)]
+    labelled = [
+        (int(seed), int(first))
+        for seed, first in zip(rollouts.seed, rollouts.first_unrecoverable, strict=True)
+    ]
     labelled = [(seed, first) for seed, first in labelled if first >= 0]
     assert len(labelled) > 50
     for seed, first in labelled:
@@ -78,8 +115,11 @@ def test_where_the_clearance_is_enough_nothing_is_simulated_and_nothing_changes(
     assert trusting.simulated.sum() < 0.8 * plain.simulated.sum()
 
 
-def test_a_simulated_backup_has_noise_of_its_own_and_leaves_no_trace_on_the_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A clearance that is always trusted, which a rehearsal would find out: no backup is simulated, the road is as slippery.
+def test_a_simulated_backup_has_noise_of_its_own_and_leaves_no_trace_on_the_rollout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A clearance that is always trusted, which a rehearsal would find out: no backup is simulated,
+    # the road is as slippery.
     class Blind(Car):
         def surely_recoverable(self) -> bool:
             return True
@@ -96,7 +136,10 @@ def test_a_simulated_backup_has_noise_of_its_own_and_leaves_no_trace_on_the_roll
 def test_streams_differ_by_role_and_step_and_from_that_of_the_reset() -> None:
     keys = [(role, step) for role in Role for step in range(3)]
     drawn = [np.random.default_rng(stream(0, role, step)).random() for role, step in keys]
-    drawn += [np.random.default_rng(np.random.SeedSequence(0)).random(), np.random.default_rng(stream(1, Role.POLICY)).random()]
+    drawn += [
+        np.random.default_rng(np.random.SeedSequence(0)).random(),
+        np.random.default_rng(stream(1, Role.POLICY)).random(),
+    ]
     assert len(set(drawn)) == len(drawn)
 
 
@@ -112,7 +155,9 @@ def test_following_through_changes_no_label_and_shows_what_happens() -> None:
 class Straight(Car):
     """A car that starts at speed 3 with a gap that its seed decides."""
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         self.gap, self.speed = int(seed or 0), 3
         return self._look(), {}
@@ -123,14 +168,17 @@ def coast(observation: Any) -> int:
 
 
 def test_a_backup_that_collides_past_the_horizon_makes_the_last_state_unrecoverable() -> None:
-    # After one step at speed 3 the gap is 5, 4 or 3 less than at the start, and braking takes 3 more.
+    # After one step at speed 3 the gap is 5, 4 or 3 less than at the start, and braking takes 3
+    # more.
     rollouts = collect_rollouts(Straight, coast, brake, danger, seeds=[5, 6, 7], horizon=1)
     assert rollouts.unsafe.tolist() == [True, False, False]
     assert rollouts.first_unrecoverable.tolist() == [0, -1, -1]
     assert rollouts.steps.tolist() == [1, 1, 1]
 
 
-def test_a_start_from_which_the_backup_fails_is_lost_and_one_that_fails_a_step_later_is_not() -> None:
+def test_a_start_from_which_the_backup_fails_is_lost_and_one_that_fails_a_step_later_is_not() -> (
+    None
+):
     rollouts = collect_rollouts(Straight, coast, brake, danger, seeds=[2, 3], horizon=5)
     assert rollouts.lost.tolist() == [True, False]
     assert rollouts.unsafe.tolist() == [True, True]
@@ -139,7 +187,9 @@ def test_a_start_from_which_the_backup_fails_is_lost_and_one_that_fails_a_step_l
 
 def test_a_start_that_is_unsafe_is_lost_even_at_standstill() -> None:
     class Wrecked(Car):
-        def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        def reset(
+            self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        ) -> tuple[Any, dict[str, Any]]:
             super().reset(seed=seed)
             self.speed, self.unsafe = 0, seed == 1
             return self._look(), {}
@@ -150,8 +200,12 @@ def test_a_start_that_is_unsafe_is_lost_even_at_standstill() -> None:
 
 
 def test_not_at_standstill_in_time_counts_as_unsafe() -> None:
-    assert not collect_rollouts(Straight, brake, brake, danger, seeds=[30], horizon=2, backup_steps=3).unsafe[0]
-    assert collect_rollouts(Straight, brake, brake, danger, seeds=[30], horizon=2, backup_steps=2).lost[0]
+    assert not collect_rollouts(
+        Straight, brake, brake, danger, seeds=[30], horizon=2, backup_steps=3
+    ).unsafe[0]
+    assert collect_rollouts(
+        Straight, brake, brake, danger, seeds=[30], horizon=2, backup_steps=2
+    ).lost[0]
 
 
 def test_without_a_notion_of_standstill_the_backup_must_stay_safe_for_all_of_its_steps() -> None:
@@ -160,7 +214,12 @@ def test_without_a_notion_of_standstill_the_backup_must_stay_safe_for_all_of_its
 
     options: dict[str, Any] = {"seeds": [10], "horizon": 1}
     assert not collect_rollouts(Restless, coast, coast, danger, backup_steps=2, **options).unsafe[0]
-    assert collect_rollouts(Restless, coast, coast, danger, backup_steps=3, **options).first_unrecoverable[0] == 0
+    assert (
+        collect_rollouts(
+            Restless, coast, coast, danger, backup_steps=3, **options
+        ).first_unrecoverable[0]
+        == 0
+    )
     assert collect_rollouts(Restless, coast, coast, danger, backup_steps=4, **options).lost[0]
 
 
@@ -173,10 +232,22 @@ class Finishing(Straight):
 
 
 @pytest.mark.parametrize(("rests", "unsafe"), [(False, True), (True, False)])
-def test_the_backup_goes_on_past_termination_unless_a_terminated_environment_is_at_rest(rests: bool, unsafe: bool) -> None:
-    rollouts = collect_rollouts(Finishing, coast, brake, danger, seeds=[5], horizon=5, rests_when_terminated=rests)
+def test_the_backup_goes_on_past_termination_unless_a_terminated_environment_is_at_rest(
+    rests: bool, unsafe: bool
+) -> None:
+    rollouts = collect_rollouts(
+        Finishing, coast, brake, danger, seeds=[5], horizon=5, rests_when_terminated=rests
+    )
     assert rollouts.unsafe[0] == unsafe
-    replayed = check_label(Finishing, coast, brake, seed=5, first_unrecoverable=0, horizon=5, rests_when_terminated=rests)
+    replayed = check_label(
+        Finishing,
+        coast,
+        brake,
+        seed=5,
+        first_unrecoverable=0,
+        horizon=5,
+        rests_when_terminated=rests,
+    )
     assert bool(replayed) == unsafe
 
 
@@ -196,7 +267,9 @@ def test_a_reading_that_is_no_danger_has_not_fired(value: Any) -> None:
     assert (rollouts.final_score[rollouts.unsafe] <= rollouts.score[rollouts.unsafe]).all()
 
 
-def test_a_danger_model_that_raises_has_not_fired_and_a_rollout_without_readings_is_missed_by_every_threshold() -> None:
+def test_a_danger_model_that_raises_has_not_fired_and_a_rollout_without_readings_is_missed_by_every_threshold() -> (
+    None
+):
     def blind(observation: Any) -> float:
         if observation[0] < 25:
             raise OSError("no camera")
@@ -212,12 +285,15 @@ def test_a_danger_model_that_raises_has_not_fired_and_a_rollout_without_readings
 
 def test_without_a_danger_model_labels_are_the_same_and_scores_are_not_there() -> None:
     rollouts = collect(Car, rash, brake, None, seeds=range(100))
-    assert same(rollouts, collect(Car, rash, brake, danger, seeds=range(100)), but=("score", "final_score"))
+    assert same(
+        rollouts, collect(Car, rash, brake, danger, seeds=range(100)), but=("score", "final_score")
+    )
     assert np.isnan(rollouts.score[~rollouts.lost]).all()
 
 
 class Forgetful:
-    """A policy with a memory: it acts by what it saw one step before. It predicts as stable-baselines3 does."""
+    """A policy with a memory: it acts by what it saw one step before. It predicts as
+    stable-baselines3 does."""
 
     def predict(self, observation: Any, state: Any = None) -> tuple[int, Any]:
         return rash(observation if state is None else state), np.array(observation)
@@ -258,7 +334,9 @@ def test_random_policies_backups_and_dangers_follow_from_the_seed() -> None:
     assert len(labelled) > 20
     for row in labelled:
         first = int(whole.first_unrecoverable[row])
-        assert check_label(slippery, *parts[:2], seed=int(row), first_unrecoverable=first, horizon=HORIZON)
+        assert check_label(
+            slippery, *parts[:2], seed=int(row), first_unrecoverable=first, horizon=HORIZON
+        )
 
 
 def test_wrappers_may_stand_between_and_environments_may_be_named_or_given_options() -> None:
@@ -274,7 +352,14 @@ def test_wrappers_may_stand_between_and_environments_may_be_named_or_given_optio
     gymnasium.register("tests/Car-v0", maker, max_episode_steps=3)
     try:
         assert same(plain, collect("tests/Car-v0", rash, brake, danger, seeds=range(100)))
-        named = collect("tests/Car-v0", rash, brake, danger, seeds=range(100), environment_options={"slip": 0.1})
+        named = collect(
+            "tests/Car-v0",
+            rash,
+            brake,
+            danger,
+            seeds=range(100),
+            environment_options={"slip": 0.1},
+        )
     finally:
         gymnasium.registry.pop("tests/Car-v0")
     assert same(named, collect(slippery, rash, brake, danger, seeds=range(100)))
@@ -282,6 +367,13 @@ def test_wrappers_may_stand_between_and_environments_may_be_named_or_given_optio
 
 def test_success_is_a_key_or_a_function() -> None:
     plain = collect(Car, rash, brake, danger, seeds=range(60))
-    other = collect(Car, rash, brake, danger, seeds=range(60), success=lambda env, info: env.gap == 1 and info["success"])
+    other = collect(
+        Car,
+        rash,
+        brake,
+        danger,
+        seeds=range(60),
+        success=lambda env, info: env.gap == 1 and info["success"],
+    )
     assert 0 < other.success.sum() < plain.success.sum()
     assert not collect(Car, rash, brake, danger, seeds=range(60), success="arrived").success.any()

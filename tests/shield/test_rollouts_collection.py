@@ -26,7 +26,9 @@ collect = partial(collect_rollouts, slippery, rash, brake, danger, horizon=40)
 
 
 def same(one: Rollouts, other: Rollouts) -> bool:
-    return all(column.tobytes() == other.columns[name].tobytes() for name, column in one.columns.items())
+    return all(
+        column.tobytes() == other.columns[name].tobytes() for name, column in one.columns.items()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +45,9 @@ def test_rows_do_not_depend_on_the_chunks(plain: Rollouts, chunk: int) -> None:
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:.*fork.*:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:.*_at_fork.*:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
-def test_rows_are_the_same_to_the_bit_in_one_process_and_in_two(plain: Rollouts, backend: str, tmp_path: Path) -> None:
+def test_rows_are_the_same_to_the_bit_in_one_process_and_in_two(
+    plain: Rollouts, backend: str, tmp_path: Path
+) -> None:
     with joblib.parallel_config(backend=backend):
         assert same(plain, collect(seeds=range(200), n_jobs=2))
         kept = collect(seeds=range(200), n_jobs=2, folder=tmp_path)
@@ -78,9 +82,13 @@ collect_rollouts(slippery, rash, brake, danger, horizon=40, seeds=range(200), ch
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_collection_that_is_killed_half_way_goes_on_and_loses_nothing(plain: Rollouts, tmp_path: Path, n_jobs: int) -> None:
+def test_a_collection_that_is_killed_half_way_goes_on_and_loses_nothing(
+    plain: Rollouts, tmp_path: Path, n_jobs: int
+) -> None:
     folder = tmp_path / "rollouts"
-    child = subprocess.Popen([sys.executable, "-c", PROGRAM, str(folder), str(n_jobs)], cwd=ROOT, start_new_session=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(folder), str(n_jobs)], cwd=ROOT, start_new_session=True
+    )
     deadline = time.monotonic() + 60
     while len(list(folder.glob("part-*.npz"))) < 5:
         assert child.poll() is None
@@ -93,9 +101,13 @@ def test_a_collection_that_is_killed_half_way_goes_on_and_loses_nothing(plain: R
     with pytest.raises(InvalidValueError, match=r"of 40 parts are missing.*resume"):
         Rollouts.load(folder)
     shares: list[float] = []
-    resumed = collect(seeds=range(200), chunk=5, folder=folder, keep_frames=True, progress=shares.append)
+    resumed = collect(
+        seeds=range(200), chunk=5, folder=folder, keep_frames=True, progress=shares.append
+    )
     assert same(plain, resumed)
-    assert {name: (folder / name).stat().st_mtime_ns for name in before} == before, "what was there is not made again"
+    assert {name: (folder / name).stat().st_mtime_ns for name in before} == before, (
+        "what was there is not made again"
+    )
     assert shares[0] == len(before) * 5 / 200
     assert shares[-1] == 1.0
     whole = tmp_path / "whole"
@@ -103,7 +115,9 @@ def test_a_collection_that_is_killed_half_way_goes_on_and_loses_nothing(plain: R
     assert Frames.load(folder).observations.tobytes() == Frames.load(whole).observations.tobytes()
 
 
-def test_an_interrupt_keeps_what_is_complete_and_returns_nothing(plain: Rollouts, tmp_path: Path) -> None:
+def test_an_interrupt_keeps_what_is_complete_and_returns_nothing(
+    plain: Rollouts, tmp_path: Path
+) -> None:
     def interrupt(share: float) -> None:
         if share >= 0.5:
             raise KeyboardInterrupt
@@ -115,16 +129,22 @@ def test_an_interrupt_keeps_what_is_complete_and_returns_nothing(plain: Rollouts
 
 
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 cut short", None])
-def test_a_part_that_cannot_be_read_is_made_again(plain: Rollouts, tmp_path: Path, damage: bytes | None) -> None:
+def test_a_part_that_cannot_be_read_is_made_again(
+    plain: Rollouts, tmp_path: Path, damage: bytes | None
+) -> None:
     collect(seeds=range(200), chunk=50, folder=tmp_path)
     part = tmp_path / "part-000002.npz"
     whole = part.read_bytes()
     part.write_bytes(whole[: len(whole) // 2] if damage is None else damage)
-    with pytest.raises(InvalidValueError, match=r"part-000002\.npz cannot be read.*Resume the collection"):
+    with pytest.raises(
+        InvalidValueError, match=r"part-000002\.npz cannot be read.*Resume the collection"
+    ):
         Rollouts.load(tmp_path)
     assert same(plain, collect(seeds=range(200), chunk=50, folder=tmp_path))
     assert part.read_bytes() == whole
-    assert same(plain, collect(seeds=range(200), chunk=50, folder=tmp_path)), "a complete collection is only read"
+    assert same(plain, collect(seeds=range(200), chunk=50, folder=tmp_path)), (
+        "a complete collection is only read"
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,7 +161,9 @@ def test_a_part_that_cannot_be_read_is_made_again(plain: Rollouts, tmp_path: Pat
         ({"chunk": 10}, "parts was 2 and is 10"),
     ],
 )
-def test_a_folder_is_not_resumed_with_another_plan(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+def test_a_folder_is_not_resumed_with_another_plan(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
     given: dict[str, Any] = {"seeds": range(100), "chunk": 50, "name": "first", "folder": tmp_path}
     collect(**given)
     parts = sorted(path.read_bytes() for path in tmp_path.glob("*"))
@@ -152,26 +174,54 @@ def test_a_folder_is_not_resumed_with_another_plan(tmp_path: Path, changes: dict
 
 def test_another_policy_or_environment_is_another_plan(tmp_path: Path) -> None:
     collect(seeds=range(10), folder=tmp_path)
-    others: list[tuple[Any, Any, str]] = [(Car, rash, "environment was"), (slippery, brake, "policy was")]
+    others: list[tuple[Any, Any, str]] = [
+        (Car, rash, "environment was"),
+        (slippery, brake, "policy was"),
+    ]
     for environment, policy, message in others:
         with pytest.raises(InvalidValueError, match=message):
-            collect_rollouts(environment, policy, brake, danger, horizon=40, seeds=range(10), folder=tmp_path)
+            collect_rollouts(
+                environment, policy, brake, danger, horizon=40, seeds=range(10), folder=tmp_path
+            )
 
 
 def test_environments_with_other_options_are_other_plans(tmp_path: Path) -> None:
     options: dict[str, Any] = {"horizon": 40, "seeds": range(10)}
     collect_rollouts(partial(Car, 0.1), rash, brake, danger, folder=tmp_path / "a", **options)
     collect_rollouts(partial(Car, 0.1), rash, brake, danger, folder=tmp_path / "a", **options)
-    with pytest.raises(InvalidValueError, match=r"environment was .partial\(Car, 0\.1\). and is .partial\(Car, slip=0\.2\)"):
-        collect_rollouts(partial(Car, slip=0.2), rash, brake, danger, folder=tmp_path / "a", **options)
-    collect_rollouts(Car, rash, brake, danger, folder=tmp_path / "b", environment_options={"slip": 0.1}, **options)
+    with pytest.raises(
+        InvalidValueError,
+        match=r"environment was .partial\(Car, 0\.1\). and is .partial\(Car, slip=0\.2\)",
+    ):
+        collect_rollouts(
+            partial(Car, slip=0.2), rash, brake, danger, folder=tmp_path / "a", **options
+        )
+    collect_rollouts(
+        Car,
+        rash,
+        brake,
+        danger,
+        folder=tmp_path / "b",
+        environment_options={"slip": 0.1},
+        **options,
+    )
     with pytest.raises(InvalidValueError, match="environment_options was"):
-        collect_rollouts(Car, rash, brake, danger, folder=tmp_path / "b", environment_options={"slip": 0.2}, **options)
+        collect_rollouts(
+            Car,
+            rash,
+            brake,
+            danger,
+            folder=tmp_path / "b",
+            environment_options={"slip": 0.2},
+            **options,
+        )
 
 
 def test_parts_of_other_chunks_are_made_again(plain: Rollouts, tmp_path: Path) -> None:
     collect(seeds=range(200), chunk=110, folder=tmp_path)
-    assert same(plain, collect(seeds=range(200), chunk=150, folder=tmp_path)), "two parts again, but not the same ones"
+    assert same(plain, collect(seeds=range(200), chunk=150, folder=tmp_path)), (
+        "two parts again, but not the same ones"
+    )
 
 
 def test_parts_without_a_plan_are_not_touched(tmp_path: Path) -> None:
@@ -183,11 +233,14 @@ def test_parts_without_a_plan_are_not_touched(tmp_path: Path) -> None:
 
 
 class Crashing(Car):
-    """Some rollouts crash in the second step: those of seeds 3, 13, … always, those of 5, 15, … the first time in a process."""
+    """Some rollouts crash in the second step: those of seeds 3, 13, … always, those of 5, 15, … the
+    first time in a process."""
 
     seen: set[int] = set()  # noqa: RUF012
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
         self.seed = int(seed or 0)
         result = super().reset(seed=seed)
         self.gap, self.speed = 20, 1
@@ -213,7 +266,9 @@ def test_a_rollout_that_raises_is_run_again_and_then_counted_as_lost_never_dropp
     assert repr(rollouts).endswith("4 of them lost, 4 by an error)")
 
 
-def test_one_unlucky_seed_at_the_start_stops_nothing_but_a_policy_that_always_raises_is_an_error() -> None:
+def test_one_unlucky_seed_at_the_start_stops_nothing_but_a_policy_that_always_raises_is_an_error() -> (
+    None
+):
     rollouts = collect_rollouts(Crashing, rash, brake, danger, seeds=[3, 4, 6], horizon=40)
     assert rollouts.lost.tolist() == [True, False, False]
 
@@ -237,7 +292,9 @@ class Model:
 
 def test_a_folder_is_not_resumed_with_other_weights(tmp_path: Path) -> None:
     def collected(danger: Model) -> Rollouts:
-        return collect_rollouts(slippery, rash, brake, danger, horizon=40, seeds=range(20), folder=tmp_path / "rows")
+        return collect_rollouts(
+            slippery, rash, brake, danger, horizon=40, seeds=range(20), folder=tmp_path / "rows"
+        )
 
     assert same(collected(Model(0.1)), collected(Model(0.1)))
     with pytest.raises(InvalidValueError, match="danger"):

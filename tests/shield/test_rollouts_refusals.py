@@ -1,4 +1,5 @@
-"""What would make wrong rollouts is refused before the first one: states that do not come back, seeds that decide nothing."""
+"""What would make wrong rollouts is refused before the first one: states that do not come back,
+seeds that decide nothing."""
 
 from __future__ import annotations
 
@@ -47,7 +48,9 @@ class Worn(Car):
         self.worn += 1
         return super().step(0 if self.worn > 3 else action)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
         self.worn = 0
         super().reset(seed=seed)
         self.gap, self.speed = 30, 1
@@ -71,18 +74,24 @@ def latest(answer: Any) -> Any:
 
 
 def test_a_state_that_is_not_fully_restored_is_found_out() -> None:
-    with pytest.raises(InvalidValueError, match=r"After restore_state\(\) the rollout of seed 0 goes on differently"):
+    with pytest.raises(
+        InvalidValueError,
+        match=r"After restore_state\(\) the rollout of seed 0 goes on differently",
+    ):
         collect(Worn, rash, brake, danger)
     with pytest.raises(InvalidValueError, match="a wrapper may remember something"):
         collect(Stacked, latest(rash), brake, latest(danger))
 
 
 class Ageing(Car):
-    """A car that gives up after a hundred steps, and does not count them in its state: simulated ones make it give up early."""
+    """A car that gives up after a hundred steps, and does not count them in its state: simulated
+    ones make it give up early."""
 
     age = 0
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
         self.age = 0
         super().reset(seed=seed)
         self.gap, self.speed = FARTHEST, 0
@@ -104,7 +113,9 @@ def test_a_state_that_only_the_backup_disturbs_is_found_out() -> None:
 class Ready(Car):
     """A car that starts far away and at rest."""
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         self.gap, self.speed = FARTHEST, 0
         return self._look(), {}
@@ -118,9 +129,13 @@ def test_a_clearance_that_does_not_hold_for_the_backup_is_found_out() -> None:
     def creeps(observation: Any) -> int:
         return 1 if observation[1] == 0 else 0
 
-    with pytest.raises(InvalidValueError, match=r"surely_recoverable\(\) is true, and the backup is unsafe"):
+    with pytest.raises(
+        InvalidValueError, match=r"surely_recoverable\(\) is true, and the backup is unsafe"
+    ):
         collect(ReadyWithClearance, lambda observation: 0, creeps, danger)
-    assert collect(ReadyWithClearance, lambda observation: 0, creeps, danger, trust_clearance=False).lost.all()
+    assert collect(
+        ReadyWithClearance, lambda observation: 0, creeps, danger, trust_clearance=False
+    ).lost.all()
 
 
 class Late(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -142,14 +157,24 @@ class Late(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.coming = list(state[1])
 
 
-def test_what_a_layer_beneath_promises_is_not_believed_of_a_wrapper_with_a_state_of_its_own() -> None:
+def test_what_a_layer_beneath_promises_is_not_believed_of_a_wrapper_with_a_state_of_its_own() -> (
+    None
+):
     world = World(Late(CarWithClearance()))
     world.reset(0)
     assert not world.knows_standstill
     assert not world.surely_recoverable()
-    believed = collect(lambda: Late(CarWithClearance()), rash, brake, danger, seeds=range(60), backup_steps=60)
+    believed = collect(
+        lambda: Late(CarWithClearance()), rash, brake, danger, seeds=range(60), backup_steps=60
+    )
     simulated = collect(
-        lambda: Late(CarWithClearance()), rash, brake, danger, seeds=range(60), backup_steps=60, trust_clearance=False
+        lambda: Late(CarWithClearance()),
+        rash,
+        brake,
+        danger,
+        seeds=range(60),
+        backup_steps=60,
+        trust_clearance=False,
     )
     assert believed.first_unrecoverable.tolist() == simulated.first_unrecoverable.tolist()
 
@@ -165,7 +190,9 @@ def test_a_danger_with_memory_or_that_changes_what_it_sees_is_found_out() -> Non
         observation *= 0
         return 0.5
 
-    with pytest.raises(InvalidValueError, match=r"randomness or memory of its own. Pass it as PerRollout\(make\)"):
+    with pytest.raises(
+        InvalidValueError, match=r"randomness or memory of its own. Pass it as PerRollout\(make\)"
+    ):
         collect(Car, rash, brake, remembers)
     with pytest.raises(InvalidValueError, match="let it work on a copy"):
         collect(Car, rash, brake, changes)
@@ -179,7 +206,9 @@ def test_a_policy_with_randomness_that_does_not_follow_from_the_seed_is_found_ou
 
 def test_a_reset_that_does_not_follow_from_the_seed_is_found_out() -> None:
     class Moody(Car):
-        def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        def reset(
+            self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        ) -> tuple[Any, dict[str, Any]]:
             result = super().reset(seed=seed)
             self.gap, self.speed = Moody.gaps.pop(), 0
             return self._look(), result[1]
@@ -191,7 +220,9 @@ def test_a_reset_that_does_not_follow_from_the_seed_is_found_out() -> None:
 
 
 def test_a_danger_model_that_never_gives_a_danger_is_an_error() -> None:
-    with pytest.raises(InvalidValueError, match=r"no danger for any of the first \d+ observations.*Is it a logit"):
+    with pytest.raises(
+        InvalidValueError, match=r"no danger for any of the first \d+ observations.*Is it a logit"
+    ):
         collect(Car, rash, brake, lambda observation: 3.0 + observation[0])
 
 
@@ -231,10 +262,18 @@ def test_wrappers_that_count_or_reset_are_refused(wrapper: Any, message: str) ->
         ({"danger": 0.5}, InvalidTypeError, "danger is a float"),
     ],
 )
-def test_what_is_no_collection_is_refused(changes: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_what_is_no_collection_is_refused(
+    changes: dict[str, Any], error: type[Exception], message: str
+) -> None:
     given = {"environment": Car, "policy": rash, "backup": brake, "danger": danger, **changes}
     with pytest.raises(error, match=message):
-        collect(given.pop("environment"), given.pop("policy"), given.pop("backup"), given.pop("danger"), **given)
+        collect(
+            given.pop("environment"),
+            given.pop("policy"),
+            given.pop("backup"),
+            given.pop("danger"),
+            **given,
+        )
 
 
 def test_what_makes_nothing_is_refused() -> None:
@@ -245,7 +284,9 @@ def test_what_makes_nothing_is_refused() -> None:
 
 
 @pytest.mark.parametrize("package", ["joblib", "gymnasium"])
-def test_without_a_package_the_command_that_installs_it_is_named(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_package_the_command_that_installs_it_is_named(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import pacbound.shield
 
     for name in [*sys.modules]:
@@ -253,7 +294,9 @@ def test_without_a_package_the_command_that_installs_it_is_named(package: str, m
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(vars(pacbound.shield), "run_shielded", raising=False)
-    with pytest.raises(MissingDependencyError, match=rf"needs {package}.*pip install 'pacbound\[shield\]'"):
+    with pytest.raises(
+        MissingDependencyError, match=rf"needs {package}.*pip install 'pacbound\[shield\]'"
+    ):
         _ = pacbound.shield.run_shielded
 
 

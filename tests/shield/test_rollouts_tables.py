@@ -1,4 +1,5 @@
-"""Tables of rollouts come back from files as they were, the command line reads them, and frames carry their labels."""
+"""Tables of rollouts come back from files as they were, the command line reads them, and frames
+carry their labels."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ def test_errors_with_commas_and_quotes_come_back(tmp_path: Path) -> None:
                 raise RuntimeError('a "bent", axle')
             return super().step(action)
 
-        def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        def reset(
+            self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        ) -> tuple[Any, dict[str, Any]]:
             super().reset(seed=seed)
             self.gap, self.speed = 15 + int(seed or 0), 1
             return self._look(), {}
@@ -53,7 +56,9 @@ def test_errors_with_commas_and_quotes_come_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["rollouts.npz", "rollouts.csv", "rollouts.tsv"])
-def test_the_command_line_certifies_from_the_file_as_it_is(rollouts: Rollouts, tmp_path: Path, name: str) -> None:
+def test_the_command_line_certifies_from_the_file_as_it_is(
+    rollouts: Rollouts, tmp_path: Path, name: str
+) -> None:
     files = pytest.importorskip("pacbound.tally.files", reason="reading text needs the extra `cli`")
     assert np.isneginf(rollouts.score).any()
     rollouts.save(tmp_path / name)
@@ -61,13 +66,23 @@ def test_the_command_line_certifies_from_the_file_as_it_is(rollouts: Rollouts, t
     expected = certify_shield(rollouts.score, rollouts.unsafe, xi=0.3, delta=0.05)
     assert certify_shield(counted, xi=0.3, delta=0.05).threshold == expected.threshold
     assert expected.certified
-    last = files.count_shield_files(tmp_path / name, score="score", unsafe="unsafe", final_score="final_score")
+    last = files.count_shield_files(
+        tmp_path / name, score="score", unsafe="unsafe", final_score="final_score"
+    )
     paper = certify_shield(
-        rollouts.score, rollouts.unsafe, xi=0.3, delta=0.05, bound="product", final_scores=rollouts.final_score
+        rollouts.score,
+        rollouts.unsafe,
+        xi=0.3,
+        delta=0.05,
+        bound="product",
+        final_scores=rollouts.final_score,
     )
     assert certify_shield(last, xi=0.3, delta=0.05, bound="product").threshold == paper.threshold
     assert certify_shield(rollouts.tally(), xi=0.3, delta=0.05).threshold == expected.threshold
-    assert certify_shield(rollouts.tally(final=True), xi=0.3, delta=0.05, bound="product").threshold == paper.threshold
+    assert (
+        certify_shield(rollouts.tally(final=True), xi=0.3, delta=0.05, bound="product").threshold
+        == paper.threshold
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,24 +112,50 @@ def test_a_table_with_values_that_are_none_is_refused(rollouts: Rollouts, tmp_pa
 
 
 def test_frames_are_what_the_policy_acted_on_with_the_label_of_their_state(tmp_path: Path) -> None:
-    rollouts = collect_rollouts(Car, rash, brake, None, seeds=range(60), horizon=40, folder=tmp_path, keep_frames=True, chunk=7)
+    rollouts = collect_rollouts(
+        Car,
+        rash,
+        brake,
+        None,
+        seeds=range(60),
+        horizon=40,
+        folder=tmp_path,
+        keep_frames=True,
+        chunk=7,
+    )
     frames = Frames.load(tmp_path)
     assert frames.observations.dtype == np.float32
     assert len(frames) == rollouts.steps.sum()
-    for (gap, speed), label in zip(frames.observations.astype(int).tolist(), frames.unrecoverable, strict=True):
+    for (gap, speed), label in zip(
+        frames.observations.astype(int).tolist(), frames.unrecoverable, strict=True
+    ):
         assert label != is_recoverable(gap, speed, rash((gap, speed)))
     first = frames.unrecoverable
     assert dict(zip(frames.seed[first].tolist(), frames.step[first].tolist(), strict=True)) == {
-        seed: step for seed, step in zip(rollouts.seed.tolist(), rollouts.first_unrecoverable.tolist(), strict=True) if step >= 0
+        seed: step
+        for seed, step in zip(
+            rollouts.seed.tolist(), rollouts.first_unrecoverable.tolist(), strict=True
+        )
+        if step >= 0
     }
     assert sum(map(len, Frames.parts(tmp_path))) == len(frames)
 
 
-def test_a_fraction_keeps_that_share_of_the_recoverable_frames_and_all_others(tmp_path: Path) -> None:
+def test_a_fraction_keeps_that_share_of_the_recoverable_frames_and_all_others(
+    tmp_path: Path,
+) -> None:
     def kept(share: float) -> Frames:
         folder = tmp_path / str(share)
         collect_rollouts(
-            Car, rash, brake, None, seeds=range(200), horizon=40, folder=folder, keep_frames=share, follow_through=True
+            Car,
+            rash,
+            brake,
+            None,
+            seeds=range(200),
+            horizon=40,
+            folder=folder,
+            keep_frames=share,
+            follow_through=True,
         )
         return Frames.load(folder)
 
@@ -134,7 +175,11 @@ class Sensing(gymnasium.ObservationWrapper[Any, Any, Any]):
 
     def observation(self, observation: Any) -> Any:
         gap, speed = observation
-        return {"picture": np.full((2, 3), gap, np.uint8), "body": {"speed": np.float32(speed)}, "both": (gap, np.int16(speed))}
+        return {
+            "picture": np.full((2, 3), gap, np.uint8),
+            "body": {"speed": np.float32(speed)},
+            "both": (gap, np.int16(speed)),
+        }
 
 
 def plain(answer: Any) -> Any:
@@ -143,10 +188,14 @@ def plain(answer: Any) -> Any:
 
 def test_nested_observations_are_kept_by_their_paths_in_their_own_dtype(tmp_path: Path) -> None:
     options: dict[str, Any] = {"seeds": range(30), "horizon": 40, "keep_frames": True}
-    collect_rollouts(Sensing, plain(rash), brake, plain(danger), folder=tmp_path / "nested", **options)
+    collect_rollouts(
+        Sensing, plain(rash), brake, plain(danger), folder=tmp_path / "nested", **options
+    )
     collect_rollouts(Car, rash, brake, danger, folder=tmp_path / "flat", **options)
     nested, flat = Frames.load(tmp_path / "nested"), Frames.load(tmp_path / "flat")
-    assert {name: (array.dtype, array.shape[1:]) for name, array in nested.observations.items()} == {
+    assert {
+        name: (array.dtype, array.shape[1:]) for name, array in nested.observations.items()
+    } == {
         "picture": (np.dtype("u1"), (2, 3)),
         "body/speed": (np.dtype("f4"), ()),
         "both/0": (np.dtype("f4"), ()),
@@ -157,11 +206,15 @@ def test_nested_observations_are_kept_by_their_paths_in_their_own_dtype(tmp_path
 
 
 def test_a_collection_without_frames_says_so_and_kinds_are_not_mixed(tmp_path: Path) -> None:
-    collect_rollouts(Car, rash, brake, danger, seeds=range(5), horizon=40, folder=tmp_path / "plain")
+    collect_rollouts(
+        Car, rash, brake, danger, seeds=range(5), horizon=40, folder=tmp_path / "plain"
+    )
     with pytest.raises(InvalidValueError, match="holds no frames"):
         Frames.load(tmp_path / "plain")
     with pytest.raises(InvalidValueError, match="holds rollouts: expected shielded rollouts"):
         ShieldedRollouts.load(tmp_path / "plain")
-    run_shielded(Car, rash, brake, danger, 0.5, seeds=range(5), horizon=40, folder=tmp_path / "shielded")
+    run_shielded(
+        Car, rash, brake, danger, 0.5, seeds=range(5), horizon=40, folder=tmp_path / "shielded"
+    )
     with pytest.raises(InvalidValueError, match="holds shielded rollouts: expected rollouts"):
         Rollouts.load(tmp_path / "shielded")

@@ -1,4 +1,5 @@
-"""Rollouts with the shield on: unsafe as often as theory says, and never where the plain rollout was caught in time."""
+"""Rollouts with the shield on: unsafe as often as theory says, and never where the plain rollout
+was caught in time."""
 
 from __future__ import annotations
 
@@ -12,7 +13,15 @@ import pytest
 pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacbound[shield]'")
 
 from scipy.stats import binomtest
-from tests.shield.cars import Car, brake, chance_to_be_missed, chance_to_be_unsafe, danger, rash, slippery
+from tests.shield.cars import (
+    Car,
+    brake,
+    chance_to_be_missed,
+    chance_to_be_unsafe,
+    danger,
+    rash,
+    slippery,
+)
 
 from pacbound import certify_shield
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -23,11 +32,15 @@ THRESHOLDS = [0.0, 0.5, 0.875, 1.0, np.inf]
 
 
 def same(one: ShieldedRollouts, other: ShieldedRollouts) -> bool:
-    return all(column.tobytes() == other.columns[name].tobytes() for name, column in one.columns.items())
+    return all(
+        column.tobytes() == other.columns[name].tobytes() for name, column in one.columns.items()
+    )
 
 
 def test_on_a_dry_road_a_shielded_rollout_is_unsafe_only_where_the_plain_one_is_missed() -> None:
-    plain = collect_rollouts(Car, rash, brake, danger, seeds=range(500), horizon=40, follow_through=True)
+    plain = collect_rollouts(
+        Car, rash, brake, danger, seeds=range(500), horizon=40, follow_through=True
+    )
     shielded = run(Car, rash, brake, danger, THRESHOLDS, seeds=range(500))
     assert shielded.seed.tolist() == np.repeat(np.arange(500), 5).tolist()
     assert shielded.threshold.tolist() == THRESHOLDS * 500
@@ -39,19 +52,28 @@ def test_on_a_dry_road_a_shielded_rollout_is_unsafe_only_where_the_plain_one_is_
         assert some.unsafe[missed & plain.lost].all()
 
 
-def test_on_a_slippery_road_shielded_and_missed_rollouts_are_as_common_as_the_exact_chances() -> None:
+def test_on_a_slippery_road_shielded_and_missed_rollouts_are_as_common_as_the_exact_chances() -> (
+    None
+):
     shielded = run(slippery, rash, brake, danger, THRESHOLDS, seeds=range(1500))
     plain = collect_rollouts(slippery, rash, brake, danger, seeds=range(10_000, 12_000), horizon=40)
     for threshold in THRESHOLDS:
-        unsafe, missed = (chance(threshold, 0.1, 40) for chance in (chance_to_be_unsafe, chance_to_be_missed))
+        unsafe, missed = (
+            chance(threshold, 0.1, 40) for chance in (chance_to_be_unsafe, chance_to_be_missed)
+        )
         assert unsafe <= missed
         assert binomtest(int(shielded.at(threshold).unsafe.sum()), 1500, unsafe).pvalue > 1e-4
-        assert binomtest(int((plain.unsafe & (plain.score < threshold)).sum()), 2000, missed).pvalue > 1e-4
+        assert (
+            binomtest(int((plain.unsafe & (plain.score < threshold)).sum()), 2000, missed).pvalue
+            > 1e-4
+        )
 
 
 def test_the_policy_alone_never_brakes_and_a_refused_shield_always_does() -> None:
     alone = run(Car, rash, brake, danger, np.inf, seeds=range(200))
-    plain = collect_rollouts(Car, rash, brake, danger, seeds=range(200), horizon=40, follow_through=True)
+    plain = collect_rollouts(
+        Car, rash, brake, danger, seeds=range(200), horizon=40, follow_through=True
+    )
     started = ~plain.lost
     for name in ("success", "steps"):
         np.testing.assert_array_equal(alone.columns[name][started], plain.columns[name][started])
@@ -66,12 +88,16 @@ def test_the_policy_alone_never_brakes_and_a_refused_shield_always_does() -> Non
 
 def test_braking_goes_on_past_the_horizon_and_ends_at_standstill() -> None:
     class Straight(Car):
-        def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        def reset(
+            self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        ) -> tuple[Any, dict[str, Any]]:
             super().reset(seed=seed)
             self.gap, self.speed = int(seed or 0), 3
             return self._look(), {}
 
-    coasting = partial(run_shielded, Straight, lambda seen: 0, brake, lambda seen: float(seen[0] <= 7))
+    coasting = partial(
+        run_shielded, Straight, lambda seen: 0, brake, lambda seen: float(seen[0] <= 7)
+    )
     ended = coasting(0.5, seeds=[5, 8, 9, 13], horizon=2)
     assert ended.fired_at.tolist() == [0, 1, 1, -1]
     assert ended.steps.tolist() == [3, 4, 4, 2]
@@ -88,7 +114,9 @@ def test_a_goal_that_is_reached_by_a_crash_is_no_success() -> None:
             return observation, reward, terminated, truncated, {"success": terminated}
 
     alone = run(Ramming, rash, brake, danger, np.inf, seeds=range(100))
-    plain = collect_rollouts(Ramming, rash, brake, danger, seeds=range(100), horizon=40, follow_through=True)
+    plain = collect_rollouts(
+        Ramming, rash, brake, danger, seeds=range(100), horizon=40, follow_through=True
+    )
     assert alone.unsafe.any()
     assert not (alone.unsafe & alone.success).any()
     assert not (plain.collided & plain.success).any()
@@ -96,8 +124,12 @@ def test_a_goal_that_is_reached_by_a_crash_is_no_success() -> None:
 
 def test_rows_do_not_depend_on_workers_chunks_or_a_folder(tmp_path: Path) -> None:
     one = run(slippery, rash, brake, danger, [0.5, 1.0], seeds=range(60))
-    assert same(one, run(slippery, rash, brake, danger, [0.5, 1.0], seeds=range(60), n_jobs=2, chunk=7))
-    assert same(one, run(slippery, rash, brake, danger, [0.5, 1.0], seeds=range(60), folder=tmp_path / "a"))
+    assert same(
+        one, run(slippery, rash, brake, danger, [0.5, 1.0], seeds=range(60), n_jobs=2, chunk=7)
+    )
+    assert same(
+        one, run(slippery, rash, brake, danger, [0.5, 1.0], seeds=range(60), folder=tmp_path / "a")
+    )
     assert same(one, ShieldedRollouts.load(tmp_path / "a"))
     one.save(tmp_path / "a.csv")
     assert same(one, ShieldedRollouts.load(tmp_path / "a.csv"))
@@ -145,7 +177,9 @@ def test_a_rollout_that_raises_twice_is_unsafe_and_lost() -> None:
         (None, InvalidTypeError, "threshold"),
     ],
 )
-def test_what_is_no_threshold_is_refused(thresholds: Any, error: type[Exception], message: str) -> None:
+def test_what_is_no_threshold_is_refused(
+    thresholds: Any, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         run(Car, rash, brake, danger, thresholds, seeds=range(5))
 
@@ -154,7 +188,9 @@ def test_a_threshold_that_was_not_run_and_a_missing_danger_model_are_refused() -
     shielded = run(Car, rash, brake, danger, 0.5, seeds=range(5))
     assert len(shielded.at(0.5)) == 5
     assert repr(shielded).startswith("ShieldedRollouts(5: ")
-    with pytest.raises(InvalidValueError, match=r"No rollout has threshold 0\.25: expected one of 0\.5"):
+    with pytest.raises(
+        InvalidValueError, match=r"No rollout has threshold 0\.25: expected one of 0\.5"
+    ):
         shielded.at(0.25)
     with pytest.raises(InvalidTypeError, match="danger is None"):
         run(Car, rash, brake, None, 0.5, seeds=range(5))

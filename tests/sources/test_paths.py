@@ -10,7 +10,15 @@ from pacbound.sources.paths import expanded, format_of, partitions_of
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name in ("b.csv", "a.csv", "c.parquet", "notes.md", "deep/d.csv", "deep/.hidden.csv", "deep/_SUCCESS"):
+    for name in (
+        "b.csv",
+        "a.csv",
+        "c.parquet",
+        "notes.md",
+        "deep/d.csv",
+        "deep/.hidden.csv",
+        "deep/_SUCCESS",
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("c\n")
     return tmp_path
@@ -31,7 +39,9 @@ def test_a_file_whose_name_is_a_pattern_is_that_file(tmp_path: Path) -> None:
     assert expanded(tmp_path / "x[1].csv") == [tmp_path / "x[1].csv"]
 
 
-def test_a_folder_stands_for_the_tables_in_it_and_below_without_the_notes_of_whoever_wrote_it(folder: Path) -> None:
+def test_a_folder_stands_for_the_tables_in_it_and_below_without_the_notes_of_whoever_wrote_it(
+    folder: Path,
+) -> None:
     assert names(expanded(folder / "deep"), folder) == ["deep/d.csv"]
 
 
@@ -49,14 +59,19 @@ def test_a_folder_of_several_formats_is_refused_rather_than_read_in_part(folder:
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_link_in_a_folder_that_would_not_be_followed_is_refused(folder: Path, there: bool) -> None:
+def test_a_link_in_a_folder_that_would_not_be_followed_is_refused(
+    folder: Path, there: bool
+) -> None:
     (folder / "elsewhere").mkdir()
     (folder / "deep" / "link").symlink_to(folder / ("elsewhere" if there else "nowhere"))
     with pytest.raises(InvalidValueError, match="name what it stands for"):
         expanded(folder / "deep")
 
 
-@pytest.mark.parametrize("twice", [("a.csv", "a.csv"), ("a.csv", "*.csv"), ("*.csv", "deep/../a.csv"), ("a.csv", "link.csv")])
+@pytest.mark.parametrize(
+    "twice",
+    [("a.csv", "a.csv"), ("a.csv", "*.csv"), ("*.csv", "deep/../a.csv"), ("a.csv", "link.csv")],
+)
 def test_a_file_that_is_meant_twice_is_refused(folder: Path, twice: tuple[str, str]) -> None:
     (folder / "link.csv").symlink_to(folder / "a.csv")
     with pytest.raises(RepeatedSourceError, match="named twice"):
@@ -78,7 +93,9 @@ def test_a_path_that_stands_for_nothing_is_refused(folder: Path, path: str, mess
         expanded(folder / path)
 
 
-@pytest.mark.parametrize("address", ["s3://bucket/rows.parquet", "https://example.org/*.csv", "gs:/bucket/rows.csv"])
+@pytest.mark.parametrize(
+    "address", ["s3://bucket/rows.parquet", "https://example.org/*.csv", "gs:/bucket/rows.csv"]
+)
 def test_an_address_is_not_downloaded(address: str) -> None:
     with pytest.raises(InvalidValueError, match="only local files"):
         expanded(address)

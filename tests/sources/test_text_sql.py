@@ -1,4 +1,5 @@
-"""Text means the same inside DuckDB as outside of it: what both accept has one value, and nothing more is accepted inside."""
+"""Text means the same inside DuckDB as outside of it: what both accept has one value, and nothing
+more is accepted inside."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -52,12 +53,34 @@ AWKWARD = [
         "cat ",
         "c.at",
     ),
-    *("a\x00", "é", "e\u0301", "İ", "NULL", "None", "tRuE", " true", "maybe", "2", "1.00", "-0", "\x1f1\x1f", "'", '"', "--"),
+    *(
+        "a\x00",
+        "é",
+        "e\u0301",
+        "İ",
+        "NULL",
+        "None",
+        "tRuE",
+        " true",
+        "maybe",
+        "2",
+        "1.00",
+        "-0",
+        "\x1f1\x1f",
+        "'",
+        '"',
+        "--",
+    ),
     *("+-0", "+-0.5", "-+0", "--0", "++0", "1e+-3"),
     *("0.15000000000000002", "0.1500000000000000055511151231257827", "4.9e-324"),
 ]
 
-values = st.sampled_from([*AWKWARD, *TRUE, *FALSE]) | st.text(max_size=6) | st.floats().map(repr) | st.integers().map(str)
+values = (
+    st.sampled_from([*AWKWARD, *TRUE, *FALSE])
+    | st.text(max_size=6)
+    | st.floats().map(repr)
+    | st.integers().map(str)
+)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +116,9 @@ def test_what_is_accepted_inside_has_the_value_it_has_outside(
 ) -> None:
     # A NUL ends a NumPy string, so the two readers need not agree on where one is.
     plain = [value for value in given_values if "\x00" not in value]
-    rows = connection.execute(f"SELECT {typed('x', kind)} FROM (SELECT unnest(?::VARCHAR[]) AS x)", [plain]).fetchall()
+    rows = connection.execute(
+        f"SELECT {typed('x', kind)} FROM (SELECT unnest(?::VARCHAR[]) AS x)", [plain]
+    ).fetchall()
     for value, (found,) in zip(plain, rows, strict=True):
         if found is not None:
             assert repr(found) == repr(outside(value, kind)), value
@@ -102,7 +127,9 @@ def test_what_is_accepted_inside_has_the_value_it_has_outside(
 
 
 @pytest.mark.parametrize("value", [value for value in AWKWARD if "\x00" not in value])
-def test_where_nothing_is_a_value_what_is_no_number_stops_the_query(connection: Connection, value: str) -> None:
+def test_where_nothing_is_a_value_what_is_no_number_stops_the_query(
+    connection: Connection, value: str
+) -> None:
     expected = outside(value, "number or nothing")
     try:
         [(found,)] = connection.execute(
@@ -116,12 +143,18 @@ def test_where_nothing_is_a_value_what_is_no_number_stops_the_query(connection: 
 
 @pytest.mark.parametrize("value", ["0.5", "1e-3", "-inf", "1", "0"])
 def test_plain_numbers_are_read_inside(connection: Connection, value: str) -> None:
-    found = connection.execute(f"SELECT {typed('x', 'number')} FROM (SELECT ?::VARCHAR AS x)", [value]).fetchall()
+    found = connection.execute(
+        f"SELECT {typed('x', 'number')} FROM (SELECT ?::VARCHAR AS x)", [value]
+    ).fetchall()
     assert found == [(float(value),)]
 
 
 @pytest.mark.parametrize("value", ["1_0", "+-0", "+-0.5", " +-1", "--0", "-+0", "0x1"])
-def test_what_only_duckdb_takes_for_a_number_is_none_inside(connection: Connection, value: str) -> None:
+def test_what_only_duckdb_takes_for_a_number_is_none_inside(
+    connection: Connection, value: str
+) -> None:
     assert outside(value, "number") is None
-    found = connection.execute(f"SELECT {typed('x', 'number')} FROM (SELECT ?::VARCHAR AS x)", [value]).fetchall()
+    found = connection.execute(
+        f"SELECT {typed('x', 'number')} FROM (SELECT ?::VARCHAR AS x)", [value]
+    ).fetchall()
     assert found == [(None,)]

@@ -1,4 +1,5 @@
-"""Binomial tails to fifty digits, by a method that shares nothing with the library: the sum of the terms, from the largest on.
+"""Binomial tails to fifty digits, by a method that shares nothing with the library: the sum of the
+terms, from the largest on.
 
 mpmath's own betainc cancels, or takes minutes, at the sizes tested here.
 """

@@ -14,7 +14,9 @@ from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.stats import arguments
 
 
-@pytest.mark.parametrize("delta", [0.05, np.float32(0.05), np.array(0.05), Decimal("0.05"), Fraction(1, 20), 5e-324])
+@pytest.mark.parametrize(
+    "delta", [0.05, np.float32(0.05), np.array(0.05), Decimal("0.05"), Fraction(1, 20), 5e-324]
+)
 def test_any_single_number_is_a_failure_probability(delta: Any) -> None:
     value = arguments.failure_probability(delta)
     assert type(value) is float
@@ -28,7 +30,21 @@ def test_numbers_outside_the_unit_interval_are_no_failure_probability(delta: flo
 
 
 @pytest.mark.parametrize(
-    "delta", ["0.1", b"0.1", np.array("0.1"), True, np.True_, None, [0.1], (0.1, 0.2), object(), 1j, 10**400, [[1], [1, 2]]]
+    "delta",
+    [
+        "0.1",
+        b"0.1",
+        np.array("0.1"),
+        True,
+        np.True_,
+        None,
+        [0.1],
+        (0.1, 0.2),
+        object(),
+        1j,
+        10**400,
+        [[1], [1, 2]],
+    ],
 )
 def test_what_is_no_single_number_is_no_failure_probability(delta: Any) -> None:
     with pytest.raises(InvalidTypeError):
@@ -38,7 +54,10 @@ def test_what_is_no_single_number_is_no_failure_probability(delta: Any) -> None:
 def test_error_names_the_argument_and_the_remedy() -> None:
     with pytest.raises(InvalidValueError) as caught:
         arguments.failure_probability(1.2)
-    expected = "delta=1.2 is not a failure probability: expected 0 < delta < 1. For a 95 % guarantee pass delta=0.05."
+    expected = (
+        "delta=1.2 is not a failure probability: expected 0 < delta < 1. For a 95 % guarantee pass "
+        "delta=0.05."
+    )
     assert str(caught.value) == expected
     with pytest.raises(InvalidValueError, match="level=2 is not"):
         arguments.failure_probability(2, "level")
@@ -86,7 +105,10 @@ def test_probabilities_include_both_ends() -> None:
             arguments.probabilities([0.5, bad], "rate")
 
 
-@pytest.mark.parametrize("values", [[1, 2], np.array([1, 2], np.uint8), [1.0, 2.0], np.array([1, 2], np.float16), (1, 2)])
+@pytest.mark.parametrize(
+    "values",
+    [[1, 2], np.array([1, 2], np.uint8), [1.0, 2.0], np.array([1, 2], np.float16), (1, 2)],
+)
 def test_whole_numbers_become_int64(values: Any) -> None:
     counts = arguments.whole_numbers(values, "trials")
     assert counts.dtype == np.int64
@@ -106,7 +128,10 @@ def test_fractions_are_not_rounded_to_counts(values: Any) -> None:
         arguments.whole_numbers(values, "trials")
 
 
-@pytest.mark.parametrize("values", [True, [True, False], "3", ["3"], None, [1, None], object(), 10**30, 1j, [[1], [1, 2]]])
+@pytest.mark.parametrize(
+    "values",
+    [True, [True, False], "3", ["3"], None, [1, None], object(), 10**30, 1j, [[1], [1, 2]]],
+)
 def test_booleans_text_and_objects_are_not_counts(values: Any) -> None:
     with pytest.raises(InvalidTypeError, match="trials"):
         arguments.whole_numbers(values, "trials")
@@ -121,7 +146,9 @@ def test_one_whole_number_is_one_int() -> None:
     assert type(arguments.whole_number(np.int64(3), "tests")) is int
     with pytest.raises(InvalidTypeError, match="expected one whole number"):
         arguments.whole_number([3], "tests")
-    with pytest.raises(InvalidValueError, match="tests holds 0, which is not a count: expected 1 to"):
+    with pytest.raises(
+        InvalidValueError, match="tests holds 0, which is not a count: expected 1 to"
+    ):
         arguments.whole_number(0, "tests", least=1)
 
 
@@ -131,5 +158,8 @@ def test_successes_and_trials_share_a_shape() -> None:
 
 
 def test_more_successes_than_trials_name_the_first_such_pair() -> None:
-    with pytest.raises(InvalidValueError, match=r"7 successes of 6 trials cannot be.*Check the order of the arguments"):
+    with pytest.raises(
+        InvalidValueError,
+        match=r"7 successes of 6 trials cannot be.*Check the order of the arguments",
+    ):
         arguments.successes_of_trials([1, 7, 9], [5, 6, 7])

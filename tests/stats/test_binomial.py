@@ -14,16 +14,68 @@ from scipy.special import betainccinv, comb
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats import binomial
-from pacbound.stats.binomial import binomial_cdf, binomial_interval, binomial_lower, binomial_sf, binomial_upper
+from pacbound.stats.binomial import (
+    binomial_cdf,
+    binomial_interval,
+    binomial_lower,
+    binomial_sf,
+    binomial_upper,
+)
 
-TRIALS = [1, 2, 3, 5, 10, 59, 100, 998, 1000, 1001, 2000, 35504, 10**5, 10**6, 10**7, 10**9, 10**10, 10**12]
-DELTAS = [0.5, 0.3, 0.05, 0.01, 1e-3, 1e-6, 1e-12, 1e-20, 1e-50, 1e-100, 1e-150, 1e-200, 1e-250, 1e-300]
-HUGE = [(10**6, 10**9), (10**6, 10**12), (10**9 - 10**6, 10**9), (10**5, 10**10), (10**10 - 10**5, 10**10), (10**5, 10**12)]
+TRIALS = [
+    1,
+    2,
+    3,
+    5,
+    10,
+    59,
+    100,
+    998,
+    1000,
+    1001,
+    2000,
+    35504,
+    10**5,
+    10**6,
+    10**7,
+    10**9,
+    10**10,
+    10**12,
+]
+DELTAS = [
+    0.5,
+    0.3,
+    0.05,
+    0.01,
+    1e-3,
+    1e-6,
+    1e-12,
+    1e-20,
+    1e-50,
+    1e-100,
+    1e-150,
+    1e-200,
+    1e-250,
+    1e-300,
+]
+HUGE = [
+    (10**6, 10**9),
+    (10**6, 10**12),
+    (10**9 - 10**6, 10**9),
+    (10**5, 10**10),
+    (10**10 - 10**5, 10**10),
+    (10**5, 10**12),
+]
 
 
 def pairs() -> list[tuple[int, int]]:
     few = [0, 1, 2, 10, 40, 999, 1000, 1001]
-    found = {(k, n) for n in TRIALS for s in [*few, n // 2 if n <= 10**6 else 0, n // 3 if n <= 10**6 else 1] for k in (s, n - s)}
+    found = {
+        (k, n)
+        for n in TRIALS
+        for s in [*few, n // 2 if n <= 10**6 else 0, n // 3 if n <= 10**6 else 1]
+        for k in (s, n - s)
+    }
     return sorted((k, n) for k, n in found if 0 <= k <= n)
 
 
@@ -59,7 +111,10 @@ def check_lower(oracle: Any, k: int, n: int, delta: float) -> None:
 
 def test_the_oracle_agrees_with_sums_of_fractions(oracle: Any) -> None:
     for k, n, rate in [(0, 1, 0.25), (3, 10, 0.75), (7, 20, 0.5), (20, 20, 0.5)]:
-        exact = sum(math.comb(n, j) * mpmath.mpf(rate) ** j * (1 - mpmath.mpf(rate)) ** (n - j) for j in range(k + 1))
+        exact = sum(
+            math.comb(n, j) * mpmath.mpf(rate) ** j * (1 - mpmath.mpf(rate)) ** (n - j)
+            for j in range(k + 1)
+        )
         assert abs(oracle.chance_of_so_few(k, n, rate) / exact - 1) < 1e-13
         assert abs(oracle.chance_of_so_many(n - k, n, 1 - rate) / exact - 1) < 1e-13
 
@@ -77,19 +132,27 @@ def test_no_bound_is_optimistic_or_loose(oracle: Any, delta: float) -> None:
 
 @pytest.mark.parametrize("delta", [0.5, 0.01, 1e-6, 1e-100, 1e-150, 1e-300])
 @pytest.mark.parametrize(("k", "n"), HUGE)
-def test_no_bound_from_many_successes_is_optimistic_or_loose(oracle: Any, k: int, n: int, delta: float) -> None:
+def test_no_bound_from_many_successes_is_optimistic_or_loose(
+    oracle: Any, k: int, n: int, delta: float
+) -> None:
     check_upper(oracle, k, n, delta)
     check_lower(oracle, k, n, delta)
 
 
 @pytest.mark.parametrize("delta", [0.6, 0.9, 1 - 1e-9, 1e-307, 1e-320, 5e-324])
 @pytest.mark.parametrize("n", [1, 2, 7, 1000, 384818063, 909776468, 10**12, 2**53])
-def test_no_bound_is_optimistic_for_odd_levels_and_for_all_trials_allowed(oracle: Any, n: int, delta: float) -> None:
+def test_no_bound_is_optimistic_for_odd_levels_and_for_all_trials_allowed(
+    oracle: Any, n: int, delta: float
+) -> None:
     for k in {k for k in (0, 1, 2, 19, n - 19, n - 2, n - 1, n) if 0 <= k <= n}:
         if k < n:
-            assert oracle.chance_of_so_few(k, n, binomial_upper(k, n, delta=delta)) <= mpmath.mpf(delta)
+            assert oracle.chance_of_so_few(k, n, binomial_upper(k, n, delta=delta)) <= mpmath.mpf(
+                delta
+            )
         if k > 0:
-            assert oracle.chance_of_so_many(k, n, binomial_lower(k, n, delta=delta)) <= mpmath.mpf(delta)
+            assert oracle.chance_of_so_many(k, n, binomial_lower(k, n, delta=delta)) <= mpmath.mpf(
+                delta
+            )
 
 
 @given(
@@ -114,10 +177,16 @@ def test_bound_misses_the_true_rate_with_probability_at_most_delta(delta: float)
     for n in range(1, 61):
         counts = np.arange(n + 1)
         lower, upper = binomial_interval(counts, n, delta=delta)
-        above, below = binomial_upper(counts, n, delta=delta), binomial_lower(counts, n, delta=delta)
-        # The chance of a miss jumps where the rate crosses a bound, so the floats on either side of each are tried as well.
+        above, below = (
+            binomial_upper(counts, n, delta=delta),
+            binomial_lower(counts, n, delta=delta),
+        )
+        # The chance of a miss jumps where the rate crosses a bound, so the floats on either side of
+        # each are tried as well.
         edges = np.concatenate([lower, upper, above, below])
-        rates = np.concatenate([np.linspace(0, 1, 1001), np.nextafter(edges, 0), np.nextafter(edges, 1)])[:, None]
+        rates = np.concatenate(
+            [np.linspace(0, 1, 1001), np.nextafter(edges, 0), np.nextafter(edges, 1)]
+        )[:, None]
         weights = comb(n, counts) * rates**counts * (1 - rates) ** (n - counts)
         for missed in ((rates < lower) | (rates > upper), rates > above, rates < below):
             assert (np.where(missed, weights, 0.0).sum(axis=1) <= delta).all()
@@ -128,8 +197,13 @@ def test_the_case_that_scipy_gets_wrong_is_right() -> None:
 
 
 @pytest.mark.parametrize("wrong", [math.nan, 0.0, 1e-5, 0.4, 1.0, -3.0, math.inf])
-def test_bounds_do_not_depend_on_what_the_inverse_beta_function_returns(monkeypatch: pytest.MonkeyPatch, wrong: float) -> None:
-    k, n = np.array([1, 5, 40, 999, 1000, 17, 3, 30000]), np.array([10, 10, 60, 35504, 2000, 10**7, 10**12, 35504])
+def test_bounds_do_not_depend_on_what_the_inverse_beta_function_returns(
+    monkeypatch: pytest.MonkeyPatch, wrong: float
+) -> None:
+    k, n = (
+        np.array([1, 5, 40, 999, 1000, 17, 3, 30000]),
+        np.array([10, 10, 60, 35504, 2000, 10**7, 10**12, 35504]),
+    )
     expected = binomial_interval(k, n, delta=0.01)
     monkeypatch.setattr(binomial, "betainccinv", lambda a, b, y: np.full_like(a, wrong))
     monkeypatch.setattr(binomial, "betaincinv", lambda a, b, y: np.full_like(a, wrong))
@@ -139,7 +213,9 @@ def test_bounds_do_not_depend_on_what_the_inverse_beta_function_returns(monkeypa
 
 def test_bounds_agree_with_the_inverse_beta_function_where_it_is_right() -> None:
     k, n = np.array([0, 1, 5, 50, 500]), np.array([10, 10, 100, 1000, 10000])
-    np.testing.assert_allclose(binomial_upper(k, n, delta=0.05), betainccinv(k + 1, n - k, 0.05), rtol=1e-8)
+    np.testing.assert_allclose(
+        binomial_upper(k, n, delta=0.05), betainccinv(k + 1, n - k, 0.05), rtol=1e-8
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 59, 10**6, 10**12])
@@ -169,7 +245,11 @@ def test_interval_is_the_two_bounds_at_half_of_delta() -> None:
 
 @pytest.mark.parametrize("one", [3, np.int64(3), np.uint8(3), np.array(3), 3.0])
 def test_scalars_give_python_floats(one: Any) -> None:
-    for value in (*binomial_interval(one, 10, delta=0.05), binomial_cdf(one, 10, 0.5), binomial_sf(one, 10, np.float64(0.5))):
+    for value in (
+        *binomial_interval(one, 10, delta=0.05),
+        binomial_cdf(one, 10, 0.5),
+        binomial_sf(one, 10, np.float64(0.5)),
+    ):
         assert type(value) is float
 
 
@@ -180,7 +260,9 @@ def test_arrays_broadcast_and_delta_with_them() -> None:
     assert bounds[2, 1] == binomial_upper(2, 20, delta=0.05)
     levels = binomial_lower(9, 10, delta=[0.1, 0.01])
     assert levels.tolist() == [binomial_lower(9, 10, delta=0.1), binomial_lower(9, 10, delta=0.01)]
-    assert binomial_upper(np.ones((2, 1, 1), int), np.full((5, 1), 9), delta=np.full(3, 0.1)).shape == (2, 5, 3)
+    assert binomial_upper(
+        np.ones((2, 1, 1), int), np.full((5, 1), 9), delta=np.full(3, 0.1)
+    ).shape == (2, 5, 3)
 
 
 def test_empty_arrays_give_empty_arrays() -> None:
@@ -206,7 +288,9 @@ def test_arrays_hold_exactly_what_scalars_give(cases: list[tuple[tuple[int, int]
 
 @given(counted, levels)
 @settings(deadline=None)
-def test_bounds_rise_with_successes_and_widen_with_confidence(pair: tuple[int, int], delta: float) -> None:
+def test_bounds_rise_with_successes_and_widen_with_confidence(
+    pair: tuple[int, int], delta: float
+) -> None:
     k, n = pair
     lower, upper = binomial_interval(k, n, delta=delta)
     assert 0.0 <= lower <= k / max(n, 1) <= upper <= 1.0 or n == 0
@@ -227,11 +311,20 @@ def test_bounds_rise_with_successes_and_widen_with_confidence(pair: tuple[int, i
 @settings(deadline=None)
 def test_successes_and_failures_are_mirror_images(pair: tuple[int, int], delta: float) -> None:
     k, n = pair
-    assert binomial_lower(k, n, delta=delta) == pytest.approx(1.0 - binomial_upper(n - k, n, delta=delta), abs=1e-9)
+    assert binomial_lower(k, n, delta=delta) == pytest.approx(
+        1.0 - binomial_upper(n - k, n, delta=delta), abs=1e-9
+    )
 
 
 def test_tails_agree_with_the_oracle(oracle: Any) -> None:
-    for k, n, rate in [(0, 1, 0.5), (3, 10, 0.2), (999, 35504, 0.03), (10, 10**9, 3e-8), (500, 1000, 0.4), (7, 7, 0.1)]:
+    for k, n, rate in [
+        (0, 1, 0.5),
+        (3, 10, 0.2),
+        (999, 35504, 0.03),
+        (10, 10**9, 3e-8),
+        (500, 1000, 0.4),
+        (7, 7, 0.1),
+    ]:
         assert abs(binomial_cdf(k, n, rate) / oracle.chance_of_so_few(k, n, rate) - 1) < 1e-9
         assert abs(binomial_sf(k, n, rate) / oracle.chance_of_so_many(k, n, rate) - 1) < 1e-6
 
@@ -244,7 +337,12 @@ def test_tails_have_their_edges() -> None:
         assert binomial_sf([6, 9], 5, rate).tolist() == [0.0, 0.0]
     assert binomial_cdf([0, 4], 5, [0.0, 1.0]).tolist() == [1.0, 0.0]
     assert binomial_sf([1, 5], 5, [0.0, 1.0]).tolist() == [0.0, 1.0]
-    assert (binomial_cdf(0, 0, 0.5), binomial_sf(0, 0, 0.5), binomial_cdf(-1, 0, 0.5), binomial_sf(1, 0, 0.5)) == (1, 1, 0, 0)
+    assert (
+        binomial_cdf(0, 0, 0.5),
+        binomial_sf(0, 0, 0.5),
+        binomial_cdf(-1, 0, 0.5),
+        binomial_sf(1, 0, 0.5),
+    ) == (1, 1, 0, 0)
 
 
 @given(counted, st.floats(0, 1))
@@ -270,7 +368,12 @@ def test_tails_add_up_to_one(pair: tuple[int, int], rate: float) -> None:
         ([[1], [1, 2]], 10, InvalidTypeError, "rows of different lengths"),
         (11, 10, InvalidValueError, "11 successes of 10 trials cannot be.*Check the order"),
         ([1, 12], [10, 11], InvalidValueError, "12 successes of 11 trials cannot be"),
-        ([1, 2], [10, 11, 12], InvalidValueError, r"successes of shape \(2,\) and trials of shape \(3,\) do not fit"),
+        (
+            [1, 2],
+            [10, 11, 12],
+            InvalidValueError,
+            r"successes of shape \(2,\) and trials of shape \(3,\) do not fit",
+        ),
         (1, 2**53 + 2, InvalidValueError, "trials holds 9007199254740994"),
         (1, 1e300, InvalidValueError, "trials holds 1e\\+300"),
         (1, -10, InvalidValueError, "trials holds -10"),
@@ -287,7 +390,11 @@ def test_bad_counts_are_refused(k: Any, n: Any, error: type[Exception], message:
     [
         (0, InvalidValueError, "delta=0 is not a failure probability: expected 0 < delta < 1"),
         (1, InvalidValueError, "delta=1 is not"),
-        (1.2, InvalidValueError, "delta=1.2 is not a failure probability.*For a 95 % guarantee pass delta=0.05"),
+        (
+            1.2,
+            InvalidValueError,
+            "delta=1.2 is not a failure probability.*For a 95 % guarantee pass delta=0.05",
+        ),
         (-0.1, InvalidValueError, "delta=-0.1 is not"),
         (math.nan, InvalidValueError, "delta is NaN"),
         ("0.1", InvalidTypeError, "delta='0.1' is not a failure probability: expected one number"),
@@ -307,7 +414,10 @@ def test_bad_deltas_are_refused(delta: Any, error: type[Exception], message: str
 
 def test_bad_rates_are_refused() -> None:
     for tail in (binomial_cdf, binomial_sf):
-        with pytest.raises(InvalidValueError, match=r"rate holds 1.5, which is not a probability: expected 0 <= rate <= 1"):
+        with pytest.raises(
+            InvalidValueError,
+            match=r"rate holds 1.5, which is not a probability: expected 0 <= rate <= 1",
+        ):
             tail(1, 10, 1.5)
         with pytest.raises(InvalidValueError, match="rate holds NaN"):
             tail(1, 10, math.nan)

@@ -31,14 +31,20 @@ def works(n: int, target: float, expected: float, delta: float, power: float) ->
         (0.05, 0.0, 0.05, 0.5, (59, 59)),
     ],
 )
-def test_known_plans_are_reproduced(target: float, expected: float, delta: float, power: float, plan: tuple[int, int]) -> None:
+def test_known_plans_are_reproduced(
+    target: float, expected: float, delta: float, power: float, plan: tuple[int, int]
+) -> None:
     assert trials_needed(target, expected, delta=delta, power=power) == plan
 
 
 @pytest.mark.parametrize("target", [0.2, 0.3, 0.5, 0.8, 0.95])
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.6])
-@pytest.mark.parametrize(("delta", "power"), [(0.05, 0.9), (0.01, 0.5), (0.2, 0.99), (0.3, 0.1), (1e-4, 0.8)])
-def test_plans_agree_with_brute_force(target: float, share: float, delta: float, power: float) -> None:
+@pytest.mark.parametrize(
+    ("delta", "power"), [(0.05, 0.9), (0.01, 0.5), (0.2, 0.99), (0.3, 0.1), (1e-4, 0.8)]
+)
+def test_plans_agree_with_brute_force(
+    target: float, share: float, delta: float, power: float
+) -> None:
     expected = share * target
     first, always = trials_needed(target, expected, delta=delta, power=power)
     tried = 2 * always + 20 if always < 490 else 1000
@@ -49,18 +55,30 @@ def test_plans_agree_with_brute_force(target: float, share: float, delta: float,
 
 
 @pytest.mark.parametrize(("target", "expected"), [(0.01, 0.009), (0.001, 0.0009), (0.3, 0.295)])
-def test_large_plans_work_where_they_say_and_not_just_before(target: float, expected: float) -> None:
+def test_large_plans_work_where_they_say_and_not_just_before(
+    target: float, expected: float
+) -> None:
     delta, power = 1e-3, 0.9
     first, always = trials_needed(target, expected, delta=delta, power=power)
-    assert chance_of_success(first, target, expected, delta) >= power > chance_of_success(first - 1, target, expected, delta)
-    assert chance_of_success(always, target, expected, delta) >= power > chance_of_success(always - 1, target, expected, delta)
+    assert (
+        chance_of_success(first, target, expected, delta)
+        >= power
+        > chance_of_success(first - 1, target, expected, delta)
+    )
+    assert (
+        chance_of_success(always, target, expected, delta)
+        >= power
+        > chance_of_success(always - 1, target, expected, delta)
+    )
 
 
 def chance_of_success(n: int, target: float, expected: float, delta: float) -> float:
     low, high = -1, n
     while low < high - 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if binomial_upper(middle, n, delta=delta) <= target else (low, middle)
+        low, high = (
+            (middle, high) if binomial_upper(middle, n, delta=delta) <= target else (low, middle)
+        )
     return float(binomial_cdf(low, n, expected))
 
 
@@ -70,15 +88,24 @@ def test_close_rates_take_seconds() -> None:
     assert time.perf_counter() - started < 5.0
 
 
-@pytest.mark.parametrize(("target", "expected"), [(1e-6, 9e-7), (0.5, 0.5 - 1e-9), (0.3, math.nextafter(0.3, 0)), (1e-300, 0)])
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [(1e-6, 9e-7), (0.5, 0.5 - 1e-9), (0.3, math.nextafter(0.3, 0)), (1e-300, 0)],
+)
 def test_plans_beyond_reason_are_refused_at_once(target: float, expected: float) -> None:
-    with pytest.raises(InvalidValueError, match=r"more than 1,000,000,000 trials to tell apart\. Raise the target"):
+    with pytest.raises(
+        InvalidValueError, match=r"more than 1,000,000,000 trials to tell apart\. Raise the target"
+    ):
         trials_needed(target, expected, delta=0.01)
 
 
 @pytest.mark.parametrize("expected", [0.05, 0.06, 0.9])
-def test_an_expected_rate_that_misses_the_target_is_refused_with_the_remedy(expected: float) -> None:
-    with pytest.raises(InvalidValueError, match=r"is not below target=0\.05.*Raise the target, or improve"):
+def test_an_expected_rate_that_misses_the_target_is_refused_with_the_remedy(
+    expected: float,
+) -> None:
+    with pytest.raises(
+        InvalidValueError, match=r"is not below target=0\.05.*Raise the target, or improve"
+    ):
         trials_needed(0.05, expected, delta=0.01)
 
 
@@ -90,7 +117,14 @@ def test_a_power_that_is_no_chance_is_refused(power: float) -> None:
 
 @pytest.mark.parametrize(
     ("target", "expected", "delta"),
-    [(1.0, 0.5, 0.1), (math.nan, 0.1, 0.1), (0.1, -0.1, 0.1), (0.1, 0.05, 0), (0.1, 0.05, 1.2), (0.1, 0.05, 1e-250)],
+    [
+        (1.0, 0.5, 0.1),
+        (math.nan, 0.1, 0.1),
+        (0.1, -0.1, 0.1),
+        (0.1, 0.05, 0),
+        (0.1, 0.05, 1.2),
+        (0.1, 0.05, 1e-250),
+    ],
 )
 def test_bad_values_are_refused(target: float, expected: float, delta: float) -> None:
     with pytest.raises(InvalidValueError):

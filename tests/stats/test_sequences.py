@@ -14,7 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.stats.sequences import bonferroni_level, bonferroni_rejections, fixed_sequence, sidak_level
+from pacbound.stats.sequences import (
+    bonferroni_level,
+    bonferroni_rejections,
+    fixed_sequence,
+    sidak_level,
+)
 
 DELTAS = [1 - 1e-12, 0.5, 0.1, 0.05, 1e-3, 1e-10, 1e-17, 1e-100, 1e-300]
 TESTS = [1, 2, 3, 7, 20, 1000, 10**6 + 3, 10**9]
@@ -22,7 +27,14 @@ TESTS = [1, 2, 3, 7, 20, 1000, 10**6 + 3, 10**9]
 
 @pytest.mark.parametrize(
     ("passes", "count"),
-    [([], 0), ([False], 0), ([True], 1), ([True, True, False, True], 2), ([True] * 5, 5), ([False, True], 0)],
+    [
+        ([], 0),
+        ([False], 0),
+        ([True], 1),
+        ([True, True, False, True], 2),
+        ([True] * 5, 5),
+        ([False, True], 0),
+    ],
 )
 def test_only_what_passes_before_the_first_failure_counts(passes: list[bool], count: int) -> None:
     assert fixed_sequence(passes) == count
@@ -53,21 +65,28 @@ def test_an_endless_sequence_ends_at_its_first_failure() -> None:
     assert fixed_sequence(outcomes()) == 2
 
 
-@pytest.mark.parametrize("bad", [[0.01, 0.5], [1, 0], ["yes"], [None], np.ones((2, 2), bool), np.array([0.5])])
+@pytest.mark.parametrize(
+    "bad", [[0.01, 0.5], [1, 0], ["yes"], [None], np.ones((2, 2), bool), np.array([0.5])]
+)
 def test_outcomes_that_are_not_boolean_are_refused(bad: Any) -> None:
     with pytest.raises(InvalidTypeError, match="not the outcome of a test: expected True or False"):
         fixed_sequence(bad)
 
 
-@pytest.mark.parametrize(("passes", "steps"), [(3, None), ("yes", None), (lambda step: True, None), ([True], [1])])
+@pytest.mark.parametrize(
+    ("passes", "steps"), [(3, None), ("yes", None), (lambda step: True, None), ([True], [1])]
+)
 def test_sequences_that_make_no_sense_are_refused(passes: Any, steps: Any) -> None:
     with pytest.raises(InvalidTypeError):
         fixed_sequence(passes, steps=steps)
 
 
 @pytest.mark.parametrize("falsehoods", list(product([False, True], repeat=4)))
-def test_fixed_sequence_claims_a_falsehood_with_probability_at_most_delta(falsehoods: tuple[bool, ...]) -> None:
-    # Independent tests that pass falsehoods at exactly delta and truths at 0.9: every outcome weighted exactly.
+def test_fixed_sequence_claims_a_falsehood_with_probability_at_most_delta(
+    falsehoods: tuple[bool, ...],
+) -> None:
+    # Independent tests that pass falsehoods at exactly delta and truths at 0.9: every outcome
+    # weighted exactly.
     delta, wrong = Fraction(1, 10), Fraction(0)
     for outcome in product([False, True], repeat=4):
         chances = [delta if false else Fraction(9, 10) for false in falsehoods]
@@ -124,7 +143,9 @@ def test_bad_values_are_refused(delta: float, tests: Any) -> None:
             level(delta, tests)
 
 
-@pytest.mark.parametrize(("delta", "tests"), [("0.1", 3), (0.1, "3"), (0.1, True), (0.1, [3]), (None, 3)])
+@pytest.mark.parametrize(
+    ("delta", "tests"), [("0.1", 3), (0.1, "3"), (0.1, True), (0.1, [3]), (None, 3)]
+)
 def test_bad_types_are_refused(delta: Any, tests: Any) -> None:
     for level in (bonferroni_level, sidak_level):
         with pytest.raises(InvalidTypeError):

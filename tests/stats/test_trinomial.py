@@ -19,14 +19,21 @@ from scipy import optimize, stats
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.paired_region import likelihood_ratio, paired_region
-from pacbound.stats.trinomial import PairedBound, labels_needed_by_walk, mcnemar_test, paired_test, paired_upper
+from pacbound.stats.trinomial import (
+    PairedBound,
+    labels_needed_by_walk,
+    mcnemar_test,
+    paired_test,
+    paired_upper,
+)
 
 Floats = NDArray[np.float64]
 
 
 @lru_cache(maxsize=8)
 def outcomes(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-    """All (b, c) of n outcomes, and the logarithms of their multinomial coefficients from exact integers."""
+    """All (b, c) of n outcomes, and the logarithms of their multinomial coefficients from exact
+    integers."""
     pairs = [(b, c) for b in range(n + 1) for c in range(n - b + 1)]
     logs = [math.log(math.comb(n, b) * math.comb(n - b, c)) for b, c in pairs]
     return np.array([b for b, _ in pairs]), np.array([c for _, c in pairs]), np.array(logs)
@@ -46,7 +53,13 @@ def chances(n: int, losses: Floats, gains: Floats) -> Floats:
 
 def whole_null(xi: float, steps: int) -> tuple[Floats, Floats]:
     """Laws all over {P(loss) - P(gain) >= xi}: its boundary densely, its corners, its inside."""
-    boundary = (1.0 - xi) / 2.0 * np.concatenate([np.linspace(0.0, 1.0, 20 * steps), np.linspace(0.0, 1.0, 20 * steps) ** 3])
+    boundary = (
+        (1.0 - xi)
+        / 2.0
+        * np.concatenate(
+            [np.linspace(0.0, 1.0, 20 * steps), np.linspace(0.0, 1.0, 20 * steps) ** 3]
+        )
+    )
     grid = [
         (loss, gain)
         for loss in np.linspace(xi, 1.0, steps)
@@ -64,15 +77,26 @@ def size_by_enumeration(n: int, xi: float, rejects: NDArray[np.bool_], steps: in
 
 
 def size_at(bmax: NDArray[np.int64], n: int, xi: float, v: float) -> float:
-    """The chance of {b <= bmax(c)} at one null, by SciPy's distributions, over all c that have any weight."""
-    c = np.arange(max(0, int(n * v - 14 * math.sqrt(n * v) - 100)), min(n, int(n * v + 14 * math.sqrt(n * v) + 100)) + 1)
+    """The chance of {b <= bmax(c)} at one null, by SciPy's distributions, over all c that have any
+    weight."""
+    c = np.arange(
+        max(0, int(n * v - 14 * math.sqrt(n * v) - 100)),
+        min(n, int(n * v + 14 * math.sqrt(n * v) + 100)) + 1,
+    )
     share = min(1.0, (v + xi) / (1.0 - v))
-    return float(np.sum(stats.binom.pmf(c, n, v) * stats.binom.cdf(bmax[np.minimum(c, bmax.size - 1)], n - c, share)))
+    return float(
+        np.sum(
+            stats.binom.pmf(c, n, v)
+            * stats.binom.cdf(bmax[np.minimum(c, bmax.size - 1)], n - c, share)
+        )
+    )
 
 
 GRID = [
     (n, xi, delta)
-    for n, xi, delta in itertools.product((5, 12, 20, 33, 60), (0.03, 0.1, 0.25, 0.6, 0.9), (0.4, 0.1, 0.05, 0.01, 1e-4))
+    for n, xi, delta in itertools.product(
+        (5, 12, 20, 33, 60), (0.03, 0.1, 0.25, 0.6, 0.9), (0.4, 0.1, 0.05, 0.01, 1e-4)
+    )
     if (1 - xi) ** n < delta * (1 - 1e-5)
 ]
 
@@ -88,13 +112,18 @@ def test_the_exact_test_certifies_falsely_with_probability_at_most_delta_anywher
 
 
 @pytest.mark.parametrize(("n", "xi", "delta"), GRID)
-def test_the_pair_certifies_falsely_with_probability_at_most_delta_anywhere_in_the_null(n: int, xi: float, delta: float) -> None:
+def test_the_pair_certifies_falsely_with_probability_at_most_delta_anywhere_in_the_null(
+    n: int, xi: float, delta: float
+) -> None:
     b, c, _ = outcomes(n)
-    assert size_by_enumeration(n, xi, paired_test(b, c, n, xi=xi, delta=delta, bound="pair")) <= delta
+    assert (
+        size_by_enumeration(n, xi, paired_test(b, c, n, xi=xi, delta=delta, bound="pair")) <= delta
+    )
 
 
 @pytest.mark.parametrize(
-    ("n", "xi", "delta", "size"), [(30, 0.1, 0.05, 0.0463), (60, 0.05, 0.1, 0.0981), (200, 0.03, 0.01, 0.0073)]
+    ("n", "xi", "delta", "size"),
+    [(30, 0.1, 0.05, 0.0463), (60, 0.05, 0.1, 0.0981), (200, 0.03, 0.01, 0.0073)],
 )
 def test_the_size_is_close_to_delta(n: int, xi: float, delta: float, size: float) -> None:
     region = paired_region(n, xi=xi, delta=delta)
@@ -116,7 +145,9 @@ def test_the_size_is_close_to_delta(n: int, xi: float, delta: float, size: float
         (100_000, 0.01, 1e-3),
     ],
 )
-def test_the_size_at_large_n_is_at_most_delta_and_not_much_less(n: int, xi: float, delta: float) -> None:
+def test_the_size_at_large_n_is_at_most_delta_and_not_much_less(
+    n: int, xi: float, delta: float
+) -> None:
     bmax = paired_region(n, xi=xi, delta=delta).bmax
     fractions = np.concatenate([np.linspace(0.0, 1.0, 30) ** 3, [1e-6, 1e-5, 1e-4]])
     near_zero = np.linspace(0.0, 12.0, 25) / n
@@ -124,8 +155,13 @@ def test_the_size_at_large_n_is_at_most_delta_and_not_much_less(n: int, xi: floa
     assert 0.7 * delta <= worst <= delta
 
 
-@pytest.mark.parametrize(("n", "xi", "delta"), [(40, 0.2, 1e-2), (150, 0.05, 1e-3), (600, 0.05, 1e-12), (300, 0.6, 1e-100)])
-def test_the_reported_chance_agrees_with_arbitrary_precision_arithmetic_from_above(n: int, xi: float, delta: float) -> None:
+@pytest.mark.parametrize(
+    ("n", "xi", "delta"),
+    [(40, 0.2, 1e-2), (150, 0.05, 1e-3), (600, 0.05, 1e-12), (300, 0.6, 1e-100)],
+)
+def test_the_reported_chance_agrees_with_arbitrary_precision_arithmetic_from_above(
+    n: int, xi: float, delta: float
+) -> None:
     region = paired_region(n, xi=xi, delta=delta)
     assert not region.empty
     for v in (0.0, 0.3 / n, 0.02, (1 - xi) / 4, (1 - xi) / 2 - 1e-3):
@@ -136,7 +172,9 @@ def test_the_reported_chance_agrees_with_arbitrary_precision_arithmetic_from_abo
                 column = math.comb(n, c) * gain**c
                 if column * (1 - gain) ** (n - c) > mpmath.mpf(delta) * mpmath.mpf(10) ** -12:
                     most = min(int(region.bmax[min(c, region.bmax.size - 1)]), n - c)
-                    total += column * mpmath.fsum(math.comb(n - c, b) * loss**b * rest ** (n - c - b) for b in range(most + 1))
+                    total += column * mpmath.fsum(
+                        math.comb(n - c, b) * loss**b * rest ** (n - c - b) for b in range(most + 1)
+                    )
         excess = (region.chance(v + xi, v)[0] - total) / delta
         assert 0.0 <= excess <= 2e-6
         assert total <= delta
@@ -152,15 +190,20 @@ def ratio_by_search(b: int, c: int, n: int, xi: float) -> float:
         return sum(count * math.log(max(rate, 1e-320)) for count, rate in rates if count)
 
     top = (1.0 - xi) / 2.0
-    found = optimize.minimize_scalar(lambda v: -likelihood(v + xi, v), bounds=(0.0, top), options={"xatol": 1e-13})
+    found = optimize.minimize_scalar(
+        lambda v: -likelihood(v + xi, v), bounds=(0.0, top), options={"xatol": 1e-13}
+    )
     best = max(-float(found.fun), likelihood(xi, 0.0), likelihood(top + xi, top))
     return likelihood(b / n, c / n) - best
 
 
 @pytest.mark.parametrize(
-    ("n", "xi", "delta"), [(1, 0.99, 0.05), (2, 0.8, 0.05), (9, 0.4, 0.05), (14, 0.25, 0.1), (24, 0.2, 0.01)]
+    ("n", "xi", "delta"),
+    [(1, 0.99, 0.05), (2, 0.8, 0.05), (9, 0.4, 0.05), (14, 0.25, 0.1), (24, 0.2, 0.01)],
 )
-def test_the_region_is_the_one_a_plain_search_over_all_critical_values_finds(n: int, xi: float, delta: float) -> None:
+def test_the_region_is_the_one_a_plain_search_over_all_critical_values_finds(
+    n: int, xi: float, delta: float
+) -> None:
     b, c, _ = outcomes(n)
     ratios = np.array([ratio_by_search(int(i), int(j), n, xi) for i, j in zip(b, c, strict=True)])
     table = chances(n, *whole_null(xi, 40))
@@ -174,7 +217,9 @@ def test_the_region_is_the_one_a_plain_search_over_all_critical_values_finds(n: 
 
 
 @pytest.mark.parametrize(("n", "xi"), [(1, 0.5), (7, 0.3), (40, 0.02), (40, 0.9)])
-def test_the_likelihood_ratio_is_that_of_a_numerical_search_and_falls_in_losses_and_rises_in_gains(n: int, xi: float) -> None:
+def test_the_likelihood_ratio_is_that_of_a_numerical_search_and_falls_in_losses_and_rises_in_gains(
+    n: int, xi: float
+) -> None:
     b, c, _ = outcomes(n)
     ratio = likelihood_ratio(b, c, n, xi)
     expected = [ratio_by_search(int(i), int(j), n, xi) for i, j in zip(b, c, strict=True)]
@@ -192,7 +237,9 @@ def test_the_likelihood_ratio_is_that_of_a_numerical_search_and_falls_in_losses_
     delta=st.sampled_from([0.9, 0.5, 0.1, 0.01, 1e-5, 1e-12, 1e-100]),
     v=st.floats(0, 1),
 )
-def test_any_region_is_a_staircase_whose_chance_is_at_most_delta(n: int, fraction: float, delta: float, v: float) -> None:
+def test_any_region_is_a_staircase_whose_chance_is_at_most_delta(
+    n: int, fraction: float, delta: float, v: float
+) -> None:
     xi = -math.expm1(fraction * math.log(delta) / n)
     if not 0.0 < xi < 1.0:
         return
@@ -205,7 +252,14 @@ def test_any_region_is_a_staircase_whose_chance_is_at_most_delta(n: int, fractio
 
 @pytest.mark.parametrize(
     ("n", "xi", "delta"),
-    [(0, 0.1, 0.05), (1, 0.5, 0.05), (3, 0.1, 0.5), (100_000, 1e-9, 0.5), (50, 0.1, 1e-12), (199_999, 1e-4, 1e-100)],
+    [
+        (0, 0.1, 0.05),
+        (1, 0.5, 0.05),
+        (3, 0.1, 0.5),
+        (100_000, 1e-9, 0.5),
+        (50, 0.1, 1e-12),
+        (199_999, 1e-4, 1e-100),
+    ],
 )
 def test_too_few_outcomes_certify_nothing(n: int, xi: float, delta: float) -> None:
     region = paired_region(n, xi=xi, delta=delta)
@@ -218,11 +272,16 @@ def test_too_few_outcomes_certify_nothing(n: int, xi: float, delta: float) -> No
 @pytest.mark.parametrize("bound", ["exact", "pair"])
 @pytest.mark.parametrize("delta", [0.9, 0.5, 0.1, 0.05, 1e-3, 1e-6, 1e-12, 1e-100])
 @pytest.mark.parametrize("xi", [0.999, 0.9, 0.5, 0.3, 0.1, 0.05, 0.02])
-def test_labels_needed_is_the_first_sample_size_that_can_certify_anything(xi: float, delta: float, bound: PairedBound) -> None:
+def test_labels_needed_is_the_first_sample_size_that_can_certify_anything(
+    xi: float, delta: float, bound: PairedBound
+) -> None:
     needed = labels_needed_by_walk(xi, delta=delta, bound=bound)
-    assert all(paired_test(0, 0, n, xi=xi, delta=delta, bound=bound) for n in range(needed, needed + 4))
+    assert all(
+        paired_test(0, 0, n, xi=xi, delta=delta, bound=bound) for n in range(needed, needed + 4)
+    )
     assert not paired_test(0, 0, needed - 1, xi=xi, delta=delta, bound=bound)
-    # Not 1 - xi: that is a rounded float, and (1 - 0.9) ** 1 <= 0.1 would be decided by its last digit.
+    # Not 1 - xi: that is a rounded float, and (1 - 0.9) ** 1 <= 0.1 would be decided by its last
+    # digit.
     share = delta * (1.0 - 2e-6 if bound == "exact" else 0.8)
     with mpmath.workdps(40):
         left = 1 - mpmath.mpf(xi)
@@ -250,7 +309,9 @@ def test_no_larger_sample_is_refused_where_the_exact_test_gives_way_to_the_pair(
 def test_from_200_000_outcomes_on_the_pair_decides() -> None:
     b = np.arange(1_800, 2_000)
     exact = paired_test(b, 0, 200_000, xi=0.01, delta=1e-3)
-    np.testing.assert_array_equal(exact, paired_test(b, 0, 200_000, xi=0.01, delta=1e-3, bound="pair"))
+    np.testing.assert_array_equal(
+        exact, paired_test(b, 0, 200_000, xi=0.01, delta=1e-3, bound="pair")
+    )
     assert exact[0]
     assert not exact[-1]
     with pytest.raises(InvalidValueError, match="bound='pair'"):
@@ -267,24 +328,41 @@ def test_for_unimaginably_small_delta_the_pair_decides() -> None:
 def test_the_exact_test_certifies_more_than_the_pair() -> None:
     c = np.arange(60)
     exact = [int(paired_test(np.arange(120), k, 2000, xi=0.02, delta=1e-3).sum()) for k in c]
-    pair = [int(paired_test(np.arange(120), k, 2000, xi=0.02, delta=1e-3, bound="pair").sum()) for k in c]
+    pair = [
+        int(paired_test(np.arange(120), k, 2000, xi=0.02, delta=1e-3, bound="pair").sum())
+        for k in c
+    ]
     assert all(more >= less for more, less in zip(exact, pair, strict=True))
     assert sum(exact) > sum(pair) + 60
 
 
 @pytest.mark.parametrize(("n", "delta"), [(5, 0.2), (20, 0.05), (40, 0.01)])
-def test_the_upper_bound_misses_the_true_difference_with_probability_at_most_delta(n: int, delta: float) -> None:
+def test_the_upper_bound_misses_the_true_difference_with_probability_at_most_delta(
+    n: int, delta: float
+) -> None:
     b, c, _ = outcomes(n)
     bounds = paired_upper(b, c, n, delta=delta)
-    rates = [(loss, gain) for loss in np.linspace(0, 1, 41) for gain in np.linspace(0, 1, 41) if loss + gain <= 1]
+    rates = [
+        (loss, gain)
+        for loss in np.linspace(0, 1, 41)
+        for gain in np.linspace(0, 1, 41)
+        if loss + gain <= 1
+    ]
     losses, gains = np.array([loss for loss, _ in rates]), np.array([gain for _, gain in rates])
     misses = bounds[None, :] < (losses - gains)[:, None]
     assert float((chances(n, losses, gains) * misses).sum(axis=1).max()) <= delta
 
 
-@pytest.mark.parametrize(("b", "c", "n", "delta"), [(3, 2, 50, 0.1), (30, 10, 2000, 0.01), (7, 40, 60, 1e-4)])
-def test_the_upper_bound_is_the_difference_of_two_binomial_bounds_that_share_delta(b: int, c: int, n: int, delta: float) -> None:
-    upper, lower = stats.beta.ppf(1 - 0.8 * delta, b + 1, n - b), stats.beta.ppf(0.2 * delta, c, n - c + 1)
+@pytest.mark.parametrize(
+    ("b", "c", "n", "delta"), [(3, 2, 50, 0.1), (30, 10, 2000, 0.01), (7, 40, 60, 1e-4)]
+)
+def test_the_upper_bound_is_the_difference_of_two_binomial_bounds_that_share_delta(
+    b: int, c: int, n: int, delta: float
+) -> None:
+    upper, lower = (
+        stats.beta.ppf(1 - 0.8 * delta, b + 1, n - b),
+        stats.beta.ppf(0.2 * delta, c, n - c + 1),
+    )
     bound = paired_upper(b, c, n, delta=delta)
     assert bound == pytest.approx(upper - lower, rel=1e-7)
     assert paired_test(b, c, n, xi=max(bound, 1e-9), delta=delta, bound="pair")
@@ -332,7 +410,9 @@ def test_a_region_is_computed_once_and_cannot_be_changed() -> None:
 
 def test_threads_agree_on_a_region() -> None:
     with ThreadPoolExecutor(4) as pool:
-        regions = list(pool.map(lambda _: paired_region(1_234, xi=0.0321, delta=1e-3).bmax, range(8)))
+        regions = list(
+            pool.map(lambda _: paired_region(1_234, xi=0.0321, delta=1e-3).bmax, range(8))
+        )
     assert all(np.array_equal(regions[0], other) for other in regions)
 
 
@@ -359,7 +439,9 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("change", "error", "message"), BAD)
-def test_bad_arguments_raise_and_say_why(change: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_bad_arguments_raise_and_say_why(
+    change: dict[str, Any], error: type[Exception], message: str
+) -> None:
     arguments: dict[str, Any] = {"b": 1, "c": 1, "n": 10, "xi": 0.1, "delta": 0.1} | change
     with pytest.raises(error, match=message):
         paired_test(arguments.pop("b"), arguments.pop("c"), arguments.pop("n"), **arguments)

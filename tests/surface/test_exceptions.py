@@ -7,7 +7,9 @@ import re
 
 from pacbound import errors
 
-LINE = re.compile(r"^ {4}(?P<branch>[│├└─ ]*)(?P<name>[A-Z]\w+)(?: \((?P<others>[\w, ]+)\))?(?:\s{2,}.*)?$")
+LINE = re.compile(
+    r"^ {4}(?P<branch>[│├└─ ]*)(?P<name>[A-Z]\w+)(?: \((?P<others>[\w, ]+)\))?(?:\s{2,}.*)?$"
+)
 
 
 def _drawn() -> dict[str, list[str]]:
@@ -19,13 +21,22 @@ def _drawn() -> dict[str, list[str]]:
         if found:
             depth = len(found["branch"]) // 4
             path = [*path[:depth], found["name"]]
-            bases[found["name"]] = path[-2:-1] + (found["others"].split(", ") if found["others"] else [])
+            bases[found["name"]] = path[-2:-1] + (
+                found["others"].split(", ") if found["others"] else []
+            )
     return bases
 
 
 def _real() -> dict[str, list[str]]:
-    classes = [thing for thing in vars(errors).values() if inspect.isclass(thing) and thing.__module__ == errors.__name__]
-    return {cls.__name__: [base.__name__ for base in cls.__bases__ if base is not Exception] for cls in classes}
+    classes = [
+        thing
+        for thing in vars(errors).values()
+        if inspect.isclass(thing) and thing.__module__ == errors.__name__
+    ]
+    return {
+        cls.__name__: [base.__name__ for base in cls.__bases__ if base is not Exception]
+        for cls in classes
+    }
 
 
 def test_the_drawn_tree_of_exceptions_is_the_real_one() -> None:

@@ -41,7 +41,9 @@ print(json.dumps({"file": pacbound.__file__, "added": sorted(set(sys.modules) - 
 
 @cache
 def _loaded() -> dict[str, list[str]]:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True
+    )
     modules: dict[str, list[str]] = json.loads(done.stdout)
     return modules
 
@@ -51,9 +53,15 @@ def test_importing_pacbound_does_not_load(module: str) -> None:
     assert module not in _loaded()["all"]
 
 
-def test_importing_pacbound_loads_only_itself_and_the_standard_library_beyond_numpy_and_scipy_special() -> None:
+def test_importing_pacbound_loads_only_itself_and_the_standard_library_beyond_numpy_and_scipy_special() -> (
+    None
+):
     own = {"pacbound", "numpy"}
-    strange = [name for name in _loaded()["added"] if name.split(".")[0] not in own | sys.stdlib_module_names]
+    strange = [
+        name
+        for name in _loaded()["added"]
+        if name.split(".")[0] not in own | sys.stdlib_module_names
+    ]
     assert strange == []
 
 

@@ -50,19 +50,30 @@ def test_public_function_has_an_example_that_is_run(name: str) -> None:
     thing = PRESENT[name]
     text = inspect.getdoc(thing) or ""
     assert "Examples\n--------\n" in text
-    # pytest runs the examples of every module below src/, so being found in such a module is being run.
+    # pytest runs the examples of every module below src/, so being found in such a module is being
+    # run.
     module = sys.modules[thing.__module__]
     assert Path(str(module.__file__)).is_relative_to(SOURCES)
-    examples = [test for test in doctest.DocTestFinder().find(module) if test.name == f"{module.__name__}.{thing.__name__}"]
+    examples = [
+        test
+        for test in doctest.DocTestFinder().find(module)
+        if test.name == f"{module.__name__}.{thing.__name__}"
+    ]
     assert [test for test in examples if test.examples]
 
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_public_class_documents_itself_and_its_public_methods(name: str) -> None:
     thing = PRESENT[name]
-    own = [member for member in inspect.getmembers(thing) if not member[0].startswith("_") and _is_ours(thing, member[0])]
+    own = [
+        member
+        for member in inspect.getmembers(thing)
+        if not member[0].startswith("_") and _is_ours(thing, member[0])
+    ]
     silent = [
-        member for member, value in own if _is_documentable(value) and not inspect.getdoc(value) and not _inherited(thing, member)
+        member
+        for member, value in own
+        if _is_documentable(value) and not inspect.getdoc(value) and not _inherited(thing, member)
     ]
     assert inspect.getdoc(thing)
     assert silent == []
@@ -70,14 +81,20 @@ def test_public_class_documents_itself_and_its_public_methods(name: str) -> None
 
 def test_every_public_name_is_in_the_reference() -> None:
     pages = "\n".join(page.read_text(encoding="utf-8") for page in REFERENCE.glob("*.md"))
-    errors = {name for name in pacbound.__all__ if name.endswith("Error")}  # their page is that of the whole module
+    errors = {
+        name for name in pacbound.__all__ if name.endswith("Error")
+    }  # their page is that of the whole module
     assert [
-        name for name in pacbound.__all__ if name not in errors | {"__version__"} and f"::: pacbound.{name}\n" not in pages
+        name
+        for name in pacbound.__all__
+        if name not in errors | {"__version__"} and f"::: pacbound.{name}\n" not in pages
     ] == []
 
 
 def _is_ours(cls: type, member: str) -> bool:
-    return any(member in vars(base) and base.__module__.startswith("pacbound") for base in cls.__mro__)
+    return any(
+        member in vars(base) and base.__module__.startswith("pacbound") for base in cls.__mro__
+    )
 
 
 def _is_documentable(value: object) -> bool:

@@ -1,4 +1,5 @@
-"""The repository as a stranger gets it: one version, no trace of where it was made, nothing unfinished, nothing large."""
+"""The repository as a stranger gets it: one version, no trace of where it was made, nothing
+unfinished, nothing large."""
 
 from __future__ import annotations
 
@@ -29,16 +30,35 @@ UNWANTED = {
 def _files() -> list[Path]:
     """What is, or would be, committed; without git, whatever is not made by a tool."""
     if (ROOT / ".git").exists() and shutil.which("git"):
-        listing = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listing = [
+            "git",
+            "-C",
+            str(ROOT),
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ]
         done = subprocess.run(listing, capture_output=True, text=True, check=False)
         if done.returncode == 0:
-            return sorted(path for name in done.stdout.split("\0") if name and (path := ROOT / name).is_file())
-    return sorted(path for path in ROOT.rglob("*") if path.is_file() and not _made_by_tools(path.relative_to(ROOT)))
+            return sorted(
+                path for name in done.stdout.split("\0") if name and (path := ROOT / name).is_file()
+            )
+    return sorted(
+        path
+        for path in ROOT.rglob("*")
+        if path.is_file() and not _made_by_tools(path.relative_to(ROOT))
+    )
 
 
 def _made_by_tools(path: Path) -> bool:
     hidden = any(part.startswith(".") and part not in (".ci", ".gitignore") for part in path.parts)
-    return hidden or bool(SKIPPED_FOLDERS & set(path.parts)) or any(part.endswith(".egg-info") for part in path.parts)
+    return (
+        hidden
+        or bool(SKIPPED_FOLDERS & set(path.parts))
+        or any(part.endswith(".egg-info") for part in path.parts)
+    )
 
 
 @pytest.mark.parametrize("what", UNWANTED)
@@ -50,13 +70,17 @@ def test_no_file_holds(what: str) -> None:
         except UnicodeDecodeError:
             continue
         found += [
-            f"{path.relative_to(ROOT)}:{number}: {line.strip()}" for number, line in enumerate(lines, 1) if pattern.search(line)
+            f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+            for number, line in enumerate(lines, 1)
+            if pattern.search(line)
         ]
     assert [hit for hit in found if not hit.startswith(str(Path(__file__).relative_to(ROOT)))] == []
 
 
 def test_no_file_is_large() -> None:
-    assert [str(path.relative_to(ROOT)) for path in _files() if path.stat().st_size >= LARGEST_FILE] == []
+    assert [
+        str(path.relative_to(ROOT)) for path in _files() if path.stat().st_size >= LARGEST_FILE
+    ] == []
 
 
 def test_the_packaged_version_is_the_one_in_version_py() -> None:
@@ -69,7 +93,9 @@ def test_the_packaged_version_is_the_one_in_version_py() -> None:
 
 
 def test_the_changelog_has_this_version_or_what_is_unreleased() -> None:
-    headings = re.findall(r"^## \[?([^\s\]]+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    headings = re.findall(
+        r"^## \[?([^\s\]]+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert {VERSION, "Unreleased"} & set(headings)
 
 

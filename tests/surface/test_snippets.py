@@ -1,7 +1,8 @@
-"""Every Python block of the README and of the documentation runs, and prints what the page says it prints.
+"""Every Python block of the README and of the documentation runs, and prints what the page says it
+prints.
 
-The blocks of one page run in order, in one namespace and in an empty folder. A block of `text` or `output` directly below
-one of Python is what that one prints, to the letter.
+The blocks of one page run in order, in one namespace and in an empty folder. A block of `text` or
+`output` directly below one of Python is what that one prints, to the letter.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def _with_python(pages: list[Path]) -> list[Path]:
 
 
 @pytest.mark.parametrize("page", _with_python(PAGES), ids=lambda page: str(page.relative_to(ROOT)))
-def test_snippets_run_and_print_what_the_page_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snippets_run_and_print_what_the_page_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
     for snippet in _snippets(page):

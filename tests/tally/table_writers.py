@@ -33,7 +33,10 @@ def write_gzip(columns: Columns, path: Path) -> None:
 
 def objects(columns: Columns) -> list[str]:
     rows = pa.table(dict(columns)).to_pylist()
-    return [json.dumps({name: value for name, value in row.items() if value is not None}) for row in rows]
+    return [
+        json.dumps({name: value for name, value in row.items() if value is not None})
+        for row in rows
+    ]
 
 
 def write_lines(columns: Columns, path: Path) -> None:
@@ -63,7 +66,9 @@ def write_npz(columns: Columns, path: Path) -> None:
 
 
 def write_npy(columns: Columns, path: Path) -> None:
-    table = np.empty(len(columns["c"]), dtype=[(name, column.dtype) for name, column in columns.items()])
+    table = np.empty(
+        len(columns["c"]), dtype=[(name, column.dtype) for name, column in columns.items()]
+    )
     for name, column in columns.items():
         table[name] = column
     np.save(path, table)

@@ -1,4 +1,5 @@
-"""What may be a score, a flag or a label; everything else raises with the value, the rule and the remedy."""
+"""What may be a score, a flag or a label; everything else raises with the value, the rule and the
+remedy."""
 
 from typing import Any
 
@@ -30,7 +31,13 @@ def test_values_that_are_no_scores_are_refused(confidence: Any, message: str) ->
 
 
 @pytest.mark.parametrize(
-    "confidence", [["a", "b"], [True, False], np.array([0.5, 0.6], dtype=complex), np.array([{}, []], dtype=object)]
+    "confidence",
+    [
+        ["a", "b"],
+        [True, False],
+        np.array([0.5, 0.6], dtype=complex),
+        np.array([{}, []], dtype=object),
+    ],
 )
 def test_types_that_hold_no_scores_are_refused(confidence: Any) -> None:
     with pytest.raises(InvalidTypeError, match="confidence"):
@@ -57,7 +64,9 @@ def test_outcomes_must_be_true_or_false(correct: Any, error: type[Exception], me
 def test_a_float32_softmax_a_hair_above_one_counts_as_one() -> None:
     confidence = np.array([np.nextafter(np.float32(1), np.float32(2))])
     assert confidence[0] > 1
-    assert Tally.from_arrays(confidence=confidence, correct=[1]) == Tally.from_arrays(confidence=[1.0], correct=[1])
+    assert Tally.from_arrays(confidence=confidence, correct=[1]) == Tally.from_arrays(
+        confidence=[1.0], correct=[1]
+    )
 
 
 def test_the_row_of_a_bad_value_is_counted_from_the_start_of_the_column() -> None:
@@ -79,8 +88,12 @@ def test_strides_and_read_only_memory_do_not_matter() -> None:
     column = table[::2, 1]
     column.setflags(write=False)
     flags = np.arange(500) % 3 == 0
-    assert Tally.from_arrays(confidence=column, correct=flags) == Tally.from_arrays(confidence=column.copy(), correct=flags)
-    assert Tally.from_arrays(confidence=column[::-1], correct=flags[::-1]) == Tally.from_arrays(confidence=column, correct=flags)
+    assert Tally.from_arrays(confidence=column, correct=flags) == Tally.from_arrays(
+        confidence=column.copy(), correct=flags
+    )
+    assert Tally.from_arrays(confidence=column[::-1], correct=flags[::-1]) == Tally.from_arrays(
+        confidence=column, correct=flags
+    )
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

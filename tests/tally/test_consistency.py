@@ -19,12 +19,16 @@ BINS = EqualWidthBins(20)
 TALLIES: dict[str, Tally] = {
     "top": Tally.from_arrays(confidence=SCORES, correct=FLAGS),
     "groups": Tally.from_arrays(confidence=SCORES, correct=FLAGS, groups=["a", "b", "b", "a"]),
-    "overlapping": Tally.from_arrays(confidence=SCORES, correct=FLAGS, groups={"a": FLAGS, "b": [1, 1, 1, 0], "none": [0] * 4}),
+    "overlapping": Tally.from_arrays(
+        confidence=SCORES, correct=FLAGS, groups={"a": FLAGS, "b": [1, 1, 1, 0], "none": [0] * 4}
+    ),
     "per-class": count_probabilities(PROBABILITIES, LABELS, grid=BINS, scope="per-class"),
     "all-labels": count_probabilities(PROBABILITIES, LABELS, grid=BINS, scope="all-labels"),
     "equal mass": Tally.from_arrays(confidence=SCORES, correct=FLAGS, edges="equal-mass", n_bins=2),
     "abstention": Tally.from_arrays(confidence=SCORES, correct=FLAGS, kind="abstention"),
-    "abstention in groups": Tally.from_arrays(confidence=SCORES, correct=FLAGS, kind="abstention", groups=[1, 2, 10, 2]),
+    "abstention in groups": Tally.from_arrays(
+        confidence=SCORES, correct=FLAGS, kind="abstention", groups=[1, 2, 10, 2]
+    ),
     "shield": Tally.from_arrays(scores=[0.15, -np.inf, 0.95], unsafe=[False, True, True]),
     **{
         f"cascade of {exits} exits": Tally.from_arrays(
@@ -65,12 +69,24 @@ LAYOUTS: list[tuple[str, dict[str, Any], str]] = [
     ("groups", {"groups": ["b", "a"]}, "once and in order"),
     ("top", {"outcomes": ["right", "wrong"]}, "other outcomes"),
     ("top", {"outcomes": ["safe", "unsafe"]}, "other outcomes"),
-    ("top", {"outcomes": ["wrong", "right", "other"], "counts": [[0, 1, 0], [1, 0, 0], [1, 1, 0]]}, "other outcomes"),
+    (
+        "top",
+        {"outcomes": ["wrong", "right", "other"], "counts": [[0, 1, 0], [1, 0, 0], [1, 1, 0]]},
+        "other outcomes",
+    ),
     ("shield", {"outcomes": ["unsafe", "safe"]}, "other outcomes"),
-    ("cascade of 1 exits", {"outcomes": ["only_fast", "agree", "only_slow", "neither"]}, "other outcomes"),
+    (
+        "cascade of 1 exits",
+        {"outcomes": ["only_fast", "agree", "only_slow", "neither"]},
+        "other outcomes",
+    ),
     ("top", {"grid": {"rule": "dyadic", "bits": 16}}, "no calibration is counted on"),
     ("shield", {"grid": {"rule": "equal-width", "n_bins": 70_000}}, "no shield is counted on"),
-    ("cascade of 1 exits", {"width": 6, "cells": [], "counts": [], "rows": 0}, "7 models are too many"),
+    (
+        "cascade of 1 exits",
+        {"width": 6, "cells": [], "counts": [], "rows": 0},
+        "7 models are too many",
+    ),
 ]
 CELLS: list[tuple[str, dict[str, Any], str]] = [
     ("groups", {"cells": [[-1, 2], [0, 6], [1, 18]]}, "more groups than names"),
@@ -88,8 +104,16 @@ COUNTS: list[tuple[str, dict[str, Any], str]] = [
     ("top", {"rows": 5}, "not one of 5 rows"),
     ("top", {"rows": -4}, "not one of -4 rows"),
     ("top", {"counts": [[0, 5], [-2, 0], [1, 0]]}, "not one of 4 rows"),
-    ("top", {"counts": [[2**62, 2**62], [2**62, 2**62], [4, 0]]}, "add up to 18446744073709551620"),
-    ("top", {"rows": 2**53 + 1, "counts": [[0, 2**53 - 3], [1, 1], [1, 1]]}, "not one of 9007199254740993 rows"),
+    (
+        "top",
+        {"counts": [[2**62, 2**62], [2**62, 2**62], [4, 0]]},
+        "add up to 18446744073709551620",
+    ),
+    (
+        "top",
+        {"rows": 2**53 + 1, "counts": [[0, 2**53 - 3], [1, 1], [1, 1]]},
+        "not one of 9007199254740993 rows",
+    ),
     ("overlapping", {"rows": 2}, "not one of 2 rows"),
     ("all-labels", {"rows": 4}, "not one of 4 rows"),
     ("all-labels", {"rows": 4, "groups": [], "cells": [], "counts": []}, "not one of 4 rows"),

@@ -1,4 +1,5 @@
-"""Cascades are counted by what exiting early does, and labels are needed only where predictions differ."""
+"""Cascades are counted by what exiting early does, and labels are needed only where predictions
+differ."""
 
 from typing import Any
 
@@ -28,13 +29,20 @@ def test_the_four_outcomes_are_told_apart() -> None:
     ],
 )
 def test_a_label_may_be_missing_where_all_predictions_agree(labels: Any) -> None:
-    expected = Tally.from_arrays(confidences=CONFIDENCE, predictions=PREDICTIONS, labels=[5, 1, 2, 3])
-    assert Tally.from_arrays(confidences=CONFIDENCE, predictions=PREDICTIONS, labels=labels) == expected
+    expected = Tally.from_arrays(
+        confidences=CONFIDENCE, predictions=PREDICTIONS, labels=[5, 1, 2, 3]
+    )
+    assert (
+        Tally.from_arrays(confidences=CONFIDENCE, predictions=PREDICTIONS, labels=labels)
+        == expected
+    )
 
 
 def test_a_label_missing_where_predictions_differ_is_refused_with_its_row() -> None:
     with pytest.raises(InvalidValueError, match=r"2 rows have no label.*first rows: 1, 3.*void"):
-        Tally.from_arrays(confidences=CONFIDENCE, predictions=PREDICTIONS, labels=[1, None, 2, None])
+        Tally.from_arrays(
+            confidences=CONFIDENCE, predictions=PREDICTIONS, labels=[1, None, 2, None]
+        )
 
 
 def test_class_names_are_compared_as_text() -> None:
@@ -61,6 +69,8 @@ def test_three_models_are_counted_jointly() -> None:
         ([0.9, 0.8, np.nan, 0.6], PREDICTIONS, r"confidences\[:, 0\]\[2\] is nan"),
     ],
 )
-def test_shapes_that_are_no_cascade_are_refused(confidences: Any, predictions: Any, message: str) -> None:
+def test_shapes_that_are_no_cascade_are_refused(
+    confidences: Any, predictions: Any, message: str
+) -> None:
     with pytest.raises(InvalidValueError, match=message):
         Tally.from_arrays(confidences=confidences, predictions=predictions, labels=[1, 1, 2, 3])

@@ -25,9 +25,13 @@ EDGES = np.array([0.0, 0.05, 0.15, 0.3, 0.35, 0.6, 0.7, 1.0])
 @pytest.fixture(scope="module")
 def columns() -> dict[str, NDArray[Any]]:
     rng = np.random.default_rng(0)
-    score = np.concatenate([EDGES, np.nextafter(EDGES[:-1], 1), np.nextafter(EDGES[1:], 0), rng.random(ROWS - 22)])
+    score = np.concatenate(
+        [EDGES, np.nextafter(EDGES[:-1], 1), np.nextafter(EDGES[1:], 0), rng.random(ROWS - 22)]
+    )
     label = rng.integers(0, 4, ROWS)
-    fast, slow = (np.where(rng.random(ROWS) < share, label, (label + 1) % 4) for share in (0.7, 0.9))
+    fast, slow = (
+        np.where(rng.random(ROWS) < share, label, (label + 1) % 4) for share in (0.7, 0.9)
+    )
     unsafe = rng.random(ROWS) < 0.2
     danger = np.where(unsafe & (np.arange(ROWS) % 50 == 0), -np.inf, score)
     return {
@@ -88,7 +92,9 @@ def folder(columns: Columns, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("use", USES)
-def test_every_format_gives_the_integers_of_the_arrays(columns: Columns, folder: Path, name: str, use: str) -> None:
+def test_every_format_gives_the_integers_of_the_arrays(
+    columns: Columns, folder: Path, name: str, use: str
+) -> None:
     named, count = USES[use]
     tally = Tally.from_files(folder / name, **named)
     assert tally == count(columns)
@@ -97,7 +103,9 @@ def test_every_format_gives_the_integers_of_the_arrays(columns: Columns, folder:
 
 @pytest.mark.parametrize("name", INSIDE)
 @pytest.mark.parametrize("use", USES)
-def test_these_are_counted_inside_duckdb(folder: Path, name: str, use: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_these_are_counted_inside_duckdb(
+    folder: Path, name: str, use: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def not_in_order(*_: Any) -> None:
         pytest.fail("the rows were read in order")
 
@@ -107,35 +115,57 @@ def test_these_are_counted_inside_duckdb(folder: Path, name: str, use: str, monk
 
 def test_files_of_several_formats_and_globs_add_up(columns: Columns, tmp_path: Path) -> None:
     parts = np.array_split(np.arange(ROWS), 5)
-    for place, (name, part) in enumerate(zip(["a.csv", "b.parquet", "c.jsonl", "d.npz", "e.feather"], parts, strict=True)):
-        WRITERS[f"rows{Path(name).suffix}"]({key: column[part] for key, column in columns.items()}, tmp_path / name)
+    for place, (name, part) in enumerate(
+        zip(["a.csv", "b.parquet", "c.jsonl", "d.npz", "e.feather"], parts, strict=True)
+    ):
+        WRITERS[f"rows{Path(name).suffix}"](
+            {key: column[part] for key, column in columns.items()}, tmp_path / name
+        )
         assert place < 5
-    tally = Tally.from_files([tmp_path / "[a-c].*", tmp_path / "d.npz", tmp_path / "e.feather"], confidence="c", correct="ok")
+    tally = Tally.from_files(
+        [tmp_path / "[a-c].*", tmp_path / "d.npz", tmp_path / "e.feather"],
+        confidence="c",
+        correct="ok",
+    )
     assert tally == USES["calibration"][1](columns)
     assert len(tally.sources) == 5
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl", "feather"])
-def test_the_folders_of_a_partitioned_table_are_a_column(columns: Columns, tmp_path: Path, suffix: str) -> None:
+def test_the_folders_of_a_partitioned_table_are_a_column(
+    columns: Columns, tmp_path: Path, suffix: str
+) -> None:
     for place in np.unique(columns["place"]):
         inside = tmp_path / "logs" / f"place={place}"
         inside.mkdir(parents=True)
-        part = {name: column[columns["place"] == place] for name, column in columns.items() if name != "place"}
+        part = {
+            name: column[columns["place"] == place]
+            for name, column in columns.items()
+            if name != "place"
+        }
         WRITERS[f"rows.{suffix}"](part, inside / f"part-0.{suffix}")
     assert Tally.from_files(tmp_path / "logs", **USES["groups"][0]) == USES["groups"][1](columns)
-    assert Tally.from_files(str(tmp_path / "logs" / "*" / "*"), **USES["calibration"][0]) == USES["calibration"][1](columns)
+    assert Tally.from_files(str(tmp_path / "logs" / "*" / "*"), **USES["calibration"][0]) == USES[
+        "calibration"
+    ][1](columns)
 
 
 def test_a_column_of_the_file_goes_before_one_of_its_path(tmp_path: Path) -> None:
     (tmp_path / "ok=false").mkdir()
     (tmp_path / "ok=false" / "rows.csv").write_text("c,ok\n0.5,true\n")
-    assert Tally.from_files(tmp_path, confidence="c", correct="ok").totals == {"wrong": 0, "right": 1}
+    assert Tally.from_files(tmp_path, confidence="c", correct="ok").totals == {
+        "wrong": 0,
+        "right": 1,
+    }
 
 
 def test_types_that_differ_between_files_are_each_read_as_they_are(tmp_path: Path) -> None:
-    """The first file is of float32, and a double of the second would move over the edge 0.15 if it were read as one."""
+    """The first file is of float32, and a double of the second would move over the edge 0.15 if it
+    were read as one."""
     edge = np.nextafter(0.15, 1)
-    pq.write_table(pa.table({"c": np.array([0.5], np.float32), "ok": [True]}), tmp_path / "a.parquet")
+    pq.write_table(
+        pa.table({"c": np.array([0.5], np.float32), "ok": [True]}), tmp_path / "a.parquet"
+    )
     pq.write_table(pa.table({"c": np.array([0.15, edge]), "ok": [1, 0]}), tmp_path / "b.parquet")
     assert Tally.from_files(tmp_path, confidence="c", correct="ok") == Tally.from_arrays(
         confidence=[0.5, 0.15, edge], correct=[1, 1, 0]
@@ -143,11 +173,27 @@ def test_types_that_differ_between_files_are_each_read_as_they_are(tmp_path: Pat
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl", "feather", "npz"])
-def test_names_that_differ_in_case_or_look_like_sql_are_columns_like_others(tmp_path: Path, suffix: str) -> None:
-    awkward = ["c", "C", "c_1", 'a"b', "it's", "x.y", "); DROP TABLE t; --", "größe", "a b", "value 0", "*"]
+def test_names_that_differ_in_case_or_look_like_sql_are_columns_like_others(
+    tmp_path: Path, suffix: str
+) -> None:
+    awkward = [
+        "c",
+        "C",
+        "c_1",
+        'a"b',
+        "it's",
+        "x.y",
+        "); DROP TABLE t; --",
+        "größe",
+        "a b",
+        "value 0",
+        "*",
+    ]
     scores = {name: np.full(4, (place + 1) / 100) for place, name in enumerate(awkward)}
     path = tmp_path / f'it\'s {{}} %s; "q" [1].{suffix}'
-    WRITERS[f"rows.{suffix}"]({**scores, "OK": np.array([True] * 4), "ok": np.array([False] * 4)}, path)
+    WRITERS[f"rows.{suffix}"](
+        {**scores, "OK": np.array([True] * 4), "ok": np.array([False] * 4)}, path
+    )
     for place, name in enumerate(awkward):
         for flag, outcome in (("OK", "right"), ("ok", "wrong")):
             tally = Tally.from_files(path, confidence=name, correct=flag, n_bins=100)
@@ -164,10 +210,21 @@ def test_empty_parts_count_nothing_and_are_no_copies_of_each_other(tmp_path: Pat
 @pytest.mark.parametrize("suffix", ["parquet", "feather"])
 def test_types_that_hold_the_same_values_count_the_same(tmp_path: Path, suffix: str) -> None:
     scores = pa.array([0.25, 0.5, 1.0])
-    expected = Tally.from_arrays(confidence=[0.25, 0.5, 1.0], correct=[1, 0, 1], groups=["a", "b", "a"])
+    expected = Tally.from_arrays(
+        confidence=[0.25, 0.5, 1.0], correct=[1, 0, 1], groups=["a", "b", "a"]
+    )
     typed = {
-        "c": [scores, scores.cast(pa.float32()), scores.cast(pa.float16()), scores.cast(pa.decimal128(5, 3))],
-        "ok": [pa.array([True, False, True]), pa.array([1, 0, 1], pa.int8()), pa.array([1.0, 0.0, 1.0])],
+        "c": [
+            scores,
+            scores.cast(pa.float32()),
+            scores.cast(pa.float16()),
+            scores.cast(pa.decimal128(5, 3)),
+        ],
+        "ok": [
+            pa.array([True, False, True]),
+            pa.array([1, 0, 1], pa.int8()),
+            pa.array([1.0, 0.0, 1.0]),
+        ],
         "g": [
             pa.array(["a", "b", "a"]),
             pa.array(["a", "b", "a"], pa.large_string()),
@@ -178,7 +235,12 @@ def test_types_that_hold_the_same_values_count_the_same(tmp_path: Path, suffix: 
         for chosen in choices:
             table = {**{name: options[0] for name, options in typed.items()}, role: chosen}
             WRITERS[f"rows.{suffix}"](table, tmp_path / f"rows.{suffix}")
-            assert Tally.from_files(tmp_path / f"rows.{suffix}", confidence="c", correct="ok", group="g") == expected, chosen.type
+            assert (
+                Tally.from_files(
+                    tmp_path / f"rows.{suffix}", confidence="c", correct="ok", group="g"
+                )
+                == expected
+            ), chosen.type
 
 
 def test_a_label_that_appears_late_in_json_lines_is_a_column(tmp_path: Path) -> None:
@@ -190,16 +252,23 @@ def test_a_label_that_appears_late_in_json_lines_is_a_column(tmp_path: Path) -> 
         Tally.from_files(tmp_path / "rows.jsonl", **named, label="z")
 
 
-@pytest.mark.parametrize("ends", ["0.5,1\n\n0.6,0\n", " 0.5 ,\tYES\n0.6,\u00a0No", '"0.5","1"\n"0.6","0"', "0.5,1\n0.6,0"])
+@pytest.mark.parametrize(
+    "ends",
+    ["0.5,1\n\n0.6,0\n", " 0.5 ,\tYES\n0.6,\u00a0No", '"0.5","1"\n"0.6","0"', "0.5,1\n0.6,0"],
+)
 def test_csv_is_read_however_it_is_written(tmp_path: Path, ends: str) -> None:
     (tmp_path / "rows.csv").write_bytes(f"c,ok\n{ends}".encode())
-    assert Tally.from_files(tmp_path / "rows.csv", confidence="c", correct="ok") == Tally.from_arrays(
-        confidence=[0.5, 0.6], correct=[1, 0]
-    )
+    assert Tally.from_files(
+        tmp_path / "rows.csv", confidence="c", correct="ok"
+    ) == Tally.from_arrays(confidence=[0.5, 0.6], correct=[1, 0])
 
 
-@pytest.mark.parametrize("inside", ['"' + "0.9,1,b\n" * 400 + '"', '"\n' + "0.9,1,b\n" * 400 + '0.9,1,"'])
-def test_lines_inside_of_quotes_are_no_rows_in_a_file_of_any_size(tmp_path: Path, inside: str) -> None:
+@pytest.mark.parametrize(
+    "inside", ['"' + "0.9,1,b\n" * 400 + '"', '"\n' + "0.9,1,b\n" * 400 + '0.9,1,"']
+)
+def test_lines_inside_of_quotes_are_no_rows_in_a_file_of_any_size(
+    tmp_path: Path, inside: str
+) -> None:
     """A reader of several threads begins in the middle of the file, where it cannot know."""
     (tmp_path / "rows.csv").write_text("c,ok,text\n" + f"0.1,0,{inside}\n" * 5000)
     tally = Tally.from_files(tmp_path / "rows.csv", confidence="c", correct="ok")
@@ -224,7 +293,9 @@ def test_columns_that_fit_no_use_are_refused(folder: Path) -> None:
         Tally.from_files(folder / "rows.csv", scores="c")
 
 
-def test_reading_installs_nothing_and_leaves_nothing(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_installs_nothing_and_leaves_nothing(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)

@@ -1,4 +1,5 @@
-"""Classes in files with types are taken by the rules of the arrays: numbers equal no text, and what is no class is refused."""
+"""Classes in files with types are taken by the rules of the arrays: numbers equal no text, and what
+is no class is refused."""
 
 from pathlib import Path
 from typing import Any
@@ -25,19 +26,40 @@ def written(folder: Path, suffix: str, **columns: Any) -> Path:
 @pytest.mark.parametrize("suffix", TYPED)
 @pytest.mark.parametrize(
     ("p", "q", "y"),
-    [([3.0], ["3.0"], ["3.0"]), ([3], ["3"], ["3"]), (["3"], [3], [3]), ([3], [3], ["3"]), (["3"], ["3"], [3])],
+    [
+        ([3.0], ["3.0"], ["3.0"]),
+        ([3], ["3"], ["3"]),
+        (["3"], [3], [3]),
+        ([3], [3], ["3"]),
+        (["3"], ["3"], [3]),
+    ],
 )
-def test_a_cascade_of_numbers_and_text_is_refused(tmp_path: Path, suffix: str, p: Any, q: Any, y: Any) -> None:
-    with pytest.raises((InvalidTypeError, InvalidValueError), match=rf"rows\.{suffix}: .*name classes one way"):
+def test_a_cascade_of_numbers_and_text_is_refused(
+    tmp_path: Path, suffix: str, p: Any, q: Any, y: Any
+) -> None:
+    with pytest.raises(
+        (InvalidTypeError, InvalidValueError), match=rf"rows\.{suffix}: .*name classes one way"
+    ):
         Tally.from_files(written(tmp_path, suffix, p=p, q=q, y=y), **CASCADE)
 
 
-ODD = [0.5, np.inf, -np.inf, 2.0**53, 3 + 0j, b"cat", np.datetime64("NaT", "s"), np.datetime64("2020-01-01", "s")]
+ODD = [
+    0.5,
+    np.inf,
+    -np.inf,
+    2.0**53,
+    3 + 0j,
+    b"cat",
+    np.datetime64("NaT", "s"),
+    np.datetime64("2020-01-01", "s"),
+]
 
 
 @pytest.mark.parametrize("suffix", ["npz", "npy"])
 @pytest.mark.parametrize("odd", ODD)
-def test_what_is_no_class_is_refused_whatever_it_is_compared_with(tmp_path: Path, suffix: str, odd: Any) -> None:
+def test_what_is_no_class_is_refused_whatever_it_is_compared_with(
+    tmp_path: Path, suffix: str, odd: Any
+) -> None:
     for other in (odd, 2**53 + 1, 3, "cat"):
         path = written(tmp_path, suffix, p=[odd], q=[odd], y=[other])
         for named in (CLASSES, CASCADE):
@@ -46,17 +68,32 @@ def test_what_is_no_class_is_refused_whatever_it_is_compared_with(tmp_path: Path
 
 
 @pytest.mark.parametrize("suffix", TYPED)
-def test_whole_floats_and_integers_of_every_width_number_the_same_classes(tmp_path: Path, suffix: str) -> None:
+def test_whole_floats_and_integers_of_every_width_number_the_same_classes(
+    tmp_path: Path, suffix: str
+) -> None:
     wide = np.array([2**53 - 1, 2, 2**63 - 1], dtype=np.uint64)
     path = written(tmp_path, suffix, p=wide.astype(np.int64), y=wide)
     assert Tally.from_files(path, **CLASSES).totals == {"wrong": 0, "right": 3}
-    path = written(tmp_path, suffix, p=[1, 2, 3], q=np.array([1, 3, 3], dtype=np.float32), y=[np.nan, 3.0, 4.0])
-    assert Tally.from_files(path, **CASCADE).totals == {"agree": 2, "only_fast": 0, "only_slow": 1, "neither": 0}
+    path = written(
+        tmp_path,
+        suffix,
+        p=[1, 2, 3],
+        q=np.array([1, 3, 3], dtype=np.float32),
+        y=[np.nan, 3.0, 4.0],
+    )
+    assert Tally.from_files(path, **CASCADE).totals == {
+        "agree": 2,
+        "only_fast": 0,
+        "only_slow": 1,
+        "neither": 0,
+    }
 
 
 def test_a_column_of_rows_is_no_class(tmp_path: Path) -> None:
     path = written(tmp_path, "npz", p=[[1, 2]], q=[1], y=[1])
-    with pytest.raises(InvalidValueError, match=r"p has shape \(1, 2\): expected one class per row"):
+    with pytest.raises(
+        InvalidValueError, match=r"p has shape \(1, 2\): expected one class per row"
+    ):
         Tally.from_files(path, **CLASSES)
 
 

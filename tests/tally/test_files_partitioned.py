@@ -54,8 +54,13 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 @pytest.mark.parametrize("folder", ["y=3.0", "y=3", "y=%203"])
-def test_a_class_in_the_path_is_the_class_in_the_rows_however_it_is_written(tmp_path: Path, suffix: str, folder: str) -> None:
-    path = table(tmp_path / folder / f"x.{suffix}", [{"c": 0.5, "p": "3"}, {"c": 0.5, "p": "3.00"}, {"c": 0.5, "p": "4"}])
+def test_a_class_in_the_path_is_the_class_in_the_rows_however_it_is_written(
+    tmp_path: Path, suffix: str, folder: str
+) -> None:
+    path = table(
+        tmp_path / folder / f"x.{suffix}",
+        [{"c": 0.5, "p": "3"}, {"c": 0.5, "p": "3.00"}, {"c": 0.5, "p": "4"}],
+    )
     assert Tally.from_files(path, **CLASSES).totals == {"wrong": 1, "right": 2}
 
 
@@ -70,7 +75,9 @@ def test_nothing_in_the_path_is_no_class(tmp_path: Path, suffix: str, folder: st
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-def test_a_group_in_the_path_is_one_with_spaces_around_it_or_without(tmp_path: Path, suffix: str) -> None:
+def test_a_group_in_the_path_is_one_with_spaces_around_it_or_without(
+    tmp_path: Path, suffix: str
+) -> None:
     for folder, score in (("g=a", 0.1), ("g=a%20", 0.2), ("g=b", 0.3)):
         table(tmp_path / "logs" / folder / f"x.{suffix}", [{"c": score, "ok": 1}])
     assert Tally.from_files(tmp_path / "logs", **GROUPS) == Tally.from_arrays(
@@ -80,9 +87,13 @@ def test_a_group_in_the_path_is_one_with_spaces_around_it_or_without(tmp_path: P
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-def test_numbers_and_truth_values_in_the_path_are_those_that_the_text_stands_for(tmp_path: Path, suffix: str) -> None:
+def test_numbers_and_truth_values_in_the_path_are_those_that_the_text_stands_for(
+    tmp_path: Path, suffix: str
+) -> None:
     path = table(tmp_path / "c=0.5" / "ok=yes" / f"x.{suffix}", [{"g": "a"}, {"g": "b"}])
-    assert Tally.from_files(path, **GROUPS) == Tally.from_arrays(confidence=[0.5, 0.5], correct=[1, 1], groups=["a", "b"])
+    assert Tally.from_files(path, **GROUPS) == Tally.from_arrays(
+        confidence=[0.5, 0.5], correct=[1, 1], groups=["a", "b"]
+    )
 
 
 @pytest.mark.usefixtures("way")
@@ -95,6 +106,9 @@ def test_a_name_that_the_path_has_twice_is_refused(tmp_path: Path, suffix: str) 
 
 @pytest.mark.usefixtures("way")
 def test_a_key_that_appears_late_in_json_lines_goes_before_the_path(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [*[{"c": 0.5, "ok": 1}] * 1000, *[{"c": 0.5, "ok": 1, "g": "tue"}] * 5]
+    rows: list[dict[str, Any]] = [
+        *[{"c": 0.5, "ok": 1}] * 1000,
+        *[{"c": 0.5, "ok": 1, "g": "tue"}] * 5,
+    ]
     with pytest.raises(InvalidValueError, match=r"g\[0\] is empty \(1000 such values\)"):
         Tally.from_files(table(tmp_path / "g=mon" / "x.jsonl", rows), **GROUPS)

@@ -28,7 +28,9 @@ def test_a_bad_value_is_named_by_its_file_column_and_row(tmp_path: Path, suffix:
     good, bad = np.full(100, 0.5), np.full(100, 0.5)
     bad[71:73] = 1.5
     for name, scores in (("a", good), ("b", bad), ("c", good + 0.1)):
-        WRITERS[f"rows.{suffix}"]({"c": scores, "ok": np.arange(100) % 2 == 0}, tmp_path / f"{name}.{suffix}")
+        WRITERS[f"rows.{suffix}"](
+            {"c": scores, "ok": np.arange(100) % 2 == 0}, tmp_path / f"{name}.{suffix}"
+        )
     with pytest.raises(InvalidValueError, match=rf"b\.{suffix}: c\[71\] is 1\.5 \(2 such values\)"):
         Tally.from_files(tmp_path / f"*.{suffix}", confidence="c", correct="ok")
 
@@ -45,8 +47,12 @@ def test_a_bad_value_is_named_by_its_file_column_and_row(tmp_path: Path, suffix:
     ],
 )
 @pytest.mark.parametrize("suffix", ["parquet", "feather"])
-def test_a_column_whose_type_or_values_are_no_scores_is_refused(tmp_path: Path, column: Any, message: str, suffix: str) -> None:
-    WRITERS[f"rows.{suffix}"]({"c": column, "ok": pa.array([True, False])}, tmp_path / f"rows.{suffix}")
+def test_a_column_whose_type_or_values_are_no_scores_is_refused(
+    tmp_path: Path, column: Any, message: str, suffix: str
+) -> None:
+    WRITERS[f"rows.{suffix}"](
+        {"c": column, "ok": pa.array([True, False])}, tmp_path / f"rows.{suffix}"
+    )
     with pytest.raises((InvalidValueError, InvalidTypeError), match=rf"rows\.{suffix}: {message}"):
         Tally.from_files(tmp_path / f"rows.{suffix}", confidence="c", correct="ok")
 
@@ -69,10 +75,20 @@ NAN = [(named, suffix) for named in ROLES_OF_NAN for suffix in ("parquet", "feat
 
 
 @pytest.mark.parametrize(("named", "suffix"), NAN)
-def test_nan_is_refused_whatever_it_stands_for(tmp_path: Path, named: dict[str, Any], suffix: str) -> None:
+def test_nan_is_refused_whatever_it_stands_for(
+    tmp_path: Path, named: dict[str, Any], suffix: str
+) -> None:
     """The statistics in a Parquet file leave NaN out: by them, all of x is 1."""
-    table = {"x": [1.0, np.nan], "c": [0.5, 0.5], "ok": [True, True], "a": [1.0, 2.0], "b": [1.0, 3.0]}
-    WRITERS[f"rows.{suffix}"]({name: np.array(values) for name, values in table.items()}, tmp_path / f"rows.{suffix}")
+    table = {
+        "x": [1.0, np.nan],
+        "c": [0.5, 0.5],
+        "ok": [True, True],
+        "a": [1.0, 2.0],
+        "b": [1.0, 3.0],
+    }
+    WRITERS[f"rows.{suffix}"](
+        {name: np.array(values) for name, values in table.items()}, tmp_path / f"rows.{suffix}"
+    )
     with pytest.raises((InvalidValueError, InvalidTypeError)):
         Tally.from_files(tmp_path / f"rows.{suffix}", **named)
 
@@ -83,38 +99,60 @@ def test_a_lone_array_has_no_columns_and_says_how_to_give_it_some(tmp_path: Path
         Tally.from_files(tmp_path / "rows.npy", confidence="c", correct="ok")
 
 
-@pytest.mark.parametrize("line", ['{"c": 0.5, "ok": true', "[0.5, true]", "0.5", '{"c": 0.5, "c": 0.6, "ok": true}', "null"])
+@pytest.mark.parametrize(
+    "line",
+    ['{"c": 0.5, "ok": true', "[0.5, true]", "0.5", '{"c": 0.5, "c": 0.6, "ok": true}', "null"],
+)
 def test_a_line_that_is_no_object_with_each_key_once_is_refused(tmp_path: Path, line: str) -> None:
     (tmp_path / "rows.jsonl").write_text(f'{{"c": 0.5, "ok": true}}\n{line}\n')
     with pytest.raises(InvalidValueError, match=r"rows\.jsonl"):
         Tally.from_files(tmp_path / "rows.jsonl", confidence="c", correct="ok")
 
 
-@pytest.mark.parametrize(("limit", "error"), [("much", InvalidValueError), ("5", InvalidValueError), (5, InvalidTypeError)])
-def test_a_memory_limit_that_is_no_amount_is_refused(tmp_path: Path, limit: Any, error: type[Exception]) -> None:
+@pytest.mark.parametrize(
+    ("limit", "error"),
+    [("much", InvalidValueError), ("5", InvalidValueError), (5, InvalidTypeError)],
+)
+def test_a_memory_limit_that_is_no_amount_is_refused(
+    tmp_path: Path, limit: Any, error: type[Exception]
+) -> None:
     np.savez(tmp_path / "rows.npz", c=[0.5], ok=[True])
     with pytest.raises(error, match="not an amount of memory"):
         Tally.from_files(tmp_path / "rows.npz", confidence="c", correct="ok", memory_limit=limit)
 
 
 def stored(text: bytes) -> bytearray:
-    """The text in the format of gzip, not compressed, so that a byte of it can be changed for another."""
+    """The text in the format of gzip, not compressed, so that a byte of it can be changed for
+    another."""
     return bytearray(gzip.compress(text, compresslevel=0))
 
 
-@pytest.mark.parametrize(("name", "text"), [("rows.csv.gz", b"c,ok\n0.1,1\n"), ("rows.jsonl.gz", b'{"c": 0.1, "ok": 1}\n' * 500)])
-def test_a_compressed_file_that_its_checksum_does_not_fit_is_refused(tmp_path: Path, name: str, text: bytes) -> None:
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("rows.csv.gz", b"c,ok\n0.1,1\n"), ("rows.jsonl.gz", b'{"c": 0.1, "ok": 1}\n' * 500)],
+)
+def test_a_compressed_file_that_its_checksum_does_not_fit_is_refused(
+    tmp_path: Path, name: str, text: bytes
+) -> None:
     damaged = stored(text)
     damaged[damaged.index(b"0.1") + 2] ^= 8
     assert b"0.9" in damaged
     (tmp_path / name).write_bytes(damaged)
-    with pytest.raises(InvalidValueError, match=rf"{name} is damaged \(CRC check failed.*\)\. Write or copy it again"):
+    with pytest.raises(
+        InvalidValueError,
+        match=rf"{name} is damaged \(CRC check failed.*\)\. Write or copy it again",
+    ):
         Tally.from_files(tmp_path / name, confidence="c", correct="ok")
 
 
 def test_a_compressed_file_of_several_members_is_counted_whole(tmp_path: Path) -> None:
-    (tmp_path / "rows.csv.gz").write_bytes(stored(b"c,ok\n0.1,1\n") + gzip.compress(b"") + gzip.compress(b"0.9,0\n0.9,0\n"))
-    assert Tally.from_files(tmp_path / "rows.csv.gz", confidence="c", correct="ok").totals == {"wrong": 2, "right": 1}
+    (tmp_path / "rows.csv.gz").write_bytes(
+        stored(b"c,ok\n0.1,1\n") + gzip.compress(b"") + gzip.compress(b"0.9,0\n0.9,0\n")
+    )
+    assert Tally.from_files(tmp_path / "rows.csv.gz", confidence="c", correct="ok").totals == {
+        "wrong": 2,
+        "right": 1,
+    }
 
 
 def replaced(path: Path, text: str) -> None:
@@ -151,10 +189,16 @@ def test_a_file_that_changes_while_it_is_counted_is_refused(
 
 @pytest.mark.parametrize("kind", ["calibration", "abstention"])
 @pytest.mark.parametrize("suffix", ["csv", "npz"])
-def test_a_group_without_a_name_is_a_column_that_is_not_there(tmp_path: Path, suffix: str, kind: str) -> None:
-    WRITERS[f"rows.{suffix}"]({"c": np.array([0.5]), "ok": np.array([True])}, tmp_path / f"rows.{suffix}")
+def test_a_group_without_a_name_is_a_column_that_is_not_there(
+    tmp_path: Path, suffix: str, kind: str
+) -> None:
+    WRITERS[f"rows.{suffix}"](
+        {"c": np.array([0.5]), "ok": np.array([True])}, tmp_path / f"rows.{suffix}"
+    )
     with pytest.raises(InvalidValueError, match="has no column ''"):
-        Tally.from_files(tmp_path / f"rows.{suffix}", confidence="c", correct="ok", group="", kind=kind)
+        Tally.from_files(
+            tmp_path / f"rows.{suffix}", confidence="c", correct="ok", group="", kind=kind
+        )
 
 
 @pytest.mark.parametrize("number", ["+-0", "+-1", " +-0.5", "0_1"])

@@ -28,7 +28,10 @@ COUNTED = Tally.from_arrays(confidence=[0.15, 0.95, 0.95], correct=[True, True, 
 
 @pytest.mark.parametrize("what", [[0.5, 0.6], {"c": [0.5]}, np.zeros(3), FRAME["c"], 7, None])
 def test_what_is_no_frame_is_refused(what: Any) -> None:
-    with pytest.raises(InvalidTypeError, match=r"is no frame: expected one of pandas, Polars, PyArrow, DuckDB or PySpark"):
+    with pytest.raises(
+        InvalidTypeError,
+        match=r"is no frame: expected one of pandas, Polars, PyArrow, DuckDB or PySpark",
+    ):
         Tally.from_frame(what, **CORRECT)
 
 
@@ -37,9 +40,14 @@ def test_a_narwhals_frame_is_a_frame() -> None:
 
 
 @pytest.mark.parametrize("engine", ["IBIS", "SQLFRAME", "DASK", "MODIN", "CUDF", "UNKNOWN"])
-def test_engines_that_were_never_compared_with_arrays_are_refused(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engines_that_were_never_compared_with_arrays_are_refused(
+    engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(nw.DataFrame, "implementation", nw.Implementation[engine])
-    with pytest.raises(InvalidTypeError, match=f"A frame of {engine.lower()} is not counted: .* Pass the native frame"):
+    with pytest.raises(
+        InvalidTypeError,
+        match=f"A frame of {engine.lower()} is not counted: .* Pass the native frame",
+    ):
         Tally.from_frame(FRAME, **CORRECT)
 
 
@@ -50,14 +58,22 @@ def test_engines_that_were_never_compared_with_arrays_are_refused(engine: str, m
         ({"confidence": "c", "correct": "ok", "label": "y"}, "Name either the column correct"),
         ({"confidence": "c", "prediction": "p"}, "Name either the column correct"),
         ({"confidence": "c", "correct": ["ok"]}, "are not all names of columns"),
-        ({"confidences": ["c"], "predictions": ["p"], "label": "y"}, "1 confidences and 1 predictions are no cascade"),
-        ({"confidences": [], "predictions": ["p"], "label": "y"}, "0 confidences and 1 predictions are no cascade"),
+        (
+            {"confidences": ["c"], "predictions": ["p"], "label": "y"},
+            "1 confidences and 1 predictions are no cascade",
+        ),
+        (
+            {"confidences": [], "predictions": ["p"], "label": "y"},
+            "0 confidences and 1 predictions are no cascade",
+        ),
         ({"score": "c"}, r"Columns \['score'\] fit no use"),
         ({"kind": "shields", "score": "c"}, "kind='shields'"),
         ({"kind": "shield", "confidence": "c", "correct": "ok"}, "fit no use"),
     ],
 )
-def test_columns_that_do_not_belong_together_are_refused(columns: dict[str, Any], message: str) -> None:
+def test_columns_that_do_not_belong_together_are_refused(
+    columns: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InvalidTypeError, match=message):
         Tally.from_frame(FRAME, **columns)
 
@@ -72,7 +88,9 @@ def test_names_that_duckdb_takes_for_one_are_refused() -> None:
     for name in ("c", "C"):
         with pytest.raises(InvalidValueError, match="columns c, C, which its engine takes for one"):
             Tally.from_frame(relation, confidence=name, correct="ok")
-    assert Tally.from_frame(pl.DataFrame({"c": [0.1], "C": [0.9], "ok": [True]}), confidence="C", correct="ok").cells == [[17]]
+    assert Tally.from_frame(
+        pl.DataFrame({"c": [0.1], "C": [0.9], "ok": [True]}), confidence="C", correct="ok"
+    ).cells == [[17]]
 
 
 @pytest.mark.parametrize("name", ["*", "^a$"])
@@ -100,12 +118,19 @@ def test_edges_from_the_counted_scores_are_refused() -> None:
 
 
 def test_more_edges_than_an_engine_compiles_are_refused() -> None:
-    with pytest.raises(InvalidValueError, match="edges has 1026 values, too many to be compared inside an engine"):
+    with pytest.raises(
+        InvalidValueError, match="edges has 1026 values, too many to be compared inside an engine"
+    ):
         Tally.from_frame(FRAME, **CORRECT, edges=np.linspace(0, 1, 1026))
 
 
 @pytest.mark.parametrize(
-    "engine", [lambda frame: frame, lambda frame: frame.lazy(), lambda frame: duckdb.from_arrow(frame.to_arrow())]
+    "engine",
+    [
+        lambda frame: frame,
+        lambda frame: frame.lazy(),
+        lambda frame: duckdb.from_arrow(frame.to_arrow()),
+    ],
 )
 def test_as_many_edges_as_may_be_are_counted(engine: Any) -> None:
     edges = np.linspace(0, 1, 1025)
@@ -137,7 +162,9 @@ def test_a_frame_is_scanned_once_and_only_counts_come_back(collected: list[int])
         scanned.append(part.height)
         return part
 
-    frame = pl.LazyFrame({"c": np.random.default_rng(0).random(50_000), "ok": [True, False] * 25_000})
+    frame = pl.LazyFrame(
+        {"c": np.random.default_rng(0).random(50_000), "ok": [True, False] * 25_000}
+    )
     counted = Tally.from_frame(frame.map_batches(seen, schema=frame.collect_schema()), **CORRECT)
     assert counted.rows == sum(scanned) == 50_000
     assert collected == [40]
@@ -146,7 +173,9 @@ def test_a_frame_is_scanned_once_and_only_counts_come_back(collected: list[int])
 def test_bad_values_that_are_all_different_are_not_kept_apart(collected: list[int]) -> None:
     logits = np.random.default_rng(0).normal(0, 5, 10_000)
     with pytest.raises(InvalidValueError, match="look like logits"):
-        Tally.from_frame(pl.DataFrame({"c": logits, "ok": [True] * 10_000, "g": logits}), **CORRECT, group="g")
+        Tally.from_frame(
+            pl.DataFrame({"c": logits, "ok": [True] * 10_000, "g": logits}), **CORRECT, group="g"
+        )
     assert collected[0] < 50
 
 
@@ -155,7 +184,10 @@ def test_bad_values_that_are_all_different_are_not_kept_apart(collected: list[in
     [
         (pa.array([Decimal("0.15"), Decimal("0.35")], type=pa.decimal128(10, 4)), [[2], [6]]),
         (pa.array([1, 0], type=pa.uint8()), [[0], [19]]),
-        (pa.array([0.15, 0.35], type=pa.float32()), [[3], [6]]),  # in float32, 0.15 is a little more
+        (
+            pa.array([0.15, 0.35], type=pa.float32()),
+            [[3], [6]],
+        ),  # in float32, 0.15 is a little more
     ],
 )
 def test_numbers_of_any_type_are_scores(column: Any, expected: list[list[int]]) -> None:
@@ -168,16 +200,22 @@ def test_python_objects_in_pandas_are_what_they_plainly_are() -> None:
     objects = pd.DataFrame({"c": [0.15, 0.95, 0.95], "ok": [True, True, False]}, dtype=object)
     assert Tally.from_frame(objects, **CORRECT) == COUNTED
     with pytest.raises(InvalidValueError, match="ok has 1 missing values"):
-        Tally.from_frame(pd.DataFrame({"c": [0.5, 0.6], "ok": pd.Series([True, None], dtype=object)}), **CORRECT)
+        Tally.from_frame(
+            pd.DataFrame({"c": [0.5, 0.6], "ok": pd.Series([True, None], dtype=object)}), **CORRECT
+        )
     with pytest.raises(InvalidTypeError, match="c has type Object"):
         Tally.from_frame(pd.DataFrame({"c": [0.5, "0.6"], "ok": [True, False]}), **CORRECT)
 
 
 def test_categories_are_their_names() -> None:
     names = pl.Series(["cat", "dog", "cat"], dtype=pl.Categorical)
-    frame = FRAME.with_columns(p=names, y=pl.Series(["cat", "cat", "cat"], dtype=pl.Enum(["dog", "cat"])), g=names)
+    frame = FRAME.with_columns(
+        p=names, y=pl.Series(["cat", "cat", "cat"], dtype=pl.Enum(["dog", "cat"])), g=names
+    )
     counted = Tally.from_frame(frame, confidence="c", prediction="p", label="y", group="g")
-    assert counted == Tally.from_arrays(confidence=[0.15, 0.95, 0.95], correct=[True, False, True], groups=["cat", "dog", "cat"])
+    assert counted == Tally.from_arrays(
+        confidence=[0.15, 0.95, 0.95], correct=[True, False, True], groups=["cat", "dog", "cat"]
+    )
 
 
 def _categories(*values: Any) -> list[Any]:
@@ -188,12 +226,20 @@ def _categories(*values: Any) -> list[Any]:
 
 
 def _framed(**columns: Any) -> Any:
-    return pa.table(columns) if any(isinstance(column, pa.Array) for column in columns.values()) else pd.DataFrame(columns)
+    return (
+        pa.table(columns)
+        if any(isinstance(column, pa.Array) for column in columns.values())
+        else pd.DataFrame(columns)
+    )
 
 
 @pytest.mark.parametrize(
     ("predictions", "labels", "groups"),
-    [([3.0, 4.0], [3, 3], ("3", "4")), ([True, False], [1, 1], ("0", "1")), ([3, 4], [3.0, 3.0], ("3", "4"))],
+    [
+        ([3.0, 4.0], [3, 3], ("3", "4")),
+        ([True, False], [1, 1], ("0", "1")),
+        ([3, 4], [3.0, 3.0], ("3", "4")),
+    ],
 )
 @pytest.mark.parametrize("way", range(4))
 def test_categories_that_are_numbers_are_counted_as_numbers(
@@ -201,16 +247,24 @@ def test_categories_that_are_numbers_are_counted_as_numbers(
 ) -> None:
     held = _categories(*predictions)[way]
     counted = Tally.from_frame(
-        _framed(c=[0.15, 0.95], p=held, y=_categories(*labels)[way]), confidence="c", prediction="p", label="y", group="p"
+        _framed(c=[0.15, 0.95], p=held, y=_categories(*labels)[way]),
+        confidence="c",
+        prediction="p",
+        label="y",
+        group="p",
     )
-    assert counted == Tally.from_arrays(confidence=[0.15, 0.95], correct=[True, False], groups=predictions)
+    assert counted == Tally.from_arrays(
+        confidence=[0.15, 0.95], correct=[True, False], groups=predictions
+    )
     assert counted.groups == groups
 
 
 @pytest.mark.parametrize("value", [3, 3.0, True, "a"])
 @pytest.mark.parametrize("way", range(4))
 def test_a_category_that_is_missing_is_missing(value: Any, way: int) -> None:
-    frame = _framed(c=[0.15, 0.95], p=_categories(value, value)[way], y=_categories(value, None)[way])
+    frame = _framed(
+        c=[0.15, 0.95], p=_categories(value, value)[way], y=_categories(value, None)[way]
+    )
     with pytest.raises(InvalidValueError, match="y has 1 missing values"):
         Tally.from_frame(frame, confidence="c", prediction="p", label="y")
 
@@ -222,12 +276,17 @@ def test_categories_that_are_large_floats_are_no_classes(way: int) -> None:
         Tally.from_frame(frame, confidence="c", prediction="p", label="y")
 
 
-ARROW_FRAMES: list[Any] = [lambda table: table, lambda table: table.to_pandas(types_mapper=pd.ArrowDtype)]
+ARROW_FRAMES: list[Any] = [
+    lambda table: table,
+    lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+]
 
 
 @pytest.mark.parametrize("frame", ARROW_FRAMES)
 @pytest.mark.parametrize("dtype", [pa.int64(), pa.uint64()])
-def test_integers_that_arrow_rounds_to_no_float_are_refused_as_others_are(frame: Any, dtype: Any) -> None:
+def test_integers_that_arrow_rounds_to_no_float_are_refused_as_others_are(
+    frame: Any, dtype: Any
+) -> None:
     large = pa.array([1, 2**60 + 1], type=dtype)
     with pytest.raises(InvalidValueError, match=r"ok holds 1\.15\S*e\+18 \(1 such values\)"):
         Tally.from_frame(frame(pa.table({"c": [0.1, 0.2], "ok": large})), **CORRECT)
@@ -237,8 +296,16 @@ def test_integers_that_arrow_rounds_to_no_float_are_refused_as_others_are(frame:
 
 @pytest.mark.parametrize("frame", ARROW_FRAMES)
 @pytest.mark.parametrize("dtype", [pa.int64(), pa.uint64()])
-def test_integers_that_arrow_rounds_to_no_float_are_compared_with_floats(frame: Any, dtype: Any) -> None:
-    table = pa.table({"c": [0.1, 0.2, 0.3], "p": pa.array([3, 2**60 + 1, 2**53], type=dtype), "y": [3.0, 3.0, 2.0**53 - 1]})
+def test_integers_that_arrow_rounds_to_no_float_are_compared_with_floats(
+    frame: Any, dtype: Any
+) -> None:
+    table = pa.table(
+        {
+            "c": [0.1, 0.2, 0.3],
+            "p": pa.array([3, 2**60 + 1, 2**53], type=dtype),
+            "y": [3.0, 3.0, 2.0**53 - 1],
+        }
+    )
     counted = Tally.from_frame(frame(table), confidence="c", prediction="p", label="y")
     assert counted == Tally.from_arrays(confidence=[0.1, 0.2, 0.3], correct=[True, False, False])
 
@@ -259,13 +326,18 @@ def test_integers_that_only_64_unsigned_bits_hold_are_compared_exactly() -> None
         }
     )
     for frame in (table, pl.DataFrame(table), duckdb.from_arrow(table), table.to_pandas()):
-        assert Tally.from_frame(frame, confidence="c", prediction="p", label="y").totals == {"wrong": 2, "right": 1}
+        assert Tally.from_frame(frame, confidence="c", prediction="p", label="y").totals == {
+            "wrong": 2,
+            "right": 1,
+        }
 
 
 def test_a_stream_that_can_be_read_once_is_counted_and_refused_without_an_example() -> None:
     def stream(*scores: float) -> Any:
         table = pa.table({"c": scores, "ok": [True, True, False]})
-        return duckdb.from_arrow(pa.RecordBatchReader.from_batches(table.schema, table.to_batches()))
+        return duckdb.from_arrow(
+            pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
+        )
 
     assert Tally.from_frame(stream(0.15, 0.95, 0.95), **CORRECT) == COUNTED
     with pytest.raises(InvalidValueError, match=r"1 above 1 .*cannot be read again.*logits"):
@@ -281,21 +353,48 @@ def test_frames_have_no_fingerprint() -> None:
     ("call", "message"),
     [
         (lambda: calibrate(FRAME, [1, 0, 1], delta=0.1, columns=CORRECT), "leave correct out"),
-        (lambda: calibrate(FRAME, delta=0.1, groups=[1, 1, 1], columns=CORRECT), "leave groups out"),
-        (lambda: calibrate(COUNTED, delta=0.1, columns=CORRECT), "A tally is already counted and has no columns"),
-        (lambda: calibrate(FRAME, delta=0.1, columns={"confidences": "c"}), "names 'confidences', which has no use here"),
+        (
+            lambda: calibrate(FRAME, delta=0.1, groups=[1, 1, 1], columns=CORRECT),
+            "leave groups out",
+        ),
+        (
+            lambda: calibrate(COUNTED, delta=0.1, columns=CORRECT),
+            "A tally is already counted and has no columns",
+        ),
+        (
+            lambda: calibrate(FRAME, delta=0.1, columns={"confidences": "c"}),
+            "names 'confidences', which has no use here",
+        ),
         (lambda: calibrate(FRAME, delta=0.1, columns={"correct": "ok"}), "names no 'confidence'"),
         (lambda: calibrate(FRAME, delta=0.1, columns=NO_MAPPING), "is no mapping"),
         (lambda: calibrate(FRAME, delta=0.1), "correct is missing"),
-        (lambda: certify_cascade(FRAME, [[1, 2]], xi=0.1, delta=0.1, columns={"label": "y"}), "leave predictions out"),
-        (lambda: certify_cascade(FRAME, xi=0.1, delta=0.1, columns={"label": "y"}), "names no 'confidences'"),
-        (lambda: certify_shield(FRAME, [1, 0, 1], xi=0.1, delta=0.1, columns={"score": "c", "unsafe": "ok"}), "leave unsafe out"),
         (
-            lambda: certify_shield(FRAME, xi=0.1, delta=0.1, bound="product", columns={"score": "c", "unsafe": "ok"}),
+            lambda: certify_cascade(FRAME, [[1, 2]], xi=0.1, delta=0.1, columns={"label": "y"}),
+            "leave predictions out",
+        ),
+        (
+            lambda: certify_cascade(FRAME, xi=0.1, delta=0.1, columns={"label": "y"}),
+            "names no 'confidences'",
+        ),
+        (
+            lambda: certify_shield(
+                FRAME, [1, 0, 1], xi=0.1, delta=0.1, columns={"score": "c", "unsafe": "ok"}
+            ),
+            "leave unsafe out",
+        ),
+        (
+            lambda: certify_shield(
+                FRAME, xi=0.1, delta=0.1, bound="product", columns={"score": "c", "unsafe": "ok"}
+            ),
             "needs the column final_score",
         ),
         (
-            lambda: certify_shield(FRAME, xi=0.1, delta=0.1, columns={"score": "c", "unsafe": "ok", "final_score": "c"}),
+            lambda: certify_shield(
+                FRAME,
+                xi=0.1,
+                delta=0.1,
+                columns={"score": "c", "unsafe": "ok", "final_score": "c"},
+            ),
             "the column final_score goes with bound='product'",
         ),
     ],
@@ -307,7 +406,10 @@ def test_a_table_and_arrays_are_not_mixed(call: Any, message: str) -> None:
 
 def test_columns_of_a_frame_are_still_arrays() -> None:
     for series in (FRAME["c"], FRAME.to_pandas()["c"], FRAME.to_arrow()["c"]):
-        assert calibrate(series, FRAME["ok"], delta=0.1).claim_digest == calibrate(COUNTED, delta=0.1).claim_digest
+        assert (
+            calibrate(series, FRAME["ok"], delta=0.1).claim_digest
+            == calibrate(COUNTED, delta=0.1).claim_digest
+        )
 
 
 BLOCKED = """
@@ -323,9 +425,13 @@ except MissingDependencyError as error:
 
 
 def test_without_narwhals_the_error_is_the_command_that_installs_it() -> None:
-    done = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED], capture_output=True, text=True, check=True
+    )
     assert (
-        done.stdout.strip() == "Counting dataframes needs narwhals, which is not installed. Run: pip install 'pacbound[frames]'"
+        done.stdout.strip()
+        == "Counting dataframes needs narwhals, which is not installed. Run: pip install"
+        " 'pacbound[frames]'"
     )
 
 
@@ -342,7 +448,9 @@ NAN_USES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("columns", NAN_USES)
-def test_nan_is_refused_where_the_statistics_of_a_parquet_file_deny_it(columns: dict[str, Any], tmp_path: Path) -> None:
+def test_nan_is_refused_where_the_statistics_of_a_parquet_file_deny_it(
+    columns: dict[str, Any], tmp_path: Path
+) -> None:
     """DuckDB takes such statistics for the truth about comparisons, and they leave NaN out."""
     rows, odd = np.arange(1000), np.arange(1000) == 7
     table = {
@@ -356,7 +464,9 @@ def test_nan_is_refused_where_the_statistics_of_a_parquet_file_deny_it(columns: 
         "nan_class": np.where(odd, np.nan, 1.0),
     }
     pl.DataFrame(table).write_parquet(tmp_path / "table.parquet", statistics=True)
-    with pytest.raises(InvalidValueError, match=r"\b1\b.*(missing|no label)|missing \(null or NaN\)"):
+    with pytest.raises(
+        InvalidValueError, match=r"\b1\b.*(missing|no label)|missing \(null or NaN\)"
+    ):
         Tally.from_frame(duckdb.read_parquet(str(tmp_path / "table.parquet")), **columns)
     with pytest.raises(InvalidValueError):
         Tally.from_files(tmp_path / "table.parquet", **columns)

@@ -80,8 +80,12 @@ def test_saturated_scores_leave_a_single_bin() -> None:
     assert equal_mass_edges(np.ones(50), n_bins=10).tolist() == [0.0, 1.0]
 
 
-@pytest.mark.parametrize("grid", [EqualWidthBins(7), GivenBins((0.0, 0.3, 1.0)), AtomBins((0.5, 1.0)), DyadicGrid(10)])
-def test_a_grid_survives_its_document(grid: EqualWidthBins | GivenBins | AtomBins | DyadicGrid) -> None:
+@pytest.mark.parametrize(
+    "grid", [EqualWidthBins(7), GivenBins((0.0, 0.3, 1.0)), AtomBins((0.5, 1.0)), DyadicGrid(10)]
+)
+def test_a_grid_survives_its_document(
+    grid: EqualWidthBins | GivenBins | AtomBins | DyadicGrid,
+) -> None:
     assert grid_from_dict(grid.to_dict()) == grid
 
 

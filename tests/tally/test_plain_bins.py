@@ -25,25 +25,53 @@ def around(n_bins: int) -> list[float]:
 
 @pytest.mark.parametrize("n_bins", [1, 2, 3, 7, 10, 15, 20, 49, 100, 1000, 2**20])
 def test_scores_at_and_around_every_edge_are_where_the_arrays_put_them(n_bins: int) -> None:
-    scores = np.array(around(min(n_bins, 1000))) if n_bins < 2**20 else np.random.default_rng(0).integers(0, 2**20, 5000) / 2**20
+    scores = (
+        np.array(around(min(n_bins, 1000)))
+        if n_bins < 2**20
+        else np.random.default_rng(0).integers(0, 2**20, 5000) / 2**20
+    )
     flags = np.arange(len(scores)) % 3 == 0
     relation = duckdb.from_arrow(pl.DataFrame({"c": scores, "ok": flags}).to_arrow())
-    assert count_plain_bins(relation, confidence="c", correct="ok", n_bins=n_bins) == Tally.from_arrays(
-        confidence=scores, correct=flags, n_bins=n_bins
-    )
+    assert count_plain_bins(
+        relation, confidence="c", correct="ok", n_bins=n_bins
+    ) == Tally.from_arrays(confidence=scores, correct=flags, n_bins=n_bins)
 
 
 @given(
-    rows=st.lists(st.tuples(st.floats(0, 1) | st.sampled_from(around(20)), st.booleans()), min_size=1), n_bins=st.integers(1, 60)
+    rows=st.lists(
+        st.tuples(st.floats(0, 1) | st.sampled_from(around(20)), st.booleans()), min_size=1
+    ),
+    n_bins=st.integers(1, 60),
 )
-def test_any_scores_are_where_the_arrays_put_them(rows: list[tuple[float, bool]], n_bins: int) -> None:
+def test_any_scores_are_where_the_arrays_put_them(
+    rows: list[tuple[float, bool]], n_bins: int
+) -> None:
     frame = pl.DataFrame({"c": [row[0] for row in rows], "ok": [row[1] for row in rows]})
-    assert count_plain_bins(frame, confidence="c", correct="ok", n_bins=n_bins) == Tally.from_arrays(
+    assert count_plain_bins(
+        frame, confidence="c", correct="ok", n_bins=n_bins
+    ) == Tally.from_arrays(
         confidence=frame["c"].to_numpy(), correct=frame["ok"].to_numpy(), n_bins=n_bins
     )
 
 
-@pytest.mark.parametrize("bad", [-1e-300, -0.01, -0.05, -1.0, -7.0, 1.0000001, 1.05, 50.0, 1e300, np.nan, np.inf, -np.inf, None])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        -1e-300,
+        -0.01,
+        -0.05,
+        -1.0,
+        -7.0,
+        1.0000001,
+        1.05,
+        50.0,
+        1e300,
+        np.nan,
+        np.inf,
+        -np.inf,
+        None,
+    ],
+)
 def test_a_score_that_is_not_plain_is_not_counted(bad: float | None) -> None:
     for frame in (
         pl.DataFrame({"c": [0.5, bad], "ok": [True, False]}),
@@ -56,4 +84,9 @@ def test_a_score_that_is_not_plain_is_not_counted(bad: float | None) -> None:
 @pytest.mark.parametrize("flags", [[True, None], [1, 0], ["a", "b"]])
 def test_flags_that_are_not_plain_are_not_counted(flags: list[object]) -> None:
     frame = pl.DataFrame({"c": [0.5, 0.6], "ok": flags})
-    assert count_plain_bins(duckdb.from_arrow(frame.to_arrow()), confidence="c", correct="ok", n_bins=20) is None
+    assert (
+        count_plain_bins(
+            duckdb.from_arrow(frame.to_arrow()), confidence="c", correct="ok", n_bins=20
+        )
+        is None
+    )

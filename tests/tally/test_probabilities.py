@@ -16,13 +16,18 @@ TABLE = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
 
 @pytest.mark.parametrize("scope", SCOPES)
 def test_a_class_without_a_column_is_refused_unless_asked_for(scope: Any) -> None:
-    with pytest.raises(InvalidValueError, match=r"labels\[1\] is -1: expected a class index from 0 to 1\.$"):
+    with pytest.raises(
+        InvalidValueError, match=r"labels\[1\] is -1: expected a class index from 0 to 1\.$"
+    ):
         count_probabilities(TABLE, [0, -1, 0], grid=EqualWidthBins(2), scope=scope)
 
 
 @pytest.mark.parametrize("labels", [[0, -2, 0], [0, 2, 0]])
 def test_with_unseen_only_minus_one_stands_for_no_column(labels: list[int]) -> None:
-    with pytest.raises(InvalidValueError, match=r"labels\[1\] is -?2: expected a class index from 0 to 1, or -1 for none"):
+    with pytest.raises(
+        InvalidValueError,
+        match=r"labels\[1\] is -?2: expected a class index from 0 to 1, or -1 for none",
+    ):
         count_probabilities(TABLE, labels, grid=EqualWidthBins(2), unseen=True)
 
 
@@ -35,8 +40,12 @@ def test_with_unseen_only_minus_one_stands_for_no_column(labels: list[int]) -> N
         ("all-labels", [[1, 1], [2, 1]], [[0, 1], [0, 0]]),
     ],
 )
-def test_no_label_is_right_in_a_row_whose_class_has_no_column(scope: Any, wrong: Any, right: Any, dtype: str) -> None:
-    tally = count_probabilities(TABLE, np.array([0, -1, -1], dtype=dtype), grid=EqualWidthBins(2), scope=scope, unseen=True)
+def test_no_label_is_right_in_a_row_whose_class_has_no_column(
+    scope: Any, wrong: Any, right: Any, dtype: str
+) -> None:
+    tally = count_probabilities(
+        TABLE, np.array([0, -1, -1], dtype=dtype), grid=EqualWidthBins(2), scope=scope, unseen=True
+    )
     assert tally.rows == 3
     counts = tally.dense() if scope != "top" else tally.dense()[0]
     assert np.array_equal(counts[..., 0], wrong)
@@ -47,7 +56,10 @@ def test_no_label_is_right_in_a_row_whose_class_has_no_column(scope: Any, wrong:
 def test_unseen_changes_nothing_where_every_class_has_a_column(scope: Any) -> None:
     rng = np.random.default_rng(0)
     table, labels = rng.dirichlet(np.ones(70), size=500), rng.integers(70, size=500)
-    counts = [count_probabilities(table, labels, grid=EqualWidthBins(5), scope=scope, unseen=unseen) for unseen in (False, True)]
+    counts = [
+        count_probabilities(table, labels, grid=EqualWidthBins(5), scope=scope, unseen=unseen)
+        for unseen in (False, True)
+    ]
     assert counts[0] == counts[1]
     assert counts[0].sources == counts[1].sources
 
@@ -66,9 +78,14 @@ def test_the_calibrator_takes_rows_without_a_column_in_parts() -> None:
         PACCalibrator().partial_fit(TABLE, [0, -1, 0])
 
 
-@pytest.mark.parametrize("labels", [["cat", "dog", "cat"], [True, False, True], [0.5, 1.0, 0.0], [np.nan, 0, 1]])
+@pytest.mark.parametrize(
+    "labels", [["cat", "dog", "cat"], [True, False, True], [0.5, 1.0, 0.0], [np.nan, 0, 1]]
+)
 def test_labels_that_are_no_column_indices_are_refused(labels: Any) -> None:
-    with pytest.raises((InvalidTypeError, InvalidValueError), match=r"labels has dtype .*class indices 0 to 1.*PACClassifier"):
+    with pytest.raises(
+        (InvalidTypeError, InvalidValueError),
+        match=r"labels has dtype .*class indices 0 to 1.*PACClassifier",
+    ):
         count_probabilities(TABLE, labels, grid=EqualWidthBins(2))
 
 
@@ -77,5 +94,7 @@ def test_intervals_come_from_the_scope_that_was_counted() -> None:
     before = calibrator.predict_interval(TABLE)
     calibrator.scope = "all-labels"
     assert np.array_equal(calibrator.predict_interval(TABLE), before)
-    with pytest.raises(InvalidValueError, match="probabilities has 3 classes, but 2 were calibrated"):
+    with pytest.raises(
+        InvalidValueError, match="probabilities has 3 classes, but 2 were calibrated"
+    ):
         calibrator.predict_interval([[0.2, 0.3, 0.5]])

@@ -10,13 +10,20 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pacbound import Tally
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, RepeatedSourceError
+from pacbound.errors import (
+    CertificateError,
+    InvalidTypeError,
+    InvalidValueError,
+    RepeatedSourceError,
+)
 from pacbound.tally import EqualWidthBins
 from pacbound.tally.probabilities import count_probabilities
 from pacbound.tally.tally import in_order
 
 edge_scores = st.sampled_from([0.0, 0.05, 0.15, 0.3, 0.35, 0.6, 0.7, 1.0])
-rows = st.lists(st.tuples(edge_scores | st.floats(0, 1), st.booleans(), st.sampled_from("abc")), max_size=40)
+rows = st.lists(
+    st.tuples(edge_scores | st.floats(0, 1), st.booleans(), st.sampled_from("abc")), max_size=40
+)
 
 
 def tally_of(part: list[tuple[float, bool, str]], use: str) -> Tally:
@@ -28,7 +35,9 @@ def tally_of(part: list[tuple[float, bool, str]], use: str) -> Tally:
     if use == "groups":
         return Tally.from_arrays(confidence=scores, correct=flags, groups=groups)
     if use == "overlapping":
-        return Tally.from_arrays(confidence=scores, correct=flags, groups={"right": flags, "a": groups == "a"})
+        return Tally.from_arrays(
+            confidence=scores, correct=flags, groups={"right": flags, "a": groups == "a"}
+        )
     if use == "shield":
         return Tally.from_arrays(scores=scores, unsafe=flags)
     if use == "abstention":
@@ -36,12 +45,22 @@ def tally_of(part: list[tuple[float, bool, str]], use: str) -> Tally:
     predictions = np.column_stack([groups, np.where(flags, groups, "a")])
     if use == "cascade of three":
         return Tally.from_arrays(
-            confidences=np.column_stack([scores, scores**2]), predictions=predictions[:, [0, 1, 1]], labels=groups
+            confidences=np.column_stack([scores, scores**2]),
+            predictions=predictions[:, [0, 1, 1]],
+            labels=groups,
         )
     return Tally.from_arrays(confidences=scores, predictions=predictions, labels=groups)
 
 
-USES = ["calibration", "groups", "overlapping", "shield", "abstention", "cascade", "cascade of three"]
+USES = [
+    "calibration",
+    "groups",
+    "overlapping",
+    "shield",
+    "abstention",
+    "cascade",
+    "cascade of three",
+]
 
 
 @pytest.mark.parametrize("use", USES)
@@ -49,15 +68,22 @@ USES = ["calibration", "groups", "overlapping", "shield", "abstention", "cascade
 def test_the_sum_over_any_split_in_any_order_is_the_tally_of_the_whole(
     use: str, data: st.DataObject, everything: list[tuple[float, bool, str]]
 ) -> None:
-    places = data.draw(st.lists(st.integers(0, 3), min_size=len(everything), max_size=len(everything)))
-    parts = [tally_of([row for row, place in zip(everything, places, strict=True) if place == part], use) for part in range(4)]
+    places = data.draw(
+        st.lists(st.integers(0, 3), min_size=len(everything), max_size=len(everything))
+    )
+    parts = [
+        tally_of([row for row, place in zip(everything, places, strict=True) if place == part], use)
+        for part in range(4)
+    ]
     order = data.draw(st.permutations(parts))
     assert sum(order) == tally_of(everything, use)
 
 
 @pytest.mark.parametrize("use", USES)
 @given(everything=rows)
-def test_zero_changes_nothing_and_a_document_gives_the_tally_back(use: str, everything: list[tuple[float, bool, str]]) -> None:
+def test_zero_changes_nothing_and_a_document_gives_the_tally_back(
+    use: str, everything: list[tuple[float, bool, str]]
+) -> None:
     tally = tally_of(everything, use)
     assert tally + tally.zero() == tally
     assert tally.zero() + tally == tally
@@ -103,7 +129,20 @@ def test_groups_are_known_by_their_text_and_ordered_by_their_value() -> None:
 def test_groups_with_more_digits_than_python_reads_as_a_number_are_ordered() -> None:
     long = "1" + "0" * 5000
     names = ["text", long, "٣", "0", "00", "-1", "10", long[:-1], "9", "007", "7", ""]
-    assert in_order(names) == ("0", "00", "٣", "007", "7", "9", "10", long[:-1], long, "", "-1", "text")
+    assert in_order(names) == (
+        "0",
+        "00",
+        "٣",
+        "007",
+        "7",
+        "9",
+        "10",
+        long[:-1],
+        long,
+        "",
+        "-1",
+        "text",
+    )
     counted = Tally.from_arrays(confidence=[0.5, 0.5], correct=[1, 0], groups=[long, "9"])
     assert Tally.from_dict(counted.to_dict()).groups == ("9", long)
 
@@ -118,7 +157,9 @@ def test_probabilities_and_their_top_labels_give_one_tally_and_one_fingerprint()
     probabilities = rng.dirichlet(np.ones(5), size=20_000).astype(np.float32)
     labels = rng.integers(0, 5, size=20_000)
     whole = count_probabilities(probabilities, labels, grid=EqualWidthBins(20))
-    column = Tally.from_arrays(confidence=probabilities.max(axis=1), correct=probabilities.argmax(axis=1) == labels)
+    column = Tally.from_arrays(
+        confidence=probabilities.max(axis=1), correct=probabilities.argmax(axis=1) == labels
+    )
     assert whole == column
     assert whole.sources == column.sources
 
@@ -126,17 +167,24 @@ def test_probabilities_and_their_top_labels_give_one_tally_and_one_fingerprint()
 @pytest.mark.parametrize("classes", [1, 2, 10, 64, 65, 300])
 def test_every_scope_counts_what_a_plain_loop_counts(classes: int) -> None:
     rng = np.random.default_rng(classes)
-    probabilities, labels = rng.dirichlet(np.ones(classes), size=300), rng.integers(0, classes, size=300)
+    probabilities, labels = (
+        rng.dirichlet(np.ones(classes), size=300),
+        rng.integers(0, classes, size=300),
+    )
     grid = EqualWidthBins(10)
     for scope in ("top", "per-class", "all-labels"):
         expected = slow_count(probabilities, labels, grid, scope)
-        assert (count_probabilities(probabilities, labels, grid=grid, scope=scope).dense() == expected).all()
+        assert (
+            count_probabilities(probabilities, labels, grid=grid, scope=scope).dense() == expected
+        ).all()
 
 
 def slow_count(
     probabilities: NDArray[np.float64], labels: NDArray[np.int64], grid: EqualWidthBins, scope: str
 ) -> NDArray[np.int64]:
-    table = np.zeros((1 if scope == "top" else probabilities.shape[1], grid.n_cells, 2), dtype=np.int64)
+    table = np.zeros(
+        (1 if scope == "top" else probabilities.shape[1], grid.n_cells, 2), dtype=np.int64
+    )
     for row, label in zip(probabilities, labels, strict=True):
         top = int(np.argmax(row))
         for k in range(len(row)) if scope == "all-labels" else [top]:

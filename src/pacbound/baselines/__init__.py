@@ -1,4 +1,5 @@
-"""The usual ways to get confidences and thresholds, to compare with: softmax, temperature scaling, histogram binning.
+"""The usual ways to get confidences and thresholds, to compare with: softmax, temperature scaling,
+histogram binning.
 
 None has a guarantee.
 """

@@ -1,4 +1,6 @@
-"""Histogram binning: the share of right predictions seen in a bin is the confidence of whatever falls into it. No guarantee."""
+"""Histogram binning: the share of right predictions seen in a bin is the confidence of whatever
+falls into it. No guarantee.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,13 @@ _ROWS = 16384
 
 
 class HistogramBinning:
-    """The top-label confidence, replaced by the share of right predictions in its bin (Zadrozny and Elkan, 2001). No guarantee.
+    """The top-label confidence, replaced by the share of right predictions in its bin (Zadrozny and
+    Elkan, 2001). No guarantee.
 
-    It is the estimate that the certified intervals surround, without the intervals. The bins are `n_bins` of equal width, (edge,
-    next edge], counted as in every tally. A bin that saw no row has no estimate: its confidence is NaN, never a midpoint. Fitting
-    sets `trials_`, `successes_` and `confidence_`, one entry per bin, and `tally_`, which holds the same counts.
+    It is the estimate that the certified intervals surround, without the intervals. The bins are
+    `n_bins` of equal width, (edge, next edge], counted as in every tally. A bin that saw no row has
+    no estimate: its confidence is NaN, never a midpoint. Fitting sets `trials_`, `successes_` and
+    `confidence_`, one entry per bin, and `tally_`, which holds the same counts.
 
     Examples
     --------
@@ -50,12 +54,18 @@ class HistogramBinning:
         self.n_bins = n_bins
 
     def fit(self, probabilities: Any, labels: Any) -> Self:
-        """Count the top labels of (rows, classes) `probabilities` against `labels`, the column of each true class."""
-        return self._from_tally(count_probabilities(probabilities, labels, grid=EqualWidthBins(self.n_bins)))
+        """Count the top labels of (rows, classes) `probabilities` against `labels`, the column of
+        each true class.
+        """
+        return self._from_tally(
+            count_probabilities(probabilities, labels, grid=EqualWidthBins(self.n_bins))
+        )
 
     def fit_confidence(self, confidence: Any, correct: Any) -> Self:
         """Count confidences, one per row, against whether each prediction was right."""
-        return self._from_tally(Tally.from_arrays(confidence=confidence, correct=correct, n_bins=self.n_bins))
+        return self._from_tally(
+            Tally.from_arrays(confidence=confidence, correct=correct, n_bins=self.n_bins)
+        )
 
     def predict_confidence(self, probabilities: Any) -> Floats:
         """The confidence of each row's top label; NaN where its bin saw no row."""
@@ -78,11 +88,15 @@ class HistogramBinning:
         counts = tally.dense()[0]
         self.tally_, self.trials_, self.successes_ = tally, counts.sum(axis=1), counts[:, 1]
         empty = self.trials_ == 0
-        self.confidence_ = np.where(empty, np.nan, self.successes_ / np.where(empty, 1, self.trials_))
+        self.confidence_ = np.where(
+            empty, np.nan, self.successes_ / np.where(empty, 1, self.trials_)
+        )
         return self
 
     def _fitted(self) -> tuple[Floats, EqualWidthBins]:
         if not hasattr(self, "tally_"):
-            raise NotFittedError("This HistogramBinning has no bins yet: call fit or fit_confidence first.")
+            raise NotFittedError(
+                "This HistogramBinning has no bins yet: call fit or fit_confidence first."
+            )
         # The grid of the counts, in case n_bins was changed after fitting.
         return self.confidence_, EqualWidthBins(self.tally_.grid.n_cells)

@@ -21,10 +21,11 @@ _LOWEST = -1e290
 
 
 def softmax(logits: Any) -> Floats:
-    """The probabilities exp(logit) / sum of exp(logits) of each row of (rows, classes) logits, in float64.
+    """The probabilities exp(logit) / sum of exp(logits) of each row of (rows, classes) logits, in
+    float64.
 
-    They are what the network says, with no guarantee. No logit is too large: rows are shifted by their maximum first. NaN and
-    infinities raise.
+    They are what the network says, with no guarantee. No logit is too large: rows are shifted by
+    their maximum first. NaN and infinities raise.
 
     Examples
     --------
@@ -36,7 +37,8 @@ def softmax(logits: Any) -> Floats:
 
 
 class NaiveSoftmax:
-    """The confidence of the softmax, unchanged. No guarantee: networks are often far too sure of themselves.
+    """The confidence of the softmax, unchanged. No guarantee: networks are often far too sure of
+    themselves.
 
     It has the methods of the other baselines, and there is nothing to fit.
 
@@ -46,7 +48,7 @@ class NaiveSoftmax:
     array([0.5, 0.5])
     """
 
-    def fit(self, logits: Any, labels: Any) -> Self:  # noqa: ARG002
+    def fit(self, logits: Any, labels: Any) -> Self:  # noqa: ARG002, RUF100
         """Do nothing."""
         return self
 

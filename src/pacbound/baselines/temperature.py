@@ -1,7 +1,8 @@
-"""Temperature scaling: one number that all logits are divided by, fitted to held-out labels. No guarantee.
+"""Temperature scaling: one number that all logits are divided by, fitted to held-out labels. No
+guarantee.
 
-The mean negative log-likelihood is convex in beta = 1 / temperature, so the fit is one root of its derivative, found by Newton
-steps inside a bracket, to a relative accuracy far below 1e-6.
+The mean negative log-likelihood is convex in beta = 1 / temperature, so the fit is one root of its
+derivative, found by Newton steps inside a bracket, to a relative accuracy far below 1e-6.
 """
 
 from __future__ import annotations
@@ -12,7 +13,13 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from pacbound.baselines.softmax import Floats, as_logits, scaled_confidence, scaled_softmax, shifted_blocks
+from pacbound.baselines.softmax import (
+    Floats,
+    as_logits,
+    scaled_confidence,
+    scaled_softmax,
+    shifted_blocks,
+)
 from pacbound.errors import InvalidValueError, NotFittedError
 from pacbound.tally.columns import Array, as_classes, checked_scores, same_length
 from pacbound.tally.toplabel import as_probabilities
@@ -20,7 +27,8 @@ from pacbound.tally.toplabel import as_probabilities
 LOWEST_TEMPERATURE = 1e-6
 HIGHEST_TEMPERATURE = 1e6
 PROBABILITY_FLOOR = 2.0**-126
-"""The least normal float32, about 1.2e-38: a probability below it, zero included, is taken for it before its logarithm."""
+"""The least normal float32, about 1.2e-38: a probability below it, zero included, is taken for it
+before its logarithm."""
 
 _TOLERANCE = 1e-9
 _MOST_STEPS = 500
@@ -30,11 +38,13 @@ Slope = Callable[[float], tuple[float, float]]
 
 
 class TemperatureScaling:
-    """Softmax confidences at the temperature that makes the labels most likely (Guo et al., 2017). No guarantee.
+    """Softmax confidences at the temperature that makes the labels most likely (Guo et al., 2017).
+    No guarantee.
 
-    `inputs` says what the rows are: "logits", or "probabilities", whose logarithms then serve as logits, with probabilities below
-    `PROBABILITY_FLOOR` raised to it. Fitting finds `temperature_`, with `optimal_temperature`; top labels stay as they are.
-    Certify on other rows than it was fitted to: on the same ones no guarantee is proven.
+    `inputs` says what the rows are: "logits", or "probabilities", whose logarithms then serve as
+    logits, with probabilities below `PROBABILITY_FLOOR` raised to it. Fitting finds `temperature_`,
+    with `optimal_temperature`; top labels stay as they are. Certify on other rows than it was
+    fitted to: on the same ones no guarantee is proven.
 
     Examples
     --------
@@ -53,7 +63,9 @@ class TemperatureScaling:
         self.inputs = inputs
 
     def fit(self, scores: Any, labels: Any) -> Self:
-        """Find the temperature for (rows, classes) `scores`, of the kind `inputs` says, and the column of each true class."""
+        """Find the temperature for (rows, classes) `scores`, of the kind `inputs` says, and the
+        column of each true class.
+        """
         self.temperature_ = optimal_temperature(self._logits(scores), labels)
         return self
 
@@ -70,7 +82,9 @@ class TemperatureScaling:
             return as_logits(scores, "logits")
         if self.inputs == "probabilities":
             return _log_probabilities(scores)
-        raise InvalidValueError(f"inputs={self.inputs!r} is not known: expected 'logits' or 'probabilities'.")
+        raise InvalidValueError(
+            f"inputs={self.inputs!r} is not known: expected 'logits' or 'probabilities'."
+        )
 
     def _fitted(self) -> float:
         if not hasattr(self, "temperature_"):
@@ -79,11 +93,13 @@ class TemperatureScaling:
 
 
 def optimal_temperature(logits: Any, labels: Any) -> float:
-    """The temperature that minimises the mean negative log-likelihood of the labels, within 1e-6 of it. No guarantee.
+    """The temperature that minimises the mean negative log-likelihood of the labels, within 1e-6 of
+    it. No guarantee.
 
-    The result is kept between `LOWEST_TEMPERATURE` (1e-6) and `HIGHEST_TEMPERATURE` (1e6). The lowest is also the result where no
-    minimum exists because every label has its row's highest logit: the likelihood then grows as the temperature falls to zero.
-    The highest is also the result where the logits say nothing of the labels or mislead. Rows of equal logits fit any
+    The result is kept between `LOWEST_TEMPERATURE` (1e-6) and `HIGHEST_TEMPERATURE` (1e6). The
+    lowest is also the result where no minimum exists because every label has its row's highest
+    logit: the likelihood then grows as the temperature falls to zero. The highest is also the
+    result where the logits say nothing of the labels or mislead. Rows of equal logits fit any
     temperature: if there are no others, the result is 1.
 
     Examples
@@ -121,7 +137,9 @@ def _log_probabilities(probabilities: Any) -> Floats:
 
 
 def _slope(beta: float, table: Array, classes: Array) -> tuple[float, float]:
-    """First and second derivative by `beta` of the mean negative log-likelihood of the logits times `beta`."""
+    """First and second derivative by `beta` of the mean negative log-likelihood of the logits times
+    `beta`.
+    """
     first = second = 0.0
     for start, block in shifted_blocks(table):
         rows = block.shape[1]

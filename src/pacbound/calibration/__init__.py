@@ -1,1 +1,3 @@
-"""Calibration: intervals for the true confidence of predictions, the faces they are reached by, and the metrics around them."""
+"""Calibration: intervals for the true confidence of predictions, the faces they are reached by, and
+the metrics around them.
+"""

@@ -1,4 +1,6 @@
-"""The calibrator: class probabilities in, intervals out, for the top label, each predicted class, or every label."""
+"""The calibrator: class probabilities in, intervals out, for the top label, each predicted class,
+or every label.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,9 @@ CalibratorScope = Literal["top", "per-class", "all-labels"]
 class PACCalibrator:
     """Certified intervals for the probabilities of any classifier.
 
-    All intervals are right together with probability at least 1 - `delta` over the draw of the rows passed to `fit`, which
-    must be independent draws from the distribution of use, untouched by training. What an interval is for depends on `scope`:
+    All intervals are right together with probability at least 1 - `delta` over the draw of the rows
+    passed to `fit`, which must be independent draws from the distribution of use, untouched by
+    training. What an interval is for depends on `scope`:
 
     | scope | the interval holds | `predict_interval` gives |
     |---|---|---|
@@ -32,7 +35,8 @@ class PACCalibrator:
     | "per-class" | the same among rows with the same predicted class | (n, 2) |
     | "all-labels" | how often each label is the true one, in the bin of its probability | (n, classes, 2) |
 
-    `partial_fit` adds rows in any number of parts; certify once, when the number of rows fixed beforehand has come in.
+    `partial_fit` adds rows in any number of parts; certify once, when the number of rows fixed
+    beforehand has come in.
 
     Examples
     --------
@@ -61,9 +65,11 @@ class PACCalibrator:
         self.side = side
 
     def fit(self, probabilities: Any, y: Any, *, unseen: bool = False) -> Self:
-        """Count (n, classes) `probabilities` against the true classes' columns `y`, forgetting all before.
+        """Count (n, classes) `probabilities` against the true classes' columns `y`, forgetting all
+        before.
 
-        With `unseen`, -1 in `y` is a class that has no column: whatever is predicted for such a row is wrong.
+        With `unseen`, -1 in `y` is a class that has no column: whatever is predicted for such a row
+        is wrong.
         """
         self.tally_ = self._count(probabilities, y, unseen=unseen)
         self._certificate: CalibrationCertificate | None = None
@@ -73,7 +79,8 @@ class PACCalibrator:
         """Count more rows. The same rows twice raise, where they can be recognised."""
         if isinstance(self.edges, str):
             raise InvalidValueError(
-                f"edges={self.edges!r} needs all rows at once: use fit, or edges from other data (equal_mass_edges)."
+                f"edges={self.edges!r} needs all rows at once: use fit, or edges from other data "
+                "(equal_mass_edges)."
             )
         return self._add(self._count(probabilities, y, unseen=unseen))
 
@@ -86,15 +93,23 @@ class PACCalibrator:
         return self._look_up("interval", probabilities)
 
     def predict_confidence(self, probabilities: Any) -> Floats:
-        """The observed share of right predictions in the same bin; NaN where none were seen. No guarantee."""
+        """The observed share of right predictions in the same bin; NaN where none were seen. No
+        guarantee.
+        """
         return self._look_up("estimate", probabilities)
 
     @property
     def certificate_(self) -> CalibrationCertificate:
         """The certificate for the rows counted so far."""
         tally, made = self._fitted_tally(), self._certificate
-        if made is None or (made.delta, made.correction, made.side) != (self.delta, self.correction, self.side):
-            made = CalibrationCertificate.from_tally(tally, delta=self.delta, correction=self.correction, side=self.side)
+        if made is None or (made.delta, made.correction, made.side) != (
+            self.delta,
+            self.correction,
+            self.side,
+        ):
+            made = CalibrationCertificate.from_tally(
+                tally, delta=self.delta, correction=self.correction, side=self.side
+            )
             self._certificate = made
         return made
 
@@ -108,7 +123,8 @@ class PACCalibrator:
         if isinstance(self.edges, str):
             if self.scope != "top":
                 raise InvalidValueError(
-                    f"edges={self.edges!r} is for scope='top', not {self.scope!r}: pass edges from other data (equal_mass_edges)."
+                    f"edges={self.edges!r} is for scope='top', not {self.scope!r}: pass edges from "
+                    "other data (equal_mass_edges)."
                 )
             scores, _ = top_label(probabilities)
         grid = bins_for(n_bins=self.n_bins, edges=self.edges, scores=scores)
@@ -118,7 +134,8 @@ class PACCalibrator:
         before: Tally | None = getattr(self, "tally_", None)
         if before is not None and before.groups and tally.groups and before.groups != tally.groups:
             raise InvalidValueError(
-                f"{len(tally.groups)} classes do not add to {len(before.groups)}: pass the same columns each time."
+                f"{len(tally.groups)} classes do not add to {len(before.groups)}: pass the same "
+                "columns each time."
             )
         self.tally_ = tally if before is None else before + tally
         self._certificate = None
@@ -126,7 +143,9 @@ class PACCalibrator:
 
     def _fitted_tally(self) -> Tally:
         if not hasattr(self, "tally_"):
-            raise NotFittedError("This PACCalibrator has counted nothing yet: call fit(probabilities, y) first.")
+            raise NotFittedError(
+                "This PACCalibrator has counted nothing yet: call fit(probabilities, y) first."
+            )
         return self.tally_
 
     def _look_up(self, what: Literal["interval", "estimate"], probabilities: Any) -> Floats:
@@ -148,4 +167,7 @@ class PACCalibrator:
     def _check_classes(self, classes: int) -> None:
         known = len(self._fitted_tally().groups)
         if classes != known:
-            raise InvalidValueError(f"probabilities has {classes} classes, but {known} were calibrated: pass the same columns.")
+            raise InvalidValueError(
+                f"probabilities has {classes} classes, but {known} were calibrated: pass the same "
+                "columns."
+            )

@@ -1,7 +1,9 @@
-"""How accurate the answers are that pass a threshold of confidence: the accuracy-confidence plot, in numbers.
+"""How accurate the answers are that pass a threshold of confidence: the accuracy-confidence plot,
+in numbers.
 
-Thresholds are compared with the scores in float64, and a score equal to a threshold passes it. The curves describe the rows they
-were given: to choose a threshold with a guarantee, use certify_abstention.
+Thresholds are compared with the scores in float64, and a score equal to a threshold passes it. The
+curves describe the rows they were given: to choose a threshold with a guarantee, use
+certify_abstention.
 """
 
 from __future__ import annotations
@@ -12,7 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.calibration.reliability import Floats, Integers, count_outcomes, interval_ends, some_rows
+from pacbound.calibration.reliability import (
+    Floats,
+    Integers,
+    count_outcomes,
+    interval_ends,
+    some_rows,
+)
 from pacbound.errors import InvalidValueError
 from pacbound.tally.columns import Array, as_flags, as_score_column, checked_scores
 
@@ -22,7 +30,9 @@ _STEPS = 100
 
 @dataclass(frozen=True, eq=False)
 class AccuracyConfidenceCurve:
-    """For each threshold, how many of `rows` rows have a score of at least that (`answered`), and how many of these are right."""
+    """For each threshold, how many of `rows` rows have a score of at least that (`answered`), and
+    how many of these are right.
+    """
 
     thresholds: Floats
     answered: Integers
@@ -46,20 +56,26 @@ class AccuracyConfidenceCurve:
 
 @dataclass(frozen=True, eq=False)
 class AccuracyConfidenceBand:
-    """Two curves: one for answering by the lower end of each interval, one for answering by the upper end.
+    """Two curves: one for answering by the lower end of each interval, one for answering by the
+    upper end.
 
-    Answering by the lower end is the stricter rule, so its accuracy is as a rule the upper border of the band.
+    Answering by the lower end is the stricter rule, so its accuracy is as a rule the upper border
+    of the band.
     """
 
     by_lower: AccuracyConfidenceCurve
     by_upper: AccuracyConfidenceCurve
 
 
-def accuracy_confidence_curve(confidence: Any, correct: Any, *, thresholds: Any = None) -> AccuracyConfidenceCurve:
-    """The share of right predictions among those with a confidence of at least each threshold. Descriptive: no guarantee.
+def accuracy_confidence_curve(
+    confidence: Any, correct: Any, *, thresholds: Any = None
+) -> AccuracyConfidenceCurve:
+    """The share of right predictions among those with a confidence of at least each threshold.
+    Descriptive: no guarantee.
 
-    The empirical P[correct | confidence >= t]. Without `thresholds` these are 0, 0.01, …, 1; pass `np.unique(confidence)` for
-    every step of the curve. They may come in any order, and may lie outside [0, 1].
+    The empirical P[correct | confidence >= t]. Without `thresholds` these are 0, 0.01, …, 1; pass
+    `np.unique(confidence)` for every step of the curve. They may come in any order, and may lie
+    outside [0, 1].
 
     Examples
     --------
@@ -72,11 +88,13 @@ def accuracy_confidence_curve(confidence: Any, correct: Any, *, thresholds: Any 
     return _curve(scores, "confidence", flags, _as_thresholds(thresholds))
 
 
-def accuracy_confidence_band(intervals: Any, correct: Any, *, thresholds: Any = None) -> AccuracyConfidenceBand:
+def accuracy_confidence_band(
+    intervals: Any, correct: Any, *, thresholds: Any = None
+) -> AccuracyConfidenceBand:
     """The two accuracy-confidence curves of intervals: the paper's band. Descriptive: no guarantee.
 
-    The empirical P[correct | lower >= t] and P[correct | upper >= t], for (n, 2) `intervals` such as
-    `certificate.interval(confidence)`. Thresholds are those of `accuracy_confidence_curve`.
+    The empirical P[correct | lower >= t] and P[correct | upper >= t], for (n, 2) `intervals` such
+    as `certificate.interval(confidence)`. Thresholds are those of `accuracy_confidence_curve`.
 
     Examples
     --------
@@ -87,7 +105,10 @@ def accuracy_confidence_band(intervals: Any, correct: Any, *, thresholds: Any = 
     lower, upper = interval_ends(intervals)
     flags, steps = as_flags(correct, "correct"), _as_thresholds(thresholds)
     some_rows(intervals=lower, correct=flags)
-    return AccuracyConfidenceBand(_curve(lower, "intervals[:, 0]", flags, steps), _curve(upper, "intervals[:, 1]", flags, steps))
+    return AccuracyConfidenceBand(
+        _curve(lower, "intervals[:, 0]", flags, steps),
+        _curve(upper, "intervals[:, 1]", flags, steps),
+    )
 
 
 def _as_thresholds(thresholds: Any) -> Floats:
@@ -98,12 +119,17 @@ def _as_thresholds(thresholds: Any) -> Floats:
         raise InvalidValueError("thresholds is empty: pass at least one, or leave it out.")
     missing = np.flatnonzero(np.isnan(steps))
     if missing.size:
-        raise InvalidValueError(f"thresholds[{missing[0]}] is nan: expected numbers to compare with.")
+        raise InvalidValueError(
+            f"thresholds[{missing[0]}] is nan: expected numbers to compare with."
+        )
     return steps
 
 
-def _curve(scores: Array, name: str, flags: NDArray[np.bool_], thresholds: Floats) -> AccuracyConfidenceCurve:
-    # Counting how many thresholds a score passes spares sorting the scores, and decides ties by one comparison.
+def _curve(
+    scores: Array, name: str, flags: NDArray[np.bool_], thresholds: Floats
+) -> AccuracyConfidenceCurve:
+    # Counting how many thresholds a score passes spares sorting the scores, and decides ties by one
+    # comparison.
     ordered = np.sort(thresholds)
     table = np.zeros((len(ordered) + 1, 2), dtype=np.int64)
     rows = max(_ROWS, len(table))

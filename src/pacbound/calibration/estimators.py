@@ -1,6 +1,7 @@
 """The scikit-learn face: a classifier whose every prediction has a certified interval.
 
-It adapts and computes nothing itself: the wrapped estimator gives probabilities, `PACCalibrator` the intervals.
+It adapts and computes nothing itself: the wrapped estimator gives probabilities, `PACCalibrator`
+the intervals.
 """
 
 from __future__ import annotations
@@ -29,25 +30,31 @@ except ImportError:
 Floats = NDArray[np.float64]
 
 _UNSEEN = -1
-"""Stands for a label that no column of the probabilities belongs to, so that whatever is predicted is wrong."""
+"""Stands for a label that no column of the probabilities belongs to, so that whatever is predicted
+is wrong."""
 
 
 class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier whose every prediction has a certified interval, around any scikit-learn classifier with `predict_proba`.
+    """A classifier whose every prediction has a certified interval, around any scikit-learn
+    classifier with `predict_proba`.
 
-    All intervals are right together with probability at least 1 - `delta` over the draw of the rows that calibrate, if the rows
-    passed to `fit` are independent draws from the distribution of use. What an interval is for depends on `scope`, as in
-    `PACCalibrator`; it speaks of the average over its bin, not of one input.
+    All intervals are right together with probability at least 1 - `delta` over the draw of the rows
+    that calibrate, if the rows passed to `fit` are independent draws from the distribution of use.
+    What an interval is for depends on `scope`, as in `PACCalibrator`; it speaks of the average over
+    its bin, not of one input.
 
-    `fit` trains a clone of `estimator` on a part of the rows and calibrates on the rest, which training never sees; it is not
-    trained again on all of them. The split is plainly random and not stratified: given the training rows, the others are then
-    still independent draws, whereas a stratified split sets their class counts by the labels of all rows. A fitted model
-    in a `FrozenEstimator` is used as it is and all rows calibrate; they must not be those it was trained or chosen on.
+    `fit` trains a clone of `estimator` on a part of the rows and calibrates on the rest, which
+    training never sees; it is not trained again on all of them. The split is plainly random and not
+    stratified: given the training rows, the others are then still independent draws, whereas a
+    stratified split sets their class counts by the labels of all rows. A fitted model in a
+    `FrozenEstimator` is used as it is and all rows calibrate; they must not be those it was trained
+    or chosen on.
 
-    Put what learns from data inside: `PACClassifier(make_pipeline(StandardScaler(), LogisticRegression()))` and
-    `PACClassifier(GridSearchCV(...))`. A scaler, selector or search around a `PACClassifier` runs, but has seen the rows that
-    calibrate, which the guarantee does not allow for. Neither does it allow for weights: `fit` takes no `sample_weight` and
-    routes no metadata.
+    Put what learns from data inside: `PACClassifier(make_pipeline(StandardScaler(),
+    LogisticRegression()))` and `PACClassifier(GridSearchCV(...))`. A scaler, selector or search
+    around a `PACClassifier` runs, but has seen the rows that calibrate, which the guarantee does
+    not allow for. Neither does it allow for weights: `fit` takes no `sample_weight` and routes no
+    metadata.
 
     Parameters
     ----------
@@ -58,7 +65,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
     delta : float, default=0.01
         The chance that any interval is wrong.
     scope : {"top", "per-class", "all-labels"}, default="top"
-        One table of bins for the predicted label, one for each predicted class, or one for the probability of every label.
+        One table of bins for the predicted label, one for each predicted class, or one for the
+        probability of every label.
     calibration_size : float or int, default=0.5
         The share, or the number, of rows that calibrate. A frozen estimator has all of them.
     correction : {"sidak", "bonferroni"}, default="sidak"
@@ -77,9 +85,11 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
     calibrator_ : PACCalibrator
         The counts of the rows that calibrated.
     certificate_ : CalibrationCertificate
-        The intervals as a document that can be saved and verified. Groups are columns of `classes_`.
+        The intervals as a document that can be saved and verified. Groups are columns of
+        `classes_`.
     classes_ : ndarray of shape (n_classes,)
-        The labels that can be predicted: those of the training rows. Rows with others calibrate as wrong predictions.
+        The labels that can be predicted: those of the training rows. Rows with others calibrate as
+        wrong predictions.
     n_features_in_ : int
         The number of features, where the estimator has it.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -100,7 +110,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
     calibrator_: PACCalibrator
     classes_: Array
 
-    def __init__(  # noqa: PLR0913 (scikit-learn wants every option in its own parameter)
+    def __init__(  # noqa: PLR0913, RUF100
         self,
         estimator: Any,
         *,
@@ -124,14 +134,21 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Train on a random part of the rows and calibrate on the rest; calibrate on all where the estimator is frozen."""
+        """Train on a random part of the rows and calibrate on the rest; calibrate on all where the
+        estimator is frozen.
+        """
         labels = _checked_labels(y)
         check_consistent_length(X, labels)
         _require_probabilities(self.estimator)
         estimator, held, truth = self._trained(X, labels)
         classes = np.asarray(estimator.classes_)
         calibrator = PACCalibrator(
-            self.n_bins, self.delta, self.scope, edges=self.edges, correction=self.correction, side=self.side
+            self.n_bins,
+            self.delta,
+            self.scope,
+            edges=self.edges,
+            correction=self.correction,
+            side=self.side,
         )
         calibrator.fit(_probabilities(estimator, held), _columns(truth, classes), unseen=True)
         self.certificate_ = calibrator.certificate_
@@ -139,25 +156,33 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         return self
 
     def predict(self, X: Any) -> Array:
-        """The label with the highest probability, the first of equal ones: the label that the certificate counted.
+        """The label with the highest probability, the first of equal ones: the label that the
+        certificate counted.
 
-        Some estimators' own `predict` says otherwise now and then (`SVC(probability=True)`, thresholds other than 1/2).
+        Some estimators' own `predict` says otherwise now and then (`SVC(probability=True)`,
+        thresholds other than 1/2).
         """
         _, columns = top_label(self.predict_proba(X))
         return self.classes_[columns]
 
     def predict_proba(self, X: Any) -> Array:
-        """The estimator's own probabilities, unchanged: they are the scores whose bins the intervals are for."""
+        """The estimator's own probabilities, unchanged: they are the scores whose bins the
+        intervals are for.
+        """
         check_is_fitted(self)
         return _probabilities(self.estimator_, X)
 
     def predict_interval(self, X: Any) -> Floats:
-        """The certified interval of each predicted label, (n, 2); with scope "all-labels" of every label, (n, classes, 2)."""
+        """The certified interval of each predicted label, (n, 2); with scope "all-labels" of every
+        label, (n, classes, 2).
+        """
         probabilities = self.predict_proba(X)
         return self.calibrator_.predict_interval(probabilities)
 
     def predict_confidence(self, X: Any) -> Floats:
-        """The observed share of right predictions in the bin of each interval; NaN where none were seen. No guarantee."""
+        """The observed share of right predictions in the bin of each interval; NaN where none were
+        seen. No guarantee.
+        """
         probabilities = self.predict_proba(X)
         return self.calibrator_.predict_confidence(probabilities)
 
@@ -192,18 +217,22 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             return self.estimator, X, labels
         if get_tags(self.estimator).input_tags.pairwise:
             raise InvalidValueError(
-                "The estimator takes a matrix of kernels or distances between rows, which cannot be split by rows alone. "
-                "Train it on its own rows and pass FrozenEstimator(estimator)."
+                "The estimator takes a matrix of kernels or distances between rows, which cannot "
+                "be split by rows alone. Train it on its own rows and pass "
+                "FrozenEstimator(estimator)."
             )
         held = _held_out(self.calibration_size, len(labels))
-        X_train, X_held, y_train, y_held = train_test_split(X, labels, test_size=held, random_state=self.random_state)
+        X_train, X_held, y_train, y_held = train_test_split(
+            X, labels, test_size=held, random_state=self.random_state
+        )
         return clone(self.estimator).fit(X_train, y_train), X_held, y_held
 
 
 def _checked_labels(y: Any) -> Array:
     labels: Array = column_or_1d(y, warn=True)
     assert_all_finite(labels, input_name="y")
-    # None and mixed types, which scikit-learn lets through to fail in a comparison somewhere, are named here.
+    # None and mixed types, which scikit-learn lets through to fail in a comparison somewhere, are
+    # named here.
     as_array(labels, "y")
     check_classification_targets(labels)
     return labels
@@ -212,8 +241,9 @@ def _checked_labels(y: Any) -> Array:
 def _require_probabilities(estimator: Any) -> None:
     if not hasattr(estimator, "predict_proba"):
         raise InvalidTypeError(
-            f"{type(estimator).__name__} has no predict_proba, so there are no scores to certify. Wrap it in scikit-learn's "
-            "CalibratedClassifierCV, or turn its probabilities on if it has that option (loss='log_loss', probability=True)."
+            f"{type(estimator).__name__} has no predict_proba, so there are no scores to certify. "
+            "Wrap it in scikit-learn's CalibratedClassifierCV, or turn its probabilities on if "
+            "it has that option (loss='log_loss', probability=True)."
         )
 
 
@@ -222,17 +252,20 @@ def _held_out(size: Any, rows: int) -> int:
     whole = isinstance(size, (int, np.integer))
     if isinstance(size, (bool, np.bool_)) or not (whole or isinstance(size, (float, np.floating))):
         raise InvalidTypeError(
-            f"calibration_size={size!r} is no part of the rows: expected a share such as 0.5, or a number of rows."
+            f"calibration_size={size!r} is no part of the rows: expected a share such as 0.5, or a "
+            "number of rows."
         )
     if not (size >= 1 if whole else 0 < size < 1):
         raise InvalidValueError(
-            f"calibration_size={size} is no part of the rows: expected a share between 0 and 1, or at least 1 row."
+            f"calibration_size={size} is no part of the rows: expected a share between 0 and 1, or "
+            "at least 1 row."
         )
     held = int(size) if whole else int(np.ceil(size * rows))
     if held >= rows:
         raise InvalidValueError(
-            f"calibration_size={size} leaves no rows to train on (n_samples={rows}): pass more rows, or make it smaller. "
-            "To calibrate a trained model on all rows pass FrozenEstimator(estimator)."
+            f"calibration_size={size} leaves no rows to train on (n_samples={rows}): pass more "
+            "rows, or make it smaller. To calibrate a trained model on all rows pass "
+            "FrozenEstimator(estimator)."
         )
     return held
 
@@ -240,8 +273,9 @@ def _held_out(size: Any, rows: int) -> int:
 def _require_common_labels(labels: Array, classes: Array) -> None:
     if (_columns(labels, classes) == _UNSEEN).all():
         raise InvalidValueError(
-            f"No label in y is a class of the frozen estimator: y holds {_shown(np.unique(labels))}, and its classes are "
-            f"{_shown(classes)}. Pass the labels that it was trained with, of the same type."
+            "No label in y is a class of the frozen estimator: y holds "
+            f"{_shown(np.unique(labels))}, and its classes are {_shown(classes)}. Pass the labels "
+            "that it was trained with, of the same type."
         )
 
 
@@ -256,9 +290,14 @@ def _probabilities(estimator: Any, X: Any) -> Array:
     table = np.asarray(estimator.predict_proba(X))
     expected = len(estimator.classes_)
     if table.ndim != 2 or table.shape[1] != expected:
-        raise InvalidValueError(f"predict_proba gave shape {table.shape}: expected a column for each of {expected} classes.")
+        raise InvalidValueError(
+            f"predict_proba gave shape {table.shape}: expected a column for each of {expected} "
+            "classes."
+        )
     if not len(table):
-        raise InvalidValueError("Found array with 0 sample(s) while a minimum of 1 is required: pass at least one row.")
+        raise InvalidValueError(
+            "Found array with 0 sample(s) while a minimum of 1 is required: pass at least one row."
+        )
     return table
 
 

@@ -1,7 +1,7 @@
 """Numbers that say how far what a classifier said is from what came true.
 
-All of them describe the rows they were given, with no guarantee about others; lower is better in each. A certificate's intervals
-are what holds beyond the rows.
+All of them describe the rows they were given, with no guarantee about others; lower is better in
+each. A certificate's intervals are what holds beyond the rows.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from pacbound.tally.toplabel import as_probabilities
 
 _ENTRIES = 2**17
 _SUM_TOLERANCE = 0.01
-"""Half-precision softmax outputs add up to 1 within this; one-versus-rest scores and logits do not."""
+"""Half-precision softmax outputs add up to 1 within this; one-versus-rest scores and logits do not.
+"""
 
 
 def expected_calibration_error(confidence: Any, correct: Any, *, n_bins: int = 20) -> float:
-    """The mean distance between confidence and accuracy over bins of equal width (ECE). Descriptive: it comes with no guarantee.
+    """The mean distance between confidence and accuracy over bins of equal width (ECE).
+    Descriptive: it comes with no guarantee.
 
-    The sum over bins of |S_j| / |S| times |mean confidence - share right|, as in the paper. Bins are (edge, next edge], the first
-    one closed on both sides, with edges k / n_bins compared exactly: every row is in one bin, values on an edge included.
+    The sum over bins of |S_j| / |S| times |mean confidence - share right|, as in the paper. Bins
+    are (edge, next edge], the first one closed on both sides, with edges k / n_bins compared
+    exactly: every row is in one bin, values on an edge included.
 
     Examples
     --------
@@ -40,7 +43,8 @@ def expected_calibration_error(confidence: Any, correct: Any, *, n_bins: int = 2
 
 
 def maximum_calibration_error(confidence: Any, correct: Any, *, n_bins: int = 20) -> float:
-    """The largest distance between confidence and accuracy in any bin that holds rows (MCE). Descriptive: no guarantee.
+    """The largest distance between confidence and accuracy in any bin that holds rows (MCE).
+    Descriptive: no guarantee.
 
     The bins are those of `expected_calibration_error`. One bin with one row can decide the result.
 
@@ -52,17 +56,22 @@ def maximum_calibration_error(confidence: Any, correct: Any, *, n_bins: int = 20
     return float(np.nanmax(reliability(confidence, correct, n_bins=n_bins).nearest))
 
 
-def induced_calibration_error(intervals: Any, estimates: Any, correct: Any, *, n_bins: int = 20) -> tuple[float, float]:
-    """The calibration error of intervals, as an interval (lower, upper) itself: the paper's induced ECE.
+def induced_calibration_error(
+    intervals: Any, estimates: Any, correct: Any, *, n_bins: int = 20
+) -> tuple[float, float]:
+    """The calibration error of intervals, as an interval (lower, upper) itself: the paper's induced
+    ECE.
 
-    Descriptive: that it contains zero with high probability is unproven, even where the intervals are certified. Rows are sorted
-    into bins by their estimate. With Conf_j from the smallest lower to the largest upper end in bin j, the result is the sum over
-    bins of |S_j| / |S| times the infimum, and the supremum, of |p - share right| over p in Conf_j. Rows whose estimate is NaN,
+    Descriptive: that it contains zero with high probability is unproven, even where the intervals
+    are certified. Rows are sorted into bins by their estimate. With Conf_j from the smallest lower
+    to the largest upper end in bin j, the result is the sum over bins of |S_j| / |S| times the
+    infimum, and the supremum, of |p - share right| over p in Conf_j. Rows whose estimate is NaN,
     those of a calibration bin without data, form a cell of their own.
 
     Examples
     --------
-    For a calibration certificate pass `certificate.interval(confidence)` and `certificate.estimate(confidence)`:
+    For a calibration certificate pass `certificate.interval(confidence)` and
+    `certificate.estimate(confidence)`:
 
     >>> lower, upper = induced_calibration_error([[0.5, 0.75], [0.5, 0.75]], [0.625, 0.625], [True, True])
     >>> lower, upper
@@ -73,10 +82,12 @@ def induced_calibration_error(intervals: Any, estimates: Any, correct: Any, *, n
 
 
 def brier_score(probabilities: Any, labels: Any) -> float:
-    """The mean squared distance between the probabilities and the truth, summed over all classes. Descriptive: no guarantee.
+    """The mean squared distance between the probabilities and the truth, summed over all classes.
+    Descriptive: no guarantee.
 
-    The multi-class definition: `probabilities` is (rows, classes), `labels` the column of each row's true class, and the result
-    lies between 0 and 2. For two classes it is twice the Brier score of one class's probability. Rows must sum to 1.
+    The multi-class definition: `probabilities` is (rows, classes), `labels` the column of each
+    row's true class, and the result lies between 0 and 2. For two classes it is twice the Brier
+    score of one class's probability. Rows must sum to 1.
 
     Examples
     --------
@@ -94,8 +105,8 @@ def brier_score(probabilities: Any, labels: Any) -> float:
 def negative_log_likelihood(probabilities: Any, labels: Any) -> float:
     """The mean of -ln(probability of the true class), in nats. Descriptive: no guarantee.
 
-    A true class with probability zero gives infinity: nothing is clipped. `probabilities` is (rows, classes) with rows that sum
-    to 1, `labels` the column of each row's true class.
+    A true class with probability zero gives infinity: nothing is clipped. `probabilities` is (rows,
+    classes) with rows that sum to 1, `labels` the column of each row's true class.
 
     Examples
     --------
@@ -113,7 +124,9 @@ def negative_log_likelihood(probabilities: Any, labels: Any) -> float:
     return -total / rows + 0.0
 
 
-def _labelled_blocks(probabilities: Any, labels: Any) -> Iterator[tuple[NDArray[np.float64], Array]]:
+def _labelled_blocks(
+    probabilities: Any, labels: Any
+) -> Iterator[tuple[NDArray[np.float64], Array]]:
     """Checked copies of the probabilities in blocks of rows, with the true classes."""
     table = as_probabilities(probabilities, "probabilities")
     n_classes = table.shape[1]
@@ -121,7 +134,9 @@ def _labelled_blocks(probabilities: Any, labels: Any) -> Iterator[tuple[NDArray[
     some_rows(probabilities=table, labels=classes)
     rows = max(1, _ENTRIES // n_classes)
     for start in range(0, len(table), rows):
-        flat = checked_scores(table[start : start + rows].ravel(), "probabilities.ravel()", start=start * n_classes)
+        flat = checked_scores(
+            table[start : start + rows].ravel(), "probabilities.ravel()", start=start * n_classes
+        )
         block = flat.reshape(-1, n_classes)
         _check_sums(block, start)
         yield block, classes[start : start + rows]
@@ -133,6 +148,6 @@ def _check_sums(block: NDArray[np.float64], start: int) -> None:
     if strange.size:
         row = int(strange[0])
         raise InvalidValueError(
-            f"probabilities[{start + row}] sums to {sums[row]:.6g}: expected 1. "
-            "Pass softmax outputs over all classes; one-versus-rest scores have to be normalised first."
+            f"probabilities[{start + row}] sums to {sums[row]:.6g}: expected 1. Pass softmax "
+            "outputs over all classes; one-versus-rest scores have to be normalised first."
         )

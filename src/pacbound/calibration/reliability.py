@@ -1,7 +1,8 @@
-"""What a classifier said and what came true, bin by bin: the numbers behind reliability diagrams and calibration errors.
+"""What a classifier said and what came true, bin by bin: the numbers behind reliability diagrams
+and calibration errors.
 
-Bins are closed on the right, exactly as in every tally, so that a value on an edge counts once. Everything here describes the
-rows it was given; nothing is certified.
+Bins are closed on the right, exactly as in every tally, so that a value on an edge counts once.
+Everything here describes the rows it was given; nothing is certified.
 """
 
 from __future__ import annotations
@@ -13,7 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.tally.columns import Array, as_array, as_flags, as_score_column, checked_scores, numeric, same_length
+from pacbound.tally.columns import (
+    Array,
+    as_array,
+    as_flags,
+    as_score_column,
+    checked_scores,
+    numeric,
+    same_length,
+)
 from pacbound.tally.grids import EqualWidthBins
 
 Floats = NDArray[np.float64]
@@ -24,11 +33,12 @@ _ROWS = 16384
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityBins:
-    """One entry per bin: how many rows, how many of them right, and the confidence that was claimed for them.
+    """One entry per bin: how many rows, how many of them right, and the confidence that was claimed
+    for them.
 
-    The claim is the interval from `lower` to `upper`. For plain confidences both are their mean; for intervals, the smallest
-    lower end and the largest upper end (Conf_j in the paper). Empty bins hold NaN. Where rows may lack an estimate, an entry
-    for those follows the last bin.
+    The claim is the interval from `lower` to `upper`. For plain confidences both are their mean;
+    for intervals, the smallest lower end and the largest upper end (Conf_j in the paper). Empty
+    bins hold NaN. Where rows may lack an estimate, an entry for those follows the last bin.
     """
 
     edges: Floats
@@ -44,7 +54,9 @@ class ReliabilityBins:
 
     @property
     def nearest(self) -> Floats:
-        """The distance from the accuracy to the closest point of the claim: 0 where the claim holds it."""
+        """The distance from the accuracy to the closest point of the claim: 0 where the claim holds
+        it.
+        """
         return np.maximum(0.0, np.maximum(self.lower - self.accuracy, self.accuracy - self.upper))
 
     @property
@@ -62,7 +74,8 @@ class ReliabilityBins:
 
 
 def reliability(confidence: Any, correct: Any, *, n_bins: int = 20) -> ReliabilityBins:
-    """The rows, the right ones and the mean confidence of each bin. Descriptive: it comes with no guarantee.
+    """The rows, the right ones and the mean confidence of each bin. Descriptive: it comes with no
+    guarantee.
 
     Examples
     --------
@@ -70,7 +83,11 @@ def reliability(confidence: Any, correct: Any, *, n_bins: int = 20) -> Reliabili
     >>> bins.trials.tolist(), bins.lower.tolist(), bins.accuracy.tolist()
     ([1, 2], [0.5, 0.95], [0.0, 1.0])
     """
-    grid, scores, flags = EqualWidthBins(n_bins), as_score_column(confidence, "confidence"), as_flags(correct, "correct")
+    grid, scores, flags = (
+        EqualWidthBins(n_bins),
+        as_score_column(confidence, "confidence"),
+        as_flags(correct, "correct"),
+    )
     some_rows(confidence=scores, correct=flags)
     counts, said = np.zeros((n_bins, 2), dtype=np.int64), np.zeros(n_bins)
     rows = max(_ROWS, n_bins)
@@ -84,10 +101,14 @@ def reliability(confidence: Any, correct: Any, *, n_bins: int = 20) -> Reliabili
     return ReliabilityBins(grid.edges, trials, counts[:, 1], mean, mean)
 
 
-def induced_reliability(intervals: Any, estimates: Any, correct: Any, *, n_bins: int = 20) -> ReliabilityBins:
-    """The rows, the right ones and the claimed interval of each bin of the estimate; rows without one (NaN) come last.
+def induced_reliability(
+    intervals: Any, estimates: Any, correct: Any, *, n_bins: int = 20
+) -> ReliabilityBins:
+    """The rows, the right ones and the claimed interval of each bin of the estimate; rows without
+    one (NaN) come last.
 
-    Descriptive: that an accuracy lies in its bin's interval is not certified here, for the bins are those of the estimate.
+    Descriptive: that an accuracy lies in its bin's interval is not certified here, for the bins are
+    those of the estimate.
 
     Examples
     --------
@@ -119,12 +140,20 @@ def interval_ends(intervals: Any) -> tuple[Floats, Floats]:
     """The lower and the upper ends of an (n, 2) array of intervals within [0, 1]."""
     table = numeric(as_array(intervals, "intervals"), "intervals")
     if table.ndim != 2 or table.shape[1] != 2:
-        raise InvalidValueError(f"intervals has shape {table.shape}: expected (rows, 2), as certificate.interval gives.")
-    lower, upper = checked_scores(table[:, 0], "intervals[:, 0]"), checked_scores(table[:, 1], "intervals[:, 1]")
+        raise InvalidValueError(
+            f"intervals has shape {table.shape}: expected (rows, 2), as certificate.interval gives."
+        )
+    lower, upper = (
+        checked_scores(table[:, 0], "intervals[:, 0]"),
+        checked_scores(table[:, 1], "intervals[:, 1]"),
+    )
     swapped = np.flatnonzero(lower > upper)
     if swapped.size:
         row = int(swapped[0])
-        raise InvalidValueError(f"intervals[{row}] runs from {lower[row]} to {upper[row]}: expected the lower end first.")
+        raise InvalidValueError(
+            f"intervals[{row}] runs from {lower[row]} to {upper[row]}: expected the lower end "
+            "first."
+        )
     return lower, upper
 
 
@@ -136,7 +165,9 @@ def some_rows(**columns: Array) -> int:
     return rows
 
 
-def count_outcomes(cells: NDArray[np.integer[Any]], flags: NDArray[np.bool_], n_cells: int) -> Integers:
+def count_outcomes(
+    cells: NDArray[np.integer[Any]], flags: NDArray[np.bool_], n_cells: int
+) -> Integers:
     """Wrong and right rows per cell, as an (n_cells, 2) table."""
     return np.bincount(2 * cells + flags, minlength=2 * n_cells).reshape(n_cells, 2)
 

@@ -1,4 +1,6 @@
-"""Cascades: fast models that answer for a slow one, certified to lose at most so much accuracy, and routing over any models."""
+"""Cascades: fast models that answer for a slow one, certified to lose at most so much accuracy, and
+routing over any models.
+"""
 
 from pacbound.cascade.answers import Answer, Answers
 from pacbound.cascade.certify import certify_cascade

@@ -1,8 +1,9 @@
-"""What a model of a cascade may give back, and how it is read: a label and a float64 confidence for every row.
+"""What a model of a cascade may give back, and how it is read: a label and a float64 confidence for
+every row.
 
-A model gives an (n, C) table of class probabilities, or `Answers` where there are no probabilities over classes. Anything
-else raises a `ModelError` that names the model and the row. The confidence is cast to float64 before it is compared, as it
-was when the certificate counted it.
+A model gives an (n, C) table of class probabilities, or `Answers` where there are no probabilities
+over classes. Anything else raises a `ModelError` that names the model and the row. The confidence
+is cast to float64 before it is compared, as it was when the certificate counted it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Answers:
-    """Labels and confidences of a batch, from a model without probabilities over classes; the last model needs no confidence.
+    """Labels and confidences of a batch, from a model without probabilities over classes; the last
+    model needs no confidence.
 
     Examples
     --------
@@ -54,7 +56,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a model said: a label and a confidence per row, NaN where none was given, and how many classes it knows."""
+    """What a model said: a label and a confidence per row, NaN where none was given, and how many
+    classes it knows.
+    """
 
     labels: Array
     confidence: Floats
@@ -72,7 +76,9 @@ def read_batch(stage: Stage, output: Any, rows: Rows, classes: Array | None) -> 
         if isinstance(output, Answers):
             return _read_answers(stage, output, rows)
         if isinstance(output, tuple):
-            raise InvalidTypeError("a tuple, which could mean many things: return Answers(labels, confidence).")
+            raise InvalidTypeError(
+                "a tuple, which could mean many things: return Answers(labels, confidence)."
+            )
         return _read_table(stage, output, rows, classes)
     except ModelError:
         raise
@@ -85,13 +91,21 @@ def read_item(stage: Stage, output: Any, item: int, classes: Array | None) -> Re
     rows = np.array([item])
     try:
         if isinstance(output, Answer):
-            confidence = None if output.confidence is None else as_array(_on_host(output.confidence), "confidence").reshape(-1)
+            confidence = (
+                None
+                if output.confidence is None
+                else as_array(_on_host(output.confidence), "confidence").reshape(-1)
+            )
             return Reading(_one_label(stage, output.label, item), _scores(stage, confidence, rows))
         if isinstance(output, tuple):
-            raise InvalidTypeError("a tuple, which could mean many things: return Answer(label, confidence).")
+            raise InvalidTypeError(
+                "a tuple, which could mean many things: return Answer(label, confidence)."
+            )
         probabilities = as_array(_on_host(output), "probabilities")
         if probabilities.ndim != 1:
-            raise InvalidValueError(f"shape {probabilities.shape}: expected one probability per class, or an Answer.")
+            raise InvalidValueError(
+                f"shape {probabilities.shape}: expected one probability per class, or an Answer."
+            )
         return _read_table(stage, probabilities[None, :], rows, classes)
     except ModelError:
         raise
@@ -99,11 +113,18 @@ def read_item(stage: Stage, output: Any, item: int, classes: Array | None) -> Re
         raise stage.error(f"gave item {item} no answer: {error}", row=item) from error
 
 
-def require_same_classes(earlier: Sequence[tuple[Stage, Reading]], stage: Stage, reading: Reading) -> None:
-    """Raise if the answers of `stage` are of another kind, or over other classes, than those of the models before it."""
+def require_same_classes(
+    earlier: Sequence[tuple[Stage, Reading]], stage: Stage, reading: Reading
+) -> None:
+    """Raise if the answers of `stage` are of another kind, or over other classes, than those of the
+    models before it.
+    """
     for before, said in earlier:
         if said.kind != reading.kind:
-            raise stage.error(f"answers with {reading.kind}, but model {before} with {said.kind}: name classes one way.")
+            raise stage.error(
+                f"answers with {reading.kind}, but model {before} with {said.kind}: name classes "
+                "one way."
+            )
         if None not in (said.n_classes, reading.n_classes) and said.n_classes != reading.n_classes:
             raise stage.error(
                 f"knows {reading.n_classes} classes, but model {before} knows {said.n_classes}: "
@@ -123,8 +144,14 @@ def _read_answers(stage: Stage, output: Answers, rows: Rows) -> Reading:
 def _read_table(stage: Stage, output: Any, rows: Rows, classes: Array | None) -> Reading:
     table = numeric(as_array(_on_host(output), "probabilities"), "probabilities")
     if table.ndim != 2 or len(table) != len(rows) or not table.shape[1]:
-        hint = " For two classes, return both columns: 1 - p and p." if table.shape == (len(rows),) else ""
-        raise stage.error(f"gave shape {table.shape} for {len(rows)} rows: expected ({len(rows)}, classes).{hint}")
+        hint = (
+            " For two classes, return both columns: 1 - p and p."
+            if table.shape == (len(rows),)
+            else ""
+        )
+        raise stage.error(
+            f"gave shape {table.shape} for {len(rows)} rows: expected ({len(rows)}, classes).{hint}"
+        )
     if classes is not None and len(classes) != table.shape[1]:
         raise stage.error(f"knows {table.shape[1]} classes, but {len(classes)} names were given.")
     if table.min() < 0:
@@ -133,13 +160,20 @@ def _read_table(stage: Stage, output: Any, rows: Rows, classes: Array | None) ->
     for start, top, label in top_blocks(table):
         confidence[start : start + len(top)] = top
         labels[start : start + len(top)] = label
-    return Reading(labels if classes is None else classes[labels], _checked(stage, confidence, rows), table.shape[1])
+    return Reading(
+        labels if classes is None else classes[labels],
+        _checked(stage, confidence, rows),
+        table.shape[1],
+    )
 
 
 def _scores(stage: Stage, confidence: Any, rows: Rows) -> Floats:
     if confidence is None:
         if not stage.last:
-            raise stage.error("gave no confidence, without which nothing can exit: only the last model needs none.")
+            raise stage.error(
+                "gave no confidence, without which nothing can exit: only the last model needs "
+                "none."
+            )
         return np.full(len(rows), np.nan)
     scores = as_score_column(_on_host(confidence), "confidence").astype(np.float64)
     if len(scores) != len(rows):
@@ -158,7 +192,9 @@ def _refuse(stage: Stage, scores: Array, rows: Rows, what: str) -> None:
     value, row = scores[bad[0]], int(rows[bad[0]])
     hint = "" if np.isnan(value) else " These look like logits: pass softmax outputs."
     more = f" ({len(bad)} such {stage.unit}s)" if len(bad) > 1 else ""
-    raise stage.error(f"gave {what} {value} for {stage.unit} {row}{more}: expected 0 to 1.{hint}", row=row)
+    raise stage.error(
+        f"gave {what} {value} for {stage.unit} {row}{more}: expected 0 to 1.{hint}", row=row
+    )
 
 
 def _one_label(stage: Stage, label: Any, item: int) -> Array:

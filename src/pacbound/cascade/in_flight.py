@@ -1,7 +1,9 @@
-"""Working on the items of a stream several at a time, never more than a given number of them at once.
+"""Working on the items of a stream several at a time, never more than a given number of them at
+once.
 
-An item is taken from the source when there is room for it, and holds its room until its result has been handed out: a slow
-consumer, or a slow item that others wait behind, holds back the source instead of filling the memory.
+An item is taken from the source when there is room for it, and holds its room until its result has
+been handed out: a slow consumer, or a slow item that others wait behind, holds back the source
+instead of filling the memory.
 """
 
 from __future__ import annotations
@@ -33,8 +35,9 @@ class Flight:
     async def results(self, *, ordered: bool) -> AsyncGenerator[Routed, None]:
         """The results as they are finished, or in the order of the items.
 
-        The first failure cancels what is under way and raises at once; what was finished and not handed out is its `partial`.
-        Where the source itself fails, what is under way is finished first.
+        The first failure cancels what is under way and raises at once; what was finished and not
+        handed out is its `partial`. Where the source itself fails, what is under way is finished
+        first.
         """
         feeder = asyncio.create_task(self._feed())
         feeder.add_done_callback(self._ended.put_nowait)
@@ -75,7 +78,11 @@ class Flight:
                 task.add_done_callback(self._ended.put_nowait)
 
     def _finished(self, ready: dict[int, Routed]) -> tuple[Routed, ...]:
-        good = [task.result() for task in self._tasks if task.done() and not task.cancelled() and task.exception() is None]
+        good = [
+            task.result()
+            for task in self._tasks
+            if task.done() and not task.cancelled() and task.exception() is None
+        ]
         return tuple(sorted([*ready.values(), *good], key=lambda routed: routed.index))
 
 
@@ -89,8 +96,12 @@ async def _each(items: Items) -> AsyncGenerator[Any, None]:
 
 
 def _require_items(items: Any) -> None:
-    if isinstance(items, (str, bytes, Mapping)) or hasattr(items, "iloc") or not isinstance(items, Iterable | AsyncIterable):
+    if (
+        isinstance(items, (str, bytes, Mapping))
+        or hasattr(items, "iloc")
+        or not isinstance(items, Iterable | AsyncIterable)
+    ):
         raise InvalidTypeError(
-            f"items is a {type(items).__name__}: expected a list or another iterable of items, each of which a model takes. "
-            "Of a data frame pass to_dict('records')."
+            f"items is a {type(items).__name__}: expected a list or another iterable of items, "
+            "each of which a model takes. Of a data frame pass to_dict('records')."
         )

@@ -1,7 +1,9 @@
-"""Routing items through remote models, fast to slow, several at a time: language models behind an API, model servers.
+"""Routing items through remote models, fast to slow, several at a time: language models behind an
+API, model servers.
 
-The rule is that of `Cascade`: an item exits where its float64 score is at or above the threshold. A model here takes one item
-and is awaited. Retrying is left to the model; waiting, order, limits and failures are handled here.
+The rule is that of `Cascade`: an item exits where its float64 score is at or above the threshold. A
+model here takes one item and is awaited. Retrying is left to the model; waiting, order, limits and
+failures are handled here.
 """
 
 from __future__ import annotations
@@ -30,14 +32,16 @@ Floats = NDArray[np.float64]
 
 
 class AsyncCascade:
-    """Remote models in a row, fast to slow, each answering the items it is sure enough of and passing on the others.
+    """Remote models in a row, fast to slow, each answering the items it is sure enough of and
+    passing on the others.
 
-    The guarantee is that of `Cascade`: with the thresholds of a certified `CascadeCertificate`, at most `xi` accuracy is lost
-    against the last model, with probability at least 1 - `delta` over the draw of the rows that certified it, for the very models
-    and the distribution they came from. A hosted model that its owner replaces is another model: certify it again.
+    The guarantee is that of `Cascade`: with the thresholds of a certified `CascadeCertificate`, at
+    most `xi` accuracy is lost against the last model, with probability at least 1 - `delta` over
+    the draw of the rows that certified it, for the very models and the distribution they came from.
+    A hosted model that its owner replaces is another model: certify it again.
 
-    A model is an async function of one item that gives an `Answer`, or one probability per class. A model whose threshold is +inf
-    is not called at all.
+    A model is an async function of one item that gives an `Answer`, or one probability per class. A
+    model whose threshold is +inf is not called at all.
 
     Parameters
     ----------
@@ -46,15 +50,17 @@ class AsyncCascade:
     certificate_or_thresholds : CascadeCertificate, or numbers
         One threshold for every model but the last.
     concurrency : int or sequence of int, default=8
-        The most calls under way at each model, over all uses of this object in one event loop. One `run` or `stream` holds at
-        most that many items at a time; with one number per model, at most their sum.
+        The most calls under way at each model, over all uses of this object in one event loop. One
+        `run` or `stream` holds at most that many items at a time; with one number per model, at
+        most their sum.
     timeout : float, or sequence of float or None, optional
         Seconds after which a call has failed, for all models or for each.
     on_error : {"raise", "slow"}, default="raise"
-        "raise": the first failure cancels the rest and raises a `ModelError`; what was finished by then is its `partial`.
-        "slow": an item on which a model fails goes straight to the last model, whose own failure raises. Such an item loses
-        nothing against the slow model. But `xi` is net: the failed answers may have been gains that offset losses, so what is
-        lost is at most `xi` plus the share of items that failed. `statistics.failed` counts them.
+        "raise": the first failure cancels the rest and raises a `ModelError`; what was finished by
+        then is its `partial`. "slow": an item on which a model fails goes straight to the last
+        model, whose own failure raises. Such an item loses nothing against the slow model. But `xi`
+        is net: the failed answers may have been gains that offset losses, so what is lost is at
+        most `xi` plus the share of items that failed. `statistics.failed` counts them.
     classes : sequence, optional
         The names of the classes, for models that give probabilities.
 
@@ -83,13 +89,21 @@ class AsyncCascade:
     ) -> None:
         self._stages = stages_of(models, certificate_or_thresholds, unit="item")
         if on_error not in ("raise", "slow"):
-            raise InvalidValueError(f"on_error={on_error!r} is not known: expected 'raise' or 'slow'.")
+            raise InvalidValueError(
+                f"on_error={on_error!r} is not known: expected 'raise' or 'slow'."
+            )
         self._on_error = on_error
         self._classes = None if classes is None else as_column(classes, "classes")
-        self._limits = _per_model(concurrency, len(models), "concurrency", is_count, "an integer from 1")
+        self._limits = _per_model(
+            concurrency, len(models), "concurrency", is_count, "an integer from 1"
+        )
         self._window = self._limits[0] if is_count(concurrency) else sum(self._limits)
-        self._timeouts = _per_model(timeout, len(models), "timeout", _is_timeout, "seconds above 0, or None")
-        self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, list[asyncio.Semaphore]] = WeakKeyDictionary()
+        self._timeouts = _per_model(
+            timeout, len(models), "timeout", _is_timeout, "seconds above 0, or None"
+        )
+        self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, list[asyncio.Semaphore]] = (
+            WeakKeyDictionary()
+        )
         self.statistics = CascadeStatistics(len(self._stages))
 
     @property
@@ -109,9 +123,12 @@ class AsyncCascade:
         """Answers, exits, confidences and times, in the order of the items."""
         done: list[Routed] = []
         try:
-            async with aclosing(Flight(self._route, items, limit=self._window).results(ordered=False)) as results:
+            async with aclosing(
+                Flight(self._route, items, limit=self._window).results(ordered=False)
+            ) as results:
                 async for routed in results:
-                    done.append(routed)  # noqa: PERF401 (what was finished is needed where the stream fails)
+                    # What was finished is needed where the stream fails.
+                    done.append(routed)  # noqa: PERF401, RUF100
         except ModelError as error:
             error.partial = tuple(sorted([*done, *error.partial], key=lambda routed: routed.index))
             raise
@@ -119,18 +136,24 @@ class AsyncCascade:
         return _joined(sorted(done, key=lambda routed: routed.index), len(self._stages))
 
     async def stream(self, items: Items, *, ordered: bool = True) -> AsyncGenerator[Routed, None]:
-        """The answers one by one while the items come in, in their order, or as they are finished with `ordered=False`.
+        """The answers one by one while the items come in, in their order, or as they are finished
+        with `ordered=False`.
 
-        `items` may be an async iterable, and endless. It is asked for another item only when there is room. A loop that may
-        stop early should close the stream, with `contextlib.aclosing`: that cancels what is under way.
+        `items` may be an async iterable, and endless. It is asked for another item only when there
+        is room. A loop that may stop early should close the stream, with `contextlib.aclosing`:
+        that cancels what is under way.
         """
-        async with aclosing(Flight(self._route, items, limit=self._window).results(ordered=ordered)) as results:
+        async with aclosing(
+            Flight(self._route, items, limit=self._window).results(ordered=ordered)
+        ) as results:
             async for routed in results:
                 self._count([routed])
                 yield routed
 
     async def route(self, item: Any) -> Routed:
-        """The answer for one item, for servers that have one at a time; `concurrency` holds over all of them together."""
+        """The answer for one item, for servers that have one at a time; `concurrency` holds over
+        all of them together.
+        """
         routed = await self._route(0, item)
         self._count([routed])
         return routed
@@ -165,20 +188,29 @@ class AsyncCascade:
                     called = stage.model(item)
                     output = await called if isawaitable(called) else called
             except Exception as error:
-                what = f"no answer within {limit} s" if clock.expired() else f"{type(error).__name__}: {error}"
+                what = (
+                    f"no answer within {limit} s"
+                    if clock.expired()
+                    else f"{type(error).__name__}: {error}"
+                )
                 raise stage.error(f"failed on item {index}: {what}", row=index) from error
             finally:
                 seconds[stage.place] = perf_counter() - started
         if not isawaitable(called):
             raise InvalidTypeError(
-                f"Model {stage} gave a {type(output).__name__} that cannot be awaited: expected an async function. "
-                "Call a blocking one in a thread, `async def model(item): return await asyncio.to_thread(blocking, item)`."
+                f"Model {stage} gave a {type(output).__name__} that cannot be awaited: expected an "
+                "async function. Call a blocking one in a thread, `async def model(item): return "
+                "await asyncio.to_thread(blocking, item)`."
             )
         return read_item(stage, output, index, self._classes)
 
     def _gate(self, stage: Stage) -> asyncio.Semaphore:
-        """What bounds the calls of a model. A semaphore belongs to one event loop, so each loop has its own."""
-        gates = self._gates.setdefault(asyncio.get_running_loop(), [asyncio.Semaphore(limit) for limit in self._limits])
+        """What bounds the calls of a model. A semaphore belongs to one event loop, so each loop has
+        its own.
+        """
+        gates = self._gates.setdefault(
+            asyncio.get_running_loop(), [asyncio.Semaphore(limit) for limit in self._limits]
+        )
         return gates[stage.place]
 
     def _count(self, done: Sequence[Routed]) -> None:
@@ -192,11 +224,19 @@ def _joined(done: Sequence[Routed], n_models: int) -> CascadeResult:
     exits = np.array([routed.exit for routed in done], dtype=np.intp)
     confidences = np.array([routed.confidence for routed in done], dtype=np.float64)
     _, seconds, failed = _totals(done, n_models)
-    return CascadeResult(_column([routed.prediction for routed in done]), exits, confidences, seconds, failed)
+    return CascadeResult(
+        _column([routed.prediction for routed in done]), exits, confidences, seconds, failed
+    )
 
 
-def _totals(done: Sequence[Routed], n_models: int) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
-    answered, failed, seconds = np.zeros(n_models, dtype=np.int64), np.zeros(n_models, dtype=np.int64), np.zeros(n_models)
+def _totals(
+    done: Sequence[Routed], n_models: int
+) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
+    answered, failed, seconds = (
+        np.zeros(n_models, dtype=np.int64),
+        np.zeros(n_models, dtype=np.int64),
+        np.zeros(n_models),
+    )
     for routed in done:
         answered[routed.exit] += 1
         seconds += routed.seconds
@@ -208,7 +248,9 @@ def _column(labels: list[Any]) -> Array:
     """Labels of one plain type as an array of that type; others, such as parsed JSON, as they are."""
     if not labels:
         return np.empty(0, dtype=np.intp)
-    if len({type(label) for label in labels}) == 1 and isinstance(labels[0], (str, bool, int, float)):
+    if len({type(label) for label in labels}) == 1 and isinstance(
+        labels[0], (str, bool, int, float)
+    ):
         return np.array(labels)
     column = np.empty(len(labels), dtype=object)
     for place, label in enumerate(labels):
@@ -216,13 +258,23 @@ def _column(labels: list[Any]) -> Array:
     return column
 
 
-def _per_model(value: Any, n_models: int, name: str, legal: Callable[[Any], bool], what: str) -> list[Any]:
+def _per_model(
+    value: Any, n_models: int, name: str, legal: Callable[[Any], bool], what: str
+) -> list[Any]:
     """One value for each model, from one for all of them or one for each."""
-    values = list(value) if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str) else [value] * n_models
+    values = (
+        list(value)
+        if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
+        else [value] * n_models
+    )
     if len(values) != n_models or not all(map(legal, values)):
-        raise InvalidValueError(f"{name}={value!r}: expected {what}, or {n_models} of these, one for each model.")
+        raise InvalidValueError(
+            f"{name}={value!r}: expected {what}, or {n_models} of these, one for each model."
+        )
     return values
 
 
 def _is_timeout(value: Any) -> bool:
-    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0)
+    return value is None or (
+        isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+    )

@@ -18,9 +18,10 @@ Integers = NDArray[np.int64]
 class CascadeResult:
     """The answers of a cascade, in the order of the rows.
 
-    `predictions` are class indices, or names where the cascade or its models have them; `exits` the place of the model that
-    answered; `confidences` its score, NaN where the last model gave none. Per model, `seconds` is the time spent in its calls,
-    which overlap in an `AsyncCascade`, and `failed` the items it failed on that went to the slow model instead.
+    `predictions` are class indices, or names where the cascade or its models have them; `exits` the
+    place of the model that answered; `confidences` its score, NaN where the last model gave none.
+    Per model, `seconds` is the time spent in its calls, which overlap in an `AsyncCascade`, and
+    `failed` the items it failed on that went to the slow model instead.
     """
 
     predictions: Array
@@ -40,9 +41,11 @@ class CascadeResult:
 
 @dataclass(frozen=True, eq=False)
 class Routed:
-    """The answer for one item of a stream: its place and the item itself, the prediction, and the model that gave it.
+    """The answer for one item of a stream: its place and the item itself, the prediction, and the
+    model that gave it.
 
-    Per model, `seconds` is the time spent waiting for it; `failed` are the places of the models that failed on this item.
+    Per model, `seconds` is the time spent waiting for it; `failed` are the places of the models
+    that failed on this item.
     """
 
     index: int
@@ -55,9 +58,11 @@ class Routed:
 
 
 class CascadeStatistics:
-    """What a cascade has answered since it was made or `reset`; safe to read and add to from several threads.
+    """What a cascade has answered since it was made or `reset`; safe to read and add to from
+    several threads.
 
-    A call that raised is not in it. Exit rates far from those of the certificate hint that the data have drifted.
+    A call that raised is not in it. Exit rates far from those of the certificate hint that the data
+    have drifted.
     """
 
     def __init__(self, n_models: int) -> None:
@@ -109,7 +114,10 @@ class CascadeStatistics:
                 total.fill(0)
 
     def __repr__(self) -> str:
-        return f"CascadeStatistics(rows={self.rows}, answered={self.answered.tolist()}, seconds={self.seconds.round(3).tolist()})"
+        return (
+            f"CascadeStatistics(rows={self.rows}, answered={self.answered.tolist()}, "
+            f"seconds={self.seconds.round(3).tolist()})"
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:

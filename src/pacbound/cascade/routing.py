@@ -1,7 +1,8 @@
 """Routing rows through models, fast to slow: a row stops at the first model that is sure enough.
 
-The rule is the one that was certified: a row exits where its float64 score is at or above the threshold. Knows nothing of
-the models but that they can be called, and of the rows but that they can be picked by number.
+The rule is the one that was certified: a row exits where its float64 score is at or above the
+threshold. Knows nothing of the models but that they can be called, and of the rows but that they
+can be picked by number.
 """
 
 from __future__ import annotations
@@ -26,32 +27,38 @@ Floats = NDArray[np.float64]
 
 
 class Cascade:
-    """Models in a row, fast to slow, each answering the rows it is sure enough of and passing on the others.
+    """Models in a row, fast to slow, each answering the rows it is sure enough of and passing on
+    the others.
 
-    With the thresholds of a certified `CascadeCertificate`, the cascade of the very models it was counted from loses at most
-    `xi` accuracy against the last of them, with probability at least 1 - `delta` over the draw of the rows that certified it, for
-    rows from the distribution they came from. Thresholds given as numbers carry no guarantee. A refused certificate never exits:
-    the slow model answers everything.
+    With the thresholds of a certified `CascadeCertificate`, the cascade of the very models it was
+    counted from loses at most `xi` accuracy against the last of them, with probability at least 1 -
+    `delta` over the draw of the rows that certified it, for rows from the distribution they came
+    from. Thresholds given as numbers carry no guarantee. A refused certificate never exits: the
+    slow model answers everything.
 
-    A model is any function of rows that gives an (n, C) table of class probabilities, or `Answers`: `estimator.predict_proba`, a
-    torch module that ends in a softmax (call the cascade in `torch.inference_mode()`), an ONNX Runtime session or an HTTP client
-    in a lambda. Rows may be held by arrays, tensors, data frames, sparse matrices, lists, or dictionaries of these; later models
-    are called with the rows that are left. A model whose threshold is +inf is not called at all.
+    A model is any function of rows that gives an (n, C) table of class probabilities, or `Answers`:
+    `estimator.predict_proba`, a torch module that ends in a softmax (call the cascade in
+    `torch.inference_mode()`), an ONNX Runtime session or an HTTP client in a lambda. Rows may be
+    held by arrays, tensors, data frames, sparse matrices, lists, or dictionaries of these; later
+    models are called with the rows that are left. A model whose threshold is +inf is not called at
+    all.
 
-    A model that fails, or gives what is no answer, raises a `ModelError` that names it and the row. A call answers all its rows,
-    in their order, or raises: no row is lost.
+    A model that fails, or gives what is no answer, raises a `ModelError` that names it and the row.
+    A call answers all its rows, in their order, or raises: no row is lost.
 
     Parameters
     ----------
     models : sequence of callables
-        Two or more, the fast one first and the slow one last, with their classes in the same columns.
+        Two or more, the fast one first and the slow one last, with their classes in the same
+        columns.
     certificate_or_thresholds : CascadeCertificate, or numbers
-        One threshold for every model but the last. A certificate that was changed after it was written raises; no more is
-        checked here, since `certificate.verify()` can take seconds.
+        One threshold for every model but the last. A certificate that was changed after it was
+        written raises; no more is checked here, since `certificate.verify()` can take seconds.
     classes : sequence, optional
         The names of the columns; predictions are then names.
     batch_size : int, optional
-        The most rows that any model is called with. The rows that are left fill whole batches for the next model.
+        The most rows that any model is called with. The rows that are left fill whole batches for
+        the next model.
 
     Examples
     --------
@@ -77,7 +84,10 @@ class Cascade:
         self._classes = None if classes is None else as_column(classes, "classes")
         require_one_order(self._stages, self._classes)
         if batch_size is not None and not is_count(batch_size):
-            raise InvalidValueError(f"batch_size={batch_size!r} is not a number of rows: expected an integer from 1, or None.")
+            raise InvalidValueError(
+                f"batch_size={batch_size!r} is not a number of rows: expected an integer from 1, "
+                "or None."
+            )
         self._batch_size = batch_size
         self.statistics = CascadeStatistics(len(self._stages))
 
@@ -102,7 +112,9 @@ class Cascade:
         return result
 
     def predict_batches(self, batches: Iterable[Any]) -> Iterator[CascadeResult]:
-        """One result for each batch, as it is asked for: never more than one batch is held. A batch may be empty."""
+        """One result for each batch, as it is asked for: never more than one batch is held. A batch
+        may be empty.
+        """
         for number, batch in enumerate(batches):
             try:
                 result = self.run(batch)
@@ -112,7 +124,9 @@ class Cascade:
             yield result
 
     def _route(self, count: int, take: Take) -> Iterator[tuple[Stage, Rows, Reading, float]]:
-        """For each model that is called: the rows that exit there, what it said about them, and how long it took."""
+        """For each model that is called: the rows that exit there, what it said about them, and how
+        long it took.
+        """
         left = np.arange(count)
         earlier: list[tuple[Stage, Reading]] = []
         for stage in self._stages:
@@ -124,15 +138,26 @@ class Cascade:
             require_same_classes(earlier, stage, reading)
             earlier.append((stage, reading))
             exits = stage.accepts(reading.confidence)
-            yield stage, left[exits], Reading(reading.labels[exits], reading.confidence[exits]), seconds
+            yield (
+                stage,
+                left[exits],
+                Reading(reading.labels[exits], reading.confidence[exits]),
+                seconds,
+            )
             left = left[~exits]
 
     def _ask(self, stage: Stage, take: Take, rows: Rows) -> Reading:
         size = self._batch_size or len(rows)
-        parts = [self._call(stage, take, rows[start : start + size]) for start in range(0, len(rows), size)]
+        parts = [
+            self._call(stage, take, rows[start : start + size])
+            for start in range(0, len(rows), size)
+        ]
         for part in parts[1:]:
             require_same_classes([(stage, parts[0])], stage, part)
-        labels, confidence = (np.concatenate(columns) for columns in zip(*((p.labels, p.confidence) for p in parts), strict=True))
+        labels, confidence = (
+            np.concatenate(columns)
+            for columns in zip(*((p.labels, p.confidence) for p in parts), strict=True)
+        )
         return Reading(labels, confidence, parts[0].n_classes)
 
     def _call(self, stage: Stage, take: Take, rows: Rows) -> Reading:
@@ -140,18 +165,29 @@ class Cascade:
         try:
             output = stage.model(held)
         except Exception as error:
-            raise stage.error(f"failed on {len(rows)} rows: {type(error).__name__}: {error}") from error
+            raise stage.error(
+                f"failed on {len(rows)} rows: {type(error).__name__}: {error}"
+            ) from error
         return read_batch(stage, output, rows, self._classes)
 
-    def _joined(self, parts: Iterable[tuple[Stage, Rows, Reading, float]], count: int) -> CascadeResult:
+    def _joined(
+        self, parts: Iterable[tuple[Stage, Rows, Reading, float]], count: int
+    ) -> CascadeResult:
         exits, confidences = np.empty(count, dtype=np.intp), np.empty(count)
         seconds, failed = np.zeros(len(self._stages)), np.zeros(len(self._stages), dtype=np.int64)
         answers: list[tuple[Rows, Array]] = []
         for stage, rows, reading, spent in parts:
-            exits[rows], confidences[rows], seconds[stage.place] = stage.place, reading.confidence, spent
+            exits[rows], confidences[rows], seconds[stage.place] = (
+                stage.place,
+                reading.confidence,
+                spent,
+            )
             answers.append((rows, reading.labels))
         unasked = np.dtype(np.intp) if self._classes is None else self._classes.dtype
-        predictions = np.empty(count, dtype=np.result_type(*(labels.dtype for _, labels in answers)) if answers else unasked)
+        predictions = np.empty(
+            count,
+            dtype=np.result_type(*(labels.dtype for _, labels in answers)) if answers else unasked,
+        )
         for rows, labels in answers:
             predictions[rows] = labels
         return CascadeResult(predictions, exits, confidences, seconds, failed)

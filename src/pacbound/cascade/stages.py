@@ -1,4 +1,6 @@
-"""The stages of a cascade: each model with its place, its name in messages, and the score at which its answer stands."""
+"""The stages of a cascade: each model with its place, its name in messages, and the score at which
+its answer stands.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ Unit = Literal["row", "item"]
 
 @dataclass(frozen=True)
 class Stage:
-    """One model of a cascade. A threshold of +inf is never reached; the last model has None, and its answer always stands."""
+    """One model of a cascade. A threshold of +inf is never reached; the last model has None, and
+    its answer always stands.
+    """
 
     place: int
     model: Callable[[Any], Any]
@@ -40,7 +44,9 @@ class Stage:
         return self.threshold == np.inf
 
     def accepts(self, confidence: Floats) -> NDArray[np.bool_]:
-        """Which answers stand. The scores must be float64: NumPy compares float16 with a Python float in float16."""
+        """Which answers stand. The scores must be float64: NumPy compares float16 with a Python
+        float in float16.
+        """
         if self.threshold is None:
             return np.ones(len(confidence), dtype=bool)
         return np.asarray(confidence >= self.threshold)
@@ -53,16 +59,24 @@ class Stage:
         return f"{self.place} ({model_name(self.model)})"
 
 
-def stages_of(models: Sequence[Any], certificate_or_thresholds: Any, *, unit: Unit = "row") -> tuple[Stage, ...]:
+def stages_of(
+    models: Sequence[Any], certificate_or_thresholds: Any, *, unit: Unit = "row"
+) -> tuple[Stage, ...]:
     """The stages of a cascade of `models`, fast to slow."""
     if callable(models) or len(models) < 2:
         count = 1 if callable(models) else len(models)
-        raise InvalidValueError(f"A cascade of {count} models: expected at least two, the fast one first and the slow one last.")
+        raise InvalidValueError(
+            f"A cascade of {count} models: expected at least two, the fast one first and the slow "
+            "one last."
+        )
     for place, model in enumerate(models):
         _require_model(place, model, unit)
     thresholds = exit_thresholds(certificate_or_thresholds, len(models))
     scores = [*thresholds.tolist(), None]
-    return tuple(Stage(place, model, score, unit) for place, (model, score) in enumerate(zip(models, scores, strict=True)))
+    return tuple(
+        Stage(place, model, score, unit)
+        for place, (model, score) in enumerate(zip(models, scores, strict=True))
+    )
 
 
 def exit_thresholds(certificate_or_thresholds: Any, n_models: int) -> Floats:
@@ -70,25 +84,34 @@ def exit_thresholds(certificate_or_thresholds: Any, n_models: int) -> Floats:
     given = certificate_or_thresholds
     if isinstance(given, Certificate):
         if not isinstance(given, CascadeCertificate):
-            raise InvalidTypeError(f"A {given.kind} certificate has no exits: expected one of certify_cascade, or thresholds.")
+            raise InvalidTypeError(
+                f"A {given.kind} certificate has no exits: expected one of certify_cascade, or "
+                "thresholds."
+            )
         given.require_intact()
         given = given.thresholds_for_use()
-    thresholds = as_score_column(np.atleast_1d(given) if np.isscalar(given) else given, "thresholds").astype(np.float64)
+    thresholds = as_score_column(
+        np.atleast_1d(given) if np.isscalar(given) else given, "thresholds"
+    ).astype(np.float64)
     if len(thresholds) != n_models - 1:
         raise InvalidValueError(
-            f"{len(thresholds)} thresholds for {n_models} models: expected {n_models - 1}, one for every model but the last."
+            f"{len(thresholds)} thresholds for {n_models} models: expected {n_models - 1}, one for "
+            "every model but the last."
         )
     illegal = np.flatnonzero(~((thresholds >= 0) & ((thresholds <= 1) | (thresholds == np.inf))))
     if illegal.size:
         where = int(illegal[0])
         raise InvalidValueError(
-            f"thresholds[{where}] is {thresholds[where]}: expected 0 to 1, or +inf for a model that never answers."
+            f"thresholds[{where}] is {thresholds[where]}: expected 0 to 1, or +inf for a model "
+            "that never answers."
         )
     return thresholds
 
 
 def require_one_order(stages: Sequence[Stage], classes: NDArray[Any] | None) -> None:
-    """Raise if scikit-learn estimators, or the names given, do not have the same classes in the same columns."""
+    """Raise if scikit-learn estimators, or the names given, do not have the same classes in the
+    same columns.
+    """
     known = [] if classes is None else [("classes", classes)]
     for stage in stages:
         own = getattr(getattr(stage.model, "__self__", None), "classes_", None)
@@ -98,7 +121,8 @@ def require_one_order(stages: Sequence[Stage], classes: NDArray[Any] | None) -> 
         (first, one), (second, other) = known[0], known[-1]
         if not np.array_equal(one, other):
             raise InvalidValueError(
-                f"{first} and {second} have other classes, or in another order: {one.tolist()} and {other.tolist()}."
+                f"{first} and {second} have other classes, or in another order: {one.tolist()} and "
+                f"{other.tolist()}."
             )
 
 
@@ -120,12 +144,20 @@ def model_name(model: Any) -> str:
 
 def shown(stages: Sequence[Stage]) -> str:
     """The stages in one line."""
-    return ", ".join(model_name(stage.model) + ("" if stage.last else f" >= {stage.threshold!r}") for stage in stages)
+    return ", ".join(
+        model_name(stage.model) + ("" if stage.last else f" >= {stage.threshold!r}")
+        for stage in stages
+    )
 
 
 def _require_model(place: int, model: Any, unit: Unit) -> None:
     if not callable(model):
         hint = "Pass its predict_proba." if hasattr(model, "predict_proba") else "Pass a function."
-        raise InvalidTypeError(f"Model {place} is a {type(model).__name__}, which cannot be called. {hint}")
+        raise InvalidTypeError(
+            f"Model {place} is a {type(model).__name__}, which cannot be called. {hint}"
+        )
     if unit == "row" and (iscoroutinefunction(model) or iscoroutinefunction(type(model).__call__)):
-        raise InvalidTypeError(f"Model {place} ({model_name(model)}) is async: expected a function of rows. Use AsyncCascade.")
+        raise InvalidTypeError(
+            f"Model {place} ({model_name(model)}) is async: expected a function of rows. Use "
+            "AsyncCascade."
+        )

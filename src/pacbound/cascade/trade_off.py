@@ -1,7 +1,7 @@
 """What different tolerances would buy: thresholds, exit rates and costs over a range of xi.
 
-Each point of the curve holds alone, with probability at least 1 - delta, for an xi that was chosen beforehand. Choosing xi by
-looking at the curve is choosing from the data, and no point then holds.
+Each point of the curve holds alone, with probability at least 1 - delta, for an xi that was chosen
+beforehand. Choosing xi by looking at the curve is choosing from the data, and no point then holds.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ def trade_off(
 ) -> TradeOff:
     """The cascade certified at each of several tolerances; descriptive as a curve.
 
-    Each point holds alone for an `xi` chosen beforehand. The default bound answers at once; "exact" takes its time for each
-    new `xi`. `cost` is NaN without `costs`. With `columns`, `confidences` is a table, as in `certify_cascade`.
+    Each point holds alone for an `xi` chosen beforehand. The default bound answers at once; "exact"
+    takes its time for each new `xi`. `cost` is NaN without `costs`. With `columns`, `confidences`
+    is a table, as in `certify_cascade`.
 
     Examples
     --------
@@ -57,12 +58,15 @@ def trade_off(
     tally = cascade_tally(confidences, predictions, labels, columns)
     tolerances = np.array(list(xi), dtype=np.float64)
     points: list[CascadeCertificate] = [
-        certify_cascade(tally, xi=float(value), delta=delta, costs=costs, bound=bound) for value in tolerances
+        certify_cascade(tally, xi=float(value), delta=delta, costs=costs, bound=bound)
+        for value in tolerances
     ]
     return TradeOff(
         xi=tolerances,
         thresholds=np.array([point.thresholds for point in points]),
         exit_rates=np.array([point.exit_rates for point in points]),
         error_increase=np.array([point.observed_error_increase for point in points]),
-        cost=np.array([np.nan if point.expected_cost is None else point.expected_cost for point in points]),
+        cost=np.array(
+            [np.nan if point.expected_cost is None else point.expected_cost for point in points]
+        ),
     )

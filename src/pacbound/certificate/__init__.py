@@ -1,4 +1,6 @@
-"""Certificates: claims that carry the counts they follow from, so that anyone can verify them without the data."""
+"""Certificates: claims that carry the counts they follow from, so that anyone can verify them
+without the data.
+"""
 
 from pacbound.certificate.calibration import CalibrationBins, CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate

@@ -1,4 +1,6 @@
-"""The calibration certificate: an interval for the true confidence of every bin, and the look-ups on it."""
+"""The calibration certificate: an interval for the true confidence of every bin, and the look-ups
+on it.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ _ROWS = 16384
 
 @dataclass(frozen=True)
 class CalibrationBins:
-    """One table of bins, as arrays. `begin` and `end` are where each bin starts and stops; an empty bin's estimate is NaN."""
+    """One table of bins, as arrays. `begin` and `end` are where each bin starts and stops; an empty
+    bin's estimate is NaN.
+    """
 
     edges: Floats
     begin: Floats
@@ -52,10 +56,12 @@ class CalibrationBins:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class CalibrationCertificate(Certificate):
-    """Intervals that hold the true confidence of every bin at once, with probability at least 1 - `delta`.
+    """Intervals that hold the true confidence of every bin at once, with probability at least 1 -
+    `delta`.
 
-    The true confidence of a bin is the share of right predictions among all rows, seen or not, whose confidence falls into it.
-    `trials`, `successes`, `lower` and `upper` have a row for each group (one if there are none) and a column for each bin.
+    The true confidence of a bin is the share of right predictions among all rows, seen or not,
+    whose confidence falls into it. `trials`, `successes`, `lower` and `upper` have a row for each
+    group (one if there are none) and a column for each bin.
     """
 
     kind: ClassVar[str] = "calibration"
@@ -83,14 +89,22 @@ class CalibrationCertificate(Certificate):
     ) -> Self:
         """Certify a calibration tally."""
         if tally.kind != "calibration" or isinstance(tally.grid, DyadicGrid):
-            raise InvalidValueError(f"A {tally.kind} tally has no calibration bins: count with confidence, correct and n_bins.")
+            raise InvalidValueError(
+                f"A {tally.kind} tally has no calibration bins: count with confidence, correct and "
+                "n_bins."
+            )
         if tally.rows == 0:
             raise InvalidValueError("There are no rows to calibrate on: pass at least one.")
         counts = tally.dense()
         trials, successes = counts.sum(axis=2), counts[:, :, 1]
         level, overlapping = failure_probability(delta), tally.scope in OVERLAPPING
         lower, upper = procedure.cell_intervals(
-            trials, successes, delta=level, correction=correction, side=side, overlapping=overlapping
+            trials,
+            successes,
+            delta=level,
+            correction=correction,
+            side=side,
+            overlapping=overlapping,
         )
         return cls(
             n=tally.rows,
@@ -117,7 +131,10 @@ class CalibrationCertificate(Certificate):
         """The bins of a certificate without groups; with groups see `tables`."""
         self.require_intact()
         if self.groups:
-            raise InvalidValueError(f"This certificate has {len(self.groups)} tables, one for each group: use tables[group].")
+            raise InvalidValueError(
+                f"This certificate has {len(self.groups)} tables, one for each group: use "
+                "tables[group]."
+            )
         return self._table(0)
 
     @cached_property
@@ -130,13 +147,16 @@ class CalibrationCertificate(Certificate):
     def interval(self, confidence: Any, groups: Any = None) -> Floats:
         """The certified interval of each score, as an (n, 2) array.
 
-        With probability at least 1 - delta over the calibration rows, every interval this ever returns holds the true
-        confidence of its score's bin. A certificate for groups (or predicted classes, or labels) needs the group of each row.
+        With probability at least 1 - delta over the calibration rows, every interval this ever
+        returns holds the true confidence of its score's bin. A certificate for groups (or predicted
+        classes, or labels) needs the group of each row.
         """
         return self._look_up(np.stack([self.lower, self.upper], axis=-1), confidence, groups)
 
     def estimate(self, confidence: Any, groups: Any = None) -> Floats:
-        """The share of right predictions seen in each score's bin; NaN where none were seen. An estimate, not a bound."""
+        """The share of right predictions seen in each score's bin; NaN where none were seen. An
+        estimate, not a bound.
+        """
         empty = self.trials == 0
         share = np.where(empty, np.nan, self.successes / np.where(empty, 1, self.trials))
         return self._look_up(share[..., None], confidence, groups)[:, 0]
@@ -153,16 +173,31 @@ class CalibrationCertificate(Certificate):
             "side": self.side,
             "scope": self.scope,
             "bins": self.grid.to_dict(),
-            "tables": [self._claimed_table(place, name) for place, name in enumerate(self.groups or (None,))],
+            "tables": [
+                self._claimed_table(place, name)
+                for place, name in enumerate(self.groups or (None,))
+            ],
         }
 
     def recomputed(self) -> CalibrationCertificate:
         overlapping = self.scope in OVERLAPPING
-        # Every row is in every label's table; overlapping groups hold some rows each, and only the least n follows from them.
+        # Every row is in every label's table; overlapping groups hold some rows each, and only the
+        # least n follows from them.
         most = int(self.trials.sum(axis=1).max())
-        n = int(self.trials.sum()) if not overlapping else max(self.n, most) if self.scope == "overlapping-groups" else most
+        n = (
+            int(self.trials.sum())
+            if not overlapping
+            else max(self.n, most)
+            if self.scope == "overlapping-groups"
+            else most
+        )
         lower, upper = procedure.cell_intervals(
-            self.trials, self.successes, delta=self.delta, correction=self.correction, side=self.side, overlapping=overlapping
+            self.trials,
+            self.successes,
+            delta=self.delta,
+            correction=self.correction,
+            side=self.side,
+            overlapping=overlapping,
         )
         return replace(self, n=n, lower=lower, upper=upper, loaded=None)
 
@@ -171,7 +206,9 @@ class CalibrationCertificate(Certificate):
         require(claim.text("procedure"), procedure.NAME)
         grid = grid_from_dict(claim.raw("bins"), claim.place("bins"))
         if isinstance(grid, DyadicGrid):
-            raise CertificateError(f"{claim.place('bins')} is a dyadic grid, which no calibration has.")
+            raise CertificateError(
+                f"{claim.place('bins')} is a dyadic grid, which no calibration has."
+            )
         tables = claim.mappings("tables")
         names = [table.raw("group") for table in tables]
         filled = [_read_table(table, grid.n_cells) for table in tables]
@@ -205,7 +242,13 @@ class CalibrationCertificate(Certificate):
     def _table(self, place: int) -> CalibrationBins:
         begin, end = self.grid.bounds
         return CalibrationBins(
-            self.grid.edges, begin, end, self.trials[place], self.successes[place], self.lower[place], self.upper[place]
+            self.grid.edges,
+            begin,
+            end,
+            self.trials[place],
+            self.successes[place],
+            self.lower[place],
+            self.upper[place],
         )
 
     def _look_up(self, table: Floats, confidence: Any, groups: Any) -> Floats:
@@ -215,7 +258,10 @@ class CalibrationCertificate(Certificate):
         result = np.empty((len(scores), table.shape[-1]))
         # A pair of floats moves as one 16-byte element: half the time of gathering rows of two.
         element = np.dtype((np.void, table.shape[-1] * 8))
-        source, target = np.ascontiguousarray(table).view(element).ravel(), result.view(element).ravel()
+        source, target = (
+            np.ascontiguousarray(table).view(element).ravel(),
+            result.view(element).ravel(),
+        )
         for start in range(0, len(scores), _ROWS):
             rows = slice(start, start + _ROWS)
             cells = self.grid.cells(checked_scores(scores[rows], "confidence", start=start))
@@ -230,19 +276,29 @@ class CalibrationCertificate(Certificate):
                 raise InvalidValueError("This certificate has no groups: leave them out.")
             return None
         if groups is None:
-            raise InvalidValueError(f"This certificate is per group ({self.scope}): pass groups=, the group of each row.")
+            raise InvalidValueError(
+                f"This certificate is per group ({self.scope}): pass groups=, the group of each "
+                "row."
+            )
         if np.ndim(groups) == 0:
             groups = np.full(rows, groups)
         column = as_names(groups, "groups")
         if len(column) != rows:
             raise InvalidValueError(
-                f"Rows do not match: confidence has {rows}, groups has {len(column)}. Pass one group per row."
+                f"Rows do not match: confidence has {rows}, groups has {len(column)}. Pass one "
+                "group per row."
             )
         found, codes = np.unique(column, return_inverse=True)
-        names, known = [str(name) for name in found.tolist()], {name: place for place, name in enumerate(self.groups)}
+        names, known = (
+            [str(name) for name in found.tolist()],
+            {name: place for place, name in enumerate(self.groups)},
+        )
         strange = [name for name in names if name not in known]
         if strange:
-            raise InvalidValueError(f"Group {strange[0]!r} was not certified ({len(strange)} such): nothing is known about it.")
+            raise InvalidValueError(
+                f"Group {strange[0]!r} was not certified ({len(strange)} such): nothing is known "
+                "about it."
+            )
         return np.array([known[name] for name in names], dtype=np.int64)[codes]
 
     def _claimed_table(self, place: int, name: str | None) -> dict[str, Json]:
@@ -263,10 +319,21 @@ def _read_table(table: Reader, n_cells: int) -> tuple[Integers, Integers, Floats
     if any(len(column) != len(cells) for column in (trials, successes, lower, upper)):
         raise CertificateError(f"{table.place('cells')}: lists of different length.")
     if cells != sorted(set(cells)) or (cells and not 0 <= cells[0] <= cells[-1] < n_cells):
-        raise CertificateError(f"{table.place('cells')} is not a rising list of bins below {n_cells}.")
-    if any(not 0 <= hits <= attempts or attempts == 0 for hits, attempts in zip(successes, trials, strict=True)):
-        raise CertificateError(f"{table.place('trials')}: expected 0 <= successes <= trials, and a trial in each bin listed.")
-    counts, bounds = np.zeros((2, n_cells), dtype=np.int64), np.stack([np.zeros(n_cells), np.ones(n_cells)])
+        raise CertificateError(
+            f"{table.place('cells')} is not a rising list of bins below {n_cells}."
+        )
+    if any(
+        not 0 <= hits <= attempts or attempts == 0
+        for hits, attempts in zip(successes, trials, strict=True)
+    ):
+        raise CertificateError(
+            f"{table.place('trials')}: expected 0 <= successes <= trials, and a trial in each bin "
+            "listed."
+        )
+    counts, bounds = (
+        np.zeros((2, n_cells), dtype=np.int64),
+        np.stack([np.zeros(n_cells), np.ones(n_cells)]),
+    )
     counts[:, cells] = [trials, successes]
     bounds[:, cells] = [lower, upper]
     return counts[0], counts[1], bounds[0], bounds[1]

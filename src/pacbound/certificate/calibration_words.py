@@ -1,6 +1,7 @@
 """A calibration certificate in words: for the terminal, and as a table for notebooks.
 
-Bounds are printed in four digits and rounded outwards, so that what people read is never tighter than what is certified.
+Bounds are printed in four digits and rounded outwards, so that what people read is never tighter
+than what is certified.
 """
 
 from __future__ import annotations
@@ -33,15 +34,26 @@ _SIDES = {"both": "", "lower": " (lower ends only)", "upper": " (upper ends only
 
 def summary(certificate: CalibrationCertificate) -> str:
     """The claim, a table of the bins that hold rows, and what to keep in mind."""
-    lines = [*_claim(certificate), "", *_aligned([_head(certificate), *_rows(certificate)]), "", *_remarks(certificate)]
+    lines = [
+        *_claim(certificate),
+        "",
+        *_aligned([_head(certificate), *_rows(certificate)]),
+        "",
+        *_remarks(certificate),
+    ]
     return "\n".join(lines)
 
 
 def html(certificate: CalibrationCertificate) -> str:
     """The same as HTML."""
     head = "".join(f"<th>{escape(name)}</th>" for name in _head(certificate))
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in _rows(certificate))
-    words = "".join(f"<p>{escape(line)}</p>" for line in [*_claim(certificate), *_remarks(certificate)])
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in _rows(certificate)
+    )
+    words = "".join(
+        f"<p>{escape(line)}</p>" for line in [*_claim(certificate), *_remarks(certificate)]
+    )
     return f"<div>{words}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
 
 
@@ -50,9 +62,15 @@ def _claim(certificate: CalibrationCertificate) -> list[str]:
     bins = f"{certificate.grid.n_cells} {_BINS[certificate.grid.to_dict()['rule']]}"
     tables = f" for each of {len(groups)} {_TABLES[certificate.scope]}" if groups else ""
     return [
-        f"Calibration certificate: {certificate.n:,} rows, {bins}{tables}, delta = {certificate.delta:g}",
-        f"With probability at least {likelihood(certificate.delta)} over the draw of these rows, the true confidence of every bin"
-        f"{' of every table' if groups else ''} lies in its interval{_SIDES[certificate.side]}.",
+        (
+            f"Calibration certificate: {certificate.n:,} rows, {bins}{tables}, delta = "
+            f"{certificate.delta:g}"
+        ),
+        (
+            f"With probability at least {likelihood(certificate.delta)} over the draw of these "
+            f"rows, the true confidence of every bin{' of every table' if groups else ''} lies in "
+            f"its interval{_SIDES[certificate.side]}."
+        ),
     ]
 
 
@@ -64,9 +82,20 @@ def _head(certificate: CalibrationCertificate) -> list[str]:
 def _rows(certificate: CalibrationCertificate) -> list[list[str]]:
     rows = []
     for table, cell in np.argwhere(certificate.trials > 0)[:_MOST_SHOWN].tolist():
-        trials, right = int(certificate.trials[table, cell]), int(certificate.successes[table, cell])
-        interval = f"[{_down(certificate.lower[table, cell])}, {_up(certificate.upper[table, cell])}]"
-        row = [_cell_name(certificate, cell), f"{trials:,}", f"{right:,}", f"{right / trials:.4f}", interval]
+        trials, right = (
+            int(certificate.trials[table, cell]),
+            int(certificate.successes[table, cell]),
+        )
+        interval = (
+            f"[{_down(certificate.lower[table, cell])}, {_up(certificate.upper[table, cell])}]"
+        )
+        row = [
+            _cell_name(certificate, cell),
+            f"{trials:,}",
+            f"{right:,}",
+            f"{right / trials:.4f}",
+            interval,
+        ]
         rows.append([certificate.groups[table], *row] if certificate.groups else row)
     return rows
 
@@ -78,15 +107,26 @@ def _remarks(certificate: CalibrationCertificate) -> list[str]:
         remarks.append(f"({seen.sum() - _MOST_SHOWN:,} more bins hold rows; .tables has them all.)")
     if not seen.all():
         remarks.append(
-            f"{(~seen).sum():,} of {seen.size:,} bins hold no rows: nothing is known there, and the interval is [0, 1]."
+            f"{(~seen).sum():,} of {seen.size:,} bins hold no rows: nothing is known there, and "
+            "the interval is [0, 1]."
         )
     width = (
-        float(np.average((certificate.upper - certificate.lower)[seen], weights=certificate.trials[seen])) if seen.any() else 1.0
+        float(
+            np.average(
+                (certificate.upper - certificate.lower)[seen], weights=certificate.trials[seen]
+            )
+        )
+        if seen.any()
+        else 1.0
     )
     remarks.append(
-        f"Mean width of the interval over the rows: {width:.4f}.{' Too wide to be of much use.' if width > 0.5 else ''}"
+        "Mean width of the interval over the rows: "
+        f"{width:.4f}.{' Too wide to be of much use.' if width > 0.5 else ''}"
     )
-    remarks.append("An interval speaks of its bin's average, not of one input; the rows must be drawn as in use.")
+    remarks.append(
+        "An interval speaks of its bin's average, not of one input; the rows must be drawn as in "
+        "use."
+    )
     return remarks
 
 
@@ -100,7 +140,10 @@ def _cell_name(certificate: CalibrationCertificate, cell: int) -> str:
 
 def _aligned(rows: list[list[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return [
+        "  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    ]
 
 
 def _down(bound: float) -> str:

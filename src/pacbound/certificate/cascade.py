@@ -35,10 +35,12 @@ NAMES: dict[Method, dict[Bound, str]] = {
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class CascadeCertificate(Certificate):
-    """With probability at least 1 - `delta` a cascade at `thresholds` loses at most `xi` accuracy against its slow model.
+    """With probability at least 1 - `delta` a cascade at `thresholds` loses at most `xi` accuracy
+    against its slow model.
 
-    What is certified is `xi`. Exit rates, costs and the observed error increase are descriptive: they were seen at thresholds
-    that were chosen from the same rows. `cells` are the thresholds on their grid, None if the claim is refused.
+    What is certified is `xi`. Exit rates, costs and the observed error increase are descriptive:
+    they were seen at thresholds that were chosen from the same rows. `cells` are the thresholds on
+    their grid, None if the claim is refused.
     """
 
     kind: ClassVar[str] = "cascade"
@@ -74,11 +76,18 @@ class CascadeCertificate(Certificate):
             walk = Walk.from_counts(tally.cells[:, 0], tally.counts).judged_by(bound)
             decision = _decide_walk(walk, tally.rows, rate, level, bound)
         elif method == "greedy":
-            decision = cascade_greedy.decide(tally.cells, tally.counts, tally.rows, xi=rate, delta=level, bound=bound)
+            decision = cascade_greedy.decide(
+                tally.cells, tally.counts, tally.rows, xi=rate, delta=level, bound=bound
+            )
         else:
             walks = cascade_paths.walks_from_counts(tally.cells, tally.counts, bound)
             decision = cascade_paths.decide(
-                walks, tally.rows, xi=rate, delta=level, bound=bound, costs=costs or _unit_costs(exits)
+                walks,
+                tally.rows,
+                xi=rate,
+                delta=level,
+                bound=bound,
+                costs=costs or _unit_costs(exits),
             )
         return cls(
             n=tally.rows,
@@ -102,12 +111,16 @@ class CascadeCertificate(Certificate):
 
     @property
     def thresholds(self) -> Floats:
-        """A row exits at the first model whose float64 score is at or above its threshold; +inf where it never does."""
+        """A row exits at the first model whose float64 score is at or above its threshold; +inf
+        where it never does.
+        """
         self.require_intact()
         return self._thresholds()
 
     def thresholds_for_use(self) -> Floats:
-        """The thresholds of a cascade that runs on this certificate: never exit where it is refused, an error without a proof."""
+        """The thresholds of a cascade that runs on this certificate: never exit where it is
+        refused, an error without a proof.
+        """
         if self.refusal is not None and self.cells is not None:
             raise InvalidValueError(
                 f"This certificate is not certified: {self.refusal.reason} "
@@ -155,24 +168,36 @@ class CascadeCertificate(Certificate):
 
     def recomputed(self) -> CascadeCertificate:
         if self.method == "walk":
-            decision = _decide_walk(self.walks[0].of_exit(0), self.n, self.xi, self.delta, self.bound)
+            decision = _decide_walk(
+                self.walks[0].of_exit(0), self.n, self.xi, self.delta, self.bound
+            )
         elif self.method == "greedy":
-            decision = cascade_greedy.decide_again(self.walks, self.n, xi=self.xi, delta=self.delta, bound=self.bound)
+            decision = cascade_greedy.decide_again(
+                self.walks, self.n, xi=self.xi, delta=self.delta, bound=self.bound
+            )
         else:
             costs = self.costs or _unit_costs(self.exits)
-            decision = cascade_paths.decide(self.walks, self.n, xi=self.xi, delta=self.delta, bound=self.bound, costs=costs)
+            decision = cascade_paths.decide(
+                self.walks, self.n, xi=self.xi, delta=self.delta, bound=self.bound, costs=costs
+            )
         return replace(self, loaded=None, **vars(decision))
 
     @classmethod
     def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
-        known = {name: (method, bound) for method, names in NAMES.items() for bound, name in names.items()}
+        known = {
+            name: (method, bound)
+            for method, names in NAMES.items()
+            for bound, name in names.items()
+        }
         method, bound = known[require(claim.text("procedure"), *known)]
         n = claim.positive("n")
         walks = read_walks(claim, n, bound, method)
         costs = _read_costs(claim, len(walks[0].cells) + 1)
         chosen = claim.count("chosen")
         if chosen >= len(walks):
-            raise CertificateError(f"{claim.place('chosen')} is {chosen}: there are {len(walks)} walks.")
+            raise CertificateError(
+                f"{claim.place('chosen')} is {chosen}: there are {len(walks)} walks."
+            )
         return cls(
             n=n,
             xi=claim.rate("xi"),
@@ -191,17 +216,27 @@ class CascadeCertificate(Certificate):
     def summary(self) -> str:
         """The claim in words."""
         head = (
-            f"Cascade certificate: {self.exits + 1} models, {self.n:,} rows, xi = {self.xi:g}, delta = {self.delta:g}, "
-            f"bound {self.bound!r}"
+            f"Cascade certificate: {self.exits + 1} models, {self.n:,} rows, xi = {self.xi:g}, "
+            f"delta = {self.delta:g}, bound {self.bound!r}"
         )
         if self.cells is None:
-            return "\n".join([head, *described_refusal(self.refusal, "labels", "Never exit early.")])
+            return "\n".join(
+                [head, *described_refusal(self.refusal, "labels", "Never exit early.")]
+            )
         limits = ", ".join(repr(value) for value in self._thresholds().tolist())
         if self.refusal is not None:
-            return "\n".join([head, f"NOT CERTIFIED: {self.refusal.reason}", f"Thresholds: {limits}.", self._described()])
+            return "\n".join(
+                [
+                    head,
+                    f"NOT CERTIFIED: {self.refusal.reason}",
+                    f"Thresholds: {limits}.",
+                    self._described(),
+                ]
+            )
         claim = (
-            f"Let a fast model answer where its score is at least {limits}.\nWith probability at least {likelihood(self.delta)} "
-            f"over the draw of these rows, that loses at most {self.xi:g} accuracy against the slow model alone."
+            f"Let a fast model answer where its score is at least {limits}.\nWith probability at "
+            f"least {likelihood(self.delta)} over the draw of these rows, that loses at most "
+            f"{self.xi:g} accuracy against the slow model alone."
         )
         return "\n".join([head, claim, self._described()])
 
@@ -210,9 +245,14 @@ class CascadeCertificate(Certificate):
         cost = ""
         if self.costs is not None:
             cost = f", cost {self.expected_cost:.4g} instead of {self.costs[-1]:.4g}"
-        useless = " Nothing exits early there: certified, but of no use." if not self.exit_rates.any() else ""
+        useless = (
+            " Nothing exits early there: certified, but of no use."
+            if not self.exit_rates.any()
+            else ""
+        )
         return (
-            f"On these rows (descriptive): {rates} exit early{cost}, error increase {self.observed_error_increase:+.4f}.{useless}"
+            f"On these rows (descriptive): {rates} exit early{cost}, error increase "
+            f"{self.observed_error_increase:+.4f}.{useless}"
         )
 
     def _thresholds(self) -> Floats:
@@ -227,7 +267,11 @@ class CascadeCertificate(Certificate):
             return np.zeros(self.exits, dtype=np.int64)
         walk = self.walks[self.chosen]
         there = np.flatnonzero((walk.cells == np.array(self.cells)[:, None]).all(axis=0))
-        return np.asarray(getattr(walk, count)[:, there[-1]] if there.size else np.zeros(self.exits, dtype=np.int64))
+        return np.asarray(
+            getattr(walk, count)[:, there[-1]]
+            if there.size
+            else np.zeros(self.exits, dtype=np.int64)
+        )
 
 
 def grid_top(exits: int) -> int:
@@ -256,14 +300,26 @@ def _unit_costs(exits: int) -> tuple[float, ...]:
 
 def _check(tally: Tally, bound: str, method: str, xi: float) -> None:
     if tally.kind != "cascade":
-        raise InvalidValueError(f"{tally!r} is no tally of a cascade: count with confidences, predictions and labels.")
+        raise InvalidValueError(
+            f"{tally!r} is no tally of a cascade: count with confidences, predictions and labels."
+        )
     if tally.rows == 0:
         raise InvalidValueError("There are no rows to certify a cascade on: pass at least one.")
     if int(tally.counts.sum()) != tally.rows:
-        raise InvalidValueError(f"{tally!r} does not add up: its counts are of {int(tally.counts.sum()):,} rows. Count again.")
+        raise InvalidValueError(
+            f"{tally!r} does not add up: its counts are of {int(tally.counts.sum()):,} rows. Count "
+            "again."
+        )
     if bound not in cascade.NAMES:
-        raise InvalidValueError(f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'.")
+        raise InvalidValueError(
+            f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'."
+        )
     if method not in ("paths", "greedy"):
-        raise InvalidValueError(f"method={method!r} is not known: expected 'paths' or 'greedy' (the paper's, without proof).")
+        raise InvalidValueError(
+            f"method={method!r} is not known: expected 'paths' or 'greedy' (the paper's, without "
+            "proof)."
+        )
     if method == "greedy" and xi == 0 and tally.cells.shape[1] > 1:
-        raise InvalidValueError("method='greedy' cannot test xi=0: use method='paths', or allow a small loss.")
+        raise InvalidValueError(
+            "method='greedy' cannot test xi=0: use method='paths', or allow a small loss."
+        )

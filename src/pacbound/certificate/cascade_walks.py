@@ -1,6 +1,7 @@
 """The walks inside a cascade certificate, as JSON and back.
 
-Counts are written as what each step adds to the one before: small numbers, so that a certificate stays small whatever n is.
+Counts are written as what each step adds to the one before: small numbers, so that a certificate
+stays small whatever n is.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ _COUNTS = ("exits", "only_slow", "only_fast")
 def claimed_walks(walks: tuple[JointWalk, ...], bound: Bound) -> list[dict[str, Json]]:
     """Each walk with a list of numbers for every exit."""
     return [
-        {"cells": walk.cells.tolist()} | {f"{name}_added": _added(getattr(walk, name)) for name in _counts(bound)}
+        {"cells": walk.cells.tolist()}
+        | {f"{name}_added": _added(getattr(walk, name)) for name in _counts(bound)}
         for walk in walks
     ]
 
@@ -30,11 +32,16 @@ def read_walks(claim: Reader, n: int, bound: Bound, method: str) -> tuple[JointW
     """The walks of a claim, if they could be walks of `n` rows."""
     parts = claim.mappings("walks")
     if not parts or (method == "walk" and len(parts) != 1):
-        raise CertificateError(f"{claim.place('walks')}: expected {'one walk' if method == 'walk' else 'a list of walks'}.")
+        raise CertificateError(
+            f"{claim.place('walks')}: expected "
+            f"{'one walk' if method == 'walk' else 'a list of walks'}."
+        )
     walks = tuple(_read_walk(part, n, bound) for part in parts)
     exits = {len(walk.cells) for walk in walks}
     if len(exits) != 1 or (method == "walk") != (exits == {1}):
-        raise CertificateError(f"{claim.place('walks')}: the number of exits does not fit the procedure.")
+        raise CertificateError(
+            f"{claim.place('walks')}: the number of exits does not fit the procedure."
+        )
     if method == "paths":
         _check_declared(walks, claim)
     return walks
@@ -45,12 +52,16 @@ def read_cells(claim: Reader, walk: JointWalk) -> tuple[int, ...] | None:
     thresholds, exits = claim.numbers("thresholds"), len(walk.cells)
     top = cascade.TOP if exits == 1 else joint_walk.TOP
     if len(thresholds) != exits:
-        raise CertificateError(f"{claim.place('thresholds')} has {len(thresholds)} values: expected {exits}.")
+        raise CertificateError(
+            f"{claim.place('thresholds')} has {len(thresholds)} values: expected {exits}."
+        )
     if all(value == np.inf for value in thresholds) and not claim.flag("certified"):
         return None
     cells = [NEVER if value == np.inf else value * top for value in thresholds]
     if any(cell != np.floor(cell) or not 0 <= cell <= max(top, NEVER) for cell in cells):
-        raise CertificateError(f"{claim.place('thresholds')} holds a value that is not on the grid of 1/{top}.")
+        raise CertificateError(
+            f"{claim.place('thresholds')} holds a value that is not on the grid of 1/{top}."
+        )
     return tuple(int(cell) for cell in cells)
 
 
@@ -58,23 +69,38 @@ def _read_walk(part: Reader, n: int, bound: Bound) -> JointWalk:
     counts = {name: np.cumsum(part.table(f"{name}_added"), axis=1) for name in _counts(bound)}
     columns = {"cells": part.table("cells"), **counts}
     if len({column.shape for column in columns.values()}) != 1 or not columns["cells"].size:
-        raise CertificateError(f"{part.place('cells')}: expected tables of one shape, with at least one step.")
+        raise CertificateError(
+            f"{part.place('cells')}: expected tables of one shape, with at least one step."
+        )
     walk = JointWalk(**{"differ": columns["only_slow"] + columns["only_fast"], **columns})
     top = cascade.TOP if len(walk.cells) == 1 else NEVER
     if (walk.cells < 0).any() or (walk.cells > top).any() or (np.diff(walk.cells) > 0).any():
         raise CertificateError(f"{part.place('cells')} does not fall from {top} towards 0.")
     if len(walk.cells) == 1 and (walk.cells[0, 0] != top or (np.diff(walk.cells[0]) == 0).any()):
         raise CertificateError(f"{part.place('cells')} does not begin at {top}, or stands still.")
-    if (walk.only_slow < 0).any() or (walk.only_fast < 0).any() or (walk.only_slow + walk.only_fast > walk.differ).any():
-        raise CertificateError(f"{part.place('only_slow_added')}: expected counts, only_slow + only_fast <= differ.")
+    if (
+        (walk.only_slow < 0).any()
+        or (walk.only_fast < 0).any()
+        or (walk.only_slow + walk.only_fast > walk.differ).any()
+    ):
+        raise CertificateError(
+            f"{part.place('only_slow_added')}: expected counts, only_slow + only_fast <= differ."
+        )
     if (walk.differ > walk.exits).any() or (walk.exits.sum(axis=0) > n).any():
-        raise CertificateError(f"{part.place('exits_added')}: expected differ <= exits, and no more exits than rows.")
-    # Rows come to the first exit and never leave it; those at later ones leave for earlier ones only.
+        raise CertificateError(
+            f"{part.place('exits_added')}: expected differ <= exits, and no more exits than rows."
+        )
+    # Rows come to the first exit and never leave it; those at later ones leave for earlier ones
+    # only.
     first = [column[0] for name, column in columns.items() if name != "cells"]
     if any((np.diff(column) < 0).any() for column in (*first, *np.cumsum(walk.exits, axis=0))):
-        raise CertificateError(f"{part.place('exits_added')}: counts fall along the walk where they cannot.")
+        raise CertificateError(
+            f"{part.place('exits_added')}: counts fall along the walk where they cannot."
+        )
     if (walk.exits.sum(axis=0) != n)[(walk.cells == 0).any(axis=0)].any():
-        raise CertificateError(f"{part.place('exits_added')}: at a threshold of 0 every row exits, and these do not.")
+        raise CertificateError(
+            f"{part.place('exits_added')}: at a threshold of 0 every row exits, and these do not."
+        )
     return walk
 
 
@@ -88,12 +114,23 @@ def _added(running: NDArray[np.int64]) -> list[list[int]]:
 
 
 def _check_declared(walks: tuple[JointWalk, ...], claim: Reader) -> None:
-    """Each walk must go along its declared path: thresholds chosen otherwise are not covered by the proof."""
+    """Each walk must go along its declared path: thresholds chosen otherwise are not covered by the
+    proof.
+    """
     if len(walks) != len(cascade_paths.TILTS):
-        raise CertificateError(f"{claim.place('walks')}: expected {len(cascade_paths.TILTS)}, one for each declared path.")
+        raise CertificateError(
+            f"{claim.place('walks')}: expected {len(cascade_paths.TILTS)}, one for each declared "
+            "path."
+        )
     for place, (walk, tilt) in enumerate(zip(walks, cascade_paths.TILTS, strict=True)):
         path = cascade_paths.declared_path(tilt, len(walk.cells)).T.tolist()
         declared, steps = {tuple(column) for column in path}, walk.cells.T.tolist()
-        # Without loss the steps that are tried are declared themselves, and held against their list when they are decided again.
-        if not all(tuple(column) in declared for column in steps) or (steps[0] != path[0] and claim.rate("xi") > 0):
-            raise CertificateError(f"{claim.place('walks')}[{place}].cells leaves the declared path, or does not begin with it.")
+        # Without loss the steps that are tried are declared themselves, and held against their list
+        # when they are decided again.
+        if not all(tuple(column) in declared for column in steps) or (
+            steps[0] != path[0] and claim.rate("xi") > 0
+        ):
+            raise CertificateError(
+                f"{claim.place('walks')}[{place}].cells leaves the declared path, or does not "
+                "begin with it."
+            )

@@ -1,7 +1,8 @@
-"""The certificate as a document: a claim with its digest, its provenance with another, and how they are verified.
+"""The certificate as a document: a claim with its digest, its provenance with another, and how they
+are verified.
 
-The claim holds the integer counts that the decision follows from, so anyone can recompute it without the data. The digest
-detects change; it is not a signature.
+The claim holds the integer counts that the decision follows from, so anyone can recompute it
+without the data. The digest detects change; it is not a signature.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from pacbound.version import VERSION
 FORMAT = "pacbound-certificate"
 SCHEMA = 1
 TOLERANCE = 1e-7
-"""Bounds recomputed elsewhere, by another SciPy, may differ in their last digits; integers and thresholds may not."""
+"""Bounds recomputed elsewhere, by another SciPy, may differ in their last digits; integers and
+thresholds may not."""
 
 _LISTED_SOURCES = 1000
 
@@ -47,7 +49,11 @@ class Verification:
         return self.ok
 
     def __str__(self) -> str:
-        return "verified" if self.ok else "NOT VERIFIED\n" + "\n".join(f"  {line}" for line in self.differences)
+        return (
+            "verified"
+            if self.ok
+            else "NOT VERIFIED\n" + "\n".join(f"  {line}" for line in self.differences)
+        )
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,9 @@ class Provenance:
     sources: tuple[str, ...] = ()
 
     @classmethod
-    def now(cls, sources: frozenset[str] = frozenset(), columns: Mapping[str, str] | None = None) -> Self:
+    def now(
+        cls, sources: frozenset[str] = frozenset(), columns: Mapping[str, str] | None = None
+    ) -> Self:
         """The provenance of a certificate made now from `sources`."""
         created = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         return cls(VERSION, created, dict(columns or {}), _listed(sources))
@@ -98,7 +106,9 @@ class Certificate(ABC):
     @property
     @abstractmethod
     def certified(self) -> bool:
-        """Whether the data support the claim; False is a refusal, and `summary` says what it would take."""
+        """Whether the data support the claim; False is a refusal, and `summary` says what it would
+        take.
+        """
 
     @abstractmethod
     def claim(self) -> dict[str, Json]:
@@ -137,51 +147,75 @@ class Certificate(ABC):
         return str(self.to_dict()["claim_digest"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the certificate to `path`; a crash leaves the old file or the new one, never half of one."""
+        """Write the certificate to `path`; a crash leaves the old file or the new one, never half
+        of one.
+        """
         documents.write(path, self.to_dict())
 
     def verify(self) -> Verification:
         """Recompute every claim from the counts and list each difference.
 
-        A changed value anywhere fails: either its recomputed value differs, or the digest of its part does. Verifying shows
-        that the claim follows from the counts. It cannot show that the counts are those of the data.
+        A changed value anywhere fails: either its recomputed value differs, or the digest of its
+        part does. Verifying shows that the claim follows from the counts. It cannot show that the
+        counts are those of the data.
         """
         document = self.to_dict()
         lines = []
         for part in ("claim", "provenance"):
             actual = documents.digest(document[part])
             if document[f"{part}_digest"] != actual:
-                lines.append(f"{part}_digest: stored {document[f'{part}_digest']}, but the {part} has {actual}: it was changed")
+                lines.append(
+                    f"{part}_digest: stored {document[f'{part}_digest']}, but the {part} has "
+                    f"{actual}: it was changed"
+                )
         try:
             expected = self.recomputed().claim()
         except PacboundError as error:
             return Verification((*lines, f"claim: cannot be recomputed: {error}"))
-        return Verification(tuple(lines + documents.differences(document["claim"], expected, "claim", tolerance=TOLERANCE)))
+        return Verification(
+            tuple(
+                lines
+                + documents.differences(document["claim"], expected, "claim", tolerance=TOLERANCE)
+            )
+        )
 
     def require_intact(self) -> None:
-        """Raise if the document was changed after it was written; look-ups call this, so that a changed file is never used."""
+        """Raise if the document was changed after it was written; look-ups call this, so that a
+        changed file is never used.
+        """
         if not self._intact:
             raise CertificateError(
-                "This certificate was changed after it was written; verify() lists what differs. Do not use it."
+                "This certificate was changed after it was written; verify() lists what differs. "
+                "Do not use it."
             )
 
     @cached_property
     def _intact(self) -> bool:
-        return self.loaded is None or self.loaded["claim_digest"] == documents.digest(self.loaded["claim"])
+        return self.loaded is None or self.loaded["claim_digest"] == documents.digest(
+            self.loaded["claim"]
+        )
 
     def __repr__(self) -> str:
-        return self.summary() if self._intact else f"CHANGED AFTER IT WAS WRITTEN, not to be used:\n{self.summary()}"
+        return (
+            self.summary()
+            if self._intact
+            else f"CHANGED AFTER IT WAS WRITTEN, not to be used:\n{self.summary()}"
+        )
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.summary())}</pre>"
 
 
 class Reader:
-    """Takes values out of a parsed document, naming the place of anything that is not what it should be."""
+    """Takes values out of a parsed document, naming the place of anything that is not what it
+    should be.
+    """
 
     def __init__(self, document: Json, where: str) -> None:
         if not isinstance(document, dict):
-            raise CertificateError(f"{where} is {documents.shown(document)}: expected a JSON object.")
+            raise CertificateError(
+                f"{where} is {documents.shown(document)}: expected a JSON object."
+            )
         self._document = document
         self._where = where
 
@@ -209,7 +243,10 @@ class Reader:
         return str(self._typed(self.raw(key), str, self.place(key)))
 
     def texts(self, key: str) -> list[str]:
-        return [str(self._typed(item, str, f"{self.place(key)}[{i}]")) for i, item in enumerate(self._list(key))]
+        return [
+            str(self._typed(item, str, f"{self.place(key)}[{i}]"))
+            for i, item in enumerate(self._list(key))
+        ]
 
     def flag(self, key: str) -> bool:
         return bool(self._typed(self.raw(key), bool, self.place(key)))
@@ -236,14 +273,21 @@ class Reader:
 
     def table(self, key: str) -> NDArray[np.int64]:
         """A list of lists of integers, all of one length."""
-        rows = [Reader({"row": row}, f"{self.place(key)}[{i}]").integers("row") for i, row in enumerate(self._list(key))]
+        rows = [
+            Reader({"row": row}, f"{self.place(key)}[{i}]").integers("row")
+            for i, row in enumerate(self._list(key))
+        ]
         if not rows or len({len(row) for row in rows}) != 1:
-            raise CertificateError(f"{self.place(key)} is not a table: expected lists of one length.")
+            raise CertificateError(
+                f"{self.place(key)} is not a table: expected lists of one length."
+            )
         return np.array(rows, dtype=np.int64)
 
     def probability(self, key: str) -> float:
         """A number strictly between 0 and 1."""
-        return self._between(key, "a failure probability, 0 < value < 1", lambda value: 0 < value < 1)
+        return self._between(
+            key, "a failure probability, 0 < value < 1", lambda value: 0 < value < 1
+        )
 
     def rate(self, key: str) -> float:
         """A number from 0 up to but not including 1."""
@@ -258,12 +302,17 @@ class Reader:
         return documents.decode_float(self.raw(key), self.place(key))
 
     def numbers(self, key: str) -> list[float]:
-        return [documents.decode_float(item, f"{self.place(key)}[{i}]") for i, item in enumerate(self._list(key))]
+        return [
+            documents.decode_float(item, f"{self.place(key)}[{i}]")
+            for i, item in enumerate(self._list(key))
+        ]
 
     def choice(self, key: str, allowed: tuple[str, ...]) -> Any:
         value = self.text(key)
         if value not in allowed:
-            raise CertificateError(f"{self.place(key)} is {value!r}: expected one of {', '.join(allowed)}.")
+            raise CertificateError(
+                f"{self.place(key)} is {value!r}: expected one of {', '.join(allowed)}."
+            )
         return value
 
     def _between(self, key: str, what: str, legal: Callable[[float], bool]) -> float:
@@ -281,13 +330,17 @@ class Reader:
     def _list(self, key: str) -> list[Json]:
         value = self.raw(key)
         if not isinstance(value, list):
-            raise CertificateError(f"{self.place(key)} is {documents.shown(value)}: expected a list.")
+            raise CertificateError(
+                f"{self.place(key)} is {documents.shown(value)}: expected a list."
+            )
         return value
 
     @staticmethod
     def _typed(value: Json, kind: type, where: str) -> Json:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise CertificateError(f"{where} is {documents.shown(value)}: expected {kind.__name__}.")
+            raise CertificateError(
+                f"{where} is {documents.shown(value)}: expected {kind.__name__}."
+            )
         return value
 
 
@@ -300,4 +353,8 @@ def likelihood(delta: float) -> str:
 def _listed(sources: frozenset[str]) -> tuple[str, ...]:
     """All sources, or, where they are too many to list, one digest over them."""
     names = sorted(sources)
-    return tuple(names) if len(names) <= _LISTED_SOURCES else (f"{len(names)} sources, {documents.digest(names)}",)
+    return (
+        tuple(names)
+        if len(names) <= _LISTED_SOURCES
+        else (f"{len(names)} sources, {documents.digest(names)}",)
+    )

@@ -23,8 +23,9 @@ _PARTS = {"format", "schema", "claim", "claim_digest", "provenance", "provenance
 def load_certificate(path: str | os.PathLike[str]) -> Certificate:
     """Read a certificate of any kind from a file.
 
-    Raises `CertificateError` if the file is not one. A certificate that was changed after it was written can be loaded, so
-    that `verify()` can say what was changed, but its look-ups refuse to answer.
+    Raises `CertificateError` if the file is not one. A certificate that was changed after it was
+    written can be loaded, so that `verify()` can say what was changed, but its look-ups refuse to
+    answer.
 
     Examples
     --------
@@ -39,10 +40,14 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate:
 def certificate_from_dict(document: Mapping[str, Json], name: str = "The document") -> Certificate:
     """The certificate that a parsed document describes; `name` is for the error message."""
     if document.get("format") != FORMAT:
-        raise CertificateError(f"{name} is not a pacbound certificate: its format is {documents.shown(document.get('format'))}.")
+        raise CertificateError(
+            f"{name} is not a pacbound certificate: its format is "
+            f"{documents.shown(document.get('format'))}."
+        )
     if document.get("schema") != SCHEMA:
         raise CertificateError(
-            f"{name} has schema {documents.shown(document.get('schema'))}; this version reads {SCHEMA}. Upgrade pacbound."
+            f"{name} has schema {documents.shown(document.get('schema'))}; this version reads "
+            f"{SCHEMA}. Upgrade pacbound."
         )
     if set(document) != _PARTS:
         odd = sorted(set(document) ^ _PARTS)

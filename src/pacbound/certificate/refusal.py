@@ -24,5 +24,13 @@ def described_refusal(refusal: Refusal | None, unit: str, instead: str) -> list[
     """The lines of a summary that say what is missing, in `unit`s, and what holds `instead`."""
     if refusal is None:
         return []
-    help_ = f"More {unit} cannot help." if refusal.needed is None else f"It would take about {refusal.needed:,} {unit}."
-    return [f"REFUSED: {refusal.reason}", f"{help_} {instead}", "A refusal is no evidence that the model is bad."]
+    help_ = (
+        f"More {unit} cannot help."
+        if refusal.needed is None
+        else f"It would take about {refusal.needed:,} {unit}."
+    )
+    return [
+        f"REFUSED: {refusal.reason}",
+        f"{help_} {instead}",
+        "A refusal is no evidence that the model is bad.",
+    ]

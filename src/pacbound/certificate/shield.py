@@ -23,16 +23,21 @@ from pacbound.tally.tally import Tally
 Integers = NDArray[np.int64]
 
 NAMES: dict[Bound, str] = {"exact": shield.EXACT, "product": shield_product.NAME}
-ASSUMPTIONS: dict[Bound, tuple[str, ...]] = {"exact": shield.ASSUMPTIONS, "product": shield_product.ASSUMPTIONS}
+ASSUMPTIONS: dict[Bound, tuple[str, ...]] = {
+    "exact": shield.ASSUMPTIONS,
+    "product": shield_product.ASSUMPTIONS,
+}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ShieldCertificate(Certificate):
-    """With probability at least 1 - `delta` at most a share `xi` of the rollouts under the shield is unsafe.
+    """With probability at least 1 - `delta` at most a share `xi` of the rollouts under the shield
+    is unsafe.
 
-    The shield fires once the danger is at or above `limit`; `cells` and `misses` are the unsafe rollouts that the search for
-    it passed through: how many stay unnoticed up to and including each cell. The paper's product looks at the number of all
-    `unsafe` rollouts too; the exact bound does not, and has None there.
+    The shield fires once the danger is at or above `limit`; `cells` and `misses` are the unsafe
+    rollouts that the search for it passed through: how many stay unnoticed up to and including each
+    cell. The paper's product looks at the number of all `unsafe` rollouts too; the exact bound does
+    not, and has None there.
     """
 
     kind: ClassVar[str] = "shield"
@@ -50,9 +55,16 @@ class ShieldCertificate(Certificate):
 
     @classmethod
     def from_tally(
-        cls, tally: Tally, *, xi: float, delta: float, bound: Bound = "exact", columns: Mapping[str, str] | None = None
+        cls,
+        tally: Tally,
+        *,
+        xi: float,
+        delta: float,
+        bound: Bound = "exact",
+        columns: Mapping[str, str] | None = None,
     ) -> Self:
-        """Certify a shield tally: of running maxima, or, for the product, of the dangers at the first un-recoverable state.
+        """Certify a shield tally: of running maxima, or, for the product, of the dangers at the
+        first un-recoverable state.
 
         Taking one for the other is loose, never wrong: the maximum is at least the last danger.
         """
@@ -113,11 +125,16 @@ class ShieldCertificate(Certificate):
             "allowed_misses": self.allowed,
             "search": {"cells": self.cells.tolist(), "misses": self.misses.tolist()},
             "refusal": claimed_refusal(self.refusal),
-            "descriptive": {"observed_miss_rate": self.observed_miss_rate, "interventions": self.interventions},
+            "descriptive": {
+                "observed_miss_rate": self.observed_miss_rate,
+                "interventions": self.interventions,
+            },
         }
 
     def recomputed(self) -> ShieldCertificate:
-        decision = _decide(self.cells, np.diff(self.misses, prepend=0), self.unsafe, self.n, self.xi, self.delta)
+        decision = _decide(
+            self.cells, np.diff(self.misses, prepend=0), self.unsafe, self.n, self.xi, self.delta
+        )
         return replace(
             self,
             limit=decision.threshold,
@@ -141,7 +158,11 @@ class ShieldCertificate(Certificate):
             delta=claim.probability("delta"),
             bound=bound,
             limit=limit,
-            unsafe=_read_unsafe(claim, n, int(misses[-1]) if misses.size else 0, limit) if bound == "product" else None,
+            unsafe=(
+                _read_unsafe(claim, n, int(misses[-1]) if misses.size else 0, limit)
+                if bound == "product"
+                else None
+            ),
             cells=cells,
             misses=misses,
             allowed=claim.integer("allowed_misses"),
@@ -153,32 +174,46 @@ class ShieldCertificate(Certificate):
 
     def summary(self) -> str:
         """The claim in words."""
-        head = f"Shield certificate: {self.n:,} rollouts, xi = {self.xi:g}, delta = {self.delta:g}, bound {self.bound!r}"
+        head = (
+            f"Shield certificate: {self.n:,} rollouts, xi = {self.xi:g}, delta = {self.delta:g}, "
+            f"bound {self.bound!r}"
+        )
         if self.refusal is not None:
             return "\n".join([head, *described_refusal(self.refusal, "rollouts", "Always brake.")])
         return "\n".join(
             [
                 head,
-                f"{self._rule()}\nWith probability at least {likelihood(self.delta)} over the draw of these rollouts, "
-                f"at most {self.xi:g} of all rollouts are then unsafe.",
-                f"On these rollouts (descriptive): {self._missed:,} would be missed ({self.allowed:,} may be), "
-                f"{self._stopped()} stopped.{self._caveat()}",
+                (
+                    f"{self._rule()}\nWith probability at least {likelihood(self.delta)} over the "
+                    f"draw of these rollouts, at most {self.xi:g} of all rollouts are then "
+                    "unsafe."
+                ),
+                (
+                    f"On these rollouts (descriptive): {self._missed:,} would be missed "
+                    f"({self.allowed:,} may be), {self._stopped()} stopped.{self._caveat()}"
+                ),
             ]
         )
 
     def _rule(self) -> str:
         if self.limit == np.inf:
             return "Never hand over to the backup."
-        return f"Hand over to the backup once the danger is at least {self.limit!r}, and until reset."
+        return (
+            f"Hand over to the backup once the danger is at least {self.limit!r}, and until reset."
+        )
 
     def _stopped(self) -> str:
-        # What the product counts by is the last danger before it is too late; the shield may fire at an earlier one.
+        # What the product counts by is the last danger before it is too late; the shield may fire
+        # at an earlier one.
         least = "at least " if self.bound == "product" and self.limit < np.inf else ""
         return f"{least}{self.interventions:,}"
 
     def _caveat(self) -> str:
         if self.limit == 0:
-            return " Every danger is at least 0: the shield always fires, so this is certified but of no use."
+            return (
+                " Every danger is at least 0: the shield always fires, so this is certified but of "
+                "no use."
+            )
         return " The policy alone keeps xi: the shield never fires." if self.limit == np.inf else ""
 
 
@@ -188,12 +223,19 @@ def _check(tally: Tally, bound: str) -> None:
     if tally.rows == 0:
         raise InvalidValueError("There are no rollouts to certify a shield on: pass at least one.")
     if int(tally.counts.sum()) != tally.rows:
-        raise InvalidValueError(f"{tally!r} does not add up: its counts are of {int(tally.counts.sum()):,} rows. Count again.")
+        raise InvalidValueError(
+            f"{tally!r} does not add up: its counts are of {int(tally.counts.sum()):,} rows. Count "
+            "again."
+        )
     if bound not in NAMES:
-        raise InvalidValueError(f"bound={bound!r} is not known: expected 'exact' or 'product' (the paper's).")
+        raise InvalidValueError(
+            f"bound={bound!r} is not known: expected 'exact' or 'product' (the paper's)."
+        )
 
 
-def _decide(cells: Integers, unsafe: Integers, total: int | None, n: int, xi: float, delta: float) -> ShieldDecision:
+def _decide(
+    cells: Integers, unsafe: Integers, total: int | None, n: int, xi: float, delta: float
+) -> ShieldDecision:
     if total is None:
         return shield.decide(cells, unsafe, n, xi=xi, delta=delta)
     return shield_product.decide(cells, unsafe, total, n, xi=xi, delta=delta)
@@ -202,19 +244,26 @@ def _decide(cells: Integers, unsafe: Integers, total: int | None, n: int, xi: fl
 def _read_interventions(claim: Reader, n: int) -> int:
     stopped = claim.mapping("descriptive").count("interventions")
     if stopped > n:
-        raise CertificateError(f"{claim.place('descriptive')}.interventions is {stopped}: there are {n} rollouts.")
+        raise CertificateError(
+            f"{claim.place('descriptive')}.interventions is {stopped}: there are {n} rollouts."
+        )
     return stopped
 
 
 def _read_limit(claim: Reader) -> float:
     limit = claim.number("threshold")
     if np.isfinite(limit) and (limit * TOP != np.floor(limit * TOP) or not 0 <= limit <= 1):
-        raise CertificateError(f"{claim.place('threshold')} is {limit}, which is not on the grid of 2^-16.")
+        raise CertificateError(
+            f"{claim.place('threshold')} is {limit}, which is not on the grid of 2^-16."
+        )
     return limit
 
 
 def _read_search(part: Reader, n: int) -> tuple[Integers, Integers]:
-    cells, misses = np.array(part.integers("cells"), dtype=np.int64), np.array(part.integers("misses"), dtype=np.int64)
+    cells, misses = (
+        np.array(part.integers("cells"), dtype=np.int64),
+        np.array(part.integers("misses"), dtype=np.int64),
+    )
     if cells.size != misses.size:
         raise CertificateError(f"{part.place('cells')}: lists of different length.")
     if cells.size and (cells[0] < -1 or cells[-1] > TOP or (np.diff(cells) <= 0).any()):
@@ -225,8 +274,13 @@ def _read_search(part: Reader, n: int) -> tuple[Integers, Integers]:
 
 
 def _read_unsafe(claim: Reader, n: int, misses: int, limit: float) -> int:
-    """The number of unsafe rollouts; where the shield never fires, the search has passed all of them."""
+    """The number of unsafe rollouts; where the shield never fires, the search has passed all of
+    them.
+    """
     unsafe = claim.count("unsafe")
     if not misses <= unsafe <= n or (limit == np.inf and unsafe != misses):
-        raise CertificateError(f"{claim.place('unsafe')} is {unsafe}, which does not fit {misses} misses of {n} rollouts.")
+        raise CertificateError(
+            f"{claim.place('unsafe')} is {unsafe}, which does not fit {misses} misses of {n} "
+            "rollouts."
+        )
     return unsafe

@@ -20,7 +20,10 @@ from pacbound.version import VERSION
 app = typer.Typer(
     name="pacbound",
     help="Provable guarantees on what a trained classifier says.",
-    epilog="Exit codes: 0 certified or verified, 1 not verified, 2 bad usage or data, 3 refused, 70 a bug, 130 interrupted.",
+    epilog=(
+        "Exit codes: 0 certified or verified, 1 not verified, 2 bad usage or data, 3 refused, 70 a "
+        "bug, 130 interrupted."
+    ),
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -31,7 +34,7 @@ for _verb in (calibrate, cascade, shield, tally, certify, apply, verify, plan, d
     app.command()(_verb)
 
 
-def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer passes the value of the option
+def _show_version(wanted: bool) -> None:  # noqa: FBT001, RUF100
     if wanted:
         typer.echo(f"pacbound {VERSION}")
         raise typer.Exit
@@ -40,7 +43,10 @@ def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer passes the valu
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Provable guarantees on what a trained classifier says."""

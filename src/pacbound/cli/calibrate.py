@@ -19,30 +19,54 @@ from pacbound.stats.arguments import failure_probability
 @ending_well
 def calibrate(
     files: FilesArgument,
-    confidence: Annotated[str, typer.Option(help="Column with the confidence of the prediction, 0 to 1.")],
-    delta: Annotated[float, typer.Option(help="Chance that any interval is wrong, for example 0.01.")],
-    correct: Annotated[str | None, typer.Option(help="Column that says whether the prediction was right.")] = None,
+    confidence: Annotated[
+        str, typer.Option(help="Column with the confidence of the prediction, 0 to 1.")
+    ],
+    delta: Annotated[
+        float, typer.Option(help="Chance that any interval is wrong, for example 0.01.")
+    ],
+    correct: Annotated[
+        str | None, typer.Option(help="Column that says whether the prediction was right.")
+    ] = None,
     prediction: Annotated[
-        str | None, typer.Option(help="Column with the predicted class (with --label, in place of --correct).")
+        str | None,
+        typer.Option(help="Column with the predicted class (with --label, in place of --correct)."),
     ] = None,
     label: Annotated[str | None, typer.Option(help="Column with the true class.")] = None,
     bins: Annotated[int, typer.Option(help="Number of bins of equal width.")] = 20,
-    edges: Annotated[str | None, typer.Option(help="Edges fixed beforehand, in place of --bins: 0,0.5,0.9,1")] = None,
-    group: Annotated[str | None, typer.Option(help="Column with a group, for a table of each.")] = None,
-    correction: Annotated[Correction, typer.Option(help="How delta is shared among the bins.")] = "sidak",
-    side: Annotated[Side, typer.Option(help="Certify both ends, or one of them more tightly.")] = "both",
+    edges: Annotated[
+        str | None, typer.Option(help="Edges fixed beforehand, in place of --bins: 0,0.5,0.9,1")
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Column with a group, for a table of each.")
+    ] = None,
+    correction: Annotated[
+        Correction, typer.Option(help="How delta is shared among the bins.")
+    ] = "sidak",
+    side: Annotated[
+        Side, typer.Option(help="Certify both ends, or one of them more tightly.")
+    ] = "both",
     engine: EngineOption = "duckdb",
     master: MasterOption = None,
     memory_limit: MemoryOption = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Certify an interval for the true confidence of every bin.
 
-    The rows must be a fresh labelled sample from the distribution of use: not training data, not data that chose the model.
+    The rows must be a fresh labelled sample from the distribution of use: not training data, not
+    data that chose the model.
     """
     failure_probability(delta)
-    roles = {"confidence": confidence, "correct": correct, "prediction": prediction, "label": label, "group": group}
+    roles = {
+        "confidence": confidence,
+        "correct": correct,
+        "prediction": prediction,
+        "label": label,
+        "group": group,
+    }
     columns = {role: name for role, name in roles.items() if name is not None}
     tally = counted(
         files,
@@ -53,5 +77,7 @@ def calibrate(
         edges=None if edges is None else numbers(edges, "--edges"),
         **columns,
     )
-    certificate = CalibrationCertificate.from_tally(tally, delta=delta, correction=correction, side=side, columns=columns)
+    certificate = CalibrationCertificate.from_tally(
+        tally, delta=delta, correction=correction, side=side, columns=columns
+    )
     return deliver(certificate, output, as_json=as_json)

@@ -22,35 +22,60 @@ from pacbound.stats.arguments import failure_probability, tolerated_rate
 @ending_well
 def cascade(
     files: FilesArgument,
-    prediction: Annotated[str, typer.Option(help="Columns with each model's prediction, the slow model's last: p1,p2")],
-    confidence: Annotated[str | None, typer.Option(help="Columns with the confidence of each model but the last: c1")] = None,
+    prediction: Annotated[
+        str,
+        typer.Option(help="Columns with each model's prediction, the slow model's last: p1,p2"),
+    ],
+    confidence: Annotated[
+        str | None, typer.Option(help="Columns with the confidence of each model but the last: c1")
+    ] = None,
     label: Annotated[
-        str | None, typer.Option(help="Column with the true class; may be empty where all predictions agree.")
+        str | None,
+        typer.Option(help="Column with the true class; may be empty where all predictions agree."),
     ] = None,
-    xi: Annotated[float | None, typer.Option(help="The accuracy that may be lost, for example 0.02.")] = None,
-    delta: Annotated[float | None, typer.Option(help="Chance that more is lost, for example 1e-3.")] = None,
+    xi: Annotated[
+        float | None, typer.Option(help="The accuracy that may be lost, for example 0.02.")
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Chance that more is lost, for example 1e-3.")
+    ] = None,
     cost: Annotated[
-        str | None, typer.Option(help="What a row costs that each model answers, those before it included: 1,10")
+        str | None,
+        typer.Option(
+            help="What a row costs that each model answers, those before it included: 1,10"
+        ),
     ] = None,
-    bound: Annotated[Bound, typer.Option(help="exact, the pair of binomial bounds, or the paper's product.")] = "exact",
+    bound: Annotated[
+        Bound, typer.Option(help="exact, the pair of binomial bounds, or the paper's product.")
+    ] = "exact",
     method: Annotated[
-        Literal["paths", "greedy"], typer.Option(help="For more than two models; greedy is the paper's and carries no proof.")
+        Literal["paths", "greedy"],
+        typer.Option(help="For more than two models; greedy is the paper's and carries no proof."),
     ] = "paths",
-    to_label: Annotated[Path | None, typer.Option(help="Write the rows that need a label here, and certify nothing.")] = None,
+    to_label: Annotated[
+        Path | None,
+        typer.Option(help="Write the rows that need a label here, and certify nothing."),
+    ] = None,
     engine: EngineOption = "duckdb",
     master: MasterOption = None,
     memory_limit: MemoryOption = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
-    """Certify the thresholds at which fast models may answer for the slow one, losing at most xi accuracy.
+    """Certify the thresholds at which fast models may answer for the slow one, losing at most xi
+    accuracy.
 
     Labels are needed only where predictions differ: --to-label writes those rows.
     """
     if to_label is not None:
         return _write_rows_to_label(files, names(prediction), label, to_label, as_json=as_json)
     if confidence is None or label is None or xi is None or delta is None:
-        raise InvalidTypeError("Certifying needs --confidence, --label, --xi and --delta; --to-label needs none of them.")
+        raise InvalidTypeError(
+            "Certifying needs --confidence, --label, --xi and --delta; --to-label needs none of "
+            "them."
+        )
     tolerated_rate(xi)
     failure_probability(delta)
     columns = {"confidences": names(confidence), "predictions": names(prediction), "label": label}
@@ -67,14 +92,23 @@ def cascade(
     return deliver(certificate, output, as_json=as_json)
 
 
-def _write_rows_to_label(files: list[str], predictions: list[str], label: str | None, target: Path, *, as_json: bool) -> int:
+def _write_rows_to_label(
+    files: list[str], predictions: list[str], label: str | None, target: Path, *, as_json: bool
+) -> int:
     if len(files) != 1:
-        raise InvalidTypeError(f"--to-label takes one file, and {len(files)} were named: do it for each.")
+        raise InvalidTypeError(
+            f"--to-label takes one file, and {len(files)} were named: do it for each."
+        )
     with progress_bar("comparing") as progress:
-        needing, rows = rows_to_label(files[0], target, predictions=predictions, label=label, progress=progress)
+        needing, rows = rows_to_label(
+            files[0], target, predictions=predictions, label=label, progress=progress
+        )
     if as_json:
         print_json({"rows": rows, "to_label": needing, "output": str(target)})
     else:
         share = f" ({needing / rows:.1%})" if rows else ""
-        typer.echo(f"{needing:,} of {rows:,} rows{share} need a label; they are in {target}. Keep all rows when you certify.")
+        typer.echo(
+            f"{needing:,} of {rows:,} rows{share} need a label; they are in {target}. Keep all "
+            "rows when you certify."
+        )
     return 0

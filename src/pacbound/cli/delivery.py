@@ -16,9 +16,14 @@ def deliver(certificate: Certificate, output: Path | None, *, as_json: bool) -> 
     if output is not None:
         certificate.save(output)
     if as_json:
-        print_json({"certificate": None if output is None else str(output), **certificate.to_dict()})
+        print_json(
+            {"certificate": None if output is None else str(output), **certificate.to_dict()}
+        )
     else:
         typer.echo(certificate.summary())
         if output is not None:
-            typer.echo(f"\nWritten to {output} ({certificate.claim_digest[:19]}…). Check it any time: pacbound verify {output}")
+            typer.echo(
+                f"\nWritten to {output} ({certificate.claim_digest[:19]}…). Check it any time: "
+                f"pacbound verify {output}"
+            )
     return 0 if certificate.certified else REFUSED

@@ -18,7 +18,12 @@ from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate import CalibrationCertificate, load_certificate
 from pacbound.certificate.files import certificate_from_dict
 from pacbound.cli.exits import ending_well
-from pacbound.data import FashionMnistPredictions, IndoorNavigationRollouts, fashion_mnist, indoor_navigation
+from pacbound.data import (
+    FashionMnistPredictions,
+    IndoorNavigationRollouts,
+    fashion_mnist,
+    indoor_navigation,
+)
 from pacbound.errors import MissingDependencyError
 from pacbound.shield.certify import certify_shield
 from pacbound.stats.trinomial import paired_upper
@@ -34,14 +39,17 @@ MACS = (115_456, 3_733_888)
 
 @ending_well
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder that everything is written to.")] = Path(
-        "pacbound-demo"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder that everything is written to.")
+    ] = Path("pacbound-demo"),
 ) -> int:
-    """Calibrate, certify a cascade and a shield, verify and draw, on a network's real predictions and a robot's rollouts."""
+    """Calibrate, certify a cascade and a shield, verify and draw, on a network's real predictions
+    and a robot's rollouts.
+    """
     output.mkdir(parents=True, exist_ok=True)
     table, rollouts = fashion_mnist(), indoor_navigation()
-    # Half of the rows certify, the other half plays the future; the halves are drawn by a seed fixed here.
+    # Half of the rows certify, the other half plays the future; the halves are drawn by a seed
+    # fixed here.
     order = np.random.default_rng(2021).permutation(len(table.label))
     held, future = np.sort(order[:10_000]), np.sort(order[10_000:])
     calibration = _show_calibration(table, held, future, output)
@@ -54,7 +62,9 @@ def demo(
     return 0
 
 
-def _show_calibration(table: FashionMnistPredictions, held: Rows, future: Rows, output: Path) -> CalibrationCertificate:
+def _show_calibration(
+    table: FashionMnistPredictions, held: Rows, future: Rows, output: Path
+) -> CalibrationCertificate:
     confidence, correct = table.confidence_slow, table.prediction_slow == table.label
     typer.echo(f"1. CALIBRATE the network on {len(held):,} images it was not trained on.\n")
     certificate = calibrate(confidence[held], correct[held], delta=DELTA, n_bins=10)
@@ -65,8 +75,9 @@ def _show_calibration(table: FashionMnistPredictions, held: Rows, future: Rows, 
     rate = np.bincount(cells, weights=correct[future], minlength=10) / np.maximum(trials, 1)
     inside = (certificate.bins.lower <= rate) & (rate <= certificate.bins.upper)
     typer.echo(
-        f"\nOn {len(future):,} other images the accuracy of {int(inside[trials > 0].sum())} of {int((trials > 0).sum())} bins "
-        "lies in the interval (a small bin may miss by its own noise)."
+        f"\nOn {len(future):,} other images the accuracy of {int(inside[trials > 0].sum())} of "
+        f"{int((trials > 0).sum())} bins lies in the interval (a small bin may miss by its own "
+        "noise)."
     )
     _show_errors(certificate, confidence, correct, held, future)
     _apply(certificate, table, future, output)
@@ -74,13 +85,22 @@ def _show_calibration(table: FashionMnistPredictions, held: Rows, future: Rows, 
 
 
 def _show_errors(
-    certificate: CalibrationCertificate, confidence: NDArray[np.float32], correct: NDArray[np.bool_], held: Rows, future: Rows
+    certificate: CalibrationCertificate,
+    confidence: NDArray[np.float32],
+    correct: NDArray[np.bool_],
+    held: Rows,
+    future: Rows,
 ) -> None:
     binning = HistogramBinning(n_bins=10).fit_confidence(confidence[held], correct[held])
     plain = expected_calibration_error(confidence[future], correct[future], n_bins=10)
-    binned = expected_calibration_error(np.nan_to_num(binning.recalibrate(confidence[future])), correct[future], n_bins=10)
+    binned = expected_calibration_error(
+        np.nan_to_num(binning.recalibrate(confidence[future])), correct[future], n_bins=10
+    )
     low, high = induced_calibration_error(
-        certificate.interval(confidence[future]), certificate.estimate(confidence[future]), correct[future], n_bins=10
+        certificate.interval(confidence[future]),
+        certificate.estimate(confidence[future]),
+        correct[future],
+        n_bins=10,
     )
     typer.echo(
         f"Calibration error there: softmax {plain:.2%}, histogram binning {binned:.2%}, "
@@ -88,38 +108,58 @@ def _show_errors(
     )
 
 
-def _apply(certificate: CalibrationCertificate, table: FashionMnistPredictions, future: Rows, output: Path) -> None:
+def _apply(
+    certificate: CalibrationCertificate, table: FashionMnistPredictions, future: Rows, output: Path
+) -> None:
     rows, target = output / "predictions.npz", output / "predictions_with_intervals.npz"
-    np.savez(rows, confidence=table.confidence_slow[future], prediction=table.prediction_slow[future])
+    np.savez(
+        rows, confidence=table.confidence_slow[future], prediction=table.prediction_slow[future]
+    )
     count = apply_to_file(certificate, rows, target, confidence="confidence")
     typer.echo(f"{count:,} predictions with their intervals: {target}.")
 
 
 def _show_cascade(table: FashionMnistPredictions, held: Rows, future: Rows, output: Path) -> None:
-    typer.echo(f"\n2. CERTIFY A CASCADE: the early exit answers for the whole network, losing at most {XI:.0%} accuracy.\n")
+    typer.echo(
+        "\n2. CERTIFY A CASCADE: the early exit answers for the whole network, losing at most "
+        f"{XI:.0%} accuracy.\n"
+    )
     predictions = np.column_stack([table.prediction_fast, table.prediction_slow])[held]
-    certificate = certify_cascade(table.confidence_fast[held], predictions, table.label[held], xi=XI, delta=DELTA, costs=MACS)
+    certificate = certify_cascade(
+        table.confidence_fast[held], predictions, table.label[held], xi=XI, delta=DELTA, costs=MACS
+    )
     certificate.save(output / "cascade.json")
     typer.echo(certificate.summary())
     exits = table.confidence_fast[future].astype(np.float64) >= certificate.thresholds[0]
     slow_right = table.prediction_slow[future] == table.label[future]
     fast_right = table.prediction_fast[future] == table.label[future]
-    lost, gained = int((exits & slow_right & ~fast_right).sum()), int((exits & fast_right & ~slow_right).sum())
+    lost, gained = (
+        int((exits & slow_right & ~fast_right).sum()),
+        int((exits & fast_right & ~slow_right).sum()),
+    )
     # The threshold was fixed before these images were looked at, so this bound holds as it stands.
     bound = paired_upper(lost, gained, len(future), delta=DELTA)
     typer.echo(
-        f"On {len(future):,} other images {exits.mean():.1%} exit early and {(lost - gained) / len(future):+.2%} accuracy is "
-        f"lost (at most {bound:.2%} with probability {1 - DELTA:g})."
+        f"On {len(future):,} other images {exits.mean():.1%} exit early and "
+        f"{(lost - gained) / len(future):+.2%} accuracy is lost (at most {bound:.2%} with "
+        f"probability {1 - DELTA:g})."
     )
 
 
-def _show_shield(rollouts: IndoorNavigationRollouts, held: Rows, future: Rows, output: Path) -> dict[str, float]:
-    typer.echo(f"\n3. CERTIFY A SHIELD: a robot brakes before it is too late, in all but {UNSAFE_XI:.0%} of its rollouts.\n")
+def _show_shield(
+    rollouts: IndoorNavigationRollouts, held: Rows, future: Rows, output: Path
+) -> dict[str, float]:
+    typer.echo(
+        f"\n3. CERTIFY A SHIELD: a robot brakes before it is too late, in all but {UNSAFE_XI:.0%} "
+        "of its rollouts.\n"
+    )
     scores, unsafe, last = rollouts.score[held], rollouts.unsafe[held], rollouts.final_score[held]
     certificate = certify_shield(scores, unsafe, xi=UNSAFE_XI, delta=DELTA)
     certificate.save(output / "shield.json")
     typer.echo(certificate.summary())
-    product = certify_shield(scores, unsafe, xi=UNSAFE_XI, delta=DELTA, bound="product", final_scores=last)
+    product = certify_shield(
+        scores, unsafe, xi=UNSAFE_XI, delta=DELTA, bound="product", final_scores=last
+    )
     thresholds = {
         "certified": certificate.threshold,
         "the paper's product": product.threshold,
@@ -129,31 +169,48 @@ def _show_shield(rollouts: IndoorNavigationRollouts, held: Rows, future: Rows, o
     typer.echo(f"\nOn {len(future):,} other rollouts:")
     for name, threshold in thresholds.items():
         missed, reached = _under_shield(rollouts, future, threshold)
-        typer.echo(f"  {name:20} {missed / len(future):6.2%} unsafe, {reached / len(future):6.2%} reach the goal")
+        typer.echo(
+            f"  {name:20} {missed / len(future):6.2%} unsafe, {reached / len(future):6.2%} reach "
+            "the goal"
+        )
     return thresholds
 
 
-def _under_shield(rollouts: IndoorNavigationRollouts, rows: Rows, threshold: float) -> tuple[int, int]:
-    """How many rollouts are unsafe, and how many reach the goal, if the shield fires at `threshold`.
+def _under_shield(
+    rollouts: IndoorNavigationRollouts, rows: Rows, threshold: float
+) -> tuple[int, int]:
+    """How many rollouts are unsafe, and how many reach the goal, if the shield fires at
+    `threshold`.
 
-    Until it fires a rollout is the one that was recorded, and braking up to the first un-recoverable state is safe.
+    Until it fires a rollout is the one that was recorded, and braking up to the first
+    un-recoverable state is safe.
     """
     drives_on, unsafe = rollouts.score[rows] < threshold, rollouts.unsafe[rows]
-    return int((drives_on & unsafe).sum()), int((drives_on & ~unsafe & rollouts.success[rows]).sum())
+    return int((drives_on & unsafe).sum()), int(
+        (drives_on & ~unsafe & rollouts.success[rows]).sum()
+    )
 
 
 def _show_verification(paths: list[Path]) -> None:
-    typer.echo("\n4. VERIFY the certificates without the data, and one that somebody has improved.\n")
+    typer.echo(
+        "\n4. VERIFY the certificates without the data, and one that somebody has improved.\n"
+    )
     for path in paths:
         typer.echo(f"{path}: {load_certificate(path).verify()}")
     document = json.loads(paths[0].read_text())
     document["claim"]["tables"][0]["lower"][-1] += 0.01
-    typer.echo(f"the first with its last lower bound raised by 0.01: {certificate_from_dict(document).verify()}")
+    typer.echo(
+        "the first with its last lower bound raised by 0.01: "
+        f"{certificate_from_dict(document).verify()}"
+    )
 
 
-def _draw(certificate: CalibrationCertificate, table: FashionMnistPredictions, future: Rows, output: Path) -> None:
+def _draw(
+    certificate: CalibrationCertificate, table: FashionMnistPredictions, future: Rows, output: Path
+) -> None:
     try:
-        from pacbound.report import AccuracyConfidenceDisplay, ReliabilityDisplay  # noqa: PLC0415 - matplotlib is optional
+        # Matplotlib is optional.
+        from pacbound.report import AccuracyConfidenceDisplay, ReliabilityDisplay  # noqa: PLC0415
     except MissingDependencyError as error:
         typer.echo(f"\n5. The figures are left out: {error}")
         return
@@ -163,20 +220,27 @@ def _draw(certificate: CalibrationCertificate, table: FashionMnistPredictions, f
         ("reliability.png", ReliabilityDisplay.from_certificate(certificate)),
         (
             "accuracy_confidence.png",
-            AccuracyConfidenceDisplay.from_certificate(certificate, table.confidence_slow[future], correct),
+            AccuracyConfidenceDisplay.from_certificate(
+                certificate, table.confidence_slow[future], correct
+            ),
         ),
     ):
         display.figure_.savefig(output / name, dpi=150)
         typer.echo(f"{output / name}")
 
 
-def _draw_shields(thresholds: dict[str, float], rollouts: IndoorNavigationRollouts, future: Rows, output: Path) -> None:
+def _draw_shields(
+    thresholds: dict[str, float], rollouts: IndoorNavigationRollouts, future: Rows, output: Path
+) -> None:
     try:
         from pacbound.report import SuccessSafetyDisplay  # noqa: PLC0415 - matplotlib is optional
     except MissingDependencyError:
         return
     display = SuccessSafetyDisplay.from_counts(
-        {name: _under_shield(rollouts, future, threshold) for name, threshold in thresholds.items()},
+        {
+            name: _under_shield(rollouts, future, threshold)
+            for name, threshold in thresholds.items()
+        },
         rollouts=len(future),
         xi=UNSAFE_XI,
         certified=["certified", "the paper's product"],

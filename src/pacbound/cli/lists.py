@@ -15,4 +15,6 @@ def numbers(text: str, option: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise InvalidValueError(f"{option} {text} is not a list of numbers: expected for example 0,0.5,1") from None
+        raise InvalidValueError(
+            f"{option} {text} is not a list of numbers: expected for example 0,0.5,1"
+        ) from None

@@ -19,32 +19,56 @@ from pacbound.stats.arguments import failure_probability, tolerated_rate
 @ending_well
 def shield(
     files: FilesArgument,
-    score: Annotated[str, typer.Option(help="Column with the running maximum of the danger, 0 to 1; -inf if lost at the start.")],
-    unsafe: Annotated[str, typer.Option(help="Column that says whether the rollout has an un-recoverable state.")],
-    xi: Annotated[float, typer.Option(help="The share of the rollouts that may be unsafe, for example 0.1.")],
+    score: Annotated[
+        str,
+        typer.Option(
+            help=(
+                "Column with the running maximum of the danger, 0 to 1; -inf if lost at the start."
+            )
+        ),
+    ],
+    unsafe: Annotated[
+        str, typer.Option(help="Column that says whether the rollout has an un-recoverable state.")
+    ],
+    xi: Annotated[
+        float, typer.Option(help="The share of the rollouts that may be unsafe, for example 0.1.")
+    ],
     delta: Annotated[float, typer.Option(help="Chance that more are, for example 0.01.")],
     bound: Annotated[Bound, typer.Option(help="exact, or the paper's product.")] = "exact",
     final_score: Annotated[
-        str | None, typer.Option(help="For the product: column with the danger at the first un-recoverable state.")
+        str | None,
+        typer.Option(
+            help="For the product: column with the danger at the first un-recoverable state."
+        ),
     ] = None,
     engine: EngineOption = "duckdb",
     master: MasterOption = None,
     memory_limit: MemoryOption = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
-    """Certify the danger at which a policy must hand over, so that at most xi of the rollouts are unsafe.
+    """Certify the danger at which a policy must hand over, so that at most xi of the rollouts are
+    unsafe.
 
-    The table has a row for each rollout of the policy without the shield. Every one that was started counts: one that was lost
-    is unsafe at -inf.
+    The table has a row for each rollout of the policy without the shield. Every one that was
+    started counts: one that was lost is unsafe at -inf.
     """
     tolerated_rate(xi)
     failure_probability(delta)
     if (bound == "product") != (final_score is not None):
         raise InvalidTypeError(
-            "--bound product and --final-score go together: the exact bound looks at the running maxima alone."
+            "--bound product and --final-score go together: the exact bound looks at the running "
+            "maxima alone."
         )
-    columns = {"score": score, "unsafe": unsafe, **({} if final_score is None else {"final_score": final_score})}
+    columns = {
+        "score": score,
+        "unsafe": unsafe,
+        **({} if final_score is None else {"final_score": final_score}),
+    }
     tally = counted(files, engine=engine, master=master, memory_limit=memory_limit, **columns)
-    certificate = ShieldCertificate.from_tally(tally, xi=xi, delta=delta, bound=bound, columns=columns)
+    certificate = ShieldCertificate.from_tally(
+        tally, xi=xi, delta=delta, bound=bound, columns=columns
+    )
     return deliver(certificate, output, as_json=as_json)

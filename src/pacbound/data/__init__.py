@@ -1,8 +1,9 @@
-"""The small real tables behind the demo and the examples, shipped inside the package and read without a network.
+"""The small real tables behind the demo and the examples, shipped inside the package and read
+without a network.
 
-The predictions are those of trained models on images they were not trained on, the rollouts those of a trained policy in rooms
-it was not trained in. Nothing here computes a guarantee; README.md beside this file says where each table comes from, under which
-licence, and how it is rebuilt.
+The predictions are those of trained models on images they were not trained on, the rollouts those
+of a trained policy in rooms it was not trained in. Nothing here computes a guarantee; README.md
+beside this file says where each table comes from, under which licence, and how it is rebuilt.
 """
 
 from __future__ import annotations
@@ -14,23 +15,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FashionMnistPredictions", "IndoorNavigationRollouts", "fashion_mnist", "indoor_navigation"]
+__all__ = [
+    "FashionMnistPredictions",
+    "IndoorNavigationRollouts",
+    "fashion_mnist",
+    "indoor_navigation",
+]
 
 
 @dataclass(frozen=True, eq=False)
 class FashionMnistPredictions:
-    """What a small network with one early exit says about 20,000 held-out images of Fashion-MNIST, one row per image.
+    """What a small network with one early exit says about 20,000 held-out images of Fashion-MNIST,
+    one row per image.
 
     Attributes
     ----------
     confidence_fast, confidence_slow
-        Softmax probability of the predicted class, float32, at the early exit and at the end of the network; not calibrated.
+        Softmax probability of the predicted class, float32, at the early exit and at the end of the
+        network; not calibrated.
     prediction_fast, prediction_slow
         Predicted class at the early exit and at the end, 0 to 9.
     label
         True class, 0 to 9.
     split
-        0 for the 10,000 images from the end of the training file, which were kept out of training; 1 for the test file.
+        0 for the 10,000 images from the end of the training file, which were kept out of training;
+        1 for the test file.
 
     """
 
@@ -45,12 +54,14 @@ class FashionMnistPredictions:
 def fashion_mnist() -> FashionMnistPredictions:
     """Predictions of a fast and a slow classifier on 20,000 images that neither was trained on.
 
-    The networks were trained for a fixed number of epochs on 50,000 other images, and these 20,000 took no part in that or
-    in any choice. Every call reads the file again and returns arrays of its own.
+    The networks were trained for a fixed number of epochs on 50,000 other images, and these 20,000
+    took no part in that or in any choice. Every call reads the file again and returns arrays of its
+    own.
 
     Examples
     --------
-    The early exit is wrong more often than the whole network, which is what a cascade trades for speed:
+    The early exit is wrong more often than the whole network, which is what a cascade trades for
+    speed:
 
     >>> from pacbound.data import fashion_mnist
     >>> table = fashion_mnist()
@@ -66,14 +77,17 @@ def fashion_mnist() -> FashionMnistPredictions:
 
 @dataclass(frozen=True, eq=False)
 class IndoorNavigationRollouts:
-    """20,000 rollouts of a robot's learned policy without a shield, one row per rollout, each in a room of its own.
+    """20,000 rollouts of a robot's learned policy without a shield, one row per rollout, each in a
+    room of its own.
 
     Attributes
     ----------
     seed
-        The seed of the rollout: `pacbound.shield.robot.IndoorNavigation` draws room, start and goal from it.
+        The seed of the rollout: `pacbound.shield.robot.IndoorNavigation` draws room, start and goal
+        from it.
     score
-        The running maximum of the danger up to the first un-recoverable state, or over the whole rollout if there is none.
+        The running maximum of the danger up to the first un-recoverable state, or over the whole
+        rollout if there is none.
     unsafe
         Whether there is a first un-recoverable state.
     final_score
@@ -81,7 +95,8 @@ class IndoorNavigationRollouts:
     first_unrecoverable
         The step of that state, from 0; -1 if there is none.
     steps
-        How many steps the policy took: to the first un-recoverable state, the goal, or the horizon of 100.
+        How many steps the policy took: to the first un-recoverable state, the goal, or the horizon
+        of 100.
     success
         Whether the last of them reached the goal.
     """
@@ -96,10 +111,11 @@ class IndoorNavigationRollouts:
 
 
 def indoor_navigation() -> IndoorNavigationRollouts:
-    """Rollouts of a robot that drives by depth images through furnished rooms and is unsafe in about half of them.
+    """Rollouts of a robot that drives by depth images through furnished rooms and is unsafe in
+    about half of them.
 
-    Policy and danger model were trained in other rooms, and these 20,000 took no part in any choice. Every call reads the file
-    again and returns arrays of its own.
+    Policy and danger model were trained in other rooms, and these 20,000 took no part in any
+    choice. Every call reads the file again and returns arrays of its own.
 
     Examples
     --------
@@ -115,5 +131,8 @@ def indoor_navigation() -> IndoorNavigationRollouts:
 
 
 def _arrays(name: str) -> dict[str, NDArray[Any]]:
-    with files(__name__).joinpath(name).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+    with (
+        files(__name__).joinpath(name).open("rb") as file,
+        np.load(file, allow_pickle=False) as arrays,
+    ):
         return dict(arrays)

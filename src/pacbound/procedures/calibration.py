@@ -1,8 +1,9 @@
 """Intervals for the true confidence of every cell, simultaneously (the paper's Theorem 1).
 
-Cells are fixed before the labels are seen and rows are i.i.d. Given how many rows fell into each cell, the right predictions
-are independent binomials with the cells' true confidences, so each cell gets a Clopper-Pearson interval at a level that
-makes them all hold together with probability at least 1 - delta.
+Cells are fixed before the labels are seen and rows are i.i.d. Given how many rows fell into each
+cell, the right predictions are independent binomials with the cells' true confidences, so each cell
+gets a Clopper-Pearson interval at a level that makes them all hold together with probability at
+least 1 - delta.
 """
 
 from __future__ import annotations
@@ -23,22 +24,34 @@ Integers = NDArray[np.int64]
 
 NAME = "calibration/clopper-pearson/1"
 ASSUMPTIONS = (
-    "The calibration rows are independent draws from the distribution of use, untouched by training, model choice or temperature "
-    "fitting.",
+    (
+        "The calibration rows are independent draws from the distribution of use, untouched by "
+        "training, model choice or temperature fitting."
+    ),
     "The bins, the groups and the number of rows were fixed before any label was seen.",
-    "delta is the chance, over the draw of the calibration rows, that any interval is wrong; it is not a rate per prediction.",
+    (
+        "delta is the chance, over the draw of the calibration rows, that any interval is wrong; "
+        "it is not a rate per prediction."
+    ),
     "An interval speaks of the average over its bin (and group), not of one input.",
 )
 
 
 def cell_intervals(
-    trials: Integers, successes: Integers, *, delta: float, correction: Correction, side: Side, overlapping: bool
+    trials: Integers,
+    successes: Integers,
+    *,
+    delta: float,
+    correction: Correction,
+    side: Side,
+    overlapping: bool,
 ) -> tuple[Floats, Floats]:
-    """Lower and upper bounds for (tables, cells) of counts; all hold together with probability at least 1 - `delta`.
+    """Lower and upper bounds for (tables, cells) of counts; all hold together with probability at
+    least 1 - `delta`.
 
-    Tables over disjoint rows share one budget over all their non-empty cells. `overlapping` tables, in which a row may be
-    counted more than once, are not independent: each gets an equal share of delta (Bonferroni) and spends it within.
-    An empty cell has the interval [0, 1].
+    Tables over disjoint rows share one budget over all their non-empty cells. `overlapping` tables,
+    in which a row may be counted more than once, are not independent: each gets an equal share of
+    delta (Bonferroni) and spends it within. An empty cell has the interval [0, 1].
     """
     check_options(correction, side)
     levels = _levels(trials > 0, delta, correction, overlapping=overlapping)
@@ -58,17 +71,22 @@ def check_options(correction: object, side: object) -> None:
     """Refuse a correction or a side that does not exist."""
     if correction not in ("sidak", "bonferroni"):
         raise InvalidValueError(
-            f"correction={correction!r} is not known: expected 'sidak' or 'bonferroni' (the paper's delta/K)."
+            f"correction={correction!r} is not known: expected 'sidak' or 'bonferroni' (the "
+            "paper's delta/K)."
         )
     if side not in ("both", "lower", "upper"):
         raise InvalidValueError(f"side={side!r} is not known: expected 'both', 'lower' or 'upper'.")
 
 
-def _levels(seen: NDArray[np.bool_], delta: float, correction: Correction, *, overlapping: bool) -> Floats:
+def _levels(
+    seen: NDArray[np.bool_], delta: float, correction: Correction, *, overlapping: bool
+) -> Floats:
     """The failure probability that each cell may spend."""
     shares = [seen[table : table + 1] for table in range(len(seen))] if overlapping else [seen]
     budget = bonferroni_level(delta, len(shares))
-    return np.concatenate([np.full(share.shape, _cell_level(share, budget, correction)) for share in shares])
+    return np.concatenate(
+        [np.full(share.shape, _cell_level(share, budget, correction)) for share in shares]
+    )
 
 
 def _cell_level(seen: NDArray[np.bool_], budget: float, correction: Correction) -> float:

@@ -1,9 +1,11 @@
-"""The threshold at which a fast model may answer for a slow one, losing at most xi accuracy (two models).
+"""The threshold at which a fast model may answer for a slow one, losing at most xi accuracy (two
+models).
 
-The loss is P[cascade wrong] - P[slow wrong] = P(D = 1) - P(D = -1), where D is +1 on a row that exits early and is then wrong
-where the slow model is right, -1 the other way round, and 0 on all others. The loss is not monotone in the threshold, so the
-paper's line search is not valid; a fixed-sequence walk is: from "never exit" down a grid fixed in advance, each step tested at
-the full delta, up to the first failure.
+The loss is P[cascade wrong] - P[slow wrong] = P(D = 1) - P(D = -1), where D is +1 on a row that
+exits early and is then wrong where the slow model is right, -1 the other way round, and 0 on all
+others. The loss is not monotone in the threshold, so the paper's line search is not valid; a
+fixed-sequence walk is: from "never exit" down a grid fixed in advance, each step tested at the full
+delta, up to the first failure.
 """
 
 from __future__ import annotations
@@ -32,27 +34,55 @@ NAMES: dict[Bound, str] = {
     "product": "cascade/two-models/product/1",
 }
 ASSUMPTIONS = (
-    "The calibration rows are independent draws from the distribution of use, untouched by training, model choice or temperature "
-    "fitting.",
+    (
+        "The calibration rows are independent draws from the distribution of use, untouched by "
+        "training, model choice or temperature fitting."
+    ),
     "xi, delta and the number of rows were fixed before any label was seen.",
     "Every drawn row is counted; a label may be missing only where all predictions agree.",
-    "What is certified is xi: the accuracy lost against the slow model, gains offsetting losses, over the whole population.",
+    (
+        "What is certified is xi: the accuracy lost against the slow model, gains offsetting "
+        "losses, over the whole population."
+    ),
     "A row exits early if its score, in float64, is at or above the threshold.",
 )
 TOP = 2**16
 XI_ZERO_GRID = tuple(
     int(np.ceil(t * TOP))
-    for t in (1, 0.9995, 0.999, 0.9975, 0.995, 0.99, 0.985, 0.98, 0.97, 0.96, 0.95, 0.925, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.3, 0)
+    for t in (
+        1,
+        0.9995,
+        0.999,
+        0.9975,
+        0.995,
+        0.99,
+        0.985,
+        0.98,
+        0.97,
+        0.96,
+        0.95,
+        0.925,
+        0.9,
+        0.85,
+        0.8,
+        0.7,
+        0.6,
+        0.5,
+        0.3,
+        0,
+    )
 )
-"""The thresholds tried for xi = 0, where a walk from the top can never start: no rows, no evidence."""
+"""The thresholds tried for xi = 0, where a walk from the top can never start: no rows, no evidence.
+"""
 
 
 @dataclass(frozen=True)
 class Walk:
     """The running counts of a cascade as its threshold falls.
 
-    At threshold cells[i] / 2^16, `exits` rows exit early, on `differ` of them the two models differ, on `only_slow` of these
-    only the slow model is right (b), on `only_fast` only the fast one (c). The first step is the grid's top, 2^16.
+    At threshold cells[i] / 2^16, `exits` rows exit early, on `differ` of them the two models
+    differ, on `only_slow` of these only the slow model is right (b), on `only_fast` only the fast
+    one (c). The first step is the grid's top, 2^16.
     """
 
     cells: Integers
@@ -63,28 +93,49 @@ class Walk:
 
     @classmethod
     def from_counts(cls, cells: Integers, counts: Integers) -> Walk:
-        """From the occupied cells in rising order and their counts of agree, only_fast, only_slow and neither."""
+        """From the occupied cells in rising order and their counts of agree, only_fast, only_slow
+        and neither.
+        """
         falling, table = cells[::-1], counts[::-1]
         if not len(falling) or falling[0] != TOP:
-            falling, table = np.concatenate(([TOP], falling)), np.concatenate((np.zeros((1, 4), dtype=np.int64), table))
+            falling, table = (
+                np.concatenate(([TOP], falling)),
+                np.concatenate((np.zeros((1, 4), dtype=np.int64), table)),
+            )
         running = np.cumsum(table, axis=0)
-        return cls(falling, running.sum(axis=1), running[:, 1:].sum(axis=1), running[:, 2], running[:, 1])
+        return cls(
+            falling, running.sum(axis=1), running[:, 1:].sum(axis=1), running[:, 2], running[:, 1]
+        )
 
     def take(self, steps: Integers | slice) -> Walk:
         """The walk at some of its steps."""
-        return Walk(self.cells[steps], self.exits[steps], self.differ[steps], self.only_slow[steps], self.only_fast[steps])
+        return Walk(
+            self.cells[steps],
+            self.exits[steps],
+            self.differ[steps],
+            self.only_slow[steps],
+            self.only_fast[steps],
+        )
 
     def at(self, cells: Integers) -> Walk:
-        """The walk at any cells of the grid: the counts are those of the last step at or above each."""
-        return replace(self.take(np.searchsorted(-self.cells, -cells, side="right") - 1), cells=cells)
+        """The walk at any cells of the grid: the counts are those of the last step at or above
+        each.
+        """
+        return replace(
+            self.take(np.searchsorted(-self.cells, -cells, side="right") - 1), cells=cells
+        )
 
     def changes(self) -> Walk:
         """The first step, and each at which a count that the tests look at changes."""
         judged = np.column_stack([self.differ, self.only_slow, self.only_fast])
-        return self.take(np.flatnonzero(np.concatenate(([True], (np.diff(judged, axis=0) != 0).any(axis=1)))))
+        return self.take(
+            np.flatnonzero(np.concatenate(([True], (np.diff(judged, axis=0) != 0).any(axis=1))))
+        )
 
     def judged_by(self, bound: Bound) -> Walk:
-        """The walk with the counts that `bound` looks at: only the product looks at rows that differ to no effect."""
+        """The walk with the counts that `bound` looks at: only the product looks at rows that
+        differ to no effect.
+        """
         return self if bound == "product" else replace(self, differ=self.only_slow + self.only_fast)
 
     def __len__(self) -> int:
@@ -103,24 +154,32 @@ class CascadeDecision:
 def decide(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound) -> CascadeDecision:
     """Walk down the grid and keep the last threshold before the first failure.
 
-    With probability at least 1 - `delta` the cascade at that threshold loses at most `xi` accuracy against the slow model.
+    With probability at least 1 - `delta` the cascade at that threshold loses at most `xi` accuracy
+    against the slow model.
     """
     if bound not in NAMES:
-        raise InvalidValueError(f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'.")
+        raise InvalidValueError(
+            f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'."
+        )
     if xi == 0:
         return _decide_without_loss(walk, n, delta)
     changes = walk.changes()
     passed = _leading_passes(changes, _test(n, xi, delta, bound))
     seen = changes.cells[: passed + 1]
     if passed == 0:
-        return CascadeDecision(None, walk.at(seen), refusal_at_top(walk.at(seen), n, xi=xi, delta=delta, bound=bound))
-    # Between two changes the verdict stays the same, so the last threshold to pass lies just above the cell that fails.
+        return CascadeDecision(
+            None, walk.at(seen), refusal_at_top(walk.at(seen), n, xi=xi, delta=delta, bound=bound)
+        )
+    # Between two changes the verdict stays the same, so the last threshold to pass lies just above
+    # the cell that fails.
     lowest = 0 if passed == len(changes) else int(seen[-1]) + 1
     return CascadeDecision(lowest, walk.at(np.unique([*seen, lowest])[::-1]), None)
 
 
 def _leading_passes(walk: Walk, test: Callable[[Walk], Passes]) -> int:
-    """Steps before the first failure; later ones are tested only in growing blocks, as long as all before them pass."""
+    """Steps before the first failure; later ones are tested only in growing blocks, as long as all
+    before them pass.
+    """
     start, block = 0, 64
     while start < len(walk):
         passes = fixed_sequence(test(walk.take(slice(start, start + block))))
@@ -133,11 +192,15 @@ def _leading_passes(walk: Walk, test: Callable[[Walk], Passes]) -> int:
 def _test(n: int, xi: float, delta: float, bound: Bound) -> Callable[[Walk], Passes]:
     if bound == "product":
         return lambda walk: product_bound(walk, n, delta) <= xi
-    return lambda walk: paired_test(walk.only_slow, walk.only_fast, n, xi=xi, delta=delta, bound=bound)
+    return lambda walk: paired_test(
+        walk.only_slow, walk.only_fast, n, xi=xi, delta=delta, bound=bound
+    )
 
 
 def product_bound(walk: Walk, n: int, delta: float) -> NDArray[np.float64]:
-    """The paper's bound on the loss with its misprint mended: (1 - c_lo) r_up - (1 - c'_up) r_lo, each interval at delta/3."""
+    """The paper's bound on the loss with its misprint mended: (1 - c_lo) r_up - (1 - c'_up) r_lo,
+    each interval at delta/3.
+    """
     level = bonferroni_level(delta, 3)
     rate_low, rate_high = binomial_interval(walk.differ, n, delta=level)
     fast_low, _ = binomial_interval(walk.only_fast, walk.differ, delta=level)
@@ -148,42 +211,64 @@ def product_bound(walk: Walk, n: int, delta: float) -> NDArray[np.float64]:
 
 
 def _decide_without_loss(walk: Walk, n: int, delta: float) -> CascadeDecision:
-    """For xi = 0: McNemar's test at each threshold of a coarse grid fixed in advance, each at delta over their number."""
+    """For xi = 0: McNemar's test at each threshold of a coarse grid fixed in advance, each at delta
+    over their number.
+    """
     level = bonferroni_level(delta, len(XI_ZERO_GRID))
     tried = walk.at(np.array(XI_ZERO_GRID))
     passes = np.flatnonzero(mcnemar_test(tried.only_slow, tried.only_fast, delta=level))
     if passes.size:
         return CascadeDecision(XI_ZERO_GRID[passes[-1]], tried, None)
     reason = (
-        f"At none of {len(XI_ZERO_GRID)} thresholds is the fast model shown to be no worse than the slow one (xi = 0, n = {n})."
+        f"At none of {len(XI_ZERO_GRID)} thresholds is the fast model shown to be no worse than "
+        f"the slow one (xi = 0, n = {n})."
     )
     return CascadeDecision(None, tried, Refusal(reason + " Allow a small loss, xi > 0.", None))
 
 
 def refusal_at_top(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound) -> Refusal:
-    """Why not even the highest threshold, the first step of `walk`, passes at the walk's own `delta`, and what would help."""
+    """Why not even the highest threshold, the first step of `walk`, passes at the walk's own
+    `delta`, and what would help.
+    """
     losses, gains = int(walk.only_slow[0]), int(walk.only_fast[0])
     needed = None if losses - gains >= xi * n else _rows_needed(walk, n, xi, delta, bound)
     if losses == 0:
-        return Refusal(f"{n} rows cannot certify xi = {xi} at delta = {delta}, even if no row were lost.", needed)
+        return Refusal(
+            f"{n} rows cannot certify xi = {xi} at delta = {delta}, even if no row were lost.",
+            needed,
+        )
     saturated = (
-        f"Of the rows with score 1.0, {losses} lose and {gains} gain by exiting early: {losses - gains} of {n} rows in all"
+        f"Of the rows with score 1.0, {losses} lose and {gains} gain by exiting early: "
+        f"{losses - gains} of {n} rows in all"
     )
-    verdict = f"which alone breaks xi = {xi}" if needed is None else f"too close to xi = {xi} for this many rows"
-    remedy = "Use a score that separates them (a temperature, logits in float64, another model's), or leave that exit out."
+    verdict = (
+        f"which alone breaks xi = {xi}"
+        if needed is None
+        else f"too close to xi = {xi} for this many rows"
+    )
+    remedy = (
+        "Use a score that separates them (a temperature, logits in float64, another model's), or "
+        "leave that exit out."
+    )
     return Refusal(f"{saturated}, {verdict}. {remedy}", needed)
 
 
 def _rows_needed(walk: Walk, n: int, xi: float, delta: float, bound: Bound) -> int | None:
-    """About how many rows would pass if the rates at the top stayed as they were seen; None if more than can be counted."""
+    """About how many rows would pass if the rates at the top stayed as they were seen; None if more
+    than can be counted.
+    """
     losses, gains, differ = int(walk.only_slow[0]), int(walk.only_fast[0]), int(walk.differ[0])
     least = 1 if bound == "product" else labels_needed_by_walk(xi=xi, delta=delta, bound=bound)
     if losses == gains == 0 and bound != "product":
         return least if least <= LARGEST_COUNT else None
 
-    # The pair stands in for "exact" here: it asks for a few more rows, but answers at once for any number of them.
+    # The pair stands in for "exact" here: it asks for a few more rows, but answers at once for any
+    # number of them.
     def passes(rows: int) -> bool:
-        more = [np.array([count]) for count in (rows, -(-differ * rows // n), -(-losses * rows // n), gains * rows // n)]
+        more = [
+            np.array([count])
+            for count in (rows, -(-differ * rows // n), -(-losses * rows // n), gains * rows // n)
+        ]
         test = _test(rows, xi, delta, "product" if bound == "product" else "pair")
         return rows >= least and bool(test(Walk(np.array([TOP]), *more))[0])
 

@@ -1,7 +1,9 @@
-"""The paper's thresholds for a cascade of more than two models: one exit after the other, each as low as its bound allows.
+"""The paper's thresholds for a cascade of more than two models: one exit after the other, each as
+low as its bound allows.
 
-The exits are chosen on the same rows one by one, and no proof is known that the result keeps xi with probability 1 - delta for
-more than two models. It is here for comparison. A certificate made by it says so and is not certified.
+The exits are chosen on the same rows one by one, and no proof is known that the result keeps xi
+with probability 1 - delta for more than two models. It is here for comparison. A certificate made
+by it says so and is not certified.
 """
 
 from __future__ import annotations
@@ -12,7 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.procedures.cascade import Bound
-from pacbound.procedures.cascade_paths import PathsDecision, joint_product_bound, last_to_pass, step_test, steps_to_tell
+from pacbound.procedures.cascade_paths import (
+    PathsDecision,
+    joint_product_bound,
+    last_to_pass,
+    step_test,
+    steps_to_tell,
+)
 from pacbound.procedures.joint_walk import NEVER, TOP, JointWalk, along
 from pacbound.procedures.refusal import Refusal
 from pacbound.stats.sequences import bonferroni_level
@@ -24,11 +32,17 @@ NAMES: dict[Bound, str] = {
     "pair": "cascade/greedy/pair/1",
     "product": "cascade/greedy/product/1",
 }
-NO_PROOF = Refusal("Greedy choice, one exit after the other, carries no proof for more than two models.", None)
+NO_PROOF = Refusal(
+    "Greedy choice, one exit after the other, carries no proof for more than two models.", None
+)
 
 
-def decide(cells: Integers, counts: Integers, n: int, *, xi: float, delta: float, bound: Bound) -> PathsDecision:
-    """Lower each threshold in turn to the last cell before the first failure, those before it fixed, those after it unused."""
+def decide(
+    cells: Integers, counts: Integers, n: int, *, xi: float, delta: float, bound: Bound
+) -> PathsDecision:
+    """Lower each threshold in turn to the last cell before the first failure, those before it
+    fixed, those after it unused.
+    """
     exits, falling = cells.shape[1], np.arange(TOP, -1, -1)
     path = np.full((exits, len(falling)), NEVER)
     walks = []
@@ -41,15 +55,22 @@ def decide(cells: Integers, counts: Integers, n: int, *, xi: float, delta: float
     return decide_again(tuple(walks), n, xi=xi, delta=delta, bound=bound)
 
 
-def decide_again(walks: tuple[JointWalk, ...], n: int, *, xi: float, delta: float, bound: Bound) -> PathsDecision:
+def decide_again(
+    walks: tuple[JointWalk, ...], n: int, *, xi: float, delta: float, bound: Bound
+) -> PathsDecision:
     """The decision from the walks that a certificate keeps, one for each exit."""
     ends = [last_to_pass(walk, _test(m, n, xi, delta, bound)) for m, walk in enumerate(walks)]
-    cells = [int(walk.cells[m, end]) if end >= 0 else NEVER for m, (walk, end) in enumerate(zip(walks, ends, strict=True))]
+    cells = [
+        int(walk.cells[m, end]) if end >= 0 else NEVER
+        for m, (walk, end) in enumerate(zip(walks, ends, strict=True))
+    ]
     taken = [m for m, cell in enumerate(cells) if cell != NEVER]
     return PathsDecision(tuple(cells), taken[-1] if taken else 0, walks, NO_PROOF)
 
 
-def _test(exit_: int, n: int, xi: float, delta: float, bound: Bound) -> Callable[[JointWalk], NDArray[np.bool_]]:
+def _test(
+    exit_: int, n: int, xi: float, delta: float, bound: Bound
+) -> Callable[[JointWalk], NDArray[np.bool_]]:
     if bound == "product":
         return lambda walk: joint_product_bound(walk, n, delta, used=exit_ + 1) <= xi
     return lambda walk: step_test(n, xi, bonferroni_level(delta, len(walk.cells)), bound)(walk)

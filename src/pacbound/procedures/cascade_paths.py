@@ -1,8 +1,9 @@
 """Thresholds for a cascade of more than two models: seven walks along paths declared in advance.
 
-A path is a fixed list of threshold vectors that falls from "never exit" to "always exit"; the paths differ in how much earlier or
-later exits are favoured. Each is walked at delta / 7 with the loss of the whole cascade, up to its first failure, and the
-cheapest of the seven ends is kept. Valid because each walk is a fixed sequence and their failures are added up.
+A path is a fixed list of threshold vectors that falls from "never exit" to "always exit"; the paths
+differ in how much earlier or later exits are favoured. Each is walked at delta / 7 with the loss of
+the whole cascade, up to its first failure, and the cheapest of the seven ends is kept. Valid
+because each walk is a fixed sequence and their failures are added up.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ WITHOUT_LOSS = tuple(range(24, STEPS + 1, 50))
 
 @dataclass(frozen=True)
 class PathsDecision:
-    """The thresholds in cells of the grid (None: refused), which walk they end, and all walks down to their first failures."""
+    """The thresholds in cells of the grid (None: refused), which walk they end, and all walks down
+    to their first failures.
+    """
 
     cells: tuple[int, ...] | None
     chosen: int
@@ -51,7 +54,8 @@ class PathsDecision:
 
 @lru_cache(maxsize=32)
 def declared_path(tilt: float, exits: int) -> Integers:
-    """The threshold cells of a path, (exits, 1025): ceil(2^10 expit(t + kappa)) for falling t, then zeros.
+    """The threshold cells of a path, (exits, 1025): ceil(2^10 expit(t + kappa)) for falling t, then
+    zeros.
 
     A positive tilt asks more of later exits, a negative one more of the first.
     """
@@ -69,12 +73,19 @@ def walks_from_counts(cells: Integers, counts: Integers, bound: Bound) -> tuple[
 
 
 def decide(
-    walks: tuple[JointWalk, ...], n: int, *, xi: float, delta: float, bound: Bound, costs: tuple[float, ...]
+    walks: tuple[JointWalk, ...],
+    n: int,
+    *,
+    xi: float,
+    delta: float,
+    bound: Bound,
+    costs: tuple[float, ...],
 ) -> PathsDecision:
     """Walk each path to its first failure and keep the cheapest end.
 
-    With probability at least 1 - `delta` the cascade at the thresholds found loses at most `xi` accuracy against its last model.
-    `costs` are what a row costs that is answered at each exit and by the slow model; they choose among valid ends only.
+    With probability at least 1 - `delta` the cascade at the thresholds found loses at most `xi`
+    accuracy against its last model. `costs` are what a row costs that is answered at each exit and
+    by the slow model; they choose among valid ends only.
     """
     level = bonferroni_level(delta, len(TILTS))
     if xi == 0:
@@ -83,22 +94,31 @@ def decide(
     seen = tuple(walk.take(steps_to_tell(walk, end)) for walk, end in zip(walks, ends, strict=True))
     passed = [place for place, end in enumerate(ends) if end >= 0]
     if not passed:
-        # All walks begin at, or next to, the top of the grid; the least loss there is the one to speak of.
-        best = min(range(len(walks)), key=lambda place: int(walks[place].losses[0] - walks[place].gains[0]))
+        # All walks begin at, or next to, the top of the grid; the least loss there is the one to
+        # speak of.
+        best = min(
+            range(len(walks)),
+            key=lambda place: int(walks[place].losses[0] - walks[place].gains[0]),
+        )
         return PathsDecision(None, best, seen, _refusal(walks[best], n, xi, level, bound))
     chosen = min(passed, key=lambda place: total_cost(walks[place].exits[:, ends[place]], n, costs))
     return PathsDecision(tuple(walks[chosen].cells[:, ends[chosen]].tolist()), chosen, seen, None)
 
 
 def _refusal(walk: JointWalk, n: int, xi: float, level: float, bound: Bound) -> Refusal:
-    """Why the first step of `walk` fails; the product needs more rows than one exit would, having more intervals to pay for."""
+    """Why the first step of `walk` fails; the product needs more rows than one exit would, having
+    more intervals to pay for.
+    """
     refusal = refusal_at_top(walk.of_all_exits(), n, xi=xi, delta=level, bound=bound)
     if bound != "product" or refusal.needed is None:
         return refusal
 
     def passes(rows: int) -> bool:
         # Losses are rounded up and gains down, in Python's integers: the products leave int64.
-        up = [[-(-count * rows // n) for count in part[:, 0].tolist()] for part in (walk.exits, walk.differ, walk.only_slow)]
+        up = [
+            [-(-count * rows // n) for count in part[:, 0].tolist()]
+            for part in (walk.exits, walk.differ, walk.only_slow)
+        ]
         down = [count * rows // n for count in walk.only_fast[:, 0].tolist()]
         more = JointWalk(walk.cells[:, :1], *(np.array(part)[:, None] for part in (*up, down)))
         return bool(step_test(rows, xi, level, bound)(more)[0])
@@ -108,19 +128,27 @@ def _refusal(walk: JointWalk, n: int, xi: float, level: float, bound: Bound) -> 
 
 def checked_costs(costs: Any, models: int) -> tuple[float, ...]:
     """`costs` as numbers that rise, one for each model."""
-    values = tuple(real_number(cost, "costs", "a cost") for cost in np.ravel(np.asarray(costs, dtype=object)).tolist())
+    values = tuple(
+        real_number(cost, "costs", "a cost")
+        for cost in np.ravel(np.asarray(costs, dtype=object)).tolist()
+    )
     if len(values) != models:
-        raise InvalidValueError(f"costs has {len(values)} values for {models} models: pass what a row costs that each answers.")
+        raise InvalidValueError(
+            f"costs has {len(values)} values for {models} models: pass what a row costs that each "
+            "answers."
+        )
     if not (np.isfinite(values).all() and values[0] > 0 and (np.diff(values) > 0).all()):
         raise InvalidValueError(
-            f"costs={values} do not rise: expected what a row costs in all that is answered by each model, those before it "
-            "included."
+            f"costs={values} do not rise: expected what a row costs in all that is answered by "
+            "each model, those before it included."
         )
     return values
 
 
 def total_cost(exits: Integers, n: int, costs: tuple[float, ...]) -> float:
-    """What n rows cost, of which `exits` were answered at each exit and the others by the slow model."""
+    """What n rows cost, of which `exits` were answered at each exit and the others by the slow
+    model.
+    """
     # Rounded once, so that walks of equal cost tie on every machine and the same one is chosen.
     answered = [*exits.tolist(), n - int(exits.sum())]
     return float(sum(rows * Fraction(cost) for rows, cost in zip(answered, costs, strict=True)))
@@ -130,11 +158,17 @@ def step_test(n: int, xi: float, delta: float, bound: Bound) -> Callable[[JointW
     """The test of every step of a walk, each at the full `delta`."""
     if bound == "product":
         return lambda walk: joint_product_bound(walk, n, delta) <= xi
-    return lambda walk: np.asarray(paired_test(walk.losses, walk.gains, n, xi=xi, delta=delta, bound=bound))
+    return lambda walk: np.asarray(
+        paired_test(walk.losses, walk.gains, n, xi=xi, delta=delta, bound=bound)
+    )
 
 
-def joint_product_bound(walk: JointWalk, n: int, delta: float, *, used: int | None = None) -> NDArray[np.float64]:
-    """The paper's bound, its misprint mended: the sum over exits, each at an equal share of delta, or over the first `used`."""
+def joint_product_bound(
+    walk: JointWalk, n: int, delta: float, *, used: int | None = None
+) -> NDArray[np.float64]:
+    """The paper's bound, its misprint mended: the sum over exits, each at an equal share of delta,
+    or over the first `used`.
+    """
     share = bonferroni_level(delta, len(walk.cells))
     exits = len(walk.cells) if used is None else used
     return np.asarray(sum(product_bound(walk.of_exit(m), n, share) for m in range(exits)))
@@ -153,14 +187,21 @@ def steps_to_tell(walk: JointWalk, end: int) -> Integers:
     return np.unique([*changes[changes <= end + 1].tolist(), max(end, 0)])
 
 
-def _decide_without_loss(walks: tuple[JointWalk, ...], n: int, delta: float, costs: tuple[float, ...]) -> PathsDecision:
+def _decide_without_loss(
+    walks: tuple[JointWalk, ...], n: int, delta: float, costs: tuple[float, ...]
+) -> PathsDecision:
     """For xi = 0: McNemar's test at declared steps of every path, each at delta over their number."""
     # A certificate holds only the steps that were tried, and is decided again from those.
-    tried = tuple(walk.take(list(WITHOUT_LOSS)) if len(walk) == STEPS + 1 else walk for walk in walks)
+    tried = tuple(
+        walk.take(list(WITHOUT_LOSS)) if len(walk) == STEPS + 1 else walk for walk in walks
+    )
     declared = (declared_path(tilt, len(walks[0].cells))[:, WITHOUT_LOSS] for tilt in TILTS)
-    if not all(np.array_equal(walk.cells, path) for walk, path in zip(tried, declared, strict=True)):
+    if not all(
+        np.array_equal(walk.cells, path) for walk, path in zip(tried, declared, strict=True)
+    ):
         raise InvalidValueError(
-            f"xi = 0 is tested at {len(WITHOUT_LOSS)} declared steps of each path, and these walks have others."
+            f"xi = 0 is tested at {len(WITHOUT_LOSS)} declared steps of each path, and these walks "
+            "have others."
         )
     level = bonferroni_level(delta, len(walks) * len(WITHOUT_LOSS))
     ends = [
@@ -172,5 +213,8 @@ def _decide_without_loss(walks: tuple[JointWalk, ...], n: int, delta: float, cos
         _, place, step = min(ends)
         return PathsDecision(tuple(tried[place].cells[:, step].tolist()), place, tried, None)
     looks = len(walks) * len(WITHOUT_LOSS)
-    reason = f"At none of {looks} thresholds is the cascade shown to be no worse than the slow model (xi = 0, n = {n})."
+    reason = (
+        f"At none of {looks} thresholds is the cascade shown to be no worse than the slow model "
+        f"(xi = 0, n = {n})."
+    )
     return PathsDecision(None, 0, tried, Refusal(f"{reason} Allow a small loss, xi > 0.", None))

@@ -1,4 +1,6 @@
-"""The running counts of a cascade of any number of models, as its thresholds fall together along a list fixed in advance."""
+"""The running counts of a cascade of any number of models, as its thresholds fall together along a
+list fixed in advance.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,9 @@ NEVER = TOP + 1
 class JointWalk:
     """Counts per exit (a row each) at the steps of a walk (a column each).
 
-    At step s, a row of the data exits at the first exit m whose score is at or above cells[m, s] on the grid. `exits` rows do so
-    there, on `differ` of them the exit's answer differs from the slow model's, on `only_slow` only the slow model is then
-    right, on `only_fast` only the exit.
+    At step s, a row of the data exits at the first exit m whose score is at or above cells[m, s] on
+    the grid. `exits` rows do so there, on `differ` of them the exit's answer differs from the slow
+    model's, on `only_slow` only the slow model is then right, on `only_fast` only the exit.
     """
 
     cells: Integers
@@ -35,7 +37,13 @@ class JointWalk:
     @classmethod
     def of_two_models(cls, walk: Walk) -> JointWalk:
         """The walk of a single exit."""
-        return cls(walk.cells[None], walk.exits[None], walk.differ[None], walk.only_slow[None], walk.only_fast[None])
+        return cls(
+            walk.cells[None],
+            walk.exits[None],
+            walk.differ[None],
+            walk.only_slow[None],
+            walk.only_fast[None],
+        )
 
     def of_exit(self, exit_: int) -> Walk:
         """One exit's part of the counts."""
@@ -68,7 +76,9 @@ class JointWalk:
         return np.flatnonzero(np.concatenate(([True], (np.diff(judged, axis=1) != 0).any(axis=0))))
 
     def judged_by(self, bound: Bound) -> JointWalk:
-        """The walk with the counts that `bound` looks at: only the product looks at rows that differ to no effect."""
+        """The walk with the counts that `bound` looks at: only the product looks at rows that
+        differ to no effect.
+        """
         return self if bound == "product" else replace(self, differ=self.only_slow + self.only_fast)
 
     def __len__(self) -> int:
@@ -78,13 +88,16 @@ class JointWalk:
 def along(path: Integers, cells: Integers, counts: Integers) -> JointWalk:
     """The counts at every step of `path`, from the occupied joint cells and their joint outcomes.
 
-    `path` is (exits, steps) and falls along its steps in every exit, so a row takes exit m from the first step at which its
-    score reaches that threshold until the first at which an earlier exit's is reached.
+    `path` is (exits, steps) and falls along its steps in every exit, so a row takes exit m from the
+    first step at which its score reaches that threshold until the first at which an earlier exit's
+    is reached.
     """
     return along_each((path,), cells, counts)[0]
 
 
-def along_each(paths: Iterable[Integers], cells: Integers, counts: Integers) -> tuple[JointWalk, ...]:
+def along_each(
+    paths: Iterable[Integers], cells: Integers, counts: Integers
+) -> tuple[JointWalk, ...]:
     """The walks along several paths of the same rows."""
     n_exits = cells.shape[1]
     answered = [_at_exit(counts, m, n_exits) for m in range(n_exits)]
@@ -105,7 +118,9 @@ def _along(path: Integers, cells: Integers, answered: list[tuple[Integers, ...]]
 
 
 def _running(first: Integers, until: Integers, weights: Integers, n_steps: int) -> Integers:
-    """How much weight is there at each step, if each part of it is there from `first` up to, not including, `until`."""
+    """How much weight is there at each step, if each part of it is there from `first` up to, not
+    including, `until`.
+    """
     there = first < until
     arrive = np.bincount(first[there], weights=weights[there], minlength=n_steps + 1)
     leave = np.bincount(until[there], weights=weights[there], minlength=n_steps + 1)

@@ -10,9 +10,11 @@ from pacbound.stats.arguments import LARGEST_COUNT
 
 @dataclass(frozen=True)
 class Refusal:
-    """A reason in words, and about how many labels (rollouts) it would take; None if no number of them would help.
+    """A reason in words, and about how many labels (rollouts) it would take; None if no number of
+    them would help.
 
-    A refusal is no evidence that the model is bad: it says that this sample cannot show that it is good.
+    A refusal is no evidence that the model is bad: it says that this sample cannot show that it is
+    good.
     """
 
     reason: str
@@ -20,7 +22,9 @@ class Refusal:
 
 
 def least_passing(passes: Callable[[int], bool]) -> int | None:
-    """A number of rows that passes, within one per cent of where passing begins; None if it is more than can be counted."""
+    """A number of rows that passes, within one per cent of where passing begins; None if it is more
+    than can be counted.
+    """
     high = 1
     while not passes(high):
         high *= 2

@@ -1,17 +1,27 @@
 """The procedures by their versioned names.
 
-A name stands for one way of deciding, forever: a procedure that changes gets a new name, and the old one stays, so that old
-certificates can be verified by every later version.
+A name stands for one way of deciding, forever: a procedure that changes gets a new name, and the
+old one stays, so that old certificates can be verified by every later version.
 """
 
 from __future__ import annotations
 
 from pacbound.errors import UnknownProcedureError
-from pacbound.procedures import calibration, cascade, cascade_greedy, cascade_paths, shield, shield_product
+from pacbound.procedures import (
+    calibration,
+    cascade,
+    cascade_greedy,
+    cascade_paths,
+    shield,
+    shield_product,
+)
 
 PROCEDURES: dict[str, str] = {
     calibration.NAME: "calibration",
-    **dict.fromkeys([*cascade.NAMES.values(), *cascade_paths.NAMES.values(), *cascade_greedy.NAMES.values()], "cascade"),
+    **dict.fromkeys(
+        [*cascade.NAMES.values(), *cascade_paths.NAMES.values(), *cascade_greedy.NAMES.values()],
+        "cascade",
+    ),
     shield.EXACT: "shield",
     shield_product.NAME: "shield",
 }
@@ -23,7 +33,10 @@ def require(name: str, *expected: str) -> str:
     if name in expected:
         return name
     if name in PROCEDURES:
-        raise UnknownProcedureError(f"The procedure {name!r} makes {PROCEDURES[name]} certificates, not this kind.")
+        raise UnknownProcedureError(
+            f"The procedure {name!r} makes {PROCEDURES[name]} certificates, not this kind."
+        )
     raise UnknownProcedureError(
-        f"The procedure {name!r} is not known to this version, which knows {', '.join(sorted(PROCEDURES))}. Upgrade pacbound."
+        f"The procedure {name!r} is not known to this version, which knows "
+        f"{', '.join(sorted(PROCEDURES))}. Upgrade pacbound."
     )

@@ -1,4 +1,6 @@
-"""The accuracy-confidence plot: how accurate the answers above a threshold are, and how many. Descriptive throughout."""
+"""The accuracy-confidence plot: how accurate the answers above a threshold are, and how many.
+Descriptive throughout.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +27,18 @@ _MARGIN = 0.02
 
 
 class AccuracyConfidenceDisplay:
-    """Accuracy among the rows whose confidence reaches a threshold t, and below it the share of rows that do (coverage).
+    """Accuracy among the rows whose confidence reaches a threshold t, and below it the share of
+    rows that do (coverage).
 
-    Descriptive: the curves speak of the rows they were given, and no point on them is certified, not even where the intervals
-    are. For a threshold with a guarantee use `certify_abstention`. With a certificate, the band lies between answering by the
-    lower ends of its intervals, P[correct | lower >= t], and by the upper ends, P[correct | upper >= t]: the paper's green area.
+    Descriptive: the curves speak of the rows they were given, and no point on them is certified,
+    not even where the intervals are. For a threshold with a guarantee use `certify_abstention`.
+    With a certificate, the band lies between answering by the lower ends of its intervals,
+    P[correct | lower >= t], and by the upper ends, P[correct | upper >= t]: the paper's green area.
     A curve ends, with a dot, at the largest threshold that any row reaches.
 
-    `plot` sets `ax_`, `panel_ax_` (coverage; None without it) and `figure_`. Where no `ax` is given the figure is a new one that
-    pyplot does not know: save it with `display.figure_.savefig(path)`; in a notebook the display shows itself.
+    `plot` sets `ax_`, `panel_ax_` (coverage; None without it) and `figure_`. Where no `ax` is given
+    the figure is a new one that pyplot does not know: save it with `display.figure_.savefig(path)`;
+    in a notebook the display shows itself.
 
     Parameters
     ----------
@@ -54,7 +59,11 @@ class AccuracyConfidenceDisplay:
     """
 
     def __init__(
-        self, curve: AccuracyConfidenceCurve, *, band: AccuracyConfidenceBand | None = None, delta: float | None = None
+        self,
+        curve: AccuracyConfidenceCurve,
+        *,
+        band: AccuracyConfidenceBand | None = None,
+        delta: float | None = None,
     ) -> None:
         self.curve = curve
         self.band = band
@@ -66,10 +75,20 @@ class AccuracyConfidenceDisplay:
 
     @classmethod
     def from_predictions(
-        cls, confidence: Any, correct: Any, *, thresholds: Any = None, ax: Axes | None = None, coverage: bool = True
+        cls,
+        confidence: Any,
+        correct: Any,
+        *,
+        thresholds: Any = None,
+        ax: Axes | None = None,
+        coverage: bool = True,
     ) -> Self:
-        """Draw the curve of these rows; without `thresholds`, at 0, 0.01, …, 1. Descriptive: no guarantee."""
-        return cls(accuracy_confidence_curve(confidence, correct, thresholds=thresholds)).plot(ax, coverage=coverage)
+        """Draw the curve of these rows; without `thresholds`, at 0, 0.01, …, 1. Descriptive: no
+        guarantee.
+        """
+        return cls(accuracy_confidence_curve(confidence, correct, thresholds=thresholds)).plot(
+            ax, coverage=coverage
+        )
 
     @classmethod
     def from_certificate(
@@ -83,9 +102,11 @@ class AccuracyConfidenceDisplay:
         ax: Axes | None = None,
         coverage: bool = True,
     ) -> Self:
-        """Draw the curve of these rows and the band of their certified intervals. Descriptive: no guarantee.
+        """Draw the curve of these rows and the band of their certified intervals. Descriptive: no
+        guarantee.
 
-        The rows should be others than those that were certified. A certificate for groups needs the group of each row.
+        The rows should be others than those that were certified. A certificate for groups needs the
+        group of each row.
 
         Examples
         --------
@@ -97,14 +118,19 @@ class AccuracyConfidenceDisplay:
         """
         if not isinstance(certificate, CalibrationCertificate):
             raise InvalidTypeError(
-                f"certificate is of type {type(certificate).__name__}: expected a CalibrationCertificate, as calibrate gives."
+                f"certificate is of type {type(certificate).__name__}: expected a "
+                "CalibrationCertificate, as calibrate gives."
             )
         curve = accuracy_confidence_curve(confidence, correct, thresholds=thresholds)
-        band = accuracy_confidence_band(certificate.interval(confidence, groups), correct, thresholds=thresholds)
+        band = accuracy_confidence_band(
+            certificate.interval(confidence, groups), correct, thresholds=thresholds
+        )
         return cls(curve, band=band, delta=certificate.delta).plot(ax, coverage=coverage)
 
     def plot(self, ax: Axes | None = None, *, coverage: bool = True) -> Self:
-        """Draw on `ax`, whose lower part the coverage takes unless `coverage` is False; or on a new figure."""
+        """Draw on `ax`, whose lower part the coverage takes unless `coverage` is False; or on a new
+        figure.
+        """
         self._own_figure = ax is None
         self.ax_ = axes_for(ax)
         self.figure_ = self.ax_.figure.figure
@@ -112,7 +138,14 @@ class AccuracyConfidenceDisplay:
         light_grid(self.ax_)
         if self.band is not None:
             _draw_band(self.ax_, self.panel_ax_, self.band)
-        _draw_curve(self.ax_, self.panel_ax_, self.curve, label="by confidence", color=palette.OBSERVED, style="-")
+        _draw_curve(
+            self.ax_,
+            self.panel_ax_,
+            self.curve,
+            label="by confidence",
+            color=palette.OBSERVED,
+            style="-",
+        )
         _scale(self.ax_)
         self.ax_.set_ylabel("Accuracy (share right)")
         if self.panel_ax_ is not None:
@@ -122,12 +155,17 @@ class AccuracyConfidenceDisplay:
         return self
 
     def _repr_png_(self) -> bytes | None:
-        """The figure for notebooks, unless it was drawn on given axes: whoever made those shows them."""
+        """The figure for notebooks, unless it was drawn on given axes: whoever made those shows
+        them.
+        """
         return png(self.figure_) if self._own_figure else None
 
     def _title(self) -> str:
         delta = "" if self.delta is None else f", delta = {self.delta:g}"
-        return f"Accuracy of rows that reach t: n = {self.curve.rows:,}{delta}\nDescriptive: no point is certified"
+        return (
+            f"Accuracy of rows that reach t: n = {self.curve.rows:,}{delta}\nDescriptive: no point "
+            "is certified"
+        )
 
 
 def _draw_band(ax: Axes, panel: Axes | None, band: AccuracyConfidenceBand) -> None:
@@ -147,15 +185,41 @@ def _draw_band(ax: Axes, panel: Axes | None, band: AccuracyConfidenceBand) -> No
     _draw_curve(ax, panel, band.by_upper, label="by upper ends", color=palette.BAND, style=":")
 
 
-def _draw_curve(ax: Axes, panel: Axes | None, curve: AccuracyConfidenceCurve, *, label: str, color: str, style: str) -> None:
-    # Between two scores the curve is flat, and a score equal to a threshold passes it: each step holds up to its own threshold.
+def _draw_curve(
+    ax: Axes,
+    panel: Axes | None,
+    curve: AccuracyConfidenceCurve,
+    *,
+    label: str,
+    color: str,
+    style: str,
+) -> None:
+    # Between two scores the curve is flat, and a score equal to a threshold passes it: each step
+    # holds up to its own threshold.
     order = np.argsort(curve.thresholds)
     thresholds, accuracy = curve.thresholds[order], curve.accuracy[order]
-    ax.plot(thresholds, accuracy, drawstyle="steps-pre", color=color, linestyle=style, label=label, gid=label)
+    ax.plot(
+        thresholds,
+        accuracy,
+        drawstyle="steps-pre",
+        color=color,
+        linestyle=style,
+        label=label,
+        gid=label,
+    )
     last = np.flatnonzero(curve.answered[order] > 0)[-1:]
-    ax.plot(thresholds[last], accuracy[last], linestyle="none", marker="o", markersize=5, color=color)
+    ax.plot(
+        thresholds[last], accuracy[last], linestyle="none", marker="o", markersize=5, color=color
+    )
     if panel is not None:
-        panel.plot(thresholds, curve.coverage[order], drawstyle="steps-pre", color=color, linestyle=style, gid=label)
+        panel.plot(
+            thresholds,
+            curve.coverage[order],
+            drawstyle="steps-pre",
+            color=color,
+            linestyle=style,
+            gid=label,
+        )
 
 
 def _scale(ax: Axes) -> None:

@@ -1,4 +1,6 @@
-"""What methods achieved against what was desired of them: a line for each, with its error bars, and the diagonal."""
+"""What methods achieved against what was desired of them: a line for each, with its error bars, and
+the diagonal.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,15 @@ def draw_achieved(
     certified: Collection[str],
     ends: Floats,
 ) -> None:
-    """Draw what each method `achieved` at each `desired` place: blue if it is certified, vermilion if it has no guarantee."""
-    ax.plot(ends, ends, color=palette.IDEAL, linestyle=":", label="achieved = desired", gid="desired")
-    colors = {name: palette.CERTIFIED if name in certified else palette.OBSERVED for name in achieved}
+    """Draw what each method `achieved` at each `desired` place: blue if it is certified, vermilion
+    if it has no guarantee.
+    """
+    ax.plot(
+        ends, ends, color=palette.IDEAL, linestyle=":", label="achieved = desired", gid="desired"
+    )
+    colors = {
+        name: palette.CERTIFIED if name in certified else palette.OBSERVED for name in achieved
+    }
     order = np.argsort(desired, kind="stable")
     for name, marker, line in zip(achieved, cycle(MARKERS), cycle(_LINES), strict=False):
         ax.plot(
@@ -57,8 +65,12 @@ def draw_achieved(
     ax.set_xlim(*ends)
 
 
-def _draw_bars(ax: Axes, desired: Floats, ends: Floats, *, color: str, aside: float, gid: str) -> None:
-    """The intervals, moved `aside` by some points of the page lest those of other methods cover them."""
+def _draw_bars(
+    ax: Axes, desired: Floats, ends: Floats, *, color: str, aside: float, gid: str
+) -> None:
+    """The intervals, moved `aside` by some points of the page lest those of other methods cover
+    them.
+    """
     from matplotlib.transforms import offset_copy  # noqa: PLC0415 - matplotlib is optional
 
     moved = offset_copy(ax.transData, ax.figure.figure, x=aside, units="points")

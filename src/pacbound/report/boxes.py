@@ -17,7 +17,10 @@ Floats = NDArray[np.float64]
 
 def rectangles(begin: Floats, end: Floats, lower: Floats, upper: Floats) -> Floats:
     """The corners of boxes, as an (n, 4, 2) array."""
-    across, along = np.stack([begin, begin, end, end], axis=1), np.stack([lower, upper, upper, lower], axis=1)
+    across, along = (
+        np.stack([begin, begin, end, end], axis=1),
+        np.stack([lower, upper, upper, lower], axis=1),
+    )
     return np.stack([across, along], axis=2)
 
 
@@ -52,7 +55,14 @@ def draw_rows(ax: Axes, begin: Floats, end: Floats, shares: Floats) -> None:
         gid="rows",
     )
     ax.add_collection(bars, autolim=False)
-    ax.vlines(begin[point], 0, shares[point], color=palette.CERTIFIED, linewidth=1.5, gid="rows at one score")
+    ax.vlines(
+        begin[point],
+        0,
+        shares[point],
+        color=palette.CERTIFIED,
+        linewidth=1.5,
+        gid="rows at one score",
+    )
     ax.set_ylim(0, 1.05 * float(shares.max()) or 1.0)
 
 

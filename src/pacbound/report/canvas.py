@@ -1,7 +1,8 @@
 """Where a figure is drawn: on axes that were given, or on a new figure that pyplot never hears of.
 
-A new figure has an Agg canvas, so it needs no screen, is freed like any object, and saves to every format that matplotlib knows.
-Nothing here reads or writes global state; matplotlib is loaded when the first figure is drawn.
+A new figure has an Agg canvas, so it needs no screen, is freed like any object, and saves to every
+format that matplotlib knows. Nothing here reads or writes global state; matplotlib is loaded when
+the first figure is drawn.
 """
 
 from __future__ import annotations
@@ -42,16 +43,28 @@ def axes_for(ax: Any) -> Axes:
         FigureCanvasAgg(figure)
         return figure.add_subplot()
     if not isinstance(ax, Axes):
-        raise InvalidTypeError(f"ax is of type {type(ax).__name__}: expected one matplotlib Axes, such as axes[0] of several.")
+        raise InvalidTypeError(
+            f"ax is of type {type(ax).__name__}: expected one matplotlib Axes, such as axes[0] of "
+            "several."
+        )
     return ax
 
 
 def panel_below(ax: Axes) -> Axes:
-    """New axes in the lower part of the place of `ax`, which keeps the rest of it; both share their horizontal axis."""
+    """New axes in the lower part of the place of `ax`, which keeps the rest of it; both share their
+    horizontal axis.
+    """
     spec = ax.get_subplotspec()
     if spec is None:
         box = ax.get_position()
-        ax.set_position((box.x0, box.y0 + 1.1 * _PANEL * box.height, box.width, (1 - 1.1 * _PANEL) * box.height))
+        ax.set_position(
+            (
+                box.x0,
+                box.y0 + 1.1 * _PANEL * box.height,
+                box.width,
+                (1 - 1.1 * _PANEL) * box.height,
+            )
+        )
         panel = ax.figure.add_axes((box.x0, box.y0, box.width, _PANEL * box.height), sharex=ax)
     else:
         grid = spec.subgridspec(2, 1, height_ratios=(1 - _PANEL, _PANEL), hspace=0.02)
@@ -71,7 +84,9 @@ def light_grid(ax: Axes) -> None:
 
 
 def headed(ax: Axes, title: str, *, panel: Axes | None = None) -> None:
-    """The title, and between it and the axes the legend for `ax` and `panel`, where it covers no data."""
+    """The title, and between it and the axes the legend for `ax` and `panel`, where it covers no
+    data.
+    """
     width = ax.get_window_extent().width / ax.figure.dpi
     handles, labels = ax.get_legend_handles_labels()
     if panel is not None:
@@ -92,7 +107,9 @@ def headed(ax: Axes, title: str, *, panel: Axes | None = None) -> None:
     legend_height = size * (1.6 * -(-len(labels) // columns) + 0.4)
     lines = _wrapped(title, int(width * _TITLE_LETTERS))
     # A group's name may hold dollar signs, which are not meant as formulas.
-    ax.set_title("\n".join(lines), loc="left", fontsize="medium", pad=legend_height, parse_math=False)
+    ax.set_title(
+        "\n".join(lines), loc="left", fontsize="medium", pad=legend_height, parse_math=False
+    )
     if ax.figure.get_layout_engine() is None:
         _lower_top(ax, legend_height + 1.4 * size * (len(lines) - 1))
 
@@ -105,7 +122,9 @@ def png(figure: Figure) -> bytes:
 
 
 def _columns(lengths: list[int], letters: int) -> int:
-    """The largest number of columns that a legend with labels of these lengths has room for; matplotlib fills them in turn."""
+    """The largest number of columns that a legend with labels of these lengths has room for;
+    matplotlib fills them in turn.
+    """
     for columns in range(len(lengths), 1, -1):
         if sum(max(part) + _KEY for part in np.array_split(lengths, columns)) <= letters:
             return columns
@@ -114,12 +133,16 @@ def _columns(lengths: list[int], letters: int) -> int:
 
 def _wrapped(title: str, letters: int) -> list[str]:
     """The lines of the title, none longer than `letters`, and never broken at an equals sign."""
-    parts = (wrap(line.replace(" = ", "\xa0=\xa0"), max(letters, 20)) for line in title.splitlines())
+    parts = (
+        wrap(line.replace(" = ", "\xa0=\xa0"), max(letters, 20)) for line in title.splitlines()
+    )
     return [line.replace("\xa0", " ") for part in parts for line in part]
 
 
 def _lower_top(ax: Axes, points: float) -> None:
-    """Make room above `ax` within its own place, on a figure without a layout engine that would do so."""
+    """Make room above `ax` within its own place, on a figure without a layout engine that would do
+    so.
+    """
     share = min(0.5, points / 72 * ax.figure.dpi / ax.get_window_extent().height)
     spec = ax.get_subplotspec()
     if spec is None:

@@ -1,7 +1,9 @@
-"""Drawing the bins of a calibration certificate: a box over each bin's extent, as high as its certified interval.
+"""Drawing the bins of a calibration certificate: a box over each bin's extent, as high as its
+certified interval.
 
-Every cell is drawn that a score can fall into. One without rows is hatched from 0 to 1, which is its interval. A cell that is a
-single value of the score, as equal-mass bins have, is a vertical line.
+Every cell is drawn that a score can fall into. One without rows is hatched from 0 to 1, which is
+its interval. A cell that is a single value of the score, as equal-mass bins have, is a vertical
+line.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ def single_values(bins: CalibrationBins) -> Mask:
 
 
 def unreachable(bins: CalibrationBins) -> Mask:
-    """The cells that no score can fall into: below an edge at 0 and above one at 1, where edges are cells of their own."""
+    """The cells that no score can fall into: below an edge at 0 and above one at 1, where edges are
+    cells of their own.
+    """
     outside = np.zeros(len(bins), dtype=bool)
     outside[[0, -1]] = single_values(bins)[[0, -1]]
     return outside
@@ -52,7 +56,11 @@ def unreachable(bins: CalibrationBins) -> Mask:
 def _draw_unknown(ax: Axes, bins: CalibrationBins, unknown: Mask, point: Mask) -> None:
     boxes, lines = unknown & ~point, unknown & point
     if boxes.any():
-        hatch(ax, rectangles(bins.begin[boxes], bins.end[boxes], bins.lower[boxes], bins.upper[boxes]), label="no rows: [0, 1]")
+        hatch(
+            ax,
+            rectangles(bins.begin[boxes], bins.end[boxes], bins.lower[boxes], bins.upper[boxes]),
+            label="no rows: [0, 1]",
+        )
     if lines.any():
         ax.vlines(
             bins.begin[lines],
@@ -72,7 +80,9 @@ def _draw_intervals(ax: Axes, bins: CalibrationBins, seen: Mask, point: Mask, si
     boxes, lines = seen & ~point, seen & point
     if boxes.any():
         filled = PolyCollection(
-            list(rectangles(bins.begin[boxes], bins.end[boxes], bins.lower[boxes], bins.upper[boxes])),
+            list(
+                rectangles(bins.begin[boxes], bins.end[boxes], bins.lower[boxes], bins.upper[boxes])
+            ),
             facecolors=(palette.CERTIFIED, 0.25),
             edgecolors=(palette.CERTIFIED, 0.6),
             linewidths=0.6,
@@ -92,15 +102,39 @@ def _draw_intervals(ax: Axes, bins: CalibrationBins, seen: Mask, point: Mask, si
         )
     for end, open_side in [(bins.lower, "upper"), (bins.upper, "lower")]:
         if side != open_side:
-            ax.hlines(end[boxes], bins.begin[boxes], bins.end[boxes], color=palette.CERTIFIED, linewidth=1.2)
-            ax.plot(bins.begin[lines], end[lines], linestyle="none", marker="_", color=palette.CERTIFIED, markersize=6)
+            ax.hlines(
+                end[boxes],
+                bins.begin[boxes],
+                bins.end[boxes],
+                color=palette.CERTIFIED,
+                linewidth=1.2,
+            )
+            ax.plot(
+                bins.begin[lines],
+                end[lines],
+                linestyle="none",
+                marker="_",
+                color=palette.CERTIFIED,
+                markersize=6,
+            )
 
 
 def _draw_shares(ax: Axes, bins: CalibrationBins, seen: Mask, point: Mask) -> None:
     share, middle = bins.estimate, (bins.begin + bins.end) / 2
     size = 5.0 if len(bins) <= 40 else 3.0
-    ax.hlines(share[seen], bins.begin[seen], bins.end[seen], color=palette.OBSERVED, linewidth=1.5, gid="shares", zorder=2.5)
-    for cells, fill, label in [(seen & ~point, palette.OBSERVED, "observed share"), (seen & point, "white", None)]:
+    ax.hlines(
+        share[seen],
+        bins.begin[seen],
+        bins.end[seen],
+        color=palette.OBSERVED,
+        linewidth=1.5,
+        gid="shares",
+        zorder=2.5,
+    )
+    for cells, fill, label in [
+        (seen & ~point, palette.OBSERVED, "observed share"),
+        (seen & point, "white", None),
+    ]:
         ax.plot(
             middle[cells],
             share[cells],

@@ -1,6 +1,7 @@
 """Drawing what was claimed for each bin against what came true: the paper's reliability diagram.
 
-The claim is horizontal, from its lower to its upper end, at the height of the bin's accuracy; a single number is a dot.
+The claim is horizontal, from its lower to its upper end, at the height of the bin's accuracy; a
+single number is a dot.
 """
 
 from __future__ import annotations
@@ -50,6 +51,22 @@ def draw_claimed_bins(ax: Axes, bins: ReliabilityBins) -> None:
 
 def _draw_spans(ax: Axes, bins: ReliabilityBins, span: NDArray[np.bool_]) -> None:
     lower, upper, accuracy = bins.lower[span], bins.upper[span], bins.accuracy[span]
-    ax.hlines(accuracy, lower, upper, color=palette.CERTIFIED, linewidth=2, label="induced interval", gid="claims")
+    ax.hlines(
+        accuracy,
+        lower,
+        upper,
+        color=palette.CERTIFIED,
+        linewidth=2,
+        label="induced interval",
+        gid="claims",
+    )
     for end in (lower, upper):
-        ax.plot(end, accuracy, linestyle="none", marker="|", color=palette.CERTIFIED, markersize=9, markeredgewidth=2)
+        ax.plot(
+            end,
+            accuracy,
+            linestyle="none",
+            marker="|",
+            color=palette.CERTIFIED,
+            markersize=9,
+            markeredgewidth=2,
+        )

@@ -1,4 +1,6 @@
-"""Desired against achieved: the error increase that was allowed, and the one that test rows saw, as xi varies."""
+"""Desired against achieved: the error increase that was allowed, and the one that test rows saw, as
+xi varies.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ from pacbound.errors import InvalidValueError
 from pacbound.report.achieved_lines import draw_achieved
 from pacbound.report.canvas import axes_for, headed, light_grid, png
 from pacbound.report.error_cost import CAPTION, facts, known_names
-from pacbound.stats.arguments import failure_probability, tolerated_rate, whole_number, whole_numbers
+from pacbound.stats.arguments import (
+    failure_probability,
+    tolerated_rate,
+    whole_number,
+    whole_numbers,
+)
 from pacbound.stats.binomial import binomial_interval
 
 if TYPE_CHECKING:
@@ -23,14 +30,16 @@ Floats = NDArray[np.float64]
 
 
 class DesiredAchievedDisplay:
-    """The increase in error that methods achieved on test rows, against the `xi` that each was asked to keep.
+    """The increase in error that methods achieved on test rows, against the `xi` that each was
+    asked to keep.
 
-    On or below the diagonal a method has lost no more than was allowed. Lines are blue where thresholds are certified and
-    vermilion where they have no guarantee. What was achieved is descriptive: a certificate holds `xi` for the population, for
-    each `xi` alone and if it was chosen beforehand, and luck in the test rows may put a point above the diagonal.
+    On or below the diagonal a method has lost no more than was allowed. Lines are blue where
+    thresholds are certified and vermilion where they have no guarantee. What was achieved is
+    descriptive: a certificate holds `xi` for the population, for each `xi` alone and if it was
+    chosen beforehand, and luck in the test rows may put a point above the diagonal.
 
-    `plot` sets `ax_` and `figure_`. Where no `ax` is given the figure is a new one that pyplot does not know: save it with
-    `display.figure_.savefig(path)`; in a notebook the display shows itself.
+    `plot` sets `ax_` and `figure_`. Where no `ax` is given the figure is a new one that pyplot does
+    not know: save it with `display.figure_.savefig(path)`; in a notebook the display shows itself.
 
     Parameters
     ----------
@@ -65,10 +74,14 @@ class DesiredAchievedDisplay:
         delta: float | None = None,
     ) -> None:
         self.xi = np.array([tolerated_rate(value) for value in np.ravel(xi).tolist()])
-        self.achieved = {name: _shaped(values, self.xi.shape, name) for name, values in achieved.items()}
+        self.achieved = {
+            name: _shaped(values, self.xi.shape, name) for name, values in achieved.items()
+        }
         bars = intervals or {}
         known_names(tuple(bars), self.achieved)
-        self.intervals = {name: _shaped(ends, (len(self.xi), 2), name) for name, ends in bars.items()}
+        self.intervals = {
+            name: _shaped(ends, (len(self.xi), 2), name) for name, ends in bars.items()
+        }
         self.certified = known_names(certified, self.achieved)
         self.rows = rows
         self.delta = delta
@@ -88,10 +101,12 @@ class DesiredAchievedDisplay:
         delta: float | None = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw (b - c) / `rows`, from (number of `xi`, 2) counts: b rows that only the slow model gets right, c only the cascade.
+        """Draw (b - c) / `rows`, from (number of `xi`, 2) counts: b rows that only the slow model
+        gets right, c only the cascade.
 
-        The thresholds must come from other rows. Each error bar is then an interval for the method's true increase that fails
-        with probability at most `bar_delta`: the bounds on b less those on c, each at half of it; None draws no bars.
+        The thresholds must come from other rows. Each error bar is then an interval for the
+        method's true increase that fails with probability at most `bar_delta`: the bounds on b less
+        those on c, each at half of it; None draws no bars.
 
         Examples
         --------
@@ -106,7 +121,9 @@ class DesiredAchievedDisplay:
         if bar_delta is not None:
             level = failure_probability(bar_delta, "bar_delta") / 2
             bars = {name: _difference(pair, total, level) for name, pair in pairs.items()}
-        return cls(xi, achieved, intervals=bars, certified=certified, rows=total, delta=delta).plot(ax)
+        return cls(xi, achieved, intervals=bars, certified=certified, rows=total, delta=delta).plot(
+            ax
+        )
 
     @property
     def exceeds(self) -> dict[str, NDArray[np.bool_]]:
@@ -120,13 +137,20 @@ class DesiredAchievedDisplay:
         self.figure_ = self.ax_.figure.figure
         light_grid(self.ax_)
         ends = np.array([0.0, 1.06 * float(self.xi.max(initial=0.01))])
-        draw_achieved(self.ax_, self.xi, self.achieved, self.intervals, certified=self.certified, ends=ends)
-        self.ax_.set(xlabel="Desired error increase xi (share of rows)", ylabel="Achieved error increase (share of rows)")
+        draw_achieved(
+            self.ax_, self.xi, self.achieved, self.intervals, certified=self.certified, ends=ends
+        )
+        self.ax_.set(
+            xlabel="Desired error increase xi (share of rows)",
+            ylabel="Achieved error increase (share of rows)",
+        )
         headed(self.ax_, self._title())
         return self
 
     def _repr_png_(self) -> bytes | None:
-        """The figure for notebooks, unless it was drawn on given axes: whoever made those shows them."""
+        """The figure for notebooks, unless it was drawn on given axes: whoever made those shows
+        them.
+        """
         return png(self.figure_) if self._own_figure else None
 
     def _title(self) -> str:
@@ -136,14 +160,18 @@ class DesiredAchievedDisplay:
 def _shaped(values: Any, shape: tuple[int, ...], name: str) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     if array.shape != shape:
-        raise InvalidValueError(f"{name!r} has numbers of shape {array.shape}: expected {shape}, a row for each xi.")
+        raise InvalidValueError(
+            f"{name!r} has numbers of shape {array.shape}: expected {shape}, a row for each xi."
+        )
     return array
 
 
 def _pairs(values: Any, rows: int, name: str) -> NDArray[np.int64]:
     pairs = whole_numbers(values, f"counts of {name}")
     if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs.sum(axis=1) > rows).any():
-        raise InvalidValueError(f"counts of {name!r} are no pairs (b, c) for each xi with b + c at most {rows} rows.")
+        raise InvalidValueError(
+            f"counts of {name!r} are no pairs (b, c) for each xi with b + c at most {rows} rows."
+        )
     return pairs
 
 

@@ -1,4 +1,6 @@
-"""Error against cost: what ways to choose an exit threshold buy, and whether they keep the error that was asked for."""
+"""Error against cost: what ways to choose an exit threshold buy, and whether they keep the error
+that was asked for.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +27,17 @@ MARKERS = "osD^v><ph"
 
 
 class ErrorCostDisplay:
-    """The error of cascades against their cost, as a share of the slow model's, and the error that was asked for.
+    """The error of cascades against their cost, as a share of the slow model's, and the error that
+    was asked for.
 
-    Each method is a marker: blue if its threshold is certified, vermilion if it has no guarantee. The dotted line is the desired
-    error, that of the slow model plus `xi`, and a method above it has lost more. The points are what was seen in test rows
-    and descriptive: what a certificate holds is `xi` for the population, so that luck in the test rows may put its point
-    above the line.
+    Each method is a marker: blue if its threshold is certified, vermilion if it has no guarantee.
+    The dotted line is the desired error, that of the slow model plus `xi`, and a method above it
+    has lost more. The points are what was seen in test rows and descriptive: what a certificate
+    holds is `xi` for the population, so that luck in the test rows may put its point above the
+    line.
 
-    `plot` sets `ax_` and `figure_`. Where no `ax` is given the figure is a new one that pyplot does not know: save it with
-    `display.figure_.savefig(path)`; in a notebook the display shows itself.
+    `plot` sets `ax_` and `figure_`. Where no `ax` is given the figure is a new one that pyplot does
+    not know: save it with `display.figure_.savefig(path)`; in a notebook the display shows itself.
 
     Parameters
     ----------
@@ -94,7 +98,8 @@ class ErrorCostDisplay:
         delta: float | None = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw methods by their (cost, error), with costs in any unit: operations, seconds, money. Descriptive.
+        """Draw methods by their (cost, error), with costs in any unit: operations, seconds, money.
+        Descriptive.
 
         `slow` is the cost and the error of the slow model alone, which all costs are divided by.
 
@@ -105,9 +110,23 @@ class ErrorCostDisplay:
         {'certified': (0.5, 0.08)}
         """
         unit, slow_error = _point(slow, "slow")
-        relative = {name: (_point(value, name)[0] / unit, value[1]) for name, value in points.items()}
-        curve = None if trade_off is None else (np.asarray(trade_off[0], dtype=np.float64) / unit, trade_off[1])
-        display = cls(relative, slow_error=slow_error, xi=xi, certified=certified, trade_off=curve, rows=rows, delta=delta)
+        relative = {
+            name: (_point(value, name)[0] / unit, value[1]) for name, value in points.items()
+        }
+        curve = (
+            None
+            if trade_off is None
+            else (np.asarray(trade_off[0], dtype=np.float64) / unit, trade_off[1])
+        )
+        display = cls(
+            relative,
+            slow_error=slow_error,
+            xi=xi,
+            certified=certified,
+            trade_off=curve,
+            rows=rows,
+            delta=delta,
+        )
         return display.plot(ax)
 
     @property
@@ -122,8 +141,20 @@ class ErrorCostDisplay:
         self.figure_ = self.ax_.figure.figure
         light_grid(self.ax_)
         if self.trade_off is not None:
-            self.ax_.plot(*self.trade_off, color=palette.UNKNOWN, linewidth=1, label="all thresholds", gid="trade-off")
-        self.ax_.axhline(self.desired_error, color=palette.IDEAL, linestyle=":", label="desired error: slow + xi", gid="desired")
+            self.ax_.plot(
+                *self.trade_off,
+                color=palette.UNKNOWN,
+                linewidth=1,
+                label="all thresholds",
+                gid="trade-off",
+            )
+        self.ax_.axhline(
+            self.desired_error,
+            color=palette.IDEAL,
+            linestyle=":",
+            label="desired error: slow + xi",
+            gid="desired",
+        )
         self._draw_point("slow model alone", 1.0, self.slow_error, color=palette.IDEAL, marker="*")
         for (name, (cost, error)), marker in zip(self.points.items(), cycle(MARKERS), strict=False):
             color = palette.CERTIFIED if name in self.certified else palette.OBSERVED
@@ -136,7 +167,9 @@ class ErrorCostDisplay:
         return self
 
     def _repr_png_(self) -> bytes | None:
-        """The figure for notebooks, unless it was drawn on given axes: whoever made those shows them."""
+        """The figure for notebooks, unless it was drawn on given axes: whoever made those shows
+        them.
+        """
         return png(self.figure_) if self._own_figure else None
 
     def _draw_point(self, name: str, cost: float, error: float, *, color: str, marker: str) -> None:
@@ -161,7 +194,9 @@ class ErrorCostDisplay:
 
 def facts(rows: int | None, delta: float | None) -> str:
     """What is known of `rows` and `delta`, to go on in a title."""
-    return ("" if delta is None else f", delta = {delta:g}") + ("" if rows is None else f", {rows:,} test rows")
+    return ("" if delta is None else f", delta = {delta:g}") + (
+        "" if rows is None else f", {rows:,} test rows"
+    )
 
 
 def known_names(certified: Collection[str], methods: Mapping[str, Any]) -> frozenset[str]:
@@ -170,7 +205,9 @@ def known_names(certified: Collection[str], methods: Mapping[str, Any]) -> froze
     unknown = sorted(names - set(methods))
     if unknown:
         listed = ", ".join(map(repr, methods))
-        raise InvalidValueError(f"{unknown[0]!r} is not among the methods: expected one of {listed}.")
+        raise InvalidValueError(
+            f"{unknown[0]!r} is not among the methods: expected one of {listed}."
+        )
     return names
 
 
@@ -179,10 +216,14 @@ def _point(value: tuple[float, float], name: str) -> tuple[float, float]:
         cost, error = value
     except (TypeError, ValueError):
         raise InvalidValueError(f"{name!r} has {value!r}: expected a cost and an error.") from None
-    cost, error = real_number(cost, f"cost of {name}", "a cost"), real_number(error, f"error of {name}", "an error rate")
+    cost, error = (
+        real_number(cost, f"cost of {name}", "a cost"),
+        real_number(error, f"error of {name}", "an error rate"),
+    )
     if not (0.0 < cost < np.inf and 0.0 <= error <= 1.0):
         raise InvalidValueError(
-            f"{name!r} is at cost {cost} and error {error}: expected a cost above 0 and an error from 0 to 1."
+            f"{name!r} is at cost {cost} and error {error}: expected a cost above 0 and an error "
+            "from 0 to 1."
         )
     return cost, error
 
@@ -190,5 +231,8 @@ def _point(value: tuple[float, float], name: str) -> tuple[float, float]:
 def _curve(trade_off: tuple[Any, Any]) -> tuple[Floats, Floats]:
     cost, error = (np.asarray(column, dtype=np.float64) for column in trade_off)
     if cost.shape != error.shape or cost.ndim != 1:
-        raise InvalidValueError(f"trade_off has columns of shape {cost.shape} and {error.shape}: expected a cost for each error.")
+        raise InvalidValueError(
+            f"trade_off has columns of shape {cost.shape} and {error.shape}: expected a cost for "
+            "each error."
+        )
     return cost, error

@@ -15,9 +15,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Shape:
-    """What stands on the floor: a box or a cylinder, by its centre, its full size and its turn in radians.
+    """What stands on the floor: a box or a cylinder, by its centre, its full size and its turn in
+    radians.
 
-    `is_round`: its width is its diameter. `is_wall`: drawn dark. `is_overhead`: the robot passes under it, as under a table.
+    `is_round`: its width is its diameter. `is_wall`: drawn dark. `is_overhead`: the robot passes
+    under it, as under a table.
     """
 
     x: float
@@ -42,14 +44,18 @@ class FloorPlan:
 
     def __post_init__(self) -> None:
         if not (0 < self.width < np.inf and 0 < self.depth < np.inf):
-            raise InvalidValueError(f"A floor of {self.width} x {self.depth} cannot be drawn: expected two lengths above 0.")
+            raise InvalidValueError(
+                f"A floor of {self.width} x {self.depth} cannot be drawn: expected two lengths "
+                "above 0."
+            )
 
     @classmethod
     def of(cls, room: Any, *, goal_radius: float = 0.4) -> FloorPlan:
-        """The plan of a room as `pacbound.shield.robot` draws them, or of anything that describes itself in the same words.
+        """The plan of a room as `pacbound.shield.robot` draws them, or of anything that describes
+        itself in the same words.
 
-        A room has `width`, `depth`, `goal` and `obstacles`; an obstacle has `kind`, `x`, `y`, `half_size`, `yaw`, `is_round` and
-        `blocks`.
+        A room has `width`, `depth`, `goal` and `obstacles`; an obstacle has `kind`, `x`, `y`,
+        `half_size`, `yaw`, `is_round` and `blocks`.
         """
         shapes = tuple(
             Shape(
@@ -88,11 +94,20 @@ class Drive:
 
     def __post_init__(self) -> None:
         poses = np.asarray(self.poses, dtype=np.float64)
-        if poses.ndim != 2 or poses.shape[1] not in (2, 3) or len(poses) == 0 or not np.isfinite(poses).all():
-            raise InvalidValueError(f"poses have shape {poses.shape}: expected (n, 2) or (n, 3) numbers, the start first.")
+        if (
+            poses.ndim != 2
+            or poses.shape[1] not in (2, 3)
+            or len(poses) == 0
+            or not np.isfinite(poses).all()
+        ):
+            raise InvalidValueError(
+                f"poses have shape {poses.shape}: expected (n, 2) or (n, 3) numbers, the start "
+                "first."
+            )
         if not -1 <= self.fired_at < len(poses):
             raise InvalidValueError(
-                f"fired_at={self.fired_at} is no place in {len(poses)} poses: expected -1 if it did not fire."
+                f"fired_at={self.fired_at} is no place in {len(poses)} poses: expected -1 if it "
+                "did not fire."
             )
         object.__setattr__(self, "poses", poses)
 
@@ -105,15 +120,23 @@ class Drive:
     @property
     def by_backup(self) -> Floats:
         """The places from where the backup took over; none if it did not."""
-        return np.asarray(self.poses[:0, :2] if self.fired_at < 0 else self.poses[self.fired_at :, :2])
+        return np.asarray(
+            self.poses[:0, :2] if self.fired_at < 0 else self.poses[self.fired_at :, :2]
+        )
 
     @property
     def story(self) -> str:
         """What became of it, in words."""
         steps = len(self.poses) - 1
         if self.collided:
-            fired = "" if self.fired_at < 0 else f", though the shield fired at step {self.fired_at}"
+            fired = (
+                "" if self.fired_at < 0 else f", though the shield fired at step {self.fired_at}"
+            )
             return f"collides at step {steps}{fired}"
         if self.fired_at >= 0:
             return f"the shield fires at step {self.fired_at}, and it stops"
-        return f"reaches the goal in {steps} steps" if self.success else f"is still on its way after {steps} steps"
+        return (
+            f"reaches the goal in {steps} steps"
+            if self.success
+            else f"is still on its way after {steps} steps"
+        )

@@ -1,7 +1,7 @@
 """The colours of the figures, each with one meaning in all of them.
 
-They are those of Okabe and Ito, which readers with any of the common colour deficiencies tell apart; where two meet, line styles
-differ too.
+They are those of Okabe and Ito, which readers with any of the common colour deficiencies tell
+apart; where two meet, line styles differ too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The reliability diagram: confidence against accuracy, with the intervals certified or claimed, and the rows per bin."""
+"""The reliability diagram: confidence against accuracy, with the intervals certified or claimed,
+and the rows per bin.
+"""
 
 from __future__ import annotations
 
@@ -35,21 +37,24 @@ _ENDS: dict[Side, str] = {"both": "intervals", "lower": "lower ends", "upper": "
 class ReliabilityDisplay:
     """A reliability diagram, and below it the share of the rows in each bin.
 
-    Made from a certificate, each bin is a box: as wide as the bin and as high as its interval for the true confidence. All boxes
-    of the certificate hold together with probability at least 1 - delta. A bin without rows is hatched from 0 to 1. The dots, the
-    shares of rows that were right, are what was seen and have no guarantee.
+    Made from a certificate, each bin is a box: as wide as the bin and as high as its interval for
+    the true confidence. All boxes of the certificate hold together with probability at least 1 -
+    delta. A bin without rows is hatched from 0 to 1. The dots, the shares of rows that were right,
+    are what was seen and have no guarantee.
 
-    Made from intervals, it is the paper's diagram for held-out rows: each bin of the estimate is a horizontal interval, from the
-    smallest lower end to the largest upper end of its rows (Conf_j), at the height of their accuracy. Descriptive: that these
-    cross the diagonal is not certified.
+    Made from intervals, it is the paper's diagram for held-out rows: each bin of the estimate is a
+    horizontal interval, from the smallest lower end to the largest upper end of its rows (Conf_j),
+    at the height of their accuracy. Descriptive: that these cross the diagonal is not certified.
 
-    `plot` sets `ax_`, `panel_ax_` (the share of rows; None without it) and `figure_`. Where no `ax` is given the figure is a new
-    one that pyplot does not know: save it with `display.figure_.savefig(path)`; in a notebook the display shows itself.
+    `plot` sets `ax_`, `panel_ax_` (the share of rows; None without it) and `figure_`. Where no `ax`
+    is given the figure is a new one that pyplot does not know: save it with
+    `display.figure_.savefig(path)`; in a notebook the display shows itself.
 
     Parameters
     ----------
     bins
-        One table of a certificate, or the bins from `induced_reliability` or `reliability` in `pacbound.calibration.reliability`.
+        One table of a certificate, or the bins from `induced_reliability` or `reliability` in
+        `pacbound.calibration.reliability`.
     certificate
         The certificate that the table is from.
     group
@@ -81,12 +86,20 @@ class ReliabilityDisplay:
 
     @classmethod
     def from_predictions(
-        cls, confidence: Any, correct: Any, *, delta: float, n_bins: int = 20, ax: Axes | None = None, histogram: bool = True
+        cls,
+        confidence: Any,
+        correct: Any,
+        *,
+        delta: float,
+        n_bins: int = 20,
+        ax: Axes | None = None,
+        histogram: bool = True,
     ) -> Self:
         """Certify these rows and draw the certificate, which is kept as `.certificate`.
 
-        All intervals hold together with probability at least 1 - `delta`, under the assumptions of `pacbound.calibrate`: among
-        them that the rows are independent, drawn as in use, and took no part in training.
+        All intervals hold together with probability at least 1 - `delta`, under the assumptions of
+        `pacbound.calibrate`: among them that the rows are independent, drawn as in use, and took no
+        part in training.
 
         Examples
         --------
@@ -106,10 +119,13 @@ class ReliabilityDisplay:
         ax: Axes | None = None,
         histogram: bool = True,
     ) -> Self:
-        """Draw a calibration certificate, or the table of one `group` of it; one that was changed in its file is refused."""
+        """Draw a calibration certificate, or the table of one `group` of it; one that was changed
+        in its file is refused.
+        """
         if not isinstance(certificate, CalibrationCertificate):
             raise InvalidTypeError(
-                f"certificate is of type {type(certificate).__name__}: expected a CalibrationCertificate, as calibrate gives."
+                f"certificate is of type {type(certificate).__name__}: expected a "
+                "CalibrationCertificate, as calibrate gives."
             )
         certificate.require_intact()
         name = None if group is None else str(group)
@@ -127,9 +143,11 @@ class ReliabilityDisplay:
         ax: Axes | None = None,
         histogram: bool = True,
     ) -> Self:
-        """Draw how the intervals claimed for held-out rows compare with their accuracy: the paper's induced diagram.
+        """Draw how the intervals claimed for held-out rows compare with their accuracy: the paper's
+        induced diagram.
 
-        Descriptive: no guarantee. `intervals` is (n, 2) and `estimates` (n,), NaN where there is none.
+        Descriptive: no guarantee. `intervals` is (n, 2) and `estimates` (n,), NaN where there is
+        none.
 
         Examples
         --------
@@ -142,18 +160,32 @@ class ReliabilityDisplay:
         >>> display.bins.trials.sum()
         np.int64(3)
         """
-        return cls(induced_reliability(intervals, estimates, correct, n_bins=n_bins)).plot(ax, histogram=histogram)
+        return cls(induced_reliability(intervals, estimates, correct, n_bins=n_bins)).plot(
+            ax, histogram=histogram
+        )
 
     def plot(self, ax: Axes | None = None, *, histogram: bool = True) -> Self:
-        """Draw on `ax`, whose lower part the share of rows takes unless `histogram` is False; or on a new figure."""
+        """Draw on `ax`, whose lower part the share of rows takes unless `histogram` is False; or on
+        a new figure.
+        """
         self._own_figure = ax is None
         self.ax_ = axes_for(ax)
         self.figure_ = self.ax_.figure.figure
         self.panel_ax_ = panel_below(self.ax_) if histogram else None
-        self.ax_.plot([0, 1], [0, 1], color=palette.IDEAL, linestyle="--", linewidth=1, label="ideal", zorder=1.5)
+        self.ax_.plot(
+            [0, 1],
+            [0, 1],
+            color=palette.IDEAL,
+            linestyle="--",
+            linewidth=1,
+            label="ideal",
+            zorder=1.5,
+        )
         light_grid(self.ax_)
         if isinstance(self.bins, CalibrationBins):
-            draw_certified_bins(self.ax_, self.bins, side=self.certificate.side if self.certificate else "both")
+            draw_certified_bins(
+                self.ax_, self.bins, side=self.certificate.side if self.certificate else "both"
+            )
         else:
             draw_claimed_bins(self.ax_, self.bins)
         if self.panel_ax_ is not None:
@@ -165,13 +197,20 @@ class ReliabilityDisplay:
         return self
 
     def _repr_png_(self) -> bytes | None:
-        """The figure for notebooks, unless it was drawn on given axes: whoever made those shows them."""
+        """The figure for notebooks, unless it was drawn on given axes: whoever made those shows
+        them.
+        """
         return png(self.figure_) if self._own_figure else None
 
     def _draw_panel(self, panel: Axes) -> None:
         bins = self.bins
-        begin, end = (bins.begin, bins.end) if isinstance(bins, CalibrationBins) else (bins.edges[:-1], bins.edges[1:])
-        # An entry after the last bin, for rows without an estimate, has no place on the axis; the legend counts them.
+        begin, end = (
+            (bins.begin, bins.end)
+            if isinstance(bins, CalibrationBins)
+            else (bins.edges[:-1], bins.edges[1:])
+        )
+        # An entry after the last bin, for rows without an estimate, has no place on the axis; the
+        # legend counts them.
         trials = bins.trials[: len(begin)]
         draw_rows(panel, begin, end, trials / max(1, int(bins.trials.sum())))
         if isinstance(bins, ReliabilityBins):
@@ -180,11 +219,21 @@ class ReliabilityDisplay:
 
     def _score_label(self) -> str:
         if isinstance(self.bins, ReliabilityBins) and not _is_points(self.bins):
-            return "Confidence (claimed; below: estimated)" if self.panel_ax_ else "Claimed confidence (0 to 1)"
-        return f"Probability of label {self.group} (0 to 1)" if self._of_labels else "Confidence (0 to 1)"
+            return (
+                "Confidence (claimed; below: estimated)"
+                if self.panel_ax_
+                else "Claimed confidence (0 to 1)"
+            )
+        return (
+            f"Probability of label {self.group} (0 to 1)"
+            if self._of_labels
+            else "Confidence (0 to 1)"
+        )
 
     def _accuracy_label(self) -> str:
-        return f"Label {self.group} (share of rows)" if self._of_labels else "Accuracy (share right)"
+        return (
+            f"Label {self.group} (share of rows)" if self._of_labels else "Accuracy (share right)"
+        )
 
     @property
     def _of_labels(self) -> bool:
@@ -200,15 +249,25 @@ def _table(certificate: CalibrationCertificate, group: str | None) -> Calibratio
     if group in certificate.tables:
         return certificate.tables[group]
     if not certificate.groups:
-        raise InvalidValueError(f"group={group!r}, but this certificate has no groups: leave it out.")
-    shown = ", ".join(repr(name) for name in certificate.groups[:10]) + (", …" if len(certificate.groups) > 10 else "")
+        raise InvalidValueError(
+            f"group={group!r}, but this certificate has no groups: leave it out."
+        )
+    shown = ", ".join(repr(name) for name in certificate.groups[:10]) + (
+        ", …" if len(certificate.groups) > 10 else ""
+    )
     raise InvalidValueError(
-        f"group={group!r} is not one of this certificate's {len(certificate.groups)} groups: pass one of {shown}."
+        f"group={group!r} is not one of this certificate's {len(certificate.groups)} groups: pass "
+        f"one of {shown}."
     )
 
 
-def _certified(bins: CalibrationBins, certificate: CalibrationCertificate | None, group: str | None) -> str:
-    cells = f"{len(bins)} {'cells' if single_values(bins).any() else 'bins' if len(bins) > 1 else 'bin'}"
+def _certified(
+    bins: CalibrationBins, certificate: CalibrationCertificate | None, group: str | None
+) -> str:
+    cells = (
+        f"{len(bins)} "
+        f"{'cells' if single_values(bins).any() else 'bins' if len(bins) > 1 else 'bin'}"
+    )
     rows = int(bins.trials.sum())
     if certificate is None:
         return f"Intervals: n = {rows:,}, {cells}"
@@ -218,15 +277,24 @@ def _certified(bins: CalibrationBins, certificate: CalibrationCertificate | None
     if group is None:
         return f"Certified confidence: n = {rows:,}, {facts}\nAll {what} {sure}"
     one, many = _TABLES[certificate.scope]
-    return f"{one} {group}: {rows:,} of n = {certificate.n:,}, {facts}\nAll {what} of all {len(certificate.groups)} {many} {sure}"
+    return (
+        f"{one} {group}: {rows:,} of n = {certificate.n:,}, {facts}\nAll {what} of all "
+        f"{len(certificate.groups)} {many} {sure}"
+    )
 
 
 def _described(bins: ReliabilityBins) -> str:
     least, most = bins.averaged(bins.nearest), bins.averaged(bins.farthest)
     points = _is_points(bins)
-    error = f"Calibration error {least:.4f}" if points else f"Induced calibration error [{least:.4f}, {most:.4f}]"
+    error = (
+        f"Calibration error {least:.4f}"
+        if points
+        else f"Induced calibration error [{least:.4f}, {most:.4f}]"
+    )
     of = "Reliability" if points else "Reliability of intervals"
-    return f"{of}: n = {int(bins.trials.sum()):,}, {len(bins.edges) - 1} bins\n{error} (descriptive)"
+    return (
+        f"{of}: n = {int(bins.trials.sum()):,}, {len(bins.edges) - 1} bins\n{error} (descriptive)"
+    )
 
 
 def _is_points(bins: ReliabilityBins) -> bool:

@@ -1,4 +1,6 @@
-"""Success against safety: what ways to choose a shield's threshold buy, and whether they keep the safety that was asked for."""
+"""Success against safety: what ways to choose a shield's threshold buy, and whether they keep the
+safety that was asked for.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,13 @@ from pacbound.errors import InvalidValueError
 from pacbound.report import palette
 from pacbound.report.canvas import axes_for, headed, light_grid, png
 from pacbound.report.error_cost import CAPTION, MARKERS, known_names
-from pacbound.stats.arguments import failure_probability, probabilities, tolerated_rate, whole_number, whole_numbers
+from pacbound.stats.arguments import (
+    failure_probability,
+    probabilities,
+    tolerated_rate,
+    whole_number,
+    whole_numbers,
+)
 from pacbound.stats.binomial import binomial_interval
 
 if TYPE_CHECKING:
@@ -26,12 +34,13 @@ Floats = NDArray[np.float64]
 class SuccessSafetyDisplay:
     """The success rate of shields against their safety rate, and the safety that was asked for.
 
-    Each method is a marker: blue if its threshold is certified, vermilion if it has no guarantee. The dotted line is the desired
-    safety, 1 - `xi`, and a method to the left of it was unsafe more often. Higher is more successful. The points are what was
-    seen in test rollouts and descriptive: a certificate holds `xi` for the population, and luck may put its point to the left.
+    Each method is a marker: blue if its threshold is certified, vermilion if it has no guarantee.
+    The dotted line is the desired safety, 1 - `xi`, and a method to the left of it was unsafe more
+    often. Higher is more successful. The points are what was seen in test rollouts and descriptive:
+    a certificate holds `xi` for the population, and luck may put its point to the left.
 
-    `plot` sets `ax_` and `figure_`. Where no `ax` is given the figure is a new one that pyplot does not know: save it with
-    `display.figure_.savefig(path)`; in a notebook the display shows itself.
+    `plot` sets `ax_` and `figure_`. Where no `ax` is given the figure is a new one that pyplot does
+    not know: save it with `display.figure_.savefig(path)`; in a notebook the display shows itself.
 
     Parameters
     ----------
@@ -91,8 +100,8 @@ class SuccessSafetyDisplay:
     ) -> Self:
         """Draw methods by how many of the `rollouts` were unsafe, and how many successful.
 
-        The thresholds must come from other rollouts. Each error bar is then an exact interval for the method's true rate that
-        fails with probability at most `bar_delta`; None draws no bars.
+        The thresholds must come from other rollouts. Each error bar is then an exact interval for
+        the method's true rate that fails with probability at most `bar_delta`; None draws no bars.
 
         Examples
         --------
@@ -102,12 +111,19 @@ class SuccessSafetyDisplay:
         """
         total = whole_number(rollouts, "rollouts", least=1)
         pairs = {name: _counted(value, total, name) for name, value in counts.items()}
-        points = {name: (safe / total, successes / total) for name, (safe, successes) in pairs.items()}
+        points = {
+            name: (safe / total, successes / total) for name, (safe, successes) in pairs.items()
+        }
         bars = None
         if bar_delta is not None:
             level = failure_probability(bar_delta, "bar_delta")
-            bars = {name: np.transpose(binomial_interval(np.array(pair), total, delta=level)) for name, pair in pairs.items()}
-        return cls(points, xi=xi, intervals=bars, certified=certified, rollouts=total, delta=delta).plot(ax)
+            bars = {
+                name: np.transpose(binomial_interval(np.array(pair), total, delta=level))
+                for name, pair in pairs.items()
+            }
+        return cls(
+            points, xi=xi, intervals=bars, certified=certified, rollouts=total, delta=delta
+        ).plot(ax)
 
     @property
     def desired_safety(self) -> float:
@@ -120,7 +136,13 @@ class SuccessSafetyDisplay:
         self.ax_ = axes_for(ax)
         self.figure_ = self.ax_.figure.figure
         light_grid(self.ax_)
-        self.ax_.axvline(self.desired_safety, color=palette.IDEAL, linestyle=":", label="desired safety: 1 - xi", gid="desired")
+        self.ax_.axvline(
+            self.desired_safety,
+            color=palette.IDEAL,
+            linestyle=":",
+            label="desired safety: 1 - xi",
+            gid="desired",
+        )
         for name, marker in zip(self.points, cycle(MARKERS), strict=False):
             self._draw_bars(name)
             self._draw_point(name, marker)
@@ -129,12 +151,17 @@ class SuccessSafetyDisplay:
         # Nothing is safer than safe: room to the right of it is for the marker only.
         self.ax_.set_xlim(left, 1.0 + 0.04 * (1.0 - left))
         self.ax_.set_ylim(bottom=0.0)
-        self.ax_.set(xlabel="Safety rate (share of rollouts that stay safe)", ylabel="Success rate (share that reach the goal)")
+        self.ax_.set(
+            xlabel="Safety rate (share of rollouts that stay safe)",
+            ylabel="Success rate (share that reach the goal)",
+        )
         headed(self.ax_, self._title())
         return self
 
     def _repr_png_(self) -> bytes | None:
-        """The figure for notebooks, unless it was drawn on given axes: whoever made those shows them."""
+        """The figure for notebooks, unless it was drawn on given axes: whoever made those shows
+        them.
+        """
         return png(self.figure_) if self._own_figure else None
 
     def _draw_point(self, name: str, marker: str) -> None:
@@ -165,7 +192,9 @@ class SuccessSafetyDisplay:
         return palette.CERTIFIED if name in self.certified else palette.OBSERVED
 
     def _title(self) -> str:
-        return f"Success against safety: xi = {self.xi:g}{about(self.rollouts, self.delta)}\n{CAPTION}"
+        return (
+            f"Success against safety: xi = {self.xi:g}{about(self.rollouts, self.delta)}\n{CAPTION}"
+        )
 
 
 def about(rollouts: int | None, delta: float | None) -> str:
@@ -177,7 +206,9 @@ def about(rollouts: int | None, delta: float | None) -> str:
 def _pair(value: Any, name: str) -> tuple[float, float]:
     rates = probabilities(value, f"rates of {name}")
     if rates.shape != (2,):
-        raise InvalidValueError(f"{name!r} has {value!r}: expected a safety rate and a success rate.")
+        raise InvalidValueError(
+            f"{name!r} has {value!r}: expected a safety rate and a success rate."
+        )
     return float(rates[0]), float(rates[1])
 
 
@@ -185,7 +216,8 @@ def _ends(value: Any, name: str) -> Floats:
     ends = probabilities(value, f"intervals of {name}")
     if ends.shape != (2, 2):
         raise InvalidValueError(
-            f"intervals of {name!r} have shape {ends.shape}: expected (2, 2), the ends for safety and those for success."
+            f"intervals of {name!r} have shape {ends.shape}: expected (2, 2), the ends for safety "
+            "and those for success."
         )
     return ends
 
@@ -195,7 +227,7 @@ def _counted(value: Any, rollouts: int, name: str) -> tuple[int, int]:
     counts = whole_numbers(value, f"counts of {name}")
     if counts.shape != (2,) or counts.sum() > rollouts:
         raise InvalidValueError(
-            f"counts of {name!r} are {value!r}: expected how many of {rollouts} rollouts were unsafe and how many successful, "
-            "none both."
+            f"counts of {name!r} are {value!r}: expected how many of {rollouts} rollouts were "
+            "unsafe and how many successful, none both."
         )
     return rollouts - int(counts[0]), int(counts[1])

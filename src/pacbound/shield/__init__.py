@@ -1,4 +1,5 @@
-"""Shields: a backup policy takes over before it is too late, certified to leave at most so many rollouts unsafe.
+"""Shields: a backup policy takes over before it is too late, certified to leave at most so many
+rollouts unsafe.
 
 What makes rollouts needs Gymnasium and joblib, and is loaded when it is first used.
 """
@@ -22,7 +23,16 @@ if TYPE_CHECKING:
     )
 
 _OF_ROLLOUTS = frozenset(
-    ["Frames", "LabelCheck", "PerRollout", "Rollouts", "ShieldedRollouts", "check_label", "collect_rollouts", "run_shielded"]
+    [
+        "Frames",
+        "LabelCheck",
+        "PerRollout",
+        "Rollouts",
+        "ShieldedRollouts",
+        "check_label",
+        "collect_rollouts",
+        "run_shielded",
+    ]
 )
 
 __all__ = [

@@ -1,4 +1,6 @@
-"""Policies, whatever they come as: functions of an observation, or objects that predict, as stable-baselines3 has them."""
+"""Policies, whatever they come as: functions of an observation, or objects that predict, as
+stable-baselines3 has them.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,17 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 class Actor:
     """A policy that can be asked for an action.
 
-    What has `predict` is asked by it, and of the pair (action, state) that it may give, the state is handed back at the next step
-    of the rollout, so that recurrent policies keep theirs. Anything else is called.
+    What has `predict` is asked by it, and of the pair (action, state) that it may give, the state
+    is handed back at the next step of the rollout, so that recurrent policies keep theirs. Anything
+    else is called.
     """
 
     def __init__(self, policy: Any, role: str) -> None:
         self._predicts = callable(getattr(policy, "predict", None))
         if not self._predicts and not callable(policy):
             raise InvalidTypeError(
-                f"{role} is a {type(policy).__name__}: expected a function of an observation, or a predict method."
+                f"{role} is a {type(policy).__name__}: expected a function of an observation, or a "
+                "predict method."
             )
         self._policy = policy
         self._state: Any = None
@@ -49,7 +53,9 @@ class Actor:
 
 
 def merged(fired: NDArray[np.bool_], backup: Any, policy: Any) -> Any:
-    """The backup's actions where the shield has fired and the policy's elsewhere; composite actions part by part."""
+    """The backup's actions where the shield has fired and the policy's elsewhere; composite actions
+    part by part.
+    """
     if isinstance(policy, dict) and isinstance(backup, dict) and policy.keys() == backup.keys():
         return {key: merged(fired, backup[key], policy[key]) for key in policy}
     if isinstance(policy, tuple) and isinstance(backup, tuple) and len(policy) == len(backup):

@@ -24,22 +24,26 @@ def certify_shield(
     final_scores: Any = None,
     columns: Mapping[str, str] | None = None,
 ) -> ShieldCertificate:
-    """The danger from which to brake: at most a share `xi` of rollouts is then unsafe, with probability at least 1 - `delta`.
+    """The danger from which to brake: at most a share `xi` of rollouts is then unsafe, with
+    probability at least 1 - `delta`.
 
-    The rollouts are of the policy *without* the shield, independent draws from the distribution of use (rooms, starts, noise),
-    and `xi`, `delta` and their number were fixed beforehand. Every rollout that was started counts. What is certified is `xi`,
-    over the whole population; the misses and interventions seen on these rollouts are descriptive.
+    The rollouts are of the policy *without* the shield, independent draws from the distribution of
+    use (rooms, starts, noise), and `xi`, `delta` and their number were fixed beforehand. Every
+    rollout that was started counts. What is certified is `xi`, over the whole population; the
+    misses and interventions seen on these rollouts are descriptive.
 
-    A state is recoverable if one more step of the policy, followed by the backup until it stands still, stays safe. A rollout is
-    unsafe if it has a first un-recoverable state, and the shield must fire there or before. One whose backup fails at the very
-    start, or that was lost on the way, is unsafe with score -inf: no threshold saves it.
+    A state is recoverable if one more step of the policy, followed by the backup until it stands
+    still, stays safe. A rollout is unsafe if it has a first un-recoverable state, and the shield
+    must fire there or before. One whose backup fails at the very start, or that was lost on the
+    way, is unsafe with score -inf: no threshold saves it.
 
     Parameters
     ----------
     scores
-        (n,) running maxima in [0, 1] of the danger (high = un-recoverable), up to and including the first un-recoverable state,
-        or over the whole rollout if there is none; or a `Tally` in place of all arrays; or, with `columns`, a frame (pandas,
-        Polars, PyArrow, DuckDB, PySpark) or the paths of files, a row for each rollout.
+        (n,) running maxima in [0, 1] of the danger (high = un-recoverable), up to and including the
+        first un-recoverable state, or over the whole rollout if there is none; or a `Tally` in
+        place of all arrays; or, with `columns`, a frame (pandas, Polars, PyArrow, DuckDB, PySpark)
+        or the paths of files, a row for each rollout.
     unsafe
         (n,) whether the rollout has an un-recoverable state.
     xi
@@ -47,9 +51,11 @@ def certify_shield(
     delta
         The chance that more are.
     bound
-        "exact", one binomial over all rollouts; "product", the paper's: the rate of unsafe rollouts times the share missed.
+        "exact", one binomial over all rollouts; "product", the paper's: the rate of unsafe rollouts
+        times the share missed.
     final_scores
-        For "product": (n,) the danger at the first un-recoverable state. Those of safe rollouts are not looked at.
+        For "product": (n,) the danger at the first un-recoverable state. Those of safe rollouts are
+        not looked at.
     columns
         The names of the table's columns: `score`, `unsafe`, and for "product" `final_score`.
 
@@ -72,11 +78,21 @@ def certify_shield(
     """
     rate, level = tolerated_rate(xi), failure_probability(delta)
     tally = shield_tally(scores, unsafe, final_scores, bound, columns)
-    return ShieldCertificate.from_tally(tally, xi=rate, delta=level, bound=bound, columns=recorded_columns(columns))
+    return ShieldCertificate.from_tally(
+        tally, xi=rate, delta=level, bound=bound, columns=recorded_columns(columns)
+    )
 
 
-def shield_tally(scores: Any, unsafe: Any, final_scores: Any, bound: str, columns: Mapping[str, str] | None = None) -> Tally:
-    """The tally that was passed in place of the arrays, or that of the arrays or the table's columns that `bound` looks at."""
+def shield_tally(
+    scores: Any,
+    unsafe: Any,
+    final_scores: Any,
+    bound: str,
+    columns: Mapping[str, str] | None = None,
+) -> Tally:
+    """The tally that was passed in place of the arrays, or that of the arrays or the table's
+    columns that `bound` looks at.
+    """
     if columns is not None:
         refuse_arrays_beside_columns(unsafe=unsafe, final_scores=final_scores)
         _check_final_scores(bound, "the column final_score", given="final_score" in columns)
@@ -86,13 +102,21 @@ def shield_tally(scores: Any, unsafe: Any, final_scores: Any, bound: str, column
             raise InvalidTypeError("A tally already holds unsafe and final scores: leave both out.")
         return scores
     if unsafe is None:
-        raise InvalidTypeError("unsafe is missing: pass it; or a Tally in place of both arrays; or a table and its columns.")
+        raise InvalidTypeError(
+            "unsafe is missing: pass it; or a Tally in place of both arrays; or a table and its "
+            "columns."
+        )
     _check_final_scores(bound, "final_scores", given=final_scores is not None)
     return count_shield(scores, unsafe, final_scores=final_scores)
 
 
 def _check_final_scores(bound: str, name: str, *, given: bool) -> None:
     if bound == "product" and not given:
-        raise InvalidTypeError(f"bound='product' needs {name}, the danger at the first un-recoverable state of each rollout.")
+        raise InvalidTypeError(
+            f"bound='product' needs {name}, the danger at the first un-recoverable state of each "
+            "rollout."
+        )
     if bound == "exact" and given:
-        raise InvalidTypeError(f"{name} goes with bound='product': the exact bound looks at the running maxima alone.")
+        raise InvalidTypeError(
+            f"{name} goes with bound='product': the exact bound looks at the running maxima alone."
+        )

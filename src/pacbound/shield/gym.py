@@ -1,7 +1,9 @@
-"""Shields around Gymnasium environments: the agent's action is replaced by the backup's once the danger reaches the threshold.
+"""Shields around Gymnasium environments: the agent's action is replaced by the backup's once the
+danger reaches the threshold.
 
-The danger is that of the observation that the agent acts on, the last one it was given; a copy of it is kept, so that an agent
-that changes it in place does not blind the shield. A terminal observation belongs to the rollout that ends with it.
+The danger is that of the observation that the agent acts on, the last one it was given; a copy of
+it is kept, so that an agent that changes it in place does not blind the shield. A terminal
+observation belongs to the rollout that ends with it.
 """
 
 from __future__ import annotations
@@ -29,16 +31,19 @@ _RESET_FIRST = "The shield has seen no observation yet: call reset() before step
 
 
 class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """An environment in which the backup takes over once the danger is at or above the threshold, until `reset`.
+    """An environment in which the backup takes over once the danger is at or above the threshold,
+    until `reset`.
 
-    The guarantee is that of `pacbound.Shield`. `info` of every step has `shield_fired` (the shield has fired in this rollout),
-    `shield_override` (the agent's action was replaced in this step) and `shield_danger` (the last danger read; NaN if that
-    failed). Whoever steps need not know of it: a stable-baselines3 model, a script, a person.
+    The guarantee is that of `pacbound.Shield`. `info` of every step has `shield_fired` (the shield
+    has fired in this rollout), `shield_override` (the agent's action was replaced in this step) and
+    `shield_danger` (the last danger read; NaN if that failed). Whoever steps need not know of it: a
+    stable-baselines3 model, a script, a person.
 
     Parameters
     ----------
     env : gymnasium.Env
-        An environment that is reset by whoever steps it: put `Autoreset` around the shield, not inside it.
+        An environment that is reset by whoever steps it: put `Autoreset` around the shield, not
+        inside it.
     backup : callable, or object with `predict`
         What acts on an observation once the shield has fired.
     danger : callable
@@ -68,7 +73,11 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
     ) -> None:
         # Recorded as they are, not copied: a model may be large.
         RecordConstructorArgs.__init__(
-            self, _disable_deepcopy=True, backup=backup, danger=danger, certificate_or_threshold=certificate_or_threshold
+            self,
+            _disable_deepcopy=True,
+            backup=backup,
+            danger=danger,
+            certificate_or_threshold=certificate_or_threshold,
         )
         gymnasium.Wrapper.__init__(self, env)
         _refuse_autoreset(env)
@@ -82,7 +91,9 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         """The latch, with `threshold`, `fired`, `failures` and `last_error`."""
         return self._watch
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin a new rollout: the agent acts again."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._watch.reset()
@@ -98,16 +109,22 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         taken = self._backup.act(self._observation) if fired else action
         observation, reward, terminated, truncated, info = self.env.step(taken)
         self._observation = deepcopy(observation)
-        told = {"shield_fired": fired, "shield_override": fired, "shield_danger": self._watch.score}
+        told = {
+            "shield_fired": fired,
+            "shield_override": fired,
+            "shield_danger": self._watch.score,
+        }
         return observation, reward, terminated, truncated, {**info, **told}
 
 
 class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
-    """Parallel environments with a shield for each: its latch is released when its own environment is reset.
+    """Parallel environments with a shield for each: its latch is released when its own environment
+    is reset.
 
-    The guarantee is that of `pacbound.Shield`, for each rollout of each environment. `infos` has the arrays `shield_fired`,
-    `shield_override` and `shield_danger`, about the step that was taken. All autoreset modes are followed. Where an environment
-    is being reset in a step (`NEXT_STEP`), its action counts for nothing, and so does its danger: it is NaN.
+    The guarantee is that of `pacbound.Shield`, for each rollout of each environment. `infos` has
+    the arrays `shield_fired`, `shield_override` and `shield_danger`, about the step that was taken.
+    All autoreset modes are followed. Where an environment is being reset in a step (`NEXT_STEP`),
+    its action counts for nothing, and so does its danger: it is NaN.
 
     Parameters
     ----------
@@ -157,7 +174,11 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin a new rollout in every environment, or in those of `options["reset_mask"]`."""
         # Taken before the environments see the options: they take it out.
-        mask = None if options is None or "reset_mask" not in options else np.array(options["reset_mask"])
+        mask = (
+            None
+            if options is None or "reset_mask" not in options
+            else np.array(options["reset_mask"])
+        )
         observations, infos = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
         self._release(mask)
         self._resetting[slice(None) if mask is None else mask] = False
@@ -172,7 +193,9 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         fired = self._watch.look(self._observations, live)
         # A backup with memory begins where it takes over, as it did where it was tried out.
         self._backup.reset(fired & ~before)
-        taken = merged(fired, self._backup.act(self._observations), actions) if fired.any() else actions
+        taken = (
+            merged(fired, self._backup.act(self._observations), actions) if fired.any() else actions
+        )
         observations, rewards, terminated, truncated, infos = self.env.step(taken)
         told = {
             "shield_fired": fired,
@@ -203,13 +226,17 @@ def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
         return AutoresetMode(env.metadata["autoreset_mode"])
     except (KeyError, ValueError):
         raise InvalidValueError(
-            f"{env} does not say when it resets: expected metadata['autoreset_mode'] to be an AutoresetMode. Without it, a "
-            "latch would be kept from one rollout to the next, or released within one."
+            f"{env} does not say when it resets: expected metadata['autoreset_mode'] to be an "
+            "AutoresetMode. Without it, a latch would be kept from one rollout to the next, or "
+            "released within one."
         ) from None
 
 
 def _refuse_autoreset(env: gymnasium.Env[Any, Any]) -> None:
     while isinstance(env, gymnasium.Wrapper):
         if isinstance(env, gymnasium.wrappers.Autoreset):
-            raise InvalidValueError("Autoreset is inside the shield, which would not see its resets. Put it around the shield.")
+            raise InvalidValueError(
+                "Autoreset is inside the shield, which would not see its resets. Put it around the "
+                "shield."
+            )
         env = env.env

@@ -1,4 +1,6 @@
-"""The shield as a policy: another policy acts until the danger reaches the threshold, then the backup does, until reset."""
+"""The shield as a policy: another policy acts until the danger reaches the threshold, then the
+backup does, until reset.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,17 @@ from pacbound.stats.arguments import whole_number
 
 
 class Shield:
-    """A policy under a shield: it acts while the danger is below the threshold; from then on, until reset, its backup does.
+    """A policy under a shield: it acts while the danger is below the threshold; from then on, until
+    reset, its backup does.
 
-    With a certified `ShieldCertificate`, at most a share `xi` of the rollouts is unsafe, with probability at least 1 - `delta`
-    over the draw of the rollouts that certified it, for rollouts from the distribution they came from, with the very policy,
-    backup and danger they were made with. A threshold given as a number carries no guarantee. A refused certificate always
-    brakes.
+    With a certified `ShieldCertificate`, at most a share `xi` of the rollouts is unsafe, with
+    probability at least 1 - `delta` over the draw of the rollouts that certified it, for rollouts
+    from the distribution they came from, with the very policy, backup and danger they were made
+    with. A threshold given as a number carries no guarantee. A refused certificate always brakes.
 
-    It fails closed: a danger model that raises, or says what is no danger (NaN, text, a number outside [0, 1]), makes the backup
-    act, and is counted in `failures`. What the policy or the backup raises is raised.
+    It fails closed: a danger model that raises, or says what is no danger (NaN, text, a number
+    outside [0, 1]), makes the backup act, and is counted in `failures`. What the policy or the
+    backup raises is raised.
 
     Parameters
     ----------
@@ -32,7 +36,8 @@ class Shield:
     danger : callable
         The danger of an observation in [0, 1], high where un-recoverable.
     certificate_or_threshold : ShieldCertificate or number
-        The shield fires once the danger is at or above it. A certificate that does not verify raises.
+        The shield fires once the danger is at or above it. A certificate that does not verify
+        raises.
 
     Examples
     --------
@@ -45,7 +50,11 @@ class Shield:
     """
 
     def __init__(
-        self, policy: Any, backup: Any, danger: Callable[[Any], Any], certificate_or_threshold: ShieldCertificate | float
+        self,
+        policy: Any,
+        backup: Any,
+        danger: Callable[[Any], Any],
+        certificate_or_threshold: ShieldCertificate | float,
     ) -> None:
         self._policy, self._backup = Actor(policy, "policy"), Actor(backup, "backup")
         self._watch = Watch(danger, certificate_or_threshold)
@@ -73,7 +82,9 @@ class Shield:
 
     @property
     def danger(self) -> float:
-        """The last danger read in this rollout; NaN if there is none. Once the shield has fired it is not asked again."""
+        """The last danger read in this rollout; NaN if there is none. Once the shield has fired it
+        is not asked again.
+        """
         return self._watch.score
 
     @property
@@ -91,10 +102,12 @@ class Shield:
 
 
 class VectorShield:
-    """A shield over parallel environments, each with a latch of its own. The guarantee is that of `Shield`.
+    """A shield over parallel environments, each with a latch of its own. The guarantee is that of
+    `Shield`.
 
-    Policy, backup and danger are called with the observations of all environments at once. A danger that is none makes the
-    backup act in that environment; one of the wrong shape, or an exception, in all of them.
+    Policy, backup and danger are called with the observations of all environments at once. A danger
+    that is none makes the backup act in that environment; one of the wrong shape, or an exception,
+    in all of them.
 
     Parameters
     ----------
@@ -128,10 +141,14 @@ class VectorShield:
         num_envs: int,
     ) -> None:
         self._policy, self._backup = Actor(policy, "policy"), Actor(backup, "backup")
-        self._watch = VectorWatch(danger, certificate_or_threshold, whole_number(num_envs, "num_envs", least=1))
+        self._watch = VectorWatch(
+            danger, certificate_or_threshold, whole_number(num_envs, "num_envs", least=1)
+        )
 
     def __call__(self, observations: Any) -> Any:
-        """An action for each environment: the backup's where the shield has fired, the policy's elsewhere."""
+        """An action for each environment: the backup's where the shield has fired, the policy's
+        elsewhere.
+        """
         before = self._watch.fired.copy()
         fired = self._watch.look(observations)
         # A backup with memory begins where it takes over, as it did where it was tried out.
@@ -176,4 +193,7 @@ class VectorShield:
 
     def __repr__(self) -> str:
         fired = f"{int(self._watch.fired.sum())} of {len(self._watch.fired)}"
-        return f"VectorShield(threshold={self.threshold!r}, fired in {fired}, failures={int(self._watch.failures.sum())})"
+        return (
+            f"VectorShield(threshold={self.threshold!r}, fired in {fired}, "
+            f"failures={int(self._watch.failures.sum())})"
+        )

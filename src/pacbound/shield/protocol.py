@@ -1,8 +1,10 @@
-"""What an environment must offer so that its rollouts can be labelled: it can be saved, restored, and asked about safety.
+"""What an environment must offer so that its rollouts can be labelled: it can be saved, restored,
+and asked about safety.
 
-The methods may be on the environment itself or on any wrapper around it; the outermost that has them is asked. What is optional
-counts only if it comes from the layer that saves the state, or from one around it. They are plain Python, so an environment
-needs nothing from pacbound to follow the protocol.
+The methods may be on the environment itself or on any wrapper around it; the outermost that has
+them is asked. What is optional counts only if it comes from the layer that saves the state, or from
+one around it. They are plain Python, so an environment needs nothing from pacbound to follow the
+protocol.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from pacbound.errors import InvalidTypeError
 class Restorable(Protocol):
     """An environment that can be saved and restored, and that knows what is unsafe.
 
-    The generator `np_random` of the environment is no part of the state: whoever simulates takes care of it.
+    The generator `np_random` of the environment is no part of the state: whoever simulates takes
+    care of it.
     """
 
     def save_state(self) -> Any:
@@ -28,35 +31,47 @@ class Restorable(Protocol):
         ...
 
     def is_unsafe(self) -> bool:
-        """Whether anything unsafe happened in the last step, the moments within it included, or holds right after `reset`."""
+        """Whether anything unsafe happened in the last step, the moments within it included, or
+        holds right after `reset`.
+        """
         ...
 
 
 @runtime_checkable
 class Stoppable(Protocol):
-    """An environment that knows when it stands still. Without it a backup is simulated for all of its steps."""
+    """An environment that knows when it stands still. Without it a backup is simulated for all of
+    its steps.
+    """
 
     def is_stopped(self) -> bool:
-        """Whether it stands still after a step of the backup, so that it stays safe for as long as the backup acts."""
+        """Whether it stands still after a step of the backup, so that it stays safe for as long as
+        the backup acts.
+        """
         ...
 
 
 @runtime_checkable
 class Clear(Protocol):
-    """An environment with a cheap bound that spares most simulations. It must be sound: where it errs, a label is wrong.
+    """An environment with a cheap bound that spares most simulations. It must be sound: where it
+    errs, a label is wrong.
 
-    It is about one backup. With another one, or under a wrapper that changes actions, it must not be there, or not be trusted.
+    It is about one backup. With another one, or under a wrapper that changes actions, it must not
+    be there, or not be trusted.
     """
 
     def surely_recoverable(self) -> bool:
-        """Whether the backup is certainly safe from here, as where the clearance exceeds a step and the stopping distance."""
+        """Whether the backup is certainly safe from here, as where the clearance exceeds a step and
+        the stopping distance.
+        """
         ...
 
 
 def owner(env: Any, *methods: str, down_to: Any = None) -> Any:
-    """The outermost of `env` and what it wraps that has all `methods` of its own; None if there is none, down to a layer.
+    """The outermost of `env` and what it wraps that has all `methods` of its own; None if there is
+    none, down to a layer.
 
-    `gymnasium.Wrapper` does not pass on what it does not know, so a method that is found is the layer's own.
+    `gymnasium.Wrapper` does not pass on what it does not know, so a method that is found is the
+    layer's own.
     """
     layer = env
     while layer is not None:
@@ -73,7 +88,8 @@ def required_owner(env: Any, *methods: str) -> Any:
         missing = [name for name in methods if owner(env, name) is None] or list(methods)
         named = " and ".join(f"{name}()" for name in missing)
         raise InvalidTypeError(
-            f"{env} has no {named}: expected save_state(), restore_state(state) and is_unsafe() on the environment, or on a "
-            "wrapper around it. For environments of MuJoCo there is pacbound.shield.robot.RestorableMujoco."
+            f"{env} has no {named}: expected save_state(), restore_state(state) and is_unsafe() on "
+            "the environment, or on a wrapper around it. For environments of MuJoCo there is "
+            "pacbound.shield.robot.RestorableMujoco."
         )
     return found

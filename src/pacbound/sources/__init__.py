@@ -1,4 +1,6 @@
-"""Opening data as it lies: tables in files, read in batches or inside DuckDB and written in batches, and their fingerprints."""
+"""Opening data as it lies: tables in files, read in batches or inside DuckDB and written in
+batches, and their fingerprints.
+"""
 
 from pacbound.sources.files import Batch, Progress, TableFile, Wanted, open_table, open_tables
 from pacbound.sources.fingerprints import file_fingerprint, fingerprinting

@@ -1,4 +1,6 @@
-"""Tables in Arrow's own formats (Feather, IPC files and streams), batch by batch, every column of the type it has."""
+"""Tables in Arrow's own formats (Feather, IPC files and streams), batch by batch, every column of
+the type it has.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ class ArrowFile:
     def columns(self) -> Sequence[str]:
         return [*self.schema.names, *self.partitions]
 
-    def batches(self, columns: Sequence[str] | None = None, *, progress: Progress | None = None) -> Iterator[RecordRows]:
+    def batches(
+        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
+    ) -> Iterator[RecordRows]:
         if columns is not None:
             require_columns(self, columns)
         names = self.columns if columns is None else columns
@@ -70,7 +74,10 @@ class ArrowFile:
                 is_file = file.read(len(_FILE)) == _FILE
                 file.seek(0)
                 reader = pyarrow.ipc.open_file(file) if is_file else pyarrow.ipc.open_stream(file)
-                yield reader.schema, (_records_of_file(reader) if is_file else _records_of_stream(reader, file))
+                yield (
+                    reader.schema,
+                    (_records_of_file(reader) if is_file else _records_of_stream(reader, file)),
+                )
         except (pyarrow.ArrowException, OSError) as error:
             raise InvalidValueError(
                 f"{self.path} cannot be read as Arrow ({str(error).splitlines()[0].rstrip('.')}). "

@@ -1,8 +1,9 @@
 """Tables in text files with a separator (CSV, TSV), read by DuckDB with nothing guessed.
 
-Every column is read as text, so that what is not asked about goes out exactly as it came in. Numbers are taken from the text
-where they are needed, in float64, correctly rounded. A row of another length than the header, a quote that is not closed or
-bytes that are not UTF-8 are errors: a reader that mends them loses rows.
+Every column is read as text, so that what is not asked about goes out exactly as it came in.
+Numbers are taken from the text where they are needed, in float64, correctly rounded. A row of
+another length than the header, a quote that is not closed or bytes that are not UTF-8 are errors: a
+reader that mends them loses rows.
 """
 
 from __future__ import annotations
@@ -35,17 +36,25 @@ from pacbound.sources.paths import partitions_beside, suffix_of
 
 _ROWS = 2**16
 _SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t"}
-_FIXED = "auto_detect=false, header=true, quote='\"', escape='\"', comment='', strict_mode=true, null_padding=false, nullstr=''"
+_FIXED = (
+    "auto_detect=false, header=true, quote='\"', escape='\"', comment='', strict_mode=true, "
+    "null_padding=false, nullstr=''"
+)
 _PROBLEMS = {
     "unterminated quote": "a quote is not closed there, or text follows one that is",
     "unicode": "it is not UTF-8. Save it as UTF-8",
-    "state machine": "lines end in different ways (\\n and \\r\\n), or a quote stands where none can. Write it again in one way",
+    "state machine": (
+        "lines end in different ways (\\n and \\r\\n), or a quote stands where none can. Write it "
+        "again in one way"
+    ),
     "Maximum line size": "a row is longer than 2 MB. Is a quote not closed",
 }
 
 
 class DelimitedFile:
-    """A CSV or TSV file with a header, in UTF-8; the parts of its path that stand for columns come last."""
+    """A CSV or TSV file with a header, in UTF-8; the parts of its path that stand for columns come
+    last.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -58,7 +67,9 @@ class DelimitedFile:
             with opened(self.path, "rt", encoding="utf-8-sig", newline="") as file:
                 header = next(csv.reader(file, delimiter=self._separator), None)
         except (UnicodeDecodeError, csv.Error, gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise InvalidValueError(f"{self.path} is not a text table in UTF-8 ({error}). Save it as CSV in UTF-8.") from None
+            raise InvalidValueError(
+                f"{self.path} is not a text table in UTF-8 ({error}). Save it as CSV in UTF-8."
+            ) from None
         if not header:
             raise InvalidValueError(f"{self.path} is empty: expected a header and rows.")
         return header
@@ -74,19 +85,41 @@ class DelimitedFile:
     @property
     def options(self) -> str:
         """How DuckDB is to read it: by place, because it takes C and c for one name."""
-        columns = ", ".join(f"{literal(place_of(place))}: 'VARCHAR'" for place in range(len(self.header)))
-        return f"{_FIXED}, allow_quoted_nulls=false, delim={literal(self._separator)}, columns={{{columns}}}"
+        columns = ", ".join(
+            f"{literal(place_of(place))}: 'VARCHAR'" for place in range(len(self.header))
+        )
+        return (
+            f"{_FIXED}, allow_quoted_nulls=false, delim={literal(self._separator)}, "
+            f"columns={{{columns}}}"
+        )
 
-    def batches(self, columns: Sequence[str] | None = None, *, progress: Progress | None = None) -> Iterator[Any]:
-        from pacbound.sources.records import RecordRows, UnreadableError, with_constants  # noqa: PLC0415 - counting needs no Arrow
+    def batches(
+        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
+    ) -> Iterator[Any]:
+        # Counting needs no Arrow.
+        from pacbound.sources.records import (  # noqa: PLC0415
+            RecordRows,
+            UnreadableError,
+            with_constants,
+        )
 
         if columns is not None:
             require_columns(self, columns)
         names = self.columns if columns is None else columns
         constants = {name: self.partitions[name] for name in names if name in self.partitions}
-        stored = list(self.header) if columns is None else [name for name in columns if name not in constants]
-        places = range(len(stored)) if columns is None else [list(self.header).index(name) for name in stored]
-        wanted = ", ".join(f"coalesce({identifier(place_of(place))}, '')" for place in places) or "''"
+        stored = (
+            list(self.header)
+            if columns is None
+            else [name for name in columns if name not in constants]
+        )
+        places = (
+            range(len(stored))
+            if columns is None
+            else [list(self.header).index(name) for name in stored]
+        )
+        wanted = (
+            ", ".join(f"coalesce({identifier(place_of(place))}, '')" for place in places) or "''"
+        )
         require_sound(self.path)
         start = 0
         with connected(ordered=True) as connection:
@@ -103,7 +136,9 @@ class DelimitedFile:
             except OutOfMemory as error:
                 raise out_of_memory(str(self.path), error) from None
             except (QueryError, *UnreadableError) as error:
-                raise InvalidValueError(f"{self.path} cannot be read as a table: {_problem(str(error))}.") from None
+                raise InvalidValueError(
+                    f"{self.path} cannot be read as a table: {_problem(str(error))}."
+                ) from None
 
 
 def place_of(place: int) -> str:
@@ -116,6 +151,9 @@ def _problem(said: str) -> str:
     where = f"line {line[1]}: " if line else ""
     counts = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", said)
     if counts:
-        return f"{where}Expected {counts[1]} columns, got {counts[2]}. Is it cut short, or a separator unquoted? Mend it"
+        return (
+            f"{where}Expected {counts[1]} columns, got {counts[2]}. Is it cut short, or a "
+            "separator unquoted? Mend it"
+        )
     known = next((words for sign, words in _PROBLEMS.items() if sign in said), None)
     return where + (known or said.splitlines()[0].rstrip("."))

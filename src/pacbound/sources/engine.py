@@ -1,7 +1,7 @@
 """The embedded DuckDB: a connection with limits that reads local files and nothing else.
 
-What it cannot hold in memory goes to a temporary folder that is removed. It installs no extension and touches no network. Its
-exceptions do not leave this package.
+What it cannot hold in memory goes to a temporary folder that is removed. It installs no extension
+and touches no network. Its exceptions do not leave this package.
 """
 
 from __future__ import annotations
@@ -47,8 +47,11 @@ def connected(memory_limit: str | None = None, *, ordered: bool = False) -> Iter
         )
         try:
             # Progress is measured, and drawn by whoever asks for it.
-            connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
-            # The statistics in Parquet files leave NaN out, and DuckDB concludes from them that NaN <= 1 where all else is.
+            connection.execute(
+                "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
+            )
+            # The statistics in Parquet files leave NaN out, and DuckDB concludes from them that NaN
+            # <= 1 where all else is.
             connection.execute("SET disabled_optimizers = 'statistics_propagation'")
             yield connection
         finally:
@@ -63,8 +66,14 @@ def explained(what: str) -> Iterator[None]:
     except duckdb.OutOfMemoryException as error:
         raise out_of_memory(what, error) from None
     except duckdb.Error as error:
-        said = " ".join(str(error).split("\n\n")[0].split()).removeprefix("Invalid Input Error: ").rstrip(".")
-        raise InvalidValueError(f"{what} cannot be read: {said}. Was it cut short, or is it of another format?") from None
+        said = (
+            " ".join(str(error).split("\n\n")[0].split())
+            .removeprefix("Invalid Input Error: ")
+            .rstrip(".")
+        )
+        raise InvalidValueError(
+            f"{what} cannot be read: {said}. Was it cut short, or is it of another format?"
+        ) from None
 
 
 def out_of_memory(what: str, error: Exception) -> InvalidValueError:
@@ -72,12 +81,17 @@ def out_of_memory(what: str, error: Exception) -> InvalidValueError:
     said = re.search(r"\(([^()]*/[^()]*used)\)", str(error))
     used = f" ({said[1]})" if said else ""
     return InvalidValueError(
-        f"{what} needs more memory than is allowed{used}. Allow more with memory_limit='2GB', or --memory-limit 2GB."
+        f"{what} needs more memory than is allowed{used}. Allow more with memory_limit='2GB', or "
+        "--memory-limit 2GB."
     )
 
 
-def run(connection: Connection, work: Callable[[], Result], progress: Progress | None = None) -> Result:
-    """The result of `work`, which queries the connection, watched: progress is told, and an interrupt stops the query at once."""
+def run(
+    connection: Connection, work: Callable[[], Result], progress: Progress | None = None
+) -> Result:
+    """The result of `work`, which queries the connection, watched: progress is told, and an
+    interrupt stops the query at once.
+    """
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(work)
         try:
@@ -93,7 +107,11 @@ def run(connection: Connection, work: Callable[[], Result], progress: Progress |
 def in_batches(relation: Relation, rows: int) -> Any:
     """The rows of a relation as Arrow record batches."""
     # Its name before DuckDB 1.5.
-    read = relation.to_arrow_reader if hasattr(relation, "to_arrow_reader") else relation.fetch_record_batch
+    read = (
+        relation.to_arrow_reader
+        if hasattr(relation, "to_arrow_reader")
+        else relation.fetch_record_batch
+    )
     return read(rows)
 
 
@@ -104,7 +122,7 @@ def share_done(connection: Connection) -> float:
 
 def select(what: str, source: str) -> str:
     """A query. Whatever comes from outside is in it by way of `literal` or `identifier`."""
-    return f"SELECT {what} FROM {source}"  # noqa: S608
+    return f"SELECT {what} FROM {source}"  # noqa: RUF100, S608
 
 
 def literal(text: str) -> str:
@@ -119,11 +137,16 @@ def identifier(name: str) -> str:
 
 def file_list(paths: list[Path]) -> str:
     """Files as a list in SQL; a name with wildcards in it means that file alone."""
-    return "[" + ", ".join(literal(re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))) for path in paths) + "]"
+    return (
+        "["
+        + ", ".join(literal(re.sub(r"([*?\[])", r"[\1]", str(path.absolute()))) for path in paths)
+        + "]"
+    )
 
 
 def _stop(connection: Connection, future: Future[Any]) -> None:
-    # Asked again until it has stopped: an interrupt that comes before the query begins is forgotten.
+    # Asked again until it has stopped: an interrupt that comes before the query begins is
+    # forgotten.
     while not future.done():
         with suppress(duckdb.Error):
             connection.interrupt()

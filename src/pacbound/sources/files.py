@@ -1,6 +1,7 @@
 """Tables in files, whatever their format: their columns and their rows in batches.
 
-Nothing here knows what the columns mean. A file that cannot be read as a table raises, naming the file and the remedy.
+Nothing here knows what the columns mean. A file that cannot be read as a table raises, naming the
+file and the remedy.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ class Batch(Protocol):
     def rows(self) -> int: ...
 
     def numbers(self, name: str, *, missing: bool = False) -> NDArray[Any]:
-        """A column of numbers, not yet checked to be scores; with `missing`, NaN where there is none."""
+        """A column of numbers, not yet checked to be scores; with `missing`, NaN where there is
+        none.
+        """
         ...
 
     def flags(self, name: str) -> NDArray[Any]:
@@ -76,7 +79,9 @@ class TableFile(Protocol):
         """The names of its columns."""
         ...
 
-    def batches(self, columns: Sequence[str] | None = None, *, progress: Progress | None = None) -> Iterator[Batch]:
+    def batches(
+        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
+    ) -> Iterator[Batch]:
         """Its rows in order, all columns or only some."""
         ...
 

@@ -1,7 +1,7 @@
 """The names of files by what is in them: SHA-256 of their bytes, taken beside the work on them.
 
-What is named must be what was worked on: a file that changes meanwhile is refused, and so is a compressed one that does not hold
-what its own checksum says, because DuckDB does not look at that.
+What is named must be what was worked on: a file that changes meanwhile is refused, and so is a
+compressed one that does not hold what its own checksum says, because DuckDB does not look at that.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def file_fingerprint(path: str | os.PathLike[str], *, stop: Event | None = None)
 
 
 def require_sound(path: Path, *, stop: Event | None = None) -> None:
-    """Refuse a file compressed by gzip, of one member or several, whose length or checksum is not that of what is in it."""
+    """Refuse a file compressed by gzip, of one member or several, whose length or checksum is not
+    that of what is in it.
+    """
     if path.suffix.lower() != ".gz":
         return
     try:
@@ -41,12 +43,15 @@ def require_sound(path: Path, *, stop: Event | None = None) -> None:
             while file.read(_CHUNK) and not (stop is not None and stop.is_set()):
                 pass
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InvalidValueError(f"{path} is damaged ({str(error).rstrip('.')}). Write or copy it again.") from None
+        raise InvalidValueError(
+            f"{path} is damaged ({str(error).rstrip('.')}). Write or copy it again."
+        ) from None
 
 
 @contextmanager
 def fingerprinting(paths: Sequence[Path]) -> Iterator[list[Future[str]]]:
-    """The fingerprints to be, in the order of the files; leaving by an error does not wait for them.
+    """The fingerprints to be, in the order of the files; leaving by an error does not wait for
+    them.
 
     A file that was another one at the end than at the beginning is refused.
     """
@@ -74,7 +79,8 @@ def _require_unchanged(paths: Sequence[Path], before: Sequence[_State]) -> None:
     for path, state in zip(paths, before, strict=True):
         if _state(path) != state:
             raise InvalidValueError(
-                f"{path} changed while it was counted: which rows were counted is unknown. Count it again."
+                f"{path} changed while it was counted: which rows were counted is unknown. Count "
+                "it again."
             ) from None
 
 

@@ -1,6 +1,8 @@
-"""Tables as JSON objects, one on each line or all in one array: their keys are the columns. DuckDB reads them.
+"""Tables as JSON objects, one on each line or all in one array: their keys are the columns. DuckDB
+reads them.
 
-A key that a row does not have is empty there. What goes out as JSON goes out as it stood, text for text.
+A key that a row does not have is empty there. What goes out as JSON goes out as it stood, text for
+text.
 """
 
 from __future__ import annotations
@@ -13,7 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources.engine import Connection, connected, explained, file_list, identifier, in_batches, literal, select
+from pacbound.sources.engine import (
+    Connection,
+    connected,
+    explained,
+    file_list,
+    identifier,
+    in_batches,
+    literal,
+    select,
+)
 from pacbound.sources.files import Progress, require_columns
 from pacbound.sources.fingerprints import require_sound
 from pacbound.sources.paths import partitions_beside
@@ -39,7 +50,9 @@ class JsonFile:
             with opened(self.path, "rb") as file:
                 start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise InvalidValueError(f"{self.path} cannot be read ({error}). Was it cut short?") from None
+            raise InvalidValueError(
+                f"{self.path} cannot be read ({error}). Was it cut short?"
+            ) from None
         if not start:
             raise InvalidValueError(f"{self.path} is empty: expected a JSON object on each line.")
         return "array" if start.startswith(b"[") else "newline_delimited"
@@ -54,7 +67,11 @@ class JsonFile:
     def keys(self) -> Sequence[str]:
         """The keys of all rows, which takes reading them."""
         everywhere = select(_KEYS, f"{self._objects} WHERE {_IS_OBJECT}")
-        return list(dict.fromkeys([*self.first_keys, *sorted(self._found(select("DISTINCT key", f"({everywhere})")))]))
+        return list(
+            dict.fromkeys(
+                [*self.first_keys, *sorted(self._found(select("DISTINCT key", f"({everywhere})")))]
+            )
+        )
 
     @cached_property
     def partitions(self) -> dict[str, str | None]:
@@ -64,8 +81,15 @@ class JsonFile:
     def columns(self) -> Sequence[str]:
         return [*self.keys, *self.partitions]
 
-    def batches(self, columns: Sequence[str] | None = None, *, progress: Progress | None = None) -> Iterator[Any]:
-        from pacbound.sources.records import RecordRows, UnreadableError, with_constants  # noqa: PLC0415 - counting needs no Arrow
+    def batches(
+        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
+    ) -> Iterator[Any]:
+        # Counting needs no Arrow.
+        from pacbound.sources.records import (  # noqa: PLC0415
+            RecordRows,
+            UnreadableError,
+            with_constants,
+        )
 
         if columns is not None:
             require_columns(self, columns)
@@ -74,17 +98,26 @@ class JsonFile:
         keys = [name for name in names if name not in constants]
         require_sound(self.path)
         with connected(ordered=True) as connection, explained(str(self.path)):
-            values = self._typed(connection, keys) if columns is None else [_text(key) for key in keys]
+            values = (
+                self._typed(connection, keys) if columns is None else [_text(key) for key in keys]
+            )
             start, total = 0, self._rows(connection) if progress is not None else 1
             try:
                 for record in self._reader(connection, values):
-                    lines, rows = self._checked(record, start), record.select(range(2, record.num_columns)).rename_columns(keys)
-                    yield RecordRows(start, with_constants(rows, constants), is_text=True, lines=lines)
+                    lines, rows = (
+                        self._checked(record, start),
+                        record.select(range(2, record.num_columns)).rename_columns(keys),
+                    )
+                    yield RecordRows(
+                        start, with_constants(rows, constants), is_text=True, lines=lines
+                    )
                     start += record.num_rows
                     if progress is not None:
                         progress(start / total)
             except UnreadableError as error:
-                raise InvalidValueError(f"{self.path} cannot be read ({str(error).splitlines()[0]}). Was it cut short?") from None
+                raise InvalidValueError(
+                    f"{self.path} cannot be read ({str(error).splitlines()[0]}). Was it cut short?"
+                ) from None
 
     @property
     def _objects(self) -> str:
@@ -105,11 +138,16 @@ class JsonFile:
         return in_batches(connection.sql(select(", ".join(wanted), self._objects)), _ROWS)
 
     def _typed(self, connection: Connection, keys: Sequence[str]) -> list[str]:
-        """Each column as what all its values are: whole numbers, numbers, truth values, or else text."""
+        """Each column as what all its values are: whole numbers, numbers, truth values, or else
+        text.
+        """
         tests = [test for key in keys for test in _type_tests(key)]
         [found] = connection.execute(select(", ".join(tests), self._objects)).fetchall()
         types = [_type_of(*found[place : place + 3]) for place in range(0, len(found), 3)]
-        return [_text(key) if kind is None else f"CAST({_text(key)} AS {kind})" for key, kind in zip(keys, types, strict=True)]
+        return [
+            _text(key) if kind is None else f"CAST({_text(key)} AS {kind})"
+            for key, kind in zip(keys, types, strict=True)
+        ]
 
     def _checked(self, record: Any, start: int) -> Any:
         """The rows as they stood, if each is an object that has each key once."""
@@ -117,7 +155,8 @@ class JsonFile:
         if unsound:
             line = str(record.column("line")[unsound[0]].as_py())[:80]
             raise InvalidValueError(
-                f"{self.path}: row {start + unsound[0]} is no object with each key once: {line}. Expected one JSON object a row."
+                f"{self.path}: row {start + unsound[0]} is no object with each key once: {line}. "
+                "Expected one JSON object a row."
             )
         return record.column("line")
 
@@ -137,5 +176,6 @@ def _type_tests(key: str) -> list[str]:
     return [f"bool_and({test}) FILTER ({kind} IS NOT NULL)" for test in tests]
 
 
-def _type_of(whole: bool | None, number: bool | None, truth: bool | None) -> str | None:  # noqa: FBT001 - a row of a query
+# A row of a query.
+def _type_of(whole: bool | None, number: bool | None, truth: bool | None) -> str | None:  # noqa: FBT001, RUF100
     return "BIGINT" if whole else "DOUBLE" if number else "BOOLEAN" if truth else None

@@ -7,7 +7,8 @@ import re
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 DEFAULT_MEMORY = "600MB"
-"""What DuckDB may use; with Python, NumPy and the code itself a process then stays well under 1 GB."""
+"""What DuckDB may use; with Python, NumPy and the code itself a process then stays well under 1 GB.
+"""
 
 _AMOUNT = re.compile(r"\d+(\.\d+)?\s*([KMGT]i?B|B)", re.IGNORECASE)
 
@@ -17,7 +18,12 @@ def checked_memory(limit: str | None) -> str:
     if limit is None:
         return DEFAULT_MEMORY
     if not isinstance(limit, str):
-        raise InvalidTypeError(f"memory_limit={limit!r} is not an amount of memory: expected text such as '500MB'.")
+        raise InvalidTypeError(
+            f"memory_limit={limit!r} is not an amount of memory: expected text such as '500MB'."
+        )
     if not _AMOUNT.fullmatch(limit.strip()):
-        raise InvalidValueError(f"memory_limit={limit!r} is not an amount of memory: expected for example '500MB' or '2GB'.")
+        raise InvalidValueError(
+            f"memory_limit={limit!r} is not an amount of memory: expected for example '500MB' or "
+            "'2GB'."
+        )
     return limit.strip()

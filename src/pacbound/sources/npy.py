@@ -1,4 +1,6 @@
-"""Tables as one structured NumPy array in an .npy file, its fields the columns. It is mapped, not loaded."""
+"""Tables as one structured NumPy array in an .npy file, its fields the columns. It is mapped, not
+loaded.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class NpyFile:
     def columns(self) -> Sequence[str]:
         return list(self._array.dtype.names or ())
 
-    def batches(self, columns: Sequence[str] | None = None, *, progress: Progress | None = None) -> Iterator[ArrayBatch]:
+    def batches(
+        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
+    ) -> Iterator[ArrayBatch]:
         names = list(self.columns if columns is None else columns)
         require_columns(self, names)
         yield from sliced({name: self._array[name] for name in names}, len(self._array), progress)
@@ -36,13 +40,15 @@ class NpyFile:
             array = np.load(self.path, mmap_mode="r", allow_pickle=False)
         except (ValueError, OSError, EOFError) as error:
             raise InvalidValueError(
-                f"{self.path} cannot be read as .npy ({error}). Was it cut short, or does it hold objects? Write it again."
+                f"{self.path} cannot be read as .npy ({error}). Was it cut short, or does it hold "
+                "objects? Write it again."
             ) from None
         if not isinstance(array, np.ndarray):
             raise InvalidValueError(f"{self.path} holds several arrays: rename it to .npz.")
         if array.dtype.names is None or array.ndim != 1:
             raise InvalidValueError(
-                f"{self.path} holds {array.dtype} values of shape {array.shape}, which have no names: expected a structured one. "
-                "Save columns by their names instead: np.savez('rows.npz', confidence=..., correct=...)."
+                f"{self.path} holds {array.dtype} values of shape {array.shape}, which have no "
+                "names: expected a structured one. Save columns by their names instead: "
+                "np.savez('rows.npz', confidence=..., correct=...)."
             )
         return array

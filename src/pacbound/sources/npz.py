@@ -30,7 +30,8 @@ class ArrayBatch:
     rows: int
     arrays: Mapping[str, NDArray[Any]]
 
-    def numbers(self, name: str, *, missing: bool = False) -> NDArray[Any]:  # noqa: ARG002 - an array says NaN itself
+    # An array says NaN itself.
+    def numbers(self, name: str, *, missing: bool = False) -> NDArray[Any]:  # noqa: ARG002, RUF100
         return self.arrays[name]
 
     def flags(self, name: str) -> NDArray[Any]:
@@ -43,7 +44,8 @@ class ArrayBatch:
         one, other = self._named(left), self._named(right)
         if (one.dtype.kind in _TEXT) != (other.dtype.kind in _TEXT):
             raise InvalidTypeError(
-                f"{left} and {right} hold {one.dtype} and {other.dtype}, which are never equal: name classes one way."
+                f"{left} and {right} hold {one.dtype} and {other.dtype}, which are never equal: "
+                "name classes one way."
             )
         return np.asarray(one == other)
 
@@ -52,7 +54,9 @@ class ArrayBatch:
         if array.ndim != 1:
             raise InvalidValueError(f"{name} has shape {array.shape}: expected one class per row.")
         if array.dtype.kind not in _NUMBERS + _TEXT:
-            raise InvalidTypeError(f"{name} has dtype {array.dtype}: expected class indices or names.")
+            raise InvalidTypeError(
+                f"{name} has dtype {array.dtype}: expected class indices or names."
+            )
         return self._whole(array, name) if array.dtype.kind == "f" else array
 
     def _named(self, name: str) -> NDArray[Any]:
@@ -60,23 +64,35 @@ class ArrayBatch:
         missing = np.flatnonzero(np.ma.getmaskarray(values))
         if missing.size:
             raise InvalidValueError(
-                f"{name}[{self.start + missing[0]}] is nan ({missing.size} such values): name it or drop the row."
+                f"{name}[{self.start + missing[0]}] is nan ({missing.size} such values): name it "
+                "or drop the row."
             )
         return np.ma.getdata(values)
 
     def _whole(self, values: NDArray[Any], name: str) -> NDArray[Any]:
-        """Floats as the classes that they number, masked where one is NaN: beyond 2**53, floats are several integers at once."""
+        """Floats as the classes that they number, masked where one is NaN: beyond 2**53, floats are
+        several integers at once.
+        """
         missing = np.isnan(values)
-        odd = np.flatnonzero(~missing & ((values != np.floor(values)) | (np.abs(values) >= 2.0**53)))
+        odd = np.flatnonzero(
+            ~missing & ((values != np.floor(values)) | (np.abs(values) >= 2.0**53))
+        )
         if odd.size:
             raise InvalidValueError(
-                f"{name}[{self.start + odd[0]}] is {values[odd[0]]}: expected a whole number below 2**53, an integer or a string."
+                f"{name}[{self.start + odd[0]}] is {values[odd[0]]}: expected a whole number below "
+                "2**53, an integer or a string."
             )
-        masked: NDArray[Any] = np.ma.masked_array(np.where(missing, 0, values).astype(np.int64), mask=missing)
+        masked: NDArray[Any] = np.ma.masked_array(
+            np.where(missing, 0, values).astype(np.int64), mask=missing
+        )
         return masked
 
     def where(self, chosen: NDArray[np.bool_]) -> ArrayBatch:
-        return ArrayBatch(self.start, int(chosen.sum()), {name: array[chosen] for name, array in self.arrays.items()})
+        return ArrayBatch(
+            self.start,
+            int(chosen.sum()),
+            {name: array[chosen] for name, array in self.arrays.items()},
+        )
 
 
 class NpzFile:
@@ -90,7 +106,9 @@ class NpzFile:
         with self._opened() as archive:
             return list(archive.files)
 
-    def batches(self, columns: Sequence[str] | None = None, *, progress: Progress | None = None) -> Iterator[ArrayBatch]:
+    def batches(
+        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
+    ) -> Iterator[ArrayBatch]:
         names = list(self.columns if columns is None else columns)
         require_columns(self, names)
         arrays = self._read(names)
@@ -104,14 +122,18 @@ class NpzFile:
             try:
                 opened = np.load(file, allow_pickle=False)
                 if not isinstance(opened, np.lib.npyio.NpzFile):
-                    raise InvalidValueError(f"{self.path} holds a single array: expected named arrays, as np.savez writes them.")
+                    raise InvalidValueError(
+                        f"{self.path} holds a single array: expected named arrays, as np.savez "
+                        "writes them."
+                    )
                 with opened:
                     yield opened
             except InvalidValueError:
                 raise
             except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
                 raise InvalidValueError(
-                    f"{self.path} cannot be read as .npz ({error}). Was it cut short, or does it hold objects? Write it again."
+                    f"{self.path} cannot be read as .npz ({error}). Was it cut short, or does it "
+                    "hold objects? Write it again."
                 ) from None
 
     def _read(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -121,12 +143,17 @@ class NpzFile:
     def _rows(self, arrays: Mapping[str, NDArray[Any]]) -> int:
         lengths = {name: len(array) if array.ndim else -1 for name, array in arrays.items()}
         if len(set(lengths.values())) != 1:
-            listed = ", ".join(f"{name} has {'no' if length < 0 else length} rows" for name, length in lengths.items())
+            listed = ", ".join(
+                f"{name} has {'no' if length < 0 else length} rows"
+                for name, length in lengths.items()
+            )
             raise InvalidValueError(f"{self.path}: arrays of different length: {listed}.")
         return next(iter(lengths.values()))
 
 
-def sliced(arrays: Mapping[str, NDArray[Any]], rows: int, progress: Progress | None) -> Iterator[ArrayBatch]:
+def sliced(
+    arrays: Mapping[str, NDArray[Any]], rows: int, progress: Progress | None
+) -> Iterator[ArrayBatch]:
     """The rows of arrays of one length, some at a time."""
     for start in range(0, rows, _ROWS):
         part = {name: array[start : start + _ROWS] for name, array in arrays.items()}

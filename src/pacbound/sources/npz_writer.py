@@ -23,7 +23,8 @@ class NpzWriter:
         self._parts.append({**batch.arrays, **added})
 
     def close(self) -> None:
-        # As np.savez does it, but any name may be a column's: savez keeps `file` and `allow_pickle` for itself.
+        # As np.savez does it, but any name may be a column's: savez keeps `file` and `allow_pickle`
+        # for itself.
         with zipfile.ZipFile(self._file, "w") as archive:
             for name in self._parts[0] if self._parts else ():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:

@@ -1,6 +1,8 @@
-"""Tables opened by Polars, lazily: whoever counts them does it inside its streaming engine, out of core.
+"""Tables opened by Polars, lazily: whoever counts them does it inside its streaming engine, out of
+core.
 
-Only formats that hold types are read. The folders that stand for columns hold text, as they do for every engine.
+Only formats that hold types are read. The folders that stand for columns hold text, as they do for
+every engine.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ SCANS = {
 
 
 def scan(files: Sequence[Path], *, partitions: Sequence[str]) -> Any:
-    """A lazy frame over all rows of `files`, which are all of one format; their folders stand for the columns `partitions`."""
+    """A lazy frame over all rows of `files`, which are all of one format; their folders stand for
+    the columns `partitions`.
+    """
     polars = _polars()
     read = getattr(polars, _scan_of(files))
     if not partitions:
@@ -31,19 +35,24 @@ def scan(files: Sequence[Path], *, partitions: Sequence[str]) -> Any:
     for file in files:
         _refuse_stored(file, read(str(file), glob=False, hive_partitioning=False), partitions)
     texts = dict.fromkeys(partitions, polars.String)
-    return read([str(file) for file in files], glob=False, hive_partitioning=True, hive_schema=texts)
+    return read(
+        [str(file) for file in files], glob=False, hive_partitioning=True, hive_schema=texts
+    )
 
 
 @contextmanager
 def reading(files: Sequence[Path], *others: type[Exception]) -> Iterator[None]:
-    """Turn what Polars, or whoever speaks for it, says about files that it cannot read into a word to who named them."""
+    """Turn what Polars, or whoever speaks for it, says about files that it cannot read into a word
+    to who named them.
+    """
     unreadable: tuple[type[Exception], ...] = (_polars().exceptions.PolarsError, *others)
     try:
         yield
     except unreadable as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise InvalidValueError(
-            f"{first_of(files)} cannot be read by Polars: {reason}. If a copy was interrupted, copy it again."
+            f"{first_of(files)} cannot be read by Polars: {reason}. If a copy was interrupted, "
+            "copy it again."
         ) from None
 
 
@@ -61,16 +70,19 @@ def _scan_of(files: Sequence[Path]) -> str:
     found = scans.pop()
     if scans or found is None:
         raise InvalidValueError(
-            f"Polars is given files of {', '.join(sorted(suffixes))}: expected one format of {', '.join(SCANS)}. "
-            "The engine duckdb reads more."
+            f"Polars is given files of {', '.join(sorted(suffixes))}: expected one format of "
+            f"{', '.join(SCANS)}. The engine duckdb reads more."
         )
     return found
 
 
 def _refuse_stored(file: Path, frame: Any, partitions: Sequence[str]) -> None:
-    """Refuse a file with a column that its folders stand for too: Polars would take the folder's value."""
+    """Refuse a file with a column that its folders stand for too: Polars would take the folder's
+    value.
+    """
     stored = set(frame.collect_schema().names()) & set(partitions)
     if stored:
         raise InvalidValueError(
-            f"{file} has a column {min(stored)!r}, and a folder {min(stored)}=… too: which is meant? Rename the folder."
+            f"{file} has a column {min(stored)!r}, and a folder {min(stored)}=… too: which is "
+            "meant? Rename the folder."
         )

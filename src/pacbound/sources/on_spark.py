@@ -1,8 +1,10 @@
-"""Tables opened by Spark: on a cluster, or on all cores of this machine. Only what is collected comes back.
+"""Tables opened by Spark: on a cluster, or on all cores of this machine. Only what is collected
+comes back.
 
-Local files must be visible to every worker under the same name. That Spark reads all of them, each once, is checked. Addresses
-(with ://) go to the cluster as they are named, so they may be on any file system that Spark knows; nothing is checked about which
-files they stand for. Only formats that hold types are read.
+Local files must be visible to every worker under the same name. That Spark reads all of them, each
+once, is checked. Addresses (with ://) go to the cluster as they are named, so they may be on any
+file system that Spark knows; nothing is checked about which files they stand for. Only formats that
+hold types are read.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ SETTINGS = {
 
 
 def local_files(paths: Sequence[str]) -> list[Path]:
-    """The files that local paths stand for, none of them twice; ORC is known by the end of the name that is given."""
+    """The files that local paths stand for, none of them twice; ORC is known by the end of the name
+    that is given.
+    """
     plain = [path.removeprefix("file://") for path in paths]
     if not any(suffix_of(Path(path)) == ".orc" for path in plain):
         return expanded(plain)
@@ -49,14 +53,27 @@ def local_files(paths: Sequence[str]) -> list[Path]:
 
 
 @contextmanager
-def local_table(files: Sequence[Path], *, partitions: Sequence[str], master: str | None) -> Iterator[Any]:
-    """A Spark frame over all rows of `files`, each once; their folders stand for the columns `partitions`."""
-    kind, named, root = _kind({suffix_of(file) for file in files}), [_pattern(file) for file in files], _root(files, partitions)
+def local_table(
+    files: Sequence[Path], *, partitions: Sequence[str], master: str | None
+) -> Iterator[Any]:
+    """A Spark frame over all rows of `files`, each once; their folders stand for the columns
+    `partitions`.
+    """
+    kind, named, root = (
+        _kind({suffix_of(file) for file in files}),
+        [_pattern(file) for file in files],
+        _root(files, partitions),
+    )
     with _session(master) as spark, _set(spark), _reading([str(file) for file in files]):
         frame = _stored(spark, kind, named)
         if root is not None:
             _refuse_stored(frame.columns, partitions)
-            frame = spark.read.format(kind).schema(frame.schema).option("basePath", f"file://{root}").load(named)
+            frame = (
+                spark.read.format(kind)
+                .schema(frame.schema)
+                .option("basePath", f"file://{root}")
+                .load(named)
+            )
         _refuse_unread(files, frame.inputFiles())
         yield frame
 
@@ -72,14 +89,23 @@ def remote_table(paths: Sequence[str], *, master: str | None) -> Iterator[Any]:
 
 
 def _stored(spark: Any, kind: str, paths: list[str]) -> Any:
-    # Else one file gives the types for all, and the 0.9 of another becomes 0 where they are integers, without a word.
+    # Else one file gives the types for all, and the 0.9 of another becomes 0 where they are
+    # integers, without a word.
     return spark.read.format(kind).option("mergeSchema", "true").load(paths)
 
 
 def _orc_files(path: Path) -> list[Path]:
     if path.is_dir():
-        return [file for file in sorted(path.rglob("*")) if file.is_file() and not is_note(file.relative_to(path))]
-    found = [path] if path.exists() else [Path(match) for match in sorted(glob(str(path), recursive=True))]  # noqa: PTH207
+        return [
+            file
+            for file in sorted(path.rglob("*"))
+            if file.is_file() and not is_note(file.relative_to(path))
+        ]
+    found = (
+        [path]
+        if path.exists()
+        else [Path(match) for match in sorted(glob(str(path), recursive=True))]  # noqa: PTH207
+    )
     if not found:
         raise InvalidValueError(f"{path} does not exist, and matches no file. Check the path.")
     return found if found == [path] else [file for match in found for file in _orc_files(match)]
@@ -90,8 +116,8 @@ def _kind(suffixes: set[str]) -> str:
     found = kinds.pop()
     if kinds or found is None:
         raise InvalidValueError(
-            f"Spark is given files of {', '.join(sorted(suffixes))}: expected one format of {', '.join(KINDS)}. "
-            "Count each apart, and add; the engine duckdb reads more."
+            f"Spark is given files of {', '.join(sorted(suffixes))}: expected one format of "
+            f"{', '.join(KINDS)}. Count each apart, and add; the engine duckdb reads more."
         )
     return found
 
@@ -102,7 +128,8 @@ def _pattern(file: Path) -> str:
 
 
 def _root(files: Sequence[Path], partitions: Sequence[str]) -> Path | None:
-    """The folder whose partitions hold all files; None if there is none, and folders are then no columns.
+    """The folder whose partitions hold all files; None if there is none, and folders are then no
+    columns.
 
     Spark leaves out the files beside partitions, and in folders within them that are none.
     """
@@ -113,24 +140,32 @@ def _root(files: Sequence[Path], partitions: Sequence[str]) -> Path | None:
 
 
 def _refuse_stored(stored: Sequence[str], partitions: Sequence[str]) -> None:
-    """Refuse columns that are in the files and in the names of folders: Spark would take the folder's value."""
+    """Refuse columns that are in the files and in the names of folders: Spark would take the
+    folder's value.
+    """
     for name in partitions:
         if name in stored:
             raise InvalidValueError(
-                f"A file has a column {name!r}, and is in a folder {name}=… too: which is meant? Rename the folder."
+                f"A file has a column {name!r}, and is in a folder {name}=… too: which is meant? "
+                "Rename the folder."
             )
 
 
 def _refuse_unread(files: Sequence[Path], read: Sequence[str]) -> None:
-    """Refuse files that Spark passes over: those whose names begin with . or _, and empty ones, which hold no table."""
+    """Refuse files that Spark passes over: those whose names begin with . or _, and empty ones,
+    which hold no table.
+    """
     found = {Path(unquote(uri.removeprefix("file:"))).resolve() for uri in read}
     for file in files:
         if file.resolve() not in found or not file.stat().st_size:
             raise InvalidValueError(
-                f"{file} is passed over by Spark: rows may be lost. Rename it, or write it again if it is empty."
+                f"{file} is passed over by Spark: rows may be lost. Rename it, or write it again "
+                "if it is empty."
             )
     if len(found) != len(files):
-        raise InvalidValueError(f"Spark reads {len(found)} files in place of {len(files)}: name each by itself.")
+        raise InvalidValueError(
+            f"Spark reads {len(found)} files in place of {len(files)}: name each by itself."
+        )
 
 
 @contextmanager
@@ -152,7 +187,8 @@ def _set(spark: Any) -> Iterator[None]:
 @contextmanager
 def _session(master: str | None) -> Iterator[Any]:
     try:
-        from pyspark.sql import SparkSession  # noqa: PLC0415 - loaded only for those who ask for it
+        # Loaded only for those who ask for it.
+        from pyspark.sql import SparkSession  # noqa: PLC0415
     except ImportError:
         raise MissingDependencyError.for_extra("pyspark", "spark", "the engine spark") from None
     running = SparkSession.getActiveSession()
@@ -168,15 +204,22 @@ def _session(master: str | None) -> Iterator[Any]:
 
 
 def _started(builder: Any, master: str, log: Path) -> Any:
-    quiet = builder.master(master).appName("pacbound").config("spark.ui.showConsoleProgress", "false")
+    quiet = (
+        builder.master(master).appName("pacbound").config("spark.ui.showConsoleProgress", "false")
+    )
     try:
         with _stderr_to(log):
             return quiet.getOrCreate()
-    except Exception as error:  # Java missing, a master that does not answer: Spark has no one class for these
+    except (
+        Exception
+    ) as error:  # Java missing, a master that does not answer: Spark has no one class for these
         logged = log.read_text(errors="replace").splitlines()
-        reason = next((line.split("ERROR ", 1)[1] for line in logged if "ERROR " in line), _reason(error))
+        reason = next(
+            (line.split("ERROR ", 1)[1] for line in logged if "ERROR " in line), _reason(error)
+        )
         raise InvalidValueError(
-            f"Spark does not start on {master}: {reason} Is Java 17 installed, and does the master answer?"
+            f"Spark does not start on {master}: {reason} Is Java 17 installed, and does the master "
+            "answer?"
         ) from None
 
 
@@ -202,7 +245,9 @@ def _reading(paths: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        raise InvalidValueError(f"{first_of(paths)} cannot be read by Spark: {_reason(error)}") from None
+        raise InvalidValueError(
+            f"{first_of(paths)} cannot be read by Spark: {_reason(error)}"
+        ) from None
 
 
 def _reason(error: Exception) -> str:

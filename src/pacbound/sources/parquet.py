@@ -34,8 +34,11 @@ class ParquetFile:
     def columns(self) -> Sequence[str]:
         return [*self.schema.names, *self.partitions]
 
-    def batches(self, columns: Sequence[str] | None = None, *, progress: Progress | None = None) -> Iterator[Any]:
-        from pacbound.sources.records import RecordRows, with_constants  # noqa: PLC0415 - counting inside DuckDB needs no Arrow
+    def batches(
+        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
+    ) -> Iterator[Any]:
+        # Counting inside DuckDB needs no Arrow.
+        from pacbound.sources.records import RecordRows, with_constants  # noqa: PLC0415
 
         if columns is not None:
             require_columns(self, columns)
@@ -55,7 +58,9 @@ class ParquetFile:
         try:
             import pyarrow.parquet  # noqa: PLC0415
         except ImportError:
-            raise MissingDependencyError.for_extra("pyarrow", "frames", "Reading the rows of Parquet files") from None
+            raise MissingDependencyError.for_extra(
+                "pyarrow", "frames", "Reading the rows of Parquet files"
+            ) from None
         try:
             with pyarrow.parquet.ParquetFile(
                 self.path, buffer_size=_ROWS, pre_buffer=False, page_checksum_verification=True
@@ -63,7 +68,8 @@ class ParquetFile:
                 yield file
         except (pyarrow.ArrowException, OSError) as error:
             raise InvalidValueError(
-                f"{self.path} cannot be read as Parquet ({_first_line(error)}). Was it cut short, or is it of another format?"
+                f"{self.path} cannot be read as Parquet ({_first_line(error)}). Was it cut short, "
+                "or is it of another format?"
             ) from None
 
 

@@ -1,7 +1,9 @@
-"""Which files are meant: a path, a glob, a folder with tables in it, or several of these, each file once and in order.
+"""Which files are meant: a path, a glob, a folder with tables in it, or several of these, each file
+once and in order.
 
-A folder may be partitioned as Hive does it: the part `day=monday` of a path is a column `day` that holds `monday` in all rows.
-Only local files are read. Whatever is left out of a sample voids the guarantee, so nothing is skipped that might hold rows.
+A folder may be partitioned as Hive does it: the part `day=monday` of a path is a column `day` that
+holds `monday` in all rows. Only local files are read. Whatever is left out of a sample voids the
+guarantee, so nothing is skipped that might hold rows.
 """
 
 from __future__ import annotations
@@ -64,7 +66,9 @@ def format_of(path: Path) -> str | None:
 
 
 def partitions_beside(path: Path, stored: Collection[str]) -> dict[str, str | None]:
-    """The columns that the folders of `path` stand for, but for those that the file has itself: it knows better."""
+    """The columns that the folders of `path` stand for, but for those that the file has itself: it
+    knows better.
+    """
     return {name: value for name, value in partitions_of(path).items() if name not in stored}
 
 
@@ -74,14 +78,19 @@ def first_of(files: Sequence[str | Path]) -> str:
 
 
 def partitions_of(path: Path) -> dict[str, str | None]:
-    """The columns that the folders of `path` stand for, with their value; None where Hive says that there is none."""
+    """The columns that the folders of `path` stand for, with their value; None where Hive says that
+    there is none.
+    """
     found: dict[str, str | None] = {}
     for part in path.parts[:-1]:
         if "=" not in part[1:]:
             continue
         name, value = part.split("=", 1)
         if unquote(name) in found:
-            raise InvalidValueError(f"{path} names {unquote(name)!r} twice in its folders: which is meant? Rename one of them.")
+            raise InvalidValueError(
+                f"{path} names {unquote(name)!r} twice in its folders: which is meant? Rename one "
+                "of them."
+            )
         found[unquote(name)] = None if value == _NO_PARTITION else unquote(value)
     return found
 
@@ -92,11 +101,17 @@ def _files(path: Path) -> Iterator[Path]:
     elif path.exists():
         yield _table(path)
     elif _ADDRESS.match(str(path)):
-        raise InvalidValueError(f"{path} is an address: only local files are read. Download it, or mount it as a folder.")
+        raise InvalidValueError(
+            f"{path} is an address: only local files are read. Download it, or mount it as a "
+            "folder."
+        )
     elif _WILD.search(str(path)):
-        matches = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207 - Path.glob takes no absolute pattern
+        # Path.glob takes no absolute pattern.
+        matches = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207
         if not matches:
-            raise InvalidValueError(f"{path} matches no file. Check the pattern and the folder you are in.")
+            raise InvalidValueError(
+                f"{path} matches no file. Check the pattern and the folder you are in."
+            )
         for match in matches:
             # `**` matches a folder and then, by themselves, the files in it.
             if not (Path(match).is_dir() and "**" in str(path)):
@@ -107,30 +122,42 @@ def _files(path: Path) -> Iterator[Path]:
 
 def _table(path: Path) -> Path:
     if format_of(path) is None:
-        raise InvalidValueError(f"{path} is not a table that can be read here: expected {', '.join(FORMATS)}.")
+        raise InvalidValueError(
+            f"{path} is not a table that can be read here: expected {', '.join(FORMATS)}."
+        )
     return path
 
 
 def _tables_in(folder: Path) -> list[Path]:
     inside = [path for path in sorted(folder.rglob("*")) if not is_note(path.relative_to(folder))]
-    # A link to a folder is not gone into, and one that leads nowhere holds nothing: rows would be missing without a word.
-    lost = [path for path in inside if not path.is_file() and (path.is_symlink() or not path.is_dir())]
+    # A link to a folder is not gone into, and one that leads nowhere holds nothing: rows would be
+    # missing without a word.
+    lost = [
+        path for path in inside if not path.is_file() and (path.is_symlink() or not path.is_dir())
+    ]
     if lost:
-        raise InvalidValueError(f"{lost[0]} is no file and no folder of its own: name what it stands for.")
+        raise InvalidValueError(
+            f"{lost[0]} is no file and no folder of its own: name what it stands for."
+        )
     files = [path for path in inside if path.is_file()]
     if not files:
-        raise InvalidValueError(f"{folder} is a folder without tables: expected files that end in {', '.join(FORMATS)}.")
+        raise InvalidValueError(
+            f"{folder} is a folder without tables: expected files that end in {', '.join(FORMATS)}."
+        )
     formats = {format_of(file): file for file in files}
     if None in formats or len(formats) > 1:
         listed = ", ".join(str(file.relative_to(folder)) for file in formats.values())
         raise InvalidValueError(
-            f"{folder} holds more than tables of one format ({listed}). Name those that are meant: '{folder}/**/*.parquet'."
+            f"{folder} holds more than tables of one format ({listed}). Name those that are meant: "
+            f"'{folder}/**/*.parquet'."
         )
     return files
 
 
 def is_note(path: Path) -> bool:
-    """Whether it is one of the notes that writers leave in a folder: _SUCCESS, ._SUCCESS.crc, all of _delta_log."""
+    """Whether it is one of the notes that writers leave in a folder: _SUCCESS, ._SUCCESS.crc, all
+    of _delta_log.
+    """
     return any(part[0] in "._" and "=" not in part for part in path.parts)
 
 
@@ -141,5 +168,8 @@ def refuse_repeated(files: list[Path]) -> None:
         real = file.resolve()
         if real in seen:
             other = "" if seen[real] == file else f" (once as {seen[real]})"
-            raise RepeatedSourceError(f"{file} is named twice{other}: counting rows twice voids every guarantee. Name it once.")
+            raise RepeatedSourceError(
+                f"{file} is named twice{other}: counting rows twice voids every guarantee. Name it "
+                "once."
+            )
         seen[real] = file

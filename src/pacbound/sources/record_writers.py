@@ -35,7 +35,10 @@ class DelimitedWriter:
         if not self._begun:
             self._write_header(record.schema.names)
             self._begun = True
-        columns = [self._quoted(_as_text(column, name)) for name, column in zip(record.schema.names, record.columns, strict=True)]
+        columns = [
+            self._quoted(_as_text(column, name))
+            for name, column in zip(record.schema.names, record.columns, strict=True)
+        ]
         joined = pc.binary_join_element_wise(*columns, self._separator)
         ended = pc.binary_join_element_wise(joined, "\n", "")
         self._file.write(_joined(ended))
@@ -83,7 +86,9 @@ class ParquetWriter:
 
 
 class ArrowWriter:
-    """Rows in record batches, as Feather has them; a file of these holds one dictionary, so columns go out without theirs."""
+    """Rows in record batches, as Feather has them; a file of these holds one dictionary, so columns
+    go out without theirs.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -103,7 +108,9 @@ class ArrowWriter:
 
 
 class JsonWriter:
-    """Rows as JSON objects, one on each line. Where they came as JSON, each line is the one that came, with keys added."""
+    """Rows as JSON objects, one on each line. Where they came as JSON, each line is the one that
+    came, with keys added.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -112,13 +119,20 @@ class JsonWriter:
         if batch.lines is None:
             rows = extended(batch.record, added).to_pylist()
             self._file.write(
-                "".join(f"{json.dumps(_plain(row), default=_spelled, ensure_ascii=False)}\n" for row in rows).encode()
+                "".join(
+                    f"{json.dumps(_plain(row), default=_spelled, ensure_ascii=False)}\n"
+                    for row in rows
+                ).encode()
             )
             return
         # Line breaks in JSON stand between values only; inside text they are written out.
         flat = pc.utf8_rtrim_whitespace(pc.replace_substring_regex(batch.lines, "[\r\n]", " "))
         opened = pc.utf8_slice_codeunits(flat, 0, -1)
-        added_text = [part for name, column in added.items() for part in (f", {json.dumps(name)}: ", _as_json(column))]
+        added_text = [
+            part
+            for name, column in added.items()
+            for part in (f", {json.dumps(name)}: ", _as_json(column))
+        ]
         self._file.write(_joined(pc.binary_join_element_wise(opened, *added_text, "}\n", "")))
 
     def close(self) -> None:
@@ -136,12 +150,18 @@ def _fitting(record: Any, schema: Any) -> Any:
     """The record, if its columns have the types of those before it."""
     for name, before, now in zip(schema.names, schema.types, record.schema.types, strict=True):
         if before != now:
-            raise InvalidTypeError(f"{name} has type {now} here and {before} in the rows before: write each file to its own.")
+            raise InvalidTypeError(
+                f"{name} has type {now} here and {before} in the rows before: write each file to "
+                "its own."
+            )
     return pyarrow.RecordBatch.from_arrays(record.columns, schema=schema)
 
 
 def _decoded(record: Any) -> Any:
-    columns = [column.dictionary_decode() if pyarrow.types.is_dictionary(column.type) else column for column in record.columns]
+    columns = [
+        column.dictionary_decode() if pyarrow.types.is_dictionary(column.type) else column
+        for column in record.columns
+    ]
     return pyarrow.RecordBatch.from_arrays(columns, names=record.schema.names)
 
 
@@ -152,7 +172,9 @@ def _as_text(column: Any, name: str) -> Any:
     try:
         return pc.fill_null(column.cast(pyarrow.string()), "")
     except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError):
-        raise InvalidTypeError(f"{name} has type {column.type}, which cannot be written as text: write to .parquet.") from None
+        raise InvalidTypeError(
+            f"{name} has type {column.type}, which cannot be written as text: write to .parquet."
+        ) from None
 
 
 def _as_json(column: NDArray[Any]) -> Any:
@@ -161,12 +183,17 @@ def _as_json(column: NDArray[Any]) -> Any:
         return pyarrow.array(column).cast(pyarrow.string())
     if column.dtype.kind == "f" and not np.isinf(column).any():
         return pc.if_else(np.isnan(column), "null", pyarrow.array(column).cast(pyarrow.string()))
-    return pyarrow.array([json.dumps(_plain(value), ensure_ascii=False) for value in column.tolist()], pyarrow.string())
+    return pyarrow.array(
+        [json.dumps(_plain(value), ensure_ascii=False) for value in column.tolist()],
+        pyarrow.string(),
+    )
 
 
 def _joined(lines: Any) -> Any:
     """The bytes of all lines; they lie one behind the other already."""
-    offsets = np.frombuffer(lines.buffers()[1], dtype=np.int32)[lines.offset : lines.offset + len(lines) + 1]
+    offsets = np.frombuffer(lines.buffers()[1], dtype=np.int32)[
+        lines.offset : lines.offset + len(lines) + 1
+    ]
     return memoryview(lines.buffers()[2])[offsets[0] : offsets[-1]] if len(lines) else b""
 
 

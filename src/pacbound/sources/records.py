@@ -1,7 +1,7 @@
 """Some consecutive rows of a table as an Arrow record batch, its columns as NumPy arrays.
 
-Columns with types are taken as they are. In a table of text (CSV, JSON lines) a column of strings may stand for numbers and truth
-values too; in one with types (Parquet, Arrow) it may not.
+Columns with types are taken as they are. In a table of text (CSV, JSON lines) a column of strings
+may stand for numbers and truth values too; in one with types (Parquet, Arrow) it may not.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ try:
     import pyarrow
     import pyarrow.compute as pc
 except ImportError:
-    raise MissingDependencyError.for_extra("pyarrow", "frames", "Reading the rows of a file") from None
+    raise MissingDependencyError.for_extra(
+        "pyarrow", "frames", "Reading the rows of a file"
+    ) from None
 
 from pacbound.sources import text
 
@@ -28,7 +30,9 @@ UnreadableError = (pyarrow.ArrowException, OSError)
 
 @dataclass(frozen=True)
 class RecordRows:
-    """Rows in a record batch. `lines` are the rows as they stood in a file of JSON lines, where they came from one."""
+    """Rows in a record batch. `lines` are the rows as they stood in a file of JSON lines, where
+    they came from one.
+    """
 
     start: int
     record: Any
@@ -44,7 +48,10 @@ class RecordRows:
         if self.is_text and _holds_text(column):
             return text.numbers(column, name, self.start, missing=missing)
         if not _holds_numbers(column):
-            raise InvalidTypeError(f"{name} has type {column.type}, which does not hold scores: expected floats from 0 to 1.")
+            raise InvalidTypeError(
+                f"{name} has type {column.type}, which does not hold scores: expected floats from "
+                "0 to 1."
+            )
         if not missing:
             self._refuse_null(column, name, "drop or mend those rows")
         # Decimals go through their digits, which are rounded once.
@@ -56,7 +63,9 @@ class RecordRows:
         if self.is_text and _holds_text(column):
             return text.flags(column, name, self.start)
         if not (_holds_numbers(column) or pyarrow.types.is_boolean(column.type)):
-            raise InvalidTypeError(f"{name} has type {column.type}: expected booleans, or numbers that are 0 or 1.")
+            raise InvalidTypeError(
+                f"{name} has type {column.type}: expected booleans, or numbers that are 0 or 1."
+            )
         self._refuse_null(column, name, "expected true or false, or 1 or 0")
         if pyarrow.types.is_boolean(column.type):
             return np.asarray(column.to_numpy(zero_copy_only=False))
@@ -64,23 +73,36 @@ class RecordRows:
 
     def names(self, name: str) -> NDArray[Any]:
         column = self._column(name)
-        return text.names(column, name, self.start) if self.is_text and _holds_text(column) else self._named(name)
+        return (
+            text.names(column, name, self.start)
+            if self.is_text and _holds_text(column)
+            else self._named(name)
+        )
 
     def equal(self, left: str, right: str) -> NDArray[np.bool_]:
         one, other = (self._named(name) for name in (left, right))
         if (one.dtype.kind == "U") != (other.dtype.kind == "U"):
             raise InvalidTypeError(
-                f"{left} and {right} hold {one.dtype} and {other.dtype}, which are never equal: name classes one way."
+                f"{left} and {right} hold {one.dtype} and {other.dtype}, which are never equal: "
+                "name classes one way."
             )
         return np.asarray(one == other)
 
     def classes(self, name: str) -> NDArray[Any]:
         column = self._column(name)
-        return text.classes(column) if self.is_text and _holds_text(column) else self._classes(column, name)
+        return (
+            text.classes(column)
+            if self.is_text and _holds_text(column)
+            else self._classes(column, name)
+        )
 
     def where(self, chosen: NDArray[np.bool_]) -> RecordRows:
         mask = pyarrow.array(chosen)
-        return replace(self, record=self.record.filter(mask), lines=None if self.lines is None else self.lines.filter(mask))
+        return replace(
+            self,
+            record=self.record.filter(mask),
+            lines=None if self.lines is None else self.lines.filter(mask),
+        )
 
     def _column(self, name: str) -> Any:
         column = self.record.column(self.record.schema.get_field_index(name))
@@ -94,20 +116,34 @@ class RecordRows:
         missing = np.ma.getmaskarray(values)
         if missing.any():
             row = self.start + int(np.flatnonzero(missing)[0])
-            raise InvalidValueError(f"{name}[{row}] is empty ({int(missing.sum())} such values): name it or drop the row.")
+            raise InvalidValueError(
+                f"{name}[{row}] is empty ({int(missing.sum())} such values): name it or drop the "
+                "row."
+            )
         return np.ma.getdata(values)
 
     def _classes(self, column: Any, name: str) -> NDArray[Any]:
-        """A column with a type of its own as classes: whole numbers, or names; masked where one is missing."""
+        """A column with a type of its own as classes: whole numbers, or names; masked where one is
+        missing.
+        """
         missing = np.asarray(column.is_null(nan_is_null=True))
         if _holds_text(column):
-            values: NDArray[Any] = np.asarray(pc.fill_null(column, "").to_numpy(zero_copy_only=False), dtype=np.str_)
+            values: NDArray[Any] = np.asarray(
+                pc.fill_null(column, "").to_numpy(zero_copy_only=False), dtype=np.str_
+            )
         elif pyarrow.types.is_boolean(column.type):
-            values = np.asarray(pc.fill_null(column, False).to_numpy(zero_copy_only=False)).astype(np.int64)  # noqa: FBT003
+            values = np.asarray(pc.fill_null(column, False).to_numpy(zero_copy_only=False)).astype(  # noqa: FBT003
+                np.int64
+            )
         elif pyarrow.types.is_integer(column.type):
             values = np.asarray(pc.fill_null(column, 0).to_numpy(zero_copy_only=False))
         elif pyarrow.types.is_floating(column.type):
-            values = self._whole(np.where(missing, 0.0, column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)), name)
+            values = self._whole(
+                np.where(
+                    missing, 0.0, column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
+                ),
+                name,
+            )
         elif pyarrow.types.is_null(column.type):
             values = np.zeros(len(column), dtype=np.int64)
         else:
@@ -119,34 +155,48 @@ class RecordRows:
         odd = np.flatnonzero(~((values == np.floor(values)) & (np.abs(values) < 2.0**53)))
         if odd.size:
             raise InvalidValueError(
-                f"{name}[{self.start + odd[0]}] is {values[odd[0]]}: expected a whole number below 2**53, an integer or a string."
+                f"{name}[{self.start + odd[0]}] is {values[odd[0]]}: expected a whole number below "
+                "2**53, an integer or a string."
             )
         return values.astype(np.int64)
 
     def _refuse_null(self, column: Any, name: str, remedy: str) -> None:
         if column.null_count:
             row = self.start + int(np.flatnonzero(np.asarray(column.is_null()))[0])
-            raise InvalidValueError(f"{name}[{row}] is missing ({column.null_count} such values): {remedy}.")
+            raise InvalidValueError(
+                f"{name}[{row}] is missing ({column.null_count} such values): {remedy}."
+            )
 
 
 def with_constants(record: Any, constants: dict[str, str | None]) -> Any:
     """The record with a column of one value for each constant."""
     for name, value in constants.items():
-        column = pyarrow.array([value], pyarrow.string()).take(pyarrow.array([0] * record.num_rows, pyarrow.int32()))
+        column = pyarrow.array([value], pyarrow.string()).take(
+            pyarrow.array([0] * record.num_rows, pyarrow.int32())
+        )
         record = record.append_column(name, column)
     return record
 
 
 def _floats(column: Any) -> NDArray[np.float64]:
-    # An integer that is rounded is beyond 2**53: no score and no truth value, and refused as such where the values are checked.
+    # An integer that is rounded is beyond 2**53: no score and no truth value, and refused as such
+    # where the values are checked.
     return np.asarray(column.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False))
 
 
 def _holds_text(column: Any) -> bool:
     types = pyarrow.types
-    return bool(types.is_string(column.type) or types.is_large_string(column.type) or types.is_string_view(column.type))
+    return bool(
+        types.is_string(column.type)
+        or types.is_large_string(column.type)
+        or types.is_string_view(column.type)
+    )
 
 
 def _holds_numbers(column: Any) -> bool:
     types = pyarrow.types
-    return bool(types.is_integer(column.type) or types.is_floating(column.type) or types.is_decimal(column.type))
+    return bool(
+        types.is_integer(column.type)
+        or types.is_floating(column.type)
+        or types.is_decimal(column.type)
+    )

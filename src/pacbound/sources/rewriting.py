@@ -1,4 +1,6 @@
-"""Tables going through: their rows read in order and written again with columns added, one batch in memory at a time."""
+"""Tables going through: their rows read in order and written again with columns added, one batch in
+memory at a time.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources.files import Batch, Progress, TableFile, open_tables, part_of, require_columns
+from pacbound.sources.files import (
+    Batch,
+    Progress,
+    TableFile,
+    open_tables,
+    part_of,
+    require_columns,
+)
 from pacbound.sources.paths import Paths
 from pacbound.sources.writers import Added, Writer, open_writer
 
@@ -24,9 +33,11 @@ def rewrite(
     added: Sequence[str],
     progress: Progress | None = None,
 ) -> tuple[int, int]:
-    """Write the rows of `source` to `target` as `change` has them, and return how many came in and how many went out.
+    """Write the rows of `source` to `target` as `change` has them, and return how many came in and
+    how many went out.
 
-    Several files go out as one, in order. All columns go out as they came in. `target` appears when it is complete.
+    Several files go out as one, in order. All columns go out as they came in. `target` appears when
+    it is complete.
     """
     tables, came, went = open_tables(source), 0, 0
     for table in tables:
@@ -34,7 +45,9 @@ def rewrite(
         _refuse_taken(table, added)
     with open_writer(target, tables) as writer:
         for place, table in enumerate(tables):
-            for batch in table.batches(progress=part_of(progress, place / len(tables), 1 / len(tables))):
+            for batch in table.batches(
+                progress=part_of(progress, place / len(tables), 1 / len(tables))
+            ):
                 written = _written(writer, change, batch, table)
                 came, went = came + batch.rows, went + written
         if not came:
@@ -43,7 +56,9 @@ def rewrite(
 
 
 def _written(writer: Writer, change: Change, batch: Batch, table: TableFile) -> int:
-    """Write what becomes of the batch, say in which file it was if that fails, and return how many rows went out."""
+    """Write what becomes of the batch, say in which file it was if that fails, and return how many
+    rows went out.
+    """
     try:
         rows, columns = change(batch)
         writer.write(rows, columns)
@@ -55,4 +70,6 @@ def _written(writer: Writer, change: Change, batch: Batch, table: TableFile) -> 
 def _refuse_taken(table: TableFile, added: Sequence[str]) -> None:
     taken = [name for name in added if name in table.columns]
     if taken:
-        raise InvalidValueError(f"{table.path} already has a column {taken[0]!r}: rename or drop it.")
+        raise InvalidValueError(
+            f"{table.path} already has a column {taken[0]!r}: rename or drop it."
+        )

@@ -17,15 +17,21 @@ from pacbound.sources.text_sql import FALSE, MISSING, TRUE
 
 
 def numbers(column: Any, name: str, start: int, *, missing: bool = False) -> NDArray[np.float64]:
-    """The numbers that the text stands for, correctly rounded; with `missing`, an empty text is NaN."""
+    """The numbers that the text stands for, correctly rounded; with `missing`, an empty text is
+    NaN.
+    """
     trimmed = pc.utf8_trim_whitespace(column)
     if missing:
         trimmed = pc.if_else(pc.equal(trimmed, ""), "nan", trimmed)
     try:
         return np.asarray(trimmed.cast(pyarrow.float64()))
     except pyarrow.ArrowInvalid:
-        row, value = next((row, value) for row, value in enumerate(trimmed.to_pylist()) if not _is_number(value))
-        raise InvalidValueError(f"{name}[{start + row}] is {value!r}, which is not a number. Mend or drop that row.") from None
+        row, value = next(
+            (row, value) for row, value in enumerate(trimmed.to_pylist()) if not _is_number(value)
+        )
+        raise InvalidValueError(
+            f"{name}[{start + row}] is {value!r}, which is not a number. Mend or drop that row."
+        ) from None
 
 
 def flags(column: Any, name: str, start: int) -> NDArray[np.bool_]:
@@ -37,8 +43,8 @@ def flags(column: Any, name: str, start: int) -> NDArray[np.bool_]:
         row = int(np.flatnonzero(~legal)[0])
         value, count = column[row].as_py(), int((~legal).sum())
         raise InvalidValueError(
-            f"{name}[{start + row}] is {value!r} ({count} such values): expected true or false, or 1 or 0. "
-            "For predictions and labels name both columns instead."
+            f"{name}[{start + row}] is {value!r} ({count} such values): expected true or false, or "
+            "1 or 0. For predictions and labels name both columns instead."
         )
     return true
 
@@ -63,7 +69,10 @@ def _refuse_empty(values: Any, name: str, start: int) -> None:
     empty = np.asarray(pc.equal(values, ""))
     if empty.any():
         row = int(np.flatnonzero(empty)[0])
-        raise InvalidValueError(f"{name}[{start + row}] is empty ({int(empty.sum())} such values): name it or drop the row.")
+        raise InvalidValueError(
+            f"{name}[{start + row}] is empty ({int(empty.sum())} such values): name it or drop the "
+            "row."
+        )
 
 
 def _is_number(value: str) -> bool:

@@ -1,7 +1,9 @@
-"""The rules of `text` inside SQL: what a column of text stands for as a number, a truth value, a class or a name.
+"""The rules of `text` inside SQL: what a column of text stands for as a number, a truth value, a
+class or a name.
 
-Text that breaks a rule becomes null; where null is a value, it stops the query. Rare ways to write a value, such as a truth value
-between tabs, may be taken for broken here. Nothing is accepted that `text` refuses, and what is accepted has the same value.
+Text that breaks a rule becomes null; where null is a value, it stops the query. Rare ways to write
+a value, such as a truth value between tabs, may be taken for broken here. Nothing is accepted that
+`text` refuses, and what is accepted has the same value.
 """
 
 from __future__ import annotations
@@ -24,13 +26,22 @@ def typed(column: str, kind: Kind) -> str:
         case "number":
             return _number(column)
         case "number or nothing":
-            return f"CASE WHEN coalesce({trimmed}, '') = '' THEN NULL ELSE coalesce({_number(column)}, error('no number')) END"
+            return (
+                f"CASE WHEN coalesce({trimmed}, '') = '' THEN NULL ELSE "
+                f"coalesce({_number(column)}, error('no number')) END"
+            )
         case "flag":
-            return f"CASE WHEN {_one_of(column, TRUE)} THEN true WHEN {_one_of(column, FALSE)} THEN false END"
+            return (
+                f"CASE WHEN {_one_of(column, TRUE)} THEN true WHEN {_one_of(column, FALSE)} THEN "
+                "false END"
+            )
         case "class":
             # 3 and 3.0 are one class.
             whole = rf"regexp_replace({trimmed}, '^(-?[0-9]+)\.0+$', '\1')"
-            return f"CASE WHEN {_one_of(trimmed, MISSING)} THEN NULL WHEN contains({column}, '.') THEN {whole} ELSE {trimmed} END"
+            return (
+                f"CASE WHEN {_one_of(trimmed, MISSING)} THEN NULL WHEN contains({column}, '.') "
+                f"THEN {whole} ELSE {trimmed} END"
+            )
         case "name":
             return f"nullif({trimmed}, '')"
 

@@ -1,7 +1,8 @@
-"""Rows going out again with columns added: to CSV, Parquet, JSON lines, Arrow or .npz, by the end of the file's name.
+"""Rows going out again with columns added: to CSV, Parquet, JSON lines, Arrow or .npz, by the end
+of the file's name.
 
-Rows keep their order, and columns what they held: types go to Parquet and Arrow as they are, and text as it stood. The file
-appears when it is complete, or not at all.
+Rows keep their order, and columns what they held: types go to Parquet and Arrow as they are, and
+text as it stood. The file appears when it is complete, or not at all.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def open_writer(target: str | os.PathLike[str], tables: Sequence[TableFile]) -> 
         try:
             yield writer
         finally:
-            # Also when all goes wrong, as long as there is a file: Arrow's writers would do it later, and complain.
+            # Also when all goes wrong, as long as there is a file: Arrow's writers would do it
+            # later, and complain.
             writer.close()
 
 
@@ -57,7 +59,8 @@ def _writer_for(path: Path, tables: Sequence[TableFile]) -> Callable[[BinaryIO],
     if all(isinstance(table, (NpzFile, NpyFile)) for table in tables):
         _require_suffix(path, tables, (".npz",))
         return NpzWriter
-    from pacbound.sources import record_writers  # noqa: PLC0415 - arrays are written without Arrow
+    # Arrays are written without Arrow.
+    from pacbound.sources import record_writers  # noqa: PLC0415
 
     _require_suffix(path, tables, tuple(record_writers.WRITERS))
     return record_writers.WRITERS[path.suffix.lower()]
@@ -66,14 +69,17 @@ def _writer_for(path: Path, tables: Sequence[TableFile]) -> Callable[[BinaryIO],
 def _require_suffix(path: Path, tables: Sequence[TableFile], known: Sequence[str]) -> None:
     if path.suffix.lower() not in known:
         raise InvalidValueError(
-            f"{path}: the rows of {tables[0].path.name} can be written to {', '.join(known)}, by the file's name."
+            f"{path}: the rows of {tables[0].path.name} can be written to {', '.join(known)}, by "
+            "the file's name."
         )
 
 
 def _refuse_to_overwrite(path: Path, tables: Sequence[TableFile]) -> None:
     for table in tables:
         if path.exists() and path.samefile(table.path):
-            raise InvalidValueError(f"{path} is where the rows come from: name another file for those that go out.")
+            raise InvalidValueError(
+                f"{path} is where the rows come from: name another file for those that go out."
+            )
 
 
 def _require_one_layout(tables: Sequence[TableFile]) -> None:
@@ -82,6 +88,6 @@ def _require_one_layout(tables: Sequence[TableFile]) -> None:
         if type(table) is not type(first) or list(table.columns) != list(first.columns):
             one, other = (", ".join(map(repr, found.columns[:20])) for found in (first, table))
             raise InvalidTypeError(
-                f"{first.path} and {table.path} are not laid out alike ({one}; {other}), so their rows do not fit into one file. "
-                "Write each to its own."
+                f"{first.path} and {table.path} are not laid out alike ({one}; {other}), so their "
+                "rows do not fit into one file. Write each to its own."
             )

@@ -1,7 +1,9 @@
-"""What a failure probability, a tolerated rate and a count may be; anything else raises with the remedy.
+"""What a failure probability, a tolerated rate and a count may be; anything else raises with the
+remedy.
 
-Shared by every layer above, so that `delta=1.2` reads the same wherever it is passed. Singular names take one number and give
-a Python number; plural names take anything array-like and give an array of the same shape.
+Shared by every layer above, so that `delta=1.2` reads the same wherever it is passed. Singular
+names take one number and give a Python number; plural names take anything array-like and give an
+array of the same shape.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ LARGEST_COUNT = 2**53
 
 def real_number(value: Any, name: str, what: str) -> float:
     """`value` as a float that is not NaN; `what` says in the error what it should have been."""
-    if type(value) is float and value == value:  # noqa: PLR0124 (NaN differs from itself)
+    if type(value) is float and value == value:  # noqa: PLR0124, RUF100
         return value
     array = _array(value, name, what)
     if array.ndim != 0 or array.dtype.kind not in "iufO" or value is None:
@@ -56,7 +58,10 @@ def tolerated_rate(xi: Any, name: str = "xi") -> float:
     """`xi` as a float in [0, 1), the rate that the user allows."""
     value = real_number(xi, name, "a rate")
     if not 0.0 <= value < 1.0:
-        raise InvalidValueError(f"{name}={xi} is not a rate to be kept: expected 0 <= {name} < 1. To allow 2 % pass {name}=0.02.")
+        raise InvalidValueError(
+            f"{name}={xi} is not a rate to be kept: expected 0 <= {name} < 1. To allow 2 % pass "
+            f"{name}=0.02."
+        )
     return value
 
 
@@ -65,7 +70,9 @@ def probabilities(values: Any, name: str) -> NDArray[np.float64]:
     array = _reals(values, name, "probabilities")
     bad = ~((array >= 0.0) & (array <= 1.0))
     if bad.any():
-        raise InvalidValueError(f"{name} holds {array[bad][0]}, which is not a probability: expected 0 <= {name} <= 1.")
+        raise InvalidValueError(
+            f"{name} holds {array[bad][0]}, which is not a probability: expected 0 <= {name} <= 1."
+        )
     return array
 
 
@@ -77,22 +84,28 @@ def whole_number(value: Any, name: str, *, least: int = 0) -> int:
 
 
 def whole_numbers(values: Any, name: str, *, least: int = 0) -> NDArray[np.int64]:
-    """`values` as int64 of at least `least`, without rounding anything and without reading meaning into booleans or text."""
+    """`values` as int64 of at least `least`, without rounding anything and without reading meaning
+    into booleans or text.
+    """
     array = _array(values, name, "counts")
     if array.dtype.kind == "f":
         array = array.astype(np.promote_types(array.dtype, np.float64))
         fractional = ~(np.isfinite(array) & (array == np.floor(array)))
         if fractional.any():
             raise InvalidValueError(
-                f"{name} holds {array[fractional][0]}, which is not a count: expected whole numbers. Pass counts, not rates."
+                f"{name} holds {array[fractional][0]}, which is not a count: expected whole "
+                "numbers. Pass counts, not rates."
             )
     elif array.dtype.kind not in "iu":
         raise InvalidTypeError(
-            f"{name} has dtype {array.dtype}, which does not hold counts: expected integers. Sum booleans before passing them."
+            f"{name} has dtype {array.dtype}, which does not hold counts: expected integers. Sum "
+            "booleans before passing them."
         )
     if array.size and (array.min() < least or array.max() > LARGEST_COUNT):
         bad = array[(array < least) | (array > LARGEST_COUNT)][0]
-        raise InvalidValueError(f"{name} holds {bad}, which is not a count: expected {least} to 2**53.")
+        raise InvalidValueError(
+            f"{name} holds {bad}, which is not a count: expected {least} to 2**53."
+        )
     return array.astype(np.int64)
 
 
@@ -103,8 +116,8 @@ def successes_of_trials(successes: Any, trials: Any) -> tuple[NDArray[np.int64],
     if (hits > attempts).any():
         where = np.flatnonzero((hits > attempts).ravel())[0]
         raise InvalidValueError(
-            f"{hits.ravel()[where]} successes of {attempts.ravel()[where]} trials cannot be: expected successes <= trials. "
-            "Check the order of the arguments."
+            f"{hits.ravel()[where]} successes of {attempts.ravel()[where]} trials cannot be: "
+            "expected successes <= trials. Check the order of the arguments."
         )
     return hits, attempts
 
@@ -120,23 +133,31 @@ def together(**arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
 
 def _not_a_failure_probability(delta: Any, name: str) -> InvalidValueError:
     return InvalidValueError(
-        f"{name}={delta} is not a failure probability: expected 0 < {name} < 1. For a 95 % guarantee pass {name}=0.05."
+        f"{name}={delta} is not a failure probability: expected 0 < {name} < 1. For a 95 % "
+        f"guarantee pass {name}=0.05."
     )
 
 
 def _array(values: Any, name: str, what: str) -> NDArray[Any]:
     if np.ma.is_masked(values):
-        raise InvalidValueError(f"{name} holds masked entries, which are not {what}. Drop them first.")
+        raise InvalidValueError(
+            f"{name} holds masked entries, which are not {what}. Drop them first."
+        )
     try:
         return np.asarray(values)
     except ValueError:
-        raise InvalidTypeError(f"{name} holds rows of different lengths, which are not {what}: expected one array.") from None
+        raise InvalidTypeError(
+            f"{name} holds rows of different lengths, which are not {what}: expected one array."
+        ) from None
 
 
 def _reals(values: Any, name: str, what: str) -> NDArray[np.float64]:
     array = _array(values, name, what)
     if array.dtype.kind not in "iuf":
-        raise InvalidTypeError(f"{name} has dtype {array.dtype}, which does not hold {what}: expected floating-point numbers.")
+        raise InvalidTypeError(
+            f"{name} has dtype {array.dtype}, which does not hold {what}: expected floating-point "
+            "numbers."
+        )
     if np.isnan(array).any():
         raise InvalidValueError(f"{name} holds NaN, which is not among {what}.")
     return array.astype(np.float64)

@@ -1,11 +1,13 @@
 """Exact bounds on a probability from a count of successes and a count of trials (Clopper-Pearson).
 
-Integers in, floats out; nothing here knows what the counts mean. Every bound fails with probability at most `delta` for every
-sample size and every true rate, and is rounded outwards: never optimistic.
+Integers in, floats out; nothing here knows what the counts mean. Every bound fails with probability
+at most `delta` for every sample size and every true rate, and is rounded outwards: never
+optimistic.
 
-The inverse incomplete beta function is silently wrong in places: SciPy 1.17 has betainccinv(1000, 34505, 0.01) = 0.006, below the
-observed rate. So it only guesses, and what the forward function does not confirm is searched for. Where the forward function is
-not known to be accurate (more than 1e12 trials, levels below 1e-200) the bound is Chernoff's: wider, still valid.
+The inverse incomplete beta function is silently wrong in places: SciPy 1.17 has betainccinv(1000,
+34505, 0.01) = 0.006, below the observed rate. So it only guesses, and what the forward function
+does not confirm is searched for. Where the forward function is not known to be accurate (more than
+1e12 trials, levels below 1e-200) the bound is Chernoff's: wider, still valid.
 """
 
 from __future__ import annotations
@@ -31,16 +33,19 @@ _Bools: TypeAlias = NDArray[np.bool_]
 
 _MOST_TRIALS = 1e12
 _LEAST_LEVEL = 1e-200
-"""Where the forward functions were compared with 113-bit arithmetic, and within which they are trusted."""
+"""Where the forward functions were compared with 113-bit arithmetic, and within which they are
+trusted."""
 
 _SAFETY = 1e-9
-"""A tail is confirmed only up to level * (1 - _SAFETY): the forward functions err by up to 1e-10 for counts below 1e6."""
+"""A tail is confirmed only up to level * (1 - _SAFETY): the forward functions err by up to 1e-10
+for counts below 1e6."""
 
 _SLACK = 1e-8
 """A guess is kept without further search if its tail is above level * (1 - _SLACK)."""
 
 _OUTWARD = 4e-15
-"""Last step, relative. For larger counts the forward functions err as if the rate were off by a unit or two in the last place."""
+"""Last step, relative. For larger counts the forward functions err as if the rate were off by a
+unit or two in the last place."""
 
 _COARSE_TRIALS = 1e6
 """Up to here the spacing of floats just below 1 changes no tail by more than 3e-10, relative."""
@@ -49,13 +54,18 @@ _COARSE_TRIALS = 1e6
 @overload
 def binomial_interval(successes: int, trials: int, *, delta: float) -> tuple[float, float]: ...
 @overload
-def binomial_interval(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike) -> tuple[Any, Any]: ...
-def binomial_interval(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike) -> tuple[Any, Any]:
+def binomial_interval(
+    successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike
+) -> tuple[Any, Any]: ...
+def binomial_interval(
+    successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike
+) -> tuple[Any, Any]:
     """Confidence interval for a rate (Clopper-Pearson, two-sided).
 
-    If `successes` of `trials` independent attempts succeed, each with probability p, the interval contains p with probability at
-    least 1 - `delta`: each side fails with probability at most `delta`/2. No attempts give [0, 1]. Arrays broadcast, `delta` too,
-    and each interval then holds on its own; for all of them at once pass a corrected `delta` (see `pacbound.stats.sequences`).
+    If `successes` of `trials` independent attempts succeed, each with probability p, the interval
+    contains p with probability at least 1 - `delta`: each side fails with probability at most
+    `delta`/2. No attempts give [0, 1]. Arrays broadcast, `delta` too, and each interval then holds
+    on its own; for all of them at once pass a corrected `delta` (see `pacbound.stats.sequences`).
 
     Examples
     --------
@@ -66,7 +76,9 @@ def binomial_interval(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLi
     """
     hits, trials_, level = _counts_and_level(successes, trials, delta)
     level = level / 2.0
-    return _like(hits, _lower(*_flat(hits, trials_, level))), _like(hits, _upper(*_flat(hits, trials_, level)))
+    return _like(hits, _lower(*_flat(hits, trials_, level))), _like(
+        hits, _upper(*_flat(hits, trials_, level))
+    )
 
 
 @overload
@@ -76,8 +88,9 @@ def binomial_upper(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike)
 def binomial_upper(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike) -> Any:
     """Upper confidence bound on a rate (Clopper-Pearson).
 
-    If `successes` of `trials` independent attempts succeed, each with probability p, the returned value is at least p with
-    probability at least 1 - `delta`. No attempts give the bound 1. To bound an error rate, count errors. Arrays broadcast.
+    If `successes` of `trials` independent attempts succeed, each with probability p, the returned
+    value is at least p with probability at least 1 - `delta`. No attempts give the bound 1. To
+    bound an error rate, count errors. Arrays broadcast.
 
     Examples
     --------
@@ -98,8 +111,9 @@ def binomial_lower(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike)
 def binomial_lower(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike) -> Any:
     """Lower confidence bound on a rate (Clopper-Pearson).
 
-    If `successes` of `trials` independent attempts succeed, each with probability p, the returned value is at most p with
-    probability at least 1 - `delta`. No attempts give the bound 0. Arrays broadcast.
+    If `successes` of `trials` independent attempts succeed, each with probability p, the returned
+    value is at most p with probability at least 1 - `delta`. No attempts give the bound 0. Arrays
+    broadcast.
 
     Examples
     --------
@@ -112,7 +126,8 @@ def binomial_lower(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike)
 
 
 def binomial_cdf(successes: ArrayLike, trials: ArrayLike, rate: ArrayLike) -> Any:
-    """P(S <= `successes`) for S binomial: the chance of so few. Exact up to rounding, *not* rounded towards either side.
+    """P(S <= `successes`) for S binomial: the chance of so few. Exact up to rounding, *not* rounded
+    towards either side.
 
     Any integer may be asked about: 0 for negative ones, 1 from `trials` on.
 
@@ -129,10 +144,11 @@ def binomial_cdf(successes: ArrayLike, trials: ArrayLike, rate: ArrayLike) -> An
 
 
 def binomial_sf(successes: ArrayLike, trials: ArrayLike, rate: ArrayLike) -> Any:
-    """P(S >= `successes`) for S binomial: the chance of so many. Exact up to rounding, *not* rounded towards either side.
+    """P(S >= `successes`) for S binomial: the chance of so many. Exact up to rounding, *not*
+    rounded towards either side.
 
-    `successes` itself is included, unlike in `scipy.stats.binom.sf`. Any integer may be asked about: 1 up to zero, 0 beyond
-    `trials`.
+    `successes` itself is included, unlike in `scipy.stats.binom.sf`. Any integer may be asked
+    about: 1 up to zero, 0 beyond `trials`.
 
     Examples
     --------
@@ -146,14 +162,20 @@ def binomial_sf(successes: ArrayLike, trials: ArrayLike, rate: ArrayLike) -> Any
     return _like(k, np.where(inside, betainc(first, second, p), np.where(k <= 0, 1.0, 0.0)))
 
 
-def _counts_and_level(successes: ArrayLike, trials: ArrayLike, delta: ArrayLike) -> tuple[NDArray[Any], ...]:
+def _counts_and_level(
+    successes: ArrayLike, trials: ArrayLike, delta: ArrayLike
+) -> tuple[NDArray[Any], ...]:
     hits, attempts = successes_of_trials(successes, trials)
     return together(successes=hits, trials=attempts, delta=failure_probabilities(delta))
 
 
-def _counts_and_rate(successes: ArrayLike, trials: ArrayLike, rate: ArrayLike) -> tuple[NDArray[Any], ...]:
+def _counts_and_rate(
+    successes: ArrayLike, trials: ArrayLike, rate: ArrayLike
+) -> tuple[NDArray[Any], ...]:
     hits = whole_numbers(successes, "successes", least=-LARGEST_COUNT)
-    return together(successes=hits, trials=whole_numbers(trials, "trials"), rate=probabilities(rate, "rate"))
+    return together(
+        successes=hits, trials=whole_numbers(trials, "trials"), rate=probabilities(rate, "rate")
+    )
 
 
 def _flat(*arrays: NDArray[Any]) -> tuple[_Floats, ...]:
@@ -177,18 +199,27 @@ def _lower(k: _Floats, n: _Floats, level: _Floats) -> _Floats:
     bound = np.zeros_like(level)
     common = 2.0 * k > n
     bound[common] = np.nextafter(1.0 - _above((n - k)[common], n[common], level[common]), -1.0)
-    # A small bound on a common outcome (few trials, tiny level) would be all rounding error if it were taken as a complement.
+    # A small bound on a common outcome (few trials, tiny level) would be all rounding error if it
+    # were taken as a complement.
     direct = (k > 0.0) & (bound < 0.5)
     bound[direct] = _below(k[direct], n[direct], level[direct])
     return np.maximum(bound, 0.0)
 
 
 def _above(k: _Floats, n: _Floats, level: _Floats) -> _Floats:
-    """A rate at which so few as k of n have probability at most `level`, for 0 <= k <= n/2 and n > 0."""
+    """A rate at which so few as k of n have probability at most `level`, for 0 <= k <= n/2 and n >
+    0.
+    """
     with np.errstate(all="ignore"):
-        bound = np.where(k == 0.0, _above_none(n, level), betainccinv(k + 1.0, n - k, level * (1.0 - 2.0 * _SAFETY)))
+        bound = np.where(
+            k == 0.0,
+            _above_none(n, level),
+            betainccinv(k + 1.0, n - k, level * (1.0 - 2.0 * _SAFETY)),
+        )
         tail = _chance_of_so_few(k, n, bound)
-    refused = np.flatnonzero(~((k == 0.0) | (_confirmed(tail, level) & _tight(tail, level) & _trusted(n, level))))
+    refused = np.flatnonzero(
+        ~((k == 0.0) | (_confirmed(tail, level) & _tight(tail, level) & _trusted(n, level)))
+    )
     if refused.size:
         bound[refused] = _search(_chance_of_so_few, k[refused], n[refused], level[refused], end=1.0)
     return np.minimum(np.nextafter(bound + _OUTWARD * bound * (1.0 - bound), 2.0), 1.0)
@@ -207,7 +238,9 @@ def _below(k: _Floats, n: _Floats, level: _Floats) -> _Floats:
         tail = _chance_of_so_many(k, n, bound)
     refused = np.flatnonzero(~(_confirmed(tail, level) & _tight(tail, level) & _trusted(n, level)))
     if refused.size:
-        bound[refused] = _search(_chance_of_so_many, k[refused], n[refused], level[refused], end=0.0)
+        bound[refused] = _search(
+            _chance_of_so_many, k[refused], n[refused], level[refused], end=0.0
+        )
     return np.maximum(np.nextafter(bound - _OUTWARD * bound * (1.0 - bound), -1.0), 0.0)
 
 
@@ -226,7 +259,8 @@ def _trusted(n: _Floats, level: _Floats) -> _Bools:
 
 def _chance_of_so_many(k: _Floats, n: _Floats, rate: _Floats) -> _Floats:
     tail = np.asarray(betainc(k, n - k + 1.0, rate))
-    # Beyond the median it is computed from 1 - rate, whose rounding shows in it if n is large: round that to the safe side.
+    # Beyond the median it is computed from 1 - rate, whose rounding shows in it if n is large:
+    # round that to the safe side.
     likely = np.flatnonzero(tail > 0.5)
     if likely.size:
         rest = np.nextafter(1.0 - rate[likely], -1.0)
@@ -237,8 +271,9 @@ def _chance_of_so_many(k: _Floats, n: _Floats, rate: _Floats) -> _Floats:
 def _chance_of_so_few(k: _Floats, n: _Floats, rate: _Floats) -> _Floats:
     """P(S <= k) at `rate` or, where they differ, a little above it.
 
-    betaincc(k + 1, n - k, rate) would have to form 1 - rate, whose rounding costs a relative n * 1e-16 wherever the C compiler's
-    long double is a plain double. So the complement is rounded up here and given to betainc, which then makes no error in it.
+    betaincc(k + 1, n - k, rate) would have to form 1 - rate, whose rounding costs a relative n *
+    1e-16 wherever the C compiler's long double is a plain double. So the complement is rounded up
+    here and given to betainc, which then makes no error in it.
     """
     complement = np.nextafter(1.0 - rate, 2.0)
     tail = np.asarray(betainc(n - k, k + 1.0, np.minimum(complement, 1.0)))
@@ -248,9 +283,12 @@ def _chance_of_so_few(k: _Floats, n: _Floats, rate: _Floats) -> _Floats:
     return tail
 
 
-def _extrapolated(tail: _Floats, k: _Floats, n: _Floats, rate: _Floats, complement: _Floats) -> _Floats:
-    # The rate lies between two floats of its complement. A beta density with parameters of at least 1 is log-concave, hence so is
-    # its tail, which therefore lies below the line, in logarithms, through two points to the left.
+def _extrapolated(
+    tail: _Floats, k: _Floats, n: _Floats, rate: _Floats, complement: _Floats
+) -> _Floats:
+    # The rate lies between two floats of its complement. A beta density with parameters of at least
+    # 1 is log-concave, hence so is its tail, which therefore lies below the line, in logarithms,
+    # through two points to the left.
     before = np.nextafter(complement, 2.0)
     steps = (rate - (1.0 - complement)) / (before - complement)
     ratio = tail / np.asarray(betainc(n - k, k + 1.0, np.minimum(before, 1.0)))
@@ -258,13 +296,23 @@ def _extrapolated(tail: _Floats, k: _Floats, n: _Floats, rate: _Floats, compleme
 
 
 def _search(
-    chance: Callable[[_Floats, _Floats, _Floats], _Floats], k: _Floats, n: _Floats, level: _Floats, *, end: float
+    chance: Callable[[_Floats, _Floats, _Floats], _Floats],
+    k: _Floats,
+    n: _Floats,
+    level: _Floats,
+    *,
+    end: float,
 ) -> _Floats:
-    """The confirmed rate nearest to k/n on the side of `end`, or Chernoff's where nothing can be confirmed."""
+    """The confirmed rate nearest to k/n on the side of `end`, or Chernoff's where nothing can be
+    confirmed.
+    """
     with np.errstate(all="ignore"):
-        # Rounding errors of the exponent are below 1e-6 of it, or of no weight against what Chernoff's bound gives away.
+        # Rounding errors of the exponent are below 1e-6 of it, or of no weight against what
+        # Chernoff's bound gives away.
         enough = -np.log(level) * (1.0 + 1e-6)
-        bound = _halve(lambda rate: n * _divergence(k / n, rate) >= enough, np.full_like(n, end), k / n)
+        bound = _halve(
+            lambda rate: n * _divergence(k / n, rate) >= enough, np.full_like(n, end), k / n
+        )
         some = np.flatnonzero(_trusted(n, level))
         k, n, level = k[some], n[some], level[some]
         bound[some] = _halve(lambda rate: _confirmed(chance(k, n, rate), level), bound[some], k / n)
@@ -272,9 +320,11 @@ def _search(
 
 
 def _halve(holds: Callable[[_Floats], _Bools], sound: _Floats, unsound: _Floats) -> _Floats:
-    """Between a `sound` rate and an `unsound` one, a rate that `holds` next to one that does not; `sound` itself if none does.
+    """Between a `sound` rate and an `unsound` one, a rate that `holds` next to one that does not;
+    `sound` itself if none does.
 
-    Halves the number of floats in between, by their bit patterns: 62 steps at most, to the last digit, however small the rate.
+    Halves the number of floats in between, by their bit patterns: 62 steps at most, to the last
+    digit, however small the rate.
     """
     good, bad = sound.view(np.int64), unsound.view(np.int64)
     while (apart := np.abs(good - bad) > 1).any():
@@ -285,7 +335,9 @@ def _halve(holds: Callable[[_Floats], _Bools], sound: _Floats, unsound: _Floats)
 
 
 def _divergence(q: _Floats, p: _Floats) -> _Floats:
-    """Kullback-Leibler divergence of a coin of rate q from one of rate p, in a form that keeps its digits for p near q."""
+    """Kullback-Leibler divergence of a coin of rate q from one of rate p, in a form that keeps its
+    digits for p near q.
+    """
     near = q * np.log1p((q - p) / p)
     far = q * (np.log(q) - np.log(p))
     rest = np.where(q < 1.0, (1.0 - q) * np.log1p((p - q) / (1.0 - p)), 0.0)

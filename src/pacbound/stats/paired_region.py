@@ -1,13 +1,16 @@
-"""The rejection region of the exact paired test: which counts certify that losses exceed gains by less than xi.
+"""The rejection region of the exact paired test: which counts certify that losses exceed gains by
+less than xi.
 
-Of n independent outcomes b are losses and c are gains. The null hypothesis is P(loss) - P(gain) >= xi. The region is
-{b <= bmax(c)}, cut out by the likelihood ratio, and its chance under every law of the null is at most delta. The promise
-rests on the calibration alone: any nondecreasing bmax would be as valid, the likelihood ratio only makes it powerful.
+Of n independent outcomes b are losses and c are gains. The null hypothesis is P(loss) - P(gain) >=
+xi. The region is {b <= bmax(c)}, cut out by the likelihood ratio, and its chance under every law of
+the null is at most delta. The promise rests on the calibration alone: any nondecreasing bmax would
+be as valid, the likelihood ratio only makes it powerful.
 
-Why it holds: fewer losses and more gains keep a sample in the region, so its chance falls in P(loss) and rises in P(gain). Hence
-the worst null has P(gain) = v and P(loss) = v + xi, and from v_1 to v_2 the chance is at most that of the law (v_1 + xi, v_2). So
-the supremum is bounded cell by cell: cells that exceed delta are split, and where the finest still exceed it the region shrinks.
-A cell that has passed once passes for every smaller region, so that at the end every cell has passed.
+Why it holds: fewer losses and more gains keep a sample in the region, so its chance falls in
+P(loss) and rises in P(gain). Hence the worst null has P(gain) = v and P(loss) = v + xi, and from
+v_1 to v_2 the chance is at most that of the law (v_1 + xi, v_2). So the supremum is bounded cell by
+cell: cells that exceed delta are split, and where the finest still exceed it the region shrinks. A
+cell that has passed once passes for every smaller region, so that at the end every cell has passed.
 """
 
 from __future__ import annotations
@@ -22,23 +25,32 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, xlogy
 
 from pacbound.errors import InvalidValueError
-from pacbound.stats.arguments import failure_probability, together, tolerated_rate, whole_number, whole_numbers
+from pacbound.stats.arguments import (
+    failure_probability,
+    together,
+    tolerated_rate,
+    whole_number,
+    whole_numbers,
+)
 from pacbound.stats.binomial import binomial_upper
 from pacbound.stats.staircase import Floats, Integers, Staircase
 
 LARGEST_SAMPLE = 199_999
-"""Above this the pair of binomial bounds loses so little that the region is no longer worth its seconds."""
+"""Above this the pair of binomial bounds loses so little that the region is no longer worth its
+seconds."""
 
 SMALLEST_DELTA = 1e-200
 """Below this the terms of the sums leave the range of float64."""
 
 SAFETY = 1e-6
-"""The share of delta that is never spent: it covers the rounding of the sums, which is below 1e-8 of delta."""
+"""The share of delta that is never spent: it covers the rounding of the sums, which is below 1e-8
+of delta."""
 
 COARSE_CELLS = 2.0**-1
 FINE_CELLS = 2.0**-5
 FINEST_CELLS = 2.0**-13
-"""Widths of cells, in standard deviations of b - c over the normal quantile: a corner exceeds its cell by about e^width."""
+"""Widths of cells, in standard deviations of b - c over the normal quantile: a corner exceeds its
+cell by about e^width."""
 
 MOST_CELLS = 16_000
 """Cells finer than FINE_CELLS are tried while no more than this many are left."""
@@ -51,8 +63,9 @@ STATISTIC_STEP = 1e-5
 class PairedRegion:
     """The counts (b, c) of `n` outcomes that reject P(loss) - P(gain) >= `xi` at level `delta`.
 
-    `bmax[c]` is the largest number of losses allowed beside c gains; the last entry stands for all larger c. If no loss and no
-    gain cannot reject, then nothing does, and every entry is -1: a walk could not even start.
+    `bmax[c]` is the largest number of losses allowed beside c gains; the last entry stands for all
+    larger c. If no loss and no gain cannot reject, then nothing does, and every entry is -1: a walk
+    could not even start.
     """
 
     n: int
@@ -71,18 +84,27 @@ class PairedRegion:
         return np.asarray(losses <= self.bmax[np.minimum(gains, self.bmax.size - 1)])
 
     def chance(self, plus: Any, minus: Any) -> Floats:
-        """The chance of the region when losses have the rate `plus` and gains `minus`: exact from above, to 2e-6 of `delta`."""
-        plus, minus = np.atleast_1d(np.asarray(plus, float)), np.atleast_1d(np.asarray(minus, float))
+        """The chance of the region when losses have the rate `plus` and gains `minus`: exact from
+        above, to 2e-6 of `delta`.
+        """
+        plus, minus = (
+            np.atleast_1d(np.asarray(plus, float)),
+            np.atleast_1d(np.asarray(minus, float)),
+        )
         if self.empty:
             return np.zeros(minus.size)
-        return Staircase.under(self.bmax, self.n).chance(minus, np.maximum(1.0 - minus - plus, 0.0), level=self.delta)
+        return Staircase.under(self.bmax, self.n).chance(
+            minus, np.maximum(1.0 - minus - plus, 0.0), level=self.delta
+        )
 
 
 def paired_region(n: Any, *, xi: float, delta: float) -> PairedRegion:
-    """The counts that certify P(loss) - P(gain) < `xi` from `n` independent outcomes, wrongly with probability at most `delta`.
+    """The counts that certify P(loss) - P(gain) < `xi` from `n` independent outcomes, wrongly with
+    probability at most `delta`.
 
-    Whatever the true rates of losses and gains, if they differ by `xi` or more then the counts fall into the region with
-    probability at most `delta`. The region depends on these three numbers alone and is kept in memory once computed.
+    Whatever the true rates of losses and gains, if they differ by `xi` or more then the counts fall
+    into the region with probability at most `delta`. The region depends on these three numbers
+    alone and is kept in memory once computed.
 
     Examples
     --------
@@ -95,10 +117,16 @@ def paired_region(n: Any, *, xi: float, delta: float) -> PairedRegion:
     """
     size = whole_number(n, "n")
     if size > LARGEST_SAMPLE:
-        raise InvalidValueError(f"n={size} is too large for the exact region: expected n <= {LARGEST_SAMPLE}. Use bound='pair'.")
+        raise InvalidValueError(
+            f"n={size} is too large for the exact region: expected n <= {LARGEST_SAMPLE}. Use "
+            "bound='pair'."
+        )
     rate, level = positive_rate(xi), failure_probability(delta)
     if level < SMALLEST_DELTA:
-        raise InvalidValueError(f"delta={level} is too small for the exact region: expected 1e-200 or more. Use bound='pair'.")
+        raise InvalidValueError(
+            f"delta={level} is too small for the exact region: expected 1e-200 or more. Use "
+            "bound='pair'."
+        )
     return _cached_region(size, rate, level)
 
 
@@ -109,8 +137,9 @@ def paired_counts(b: Any, c: Any, n: Any) -> tuple[Integers, Integers, int]:
     if (losses + gains > size).any():
         where = np.flatnonzero((losses + gains > size).ravel())[0]
         raise InvalidValueError(
-            f"b={losses.ravel()[where]} and c={gains.ravel()[where]} cannot be among n={size} outcomes: expected b + c <= n. "
-            "n counts every outcome, those that are neither a loss nor a gain included."
+            f"b={losses.ravel()[where]} and c={gains.ravel()[where]} cannot be among n={size} "
+            "outcomes: expected b + c <= n. n counts every outcome, those that are neither a "
+            "loss nor a gain included."
         )
     return losses, gains, size
 
@@ -119,7 +148,10 @@ def positive_rate(xi: float) -> float:
     """`xi` as a float in (0, 1)."""
     rate = tolerated_rate(xi)
     if rate == 0.0:
-        raise InvalidValueError("xi=0 cannot be certified by this test: expected 0 < xi < 1. For xi = 0 use mcnemar_test.")
+        raise InvalidValueError(
+            "xi=0 cannot be certified by this test: expected 0 < xi < 1. For xi = 0 use "
+            "mcnemar_test."
+        )
     return rate
 
 
@@ -131,13 +163,22 @@ def _cached_region(n: int, xi: float, delta: float) -> PairedRegion:
 
 
 def likelihood_ratio(b: Integers, c: Integers, n: int, xi: float) -> Floats:
-    """How much better the best law explains `b` losses and `c` gains than the best law of the null: log likelihood ratio."""
+    """How much better the best law explains `b` losses and `c` gains than the best law of the null:
+    log likelihood ratio.
+    """
     m = n - b - c
     slope = 2.0 * xi * (n - b) - (b + c) * (1.0 - xi)
     root = np.sqrt(slope**2 + 8.0 * n * c * xi * (1.0 - xi))
-    # The two forms of the same root of a quadratic: each avoids the cancellation that the other has.
-    v = np.where(slope >= 0.0, 2.0 * c * xi * (1.0 - xi) / np.maximum(slope + root, 1e-300), (root - slope) / (4.0 * n))
-    ratio: Floats = _surprise(b, n * (v + xi)) + _surprise(c, n * v) + _surprise(m, n * (1.0 - xi - 2.0 * v))
+    # The two forms of the same root of a quadratic: each avoids the cancellation that the other
+    # has.
+    v = np.where(
+        slope >= 0.0,
+        2.0 * c * xi * (1.0 - xi) / np.maximum(slope + root, 1e-300),
+        (root - slope) / (4.0 * n),
+    )
+    ratio: Floats = (
+        _surprise(b, n * (v + xi)) + _surprise(c, n * v) + _surprise(m, n * (1.0 - xi - 2.0 * v))
+    )
     return np.where(b - c >= n * xi, 0.0, ratio)
 
 
@@ -147,14 +188,18 @@ def _surprise(count: Integers, expected: Floats) -> Floats:
 
 
 class _Candidate(NamedTuple):
-    """The region of counts whose likelihood ratio is at least `critical`; `most[c]` is the largest such b, at most n - c."""
+    """The region of counts whose likelihood ratio is at least `critical`; `most[c]` is the largest
+    such b, at most n - c.
+    """
 
     critical: float
     most: Integers
 
 
 class _Laws(NamedTuple):
-    """The rates of gains and of outcomes that are neither, one pair per law, in the order of the gains."""
+    """The rates of gains and of outcomes that are neither, one pair per law, in the order of the
+    gains.
+    """
 
     gain: Floats
     neither: Floats
@@ -165,7 +210,9 @@ class _Laws(NamedTuple):
 
 @dataclass(frozen=True)
 class _Family:
-    """Every region that the likelihood ratio can cut out for one (n, xi, delta), and the nulls they are held against."""
+    """Every region that the likelihood ratio can cut out for one (n, xi, delta), and the nulls they
+    are held against.
+    """
 
     n: int
     xi: float
@@ -178,13 +225,22 @@ class _Family:
     @cached_property
     def gains(self) -> Integers:
         """The columns 0 .. C; the cap costs power only, since a region may be any staircase."""
-        cap = self.n if self.n <= 3000 else min(self.n, ceil(max(0.08 * self.n, 8.0 * self.xi * self.n)))
+        cap = (
+            self.n
+            if self.n <= 3000
+            else min(self.n, ceil(max(0.08 * self.n, 8.0 * self.xi * self.n)))
+        )
         return np.arange(cap + 1)
 
     @cached_property
     def loosest(self) -> _Candidate:
         """All counts that do not speak for the null by themselves."""
-        return _Candidate(0.0, np.minimum(self.n - self.gains, np.ceil(self.gains + self.n * self.xi).astype(np.int64)))
+        return _Candidate(
+            0.0,
+            np.minimum(
+                self.n - self.gains, np.ceil(self.gains + self.n * self.xi).astype(np.int64)
+            ),
+        )
 
     @cached_property
     def strictest(self) -> _Candidate:
@@ -193,7 +249,9 @@ class _Family:
         return self.between(critical, self.loosest, _Candidate(inf, np.full(self.gains.size, -1)))
 
     def between(self, critical: float, looser: _Candidate, stricter: _Candidate) -> _Candidate:
-        """The region at `critical`, by bisection over b between two known ones; always nested between them."""
+        """The region at `critical`, by bisection over b between two known ones; always nested
+        between them.
+        """
         low, high = stricter.most.copy(), looser.most.copy()
         (open_columns,) = np.nonzero(low < high)
         while open_columns.size:
@@ -205,14 +263,18 @@ class _Family:
         return _Candidate(critical, low)
 
     def bmax(self, candidate: _Candidate | None) -> Integers:
-        """The staircase of a candidate: nondecreasing, and n where every possible b is in; all -1 for none."""
+        """The staircase of a candidate: nondecreasing, and n where every possible b is in; all -1
+        for none.
+        """
         if candidate is None:
             return np.full(self.gains.size, -1)
         full = candidate.most == self.n - self.gains
         return np.maximum.accumulate(np.where(full, self.n, candidate.most))
 
     def chance(self, candidate: _Candidate, laws: _Laws) -> Floats:
-        return Staircase.under(self.bmax(candidate), self.n).chance(laws.gain, laws.neither, level=self.delta)
+        return Staircase.under(self.bmax(candidate), self.n).chance(
+            laws.gain, laws.neither, level=self.delta
+        )
 
     @cached_property
     def largest_gain(self) -> float:
@@ -223,7 +285,8 @@ class _Family:
 
     @property
     def scale(self) -> float:
-        # For delta below 1e-7 finer cells would cost minutes to save a part of delta that no longer moves bmax.
+        # For delta below 1e-7 finer cells would cost minutes to save a part of delta that no longer
+        # moves bmax.
         return min(max(1.0, -float(ndtri(self.delta))), 5.0) * sqrt(self.n)
 
     @property
@@ -231,7 +294,9 @@ class _Family:
         return self.scale * (sqrt(2.0 * self.largest_gain + self.xi) - sqrt(self.xi))
 
     def gain(self, position: Floats) -> Floats:
-        """The rate v at a `position` on the scale on which one standard deviation of b - c has the same length everywhere."""
+        """The rate v at a `position` on the scale on which one standard deviation of b - c has the
+        same length everywhere.
+        """
         shift = position / self.scale
         return np.minimum(sqrt(self.xi) * shift + shift**2 / 2.0, self.largest_gain)
 
@@ -240,10 +305,13 @@ class _Family:
         return self.corners(positions, 0.0)
 
     def corners(self, positions: Floats, width: float) -> _Laws:
-        """For every cell of nulls a law whose chance is at least that of each of them: their least loss, their largest gain."""
+        """For every cell of nulls a law whose chance is at least that of each of them: their least
+        loss, their largest gain.
+        """
         least, largest = self.gain(positions), self.gain(positions + width)
         remainder = 1.0 - self.xi
-        # P(neither) = 1 - (least + xi) - largest; it is rounded up, since less loss only raises the chance.
+        # P(neither) = 1 - (least + xi) - largest; it is rounded up, since less loss only raises the
+        # chance.
         return _Laws(largest, np.maximum(remainder - least - largest, 0.0) + 1e-15 * remainder)
 
 
@@ -270,19 +338,27 @@ def _calibrated(family: _Family) -> Integers:
 
 
 def _tightened(family: _Family, candidate: _Candidate | None, laws: _Laws) -> _Candidate | None:
-    """The loosest region within `candidate` whose chance is allowed under each of the laws; None if none with (0, 0) is."""
+    """The loosest region within `candidate` whose chance is allowed under each of the laws; None if
+    none with (0, 0) is.
+    """
     while candidate is not None:
         chances = family.chance(candidate, laws)
         if chances.max(initial=0.0) <= family.allowed:
             return candidate
         worst = np.sort(np.argsort(-chances, kind="stable")[:16])
-        candidate = _bisected(family, candidate, laws.pick(worst), excess=log(chances.max() / family.allowed))
+        candidate = _bisected(
+            family, candidate, laws.pick(worst), excess=log(chances.max() / family.allowed)
+        )
         laws = laws.pick(chances > family.allowed)
     return None
 
 
-def _bisected(family: _Family, failing: _Candidate, laws: _Laws, *, excess: float) -> _Candidate | None:
-    """The loosest region that passes under all of a few laws, one of which `failing` exceeds by the factor exp(`excess`)."""
+def _bisected(
+    family: _Family, failing: _Candidate, laws: _Laws, *, excess: float
+) -> _Candidate | None:
+    """The loosest region that passes under all of a few laws, one of which `failing` exceeds by the
+    factor exp(`excess`).
+    """
     looser, stricter = failing, family.strictest
     if not _passes(family, stricter, laws):
         return None
@@ -293,7 +369,9 @@ def _bisected(family: _Family, failing: _Candidate, laws: _Laws, *, excess: floa
             stricter = trial
             break
         looser, step = trial, 2.0 * step
-    while stricter.critical - looser.critical > STATISTIC_STEP and (looser.most > stricter.most).any():
+    while (
+        stricter.critical - looser.critical > STATISTIC_STEP and (looser.most > stricter.most).any()
+    ):
         trial = family.between((looser.critical + stricter.critical) / 2.0, looser, stricter)
         if _passes(family, trial, laws):
             stricter = trial

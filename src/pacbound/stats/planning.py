@@ -1,7 +1,8 @@
 """How many labels it takes, before any is bought.
 
-Computes with exact binomial tails; knows a target, a rate that is hoped for and a level, nothing else. The answer is a plan, not
-a guarantee: if the true rate is worse than `expected`, the sample will fail to show the target more often than planned.
+Computes with exact binomial tails; knows a target, a rate that is hoped for and a level, nothing
+else. The answer is a plan, not a guarantee: if the true rate is worse than `expected`, the sample
+will fail to show the target more often than planned.
 """
 
 from __future__ import annotations
@@ -21,14 +22,19 @@ MOST_TRIALS = 10**9
 
 _LEAST_DELTA = 1e-200
 _UNDER = 1.0 - 2e-8
-"""`binomial_upper` is rounded outwards, by up to 1e-8 of its tail, so that meeting a target takes a tail lower by as much."""
+"""`binomial_upper` is rounded outwards, by up to 1e-8 of its tail, so that meeting a target takes a
+tail lower by as much."""
 
 
-def trials_needed(target: float, expected: float, *, delta: float, power: float = 0.9) -> tuple[int, int]:
-    """How many trials let `binomial_upper` stay at or below `target`, with probability `power`, when the true rate is `expected`.
+def trials_needed(
+    target: float, expected: float, *, delta: float, power: float = 0.9
+) -> tuple[int, int]:
+    """How many trials let `binomial_upper` stay at or below `target`, with probability `power`,
+    when the true rate is `expected`.
 
-    Returns (first, always): `first` is the smallest number of trials that does, and from `always` on every number does. In
-    between some do and some do not, because counts are whole. Exact binomial probabilities, no normal approximation.
+    Returns (first, always): `first` is the smallest number of trials that does, and from `always`
+    on every number does. In between some do and some do not, because counts are whole. Exact
+    binomial probabilities, no normal approximation.
 
     Examples
     --------
@@ -48,25 +54,30 @@ def trials_needed(target: float, expected: float, *, delta: float, power: float 
 def _refuse_hopeless(target: float, expected: float, delta: float, power: float) -> None:
     if expected >= target:
         raise InvalidValueError(
-            f"expected={expected} is not below target={target}: no number of trials shows a rate to be lower than it is. "
-            "Raise the target, or improve what is measured first."
+            f"expected={expected} is not below target={target}: no number of trials shows a rate "
+            "to be lower than it is. Raise the target, or improve what is measured first."
         )
     if not 0.0 < power < 1.0:
         raise InvalidValueError(
-            f"power={power} is not the chance of success: expected 0 < power < 1. To succeed nine times in ten pass power=0.9."
+            f"power={power} is not the chance of success: expected 0 < power < 1. To succeed nine "
+            "times in ten pass power=0.9."
         )
     if delta < _LEAST_DELTA:
-        raise InvalidValueError(f"delta={delta} is too small to plan with: expected at least {_LEAST_DELTA}.")
+        raise InvalidValueError(
+            f"delta={delta} is too small to plan with: expected at least {_LEAST_DELTA}."
+        )
 
 
 class _Search:
     """The numbers of trials n that work, found by jumps over those that all do or all do not.
 
-    The bound meets the target iff S <= K(n), with K(n) the largest k such that P_target(S <= k) <= delta. So n works iff
-    K(n) >= Q(n), with Q(n) the least k such that P_expected(S <= k) >= power; that is, iff f(n) <= n, where f(n) = n_Q(n) and
-    n_k is the least n with P_target(S <= k) <= delta. More trials only move the counts up: K, Q and n_k never fall, nor does f.
-    Hence if f(n) > n, then every m with n <= m < f(n) has f(m) >= f(n) > m and fails, and `first` may jump to f(n). And if
-    f(n) <= n, then every m with f(n) <= m <= n has f(m) <= f(n) <= m and works, and `always` may jump to below f(n).
+    The bound meets the target iff S <= K(n), with K(n) the largest k such that P_target(S <= k) <=
+    delta. So n works iff K(n) >= Q(n), with Q(n) the least k such that P_expected(S <= k) >= power;
+    that is, iff f(n) <= n, where f(n) = n_Q(n) and n_k is the least n with P_target(S <= k) <=
+    delta. More trials only move the counts up: K, Q and n_k never fall, nor does f. Hence if f(n) >
+    n, then every m with n <= m < f(n) has f(m) >= f(n) > m and fails, and `first` may jump to f(n).
+    And if f(n) <= n, then every m with f(n) <= m <= n has f(m) <= f(n) <= m and works, and `always`
+    may jump to below f(n).
     """
 
     def __init__(self, target: float, expected: float, delta: float, power: float) -> None:
@@ -88,30 +99,39 @@ class _Search:
         return n + 1
 
     def _needed(self, n: int) -> int:
-        """f(n): the trials that it takes to allow as many successes as n trials will have, with probability `power`."""
-        # Surplus and delay hardly change from one call to the next; with them as guesses each search ends in a few steps.
+        """f(n): the trials that it takes to allow as many successes as n trials will have, with
+        probability `power`.
+        """
+        # Surplus and delay hardly change from one call to the next; with them as guesses each
+        # search ends in a few steps.
         start = round(n * self.expected + self.surplus)
         successes = _least(lambda k: _cdf(k, n, self.expected) >= self.power, 0, start)
         start = round(successes / self.target + self.delay)
-        trials = _least(lambda m: _cdf(successes, m, self.target) <= self.delta, successes + 1, start)
+        trials = _least(
+            lambda m: _cdf(successes, m, self.target) <= self.delta, successes + 1, start
+        )
         self.surplus, self.delay = successes - n * self.expected, trials - successes / self.target
         return trials
 
     def _fewest(self) -> int:
         """A number of trials below which none works.
 
-        By the data-processing inequality n KL(expected, target) >= KL(power, delta) wherever the power is reached at this level.
+        By the data-processing inequality n KL(expected, target) >= KL(power, delta) wherever the
+        power is reached at this level.
         """
         if self.power <= self.delta:
             return 1
-        trials = _divergence(self.power, self.delta) / max(_divergence(self.expected, self.target), 1e-300)
+        trials = _divergence(self.power, self.delta) / max(
+            _divergence(self.expected, self.target), 1e-300
+        )
         return max(1, _affordable(trials * (1.0 - 1e-6), self.target, self.expected))
 
     def _plenty(self) -> int:
-        """A number of trials from which all work: Chernoff's bound for both errors, at the best of some rates in between.
+        """A number of trials from which all work: Chernoff's bound for both errors, at the best of
+        some rates in between.
 
-        If n KL(rate, target) >= log(1/delta) then K(n) >= floor(n rate), and S exceeds that with probability at most
-        exp(-n KL(rate, expected)).
+        If n KL(rate, target) >= log(1/delta) then K(n) >= floor(n rate), and S exceeds that with
+        probability at most exp(-n KL(rate, expected)).
         """
         rates = np.linspace(self.expected, self.target, 101)[:-1]
         return min(self._plenty_through(float(rate)) for rate in rates)
@@ -120,20 +140,27 @@ class _Search:
         if rate == self.expected > 0.0:
             return 2**62
         shown = -math.log(self.delta) / _divergence(rate, self.target)
-        reached = -math.log1p(-self.power) / _divergence(rate, self.expected) if self.expected > 0.0 else 0.0
+        reached = (
+            -math.log1p(-self.power) / _divergence(rate, self.expected)
+            if self.expected > 0.0
+            else 0.0
+        )
         return math.ceil(max(shown, reached) * (1.0 + 1e-6)) + 1
 
 
 def _affordable(trials: float, target: float, expected: float) -> int:
     if not trials <= MOST_TRIALS:
         raise InvalidValueError(
-            f"target={target} and expected={expected} take more than {MOST_TRIALS:,} trials to tell apart. Raise the target."
+            f"target={target} and expected={expected} take more than {MOST_TRIALS:,} trials to "
+            "tell apart. Raise the target."
         )
     return int(trials)
 
 
 def _least(holds: Callable[[int], bool], least: int, guess: int) -> int:
-    """The least integer from `least` on that `holds`, given that all larger ones do; a good `guess` saves time."""
+    """The least integer from `least` on that `holds`, given that all larger ones do; a good `guess`
+    saves time.
+    """
     low, high, step = least - 1, max(guess, least), 1
     while not holds(high):
         low, high, step = high, high + step, 2 * step
@@ -154,6 +181,12 @@ def _cdf(k: int, n: int, rate: float) -> Any:
 
 
 def _divergence(q: float, p: float) -> float:
-    """Kullback-Leibler divergence of a coin of rate q < 1 from one of rate 0 < p < 1, accurate for q near p."""
+    """Kullback-Leibler divergence of a coin of rate q < 1 from one of rate 0 < p < 1, accurate for
+    q near p.
+    """
     rest = (1.0 - q) * math.log1p((p - q) / (1.0 - p))
-    return q * (math.log1p((q - p) / p) if 2.0 * q > p else math.log(q / p)) + rest if q > 0.0 else rest
+    return (
+        q * (math.log1p((q - p) / p) if 2.0 * q > p else math.log(q / p)) + rest
+        if q > 0.0
+        else rest
+    )

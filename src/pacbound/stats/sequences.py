@@ -1,7 +1,8 @@
 """Testing many hypotheses with one failure probability: in a declared order, or all at once.
 
-Knows nothing of the tests but whether they pass, or their p-values. What it promises, it promises only for a list of tests that
-was fixed before the data were seen: a grid, an order or a number of tests chosen by looking at the data voids all of it.
+Knows nothing of the tests but whether they pass, or their p-values. What it promises, it promises
+only for a list of tests that was fixed before the data were seen: a grid, an order or a number of
+tests chosen by looking at the data voids all of it.
 """
 
 from __future__ import annotations
@@ -21,15 +22,19 @@ from pacbound.stats.arguments import failure_probability, probabilities, whole_n
 _Step = TypeVar("_Step")
 
 
-def fixed_sequence(passes: Iterable[bool] | Callable[[_Step], bool], *, steps: Iterable[_Step] | None = None) -> int:
-    """How many tests pass before the first failure, in the declared order: these may all be claimed.
+def fixed_sequence(
+    passes: Iterable[bool] | Callable[[_Step], bool], *, steps: Iterable[_Step] | None = None
+) -> int:
+    """How many tests pass before the first failure, in the declared order: these may all be
+    claimed.
 
-    If each test on its own passes a false claim with probability at most delta, then any false claim is among the returned ones
-    with probability at most delta: no correction is due, because the first false claim in the order must pass its own test
-    before any other can. The order must be fixed in advance; nothing is required of how the tests depend on each other.
+    If each test on its own passes a false claim with probability at most delta, then any false
+    claim is among the returned ones with probability at most delta: no correction is due, because
+    the first false claim in the order must pass its own test before any other can. The order must
+    be fixed in advance; nothing is required of how the tests depend on each other.
 
-    `passes` holds booleans, or is a function of one step that is called for each of `steps` in turn. A function or a generator is
-    not asked again after the first failure.
+    `passes` holds booleans, or is a function of one step that is called for each of `steps` in
+    turn. A function or a generator is not asked again after the first failure.
 
     Examples
     --------
@@ -43,9 +48,11 @@ def fixed_sequence(passes: Iterable[bool] | Callable[[_Step], bool], *, steps: I
 
 
 def bonferroni_level(delta: float, tests: int) -> float:
-    """The level at which each of `tests` tests is run so that all hold together with probability at least 1 - `delta`.
+    """The level at which each of `tests` tests is run so that all hold together with probability at
+    least 1 - `delta`.
 
-    Valid however the tests depend on each other. Rounded down: `tests` times the level is at most `delta`.
+    Valid however the tests depend on each other. Rounded down: `tests` times the level is at most
+    `delta`.
 
     Examples
     --------
@@ -61,10 +68,12 @@ def bonferroni_level(delta: float, tests: int) -> float:
 
 
 def sidak_level(delta: float, tests: int) -> float:
-    """The level at which each of `tests` *independent* tests is run so that all hold together with probability >= 1 - `delta`.
+    """The level at which each of `tests` *independent* tests is run so that all hold together with
+    probability >= 1 - `delta`.
 
-    Valid for independent tests, such as those of disjoint bins given their counts; otherwise use `bonferroni_level`, which is
-    never larger. Rounded down: (1 - level)^`tests` is at least 1 - `delta`.
+    Valid for independent tests, such as those of disjoint bins given their counts; otherwise use
+    `bonferroni_level`, which is never larger. Rounded down: (1 - level)^`tests` is at least 1 -
+    `delta`.
 
     Examples
     --------
@@ -73,7 +82,8 @@ def sidak_level(delta: float, tests: int) -> float:
 
     """
     total, count = failure_probability(delta), whole_number(tests, "tests", least=1)
-    # Three roundings, each of two units in the last place at most; the step down covers them, also among subnormal numbers.
+    # Three roundings, each of two units in the last place at most; the step down covers them, also
+    # among subnormal numbers.
     level = math.nextafter(-math.expm1(math.log1p(-total) / count) * (1.0 - 2e-15), 0.0)
     # (1 - delta/tests)^tests >= 1 - delta (Bernoulli), so the larger of the two is as valid.
     return max(level, bonferroni_level(total, count))
@@ -82,8 +92,9 @@ def sidak_level(delta: float, tests: int) -> float:
 def bonferroni_rejections(p_values: ArrayLike, *, delta: float) -> NDArray[np.bool_]:
     """Which hypotheses of a grid may be rejected, all at once, given the p-value of each.
 
-    No true hypothesis is rejected, with probability at least 1 - `delta`, however the p-values depend on each other. All of the
-    grid must be passed, and it must be fixed in advance: the level is `delta` divided by its size.
+    No true hypothesis is rejected, with probability at least 1 - `delta`, however the p-values
+    depend on each other. All of the grid must be passed, and it must be fixed in advance: the level
+    is `delta` divided by its size.
 
     Examples
     --------
@@ -98,12 +109,20 @@ def bonferroni_rejections(p_values: ArrayLike, *, delta: float) -> NDArray[np.bo
 def _outcomes(passes: Any, steps: Iterable[Any] | None) -> Iterable[Any]:
     if callable(passes):
         if steps is None:
-            raise InvalidTypeError("A function was passed without the steps to call it with. Pass steps=, in the declared order.")
+            raise InvalidTypeError(
+                "A function was passed without the steps to call it with. Pass steps=, in the "
+                "declared order."
+            )
         return map(passes, steps)
     if steps is not None:
-        raise InvalidTypeError("steps= goes with a function; outcomes that are known already are passed alone.")
+        raise InvalidTypeError(
+            "steps= goes with a function; outcomes that are known already are passed alone."
+        )
     if not isinstance(passes, Iterable) or isinstance(passes, (str, bytes)):
-        raise InvalidTypeError(f"passes={passes!r} is no sequence of outcomes: expected booleans in the declared order.")
+        raise InvalidTypeError(
+            f"passes={passes!r} is no sequence of outcomes: expected booleans in the declared "
+            "order."
+        )
     return passes
 
 
@@ -113,12 +132,16 @@ def _truth(outcome: Any) -> bool:
         outcome = outcome[()]
     if not isinstance(outcome, (bool, np.bool_)):
         raise InvalidTypeError(
-            f"{outcome!r} is not the outcome of a test: expected True or False. Compare p-values with the level."
+            f"{outcome!r} is not the outcome of a test: expected True or False. Compare p-values "
+            "with the level."
         )
     return bool(outcome)
 
 
 def _positive(level: float, delta: float, tests: int) -> float:
     if level == 0.0:
-        raise InvalidValueError(f"delta={delta} divided among {tests} tests is too small for a float. Pass a larger delta.")
+        raise InvalidValueError(
+            f"delta={delta} divided among {tests} tests is too small for a float. Pass a larger "
+            "delta."
+        )
     return level

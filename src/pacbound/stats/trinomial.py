@@ -1,8 +1,10 @@
-"""Paired tests: do losses exceed gains by less than xi, from b losses and c gains in n independent outcomes?
+"""Paired tests: do losses exceed gains by less than xi, from b losses and c gains in n independent
+outcomes?
 
-An outcome D is +1 (a loss), -1 (a gain) or 0. Integers in, a verdict out; nothing here knows what is lost or gained, nor how the
-outcomes were collected. Each verdict is wrong with probability at most `delta` for every sample size and all true rates, for one
-question that was fixed before the data were seen; asking several is the business of whoever calls.
+An outcome D is +1 (a loss), -1 (a gain) or 0. Integers in, a verdict out; nothing here knows what
+is lost or gained, nor how the outcomes were collected. Each verdict is wrong with probability at
+most `delta` for every sample size and all true rates, for one question that was fixed before the
+data were seen; asking several is the business of whoever calls.
 """
 
 from __future__ import annotations
@@ -16,7 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 from pacbound.errors import InvalidValueError
 from pacbound.stats.arguments import LARGEST_COUNT, failure_probability, together, whole_numbers
 from pacbound.stats.binomial import binomial_cdf, binomial_lower, binomial_upper
-from pacbound.stats.paired_region import LARGEST_SAMPLE, SAFETY, SMALLEST_DELTA, paired_counts, paired_region, positive_rate
+from pacbound.stats.paired_region import (
+    LARGEST_SAMPLE,
+    SAFETY,
+    SMALLEST_DELTA,
+    paired_counts,
+    paired_region,
+    positive_rate,
+)
 from pacbound.stats.staircase import NEGLECTED_SHARE
 
 PairedBound: TypeAlias = Literal["exact", "pair"]
@@ -26,15 +35,19 @@ GAIN_SHARE = 0.2
 """How the pair divides delta: losses are usually the more common, and their bound the wider."""
 
 
-def paired_test(b: ArrayLike, c: ArrayLike, n: int, *, xi: float, delta: float, bound: PairedBound = "exact") -> Any:
+def paired_test(
+    b: ArrayLike, c: ArrayLike, n: int, *, xi: float, delta: float, bound: PairedBound = "exact"
+) -> Any:
     """Whether `b` losses and `c` gains in `n` outcomes certify P(loss) - P(gain) < `xi`.
 
-    If in truth P(loss) - P(gain) >= `xi`, the answer is True with probability at most `delta`, for independent outcomes of one
-    law, `n` and 0 < `xi` < 1 fixed in advance. False is no evidence of the contrary. Arrays give an array, each entry a test on
-    its own; along a walk that stops at the first False all of them hold together (`pacbound.stats.sequences`).
+    If in truth P(loss) - P(gain) >= `xi`, the answer is True with probability at most `delta`, for
+    independent outcomes of one law, `n` and 0 < `xi` < 1 fixed in advance. False is no evidence of
+    the contrary. Arrays give an array, each entry a test on its own; along a walk that stops at the
+    first False all of them hold together (`pacbound.stats.sequences`).
 
-    "exact" is the likelihood-ratio test of the trinomial law, calibrated over all nulls. From n = 200,000 on (and for `delta`
-    below 1e-200) it becomes "pair": an upper bound on losses minus a lower one on gains, which by then loses next to nothing.
+    "exact" is the likelihood-ratio test of the trinomial law, calibrated over all nulls. From n =
+    200,000 on (and for `delta` below 1e-200) it becomes "pair": an upper bound on losses minus a
+    lower one on gains, which by then loses next to nothing.
 
     Examples
     --------
@@ -54,10 +67,12 @@ def paired_test(b: ArrayLike, c: ArrayLike, n: int, *, xi: float, delta: float, 
 
 
 def paired_upper(b: ArrayLike, c: ArrayLike, n: int, *, delta: float) -> Any:
-    """Upper confidence bound on P(loss) - P(gain) from `b` losses and `c` gains in `n` independent outcomes.
+    """Upper confidence bound on P(loss) - P(gain) from `b` losses and `c` gains in `n` independent
+    outcomes.
 
-    The bound is at least the true difference with probability at least 1 - `delta`, for counts at a threshold that was fixed in
-    advance: at a threshold chosen by its counts it does not hold. It is the difference of two binomial bounds that share `delta`.
+    The bound is at least the true difference with probability at least 1 - `delta`, for counts at a
+    threshold that was fixed in advance: at a threshold chosen by its counts it does not hold. It is
+    the difference of two binomial bounds that share `delta`.
 
     Examples
     --------
@@ -71,11 +86,13 @@ def paired_upper(b: ArrayLike, c: ArrayLike, n: int, *, delta: float) -> Any:
 
 
 def mcnemar_test(b: ArrayLike, c: ArrayLike, *, delta: float) -> Any:
-    """Whether `b` losses and `c` gains certify that losses are no more probable than gains: the case xi = 0 (McNemar, exact).
+    """Whether `b` losses and `c` gains certify that losses are no more probable than gains: the
+    case xi = 0 (McNemar, exact).
 
-    If in truth P(loss) >= P(gain), the answer is True with probability at most `delta`, since b is then at least binomial with
-    b + c trials and rate 1/2. No losses and no gains never pass, so a walk cannot start from nothing: test a coarse grid of
-    thresholds fixed in advance, and pass `delta` divided by their number.
+    If in truth P(loss) >= P(gain), the answer is True with probability at most `delta`, since b is
+    then at least binomial with b + c trials and rate 1/2. No losses and no gains never pass, so a
+    walk cannot start from nothing: test a coarse grid of thresholds fixed in advance, and pass
+    `delta` divided by their number.
 
     Examples
     --------
@@ -92,11 +109,13 @@ def mcnemar_test(b: ArrayLike, c: ArrayLike, *, delta: float) -> Any:
 
 
 def labels_needed_by_walk(xi: float, *, delta: float, bound: PairedBound = "exact") -> int:
-    """The number of outcomes from which on even the best sample, no loss and no gain, certifies `xi`.
+    """The number of outcomes from which on even the best sample, no loss and no gain, certifies
+    `xi`.
 
-    That is where a walk from "never" begins: with fewer outcomes it stops at once. For "exact" it is the least n with
-    (1 - xi)^n <= delta, that is ln(1/delta) / -ln(1 - xi), up to the 2e-6 of delta that are kept for rounding; for "pair", whose
-    losses have 0.8 delta to spend, it is the least n with (1 - xi)^n <= 0.8 delta, and so for "exact" beyond 200,000.
+    That is where a walk from "never" begins: with fewer outcomes it stops at once. For "exact" it
+    is the least n with (1 - xi)^n <= delta, that is ln(1/delta) / -ln(1 - xi), up to the 2e-6 of
+    delta that are kept for rounding; for "pair", whose losses have 0.8 delta to spend, it is the
+    least n with (1 - xi)^n <= 0.8 delta, and so for "exact" beyond 200,000.
 
     Examples
     --------
@@ -128,12 +147,18 @@ def _least_for_pair(xi: float, delta: float) -> int:
 
 def _is_pair(bound: str, n: int, delta: float) -> bool:
     if bound not in ("exact", "pair"):
-        raise InvalidValueError(f"bound={bound!r} is not a paired bound: expected 'exact' or 'pair'.")
+        raise InvalidValueError(
+            f"bound={bound!r} is not a paired bound: expected 'exact' or 'pair'."
+        )
     return bound == "pair" or n > LARGEST_SAMPLE or delta < SMALLEST_DELTA
 
 
-def _difference_upper(b: NDArray[np.int64], c: NDArray[np.int64], n: int, delta: float) -> NDArray[np.float64]:
-    upper = binomial_upper(b, n, delta=LOSS_SHARE * delta) - binomial_lower(c, n, delta=GAIN_SHARE * delta)
+def _difference_upper(
+    b: NDArray[np.int64], c: NDArray[np.int64], n: int, delta: float
+) -> NDArray[np.float64]:
+    upper = binomial_upper(b, n, delta=LOSS_SHARE * delta) - binomial_lower(
+        c, n, delta=GAIN_SHARE * delta
+    )
     return np.asarray(np.nextafter(upper, np.inf))
 
 

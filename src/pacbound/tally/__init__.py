@@ -1,6 +1,14 @@
 """Tallies: how often each outcome was seen in each cell of a score, and the ways of counting them."""
 
-from pacbound.tally.grids import AtomBins, Bins, DyadicGrid, EqualWidthBins, GivenBins, Grid, equal_mass_edges
+from pacbound.tally.grids import (
+    AtomBins,
+    Bins,
+    DyadicGrid,
+    EqualWidthBins,
+    GivenBins,
+    Grid,
+    equal_mass_edges,
+)
 from pacbound.tally.tally import Kind, Scope, Tally
 from pacbound.tally.toplabel import top_label
 

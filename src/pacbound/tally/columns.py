@@ -1,7 +1,8 @@
 """Taking in columns of scores, flags and labels, from whatever holds them.
 
-Anything with `__array__` or DLPack comes in without a copy where its memory allows. What cannot be a score, a flag or a
-label raises, naming the column, the first bad value and its row, and the remedy. Nothing is rounded, dropped or guessed.
+Anything with `__array__` or DLPack comes in without a copy where its memory allows. What cannot be
+a score, a flag or a label raises, naming the column, the first bad value and its row, and the
+remedy. Nothing is rounded, dropped or guessed.
 """
 
 from __future__ import annotations
@@ -26,13 +27,17 @@ def as_array(values: Any, name: str) -> Array:
     if isinstance(values, np.ma.MaskedArray):
         masked = int(np.ma.getmaskarray(values).sum())
         if masked:
-            raise InvalidValueError(f"{name} has {masked} masked values: drop those rows or fill them.")
+            raise InvalidValueError(
+                f"{name} has {masked} masked values: drop those rows or fill them."
+            )
         values = values.data
     if hasattr(values, "detach"):
         values = values.detach()
     try:
         array = (
-            np.from_dlpack(values) if not hasattr(values, "__array__") and hasattr(values, "__dlpack__") else np.asarray(values)
+            np.from_dlpack(values)
+            if not hasattr(values, "__array__") and hasattr(values, "__dlpack__")
+            else np.asarray(values)
         )
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         raise InvalidTypeError(
@@ -48,8 +53,14 @@ def as_column(values: Any, name: str) -> Array:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        hint = " For class probabilities use PACCalibrator, or top_label first." if array.ndim == 2 else ""
-        raise InvalidValueError(f"{name} has shape {array.shape}: expected one value per row.{hint}")
+        hint = (
+            " For class probabilities use PACCalibrator, or top_label first."
+            if array.ndim == 2
+            else ""
+        )
+        raise InvalidValueError(
+            f"{name} has shape {array.shape}: expected one value per row.{hint}"
+        )
     return array
 
 
@@ -62,8 +73,8 @@ def numeric(array: Array, name: str) -> Array:
     """`array`, if its dtype can hold scores."""
     if array.dtype.kind not in "fiu":
         raise InvalidTypeError(
-            f"{name} has dtype {array.dtype}, which does not hold scores: expected floats from 0 to 1. "
-            "Cast with .astype('float64') if the values are numbers."
+            f"{name} has dtype {array.dtype}, which does not hold scores: expected floats from 0 "
+            "to 1. Cast with .astype('float64') if the values are numbers."
         )
     return array
 
@@ -74,7 +85,9 @@ def as_scores(values: Any, name: str, *, lost: bool = False) -> Floats:
 
 
 def checked_scores(block: Array, name: str, *, start: int = 0, lost: bool = False) -> Floats:
-    """A block of scores as float64, in [0, 1]. `start` is the row of its first value, for the message."""
+    """A block of scores as float64, in [0, 1]. `start` is the row of its first value, for the
+    message.
+    """
     scores = block.astype(np.float64)
     if not scores.size:
         return scores
@@ -96,32 +109,41 @@ def as_flags(values: Any, name: str) -> NDArray[np.bool_]:
         # A mask of other bytes viewed as bool holds True as 2 or 255, and these bytes are counted.
         return np.asarray(array != 0)
     if array.dtype.kind not in "fiu":
-        raise InvalidTypeError(f"{name} has dtype {array.dtype}: expected booleans, or numbers that are 0 or 1.")
+        raise InvalidTypeError(
+            f"{name} has dtype {array.dtype}: expected booleans, or numbers that are 0 or 1."
+        )
     flags: NDArray[np.bool_] = array == 1
     legal = flags | (array == 0)
     if not legal.all():
         row = int(np.flatnonzero(~legal)[0])
         raise InvalidValueError(
-            f"{name}[{row}] is {array[row]}: expected True or False, or 0 or 1. For predictions pass predictions == labels."
+            f"{name}[{row}] is {array[row]}: expected True or False, or 0 or 1. For predictions "
+            "pass predictions == labels."
         )
     return flags
 
 
 def as_classes(values: Any, n_classes: int, name: str, *, unseen: bool = False) -> Array:
-    """`values` as integer class indices below `n_classes`; with `unseen`, -1 is a class that is none of them."""
+    """`values` as integer class indices below `n_classes`; with `unseen`, -1 is a class that is
+    none of them.
+    """
     array = as_column(values, name)
     if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.floor(array)).all():
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
         raise InvalidTypeError(
-            f"{name} has dtype {array.dtype}: expected class indices 0 to {n_classes - 1}, the column of each class. "
-            "For class names use PACClassifier, or pass the position of each name."
+            f"{name} has dtype {array.dtype}: expected class indices 0 to {n_classes - 1}, the "
+            "column of each class. For class names use PACClassifier, or pass the position of "
+            "each name."
         )
     least = -1 if unseen else 0
     if array.size and (array.min() < least or array.max() >= n_classes):
         row = int(np.flatnonzero((array < least) | (array >= n_classes))[0])
         other = ", or -1 for none of them" if unseen else ""
-        raise InvalidValueError(f"{name}[{row}] is {array[row]}: expected a class index from 0 to {n_classes - 1}{other}.")
+        raise InvalidValueError(
+            f"{name}[{row}] is {array[row]}: expected a class index from 0 to "
+            f"{n_classes - 1}{other}."
+        )
     return array
 
 
@@ -133,7 +155,10 @@ def as_names(values: Any, name: str) -> Array:
     if array.dtype.kind == "f":
         if not (np.isfinite(array).all() and (array == np.floor(array)).all()):
             row = int(np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))[0])
-            raise InvalidValueError(f"{name}[{row}] is {array[row]}: expected an integer or a string. Name the missing ones.")
+            raise InvalidValueError(
+                f"{name}[{row}] is {array[row]}: expected an integer or a string. Name the missing "
+                "ones."
+            )
         return array.astype(np.int64)
     if array.dtype.kind not in "iuUT":
         raise InvalidTypeError(f"{name} has dtype {array.dtype}: expected integers or strings.")
@@ -151,13 +176,20 @@ def same_length(**columns: Array) -> int:
 
 def is_missing(value: Any) -> bool:
     """None, NaN and what pandas puts in their place."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and isnan(value))
+    return (
+        value is None
+        or type(value).__name__ in ("NAType", "NaTType")
+        or (isinstance(value, float) and isnan(value))
+    )
 
 
 def score_hint(value: float, *, lost: bool = False) -> str:
     """What to do about `value`, which is no score."""
     if isnan(value) and lost:
-        return "Drop no rollout: one that was lost is unsafe with score -inf, and np.fmax takes a maximum past NaN."
+        return (
+            "Drop no rollout: one that was lost is unsafe with score -inf, and np.fmax takes a "
+            "maximum past NaN."
+        )
     if isnan(value):
         return "Drop or mend those rows before certifying."
     if value < 0:
@@ -165,19 +197,29 @@ def score_hint(value: float, *, lost: bool = False) -> str:
     return "These look like logits or percentages: pass softmax outputs, or divide by 100."
 
 
-def _refuse_score(scores: Floats, legal: NDArray[np.bool_], name: str, start: int, *, lost: bool) -> None:
+def _refuse_score(
+    scores: Floats, legal: NDArray[np.bool_], name: str, start: int, *, lost: bool
+) -> None:
     where = int(np.flatnonzero(~legal)[0])
     value, count = scores[where], int((~legal).sum())
     hint = score_hint(value, lost=lost)
-    raise InvalidValueError(f"{name}[{start + where}] is {value} ({count} such values): expected scores from 0 to 1. {hint}")
+    raise InvalidValueError(
+        f"{name}[{start + where}] is {value} ({count} such values): expected scores from 0 to 1. "
+        f"{hint}"
+    )
 
 
 def _from_objects(array: Array, name: str) -> Array:
-    """An object column holds what Python holds: take it only if that is plainly numbers, or plainly text."""
+    """An object column holds what Python holds: take it only if that is plainly numbers, or plainly
+    text.
+    """
     flat = array.ravel().tolist()
     missing = [row for row, value in enumerate(flat) if is_missing(value)]
     if missing:
-        raise InvalidValueError(f"{name} has {len(missing)} missing values, the first in row {missing[0]}: drop or fill them.")
+        raise InvalidValueError(
+            f"{name} has {len(missing)} missing values, the first in row {missing[0]}: drop or "
+            "fill them."
+        )
     if all(isinstance(value, (bool, np.bool_)) for value in flat):
         return np.array(flat, dtype=bool).reshape(array.shape)
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in flat):
@@ -185,4 +227,6 @@ def _from_objects(array: Array, name: str) -> Array:
     if all(isinstance(value, str) for value in flat):
         return np.array(flat, dtype=np.str_).reshape(array.shape)
     kinds = sorted({type(value).__name__ for value in flat})
-    raise InvalidTypeError(f"{name} mixes or holds {', '.join(kinds)}: expected one plain type, numbers or strings.")
+    raise InvalidTypeError(
+        f"{name} mixes or holds {', '.join(kinds)}: expected one plain type, numbers or strings."
+    )

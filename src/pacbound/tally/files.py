@@ -33,7 +33,7 @@ def count(paths: Paths, *, kind: str | None = None, **columns: Any) -> Tally:
     return uses[use_of(columns, kind)](paths, **columns)
 
 
-def count_files(  # noqa: PLR0913 - the columns of a file are named one by one
+def count_files(  # noqa: PLR0913, RUF100
     paths: Paths,
     *,
     confidence: str,
@@ -48,7 +48,9 @@ def count_files(  # noqa: PLR0913 - the columns of a file are named one by one
 ) -> Tally:
     """Right and wrong predictions per bin of confidence over all rows of all files."""
     if isinstance(edges, str):
-        raise InvalidValueError(f"edges={edges!r} needs all rows at once: load them, or take edges from other data.")
+        raise InvalidValueError(
+            f"edges={edges!r} needs all rows at once: load them, or take edges from other data."
+        )
     outcome = outcome_columns(correct, prediction, label)
 
     def count_batch(batch: Batch) -> Tally:
@@ -62,17 +64,24 @@ def count_files(  # noqa: PLR0913 - the columns of a file are named one by one
         )
 
     def count_relation(relation: Any) -> Tally:
-        from pacbound.tally.frames import count_calibration_frame  # noqa: PLC0415 - narwhals is optional
+        # Narwhals is optional.
+        from pacbound.tally.frames import count_calibration_frame  # noqa: PLC0415
         from pacbound.tally.frames.plain import count_plain_bins  # noqa: PLC0415
 
         if wanted.keys() == {"confidence", "correct"} and edges is None:
-            plain = count_plain_bins(relation, confidence="confidence", correct="correct", n_bins=n_bins)
+            plain = count_plain_bins(
+                relation, confidence="confidence", correct="correct", n_bins=n_bins
+            )
             if plain is not None:
                 return plain
-        return count_calibration_frame(relation, n_bins=n_bins, edges=edges, **{role: role for role in wanted})
+        return count_calibration_frame(
+            relation, n_bins=n_bins, edges=edges, **{role: role for role in wanted}
+        )
 
     wanted = _confidence_columns(confidence, outcome, group)
-    nothing = count_calibration([], [], n_bins=n_bins, edges=edges, groups=None if group is None else [])
+    nothing = count_calibration(
+        [], [], n_bins=n_bins, edges=edges, groups=None if group is None else []
+    )
     use = Use(wanted, count_batch, count_relation, nothing, _names_of_roles(confidence, group))
     return count_tables(paths, use, memory_limit=memory_limit, progress=progress)
 
@@ -96,7 +105,8 @@ def count_abstention_files(
         return count_abstention(batch.numbers(confidence), _right(batch, outcome), groups=groups)
 
     def count_relation(relation: Any) -> Tally:
-        from pacbound.tally.frames import count_abstention_frame  # noqa: PLC0415 - narwhals is optional
+        # Narwhals is optional.
+        from pacbound.tally.frames import count_abstention_frame  # noqa: PLC0415
 
         return count_abstention_frame(relation, **{role: role for role in wanted})
 
@@ -115,7 +125,9 @@ def count_cascade_files(
     memory_limit: str | None = None,
     progress: Progress | None = None,
 ) -> Tally:
-    """What early exits' answers do against the slow model's, over all rows of all files; columns in the order of the models."""
+    """What early exits' answers do against the slow model's, over all rows of all files; columns in
+    the order of the models.
+    """
     exits, answers = models_columns(confidences, predictions)
 
     def count_batch(batch: Batch) -> Tally:
@@ -127,15 +139,26 @@ def count_cascade_files(
         )
 
     def count_relation(relation: Any) -> Tally:
-        from pacbound.tally.frames import count_cascade_frame  # noqa: PLC0415 - narwhals is optional
+        # Narwhals is optional.
+        from pacbound.tally.frames import count_cascade_frame  # noqa: PLC0415
 
-        return count_cascade_frame(relation, confidences=list(scores), predictions=list(classes), label="label")
+        return count_cascade_frame(
+            relation, confidences=list(scores), predictions=list(classes), label="label"
+        )
 
     scores = {f"confidence {m}": Wanted(name, "number") for m, name in enumerate(exits)}
     classes = {f"prediction {m}": Wanted(name, "class") for m, name in enumerate(answers)}
-    nothing = count_cascade(np.zeros((0, len(exits))), np.zeros((0, len(answers)), dtype=np.int64), np.zeros(0))
+    nothing = count_cascade(
+        np.zeros((0, len(exits))), np.zeros((0, len(answers)), dtype=np.int64), np.zeros(0)
+    )
     named = {f"confidences[:, {m}]": name for m, name in enumerate(exits)}
-    use = Use({**scores, **classes, "label": Wanted(label, "class")}, count_batch, count_relation, nothing, named)
+    use = Use(
+        {**scores, **classes, "label": Wanted(label, "class")},
+        count_batch,
+        count_relation,
+        nothing,
+        named,
+    )
     return count_tables(paths, use, memory_limit=memory_limit, progress=progress)
 
 
@@ -148,17 +171,22 @@ def count_shield_files(
     memory_limit: str | None = None,
     progress: Progress | None = None,
 ) -> Tally:
-    """Safe and unsafe rollouts by the running maximum of the danger, over all rows of all files; -inf is one lost at its start.
+    """Safe and unsafe rollouts by the running maximum of the danger, over all rows of all files;
+    -inf is one lost at its start.
 
-    With `final_score`, unsafe rollouts are counted by that column instead; it may be empty for safe ones.
+    With `final_score`, unsafe rollouts are counted by that column instead; it may be empty for safe
+    ones.
     """
 
     def count_batch(batch: Batch) -> Tally:
         final = None if final_score is None else batch.numbers(final_score, missing=True)
-        return count_shield(batch.numbers(score), batch.flags(unsafe), final_scores=final, first_row=batch.start)
+        return count_shield(
+            batch.numbers(score), batch.flags(unsafe), final_scores=final, first_row=batch.start
+        )
 
     def count_relation(relation: Any) -> Tally:
-        from pacbound.tally.frames import count_shield_frame  # noqa: PLC0415 - narwhals is optional
+        # Narwhals is optional.
+        from pacbound.tally.frames import count_shield_frame  # noqa: PLC0415
 
         return count_shield_frame(relation, **{role: role for role in wanted})
 
@@ -172,10 +200,14 @@ def count_shield_files(
 
 
 def predicted(batch: Batch, names: Sequence[str]) -> list[NDArray[Any]]:
-    """What each model predicts, all in numbers or all in text: NumPy would write numbers beside text as text, 3.0 as '3.0'."""
+    """What each model predicts, all in numbers or all in text: NumPy would write numbers beside
+    text as text, 3.0 as '3.0'.
+    """
     columns = [present(batch.classes(name), name, batch.start) for name in names]
     if len({column.dtype.kind in _TEXT for column in columns}) > 1:
-        listed = ", ".join(f"{name} holds {column.dtype}" for name, column in zip(names, columns, strict=True))
+        listed = ", ".join(
+            f"{name} holds {column.dtype}" for name, column in zip(names, columns, strict=True)
+        )
         raise InvalidTypeError(f"{listed}, which are never equal: name classes one way.")
     return columns
 
@@ -185,11 +217,16 @@ def present(classes: NDArray[Any], name: str, start: int) -> NDArray[Any]:
     missing = np.ma.getmaskarray(classes)
     if missing.any():
         row = start + int(np.flatnonzero(missing)[0])
-        raise InvalidValueError(f"{name}[{row}] is empty ({int(missing.sum())} such values): every model must predict every row.")
+        raise InvalidValueError(
+            f"{name}[{row}] is empty ({int(missing.sum())} such values): every model must predict "
+            "every row."
+        )
     return np.ma.getdata(classes)
 
 
-def _confidence_columns(confidence: str, outcome: Sequence[str], group: str | None) -> dict[str, Wanted]:
+def _confidence_columns(
+    confidence: str, outcome: Sequence[str], group: str | None
+) -> dict[str, Wanted]:
     wanted = {"confidence": Wanted(confidence, "number")}
     if len(outcome) == 1:
         wanted["correct"] = Wanted(outcome[0], "flag")
@@ -199,7 +236,9 @@ def _confidence_columns(confidence: str, outcome: Sequence[str], group: str | No
 
 
 def _names_of_roles(confidence: str, group: str | None) -> dict[str, str]:
-    return {"confidence": confidence} if group is None else {"confidence": confidence, "groups": group}
+    return (
+        {"confidence": confidence} if group is None else {"confidence": confidence, "groups": group}
+    )
 
 
 def _right(batch: Batch, outcome: Sequence[str]) -> NDArray[Any]:

@@ -1,7 +1,8 @@
 """A name for the rows that were counted, so that the same rows are not counted twice.
 
-The name is a SHA-256 of the columns as float64 scores and one-byte outcomes, whatever type they came in, so that a float32
-tensor and the CSV it was exported to are recognised only where their values are equal. It says nothing about the data.
+The name is a SHA-256 of the columns as float64 scores and one-byte outcomes, whatever type they
+came in, so that a float32 tensor and the CSV it was exported to are recognised only where their
+values are equal. It says nothing about the data.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 DISTINCT = 32
-"""Fewer distinct scores than this are no name: two honest batches of one saturated row are equal too."""
+"""Fewer distinct scores than this are no name: two honest batches of one saturated row are equal
+too."""
 
 _LOOKED_AT = 4096
 

@@ -1,4 +1,6 @@
-"""A table in place of arrays: a frame of any engine, or files, with its columns named by what they are for."""
+"""A table in place of arrays: a frame of any engine, or files, with its columns named by what they
+are for.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ def count_table(table: Any, use: Use, columns: Mapping[str, Any], **options: Any
         raise InvalidTypeError("A tally is already counted and has no columns: leave columns out.")
     _check_roles(use, columns)
     if _are_paths(table):
-        from pacbound.tally import files  # noqa: PLC0415 - what opens files is loaded when there are any
+        # What opens files is loaded when there are any.
+        from pacbound.tally import files  # noqa: PLC0415
 
         counting: dict[Use, Callable[..., Tally]] = {
             "calibration": files.count_files,
@@ -37,7 +40,9 @@ def count_table(table: Any, use: Use, columns: Mapping[str, Any], **options: Any
 
 
 def recorded_columns(columns: Mapping[str, Any] | None) -> dict[str, str]:
-    """The names of the columns as a certificate keeps them: several of one use are listed in one text."""
+    """The names of the columns as a certificate keeps them: several of one use are listed in one
+    text.
+    """
     named = {} if columns is None else columns
     singular = {"confidences": "confidence", "predictions": "prediction"}
     return {
@@ -51,19 +56,27 @@ def refuse_arrays_beside_columns(**arrays: Any) -> None:
     """Refuse arrays that were passed although a table's columns are named."""
     given = [name for name, array in arrays.items() if array is not None]
     if given:
-        raise InvalidTypeError(f"columns says where the table holds everything: leave {' and '.join(given)} out.")
+        raise InvalidTypeError(
+            f"columns says where the table holds everything: leave {' and '.join(given)} out."
+        )
 
 
 def _check_roles(use: Use, columns: Any) -> None:
     if not isinstance(columns, Mapping):
-        raise InvalidTypeError(f"columns={columns!r} is no mapping: expected what each column is for, and its name.")
+        raise InvalidTypeError(
+            f"columns={columns!r} is no mapping: expected what each column is for, and its name."
+        )
     known = (*NEEDED[use], *_OPTIONAL[use])
     strange = [role for role in columns if role not in known]
     if strange:
-        raise InvalidTypeError(f"columns names {strange[0]!r}, which has no use here: expected {', '.join(known)}.")
+        raise InvalidTypeError(
+            f"columns names {strange[0]!r}, which has no use here: expected {', '.join(known)}."
+        )
     absent = [role for role in NEEDED[use] if columns.get(role) is None]
     if absent:
-        raise InvalidTypeError(f"columns names no {absent[0]!r}: expected {', '.join(NEEDED[use])}.")
+        raise InvalidTypeError(
+            f"columns names no {absent[0]!r}: expected {', '.join(NEEDED[use])}."
+        )
 
 
 def _are_paths(table: Any) -> bool:

@@ -1,8 +1,8 @@
 """How a score in [0, 1] becomes a cell: the four grids and the one tie rule.
 
-A score belongs to exactly one cell, and every engine that counts must agree on values that lie on an edge. Bins are closed on
-the right, (edge, next edge], the first one on both sides. Dyadic cells are closed on the left. All comparisons are made
-in float64; the caller casts and validates.
+A score belongs to exactly one cell, and every engine that counts must agree on values that lie on
+an edge. Bins are closed on the right, (edge, next edge], the first one on both sides. Dyadic cells
+are closed on the left. All comparisons are made in float64; the caller casts and validates.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class EqualWidthBins:
         return self.edges[:-1], self.edges[1:]
 
     def cells(self, scores: Floats) -> Integers:
-        # ceil(p * K) is off by one next to an edge, where p * K rounds; comparing with the edges themselves decides.
+        # ceil(p * K) is off by one next to an edge, where p * K rounds; comparing with the edges
+        # themselves decides.
         guess = np.ceil(scores * self.n_bins)
         guess -= scores <= (guess - 1) / self.n_bins
         guess += scores > guess / self.n_bins
@@ -79,7 +80,8 @@ class EqualWidthBins:
 
 @dataclass(frozen=True)
 class GivenBins:
-    """Bins (edge, next edge], the first one closed on both sides, with edges fixed before any label was seen.
+    """Bins (edge, next edge], the first one closed on both sides, with edges fixed before any label
+    was seen.
 
     >>> GivenBins((0.0, 0.5, 0.9, 1.0)).cells(np.array([0.0, 0.5, 0.9, 0.95]))
     array([0, 0, 1, 2])
@@ -91,7 +93,8 @@ class GivenBins:
         _check_edges(self.limits, fewest=2)
         if self.limits[0] != 0.0 or self.limits[-1] != 1.0:
             raise InvalidValueError(
-                f"edges run from {self.limits[0]} to {self.limits[-1]}, so some scores have no bin: expected 0.0 … 1.0."
+                f"edges run from {self.limits[0]} to {self.limits[-1]}, so some scores have no "
+                "bin: expected 0.0 … 1.0."
             )
 
     @property
@@ -118,8 +121,9 @@ class GivenBins:
 class AtomBins:
     """Open intervals between the edges, and each edge value a cell of its own.
 
-    This is the grid for edges that were taken from the very scores that are counted: given the edges, the scores strictly
-    between two of them are still a plain sample. Cells alternate: below the first edge, the first edge, between, …
+    This is the grid for edges that were taken from the very scores that are counted: given the
+    edges, the scores strictly between two of them are still a plain sample. Cells alternate: below
+    the first edge, the first edge, between, …
 
     >>> AtomBins((0.5, 0.9)).cells(np.array([0.1, 0.5, 0.7, 0.9, 1.0]))
     array([0, 1, 2, 3, 4])
@@ -155,9 +159,11 @@ class AtomBins:
 
 @dataclass(frozen=True)
 class DyadicGrid:
-    """Cells floor(score * 2^bits), exact in every IEEE engine; cell j and all above it are the scores >= j / 2^bits.
+    """Cells floor(score * 2^bits), exact in every IEEE engine; cell j and all above it are the
+    scores >= j / 2^bits.
 
-    A score of -inf, the mark of a rollout lost at its start, has a cell of its own below all others: -1.
+    A score of -inf, the mark of a rollout lost at its start, has a cell of its own below all
+    others: -1.
 
     >>> DyadicGrid(16).cells(np.array([-np.inf, 0.0, 0.5, 1.0]))
     array([   -1,     0, 32768, 65536])
@@ -174,8 +180,11 @@ class DyadicGrid:
         return (1 << self.bits) + 1
 
     def cells(self, scores: Floats) -> Integers:
-        # Only -inf is negative here, and it must not be multiplied into something that no integer holds.
-        return np.asarray(np.floor(np.where(scores < 0, -1.0, scores * (1 << self.bits))), dtype=np.int64)
+        # Only -inf is negative here, and it must not be multiplied into something that no integer
+        # holds.
+        return np.asarray(
+            np.floor(np.where(scores < 0, -1.0, scores * (1 << self.bits))), dtype=np.int64
+        )
 
     def threshold(self, cell: int) -> float:
         """The least score of `cell`, exact."""
@@ -191,8 +200,9 @@ Bins = EqualWidthBins | GivenBins | AtomBins
 def equal_mass_edges(scores: Any, *, n_bins: int) -> Floats:
     """Edges that put about equally many of `scores` into each of at most `n_bins` bins.
 
-    Take the scores from other data than the rows to be certified; no labels are needed. Edges chosen from the certified
-    rows themselves are `calibrate(..., edges="equal-mass")`, which counts each edge value apart. Ties may leave fewer bins.
+    Take the scores from other data than the rows to be certified; no labels are needed. Edges
+    chosen from the certified rows themselves are `calibrate(..., edges="equal-mass")`, which counts
+    each edge value apart. Ties may leave fewer bins.
 
     Examples
     --------
@@ -210,7 +220,9 @@ def equal_mass_cells(scores: Floats, n_bins: int) -> AtomBins:
     """The grid for edges taken from the very `scores` that will be counted."""
     _check_size(n_bins, "n_bins")
     if not scores.size:
-        raise InvalidValueError("confidence is empty, so it has no quantiles: pass at least one row.")
+        raise InvalidValueError(
+            "confidence is empty, so it has no quantiles: pass at least one row."
+        )
     inner = _inner_quantiles(scores, max(n_bins, 2))
     return AtomBins(tuple(np.unique(inner).tolist()))
 
@@ -225,7 +237,9 @@ def grid_from_dict(document: Json, where: str = "grid") -> Bins | DyadicGrid:
     }
     rule = document.get("rule") if isinstance(document, dict) else None
     if rule not in readers:
-        raise CertificateError(f"{where}.rule is {rule!r}: expected one of {', '.join(sorted(readers))}.")
+        raise CertificateError(
+            f"{where}.rule is {rule!r}: expected one of {', '.join(sorted(readers))}."
+        )
     try:
         return readers[rule](document)
     except (InvalidValueError, InvalidTypeError) as error:
@@ -233,7 +247,8 @@ def grid_from_dict(document: Json, where: str = "grid") -> Bins | DyadicGrid:
 
 
 def _inner_quantiles(scores: Floats, n_bins: int) -> Floats:
-    # Order statistics, not interpolated: an edge is then a value of the sample, and ties fall where they are counted.
+    # Order statistics, not interpolated: an edge is then a value of the sample, and ties fall where
+    # they are counted.
     ordered = np.sort(scores)
     ranks = np.ceil(np.arange(1, n_bins) * (ordered.size / n_bins)).astype(np.int64) - 1
     return np.asarray(ordered[np.clip(ranks, 0, ordered.size - 1)], dtype=np.float64)
@@ -241,9 +256,13 @@ def _inner_quantiles(scores: Floats, n_bins: int) -> Floats:
 
 def _check_size(n_bins: Any, name: str) -> None:
     if isinstance(n_bins, bool) or not isinstance(n_bins, (int, np.integer)):
-        raise InvalidTypeError(f"{name}={n_bins!r} is not a number of bins: expected an integer such as 20.")
+        raise InvalidTypeError(
+            f"{name}={n_bins!r} is not a number of bins: expected an integer such as 20."
+        )
     if not 1 <= n_bins <= LARGEST_GRID:
-        raise InvalidValueError(f"{name}={n_bins} is not a number of bins: expected 1 to {LARGEST_GRID}.")
+        raise InvalidValueError(
+            f"{name}={n_bins} is not a number of bins: expected 1 to {LARGEST_GRID}."
+        )
 
 
 def _check_edges(edges: tuple[float, ...], fewest: int) -> None:
@@ -257,7 +276,10 @@ def _check_edges(edges: tuple[float, ...], fewest: int) -> None:
         raise InvalidValueError(f"edges holds {bad}: expected numbers from 0 to 1.")
     if (np.diff(values) <= 0).any():
         where = int(np.flatnonzero(np.diff(values) <= 0)[0])
-        raise InvalidValueError(f"edges is not increasing at {values[where]}, {values[where + 1]}: sort it and drop repeats.")
+        raise InvalidValueError(
+            f"edges is not increasing at {values[where]}, {values[where + 1]}: sort it and drop "
+            "repeats."
+        )
 
 
 def _integer(document: dict[str, Json], key: str, where: str) -> int:
@@ -269,6 +291,8 @@ def _integer(document: dict[str, Json], key: str, where: str) -> int:
 
 def _floats(document: dict[str, Json], key: str, where: str) -> tuple[float, ...]:
     values = document.get(key)
-    if not isinstance(values, list) or not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
+    if not isinstance(values, list) or not all(
+        isinstance(v, (int, float)) and not isinstance(v, bool) for v in values
+    ):
         raise CertificateError(f"{where}.{key} is not a list of numbers.")
     return tuple(float(v) for v in values)

@@ -1,4 +1,5 @@
-"""Counting class probabilities for calibration: the top label, within each predicted class, or every label.
+"""Counting class probabilities for calibration: the top label, within each predicted class, or
+every label.
 
 The probabilities are walked over once, in blocks that stay in the processor's cache.
 """
@@ -19,10 +20,13 @@ from pacbound.tally.tally import Scope, Tally
 from pacbound.tally.toplabel import as_probabilities, top_blocks
 
 
-def count_probabilities(probabilities: Any, labels: Any, *, grid: Bins, scope: Scope = "top", unseen: bool = False) -> Tally:
+def count_probabilities(
+    probabilities: Any, labels: Any, *, grid: Bins, scope: Scope = "top", unseen: bool = False
+) -> Tally:
     """Right and wrong labels per bin of confidence; `labels` are the true classes' columns.
 
-    With `unseen`, the label -1 is a class without a column: whatever was predicted for such a row is wrong.
+    With `unseen`, the label -1 is a class without a column: whatever was predicted for such a row
+    is wrong.
     """
     table = as_probabilities(probabilities, "probabilities")
     classes = as_classes(labels, table.shape[1], "labels", unseen=unseen)
@@ -32,7 +36,8 @@ def count_probabilities(probabilities: Any, labels: Any, *, grid: Bins, scope: S
     if scope in ("top", "per-class"):
         return _count_top_label(table, classes, grid, scope)
     raise InvalidValueError(
-        f"scope={scope!r} is not one of a table of probabilities: expected 'top', 'per-class' or 'all-labels'."
+        f"scope={scope!r} is not one of a table of probabilities: expected 'top', 'per-class' or "
+        "'all-labels'."
     )
 
 
@@ -60,5 +65,13 @@ def _count_every_label(table: Array, classes: Array, grid: Bins) -> Tally:
         seal.update(scores, right)
     cells, seen = counts.sparse(grouped=True)
     return Tally(
-        "calibration", grid, CORRECT, len(table), cells, seen, "all-labels", tuple(map(str, columns.tolist())), seal.names()
+        "calibration",
+        grid,
+        CORRECT,
+        len(table),
+        cells,
+        seen,
+        "all-labels",
+        tuple(map(str, columns.tolist())),
+        seal.names(),
     )

@@ -1,7 +1,8 @@
 """The tally: how often each outcome was seen in each cell of a score, in integers.
 
-Everything a guarantee needs from the data is here, and nothing else of it. Tallies of one layout add with `+`, exactly, in
-any order; the sum over parts of the data is the tally of the whole. A tally does not know how it was counted.
+Everything a guarantee needs from the data is here, and nothing else of it. Tallies of one layout
+add with `+`, exactly, in any order; the sum over parts of the data is the tally of the whole. A
+tally does not know how it was counted.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ Integers = NDArray[np.int64]
 
 FORMAT = "pacbound-tally"
 LARGEST_FILE = 2**30
-"""Joint tallies of several exits have up to a cell for each row, so they may be larger than certificates."""
+"""Joint tallies of several exits have up to a cell for each row, so they may be larger than
+certificates."""
 
 KINDS: tuple[Kind, ...] = ("calibration", "cascade", "shield", "abstention")
 SCOPES: tuple[Scope, ...] = ("top", "groups", "overlapping-groups", "per-class", "all-labels")
@@ -38,9 +40,10 @@ OVERLAPPING: frozenset[Scope] = frozenset(["overlapping-groups", "all-labels"])
 class Tally:
     """Counts of named outcomes per cell of a score, for one use.
 
-    `cells` has a row for each cell that was hit, in order: the position of its group in `groups` first, where there are
-    groups, then the cell of each score. `counts` has the outcomes of that cell. `rows` is the number of rows counted, and
-    `sources` holds the fingerprints of where they came from.
+    `cells` has a row for each cell that was hit, in order: the position of its group in `groups`
+    first, where there are groups, then the cell of each score. `counts` has the outcomes of that
+    cell. `rows` is the number of rows counted, and `sources` holds the fingerprints of where they
+    came from.
 
     Examples
     --------
@@ -83,9 +86,11 @@ class Tally:
 
     @classmethod
     def from_frame(cls, frame: Any, **columns: Any) -> Tally:
-        """Count a dataframe inside its own engine: pandas, Polars (eager or lazy), PyArrow, DuckDB relations, PySpark.
+        """Count a dataframe inside its own engine: pandas, Polars (eager or lazy), PyArrow, DuckDB
+        relations, PySpark.
 
-        Only counts leave the engine. The columns named say what for; `n_bins` and `edges` are as in `calibrate`.
+        Only counts leave the engine. The columns named say what for; `n_bins` and `edges` are as in
+        `calibrate`.
 
         | use | columns |
         |---|---|
@@ -109,9 +114,11 @@ class Tally:
 
     @classmethod
     def from_files(cls, paths: Any, **columns: Any) -> Tally:
-        """Count files: CSV, Parquet, JSON lines, Arrow, .npz and .npy, out of core. The columns named say what for.
+        """Count files: CSV, Parquet, JSON lines, Arrow, .npz and .npy, out of core. The columns
+        named say what for.
 
-        `paths` is a file, a glob, a folder, or several of these. In a folder partitioned as `day=monday`, `day` is a column.
+        `paths` is a file, a glob, a folder, or several of these. In a folder partitioned as
+        `day=monday`, `day` is a column.
 
         | use | columns |
         |---|---|
@@ -120,7 +127,8 @@ class Tally:
         | shield | `score`, `unsafe`; optional `final_score` |
         | abstention | as calibration without bins, and `kind="abstention"` |
 
-        `memory_limit="500MB"` says what reading may use, and `progress` is called with the share that is done.
+        `memory_limit="500MB"` says what reading may use, and `progress` is called with the share
+        that is done.
 
         Examples
         --------
@@ -135,11 +143,17 @@ class Tally:
     @property
     def totals(self) -> dict[str, int]:
         """How often each outcome was seen."""
-        return dict(zip(self.outcomes, self.counts.sum(axis=0, dtype=np.int64).tolist(), strict=True))
+        return dict(
+            zip(self.outcomes, self.counts.sum(axis=0, dtype=np.int64).tolist(), strict=True)
+        )
 
     def dense(self) -> Integers:
-        """The counts as (groups, cells, outcomes), zeros included; for grids of one score without lost rows."""
-        table = np.zeros((max(1, len(self.groups)), self.grid.n_cells, len(self.outcomes)), dtype=np.int64)
+        """The counts as (groups, cells, outcomes), zeros included; for grids of one score without
+        lost rows.
+        """
+        table = np.zeros(
+            (max(1, len(self.groups)), self.grid.n_cells, len(self.outcomes)), dtype=np.int64
+        )
         group = self.cells[:, 0] if self.groups else 0
         table[group, self.cells[:, -1]] = self.counts
         return table
@@ -152,7 +166,12 @@ class Tally:
         cells = np.concatenate([self._cells_among(groups), other._cells_among(groups)])
         merged, counts = merge_cells(cells, np.concatenate([self.counts, other.counts]))
         return replace(
-            self, rows=self.rows + other.rows, cells=merged, counts=counts, groups=groups, sources=self.sources | other.sources
+            self,
+            rows=self.rows + other.rows,
+            cells=merged,
+            counts=counts,
+            groups=groups,
+            sources=self.sources | other.sources,
         )
 
     def __radd__(self, other: object) -> Tally:
@@ -161,7 +180,14 @@ class Tally:
 
     def zero(self) -> Tally:
         """The tally of no rows in this layout: adding it changes nothing."""
-        return replace(self, rows=0, cells=self.cells[:0], counts=self.counts[:0], groups=(), sources=frozenset())
+        return replace(
+            self,
+            rows=0,
+            cells=self.cells[:0],
+            counts=self.counts[:0],
+            groups=(),
+            sources=frozenset(),
+        )
 
     def __eq__(self, other: object) -> bool:
         """Whether the layout and all integers agree, wherever the rows came from."""
@@ -227,15 +253,20 @@ class Tally:
         mine, theirs = self._layout(), other._layout()
         if mine != theirs:
             pair = next((a, b) for a, b in zip(mine, theirs, strict=True) if a != b)
-            raise InvalidValueError(f"Tallies of different layout do not add: {pair[0]} and {pair[1]}. Count both the same way.")
+            raise InvalidValueError(
+                f"Tallies of different layout do not add: {pair[0]} and {pair[1]}. Count both the "
+                "same way."
+            )
         twice = self.sources & other.sources
         if twice:
             raise RepeatedSourceError(
-                f"The same rows are in both tallies ({len(twice)} source, {min(twice)[:19]}…): counting them twice voids every "
-                "guarantee. Add each part once."
+                f"The same rows are in both tallies ({len(twice)} source, {min(twice)[:19]}…): "
+                "counting them twice voids every guarantee. Add each part once."
             )
         if self.rows + other.rows > LARGEST_COUNT:
-            raise InvalidValueError(f"{self.rows + other.rows} rows are more than can be counted exactly (2**53).")
+            raise InvalidValueError(
+                f"{self.rows + other.rows} rows are more than can be counted exactly (2**53)."
+            )
 
 
 def in_order(groups: Iterable[str]) -> tuple[str, ...]:
@@ -246,7 +277,8 @@ def in_order(groups: Iterable[str]) -> tuple[str, ...]:
 def _place_of_group(name: str) -> tuple[int, int, str, str]:
     if not name.isdecimal():
         return 1, 0, "", name
-    # Of two numbers the one with more digits is larger, however many more than int() reads there are.
+    # Of two numbers the one with more digits is larger, however many more than int() reads there
+    # are.
     digits = "".join(str(decimal(digit)) for digit in name).lstrip("0")
     return 0, len(digits), digits, name
 
@@ -258,4 +290,6 @@ def merge_cells(cells: Integers, counts: Integers) -> tuple[Integers, Integers]:
     order = np.lexsort(cells.T[::-1])
     cells, counts = cells[order], counts[order]
     first = np.concatenate(([True], (np.diff(cells, axis=0) != 0).any(axis=1)))
-    return np.ascontiguousarray(cells[first]), np.add.reduceat(counts, np.flatnonzero(first), axis=0)
+    return np.ascontiguousarray(cells[first]), np.add.reduceat(
+        counts, np.flatnonzero(first), axis=0
+    )

@@ -12,7 +12,8 @@ from pacbound.errors import InvalidValueError
 from pacbound.tally.columns import Array, as_array, checked_scores, numeric
 
 FEW_CLASSES = 64
-"""Up to here a transposed block and a running maximum beat argmax, which is slow along short rows."""
+"""Up to here a transposed block and a running maximum beat argmax, which is slow along short rows.
+"""
 
 _ROWS = 8192
 _LOOKED_AT = 2**16
@@ -21,8 +22,9 @@ _LOOKED_AT = 2**16
 def top_label(probabilities: Any) -> tuple[Array, NDArray[np.intp]]:
     """The highest probability of each row and the class that has it; of equal ones the first.
 
-    The confidence keeps the dtype of the probabilities. Rows need not sum to one, so one-versus-rest scores will do, but
-    NaN anywhere and a top score outside [0, 1] raise. Works in blocks: the extra memory is the result.
+    The confidence keeps the dtype of the probabilities. Rows need not sum to one, so
+    one-versus-rest scores will do, but NaN anywhere and a top score outside [0, 1] raise. Works in
+    blocks: the extra memory is the result.
 
     Examples
     --------
@@ -45,11 +47,13 @@ def as_probabilities(values: Any, name: str) -> Array:
     table = numeric(as_array(values, name), name)
     if table.ndim != 2 or table.shape[1] == 0:
         raise InvalidValueError(
-            f"{name} has shape {table.shape}: expected (rows, classes). For one confidence per row use calibrate."
+            f"{name} has shape {table.shape}: expected (rows, classes). For one confidence per row "
+            "use calibrate."
         )
     if table.dtype.kind != "f":
         table = table.astype(np.float64)
-    # A negative entry below the top one does no harm to the guarantee; it is looked for as the mark of logits.
+    # A negative entry below the top one does no harm to the guarantee; it is looked for as the mark
+    # of logits.
     head = table[: max(1, _LOOKED_AT // table.shape[1])]
     if head.size and head.min() < 0:
         row, column = np.argwhere(head < 0)[0]
@@ -61,7 +65,9 @@ def as_probabilities(values: Any, name: str) -> Array:
 
 
 def top_blocks(table: Array) -> Iterator[tuple[int, Array, Array]]:
-    """Blocks of (first row, confidence, prediction); not yet checked, NaN in a row makes its confidence NaN."""
+    """Blocks of (first row, confidence, prediction); not yet checked, NaN in a row makes its
+    confidence NaN.
+    """
     maximum = _running_maximum if table.shape[1] <= FEW_CLASSES else _gathered_maximum
     for start in range(0, len(table), _ROWS):
         yield (start, *maximum(table[start : start + _ROWS]))
@@ -72,7 +78,8 @@ def _running_maximum(block: Array) -> tuple[Array, Array]:
     highest = columns[0].copy()
     label = np.zeros(len(highest), dtype=np.uint8)
     for index in range(1, len(columns)):
-        # Classes are visited in rising order, so the latest improvement is the largest index: a maximum, not a branch.
+        # Classes are visited in rising order, so the latest improvement is the largest index: a
+        # maximum, not a branch.
         better = (columns[index] > highest).view(np.uint8)
         np.maximum(label, better * np.uint8(index), out=label)
         np.maximum(highest, columns[index], out=highest)
@@ -83,5 +90,6 @@ def _gathered_maximum(block: Array) -> tuple[Array, Array]:
     label = block.argmax(axis=1)
     if not block.flags.c_contiguous:
         return block[np.arange(len(block)), label], label
-    # Twice as fast as two index arrays. Every place is legal, and "clip" does not look for one that is not.
+    # Twice as fast as two index arrays. Every place is legal, and "clip" does not look for one that
+    # is not.
     return block.ravel().take(label + np.arange(0, block.size, block.shape[1]), mode="clip"), label

@@ -19,10 +19,14 @@ NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
 def use_of(columns: Collection[str], kind: str | None) -> str:
     """The use that the named columns belong to; `kind` decides between calibration and abstention."""
     named = set(columns)
-    fitting = [name for name, needed in NEEDED.items() if named.issuperset(needed) and kind in (None, name)]
+    fitting = [
+        name for name, needed in NEEDED.items() if named.issuperset(needed) and kind in (None, name)
+    ]
     if not fitting:
         listed = "; ".join(f"{name}: {', '.join(needed)}" for name, needed in NEEDED.items())
-        raise InvalidTypeError(f"Columns {sorted(named)} fit no use (kind={kind!r}). Expected {listed}.")
+        raise InvalidTypeError(
+            f"Columns {sorted(named)} fit no use (kind={kind!r}). Expected {listed}."
+        )
     return fitting[0]
 
 
@@ -35,12 +39,18 @@ def outcome_columns(correct: str | None, prediction: str | None, label: str | No
     raise InvalidTypeError("Name either the column correct, or both prediction and label.")
 
 
-def models_columns(confidences: str | Sequence[str], predictions: str | Sequence[str]) -> tuple[list[str], list[str]]:
-    """A confidence for each model of a cascade but the last, and a prediction for each; one alone may stand without a list."""
-    exits, answers = ([names] if isinstance(names, str) else list(names) for names in (confidences, predictions))
+def models_columns(
+    confidences: str | Sequence[str], predictions: str | Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """A confidence for each model of a cascade but the last, and a prediction for each; one alone
+    may stand without a list.
+    """
+    exits, answers = (
+        [names] if isinstance(names, str) else list(names) for names in (confidences, predictions)
+    )
     if not exits or len(answers) != len(exits) + 1:
         raise InvalidTypeError(
-            f"{len(exits)} confidences and {len(answers)} predictions are no cascade: name a confidence for each model "
-            "but the last, and a prediction for each model."
+            f"{len(exits)} confidences and {len(answers)} predictions are no cascade: name a "
+            "confidence for each model but the last, and a prediction for each model."
         )
     return exits, answers

@@ -10,7 +10,13 @@ pytest.importorskip("torch", reason="torch is not installed: pip install 'pacbou
 import torch
 from torch import Tensor, nn
 
-from pacbound.cascade.early_exit import EarlyExitNetwork, count_macs, early_exit_resnet, resnet101, resnet_cifar
+from pacbound.cascade.early_exit import (
+    EarlyExitNetwork,
+    count_macs,
+    early_exit_resnet,
+    resnet101,
+    resnet_cifar,
+)
 from pacbound.errors import InvalidTypeError
 
 
@@ -27,7 +33,9 @@ from pacbound.errors import InvalidTypeError
         (nn.Sequential(nn.BatchNorm1d(7), nn.ReLU(), nn.Dropout()), (7,), 0),
     ],
 )
-def test_a_layer_costs_what_it_does_by_hand(module: nn.Module, shape: tuple[int, ...], macs: int) -> None:
+def test_a_layer_costs_what_it_does_by_hand(
+    module: nn.Module, shape: tuple[int, ...], macs: int
+) -> None:
     assert count_macs(module, shape).tolist() == [macs]
 
 
@@ -44,13 +52,18 @@ class SelfAttention(nn.Module):
 @pytest.mark.parametrize("frozen", [False, True])
 def test_attention_is_counted_whichever_kernel_would_run_it(frozen: bool) -> None:
     projections, products = 4 * 5 * 16 * 16, 2 * 5 * 5 * 16
-    assert count_macs(SelfAttention().requires_grad_(not frozen), (5, 16)).tolist() == [projections + products]
+    assert count_macs(SelfAttention().requires_grad_(not frozen), (5, 16)).tolist() == [
+        projections + products
+    ]
     layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).requires_grad_(not frozen)
     assert count_macs(layer, (5, 16)).tolist() == [projections + products + 2 * 5 * 16 * 32]
 
 
 def test_an_exit_costs_all_that_runs_before_it() -> None:
-    network = EarlyExitNetwork([nn.Linear(4, 6), nn.Linear(6, 8), nn.ReLU()], [nn.Linear(6, 3), nn.Linear(8, 3), nn.Linear(8, 3)])
+    network = EarlyExitNetwork(
+        [nn.Linear(4, 6), nn.Linear(6, 8), nn.ReLU()],
+        [nn.Linear(6, 3), nn.Linear(8, 3), nn.Linear(8, 3)],
+    )
     costs = count_macs(network, (4,))
     assert costs.dtype == np.int64
     assert costs.tolist() == [24 + 18, 24 + 18 + 48 + 24, 24 + 18 + 48 + 24 + 0 + 24]

@@ -1,4 +1,5 @@
-"""EarlyExitNetwork: answers that equal the full computation, work that is really skipped, programs that really export."""
+"""EarlyExitNetwork: answers that equal the full computation, work that is really skipped, programs
+that really export."""
 
 from __future__ import annotations
 
@@ -17,7 +18,13 @@ from torch import Tensor, nn
 
 from pacbound.cascade import early_exit
 from pacbound.cascade.certify import certify_cascade
-from pacbound.cascade.early_exit import EarlyExitNetwork, EarlyExitResult, ExitTable, early_exit_resnet, resnet_cifar
+from pacbound.cascade.early_exit import (
+    EarlyExitNetwork,
+    EarlyExitResult,
+    ExitTable,
+    early_exit_resnet,
+    resnet_cifar,
+)
 from pacbound.cascade.early_exit.inference import packed
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
@@ -88,14 +95,19 @@ def images(rows: int, seed: int = 1) -> Tensor:
 def selected(table: ExitTable, thresholds: Sequence[float]) -> tuple[list[int], list[int]]:
     """Labels and exits by the definition of a cascade, from the answers of all exits."""
     exits = [
-        next((m for m, gamma in enumerate(thresholds) if row[m] >= gamma), len(thresholds)) for row in table.confidences.tolist()
+        next((m for m, gamma in enumerate(thresholds) if row[m] >= gamma), len(thresholds))
+        for row in table.confidences.tolist()
     ]
     return [int(table.predictions[row, m]) for row, m in enumerate(exits)], exits
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 7, 64])
-@pytest.mark.parametrize("thresholds", list(itertools.product([0.0, *MIDDLE, 1.0, np.inf], repeat=2)))
-def test_inference_equals_computing_every_exit_and_then_selecting(rows: int, thresholds: tuple[float, float]) -> None:
+@pytest.mark.parametrize(
+    "thresholds", list(itertools.product([0.0, *MIDDLE, 1.0, np.inf], repeat=2))
+)
+def test_inference_equals_computing_every_exit_and_then_selecting(
+    rows: int, thresholds: tuple[float, float]
+) -> None:
     network, x = convolutional(), images(rows)
     answers = network.infer(x, thresholds)
     labels, exits = selected(network.exit_table([x]), thresholds)
@@ -122,14 +134,16 @@ def test_a_threshold_equal_to_a_confidence_of_the_table_lets_that_row_exit() -> 
     confidences = network.exit_table(torch.split(x, 1)).confidences[:, 0]
     for row, confidence in enumerate(confidences.tolist()):
         assert network.infer(x[row : row + 1], [confidence, np.inf]).exits.item() == 0
-        assert network.infer(x[row : row + 1], [min(np.nextafter(confidence, 2), 1.0), np.inf]).exits.item() == 2 * (
-            confidence < 1
-        )
+        assert network.infer(
+            x[row : row + 1], [min(np.nextafter(confidence, 2), 1.0), np.inf]
+        ).exits.item() == 2 * (confidence < 1)
 
 
 def test_confidences_are_the_softmax_in_float64_of_float32_logits() -> None:
     logits = torch.tensor([[3.0, 1.0, 0.2], [-50.0, 90.0, 1.0], [0.0, 0.0, 0.0]])
-    network = EarlyExitNetwork([nn.Identity(), nn.Identity()], [nn.Identity(), nn.Identity()]).eval()
+    network = EarlyExitNetwork(
+        [nn.Identity(), nn.Identity()], [nn.Identity(), nn.Identity()]
+    ).eval()
     expected = logits.double().softmax(dim=1).amax(dim=1)
     answers = network.infer(logits, [0.0])
     assert answers.confidences.dtype == torch.float64
@@ -140,9 +154,13 @@ def test_confidences_are_the_softmax_in_float64_of_float32_logits() -> None:
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_logits_of_other_precisions_are_compared_in_float64_too(dtype: torch.dtype) -> None:
     logits = torch.tensor([[2.0, 1.0], [0.25, 0.0]], dtype=dtype)
-    network = EarlyExitNetwork([nn.Identity(), nn.Identity()], [nn.Identity(), nn.Identity()]).eval()
+    network = EarlyExitNetwork(
+        [nn.Identity(), nn.Identity()], [nn.Identity(), nn.Identity()]
+    ).eval()
     answers = network.infer(logits, [0.7])
-    torch.testing.assert_close(answers.confidences, logits.double().softmax(dim=1).amax(dim=1), rtol=1e-15, atol=0)
+    torch.testing.assert_close(
+        answers.confidences, logits.double().softmax(dim=1).amax(dim=1), rtol=1e-15, atol=0
+    )
     assert answers.exits.tolist() == [0, 1]
 
 
@@ -181,7 +199,9 @@ def test_an_empty_batch_runs_nothing_and_gives_empty_answers() -> None:
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_a_row_of_nan_never_exits_early(rows: int) -> None:
-    network = EarlyExitNetwork([nn.Identity(), nn.Identity()], [nn.Identity(), nn.Identity()]).eval()
+    network = EarlyExitNetwork(
+        [nn.Identity(), nn.Identity()], [nn.Identity(), nn.Identity()]
+    ).eval()
     x = torch.zeros(rows, 4)
     x[0] = torch.nan
     assert network.infer(x, [0.0]).exits.tolist() == [1] + [0] * (rows - 1)
@@ -224,9 +244,19 @@ def test_a_certificate_takes_the_place_of_thresholds() -> None:
     network, x = convolutional(), images(400)
     two = EarlyExitNetwork(list(network.stages)[:2], list(network.heads)[:2]).eval()
     table = two.exit_table([x])
-    certificate = certify_cascade(table.confidences, table.predictions, table.predictions[:, 1], xi=0.4, delta=0.1, bound="pair")
+    certificate = certify_cascade(
+        table.confidences,
+        table.predictions,
+        table.predictions[:, 1],
+        xi=0.4,
+        delta=0.1,
+        bound="pair",
+    )
     assert certificate.certified
-    assert two.infer(x, certificate).exits.tolist() == two.infer(x, certificate.thresholds).exits.tolist()
+    assert (
+        two.infer(x, certificate).exits.tolist()
+        == two.infer(x, certificate.thresholds).exits.tolist()
+    )
 
 
 def test_the_table_has_a_row_for_each_row_and_keeps_labels_beside_them() -> None:
@@ -321,7 +351,11 @@ def test_a_network_needs_a_head_for_each_of_at_least_two_stages(stages: int, hea
 def test_training_mode_is_refused(verb: str) -> None:
     network = convolutional().train()
     with pytest.raises(InvalidValueError, match=rf"call network.eval\(\) before {verb}"):
-        network.infer(images(2), [0.5, 0.5]) if verb == "infer" else network.exit_table([images(2)])
+        (
+            network.infer(images(2), [0.5, 0.5])
+            if verb == "infer"
+            else network.exit_table([images(2)])
+        )
 
 
 @pytest.mark.parametrize(
@@ -333,21 +367,31 @@ def test_training_mode_is_refused(verb: str) -> None:
         ([0.5, float("nan")], InvalidValueError, r"expected confidences in \[0, 1\]"),
         ([0.5, 95.0], InvalidValueError, r"expected confidences in \[0, 1\]"),
         ([-0.1, 0.5], InvalidValueError, r"expected confidences in \[0, 1\]"),
-        (["high", "low"], InvalidTypeError, "expected 2 numbers in a list, or a cascade certificate"),
+        (
+            ["high", "low"],
+            InvalidTypeError,
+            "expected 2 numbers in a list, or a cascade certificate",
+        ),
     ],
 )
-def test_thresholds_that_are_none_are_refused(thresholds: list[float], error: type[Exception], message: str) -> None:
+def test_thresholds_that_are_none_are_refused(
+    thresholds: list[float], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         convolutional().infer(images(2), thresholds)
 
 
 def test_a_stage_that_mixes_up_rows_is_refused() -> None:
-    network = EarlyExitNetwork([nn.Flatten(0), nn.Identity()], [nn.Identity(), nn.Identity()]).eval()
+    network = EarlyExitNetwork(
+        [nn.Flatten(0), nn.Identity()], [nn.Identity(), nn.Identity()]
+    ).eval()
     with pytest.raises(InvalidValueError, match=r"a head gave logits of shape \(8,\) for 2 rows"):
         network.infer(torch.zeros(2, 4), [0.5])
 
 
-@pytest.mark.parametrize(("m", "error"), [(3, InvalidValueError), (-1, InvalidValueError), (1.0, InvalidTypeError)])
+@pytest.mark.parametrize(
+    ("m", "error"), [(3, InvalidValueError), (-1, InvalidValueError), (1.0, InvalidTypeError)]
+)
 def test_an_exit_that_is_none_is_refused(m: int, error: type[Exception]) -> None:
     with pytest.raises(error, match=r"expected.* 0 to 2"):
         convolutional().exit_logits(images(1), m)
@@ -368,4 +412,8 @@ def test_loaders_that_are_none_are_refused() -> None:
 def test_public_names_are_sorted_and_documented() -> None:
     assert early_exit.__all__ == sorted(set(early_exit.__all__))
     assert all(getattr(early_exit, name).__doc__ for name in early_exit.__all__)
-    assert [field.name for field in dataclasses.fields(EarlyExitResult)] == ["labels", "confidences", "exits"]
+    assert [field.name for field in dataclasses.fields(EarlyExitResult)] == [
+        "labels",
+        "confidences",
+        "exits",
+    ]

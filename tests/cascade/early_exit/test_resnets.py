@@ -15,7 +15,9 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 
 
 @pytest.mark.parametrize(("depth", "millions"), [(20, 0.27), (32, 0.46), (44, 0.66), (56, 0.85)])
-def test_networks_for_cifar_have_as_many_parameters_as_published(depth: int, millions: float) -> None:
+def test_networks_for_cifar_have_as_many_parameters_as_published(
+    depth: int, millions: float
+) -> None:
     network = resnet_cifar(depth)
     assert round(sum(parameter.numel() for parameter in network.parameters()) / 1e6, 2) == millions
     assert sum(isinstance(module, (nn.Conv2d, nn.Linear)) for module in network.modules()) == depth
@@ -27,7 +29,10 @@ def test_parameters_for_cifar_are_named_as_in_the_public_weights() -> None:
     for layer in (1, 2, 3):
         for block in range(9):
             for part in (1, 2):
-                names |= {f"layer{layer}.{block}.conv{part}.weight", *(f"layer{layer}.{block}.bn{part}.{name}" for name in norm)}
+                names |= {
+                    f"layer{layer}.{block}.conv{part}.weight",
+                    *(f"layer{layer}.{block}.bn{part}.{name}" for name in norm),
+                }
     assert set(resnet_cifar(56).state_dict()) == names
 
 
@@ -35,7 +40,14 @@ def test_parameters_of_resnet101_are_named_as_in_torchvision() -> None:
     with torch.device("meta"):
         shapes = {name: tuple(value.shape) for name, value in resnet101().state_dict().items()}
     assert len(shapes) == 626
-    assert sum(torch.Size(shape).numel() for name, shape in shapes.items() if name.endswith(("weight", "bias"))) == 44_549_160
+    assert (
+        sum(
+            torch.Size(shape).numel()
+            for name, shape in shapes.items()
+            if name.endswith(("weight", "bias"))
+        )
+        == 44_549_160
+    )
     expected = {
         "conv1.weight": (64, 3, 7, 7),
         "bn1.running_mean": (64,),
@@ -55,7 +67,9 @@ def test_parameters_of_resnet101_are_named_as_in_torchvision() -> None:
 def test_the_stride_of_a_bottleneck_is_in_its_largest_convolution() -> None:
     with torch.device("meta"):
         block = resnet101().layer2[0]
-    strides = {name: part.stride for name, part in block.named_children() if isinstance(part, nn.Conv2d)}
+    strides = {
+        name: part.stride for name, part in block.named_children() if isinstance(part, nn.Conv2d)
+    }
     assert strides == {"conv1": (1, 1), "conv2": (2, 2), "conv3": (1, 1)}
 
 
@@ -80,7 +94,9 @@ def test_weights_loaded_into_the_slow_network_reach_the_cut_one() -> None:
     torch.manual_seed(0)
     slow, other, x = resnet_cifar(20).eval(), resnet_cifar(20).eval(), torch.randn(2, 3, 32, 32)
     network = early_exit_resnet(slow, after=(4,))
-    slow.load_state_dict({name.removeprefix("module."): value for name, value in other.state_dict().items()})
+    slow.load_state_dict(
+        {name.removeprefix("module."): value for name, value in other.state_dict().items()}
+    )
     assert torch.equal(network.exit_logits(x, 1), other(x))
 
 

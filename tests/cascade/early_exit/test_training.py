@@ -30,8 +30,14 @@ EPOCHS = 3
 def network(seed: int = 0) -> EarlyExitNetwork:
     """Three exits with batch normalisation and dropout in backbone and heads."""
     torch.manual_seed(seed)
-    stages = [nn.Sequential(nn.Linear(width, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.1)) for width in (4, 8, 8)]
-    heads = [nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Dropout(0.1), nn.Linear(6, 3)) for _ in stages]
+    stages = [
+        nn.Sequential(nn.Linear(width, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.1))
+        for width in (4, 8, 8)
+    ]
+    heads = [
+        nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6), nn.Dropout(0.1), nn.Linear(6, 3))
+        for _ in stages
+    ]
     return EarlyExitNetwork(stages, heads)
 
 
@@ -50,12 +56,18 @@ def snapshot(module: nn.Module) -> dict[str, Tensor]:
 
 
 def same(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
-    return first.keys() == second.keys() and all(torch.equal(value, second[name]) for name, value in first.items())
+    return first.keys() == second.keys() and all(
+        torch.equal(value, second[name]) for name, value in first.items()
+    )
 
 
 def test_the_backbone_and_the_slow_head_stay_the_same_to_the_bit_while_heads_are_trained() -> None:
     trained = network()
-    backbone, slow, early = snapshot(trained.stages), snapshot(trained.heads[2]), snapshot(trained.heads[0])
+    backbone, slow, early = (
+        snapshot(trained.stages),
+        snapshot(trained.heads[2]),
+        snapshot(trained.heads[0]),
+    )
     train_heads(trained, shuffled(), epochs=EPOCHS, optimizer=SGD, train_slow=False)
     assert same(snapshot(trained.stages), backbone)
     assert same(snapshot(trained.heads[2]), slow)
@@ -83,7 +95,9 @@ def test_the_slow_network_comes_first_and_is_what_training_it_alone_would_give()
 def test_a_head_is_what_training_it_alone_on_fixed_features_would_give() -> None:
     together, alone = network(), network().eval()
     torch.manual_seed(1)
-    train_heads(together, shuffled(), epochs=EPOCHS, optimizer=ADAM, schedule=COSINE, train_slow=False)
+    train_heads(
+        together, shuffled(), epochs=EPOCHS, optimizer=ADAM, schedule=COSINE, train_slow=False
+    )
 
     torch.manual_seed(1)
     head, loader = alone.heads[1].train(), shuffled()
@@ -109,7 +123,10 @@ def test_exits_are_trained_from_the_last_to_the_first_with_the_same_settings() -
 
     trained = network()
     losses = train_heads(trained, shuffled(), epochs=2, optimizer=optimizer)
-    sizes = [sum(parameter.numel() for parameter in part.parameters()) for part in (trained.stages, trained.heads[0])]
+    sizes = [
+        sum(parameter.numel() for parameter in part.parameters())
+        for part in (trained.stages, trained.heads[0])
+    ]
     assert [size for size, _ in made] == [sum(sizes), sizes[1], sizes[1]]
     assert all(settings == made[0][1] for _, settings in made)
     assert list(losses) == [2, 1, 0]
@@ -129,7 +146,9 @@ def test_frozen_stages_stay_frozen_when_the_slow_network_is_trained() -> None:
     frozen = list(trained.stages[0].requires_grad_(requires_grad=False).parameters())
     before = [parameter.clone() for parameter in frozen]
     train_heads(trained, shuffled(), epochs=1, optimizer=SGD)
-    assert all(torch.equal(parameter, value) for parameter, value in zip(frozen, before, strict=True))
+    assert all(
+        torch.equal(parameter, value) for parameter, value in zip(frozen, before, strict=True)
+    )
     assert not any(parameter.requires_grad for parameter in frozen)
 
 
@@ -151,7 +170,7 @@ def test_progress_of_a_loader_without_a_length_counts_epochs() -> None:
     assert shares == pytest.approx(np.arange(1, 7) / 6)
 
 
-class Killed(Exception):  # noqa: N818
+class Killed(Exception):  # noqa: N818, RUF100
     """What stands for a kill: it is raised in the midst of an epoch."""
 
 
@@ -171,11 +190,16 @@ class Noisy(TensorDataset):
 
     def __getitem__(self, index: int) -> tuple[Tensor, ...]:
         x, y = (column[index] for column in self.tensors)
-        return x + 0.1 * torch.randn(4) + 0.1 * random.random() + 0.1 * float(np.random.random()), y  # noqa: NPY002
+        return (
+            x + 0.1 * torch.randn(4) + 0.1 * random.random() + 0.1 * float(np.random.random()),  # noqa: NPY002
+            y,
+        )
 
 
 @pytest.mark.parametrize("batches", [0, 1, 3, 4, 7, 11, 12, 13, 24, 30, 35])
-@pytest.mark.parametrize(("optimizer", "schedule", "loader_seed"), [(SGD, None, None), (ADAM, COSINE, 3)])
+@pytest.mark.parametrize(
+    ("optimizer", "schedule", "loader_seed"), [(SGD, None, None), (ADAM, COSINE, 3)]
+)
 def test_a_run_that_is_killed_and_resumed_ends_in_the_same_weights(
     batches: int, optimizer: Any, schedule: Any, loader_seed: int | None, tmp_path: Path
 ) -> None:
@@ -183,8 +207,12 @@ def test_a_run_that_is_killed_and_resumed_ends_in_the_same_weights(
         trained = network()
         seed_everything(1)
         generator = None if loader_seed is None else torch.Generator().manual_seed(loader_seed)
-        loader = DataLoader(Noisy(*rows().tensors), batch_size=10, shuffle=True, generator=generator)
-        losses = train_heads(trained, loader, epochs=EPOCHS, optimizer=optimizer, schedule=schedule, **options)
+        loader = DataLoader(
+            Noisy(*rows().tensors), batch_size=10, shuffle=True, generator=generator
+        )
+        losses = train_heads(
+            trained, loader, epochs=EPOCHS, optimizer=optimizer, schedule=schedule, **options
+        )
         return snapshot(trained), losses
 
     expected, losses = start()
@@ -197,7 +225,9 @@ def test_a_run_that_is_killed_and_resumed_ends_in_the_same_weights(
     seed_everything(99)
     generator = None if loader_seed is None else torch.Generator().manual_seed(98)
     loader = DataLoader(Noisy(*rows().tensors), batch_size=10, shuffle=True, generator=generator)
-    resumed = train_heads(trained, loader, epochs=EPOCHS, optimizer=optimizer, schedule=schedule, checkpoint=file)
+    resumed = train_heads(
+        trained, loader, epochs=EPOCHS, optimizer=optimizer, schedule=schedule, checkpoint=file
+    )
     assert same(snapshot(trained), expected)
     assert resumed == losses
 
@@ -216,10 +246,14 @@ def test_a_finished_run_is_read_and_not_repeated(tmp_path: Path) -> None:
     assert same(snapshot(first), snapshot(second))
 
 
-def test_a_checkpoint_is_replaced_whole_and_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_is_replaced_whole_and_leaves_no_draft(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "run.pt"
     with pytest.raises(Killed):
-        train_heads(network(), shuffled(), epochs=2, optimizer=SGD, checkpoint=file, progress=killer(5))
+        train_heads(
+            network(), shuffled(), epochs=2, optimizer=SGD, checkpoint=file, progress=killer(5)
+        )
     before = file.read_bytes()
 
     def half(_: Any, target: Any) -> None:
@@ -234,7 +268,14 @@ def test_a_checkpoint_is_replaced_whole_and_leaves_no_draft(tmp_path: Path, monk
 
 
 def test_a_checkpoint_holds_data_only(tmp_path: Path) -> None:
-    train_heads(network(), shuffled(), epochs=1, optimizer=ADAM, schedule=COSINE, checkpoint=tmp_path / "run.pt")
+    train_heads(
+        network(),
+        shuffled(),
+        epochs=1,
+        optimizer=ADAM,
+        schedule=COSINE,
+        checkpoint=tmp_path / "run.pt",
+    )
     state = torch.load(tmp_path / "run.pt", weights_only=True)
     assert list(state["losses"]) == [2, 1, 0]
 
@@ -243,15 +284,30 @@ def test_a_setting_that_no_checkpoint_can_hold_fails_before_training(tmp_path: P
     strange = partial(torch.optim.SGD, lr=np.float64(0.1))
     shares: list[float] = []
     with pytest.raises(InvalidValueError, match="is no training checkpoint"):
-        train_heads(network(), shuffled(), epochs=1, optimizer=strange, checkpoint=tmp_path / "run.pt", progress=shares.append)
+        train_heads(
+            network(),
+            shuffled(),
+            epochs=1,
+            optimizer=strange,
+            checkpoint=tmp_path / "run.pt",
+            progress=shares.append,
+        )
     assert shares == []
 
 
 @pytest.mark.parametrize(
     "change",
-    [{"epochs": 5}, {"optimizer": ADAM}, {"optimizer": partial(SGD, lr=0.2)}, {"train_slow": False}, {"schedule": COSINE}],
+    [
+        {"epochs": 5},
+        {"optimizer": ADAM},
+        {"optimizer": partial(SGD, lr=0.2)},
+        {"train_slow": False},
+        {"schedule": COSINE},
+    ],
 )
-def test_a_checkpoint_of_another_training_is_refused(change: dict[str, Any], tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_training_is_refused(
+    change: dict[str, Any], tmp_path: Path
+) -> None:
     settings: dict[str, Any] = {"epochs": 2, "optimizer": SGD, "checkpoint": tmp_path / "run.pt"}
     train_heads(network(), shuffled(), **settings)
     with pytest.raises(InvalidValueError, match="the checkpoint of another training"):
@@ -260,7 +316,9 @@ def test_a_checkpoint_of_another_training_is_refused(change: dict[str, Any], tmp
 
 def test_a_checkpoint_of_another_network_is_refused(tmp_path: Path) -> None:
     train_heads(network(), shuffled(), epochs=1, optimizer=SGD, checkpoint=tmp_path / "run.pt")
-    other = EarlyExitNetwork([nn.Linear(4, 8) for _ in range(3)], [nn.Linear(8, 3) for _ in range(3)])
+    other = EarlyExitNetwork(
+        [nn.Linear(4, 8) for _ in range(3)], [nn.Linear(8, 3) for _ in range(3)]
+    )
     with pytest.raises(InvalidValueError, match="the checkpoint of another network"):
         train_heads(other, shuffled(), epochs=1, optimizer=SGD, checkpoint=tmp_path / "run.pt")
 
@@ -277,7 +335,9 @@ def test_a_file_that_is_no_checkpoint_is_refused_and_kept(content: bytes, tmp_pa
 def test_a_file_of_plain_weights_is_no_checkpoint(tmp_path: Path) -> None:
     torch.save(network().state_dict(), tmp_path / "weights.pt")
     with pytest.raises(InvalidValueError, match="is no training checkpoint of this version"):
-        train_heads(network(), shuffled(), epochs=1, optimizer=SGD, checkpoint=tmp_path / "weights.pt")
+        train_heads(
+            network(), shuffled(), epochs=1, optimizer=SGD, checkpoint=tmp_path / "weights.pt"
+        )
 
 
 def test_loaders_that_can_be_read_only_once_are_refused() -> None:
@@ -292,21 +352,39 @@ def test_batches_without_labels_are_refused() -> None:
 
 def test_a_loss_that_explodes_is_an_error() -> None:
     with pytest.raises(InvalidValueError, match="lower the learning rate"):
-        train_heads(network(), [(torch.full((5, 4), torch.nan), torch.zeros(5, dtype=torch.int64))], epochs=1, optimizer=SGD)
+        train_heads(
+            network(),
+            [(torch.full((5, 4), torch.nan), torch.zeros(5, dtype=torch.int64))],
+            epochs=1,
+            optimizer=SGD,
+        )
 
 
 def test_heads_that_share_parameters_are_refused() -> None:
     shared = nn.Linear(4, 4)
     with pytest.raises(InvalidValueError, match="Head 1 shares parameters with head 0"):
-        train_heads(EarlyExitNetwork([nn.Linear(4, 4), nn.ReLU()], [shared, shared]), [], epochs=1, optimizer=SGD)
+        train_heads(
+            EarlyExitNetwork([nn.Linear(4, 4), nn.ReLU()], [shared, shared]),
+            [],
+            epochs=1,
+            optimizer=SGD,
+        )
     with pytest.raises(InvalidValueError, match="Head 0 shares parameters with the backbone"):
-        train_heads(EarlyExitNetwork([shared, nn.ReLU()], [shared, nn.Linear(4, 4)]), [], epochs=1, optimizer=SGD)
+        train_heads(
+            EarlyExitNetwork([shared, nn.ReLU()], [shared, nn.Linear(4, 4)]),
+            [],
+            epochs=1,
+            optimizer=SGD,
+        )
 
 
 def test_a_head_without_parameters_is_refused() -> None:
     with pytest.raises(InvalidValueError, match="Exit 0 has no parameters to train"):
         train_heads(
-            EarlyExitNetwork([nn.Linear(4, 3), nn.ReLU()], [nn.Identity(), nn.Linear(3, 3)]), shuffled(), epochs=1, optimizer=SGD
+            EarlyExitNetwork([nn.Linear(4, 3), nn.ReLU()], [nn.Identity(), nn.Linear(3, 3)]),
+            shuffled(),
+            epochs=1,
+            optimizer=SGD,
         )
 
 

@@ -1,4 +1,5 @@
-"""The environment keeps Gymnasium's contract, has momentum, knows what is unsafe, and repeats itself to the bit."""
+"""The environment keeps Gymnasium's contract, has momentum, knows what is unsafe, and repeats
+itself to the bit."""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ print("as it is")
 
 
 def hall(*pieces: Obstacle, heading: float = 0.0) -> Room:
-    """A hall of 20 m by 10 m with four walls and `pieces`; the robot starts 2 m from the left wall and the goal is far away."""
+    """A hall of 20 m by 10 m with four walls and `pieces`; the robot starts 2 m from the left wall
+    and the goal is far away."""
     walls = (
         Obstacle("wall", 10, -0.05, 0.5, (10, 0.05, 0.5)),
         Obstacle("wall", 10, 10.05, 0.5, (10, 0.05, 0.5)),
@@ -82,7 +84,9 @@ def wandering(seed: int) -> str:
     env, rng, digest = IndoorNavigation(), np.random.default_rng(seed), hashlib.sha256()
     env.reset(seed=seed)
     for _ in range(30):
-        observation, reward, terminated, _, info = env.step(np.array([rng.uniform(0, 1), rng.uniform(-1, 1)]))
+        observation, reward, terminated, _, info = env.step(
+            np.array([rng.uniform(0, 1), rng.uniform(-1, 1)])
+        )
         for part in (*observation.values(), np.array([reward, terminated, *info["pose"]])):
             digest.update(part.tobytes())
     return digest.hexdigest()
@@ -96,22 +100,36 @@ def test_gymnasium_finds_nothing_wrong_with_it() -> None:
 
 
 def test_it_can_be_made_by_name_without_importing_it_first() -> None:
-    program = "import gymnasium; print(gymnasium.make('pacbound.shield.robot:pacbound/IndoorNavigation-v0').unwrapped)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    program = (
+        "import gymnasium; "
+        "print(gymnasium.make('pacbound.shield.robot:pacbound/IndoorNavigation-v0').unwrapped)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert "IndoorNavigation" in done.stdout
 
 
 def test_importing_shields_does_not_load_mujoco() -> None:
     program = "import sys, pacbound.shield; print('mujoco' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "False"
 
 
 @pytest.mark.parametrize("package", ["mujoco", "gymnasium"])
-def test_importing_it_without_what_it_needs_names_the_command_that_installs_it(package: str) -> None:
+def test_importing_it_without_what_it_needs_names_the_command_that_installs_it(
+    package: str,
+) -> None:
     program = f"import sys; sys.modules[{package!r}] = None; import pacbound.shield.robot"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert f"needs {package}, which is not installed. Run: pip install 'pacbound[shield]'" in done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (
+        f"needs {package}, which is not installed. Run: pip install 'pacbound[shield]'"
+        in done.stderr
+    )
 
 
 def test_driving_into_a_wall_is_unsafe_and_ends_the_rollout() -> None:
@@ -134,7 +152,8 @@ def test_driving_into_furniture_is_unsafe(kind: Any) -> None:
 
 
 def test_a_touch_that_is_over_before_the_step_is_counts() -> None:
-    """A glancing touch of a pole, seen in one of the twenty moments of a step, is unsafe in that step."""
+    """A glancing touch of a pole, seen in one of the twenty moments of a step, is unsafe in that
+    step."""
     env = in_hall(Obstacle("cylinder", 4.0, 5.0 + ROBOT_RADIUS + 0.02, 0.3, (0.025, 0.025, 0.3)))
     touched = []
     for _ in range(30):
@@ -223,14 +242,18 @@ def test_whether_a_state_is_unsafe_is_restored_with_it() -> None:
 def test_the_same_seed_gives_the_same_rollout_whatever_ran_before_and_in_another_process() -> None:
     here = wandering(5), wandering(6)
     assert (wandering(6), wandering(5)) == here[::-1]
-    done = subprocess.run([sys.executable, "-c", WANDERING], capture_output=True, text=True, check=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", WANDERING], capture_output=True, text=True, check=True, cwd=ROOT
+    )
     assert tuple(done.stdout.split()) == here
 
 
 def test_reaching_the_goal_ends_the_rollout_with_success() -> None:
     room = hall()
     env = IndoorNavigation()
-    env.reset(options={"room": Room(room.width, room.depth, room.obstacles, room.start, (4.0, 5.0))})
+    env.reset(
+        options={"room": Room(room.width, room.depth, room.obstacles, room.start, (4.0, 5.0))}
+    )
     total = 0.0
     for _ in range(40):
         _, reward, terminated, _, info = env.step(AHEAD)
@@ -246,7 +269,9 @@ def test_reaching_the_goal_ends_the_rollout_with_success() -> None:
 def test_goal_and_speed_are_what_the_robot_would_say() -> None:
     room = hall(heading=np.pi / 2)
     env = IndoorNavigation()
-    observation, _ = env.reset(options={"room": Room(room.width, room.depth, room.obstacles, room.start, (5.0, 5.0))})
+    observation, _ = env.reset(
+        options={"room": Room(room.width, room.depth, room.obstacles, room.start, (5.0, 5.0))}
+    )
     assert observation["goal"] == pytest.approx([3 / 12, 0, -1], abs=1e-6)
     assert observation["speed"] == pytest.approx([0, 0], abs=1e-9)
     for _ in range(25):
@@ -292,15 +317,22 @@ def test_before_the_first_reset_there_is_no_room(asked: str) -> None:
 def test_camera_images_and_pictures_from_above_leave_the_rollout_as_it_is() -> None:
     # The kind of OpenGL is chosen when MuJoCo is imported, so in a process of its own.
     chosen = {"MUJOCO_GL": "egl", **os.environ}
-    done = subprocess.run([sys.executable, "-c", PICTURES], capture_output=True, text=True, check=False, env=chosen)
+    done = subprocess.run(
+        [sys.executable, "-c", PICTURES], capture_output=True, text=True, check=False, env=chosen
+    )
     if "MissingDependencyError" in done.stderr:
         pytest.skip(f"no OpenGL on this machine: {done.stderr.splitlines()[-1]}")
     assert done.stdout.strip() == "as it is", done.stderr
 
 
 def test_without_opengl_pictures_say_what_to_install_and_depth_works() -> None:
-    program = "from pacbound.shield.robot import *; IndoorNavigation().reset(); IndoorNavigation(observation='rgb').reset()"
+    program = (
+        "from pacbound.shield.robot import *; IndoorNavigation().reset(); "
+        "IndoorNavigation(observation='rgb').reset()"
+    )
     without = {**os.environ, "MUJOCO_GL": "disable"}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=without)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env=without
+    )
     assert "MissingDependencyError: Pictures need OpenGL" in done.stderr
     assert "apt-get install libegl1" in done.stderr

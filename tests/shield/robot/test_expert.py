@@ -37,5 +37,8 @@ def test_the_same_place_gets_the_same_action() -> None:
 
 
 def test_no_room_is_for_two_purposes() -> None:
-    ranges = sorted([POLICY_TRAINING, DANGER_TRAINING, TUNING, CALIBRATION, TEST], key=lambda seeds: seeds.start)
+    ranges = sorted(
+        [POLICY_TRAINING, DANGER_TRAINING, TUNING, CALIBRATION, TEST],
+        key=lambda seeds: seeds.start,
+    )
     assert all(one.stop <= other.start for one, other in pairwise(ranges))

@@ -1,4 +1,5 @@
-"""The networks: NumPy says what torch says, weights survive the disk, training learns, and what is shipped is as described."""
+"""The networks: NumPy says what torch says, weights survive the disk, training learns, and what is
+shipped is as described."""
 
 from __future__ import annotations
 
@@ -55,16 +56,21 @@ def test_numpy_says_what_torch_says(kind: str) -> None:
 
 def test_acting_needs_no_torch() -> None:
     program = (
-        "import sys; from pacbound.shield.robot import *; import numpy as np; env = IndoorNavigation();"
-        "o, _ = env.reset(seed=0); ImagePolicy.load()(o), DangerModel.load()(o); print('torch' in sys.modules)"
+        "import sys; from pacbound.shield.robot import *; import numpy as np; env = "
+        "IndoorNavigation();o, _ = env.reset(seed=0); ImagePolicy.load()(o), "
+        "DangerModel.load()(o); print('torch' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "False"
 
 
 def test_training_without_torch_names_the_command_that_installs_it() -> None:
     program = "import sys; sys.modules['torch'] = None; import pacbound.shield.robot.networks"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert "needs torch, which is not installed. Run: pip install 'pacbound[torch]'" in done.stderr
 
 
@@ -79,7 +85,9 @@ def test_training_learns_and_is_the_same_each_time() -> None:
     first, second = (arrays(train_policy(seen, actions, epochs=2, seed=1)) for _ in range(2))
     assert all(np.array_equal(first[name], second[name]) for name in first)
     shares: list[float] = []
-    policy = ImagePolicy(arrays(train_policy(seen, actions, epochs=100, seed=1, progress=shares.append)))
+    policy = ImagePolicy(
+        arrays(train_policy(seen, actions, epochs=100, seed=1, progress=shares.append))
+    )
     assert shares == [(epoch + 1) / 100 for epoch in range(100)]
     acted = np.stack([policy(row(seen, place)) for place in range(100)])
     assert np.abs(acted - actions[:100]).mean() < 0.1
@@ -100,7 +108,9 @@ def test_a_danger_cannot_be_learnt_from_one_kind_of_state() -> None:
 
 def test_weights_survive_the_disk(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    weights = {name: rng.normal(size=shape).astype(np.float32) for name, shape in DANGER_SHAPES.items()}
+    weights = {
+        name: rng.normal(size=shape).astype(np.float32) for name, shape in DANGER_SHAPES.items()
+    }
     write_weights(tmp_path / "weights.npz", weights)
     loaded = read_weights(tmp_path / "weights.npz")
     assert loaded.keys() == weights.keys()
@@ -109,7 +119,9 @@ def test_weights_survive_the_disk(tmp_path: Path) -> None:
 
 def test_what_are_no_weights_is_refused(tmp_path: Path) -> None:
     policy = read_weights(WEIGHTS / "policy.npz")
-    with pytest.raises(InvalidValueError, match=r"not the weights of a danger model: column\.bias, column\.weight"):
+    with pytest.raises(
+        InvalidValueError, match=r"not the weights of a danger model: column\.bias, column\.weight"
+    ):
         DangerModel(policy)
     with pytest.raises(InvalidValueError, match="expected finite numbers"):
         ImagePolicy({**policy, "output.bias": np.array([np.nan, 0])})
@@ -134,7 +146,12 @@ def test_the_shipped_weights_are_small() -> None:
 
 def test_the_shipped_policy_is_imperfect_and_the_shipped_danger_tells_when() -> None:
     rollouts = collect_rollouts(
-        IndoorNavigation, ImagePolicy.load(), brake, DangerModel.load(), seeds=TUNING[2000:2050], horizon=100
+        IndoorNavigation,
+        ImagePolicy.load(),
+        brake,
+        DangerModel.load(),
+        seeds=TUNING[2000:2050],
+        horizon=100,
     )
     assert 0.25 <= np.mean(~rollouts.unsafe) <= 0.65
     assert np.mean(rollouts.success) >= 0.25

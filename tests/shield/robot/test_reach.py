@@ -1,4 +1,5 @@
-"""Braking that is called sure never touches anything: every such claim is tried out in the simulation."""
+"""Braking that is called sure never touches anything: every such claim is tried out in the
+simulation."""
 
 from __future__ import annotations
 
@@ -18,7 +19,12 @@ def driven_at_random(env: IndoorNavigation, rng: np.random.Generator, steps: int
     action = np.zeros(2)
     for step in range(steps):
         if step % int(rng.integers(1, 8)) == 0:
-            action = np.array([rng.choice([0.0, 1.0, rng.uniform(0, 1)]), rng.choice([-1.0, 0.0, 1.0, rng.uniform(-1, 1)])])
+            action = np.array(
+                [
+                    rng.choice([0.0, 1.0, rng.uniform(0, 1)]),
+                    rng.choice([-1.0, 0.0, 1.0, rng.uniform(-1, 1)]),
+                ]
+            )
         env.step(action)
         if env.is_unsafe():
             return False
@@ -53,11 +59,20 @@ def test_what_is_surely_recoverable_brakes_safely_in_every_state_tried() -> None
 
 
 @pytest.mark.parametrize("distance", [0.0, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.2, 1.5])
-def test_at_full_speed_it_is_sure_of_a_wall_only_where_there_is_room_to_stop(distance: float) -> None:
+def test_at_full_speed_it_is_sure_of_a_wall_only_where_there_is_room_to_stop(
+    distance: float,
+) -> None:
     wall = Obstacle("wall", 10.05, 5.0, 0.5, (0.05, 5.0, 0.5))
     env = IndoorNavigation()
-    # Full speed takes 1.2 m and some: the robot starts so far off that it is `distance` from the wall when it has it.
-    env.reset(options={"room": Room(20.0, 10.0, (wall,), (10.0 - 0.22 - 2.2787 - distance, 5.0, 0.0), (1.0, 1.0))})
+    # Full speed takes 1.2 m and some: the robot starts so far off that it is `distance` from the
+    # wall when it has it.
+    env.reset(
+        options={
+            "room": Room(
+                20.0, 10.0, (wall,), (10.0 - 0.22 - 2.2787 - distance, 5.0, 0.0), (1.0, 1.0)
+            )
+        }
+    )
     for _ in range(25):
         env.step(np.array([1.0, 0.0]))
     sure = env.surely_recoverable()
@@ -66,13 +81,22 @@ def test_at_full_speed_it_is_sure_of_a_wall_only_where_there_is_room_to_stop(dis
 
 
 def test_the_simulated_robot_keeps_to_the_path_of_mechanics_well_within_the_tolerance() -> None:
-    room = Room(100.0, 100.0, (Obstacle("wall", -0.05, 50.0, 0.5, (0.05, 50.0, 0.5)),), (50.0, 50.0, 0.0), (1.0, 1.0))
+    room = Room(
+        100.0,
+        100.0,
+        (Obstacle("wall", -0.05, 50.0, 0.5, (0.05, 50.0, 0.5)),),
+        (50.0, 50.0, 0.0),
+        (1.0, 1.0),
+    )
     env, rng, worst = IndoorNavigation(), np.random.default_rng(1), 0.0
     for _ in range(60):
         env.reset(options={"room": room})
         driven_at_random(env, rng, int(rng.integers(1, 30)))
         path = braking_path(env.pose, *env.speed)
-        fine = np.stack([np.interp(np.linspace(0, 23, 500), np.arange(24), column) for column in path.T], axis=1)
+        fine = np.stack(
+            [np.interp(np.linspace(0, 23, 500), np.arange(24), column) for column in path.T],
+            axis=1,
+        )
         while not env.is_stopped():
             env.step(brake())
             worst = max(worst, float(np.hypot(*(fine - env.pose[:2]).T).min()))

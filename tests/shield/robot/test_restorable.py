@@ -34,13 +34,16 @@ POLE = """
 
 
 class Pole(gymnasium.Env[Any, Any]):
-    """A pole on a hinge with a motor, upright at first. Its observation has the place of its centre, which its angle gives."""
+    """A pole on a hinge with a motor, upright at first. Its observation has the place of its
+    centre, which its angle gives."""
 
     def __init__(self) -> None:
         self.model = mujoco.MjModel.from_xml_string(POLE)
         self.data = mujoco.MjData(self.model)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         mujoco.mj_resetData(self.model, self.data)
         self.data.qpos[0] = self.np_random.uniform(-0.05, 0.05)
@@ -82,7 +85,9 @@ def test_it_follows_the_protocol_as_far_as_it_was_told() -> None:
     assert isinstance(plain, Restorable)
     assert not isinstance(plain, Stoppable)
     assert not isinstance(plain, Clear)
-    told = RestorableMujoco(Pole(), has_fallen, is_stopped=lambda env: True, surely_recoverable=lambda env: 0)
+    told = RestorableMujoco(
+        Pole(), has_fallen, is_stopped=lambda env: True, surely_recoverable=lambda env: 0
+    )
     assert isinstance(told, Stoppable)
     assert isinstance(told, Clear)
     assert told.is_stopped() is True
@@ -91,13 +96,19 @@ def test_it_follows_the_protocol_as_far_as_it_was_told() -> None:
 
 def test_labels_of_a_simulated_robot_are_confirmed_by_replay() -> None:
     options: dict[str, Any] = {"horizon": 60, "backup_steps": 40}
-    rollouts = collect_rollouts(make_pole, lean, balance, danger, seeds=range(25), follow_through=True, **options)
+    rollouts = collect_rollouts(
+        make_pole, lean, balance, danger, seeds=range(25), follow_through=True, **options
+    )
     assert rollouts.unsafe.all()
     assert not rollouts.lost.any()
     assert rollouts.collided.all()
-    assert (rollouts.first_unrecoverable < rollouts.steps - 1).all(), "it is too late before it falls"
+    assert (rollouts.first_unrecoverable < rollouts.steps - 1).all(), (
+        "it is too late before it falls"
+    )
     for seed, first in zip(rollouts.seed, rollouts.first_unrecoverable, strict=True):
-        assert check_label(make_pole, lean, balance, seed=seed, first_unrecoverable=first, **options)
+        assert check_label(
+            make_pole, lean, balance, seed=seed, first_unrecoverable=first, **options
+        )
 
 
 def test_what_does_not_run_on_mujoco_is_refused() -> None:
@@ -117,7 +128,9 @@ def test_environments_of_gymnasium_go_on_as_if_nothing_had_happened(name: str) -
     pytest.importorskip("imageio", reason="the environments of gymnasium[mujoco] need imageio")
     env = make_by_name(name)
     env.reset(seed=1)
-    actions = np.random.default_rng(0).uniform(-0.3, 0.3, size=(20, *(env.action_space.shape or ())))
+    actions = np.random.default_rng(0).uniform(
+        -0.3, 0.3, size=(20, *(env.action_space.shape or ()))
+    )
     for action in actions[:5]:
         env.step(action)
     state = env.save_state()
@@ -142,7 +155,9 @@ def test_rollouts_of_gymnasium_environments_are_labelled(name: str, size: int) -
     def hold(observation: Any) -> Any:
         return np.array([6 * observation[1] + observation[3]]) if size == 1 else np.zeros(size)
 
-    rollouts = collect_rollouts(make, push, hold, lambda observation: 0.5, seeds=range(5), **options)
+    rollouts = collect_rollouts(
+        make, push, hold, lambda observation: 0.5, seeds=range(5), **options
+    )
     assert rollouts.unsafe.all()
     for seed, first in zip(rollouts.seed, rollouts.first_unrecoverable, strict=True):
         assert first > 0

@@ -1,4 +1,5 @@
-"""Rollouts of the robot: labels confirmed by replay, rows that follow from seeds, and a clearance that can be trusted."""
+"""Rollouts of the robot: labels confirmed by replay, rows that follow from seeds, and a clearance
+that can be trusted."""
 
 from __future__ import annotations
 
@@ -34,7 +35,13 @@ def test_labels_of_the_robot_are_confirmed_by_replay() -> None:
     for row in labelled:
         first = int(rollouts.first_unrecoverable[row])
         found = check_label(
-            IndoorNavigation, rush, brake, seed=int(row), first_unrecoverable=first, horizon=HORIZON, backup_steps=60
+            IndoorNavigation,
+            rush,
+            brake,
+            seed=int(row),
+            first_unrecoverable=first,
+            horizon=HORIZON,
+            backup_steps=60,
         )
         assert (found.safe_at, found.safe_after) == (True, False)
 
@@ -56,6 +63,15 @@ def test_the_same_seeds_give_the_same_rollouts_to_the_bit_in_one_process_and_in_
 
 def test_a_shield_that_fires_early_enough_is_safe_where_the_plain_rollout_was_caught() -> None:
     plain = collect(rush, brake, danger, seeds=range(12))
-    shielded = run_shielded(IndoorNavigation, rush, brake, danger, 0.8, seeds=range(12), horizon=HORIZON, backup_steps=60)
+    shielded = run_shielded(
+        IndoorNavigation,
+        rush,
+        brake,
+        danger,
+        0.8,
+        seeds=range(12),
+        horizon=HORIZON,
+        backup_steps=60,
+    )
     missed = plain.unsafe & (plain.score < 0.8)
     assert not (shielded.unsafe & ~missed).any()

@@ -12,7 +12,14 @@ from scipy.ndimage import label
 
 pytest.importorskip("mujoco", reason="the robot needs the extra `shield`")
 
-from pacbound.shield.robot.rooms import LEAST_JOURNEY, ROBOT_RADIUS, Obstacle, Room, free_cells, random_room
+from pacbound.shield.robot.rooms import (
+    LEAST_JOURNEY,
+    ROBOT_RADIUS,
+    Obstacle,
+    Room,
+    free_cells,
+    random_room,
+)
 
 ROOMS = [random_room(np.random.default_rng(seed)) for seed in range(40)]
 
@@ -20,7 +27,9 @@ ROOMS = [random_room(np.random.default_rng(seed)) for seed in range(40)]
 def corners(box: Obstacle) -> Any:
     long, wide, _ = box.half_size
     own = np.array([(long, wide), (-long, wide), (-long, -wide), (long, -wide)])
-    turn = np.array([(math.cos(box.yaw), math.sin(box.yaw)), (-math.sin(box.yaw), math.cos(box.yaw))])
+    turn = np.array(
+        [(math.cos(box.yaw), math.sin(box.yaw)), (-math.sin(box.yaw), math.cos(box.yaw))]
+    )
     return own @ turn + (box.x, box.y)
 
 
@@ -28,10 +37,18 @@ def outline(piece: Obstacle) -> Any:
     """Points on the rim of a piece as seen from above."""
     if piece.is_round:
         angles = np.linspace(0, 2 * np.pi, 40, endpoint=False)
-        return np.stack([piece.x + piece.half_size[0] * np.cos(angles), piece.y + piece.half_size[0] * np.sin(angles)], axis=1)
+        return np.stack(
+            [
+                piece.x + piece.half_size[0] * np.cos(angles),
+                piece.y + piece.half_size[0] * np.sin(angles),
+            ],
+            axis=1,
+        )
     ends = corners(piece)
     share = np.linspace(0, 1, 20)[:, None]
-    return np.concatenate([a * (1 - share) + b * share for a, b in zip(ends, np.roll(ends, -1, axis=0), strict=True)])
+    return np.concatenate(
+        [a * (1 - share) + b * share for a, b in zip(ends, np.roll(ends, -1, axis=0), strict=True)]
+    )
 
 
 def alone(room: Room, piece: Obstacle) -> Room:
@@ -97,4 +114,7 @@ def test_distance_is_that_of_geometry() -> None:
 
 
 def test_an_empty_room_has_nothing_near() -> None:
-    assert Room(6.0, 4.0, (), (1.0, 1.0, 0.0), (3.0, 3.0)).distance(np.zeros((2, 2))).tolist() == [np.inf, np.inf]
+    assert Room(6.0, 4.0, (), (1.0, 1.0, 0.0), (3.0, 3.0)).distance(np.zeros((2, 2))).tolist() == [
+        np.inf,
+        np.inf,
+    ]

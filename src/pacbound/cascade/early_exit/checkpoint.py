@@ -1,6 +1,8 @@
-"""A training run on disk: everything that decides how it goes on, random states included, written whole or not at all.
+"""A training run on disk: everything that decides how it goes on, random states included, written
+whole or not at all.
 
-Files hold tensors and plain values only and are read with torch's `weights_only=True`, so reading one runs no code.
+Files hold tensors and plain values only and are read with torch's `weights_only=True`, so reading
+one runs no code.
 """
 
 from __future__ import annotations
@@ -36,13 +38,19 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
         raise InvalidValueError(f"{path} is no training checkpoint of pacbound: {error}") from error
     if not isinstance(state, dict) or state.get("format") != FORMAT:
-        raise InvalidValueError(f"{path} is no training checkpoint of this version of pacbound: remove it to train anew.")
+        raise InvalidValueError(
+            f"{path} is no training checkpoint of this version of pacbound: remove it to train "
+            "anew."
+        )
     return state
 
 
 def random_states(loader: Iterable[Any]) -> dict[str, Any]:
-    """The states of every generator that training may draw from: torch's, its devices', the loader's, Python's and NumPy's."""
-    name, key, position, *rest = np.random.get_state(legacy=True)  # noqa: NPY002 (augmentations of others may draw from it)
+    """The states of every generator that training may draw from: torch's, its devices', the
+    loader's, Python's and NumPy's.
+    """
+    # Augmentations of others may draw from it.
+    name, key, position, *rest = np.random.get_state(legacy=True)  # noqa: NPY002
     states: dict[str, Any] = {
         "torch": torch.get_rng_state(),
         "loader": [generator.get_state() for generator in _generators(loader)],
@@ -71,7 +79,16 @@ def restore_random_states(loader: Iterable[Any], states: Mapping[str, Any]) -> N
 
 
 def _generators(loader: Iterable[Any]) -> list[torch.Generator]:
-    """The generators of a DataLoader and of its samplers; an object that is used twice comes twice, which does no harm."""
-    sampler, batch_sampler = getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None)
+    """The generators of a DataLoader and of its samplers; an object that is used twice comes twice,
+    which does no harm.
+    """
+    sampler, batch_sampler = (
+        getattr(loader, "sampler", None),
+        getattr(loader, "batch_sampler", None),
+    )
     owners = (loader, sampler, batch_sampler, getattr(batch_sampler, "sampler", None))
-    return [held for owner in owners if isinstance(held := getattr(owner, "generator", None), torch.Generator)]
+    return [
+        held
+        for owner in owners
+        if isinstance(held := getattr(owner, "generator", None), torch.Generator)
+    ]

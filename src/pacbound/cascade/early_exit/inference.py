@@ -1,6 +1,8 @@
-"""Inference that skips work: rows that are confident enough leave, the rest are packed together and go on.
+"""Inference that skips work: rows that are confident enough leave, the rest are packed together and
+go on.
 
-Each stage runs on the rows that are still there and on nothing else; answers come back in the order of the batch.
+Each stage runs on the rows that are still there and on nothing else; answers come back in the order
+of the batch.
 """
 
 from __future__ import annotations
@@ -20,15 +22,21 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 
 @dataclass(frozen=True, eq=False)
 class EarlyExitResult:
-    """What a batch was answered, a value per row: the label, its confidence (float64), and the exit it left by, from 0."""
+    """What a batch was answered, a value per row: the label, its confidence (float64), and the exit
+    it left by, from 0.
+    """
 
     labels: Tensor
     confidences: Tensor
     exits: Tensor
 
 
-def answer(stages: Sequence[nn.Module], heads: Sequence[nn.Module], x: Tensor, thresholds: Sequence[float]) -> EarlyExitResult:
-    """Run `x` through `stages`, each row as far as its confidence makes it go; +inf skips a head, the last has no threshold."""
+def answer(
+    stages: Sequence[nn.Module], heads: Sequence[nn.Module], x: Tensor, thresholds: Sequence[float]
+) -> EarlyExitResult:
+    """Run `x` through `stages`, each row as far as its confidence makes it go; +inf skips a head,
+    the last has no threshold.
+    """
     return (_answer_one if len(x) == 1 else _answer_many)(stages, heads, x, [*thresholds, -np.inf])
 
 
@@ -45,7 +53,9 @@ def _answer_one(
             if m == last or confidence.item() >= threshold:
                 break
     # Copied outside inference mode, so that the caller may change them in place.
-    return EarlyExitResult(label.clone(), confidence.clone(), torch.full((1,), m, device=label.device))
+    return EarlyExitResult(
+        label.clone(), confidence.clone(), torch.full((1,), m, device=label.device)
+    )
 
 
 def _answer_many(
@@ -79,14 +89,18 @@ def _unanswered(x: Tensor) -> EarlyExitResult:
     return EarlyExitResult(labels, torch.empty(len(x), dtype=torch.float64, device=device), exits)
 
 
-def _write(answers: EarlyExitResult, rows: Tensor, label: Tensor, confidence: Tensor, m: int) -> None:
+def _write(
+    answers: EarlyExitResult, rows: Tensor, label: Tensor, confidence: Tensor, m: int
+) -> None:
     answers.labels.index_copy_(0, rows, label)
     answers.confidences.index_copy_(0, rows, confidence)
     answers.exits.index_fill_(0, rows, m)
 
 
 def packed(x: Tensor, rows: Tensor) -> Tensor:
-    """The given `rows` of `x`, laid out in memory as `x` is: `index_select` alone would undo channels_last, and slowly."""
+    """The given `rows` of `x`, laid out in memory as `x` is: `index_select` alone would undo
+    channels_last, and slowly.
+    """
     rows = rows.to(x.device)
     if x.is_contiguous():
         return x.index_select(0, rows)
@@ -95,16 +109,29 @@ def packed(x: Tensor, rows: Tensor) -> Tensor:
     return x.permute(order).index_select(0, rows).permute(inverse)
 
 
-def checked_thresholds(thresholds: CascadeCertificate | Iterable[SupportsFloat], exits: int) -> list[float]:
+def checked_thresholds(
+    thresholds: CascadeCertificate | Iterable[SupportsFloat], exits: int
+) -> list[float]:
     """One float for each early exit, in [0, 1] or +inf."""
-    given = thresholds.thresholds_for_use() if isinstance(thresholds, CascadeCertificate) else thresholds
+    given = (
+        thresholds.thresholds_for_use()
+        if isinstance(thresholds, CascadeCertificate)
+        else thresholds
+    )
     try:
-        # Plain Python: between two stages that run for a millisecond, arrays of one number are slow.
+        # Plain Python: between two stages that run for a millisecond, arrays of one number are
+        # slow.
         values = [float(value) for value in (given.tolist() if hasattr(given, "tolist") else given)]
     except (TypeError, ValueError):
-        raise InvalidTypeError(f"thresholds={given!r}: expected {exits} numbers in a list, or a cascade certificate.") from None
+        raise InvalidTypeError(
+            f"thresholds={given!r}: expected {exits} numbers in a list, or a cascade certificate."
+        ) from None
     if len(values) != exits:
-        raise InvalidValueError(f"{len(values)} thresholds: expected {exits}, one for each exit before the last.")
+        raise InvalidValueError(
+            f"{len(values)} thresholds: expected {exits}, one for each exit before the last."
+        )
     if not all(0.0 <= value <= 1.0 or value == np.inf for value in values):
-        raise InvalidValueError(f"thresholds={values}: expected confidences in [0, 1], or +inf where nothing may exit.")
+        raise InvalidValueError(
+            f"thresholds={values}: expected confidences in [0, 1], or +inf where nothing may exit."
+        )
     return values

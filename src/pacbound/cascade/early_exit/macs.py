@@ -1,8 +1,9 @@
-"""What an answer costs: multiply-accumulate operations, counted by running the network once and watching its products.
+"""What an answer costs: multiply-accumulate operations, counted by running the network once and
+watching its products.
 
-Counted are convolutions and matrix products, whichever module or function makes them: linear layers, attention. Not
-counted are biases, normalisation, activations, pooling, and look-ups, as is usual when networks are compared. Products with
-the zeros of a padding count as all others.
+Counted are convolutions and matrix products, whichever module or function makes them: linear
+layers, attention. Not counted are biases, normalisation, activations, pooling, and look-ups, as is
+usual when networks are compared. Products with the zeros of a padding count as all others.
 """
 
 from __future__ import annotations
@@ -21,12 +22,16 @@ from pacbound.cascade.early_exit.network import EarlyExitNetwork
 from pacbound.errors import InvalidTypeError
 
 
-def count_macs(network: nn.Module, input_shape: Sequence[int], *, dtype: torch.dtype = torch.float32) -> NDArray[np.int64]:
-    """Multiply-accumulate operations that one row costs to answer at each exit, all that runs before it included.
+def count_macs(
+    network: nn.Module, input_shape: Sequence[int], *, dtype: torch.dtype = torch.float32
+) -> NDArray[np.int64]:
+    """Multiply-accumulate operations that one row costs to answer at each exit, all that runs
+    before it included.
 
-    `input_shape` is the shape of one row, without the batch; `dtype` is torch.int64 for a network that takes tokens. An
-    `EarlyExitNetwork` of M exits gives M numbers, which count the heads of the exits before; any other module gives one.
-    Biases, normalisation, activations and pooling are not counted. The network runs once, on zeros, where it is.
+    `input_shape` is the shape of one row, without the batch; `dtype` is torch.int64 for a network
+    that takes tokens. An `EarlyExitNetwork` of M exits gives M numbers, which count the heads of
+    the exits before; any other module gives one. Biases, normalisation, activations and pooling are
+    not counted. The network runs once, on zeros, where it is.
 
     Examples
     --------
@@ -36,7 +41,10 @@ def count_macs(network: nn.Module, input_shape: Sequence[int], *, dtype: torch.d
     """
     for module in network.modules():
         if isinstance(module, (nn.RNNBase, nn.RNNCellBase)):
-            raise InvalidTypeError(f"{type(module).__name__} hides its products: count networks with recurrent layers by hand.")
+            raise InvalidTypeError(
+                f"{type(module).__name__} hides its products: count networks with recurrent layers "
+                "by hand."
+            )
     first = next(network.parameters(), next(network.buffers(), None))
     x = torch.zeros(1, *input_shape, dtype=dtype, device=None if first is None else first.device)
     with _unfused(), _evaluation(network), torch.no_grad():

@@ -1,4 +1,5 @@
-"""ResNet-101 (He et al. 2016) with torchvision's parameter names, so that its weights load strictly.
+"""ResNet-101 (He et al. 2016) with torchvision's parameter names, so that its weights load
+strictly.
 
 As in torchvision the stride of a bottleneck is in its 3 x 3 convolution.
 """
@@ -12,7 +13,8 @@ EXPANSION = 4
 
 
 def resnet101(*, classes: int = 1000) -> BottleneckResNet:
-    """ResNet-101 for images of 224 x 224, with random weights from torch's generator; any size from 32 on runs.
+    """ResNet-101 for images of 224 x 224, with random weights from torch's generator; any size from
+    32 on runs.
 
     Examples
     --------
@@ -49,7 +51,9 @@ class BottleneckResNet(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """Convolutions of 1 x 1, 3 x 3 and 1 x 1, and a shortcut that is projected where the shape changes."""
+    """Convolutions of 1 x 1, 3 x 3 and 1 x 1, and a shortcut that is projected where the shape
+    changes.
+    """
 
     def __init__(self, channels_in: int, width: int, *, stride: int) -> None:
         super().__init__()
@@ -73,7 +77,9 @@ class Bottleneck(nn.Module):
 
 
 def _projection(channels_in: int, channels: int, stride: int) -> nn.Sequential:
-    return nn.Sequential(nn.Conv2d(channels_in, channels, 1, stride=stride, bias=False), nn.BatchNorm2d(channels))
+    return nn.Sequential(
+        nn.Conv2d(channels_in, channels, 1, stride=stride, bias=False), nn.BatchNorm2d(channels)
+    )
 
 
 def _layer(channels_in: int, width: int, blocks: int, *, stride: int) -> nn.Sequential:

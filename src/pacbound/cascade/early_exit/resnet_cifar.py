@@ -1,7 +1,9 @@
-"""Residual networks for images of 32 x 32 (He et al. 2016, section 4.2), with parameter-free shortcuts.
+"""Residual networks for images of 32 x 32 (He et al. 2016, section 4.2), with parameter-free
+shortcuts.
 
-Parameters are named as in the public weights of akamaster/pytorch_resnet_cifar10, which load strictly once the prefix
-"module." is stripped. Three layers of n blocks with 16, 32 and 64 channels make a depth of 6 n + 2.
+Parameters are named as in the public weights of akamaster/pytorch_resnet_cifar10, which load
+strictly once the prefix "module." is stripped. Three layers of n blocks with 16, 32 and 64 channels
+make a depth of 6 n + 2.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ DEPTHS = (20, 32, 44, 56)
 
 
 def resnet_cifar(depth: int, *, classes: int = 10) -> CifarResNet:
-    """The residual network of 20, 32, 44 or 56 layers for images of 32 x 32, with random weights from torch's generator.
+    """The residual network of 20, 32, 44 or 56 layers for images of 32 x 32, with random weights
+    from torch's generator.
 
     Examples
     --------
@@ -55,12 +58,18 @@ class BasicBlock(nn.Module):
 
     def __init__(self, channels_in: int, channels: int) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(channels_in, channels, 3, stride=channels // channels_in, padding=1, bias=False)
+        self.conv1 = nn.Conv2d(
+            channels_in, channels, 3, stride=channels // channels_in, padding=1, bias=False
+        )
         self.bn1 = nn.BatchNorm2d(channels)
         self.conv2 = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
         self.bn2 = nn.BatchNorm2d(channels)
         self.relu = nn.ReLU()
-        self.shortcut = nn.Identity() if channels == channels_in else HalvingShortcut((channels - channels_in) // 2)
+        self.shortcut = (
+            nn.Identity()
+            if channels == channels_in
+            else HalvingShortcut((channels - channels_in) // 2)
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
@@ -80,4 +89,7 @@ class HalvingShortcut(nn.Module):
 
 
 def _layer(channels_in: int, channels: int, blocks: int) -> nn.Sequential:
-    return nn.Sequential(BasicBlock(channels_in, channels), *(BasicBlock(channels, channels) for _ in range(blocks - 1)))
+    return nn.Sequential(
+        BasicBlock(channels_in, channels),
+        *(BasicBlock(channels, channels) for _ in range(blocks - 1)),
+    )

@@ -1,4 +1,6 @@
-"""Exits for a residual network: it is cut after chosen blocks, and each cut gets a pooled linear head."""
+"""Exits for a residual network: it is cut after chosen blocks, and each cut gets a pooled linear
+head.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,16 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import whole_number
 
 
-def early_exit_resnet(network: nn.Module, *, after: Sequence[int], pool: int = 1) -> EarlyExitNetwork:
-    """`network` with an early exit after each block numbered in `after`, blocks being counted from 1 through all its layers.
+def early_exit_resnet(
+    network: nn.Module, *, after: Sequence[int], pool: int = 1
+) -> EarlyExitNetwork:
+    """`network` with an early exit after each block numbered in `after`, blocks being counted from
+    1 through all its layers.
 
-    Takes `resnet_cifar`, `resnet101` and torchvision's ResNets. An early head averages down to `pool` x `pool` pixels and has
-    one linear layer with random weights: train it with `train_heads`. The result shares the weights of `network`, so
-    loading weights into `network`, before or after, is loading them into the result, and the last exit answers as `network`.
+    Takes `resnet_cifar`, `resnet101` and torchvision's ResNets. An early head averages down to
+    `pool` x `pool` pixels and has one linear layer with random weights: train it with
+    `train_heads`. The result shares the weights of `network`, so loading weights into `network`,
+    before or after, is loading them into the result, and the last exit answers as `network`.
 
     Examples
     --------
@@ -30,7 +36,9 @@ def early_exit_resnet(network: nn.Module, *, after: Sequence[int], pool: int = 1
     blocks, classifier = _blocks(network), _classifier(network)
     cuts = [0, *after, len(blocks)]
     if len(cuts) == 2 or any(first >= second for first, second in pairwise(cuts)):
-        raise InvalidValueError(f"after={tuple(after)}: expected increasing block numbers, 1 to {len(blocks) - 1}.")
+        raise InvalidValueError(
+            f"after={tuple(after)}: expected increasing block numbers, 1 to {len(blocks) - 1}."
+        )
     stages = [nn.Sequential(*blocks[first:second]) for first, second in pairwise(cuts)]
     stages[0] = nn.Sequential(*_stem(network), *stages[0])
     side = whole_number(pool, "pool", least=1)
@@ -58,8 +66,9 @@ def _classifier(network: nn.Module) -> nn.Linear:
         if isinstance(module := getattr(network, name, None), nn.Linear):
             return module
     raise InvalidTypeError(
-        f"{type(network).__name__} is no residual network that can be cut here: expected resnet_cifar, resnet101 or one of "
-        "torchvision's ResNets. For any other network build EarlyExitNetwork(stages, heads) yourself."
+        f"{type(network).__name__} is no residual network that can be cut here: expected "
+        "resnet_cifar, resnet101 or one of torchvision's ResNets. For any other network build "
+        "EarlyExitNetwork(stages, heads) yourself."
     )
 
 
@@ -68,7 +77,14 @@ def _pooled(classifier: nn.Linear, side: int) -> nn.Sequential:
 
 
 def _head(stage: nn.Sequential, classifier: nn.Linear, side: int) -> nn.Linear:
-    """A linear layer like `classifier` for the channels that `stage` gives, which its last normalisation knows."""
+    """A linear layer like `classifier` for the channels that `stage` gives, which its last
+    normalisation knows.
+    """
     norm = [module for module in stage.modules() if isinstance(module, nn.BatchNorm2d)][-1]
     weight = classifier.weight
-    return nn.Linear(norm.num_features * side**2, classifier.out_features, device=weight.device, dtype=weight.dtype)
+    return nn.Linear(
+        norm.num_features * side**2,
+        classifier.out_features,
+        device=weight.device,
+        dtype=weight.dtype,
+    )

@@ -1,7 +1,9 @@
-"""Training as in the paper's appendix: the slow network first, then each early head on what the slow network has learnt.
+"""Training as in the paper's appendix: the slow network first, then each early head on what the
+slow network has learnt.
 
-Every branch minimises the same cross-entropy on the same rows with the same hyper-parameters for the same number of epochs.
-Nothing here looks at a held-out row: no early stopping, no choice between runs.
+Every branch minimises the same cross-entropy on the same rows with the same hyper-parameters for
+the same number of epochs. Nothing here looks at a held-out row: no early stopping, no choice
+between runs.
 """
 
 from __future__ import annotations
@@ -39,18 +41,21 @@ def train_heads(
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> dict[int, list[float]]:
-    """Train the slow network, then the head of each early exit on the frozen backbone, from the last exit down to the first.
+    """Train the slow network, then the head of each early exit on the frozen backbone, from the
+    last exit down to the first.
 
-    While a head is trained the backbone is in evaluation mode and no gradient reaches it, so its parameters and buffers, the
-    statistics of batch normalisation included, stay the same to the bit. With `train_slow=False` the slow network is taken as
-    it is. Training gives no guarantee: calibrate on rows that took no part in it.
+    While a head is trained the backbone is in evaluation mode and no gradient reaches it, so its
+    parameters and buffers, the statistics of batch normalisation included, stay the same to the
+    bit. With `train_slow=False` the slow network is taken as it is. Training gives no guarantee:
+    calibrate on rows that took no part in it.
 
-    `optimizer` makes the optimizer from a list of parameters and `schedule` the learning rate's schedule from the optimizer,
-    stepped once per epoch; both are called anew for every branch, so all get the same hyper-parameters. `loader` gives
-    batches (inputs, labels), anew for each epoch. `progress` is called with the share that is done. `checkpoint` names a file
-    written after each epoch: the same call goes on from there after an interruption, and on the same machine ends in the
-    same weights as without it. (Loader workers that persist between epochs keep random states of their own, and a loader that
-    is asked for an epoch's number must be told it.)
+    `optimizer` makes the optimizer from a list of parameters and `schedule` the learning rate's
+    schedule from the optimizer, stepped once per epoch; both are called anew for every branch, so
+    all get the same hyper-parameters. `loader` gives batches (inputs, labels), anew for each epoch.
+    `progress` is called with the share that is done. `checkpoint` names a file written after each
+    epoch: the same call goes on from there after an interruption, and on the same machine ends in
+    the same weights as without it. (Loader workers that persist between epochs keep random states
+    of their own, and a loader that is asked for an epoch's number must be told it.)
 
     Returns the mean training loss of every epoch, by exit. The network is left in evaluation mode.
 
@@ -65,7 +70,14 @@ def train_heads(
     >>> list(losses), network.infer(batch[0], [0.9]).labels
     ([1, 0], tensor([0, 1]))
     """
-    run = _Run(network, batches(loader), whole_number(epochs, "epochs", least=1), optimizer, schedule, progress)
+    run = _Run(
+        network,
+        batches(loader),
+        whole_number(epochs, "epochs", least=1),
+        optimizer,
+        schedule,
+        progress,
+    )
     run.exits = list(range(len(network.stages) - (1 if train_slow else 2), -1, -1))
     _require_separate_heads(network)
     try:
@@ -106,7 +118,9 @@ class _Run:
                     self._save(path, branch)
 
     def _watched(self) -> Iterable[Any]:
-        """The batches of one epoch; `progress` hears of every batch if the loader knows its length, or else of every epoch."""
+        """The batches of one epoch; `progress` hears of every batch if the loader knows its length,
+        or else of every epoch.
+        """
         done, steps = sum(map(len, self.losses.values())), len(self.exits) * self.epochs
         length = len(self.loader) if isinstance(self.loader, Sized) else 0
         for number, batch in enumerate(self.loader, 1):
@@ -131,19 +145,24 @@ class _Run:
         plan = self._plan()
         if saved["plan"] != plan:
             raise InvalidValueError(
-                f"{path} is the checkpoint of another training: it has {saved['plan']}, this one {plan}. Name another file."
+                f"{path} is the checkpoint of another training: it has {saved['plan']}, this one "
+                f"{plan}. Name another file."
             )
         try:
             self.network.load_state_dict(saved["network"])
         except RuntimeError as error:
-            raise InvalidValueError(f"{path} is the checkpoint of another network: {error}") from error
+            raise InvalidValueError(
+                f"{path} is the checkpoint of another network: {error}"
+            ) from error
         checkpoints.restore_random_states(self.loader, saved["random"])
         self.losses = saved["losses"]
 
     def _plan(self) -> dict[str, Any]:
         example = self.make_optimizer([nn.Parameter(torch.zeros(1))])
         settings = ", ".join(f"{name}={value}" for name, value in sorted(example.defaults.items()))
-        schedule = None if self.make_schedule is None else type(self.make_schedule(example)).__name__
+        schedule = (
+            None if self.make_schedule is None else type(self.make_schedule(example)).__name__
+        )
         return {
             "exits": self.exits,
             "epochs": self.epochs,
@@ -153,17 +172,29 @@ class _Run:
 
 
 class _Branch:
-    """The part of the network that one exit trains: for the last one all that the slow network is, for the others the head."""
+    """The part of the network that one exit trains: for the last one all that the slow network is,
+    for the others the head.
+    """
 
     def __init__(
-        self, network: EarlyExitNetwork, m: int, make_optimizer: MakeOptimizer, make_schedule: MakeSchedule | None
+        self,
+        network: EarlyExitNetwork,
+        m: int,
+        make_optimizer: MakeOptimizer,
+        make_schedule: MakeSchedule | None,
     ) -> None:
         self.network, self.m = network, m
         self.is_slow = m == len(network.stages) - 1
-        self.trained = nn.ModuleList([*network.stages, network.heads[m]] if self.is_slow else [network.heads[m]])
-        parameters = [parameter for parameter in self.trained.parameters() if parameter.requires_grad]
+        self.trained = nn.ModuleList(
+            [*network.stages, network.heads[m]] if self.is_slow else [network.heads[m]]
+        )
+        parameters = [
+            parameter for parameter in self.trained.parameters() if parameter.requires_grad
+        ]
         if not parameters:
-            raise InvalidValueError(f"Exit {m} has no parameters to train: expected some that require a gradient.")
+            raise InvalidValueError(
+                f"Exit {m} has no parameters to train: expected some that require a gradient."
+            )
         self.optimizer = make_optimizer(parameters)
         self.schedule = None if make_schedule is None else make_schedule(self.optimizer)
 
@@ -176,7 +207,9 @@ class _Branch:
             inputs, labels = inputs_and_labels(batch)
             if labels is None:
                 raise InvalidValueError("A batch has no labels: expected (inputs, labels).")
-            loss = nn.functional.cross_entropy(self._logits(inputs.to(self.network.device)), labels.to(self.network.device))
+            loss = nn.functional.cross_entropy(
+                self._logits(inputs.to(self.network.device)), labels.to(self.network.device)
+            )
             self.optimizer.zero_grad()
             torch.autograd.backward(loss)
             self.optimizer.step()
@@ -206,20 +239,28 @@ class _Branch:
 def _mean(losses: list[tuple[Tensor, int]], m: int) -> float:
     rows = sum(count for _, count in losses)
     if not rows:
-        raise InvalidValueError("The loader gave no rows in an epoch: pass one that can be iterated over anew for each epoch.")
+        raise InvalidValueError(
+            "The loader gave no rows in an epoch: pass one that can be iterated over anew for each "
+            "epoch."
+        )
     mean = sum(float(loss) * count for loss, count in losses) / rows
     if not math.isfinite(mean):
-        raise InvalidValueError(f"The training loss of exit {m} became {mean}: lower the learning rate, or check the inputs.")
+        raise InvalidValueError(
+            f"The training loss of exit {m} became {mean}: lower the learning rate, or check the "
+            "inputs."
+        )
     return mean
 
 
 def _require_separate_heads(network: EarlyExitNetwork) -> None:
     """Training a head must change nothing else, which shared parameters would break."""
-    owners: dict[int, str] = {id(parameter): "the backbone" for parameter in network.stages.parameters()}
+    owners: dict[int, str] = {
+        id(parameter): "the backbone" for parameter in network.stages.parameters()
+    }
     for m, head in enumerate(network.heads):
         for parameter in head.parameters():
             if owners.setdefault(id(parameter), f"head {m}") != f"head {m}":
                 raise InvalidValueError(
-                    f"Head {m} shares parameters with {owners[id(parameter)]}: expected heads of their own, since each is "
-                    "trained while all else stays as it is."
+                    f"Head {m} shares parameters with {owners[id(parameter)]}: expected heads of "
+                    "their own, since each is trained while all else stays as it is."
                 )

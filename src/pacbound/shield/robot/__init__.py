@@ -1,22 +1,23 @@
-"""A robot that must not touch the furniture: a MuJoCo task with momentum, its scripted expert and its learned parts.
+"""A robot that must not touch the furniture: a MuJoCo task with momentum, its scripted expert and
+its learned parts.
 
-    IndoorNavigation    the environment, registered as "pacbound/IndoorNavigation-v0" when this package is imported
-    brake               the backup policy
-    Expert              a driver that knows the room
-    ImagePolicy         a driver that sees what the robot sees; unsafe in about half of all rooms
-    DangerModel         the danger of an observation: high where braking would come too late
-    Room, Obstacle      rooms as plain data; `random_room` draws one
-    RestorableMujoco    a wrapper that makes any other MuJoCo environment of Gymnasium's fit for `collect_rollouts`
+    IndoorNavigation    the environment, registered as "pacbound/IndoorNavigation-v0" when this
+    package is imported brake               the backup policy Expert              a driver that
+    knows the room ImagePolicy         a driver that sees what the robot sees; unsafe in about half
+    of all rooms DangerModel         the danger of an observation: high where braking would come too
+    late Room, Obstacle      rooms as plain data; `random_room` draws one RestorableMujoco    a
+    wrapper that makes any other MuJoCo environment of Gymnasium's fit for `collect_rollouts`
 
-Nothing here certifies: `pacbound.shield.collect_rollouts` makes the rollouts that `pacbound.certify_shield` needs. mujoco and
-gymnasium are needed by all of it, torch by `pacbound.shield.robot.networks` alone, which trains.
+Nothing here certifies: `pacbound.shield.collect_rollouts` makes the rollouts that
+`pacbound.certify_shield` needs. mujoco and gymnasium are needed by all of it, torch by
+`pacbound.shield.robot.networks` alone, which trains.
 """
 
 from pacbound.errors import MissingDependencyError
 
 try:
     import gymnasium as _gymnasium
-    import mujoco as _mujoco  # noqa: F401
+    import mujoco as _mujoco  # noqa: F401, RUF100
 except ImportError as _missing:
     raise MissingDependencyError.for_extra(str(_missing.name), "shield", "The robot") from None
 
@@ -41,4 +42,6 @@ __all__ = [
 ENVIRONMENT = "pacbound/IndoorNavigation-v0"
 
 if ENVIRONMENT not in _gymnasium.registry:
-    _gymnasium.register(ENVIRONMENT, "pacbound.shield.robot.environment:IndoorNavigation", max_episode_steps=100)
+    _gymnasium.register(
+        ENVIRONMENT, "pacbound.shield.robot.environment:IndoorNavigation", max_episode_steps=100
+    )

@@ -16,7 +16,8 @@ Rows = dict[str, NDArray[Any]]
 
 
 def demonstrations(seeds: Iterable[int], *, horizon: int = 100, jobs: int = 1) -> Rows:
-    """What the robot saw ("depth", "goal", "speed") and what the expert did ("action"), step by step, in one rollout per seed.
+    """What the robot saw ("depth", "goal", "speed") and what the expert did ("action"), step by
+    step, in one rollout per seed.
 
     Examples
     --------
@@ -27,7 +28,9 @@ def demonstrations(seeds: Iterable[int], *, horizon: int = 100, jobs: int = 1) -
     try:
         from joblib import Parallel, delayed  # noqa: PLC0415
     except ImportError:
-        raise MissingDependencyError.for_extra("joblib", "shield", "Collecting demonstrations") from None
+        raise MissingDependencyError.for_extra(
+            "joblib", "shield", "Collecting demonstrations"
+        ) from None
     parts = Parallel(n_jobs=jobs)(delayed(_demonstration)(seed, horizon) for seed in seeds)
     if not parts:
         raise InvalidValueError("There are no seeds: pass one for each rollout of the expert.")

@@ -1,7 +1,8 @@
 """The robot's depth image: a fan of rays, cast by MuJoCo without OpenGL.
 
-Sixty-four columns from left to right and sixteen rows from top to bottom, at equal angles. A pixel is the distance along its ray
-to the floor, a wall or a piece of furniture, as a share of the range; 1 is at the range or beyond. The robot does not see itself.
+Sixty-four columns from left to right and sixteen rows from top to bottom, at equal angles. A pixel
+is the distance along its ray to the floor, a wall or a piece of furniture, as a share of the range;
+1 is at the range or beyond. The robot does not see itself.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ FAN = _fan()
 
 
 class DepthCamera:
-    """The rays of one robot in one model; the arrays that they are cast with are kept between images."""
+    """The rays of one robot in one model; the arrays that they are cast with are kept between
+    images.
+    """
 
     def __init__(self, model: mujoco.MjModel) -> None:
         self._model = model

@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield.robot.depth import COLUMNS, ROWS, DepthCamera
-from pacbound.shield.robot.physics import MAX_SPEED, MAX_TURN, TIMESTEP, TRACK, WHEEL_RADIUS, compile_model
+from pacbound.shield.robot.physics import (
+    MAX_SPEED,
+    MAX_TURN,
+    TIMESTEP,
+    TRACK,
+    WHEEL_RADIUS,
+    compile_model,
+)
 from pacbound.shield.robot.reach import surely_brakes
 from pacbound.shield.robot.rendering import Pictures, close
 from pacbound.shield.robot.rooms import Room, random_room
@@ -34,7 +41,9 @@ _INTEGRATION = mujoco.mjtState.mjSTATE_INTEGRATION
 
 @dataclass(frozen=True)
 class SavedState:
-    """All that the next step depends on besides the action: the room, the physics, and whether the last step was unsafe."""
+    """All that the next step depends on besides the action: the room, the physics, and whether the
+    last step was unsafe.
+    """
 
     room: Room
     physics: NDArray[np.float64]
@@ -44,15 +53,18 @@ class SavedState:
 class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
     """A wheeled robot with momentum in a furnished room, a new one at every `reset`.
 
-    The **action** is (forward speed, turning rate) as shares of 1.2 m/s in [0, 1] and of 1.8 rad/s, to the left, in [-1, 1]. The
-    motors' force is limited, so braking from full speed takes three quarters of a metre: there are states from which no braking
-    helps. The **observation** is a dictionary: "depth", a (16, 64) image of shares of five metres (or "rgb", a camera
-    image), "goal", its distance as a share of twelve metres and the cosine and sine of its direction, and "speed", forward speed
-    and turning rate in the action's units. A rollout **terminates** when the robot touches anything but the floor, which is
-    unsafe, or is within 0.4 m of the goal. The **reward** is how many metres nearer the goal came, and 1 for reaching it.
+    The **action** is (forward speed, turning rate) as shares of 1.2 m/s in [0, 1] and of 1.8 rad/s,
+    to the left, in [-1, 1]. The motors' force is limited, so braking from full speed takes three
+    quarters of a metre: there are states from which no braking helps. The **observation** is a
+    dictionary: "depth", a (16, 64) image of shares of five metres (or "rgb", a camera image),
+    "goal", its distance as a share of twelve metres and the cosine and sine of its direction, and
+    "speed", forward speed and turning rate in the action's units. A rollout **terminates** when the
+    robot touches anything but the floor, which is unsafe, or is within 0.4 m of the goal. The
+    **reward** is how many metres nearer the goal came, and 1 for reaching it.
 
-    `info` of every step has "pose" (x, y, heading), "success" and "unsafe", and that of `reset` has also "room". The same seed
-    gives the same rollout to the bit, whatever ran before. One step is a tenth of a second.
+    `info` of every step has "pose" (x, y, heading), "success" and "unsafe", and that of `reset` has
+    also "room". The same seed gives the same rollout to the bit, whatever ran before. One step is a
+    tenth of a second.
 
     Parameters
     ----------
@@ -74,9 +86,14 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
     (True, False)
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": round(1 / STEP_SECONDS)}  # noqa: RUF012
+    metadata: dict[str, Any] = {  # noqa: RUF012
+        "render_modes": ["rgb_array"],
+        "render_fps": round(1 / STEP_SECONDS),
+    }
 
-    def __init__(self, observation: Literal["depth", "rgb"] = "depth", render_mode: str | None = None) -> None:
+    def __init__(
+        self, observation: Literal["depth", "rgb"] = "depth", render_mode: str | None = None
+    ) -> None:
         if observation not in ("depth", "rgb"):
             raise InvalidValueError(f"observation={observation!r}: expected 'depth' or 'rgb'.")
         if render_mode not in (None, "rgb_array"):
@@ -84,12 +101,20 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
         self.render_mode = render_mode
         self._sees = observation
         image = (
-            spaces.Box(0, 1, (ROWS, COLUMNS), np.float32) if observation == "depth" else spaces.Box(0, 255, RGB_SHAPE, np.uint8)
+            spaces.Box(0, 1, (ROWS, COLUMNS), np.float32)
+            if observation == "depth"
+            else spaces.Box(0, 255, RGB_SHAPE, np.uint8)
         )
         self.observation_space = spaces.Dict(  # type: ignore[assignment]
-            {observation: image, "goal": spaces.Box(-1, 1, (3,), np.float32), "speed": spaces.Box(-2, 2, (2,), np.float32)}
+            {
+                observation: image,
+                "goal": spaces.Box(-1, 1, (3,), np.float32),
+                "speed": spaces.Box(-2, 2, (2,), np.float32),
+            }
         )
-        self.action_space = spaces.Box(np.array([0, -1], dtype=np.float32), np.array([1, 1], dtype=np.float32))
+        self.action_space = spaces.Box(
+            np.array([0, -1], dtype=np.float32), np.array([1, 1], dtype=np.float32)
+        )
         self._room: Room | None = None
         self._eye: Pictures | None = None
         self._above: Pictures | None = None
@@ -116,7 +141,9 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
         x, y, *_, turn = self._data.qvel[:6].tolist()
         return x * math.cos(heading) + y * math.sin(heading), turn
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
         """Put the robot at rest into a new room, or into `options["room"]`."""
         super().reset(seed=seed)
         room = (options or {}).get("room")
@@ -126,7 +153,15 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
             raise InvalidTypeError(f"options['room'] is a {type(room).__name__}: expected a Room.")
         self._enter(room)
         x, y, heading = room.start
-        self._data.qpos[:7] = (x, y, WHEEL_RADIUS, math.cos(heading / 2), 0, 0, math.sin(heading / 2))
+        self._data.qpos[:7] = (
+            x,
+            y,
+            WHEEL_RADIUS,
+            math.cos(heading / 2),
+            0,
+            0,
+            math.sin(heading / 2),
+        )
         mujoco.mj_forward(self._model, self._data)
         self._unsafe = self._touches()
         return self._observation(), {**self._info(), "room": room}
@@ -142,14 +177,22 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
                 self._unsafe = True
         info = self._info()
         terminated = info["unsafe"] or info["success"]
-        return self._observation(), before - self._goal_distance() + info["success"], terminated, False, info
+        return (
+            self._observation(),
+            before - self._goal_distance() + info["success"],
+            terminated,
+            False,
+            info,
+        )
 
     def render(self) -> NDArray[np.uint8] | None:
         """A picture (480, 640, 3) of the room from above; None without a render mode."""
         if self.render_mode is None:
             return None
         if self._above is None:
-            self._above = Pictures(self._model, "above", height=PICTURE_SIZE[0], width=PICTURE_SIZE[1])
+            self._above = Pictures(
+                self._model, "above", height=PICTURE_SIZE[0], width=PICTURE_SIZE[1]
+            )
         self._settle()
         return self._above.picture(self._data)
 
@@ -160,7 +203,9 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
         self._eye = self._above = None
 
     def save_state(self) -> SavedState:
-        """All that the next step depends on besides the action: `restore_state` goes on from here, the same to the bit."""
+        """All that the next step depends on besides the action: `restore_state` goes on from here,
+        the same to the bit.
+        """
         room = self.room
         physics = np.empty(mujoco.mj_stateSize(self._model, _INTEGRATION))
         mujoco.mj_getState(self._model, self._data, physics, _INTEGRATION)
@@ -186,7 +231,8 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
     def surely_recoverable(self) -> bool:
         """Whether braking from here is certain to touch nothing, so that it need not be simulated.
 
-        True is a promise about `brake`, and no other backup; False says only that it takes a simulation to know.
+        True is a promise about `brake`, and no other backup; False says only that it takes a
+        simulation to know.
         """
         return not self._unsafe and surely_brakes(self.room, self.pose, *self.speed)
 
@@ -202,7 +248,9 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
         return bool(self._data.contact.geom1.any())
 
     def _settle(self) -> None:
-        """Bring what MuJoCo derives from positions up to date, without touching what the next step depends on."""
+        """Bring what MuJoCo derives from positions up to date, without touching what the next step
+        depends on.
+        """
         mujoco.mj_kinematics(self._model, self._data)
         mujoco.mj_camlight(self._model, self._data)
 
@@ -236,7 +284,7 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
         return self._eye.picture(self._data)
 
 
-def brake(observation: Any = None) -> NDArray[np.float32]:  # noqa: ARG001
+def brake(observation: Any = None) -> NDArray[np.float32]:  # noqa: ARG001, RUF100
     """The backup policy: stop, whatever is observed.
 
     Examples
@@ -251,7 +299,9 @@ def _wheel_speeds(action: Any) -> tuple[float, float]:
     """The speeds, in rad/s, that the left and the right servo are asked for."""
     values = np.asarray(action, dtype=np.float64)
     if values.shape != (2,) or not np.isfinite(values).all():
-        raise InvalidValueError(f"action={action!r}: expected two finite numbers, forward speed and turning rate.")
+        raise InvalidValueError(
+            f"action={action!r}: expected two finite numbers, forward speed and turning rate."
+        )
     forward = min(max(float(values[0]), 0.0), 1.0) * MAX_SPEED
     sideways = min(max(float(values[1]), -1.0), 1.0) * MAX_TURN * TRACK / 2
     return (forward - sideways) / WHEEL_RADIUS, (forward + sideways) / WHEEL_RADIUS

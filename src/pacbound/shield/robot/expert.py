@@ -1,6 +1,8 @@
-"""The scripted expert: it knows the room, plans around the furniture and slows down where it is narrow or the way turns.
+"""The scripted expert: it knows the room, plans around the furniture and slows down where it is
+narrow or the way turns.
 
-It is what the policy network imitates. The network sees only what the robot sees, so it drives worse than this.
+It is what the policy network imitates. The network sees only what the robot sees, so it drives
+worse than this.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ class Expert:
         self._distance = room.distance(self._centres)
         self._next = self._towards_goal()
 
-    def act(self, pose: tuple[float, float, float], speed: tuple[float, float]) -> NDArray[np.float32]:
+    def act(
+        self, pose: tuple[float, float, float], speed: tuple[float, float]
+    ) -> NDArray[np.float32]:
         """The action for a place, heading and speed."""
         x, y, heading = pose
         target = self._target(x, y)
@@ -76,7 +80,9 @@ class Expert:
         return bool(self._room.distance(points).min() > ROBOT_RADIUS + 0.1)
 
     def _stopping_speed(self, x: float, y: float, heading: float, turn: float) -> float:
-        """The speed from which the robot can stop before what lies ahead of it, on the arc that it drives on."""
+        """The speed from which the robot can stop before what lies ahead of it, on the arc that it
+        drives on.
+        """
         along = np.arange(0.1, 1.6, 0.1)
         bearing = heading + turn / 2 * along
         points = np.stack([x + along * np.cos(bearing), y + along * np.sin(bearing)], axis=1)
@@ -90,7 +96,12 @@ class Expert:
     def _towards_goal(self) -> NDArray[np.int32]:
         """For each cell the next one on the best way to the goal; negative where there is none."""
         free = free_cells(self._distance, self._shape)
-        cost = 1 + 4 * np.maximum(0, 1 - (self._distance - ROBOT_RADIUS) / _COMFORT).reshape(self._shape) ** 2
+        cost = (
+            1
+            + 4
+            * np.maximum(0, 1 - (self._distance - ROBOT_RADIUS) / _COMFORT).reshape(self._shape)
+            ** 2
+        )
         # What is not free can be left, at a price, but is not worth entering.
         cost[~free] = 100
         index = np.arange(free.size).reshape(self._shape)
@@ -104,7 +115,9 @@ class Expert:
         edges = (np.concatenate(weights), (np.concatenate(rows), np.concatenate(columns)))
         graph = csr_array(edges, shape=(free.size, free.size))
         goal = np.ravel_multi_index(self._room.cell(*self._room.goal), self._shape)
-        following: NDArray[np.int32] = dijkstra(graph, directed=False, indices=goal, return_predecessors=True)[1]
+        following: NDArray[np.int32] = dijkstra(
+            graph, directed=False, indices=goal, return_predecessors=True
+        )[1]
         return following
 
 

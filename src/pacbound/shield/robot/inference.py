@@ -1,7 +1,9 @@
-"""The learned parts at work: two small convolutional networks in plain NumPy, one observation at a time.
+"""The learned parts at work: two small convolutional networks in plain NumPy, one observation at a
+time.
 
-No torch: a worker process starts in no time, and a robot needs none. The weights are .npz files of float32 arrays, which are read
-without running any code. `pacbound.shield.robot.networks` has the same networks with gradients, and trains them.
+No torch: a worker process starts in no time, and a robot needs none. The weights are .npz files of
+float32 arrays, which are read without running any code. `pacbound.shield.robot.networks` has the
+same networks with gradients, and trains them.
 """
 
 from __future__ import annotations
@@ -59,8 +61,9 @@ DANGER_SHAPES: Shapes = {
 class ImagePolicy:
     """The policy network: an observation in, forward speed and turning rate out.
 
-    Three convolutions of stride 2 over the depth image, then two dense layers that also get goal and speed. It imitates an expert
-    that knows the room, from what the robot sees, and is unsafe in about half of all rooms: it is there to be shielded.
+    Three convolutions of stride 2 over the depth image, then two dense layers that also get goal
+    and speed. It imitates an expert that knows the room, from what the robot sees, and is unsafe in
+    about half of all rooms: it is there to be shielded.
 
     Examples
     --------
@@ -91,16 +94,20 @@ class ImagePolicy:
             rows, columns = features.shape[1] // 2, features.shape[2] // 2
             kernel = self._weights[f"convolutions.{place}.weight"].reshape(channels, -1)
             bias = self._weights[f"convolutions.{place}.bias"][:, None]
-            features = np.maximum(kernel @ _patches(features) + bias, 0).reshape(channels, rows, columns)
+            features = np.maximum(kernel @ _patches(features) + bias, 0).reshape(
+                channels, rows, columns
+            )
         return _dense(self._weights, features.ravel(), _numbers(observation))
 
 
 class DangerModel:
-    """The recoverability network: an observation in, the danger in [0, 1] out, high where braking would come too late.
+    """The recoverability network: an observation in, the danger in [0, 1] out, high where braking
+    would come too late.
 
-    The same few kernels look at each column of the depth image, and learn what there is in its direction, and whether it is in
-    the way of a robot that moves as this one does; the column that is worst counts. The danger is a score and no probability:
-    what it is worth is what `pacbound.certify_shield` finds on rollouts.
+    The same few kernels look at each column of the depth image, and learn what there is in its
+    direction, and whether it is in the way of a robot that moves as this one does; the column that
+    is worst counts. The danger is a score and no probability: what it is worth is what
+    `pacbound.certify_shield` finds on rollouts.
 
     Examples
     --------
@@ -127,13 +134,19 @@ class DangerModel:
         """What the network gives: the logarithm of the odds."""
         seen = nearness(np.asarray(observation["depth"], dtype=np.float32))
         numbers = _numbers(observation)
-        columns = np.concatenate([_layer(self._weights, "column", seen), _motion(*numbers[3:].tolist())])
-        worst = _layer(self._weights, "danger", _layer(self._weights, "motion", columns)).max(axis=1)
+        columns = np.concatenate(
+            [_layer(self._weights, "column", seen), _motion(*numbers[3:].tolist())]
+        )
+        worst = _layer(self._weights, "danger", _layer(self._weights, "motion", columns)).max(
+            axis=1
+        )
         return _dense(self._weights, worst, numbers)
 
 
 def nearness(depth: Any) -> Any:
-    """What the networks see of a depth image (array or tensor): 1 at the camera and half at a metre, so that nearness counts."""
+    """What the networks see of a depth image (array or tensor): 1 at the camera and half at a
+    metre, so that nearness counts.
+    """
     return NEAR / (NEAR + depth)
 
 
@@ -150,7 +163,9 @@ def read_weights(path: str | os.PathLike[str]) -> dict[str, Array]:
 
 def write_weights(path: str | os.PathLike[str], weights: Mapping[str, Any]) -> None:
     """Write a weights file, whole or not at all."""
-    arrays: dict[str, Any] = {name: np.asarray(values, dtype=np.float32) for name, values in weights.items()}
+    arrays: dict[str, Any] = {
+        name: np.asarray(values, dtype=np.float32) for name, values in weights.items()
+    }
     with whole_file(path) as file:
         np.savez(file, **arrays)
 
@@ -158,7 +173,9 @@ def write_weights(path: str | os.PathLike[str], weights: Mapping[str, Any]) -> N
 def _motion(forward: float, turn: float) -> Array:
     """What a column must know besides what it sees: where it looks, and how the robot moves."""
     same = np.ones(COLUMNS, dtype=np.float32)
-    return np.stack([BEARING, BEARING**2, forward * same, turn * same, forward**2 * same, turn * BEARING]).astype(np.float32)
+    return np.stack(
+        [BEARING, BEARING**2, forward * same, turn * same, forward**2 * same, turn * BEARING]
+    ).astype(np.float32)
 
 
 def _numbers(observation: Mapping[str, Any]) -> Array:
@@ -166,13 +183,17 @@ def _numbers(observation: Mapping[str, Any]) -> Array:
 
 
 def _layer(weights: Mapping[str, Array], name: str, columns: Array) -> Array:
-    found: Array = np.maximum(weights[f"{name}.weight"] @ columns + weights[f"{name}.bias"][:, None], 0)
+    found: Array = np.maximum(
+        weights[f"{name}.weight"] @ columns + weights[f"{name}.bias"][:, None], 0
+    )
     return found
 
 
 def _dense(weights: Mapping[str, Array], features: Array, numbers: Array) -> Array:
     """The two layers that both networks end in."""
-    hidden = np.maximum(weights["hidden.weight"] @ np.concatenate([features, numbers]) + weights["hidden.bias"], 0)
+    hidden = np.maximum(
+        weights["hidden.weight"] @ np.concatenate([features, numbers]) + weights["hidden.bias"], 0
+    )
     output: Array = weights["output.weight"] @ hidden + weights["output.bias"]
     return output
 
@@ -188,7 +209,9 @@ def _patches(image: Array) -> Array:
 @cache
 def _covered(channels: int, rows: int, columns: int) -> NDArray[np.intp]:
     """Where in an image with a rim of one pixel the patches are found."""
-    places = np.arange(channels * (rows + 2) * (columns + 2)).reshape(channels, rows + 2, columns + 2)
+    places = np.arange(channels * (rows + 2) * (columns + 2)).reshape(
+        channels, rows + 2, columns + 2
+    )
     windows = sliding_window_view(places, (3, 3), axis=(1, 2))[:, ::2, ::2]
     return windows.transpose(0, 3, 4, 1, 2).reshape(channels * 9, -1)
 
@@ -196,10 +219,15 @@ def _covered(channels: int, rows: int, columns: int) -> NDArray[np.intp]:
 def _checked(weights: Mapping[str, Any], expected: Shapes, whose: str) -> dict[str, Array]:
     arrays = {name: np.asarray(values, dtype=np.float32) for name, values in weights.items()}
     found = {name: array.shape for name, array in arrays.items()}
-    wrong = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
+    wrong = sorted(
+        name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name)
+    )
     if wrong:
         verb = "is" if len(wrong) == 1 else "are"
-        raise InvalidValueError(f"These are not the weights of a {whose}: {', '.join(wrong)} {verb} missing, or not as expected.")
+        raise InvalidValueError(
+            f"These are not the weights of a {whose}: {', '.join(wrong)} {verb} missing, or not as "
+            "expected."
+        )
     if not all(np.isfinite(array).all() for array in arrays.values()):
         raise InvalidValueError(f"These are not the weights of a {whose}: expected finite numbers.")
     return arrays

@@ -1,4 +1,5 @@
-"""Training of the two networks with torch: the policy by imitation, the danger by labels of rollouts.
+"""Training of the two networks with torch: the policy by imitation, the danger by labels of
+rollouts.
 
 Rooms have no handedness, so every observation is also learnt from in its mirror image.
 """
@@ -13,13 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError, MissingDependencyError
-from pacbound.shield.robot.inference import BEARING, CHANNELS, DANGER_SHAPES, POLICY_SHAPES, nearness
+from pacbound.shield.robot.inference import (
+    BEARING,
+    CHANNELS,
+    DANGER_SHAPES,
+    POLICY_SHAPES,
+    nearness,
+)
 
 try:
     import torch
     from torch import Tensor, nn
 except ImportError:
-    raise MissingDependencyError.for_extra("torch", "torch", "Training the robot's networks") from None
+    raise MissingDependencyError.for_extra(
+        "torch", "torch", "Training the robot's networks"
+    ) from None
 
 Observations = Mapping[str, NDArray[Any]]
 Progress = Callable[[float], None]
@@ -28,7 +37,13 @@ Network = TypeVar("Network", bound=nn.Module)
 
 _BATCH = 256
 _NO_CHANGE = (1.0, 1.0, 1.0, 1.0, 1.0)
-_MIRROR = (1.0, 1.0, -1.0, 1.0, -1.0)  # distance, cosine and sine of the goal; speed and turning rate
+_MIRROR = (
+    1.0,
+    1.0,
+    -1.0,
+    1.0,
+    -1.0,
+)  # distance, cosine and sine of the goal; speed and turning rate
 
 
 @dataclass(frozen=True)
@@ -44,8 +59,13 @@ class PolicyNetwork(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         pairs = zip((1, *CHANNELS), CHANNELS, strict=False)
-        self.convolutions = nn.ModuleList(nn.Conv2d(inward, outward, 3, stride=2, padding=1) for inward, outward in pairs)
-        self.hidden, self.output = _linear(POLICY_SHAPES, "hidden"), _linear(POLICY_SHAPES, "output")
+        self.convolutions = nn.ModuleList(
+            nn.Conv2d(inward, outward, 3, stride=2, padding=1) for inward, outward in pairs
+        )
+        self.hidden, self.output = (
+            _linear(POLICY_SHAPES, "hidden"),
+            _linear(POLICY_SHAPES, "output"),
+        )
 
     def forward(self, depth: Tensor, numbers: Tensor) -> Tensor:
         """The outputs (n, 2) for depth images (n, 16, 64) and numbers (n, 5), goal and speed."""
@@ -62,15 +82,22 @@ class DangerNetwork(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.column, self.motion, self.danger = (_linear(DANGER_SHAPES, name) for name in ("column", "motion", "danger"))
-        self.hidden, self.output = _linear(DANGER_SHAPES, "hidden"), _linear(DANGER_SHAPES, "output")
+        self.column, self.motion, self.danger = (
+            _linear(DANGER_SHAPES, name) for name in ("column", "motion", "danger")
+        )
+        self.hidden, self.output = (
+            _linear(DANGER_SHAPES, "hidden"),
+            _linear(DANGER_SHAPES, "output"),
+        )
 
     def forward(self, depth: Tensor, numbers: Tensor) -> Tensor:
         """The outputs (n, 1) for depth images (n, 16, 64) and numbers (n, 5), goal and speed."""
         seen = torch.relu(self.column(nearness(depth).transpose(1, 2)))
         bearing = torch.from_numpy(BEARING).expand(len(depth), -1)
         forward, turn = numbers[:, 3:4].expand_as(bearing), numbers[:, 4:5].expand_as(bearing)
-        motion = torch.stack([bearing, bearing**2, forward, turn, forward**2, turn * bearing], dim=2)
+        motion = torch.stack(
+            [bearing, bearing**2, forward, turn, forward**2, turn * bearing], dim=2
+        )
         columns = torch.relu(self.motion(torch.cat([seen, motion], dim=2)))
         worst = torch.relu(self.danger(columns)).amax(dim=1)
         outputs: Tensor = self.output(torch.relu(self.hidden(torch.cat([worst, numbers], dim=1))))
@@ -78,34 +105,67 @@ class DangerNetwork(nn.Module):
 
 
 def train_policy(
-    observations: Observations, actions: NDArray[Any], *, epochs: int, seed: int, progress: Progress | None = None
+    observations: Observations,
+    actions: NDArray[Any],
+    *,
+    epochs: int,
+    seed: int,
+    progress: Progress | None = None,
 ) -> PolicyNetwork:
-    """A policy that does as the expert did: least squares between the actions (n, 2) and the network's."""
+    """A policy that does as the expert did: least squares between the actions (n, 2) and the
+    network's.
+    """
     mirror = torch.tensor([1.0, -1.0])
     targets = torch.from_numpy(np.asarray(actions, dtype=np.float32))
     both = torch.stack([targets, targets * mirror])
-    return _train(PolicyNetwork, observations, both, nn.functional.mse_loss, _Plan(epochs, 2e-3, seed), progress)
+    return _train(
+        PolicyNetwork,
+        observations,
+        both,
+        nn.functional.mse_loss,
+        _Plan(epochs, 2e-3, seed),
+        progress,
+    )
 
 
 def train_danger(
-    observations: Observations, unrecoverable: NDArray[np.bool_], *, epochs: int, seed: int, progress: Progress | None = None
+    observations: Observations,
+    unrecoverable: NDArray[np.bool_],
+    *,
+    epochs: int,
+    seed: int,
+    progress: Progress | None = None,
 ) -> DangerNetwork:
-    """A danger that is high on un-recoverable states: cross-entropy, in which the rarer kind of state weighs more.
+    """A danger that is high on un-recoverable states: cross-entropy, in which the rarer kind of
+    state weighs more.
 
-    As in the paper, train on the states of a rollout up to its first un-recoverable one. Those after it, from which the obstacle
-    may be out of sight, make the danger worse.
+    As in the paper, train on the states of a rollout up to its first un-recoverable one. Those
+    after it, from which the obstacle may be out of sight, make the danger worse.
     """
     labels = np.asarray(unrecoverable, dtype=bool)
     if labels.all() or not labels.any():
-        raise InvalidValueError("All states have the same label: expected recoverable ones and un-recoverable ones.")
+        raise InvalidValueError(
+            "All states have the same label: expected recoverable ones and un-recoverable ones."
+        )
     targets = torch.from_numpy(labels.astype(np.float32)).unsqueeze(1)
-    loss = nn.BCEWithLogitsLoss(pos_weight=torch.tensor(float((~labels).sum() / labels.sum()) ** 0.5))
-    return _train(DangerNetwork, observations, torch.stack([targets, targets]), loss, _Plan(epochs, 4e-3, seed), progress)
+    loss = nn.BCEWithLogitsLoss(
+        pos_weight=torch.tensor(float((~labels).sum() / labels.sum()) ** 0.5)
+    )
+    return _train(
+        DangerNetwork,
+        observations,
+        torch.stack([targets, targets]),
+        loss,
+        _Plan(epochs, 4e-3, seed),
+        progress,
+    )
 
 
 def arrays(network: nn.Module) -> dict[str, NDArray[np.float32]]:
     """The weights of a network as NumPy arrays, for `pacbound.shield.robot.inference`."""
-    return {name: values.detach().cpu().numpy().copy() for name, values in network.state_dict().items()}
+    return {
+        name: values.detach().cpu().numpy().copy() for name, values in network.state_dict().items()
+    }
 
 
 def _linear(shapes: Mapping[str, tuple[int, ...]], name: str) -> nn.Linear:
@@ -121,7 +181,9 @@ def _train(
     plan: _Plan,
     progress: Progress | None,
 ) -> Network:
-    """Train on each row in one of its two mirror images, chosen at random; `targets` is (2, n, outputs)."""
+    """Train on each row in one of its two mirror images, chosen at random; `targets` is (2, n,
+    outputs).
+    """
     depth = torch.from_numpy(np.asarray(observations["depth"], dtype=np.float32))
     goal, speed = (np.asarray(observations[name], dtype=np.float32) for name in ("goal", "speed"))
     numbers = torch.from_numpy(np.concatenate([goal, speed], axis=1))
@@ -131,7 +193,9 @@ def _train(
         trained = network()
         optimizer = torch.optim.AdamW(trained.parameters(), lr=plan.rate, weight_decay=1e-3)
         steps = plan.epochs * -(-len(depth) // _BATCH)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=plan.rate, total_steps=steps)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(
+            optimizer, max_lr=plan.rate, total_steps=steps
+        )
         for epoch in range(plan.epochs):
             for rows in torch.split(torch.randperm(len(depth)), _BATCH):
                 side = torch.randint(2, (len(rows),))

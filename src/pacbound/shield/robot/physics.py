@@ -1,8 +1,10 @@
-"""The room and the robot as a MuJoCo model: a differential drive with momentum on a floor with friction.
+"""The room and the robot as a MuJoCo model: a differential drive with momentum on a floor with
+friction.
 
-Two wheels are driven by velocity servos of limited torque, and two casters slide without friction. So speed changes no faster
-than the motors' force allows, and stopping takes distance. The robot touches the floor with wheels and casters, and everything
-else with its round body, which holds the wheels: contact with that body is what is unsafe.
+Two wheels are driven by velocity servos of limited torque, and two casters slide without friction.
+So speed changes no faster than the motors' force allows, and stopping takes distance. The robot
+touches the floor with wheels and casters, and everything else with its round body, which holds the
+wheels: contact with that body is what is unsafe.
 """
 
 from __future__ import annotations
@@ -18,13 +20,16 @@ MAX_SPEED = 1.2
 MAX_TURN = 1.8
 
 BODY_MASS, WHEEL_MASS = 11.0, 0.5
-# The robot's weight sits at its rim (motors, batteries, bumper), which makes it slow to start and stop turning.
+# The robot's weight sits at its rim (motors, batteries, bumper), which makes it slow to start and
+# stop turning.
 BODY_INERTIA = (0.25, 0.25, 0.45)
 MASS = BODY_MASS + 2 * WHEEL_MASS
 WHEEL_RADIUS, TRACK = 0.08, 0.34
 BODY_FLOOR_GAP = 0.03
 MOTOR_FORCE = 6.0  # newtons at the rim of each wheel: 12 N on 12 kg decelerate by 1 m/s^2
-SERVO_GAIN = 120.0  # N per m/s: the servo is at its limit until it is within 0.05 m/s of what was asked
+SERVO_GAIN = (
+    120.0  # N per m/s: the servo is at its limit until it is within 0.05 m/s of what was asked
+)
 
 CAMERA_HEIGHT, CAMERA_FORWARD = 0.32, 0.16
 
@@ -40,13 +45,19 @@ _COLOURS = {
 
 
 def compile_model(room: Room) -> mujoco.MjModel:
-    """The model of a robot in `room`; the floor is geom 0, the first joint is the free one of the robot's body."""
+    """The model of a robot in `room`; the floor is geom 0, the first joint is the free one of the
+    robot's body.
+    """
     spec = mujoco.MjSpec()
     spec.option.timestep = TIMESTEP
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     spec.option.cone = mujoco.mjtCone.mjCONE_PYRAMIDAL
     spec.visual.global_.offwidth, spec.visual.global_.offheight = 640, 480
-    spec.visual.headlight.ambient, spec.visual.headlight.diffuse, spec.visual.headlight.specular = (
+    (
+        spec.visual.headlight.ambient,
+        spec.visual.headlight.diffuse,
+        spec.visual.headlight.specular,
+    ) = (
         (0.4,) * 3,
         (0.3,) * 3,
         (0,) * 3,
@@ -66,8 +77,11 @@ def _add_floor(spec: mujoco.MjSpec, room: Room) -> None:
         contype=_FLOOR_BIT, conaffinity=_FLOOR_BIT, group=FLOOR_GROUP, rgba=(0.62, 0.62, 0.66, 1),
     )  # fmt: skip
     sun = mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
-    world.add_light(dir=(0.4, 0.2, -1), type=sun, diffuse=(0.3,) * 3, specular=(0,) * 3, castshadow=False)
-    # From far above, so that walls hide little; so far that the floor fits into a picture of 4 : 3 whichever way it is longer.
+    world.add_light(
+        dir=(0.4, 0.2, -1), type=sun, diffuse=(0.3,) * 3, specular=(0,) * 3, castshadow=False
+    )
+    # From far above, so that walls hide little; so far that the floor fits into a picture of 4 : 3
+    # whichever way it is longer.
     seen = max(room.depth, 0.75 * room.width) + 0.6
     height = seen / 2 / math.tan(math.radians(20) / 2)
     world.add_camera(name="above", pos=(*half, height), quat=(1, 0, 0, 0), fovy=20)
@@ -81,7 +95,9 @@ def _add_floor(spec: mujoco.MjSpec, room: Room) -> None:
 def _add_obstacle(spec: mujoco.MjSpec, obstacle: Obstacle) -> None:
     half, collides = obstacle.half_size, _ROBOT_BIT if obstacle.blocks else 0
     kind, size = (
-        (mujoco.mjtGeom.mjGEOM_CYLINDER, (half[0], half[2], 0)) if obstacle.is_round else (mujoco.mjtGeom.mjGEOM_BOX, half)
+        (mujoco.mjtGeom.mjGEOM_CYLINDER, (half[0], half[2], 0))
+        if obstacle.is_round
+        else (mujoco.mjtGeom.mjGEOM_BOX, half)
     )
     quaternion = (math.cos(obstacle.yaw / 2), 0, 0, math.sin(obstacle.yaw / 2))
     spec.worldbody.add_geom(
@@ -109,7 +125,9 @@ def _add_robot(spec: mujoco.MjSpec) -> None:
 def _add_camera(body: mujoco.MjsBody) -> None:
     # A camera looks along its -z with y up: turned so that it looks along the robot's x.
     quaternion = (0.5, 0.5, -0.5, -0.5)
-    body.add_camera(name="eye", pos=(CAMERA_FORWARD, 0, CAMERA_HEIGHT - WHEEL_RADIUS), quat=quaternion, fovy=70)
+    body.add_camera(
+        name="eye", pos=(CAMERA_FORWARD, 0, CAMERA_HEIGHT - WHEEL_RADIUS), quat=quaternion, fovy=70
+    )
     nose = (ROBOT_RADIUS - 0.05, 0, ROBOT_HEIGHT - WHEEL_RADIUS)
     body.add_geom(
         type=mujoco.mjtGeom.mjGEOM_SPHERE, pos=nose, size=(0.04, 0, 0), contype=0, conaffinity=0, group=ROBOT_GROUP,

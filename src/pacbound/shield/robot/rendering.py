@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from pacbound.errors import MissingDependencyError
 
 _ADVICE = (
-    "Pictures need OpenGL, which could not be started ({reason}). On a machine without a screen, set the environment variable "
-    "MUJOCO_GL=egl (Debian and Ubuntu: apt-get install libegl1) or MUJOCO_GL=osmesa (libosmesa6) before Python starts. "
-    'observation="depth" needs no OpenGL.'
+    "Pictures need OpenGL, which could not be started ({reason}). On a machine without a screen, "
+    "set the environment variable MUJOCO_GL=egl (Debian and Ubuntu: apt-get install libegl1) or"
+    ' MUJOCO_GL=osmesa (libosmesa6) before Python starts. observation="depth" needs no OpenGL.'
 )
 
 

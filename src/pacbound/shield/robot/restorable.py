@@ -1,7 +1,9 @@
-"""Environments of Gymnasium that run on MuJoCo, made restorable: all of the simulation is copied, what follows from it included.
+"""Environments of Gymnasium that run on MuJoCo, made restorable: all of the simulation is copied,
+what follows from it included.
 
-`mj_getState` and `mj_setState` keep what the next step depends on, but Gymnasium's environments also read positions of bodies
-that follow from it, before they step. So the whole `MjData` is copied.
+`mj_getState` and `mj_setState` keep what the next step depends on, but Gymnasium's environments
+also read positions of bodies that follow from it, before they step. So the whole `MjData` is
+copied.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ Asked = Callable[[Any], Any]
 
 
 class RestorableMujoco(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """An environment of Gymnasium's that runs on MuJoCo, such as Hopper, as `collect_rollouts` needs it.
+    """An environment of Gymnasium's that runs on MuJoCo, such as Hopper, as `collect_rollouts`
+    needs it.
 
     It must keep what it remembers in its `MjData`, as those that ship with Gymnasium do.
 
@@ -31,7 +34,8 @@ class RestorableMujoco(gymnasium.Wrapper[Any, Any, Any, Any]):
     env
         The environment, made with `max_episode_steps=-1`.
     is_unsafe
-        Whether the environment it is given is in an unsafe state. It is asked after every step and after `reset`.
+        Whether the environment it is given is in an unsafe state. It is asked after every step and
+        after `reset`.
     is_stopped
         Whether it stands still. Without it, a backup is simulated for all of its steps.
     surely_recoverable
@@ -67,7 +71,9 @@ class RestorableMujoco(gymnasium.Wrapper[Any, Any, Any, Any]):
         super().__init__(env)
         core: Any = env.unwrapped
         if not isinstance(getattr(core, "data", None), mujoco.MjData):
-            raise InvalidTypeError(f"{env} has no MjData: expected an environment that runs on MuJoCo.")
+            raise InvalidTypeError(
+                f"{env} has no MjData: expected an environment that runs on MuJoCo."
+            )
         self._core = core
         self._is_unsafe = is_unsafe
         # Present only where there is an answer: what is missing is not asked.

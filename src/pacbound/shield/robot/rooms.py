@@ -1,6 +1,8 @@
-"""Furnished rooms, drawn from a seed: walls, boxes, cylinders and tables with legs, a start and a goal that can be reached.
+"""Furnished rooms, drawn from a seed: walls, boxes, cylinders and tables with legs, a start and a
+goal that can be reached.
 
-A room is plain data and knows nothing of physics. Lengths are metres, angles radians; x and y start in a corner of the floor.
+A room is plain data and knows nothing of physics. Lengths are metres, angles radians; x and y start
+in a corner of the floor.
 """
 
 from __future__ import annotations
@@ -24,14 +26,17 @@ CELL = 0.1
 WALL_HEIGHT, WALL_THICKNESS = 1.6, 0.1
 START_CLEARANCE, GOAL_CLEARANCE = 0.45, 0.45
 LEAST_JOURNEY = 3.5
-# Ways are looked for with this much air on both sides of the robot, so that a driver need not be perfect.
+# Ways are looked for with this much air on both sides of the robot, so that a driver need not be
+# perfect.
 PATH_MARGIN = 0.08
 FURNITURE_GAP = 0.3
 
 
 @dataclass(frozen=True)
 class Obstacle:
-    """An upright box or cylinder: its centre, half its extent along its own axes (a cylinder has its radius twice), its turn."""
+    """An upright box or cylinder: its centre, half its extent along its own axes (a cylinder has
+    its radius twice), its turn.
+    """
 
     kind: Kind
     x: float
@@ -47,7 +52,9 @@ class Obstacle:
 
     @property
     def footprint(self) -> tuple[float, float, float]:
-        """Half its length, half its width, and a radius around both: a box has no radius, a cylinder nothing else."""
+        """Half its length, half its width, and a radius around both: a box has no radius, a
+        cylinder nothing else.
+        """
         return (0.0, 0.0, self.half_size[0]) if self.is_round else (*self.half_size[:2], 0.0)
 
     @property
@@ -58,7 +65,9 @@ class Obstacle:
 
 @dataclass(frozen=True)
 class Room:
-    """The floor [0, width] x [0, depth], what stands on it, where the robot starts (x, y, heading) and where it should go."""
+    """The floor [0, width] x [0, depth], what stands on it, where the robot starts (x, y, heading)
+    and where it should go.
+    """
 
     width: float
     depth: float
@@ -67,23 +76,33 @@ class Room:
     goal: tuple[float, float]
 
     def distance(self, points: Floats) -> Floats:
-        """The distance from each of the (n, 2) `points` to the nearest obstacle that the robot can touch; 0 inside of one."""
+        """The distance from each of the (n, 2) `points` to the nearest obstacle that the robot can
+        touch; 0 inside of one.
+        """
         x, y, long, wide, radius, cosine, sine = self._blocking
         dx, dy = points[:, :1] - x, points[:, 1:] - y
         along = np.maximum(np.abs(cosine * dx + sine * dy) - long, 0.0)
         across = np.maximum(np.abs(cosine * dy - sine * dx) - wide, 0.0)
-        nearest: Floats = np.maximum(np.sqrt(along * along + across * across) - radius, 0.0).min(axis=1, initial=np.inf)
+        nearest: Floats = np.maximum(np.sqrt(along * along + across * across) - radius, 0.0).min(
+            axis=1, initial=np.inf
+        )
         return nearest
 
     @cached_property
     def _blocking(self) -> Floats:
-        """Rows x, y, half length, half width, radius, cosine and sine of the turn; a column for each obstacle."""
+        """Rows x, y, half length, half width, radius, cosine and sine of the turn; a column for
+        each obstacle.
+        """
         pieces = [piece for piece in self.obstacles if piece.blocks]
-        rows = [(one.x, one.y, *one.footprint, math.cos(one.yaw), math.sin(one.yaw)) for one in pieces]
+        rows = [
+            (one.x, one.y, *one.footprint, math.cos(one.yaw), math.sin(one.yaw)) for one in pieces
+        ]
         return np.array(rows, dtype=np.float64).reshape(-1, 7).T
 
     def cell_centres(self) -> tuple[Floats, tuple[int, int]]:
-        """The centres (n, 2) of the cells that the floor is divided into, and how many there are along x and y."""
+        """The centres (n, 2) of the cells that the floor is divided into, and how many there are
+        along x and y.
+        """
         shape = round(self.width / CELL), round(self.depth / CELL)
         x, y = (np.arange(shape[0]) + 0.5) * CELL, (np.arange(shape[1]) + 0.5) * CELL
         return np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2), shape
@@ -95,10 +114,11 @@ class Room:
 
 
 def random_room(rng: np.random.Generator) -> Room:
-    """A room with up to ten pieces of furniture, in which the robot fits through on its way from start to goal.
+    """A room with up to ten pieces of furniture, in which the robot fits through on its way from
+    start to goal.
 
-    No two pieces touch, and none stands in a wall. Every other room has a wall that divides it in part. Start and goal are at
-    least three and a half metres apart and have free floor around them.
+    No two pieces touch, and none stands in a wall. Every other room has a wall that divides it in
+    part. Start and goal are at least three and a half metres apart and have free floor around them.
 
     Examples
     --------
@@ -135,14 +155,22 @@ def _partition(rng: np.random.Generator, width: float, depth: float) -> list[Obs
     return [Obstacle("wall", x, depth - half if at_far_side else half, h, (t, half, h))]
 
 
-def _furniture(rng: np.random.Generator, width: float, depth: float, walls: list[Obstacle]) -> list[Obstacle]:
-    """Pieces at random places; one that comes too near to another is put elsewhere, or left out in the end."""
+def _furniture(
+    rng: np.random.Generator, width: float, depth: float, walls: list[Obstacle]
+) -> list[Obstacle]:
+    """Pieces at random places; one that comes too near to another is put elsewhere, or left out in
+    the end.
+    """
     obstacles: list[Obstacle] = []
     taken: list[tuple[float, float, float]] = []
     empty = Room(width, depth, tuple(walls), (0.0, 0.0, 0.0), (0.0, 0.0))
     for _ in range(int(rng.integers(7, 11))):
         for _ in range(20):
-            x, y, yaw = rng.uniform(0.3, width - 0.3), rng.uniform(0.3, depth - 0.3), rng.uniform(0, math.pi)
+            x, y, yaw = (
+                rng.uniform(0.3, width - 0.3),
+                rng.uniform(0.3, depth - 0.3),
+                rng.uniform(0, math.pi),
+            )
             piece, radius = _piece(rng, x, y, yaw)
             if empty.distance(np.array([[x, y]]))[0] >= radius and all(
                 math.hypot(x - a, y - b) >= radius + other + FURNITURE_GAP for a, b, other in taken
@@ -153,7 +181,9 @@ def _furniture(rng: np.random.Generator, width: float, depth: float, walls: list
     return obstacles
 
 
-def _piece(rng: np.random.Generator, x: float, y: float, yaw: float) -> tuple[list[Obstacle], float]:
+def _piece(
+    rng: np.random.Generator, x: float, y: float, yaw: float
+) -> tuple[list[Obstacle], float]:
     """One piece of furniture around (x, y), and the radius of a circle that holds it."""
     draw = rng.random()
     if draw < 0.4:
@@ -162,25 +192,44 @@ def _piece(rng: np.random.Generator, x: float, y: float, yaw: float) -> tuple[li
     if draw < 0.65:
         radius, height = rng.uniform(0.08, 0.3), rng.uniform(0.2, 0.8)
         return [Obstacle("cylinder", x, y, height, (radius, radius, height))], radius
-    return _table(x, y, yaw, (rng.uniform(0.45, 0.75), rng.uniform(0.35, 0.5)), rng.uniform(0.65, 0.8))
+    return _table(
+        x, y, yaw, (rng.uniform(0.45, 0.75), rng.uniform(0.35, 0.5)), rng.uniform(0.65, 0.8)
+    )
 
 
-def _table(x: float, y: float, yaw: float, half: tuple[float, float], height: float) -> tuple[list[Obstacle], float]:
+def _table(
+    x: float, y: float, yaw: float, half: tuple[float, float], height: float
+) -> tuple[list[Obstacle], float]:
     top, leg = 0.03, 0.03
     parts = [Obstacle("table top", x, y, height - top, (*half, top), yaw)]
     long, wide, middle = half[0] - leg, half[1] - leg, (height - 2 * top) / 2
     cosine, sine = math.cos(yaw), math.sin(yaw)
     for a, b in ((long, wide), (long, -wide), (-long, wide), (-long, -wide)):
-        parts.append(Obstacle("table leg", x + cosine * a - sine * b, y + sine * a + cosine * b, middle, (leg, leg, middle)))
+        parts.append(
+            Obstacle(
+                "table leg",
+                x + cosine * a - sine * b,
+                y + sine * a + cosine * b,
+                middle,
+                (leg, leg, middle),
+            )
+        )
     return parts, math.hypot(*half)
 
 
-def _journey(rng: np.random.Generator, room: Room) -> tuple[tuple[float, float, float], tuple[float, float]] | None:
-    """A start and a goal that are far apart, with free floor around them and a way between them that is wide enough."""
+def _journey(
+    rng: np.random.Generator, room: Room
+) -> tuple[tuple[float, float, float], tuple[float, float]] | None:
+    """A start and a goal that are far apart, with free floor around them and a way between them
+    that is wide enough.
+    """
     centres, shape = room.cell_centres()
     distance = room.distance(centres)
     region = label(free_cells(distance, shape), structure=np.ones((3, 3)))[0].ravel()
-    starts, goals = np.flatnonzero(distance >= ROBOT_RADIUS + START_CLEARANCE), np.flatnonzero(distance >= GOAL_CLEARANCE)
+    starts, goals = (
+        np.flatnonzero(distance >= ROBOT_RADIUS + START_CLEARANCE),
+        np.flatnonzero(distance >= GOAL_CLEARANCE),
+    )
     if not len(starts):
         return None
     start = rng.choice(starts)
@@ -190,9 +239,14 @@ def _journey(rng: np.random.Generator, room: Room) -> tuple[tuple[float, float, 
         return None
     goal = rng.choice(goals)
     heading = float(rng.uniform(-math.pi, math.pi))
-    return (float(centres[start, 0]), float(centres[start, 1]), heading), (float(centres[goal, 0]), float(centres[goal, 1]))
+    return (float(centres[start, 0]), float(centres[start, 1]), heading), (
+        float(centres[goal, 0]),
+        float(centres[goal, 1]),
+    )
 
 
 def free_cells(distance: Floats, shape: tuple[int, int]) -> NDArray[np.bool_]:
-    """The cells, as a grid, on which the robot can stand with a little air around it; `distance` is that of their centres."""
+    """The cells, as a grid, on which the robot can stand with a little air around it; `distance` is
+    that of their centres.
+    """
     return (distance > ROBOT_RADIUS + PATH_MARGIN).reshape(shape)

@@ -1,7 +1,9 @@
-"""Which rooms are for what. The ranges do not meet, so no network and no certificate ever sees a room of another purpose.
+"""Which rooms are for what. The ranges do not meet, so no network and no certificate ever sees a
+room of another purpose.
 
-A certificate is worth something only if its rollouts are new to all that was trained, tuned or chosen before. Whoever changes a
-network may look at the rooms of `TUNING` as often as they like, and at those of `CALIBRATION` and `TEST` never.
+A certificate is worth something only if its rollouts are new to all that was trained, tuned or
+chosen before. Whoever changes a network may look at the rooms of `TUNING` as often as they like,
+and at those of `CALIBRATION` and `TEST` never.
 """
 
 from __future__ import annotations

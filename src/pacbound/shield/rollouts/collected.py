@@ -1,4 +1,6 @@
-"""Collecting the rollouts that a shield is certified from: every one that is started counts, and says when it was too late."""
+"""Collecting the rollouts that a shield is certified from: every one that is started counts, and
+says when it was too late.
+"""
 
 from __future__ import annotations
 
@@ -43,29 +45,34 @@ _TYPES: Mapping[str, type] = {
 
 @dataclass(frozen=True, eq=False)
 class Rollouts:
-    """Rollouts of a policy without a shield, one entry of each column for each seed, in the order of the seeds.
+    """Rollouts of a policy without a shield, one entry of each column for each seed, in the order
+    of the seeds.
 
-    `certify_shield(rollouts.score, rollouts.unsafe, ...)` certifies a shield from them, and so does `pacbound shield` from the
-    file that `save` writes.
+    `certify_shield(rollouts.score, rollouts.unsafe, ...)` certifies a shield from them, and so does
+    `pacbound shield` from the file that `save` writes.
 
     Attributes
     ----------
     seed
         What the rollout follows from.
     score
-        The running maximum of the danger up to and including the first un-recoverable state, or over all observations that were
-        acted on if there is none. A reading that is no danger (NaN, an exception) counts as not fired. -inf for a rollout that is
-        lost, or unsafe without any reading. NaN throughout if there was no danger model.
+        The running maximum of the danger up to and including the first un-recoverable state, or
+        over all observations that were acted on if there is none. A reading that is no danger (NaN,
+        an exception) counts as not fired. -inf for a rollout that is lost, or unsafe without any
+        reading. NaN throughout if there was no danger model.
     unsafe
         Whether there is a first un-recoverable state, or the rollout is lost.
     final_score
-        The danger at the first un-recoverable state, -inf if lost or not read; NaN for a safe rollout.
+        The danger at the first un-recoverable state, -inf if lost or not read; NaN for a safe
+        rollout.
     lost
-        Whether the backup failed from the very start, or the rollout raised twice: no threshold saves it.
+        Whether the backup failed from the very start, or the rollout raised twice: no threshold
+        saves it.
     first_unrecoverable
         The step of the first un-recoverable state, from 0; -1 if there is none.
     steps
-        How many steps the policy took. The rollout ends at the first un-recoverable state unless it was followed through.
+        How many steps the policy took. The rollout ends at the first un-recoverable state unless it
+        was followed through.
     success
         Whether the last of these steps reached the goal.
     collided
@@ -100,7 +107,9 @@ class Rollouts:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def tally(self, *, final: bool = False) -> Tally:
-        """The counts that a shield is certified from: by the running maximum, or by `final_score` for the paper's product."""
+        """The counts that a shield is certified from: by the running maximum, or by `final_score`
+        for the paper's product.
+        """
         more = {"final_scores": self.final_score} if final else {}
         return Tally.from_arrays(scores=self.score, unsafe=self.unsafe, **more)
 
@@ -112,16 +121,21 @@ class Rollouts:
     def load(cls, path: str | os.PathLike[str]) -> Rollouts:
         """The table in a file that `save` wrote, or in the folder of a complete collection."""
         if Path(path).is_dir():
-            return cls(**joined([read_part(part, ROWS) for part in complete_parts(path, "rollouts")]))
+            return cls(
+                **joined([read_part(part, ROWS) for part in complete_parts(path, "rollouts")])
+            )
         return cls(**read_table(path, _TYPES))
 
     def __repr__(self) -> str:
         raised = int((self.error != "").sum())
         told = f", {raised} by an error" if raised else ""
-        return f"Rollouts({len(self)}: {int(self.unsafe.sum())} unsafe, {int(self.lost.sum())} of them lost{told})"
+        return (
+            f"Rollouts({len(self)}: {int(self.unsafe.sum())} unsafe, {int(self.lost.sum())} of "
+            f"them lost{told})"
+        )
 
 
-def collect_rollouts(  # noqa: PLR0913 - what a rollout is made of, and how it is run
+def collect_rollouts(  # noqa: PLR0913, RUF100
     environment: Environment,
     policy: Any,
     backup: Any,
@@ -142,53 +156,63 @@ def collect_rollouts(  # noqa: PLR0913 - what a rollout is made of, and how it i
     chunk: int = 32,
     progress: Progress | None = None,
 ) -> Rollouts:
-    """Roll out a policy without its shield and label the first un-recoverable state of each rollout: what `certify_shield` needs.
+    """Roll out a policy without its shield and label the first un-recoverable state of each
+    rollout: what `certify_shield` needs.
 
-    Every seed gives exactly one row, however its rollout ends, so that no rollout counts more for being short. The row depends on
-    the seed alone, to the bit, not on the number of workers or on what was run before. The guarantee needs seeds that were
-    fixed beforehand, and an environment that draws room, start and noise from `reset(seed=seed)`.
+    Every seed gives exactly one row, however its rollout ends, so that no rollout counts more for
+    being short. The row depends on the seed alone, to the bit, not on the number of workers or on
+    what was run before. The guarantee needs seeds that were fixed beforehand, and an environment
+    that draws room, start and noise from `reset(seed=seed)`.
 
-    A state is un-recoverable if the policy's step from it is unsafe, or the backup from where that step leads does not come to
-    rest safely. That is found by one simulation of the backup with noise of its own, past the horizon and past termination, and
-    passed over where the environment says `surely_recoverable()`. From the start the backup must be safe at once: where it is
-    not, the rollout is lost, unsafe with score -inf. One that raises is run again in a new environment, and if it raises again
-    it is lost.
+    A state is un-recoverable if the policy's step from it is unsafe, or the backup from where that
+    step leads does not come to rest safely. That is found by one simulation of the backup with
+    noise of its own, past the horizon and past termination, and passed over where the environment
+    says `surely_recoverable()`. From the start the backup must be safe at once: where it is not,
+    the rollout is lost, unsafe with score -inf. One that raises is run again in a new environment,
+    and if it raises again it is lost.
 
     Parameters
     ----------
     environment
-        The name of a registered Gymnasium environment, or a function that makes one, called in each worker. It follows
-        `pacbound.shield.protocol.Restorable`.
+        The name of a registered Gymnasium environment, or a function that makes one, called in each
+        worker. It follows `pacbound.shield.protocol.Restorable`.
     policy, backup, danger
-        As in `Shield`, or `PerRollout` where they have randomness or memory of their own. `danger` may be None while there is no
-        danger model yet: scores are then NaN, and frames can be kept to train one.
+        As in `Shield`, or `PerRollout` where they have randomness or memory of their own. `danger`
+        may be None while there is no danger model yet: scores are then NaN, and frames can be kept
+        to train one.
     seeds
         One for each rollout, no two the same: `range(20_000)`.
     horizon
         The most steps that the policy takes.
     backup_steps
-        The most steps that a backup takes. Not at standstill by then counts as unsafe. Where the environment has no
-        `is_stopped()`, the backup must stay safe for all of them.
+        The most steps that a backup takes. Not at standstill by then counts as unsafe. Where the
+        environment has no `is_stopped()`, the backup must stay safe for all of them.
     success
-        The key of `info` that says that the goal is reached, or a function of the environment and `info`.
+        The key of `info` that says that the goal is reached, or a function of the environment and
+        `info`.
     rests_when_terminated
-        Whether a terminated environment is at rest, as a game that is over: the backup is then not simulated any further.
+        Whether a terminated environment is at rest, as a game that is over: the backup is then not
+        simulated any further.
     environment_options
         What the environment is made with.
     follow_through
-        Whether a rollout goes on after its first un-recoverable state, to see what happens. Labels and scores stay the same.
+        Whether a rollout goes on after its first un-recoverable state, to see what happens. Labels
+        and scores stay the same.
     trust_clearance
-        Whether `surely_recoverable()` is believed. If it is sound for this very backup, only `simulated` changes.
+        Whether `surely_recoverable()` is believed. If it is sound for this very backup, only
+        `simulated` changes.
     keep_frames
-        Whether observations and labels are kept in `folder`, to be read by `Frames.load`. A fraction keeps that share of the
-        recoverable frames, and all others.
+        Whether observations and labels are kept in `folder`, to be read by `Frames.load`. A
+        fraction keeps that share of the recoverable frames, and all others.
     name
-        What else tells this collection from others, such as the version of the policy. A folder is resumed under its name only.
+        What else tells this collection from others, such as the version of the policy. A folder is
+        resumed under its name only.
     folder
         Where finished chunks are kept. A collection that was killed goes on from there.
     n_jobs
-        The number of workers, as joblib counts them; the backend is that of `joblib.parallel_config`. A large model whose
-        arithmetic depends on the number of threads must be held to one, as by `torch.set_num_threads(1)` in `environment`.
+        The number of workers, as joblib counts them; the backend is that of
+        `joblib.parallel_config`. A large model whose arithmetic depends on the number of threads
+        must be held to one, as by `torch.set_num_threads(1)` in `environment`.
     chunk
         How many seeds a worker runs at a time.
     progress
@@ -196,7 +220,8 @@ def collect_rollouts(  # noqa: PLR0913 - what a rollout is made of, and how it i
 
     Examples
     --------
-    A pole that must not lean by more than a fifth. The policy looks at the angle alone; the backup also at how fast it turns:
+    A pole that must not lean by more than a fifth. The policy looks at the angle alone; the backup
+    also at how fast it turns:
 
     >>> import gymnasium
     >>> class Pole(gymnasium.Wrapper):
@@ -218,9 +243,19 @@ def collect_rollouts(  # noqa: PLR0913 - what a rollout is made of, and how it i
     0.69
     """
     task = Task(
-        environment, policy, backup, danger, horizon, backup_steps, success, rests_when_terminated, environment_options or {}
+        environment,
+        policy,
+        backup,
+        danger,
+        horizon,
+        backup_steps,
+        success,
+        rests_when_terminated,
+        environment_options or {},
     )
-    recording = Recording(follow_through, trust_clearance, _share_of_frames(keep_frames, folder=folder))
+    recording = Recording(
+        follow_through, trust_clearance, _share_of_frames(keep_frames, folder=folder)
+    )
     workers, fixed = Workers(n_jobs, chunk, folder, progress), fixed_seeds(seeds)
     rehearse(task, fixed, trust_clearance=trust_clearance)
     plan = {
@@ -248,9 +283,15 @@ def _chunk(task: Task, recording: Recording, seeds: NDArray[np.int64]) -> dict[s
 
 
 def _share_of_frames(keep_frames: float, *, folder: Any) -> float:
-    share = float(keep_frames) if isinstance(keep_frames, bool) else real_number(keep_frames, "keep_frames", "a share of frames")
+    share = (
+        float(keep_frames)
+        if isinstance(keep_frames, bool)
+        else real_number(keep_frames, "keep_frames", "a share of frames")
+    )
     if not 0.0 <= share <= 1.0:
-        raise InvalidValueError(f"keep_frames={keep_frames} is no share of the frames: expected True, False, or 0 to 1.")
+        raise InvalidValueError(
+            f"keep_frames={keep_frames} is no share of the frames: expected True, False, or 0 to 1."
+        )
     if share and folder is None:
         raise InvalidTypeError("keep_frames needs a folder to keep them in: pass folder=...")
     return share

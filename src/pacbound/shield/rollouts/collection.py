@@ -1,7 +1,9 @@
-"""Running seeds in parallel: in chunks, on whichever joblib backend is configured, resumable from a folder.
+"""Running seeds in parallel: in chunks, on whichever joblib backend is configured, resumable from a
+folder.
 
-Rows come out in the order of the seeds, whatever the number of workers: a chunk is decided by the seeds alone, and what a seed
-gives depends on nothing but itself. All seeds are run, however long each takes.
+Rows come out in the order of the seeds, whatever the number of workers: a chunk is decided by the
+seeds alone, and what a seed gives depends on nothing but itself. All seeds are run, however long
+each takes.
 """
 
 from __future__ import annotations
@@ -50,20 +52,35 @@ class Workers:
         whole_number(self.chunk, "chunk", least=1)
         if self.progress is not None and not callable(self.progress):
             raise InvalidTypeError(
-                f"progress is a {type(self.progress).__name__}: expected a function of the share that is done."
+                f"progress is a {type(self.progress).__name__}: expected a function of the share "
+                "that is done."
             )
 
 
-def collect(job: Job, seeds: NDArray[np.int64], workers: Workers, plan: Mapping[str, Json]) -> Columns:
+def collect(
+    job: Job, seeds: NDArray[np.int64], workers: Workers, plan: Mapping[str, Json]
+) -> Columns:
     """The rows of all seeds, column by column. What a folder already holds is not made again."""
     chunks = [seeds[start : start + workers.chunk] for start in range(0, len(seeds), workers.chunk)]
-    full_plan = {**plan, "format": 1, "seeds": _digest(seeds), "rollouts": len(seeds), "parts": len(chunks)}
+    full_plan = {
+        **plan,
+        "format": 1,
+        "seeds": _digest(seeds),
+        "rollouts": len(seeds),
+        "parts": len(chunks),
+    }
     parts = None if workers.folder is None else Parts(workers.folder, full_plan)
-    done = {} if parts is None else {place: parts.rows(place, chunk) for place, chunk in enumerate(chunks)}
+    done = (
+        {}
+        if parts is None
+        else {place: parts.rows(place, chunk) for place, chunk in enumerate(chunks)}
+    )
     rows = {place: columns for place, columns in done.items() if columns is not None}
     _tell(workers.progress, rows, chunks)
     missing = [place for place in range(len(chunks)) if place not in rows]
-    with closing(_finished([delayed(_run)(job, place, chunks[place]) for place in missing], workers.n_jobs)) as finished:
+    with closing(
+        _finished([delayed(_run)(job, place, chunks[place]) for place in missing], workers.n_jobs)
+    ) as finished:
         for place, data in finished:
             if parts is not None:
                 parts.write(place, data)
@@ -73,11 +90,14 @@ def collect(job: Job, seeds: NDArray[np.int64], workers: Workers, plan: Mapping[
 
 
 def _finished(calls: list[Any], n_jobs: int | None) -> Generator[tuple[int, bytes]]:
-    """The results as they come, for the sake of progress. None is left out, so no rollout counts more for being short."""
+    """The results as they come, for the sake of progress. None is left out, so no rollout counts
+    more for being short.
+    """
     try:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
     except ValueError:
-        # The pools of multiprocessing, and Ray's, hand out lists only: in rounds, so that parts are kept on the way.
+        # The pools of multiprocessing, and Ray's, hand out lists only: in rounds, so that parts are
+        # kept on the way.
         pool, size = Parallel(n_jobs=n_jobs, batch_size=1), _ROUND * effective_n_jobs(n_jobs)
         for start in range(0, len(calls), size):
             yield from pool(calls[start : start + size])
@@ -92,9 +112,14 @@ def joined(parts: list[Columns]) -> Columns:
 
 
 def each_seed(
-    task: Task, seeds: NDArray[np.int64], run: Callable[[World, int], Any], lost: Callable[[int, str], Any]
+    task: Task,
+    seeds: NDArray[np.int64],
+    run: Callable[[World, int], Any],
+    lost: Callable[[int, str], Any],
 ) -> list[Any]:
-    """What `run` gives for each seed, in one environment; `lost` for a seed that raises, and raises again in a new one."""
+    """What `run` gives for each seed, in one environment; `lost` for a seed that raises, and raises
+    again in a new one.
+    """
     results, world = [], task.world()
     try:
         for seed in map(int, seeds):
@@ -127,7 +152,9 @@ def _digest(seeds: NDArray[np.int64]) -> str:
     return "sha256:" + hashlib.sha256(seeds.astype("<i8").tobytes()).hexdigest()
 
 
-def _tell(progress: Progress | None, rows: Mapping[int, Any], chunks: list[NDArray[np.int64]]) -> None:
+def _tell(
+    progress: Progress | None, rows: Mapping[int, Any], chunks: list[NDArray[np.int64]]
+) -> None:
     if progress is not None:
         progress(sum(len(chunks[place]) for place in rows) / sum(map(len, chunks)))
 

@@ -27,8 +27,8 @@ class Frames:
     Attributes
     ----------
     observations
-        (n, …) array in the dtype of the environment; where observations are nested, a dictionary of such arrays by their path,
-        such as "camera" or "arm/joints".
+        (n, …) array in the dtype of the environment; where observations are nested, a dictionary of
+        such arrays by their path, such as "camera" or "arm/joints".
     unrecoverable
         (n,) whether it was too late: True from the first un-recoverable state on.
     seed, step
@@ -45,7 +45,9 @@ class Frames:
         """All frames of a complete collection; `parts` is for those that do not fit into memory."""
         parts = list(cls.parts(folder))
         if not parts:
-            raise InvalidValueError(f"{folder} holds no frames: collect the rollouts with keep_frames=True.")
+            raise InvalidValueError(
+                f"{folder} holds no frames: collect the rollouts with keep_frames=True."
+            )
         return cls(
             _joined([part.observations for part in parts]),
             np.concatenate([part.unrecoverable for part in parts]),
@@ -61,7 +63,11 @@ class Frames:
 
     @classmethod
     def _from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Frames:
-        observed = {name.removeprefix(_OBSERVATION): array for name, array in arrays.items() if name.startswith(_OBSERVATION)}
+        observed = {
+            name.removeprefix(_OBSERVATION): array
+            for name, array in arrays.items()
+            if name.startswith(_OBSERVATION)
+        }
         whole = observed[WHOLE] if list(observed) == [WHOLE] else observed
         return cls(whole, arrays["unrecoverable"], arrays["seed"], arrays["step"])
 
@@ -73,7 +79,10 @@ def frame_arrays(frames: Sequence[Frame]) -> dict[str, NDArray[Any]]:
     """The frames as the arrays that a part keeps; none if there are none."""
     if not frames:
         return {}
-    observed = {name: np.stack([frame.observation[name] for frame in frames]) for name in frames[0].observation}
+    observed = {
+        name: np.stack([frame.observation[name] for frame in frames])
+        for name in frames[0].observation
+    }
     return {
         **{f"{FRAMES}{_OBSERVATION}{name}": array for name, array in observed.items()},
         f"{FRAMES}unrecoverable": np.array([frame.unrecoverable for frame in frames]),

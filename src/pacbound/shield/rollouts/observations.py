@@ -1,4 +1,6 @@
-"""Observations as named arrays: what Gymnasium nests in dictionaries and tuples, flat and ready for a file."""
+"""Observations as named arrays: what Gymnasium nests in dictionaries and tuples, flat and ready for
+a file.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ WHOLE = ""
 
 
 def flattened(observation: Any, name: str = WHOLE) -> dict[str, NDArray[Any]]:
-    """A copy of each array within, by its path: {"camera": …}, {"arm/joints": …}, {"0": …} in a tuple.
+    """A copy of each array within, by its path: {"camera": …}, {"arm/joints": …}, {"0": …} in a
+    tuple.
 
     >>> flattened({"arm": {"joints": [0.5, 1.0]}, "battery": 3})
     {'arm/joints': array([0.5, 1. ]), 'battery': array(3)}
@@ -34,5 +37,6 @@ def same(one: Any, other: Any) -> bool:
     """Whether two observations are equal to the bit, NaN included."""
     left, right = flattened(one), flattened(other)
     return left.keys() == right.keys() and all(
-        left[name].dtype == right[name].dtype and left[name].tobytes() == right[name].tobytes() for name in left
+        left[name].dtype == right[name].dtype and left[name].tobytes() == right[name].tobytes()
+        for name in left
     )

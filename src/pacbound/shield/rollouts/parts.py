@@ -1,7 +1,9 @@
-"""A collection on disk: a plan, and a file for each chunk of seeds that is complete. What is there need not be made again.
+"""A collection on disk: a plan, and a file for each chunk of seeds that is complete. What is there
+need not be made again.
 
-A part appears whole or not at all, so a killed collection leaves only complete ones behind. The plan says what the parts were
-made with; a folder that was begun with another plan is refused, not mixed.
+A part appears whole or not at all, so a killed collection leaves only complete ones behind. The
+plan says what the parts were made with; a folder that was begun with another plan is refused, not
+mixed.
 """
 
 from __future__ import annotations
@@ -39,8 +41,15 @@ def packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 def unpacked(data: bytes | Path, prefix: str) -> Columns:
     """The arrays whose names begin with `prefix`, without it."""
     # A file of our own: np.load leaves the one it opens behind when it fails.
-    with BytesIO(data) if isinstance(data, bytes) else data.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-        return {name.removeprefix(prefix): archive[name] for name in archive.files if name.startswith(prefix)}
+    with (
+        BytesIO(data) if isinstance(data, bytes) else data.open("rb") as file,
+        np.load(file, allow_pickle=False) as archive,
+    ):
+        return {
+            name.removeprefix(prefix): archive[name]
+            for name in archive.files
+            if name.startswith(prefix)
+        }
 
 
 def read_part(path: Path, prefix: str) -> Columns:
@@ -48,7 +57,9 @@ def read_part(path: Path, prefix: str) -> Columns:
     try:
         return unpacked(path, prefix)
     except UNREADABLE as error:
-        raise InvalidValueError(f"{path} cannot be read ({error}). Resume the collection: it will be made again.") from None
+        raise InvalidValueError(
+            f"{path} cannot be read ({error}). Resume the collection: it will be made again."
+        ) from None
 
 
 class Parts:
@@ -58,14 +69,20 @@ class Parts:
         self._folder = Path(folder)
         self._folder.mkdir(parents=True, exist_ok=True)
         if (self._folder / PLAN).exists():
-            _require_same(self._folder, documents.read(self._folder / PLAN, "a plan of rollouts"), dict(plan))
+            _require_same(
+                self._folder, documents.read(self._folder / PLAN, "a plan of rollouts"), dict(plan)
+            )
         elif any(self._folder.glob("part-*.npz")):
-            raise InvalidValueError(f"{self._folder} holds parts of rollouts but no {PLAN}: choose another folder.")
+            raise InvalidValueError(
+                f"{self._folder} holds parts of rollouts but no {PLAN}: choose another folder."
+            )
         else:
             documents.write(self._folder / PLAN, plan)
 
     def rows(self, place: int, seeds: NDArray[np.int64]) -> Columns | None:
-        """The rows of a part that is there for these seeds; None if it is missing or cannot be read, so that it is made again."""
+        """The rows of a part that is there for these seeds; None if it is missing or cannot be
+        read, so that it is made again.
+        """
         path = part_path(self._folder, place)
         try:
             made = unpacked(path, SEEDS)[""]
@@ -88,7 +105,9 @@ def complete_parts(folder: str | os.PathLike[str], kind: str) -> list[Path]:
     """The files of a collection of a `kind`, in the order of its seeds, if all are there."""
     home = Path(folder)
     if not (home / PLAN).exists():
-        raise InvalidValueError(f"{home} has no {PLAN}: expected the folder of a collection of rollouts.")
+        raise InvalidValueError(
+            f"{home} has no {PLAN}: expected the folder of a collection of rollouts."
+        )
     plan = documents.read(home / PLAN, "a plan of rollouts")
     if plan.get("kind") != kind:
         raise InvalidValueError(f"{home} holds {plan.get('kind')}: expected {kind}.")
@@ -96,7 +115,8 @@ def complete_parts(folder: str | os.PathLike[str], kind: str) -> list[Path]:
     missing = sum(not path.exists() for path in paths)
     if missing:
         raise InvalidValueError(
-            f"{missing} of {len(paths)} parts are missing in {home}. Every started rollout counts: resume the collection first."
+            f"{missing} of {len(paths)} parts are missing in {home}. Every started rollout counts: "
+            "resume the collection first."
         )
     return paths
 
@@ -105,8 +125,10 @@ def _require_same(folder: Path, begun: Mapping[str, Json], now: Mapping[str, Jso
     changed = [key for key in sorted({*begun, *now}) if begun.get(key) != now.get(key)]
     if changed:
         listed = "; ".join(
-            f"{key} was {documents.shown(begun.get(key))} and is {documents.shown(now.get(key))}" for key in changed
+            f"{key} was {documents.shown(begun.get(key))} and is {documents.shown(now.get(key))}"
+            for key in changed
         )
         raise InvalidValueError(
-            f"{folder} was begun with another plan: {listed}. Choose another folder, or resume with what it was begun with."
+            f"{folder} was begun with another plan: {listed}. Choose another folder, or resume "
+            "with what it was begun with."
         )

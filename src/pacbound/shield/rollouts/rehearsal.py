@@ -1,8 +1,10 @@
-"""A few steps before a collection starts, so that what is wrong with all rollouts is an error and not a table of wrong rows.
+"""A few steps before a collection starts, so that what is wrong with all rollouts is an error and
+not a table of wrong rows.
 
-It finds an environment whose `restore_state` does not bring everything back, or whose `reset(seed=...)` does not decide
-everything; a `surely_recoverable` that does not hold for this backup; a policy or a danger model that answers the same
-observations differently each time; a danger model that changes what it looks at, or never gives a danger.
+It finds an environment whose `restore_state` does not bring everything back, or whose
+`reset(seed=...)` does not decide everything; a `surely_recoverable` that does not hold for this
+backup; a policy or a danger model that answers the same observations differently each time; a
+danger model that changes what it looks at, or never gives a danger.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from pacbound.shield.watch import Watch
 _SEEDS = 3
 _STEPS = 30
 _BACKUP_STEPS = 50
-"""Enough to disturb what is not restored; a backup that never stands still may be simulated for very long."""
+"""Enough to disturb what is not restored; a backup that never stands still may be simulated for
+very long."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,9 @@ class _Moment:
 
 
 def rehearse(task: Task, seeds: Iterable[int], *, trust_clearance: bool) -> None:
-    """Try the first seeds until one goes well; if all raise it is no accident, and the last error is raised."""
+    """Try the first seeds until one goes well; if all raise it is no accident, and the last error
+    is raised.
+    """
     failure: Exception | None = None
     for seed in list(seeds)[:_SEEDS]:
         with closing(task.world()) as world:
@@ -51,7 +56,9 @@ def rehearse(task: Task, seeds: Iterable[int], *, trust_clearance: bool) -> None
                 _rehearse_one(world, task, int(seed), trust_clearance=trust_clearance)
             except PacboundError:
                 raise
-            except Exception as error:  # one seed may be unlucky: its rollout will be counted as lost
+            except (
+                Exception
+            ) as error:  # one seed may be unlucky: its rollout will be counted as lost
                 failure = error
             else:
                 return
@@ -63,14 +70,16 @@ def _rehearse_one(world: World, task: Task, seed: int, *, trust_clearance: bool)
     plain = _trail(world, task, seed)
     if not _equal(plain, _trail(world, task, seed)):
         raise InvalidValueError(
-            f"Two rollouts of seed {seed} differ: expected reset(seed=...) to decide all (a wrapper may remember something). "
-            "Draw from self.np_random only. If the policy has randomness or memory of its own, pass it as PerRollout(make). A "
-            "stable-baselines3 model samples unless it predicts with deterministic=True."
+            f"Two rollouts of seed {seed} differ: expected reset(seed=...) to decide all (a "
+            "wrapper may remember something). Draw from self.np_random only. If the policy has "
+            "randomness or memory of its own, pass it as PerRollout(make). A stable-baselines3 "
+            "model samples unless it predicts with deterministic=True."
         )
     if not _equal(plain, _trail(world, task, seed, with_excursions=True)):
         raise InvalidValueError(
-            f"After restore_state() the rollout of seed {seed} goes on differently: the state that save_state() gives is not all "
-            "that step() depends on (a wrapper may remember something, or the environment may count its steps). Save that too."
+            f"After restore_state() the rollout of seed {seed} goes on differently: the state that "
+            "save_state() gives is not all that step() depends on (a wrapper may remember "
+            "something, or the environment may count its steps). Save that too."
         )
     if trust_clearance:
         _require_sound_clearance(world, task, seed)
@@ -79,15 +88,27 @@ def _rehearse_one(world: World, task: Task, seed: int, *, trust_clearance: bool)
 
 
 def _trail(world: World, task: Task, seed: int, *, with_excursions: bool = False) -> list[_Moment]:
-    """The policy's first steps from the reset; with excursions, the backup is tried out before each of them, as for a label."""
-    policy, trail = task.policy_of(seed), [_Moment(deepcopy(world.reset(seed)), unsafe=world.is_unsafe())]
+    """The policy's first steps from the reset; with excursions, the backup is tried out before each
+    of them, as for a label.
+    """
+    policy, trail = (
+        task.policy_of(seed),
+        [_Moment(deepcopy(world.reset(seed)), unsafe=world.is_unsafe())],
+    )
     for step in range(min(_STEPS, task.horizon)):
         if trail[-1].is_last:
             break
         if with_excursions:
             _try_the_backup(world, task, seed, START + step, trail[-1].observation)
         outcome = world.step(policy.act(deepcopy(trail[-1].observation)))
-        trail.append(_Moment(deepcopy(outcome.observation), outcome.terminated, outcome.truncated, world.is_unsafe()))
+        trail.append(
+            _Moment(
+                deepcopy(outcome.observation),
+                outcome.terminated,
+                outcome.truncated,
+                world.is_unsafe(),
+            )
+        )
     return trail
 
 
@@ -110,8 +131,9 @@ def _require_sound_clearance(world: World, task: Task, seed: int) -> None:
             with world.excursion():
                 if not task.brakes_safely(world, deepcopy(observation), seed, START + step):
                     raise InvalidValueError(
-                        f"At step {step} of seed {seed} surely_recoverable() is true, and the backup is unsafe. It must never be "
-                        "wrong, and holds for one backup only: mend it, or pass trust_clearance=False."
+                        f"At step {step} of seed {seed} surely_recoverable() is true, and the "
+                        "backup is unsafe. It must never be wrong, and holds for one backup "
+                        "only: mend it, or pass trust_clearance=False."
                     )
         outcome = world.step(policy.act(deepcopy(observation)))
         observation = deepcopy(outcome.observation)
@@ -123,18 +145,22 @@ def _require_dangers(task: Task, seed: int, observations: list[Any]) -> None:
     first, error = _readings(task, seed, observations)
     if np.isnan(first).all():
         raise InvalidValueError(
-            f"The danger model gives no danger for any of the first {len(observations)} observations: {error}"
+            f"The danger model gives no danger for any of the first {len(observations)} "
+            f"observations: {error}"
         ) from error
     again, _ = _readings(task, seed, observations)
     if not np.array_equal(first, again, equal_nan=True):
         raise InvalidValueError(
-            "The danger model answers the same observations differently: it has randomness or memory of its own. Pass it as "
-            "PerRollout(make), so that every rollout begins with a new one."
+            "The danger model answers the same observations differently: it has randomness or "
+            "memory of its own. Pass it as PerRollout(make), so that every rollout begins with a "
+            "new one."
         )
 
 
 def _readings(task: Task, seed: int, observations: list[Any]) -> tuple[Any, Exception | None]:
-    """What the danger model of the seed says of each observation, NaN where it fails, and what was wrong the last time."""
+    """What the danger model of the seed says of each observation, NaN where it fails, and what was
+    wrong the last time.
+    """
     watch, dangers = Watch(task.danger_of(seed), np.inf), []
     for observation in observations:
         watch.reset()
@@ -142,7 +168,10 @@ def _readings(task: Task, seed: int, observations: list[Any]) -> tuple[Any, Exce
         watch.look(shown)
         dangers.append(watch.score)
         if not same(shown, observation):
-            raise InvalidValueError("The danger model changes the observation, which the policy acts on: let it work on a copy.")
+            raise InvalidValueError(
+                "The danger model changes the observation, which the policy acts on: let it work "
+                "on a copy."
+            )
     return np.array(dangers), watch.last_error
 
 
@@ -151,5 +180,9 @@ def _equal(one: list[_Moment], other: list[_Moment]) -> bool:
 
 
 def _alike(one: _Moment, other: _Moment) -> bool:
-    flags = (one.terminated, one.truncated, one.unsafe) == (other.terminated, other.truncated, other.unsafe)
+    flags = (one.terminated, one.truncated, one.unsafe) == (
+        other.terminated,
+        other.truncated,
+        other.unsafe,
+    )
     return flags and same(one.observation, other.observation)

@@ -1,7 +1,8 @@
-"""Labels, checked by replay: from the first un-recoverable state braking is still safe, one step of the policy later it is not.
+"""Labels, checked by replay: from the first un-recoverable state braking is still safe, one step of
+the policy later it is not.
 
-Nothing is saved or restored here. Each question is answered by a rollout of its own from the reset on, so a label that came
-about by a state that was not fully restored does not pass.
+Nothing is saved or restored here. Each question is answered by a rollout of its own from the reset
+on, so a label that came about by a state that was not fully restored does not pass.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class LabelCheck:
         return self.ok
 
 
-def check_label(  # noqa: PLR0913 - what a rollout is made of
+def check_label(  # noqa: PLR0913, RUF100
     environment: Environment,
     policy: Any,
     backup: Any,
@@ -50,14 +51,17 @@ def check_label(  # noqa: PLR0913 - what a rollout is made of
     rests_when_terminated: bool = False,
     environment_options: Mapping[str, Any] | None = None,
 ) -> LabelCheck:
-    """Replay the rollout of a seed and brake at its first un-recoverable state, and once more a step of the policy later.
+    """Replay the rollout of a seed and brake at its first un-recoverable state, and once more a
+    step of the policy later.
 
-    The label is right if braking there is safe and braking a step later is not, the step itself included. Noise is that of
-    the collection, so the answer is exact. The arguments are those that the rollout was collected with.
+    The label is right if braking there is safe and braking a step later is not, the step itself
+    included. Noise is that of the collection, so the answer is exact. The arguments are those that
+    the rollout was collected with.
 
     Examples
     --------
-    In the rollout of seed 4 of the pole of `collect_rollouts`, step 17 is the last moment to take over:
+    In the rollout of seed 4 of the pole of `collect_rollouts`, step 17 is the last moment to take
+    over:
 
     >>> import gymnasium
     >>> class Pole(gymnasium.Wrapper):
@@ -83,8 +87,13 @@ def check_label(  # noqa: PLR0913 - what a rollout is made of
         rests_when_terminated=rests_when_terminated,
         environment_options=environment_options or {},
     )
-    number, step = whole_number(seed, "seed"), whole_number(first_unrecoverable, "first_unrecoverable")
-    return LabelCheck(number, step, _safe_after(task, number, step), _safe_after(task, number, step + 1))
+    number, step = (
+        whole_number(seed, "seed"),
+        whole_number(first_unrecoverable, "first_unrecoverable"),
+    )
+    return LabelCheck(
+        number, step, _safe_after(task, number, step), _safe_after(task, number, step + 1)
+    )
 
 
 def _safe_after(task: Task, seed: int, steps: int) -> bool:

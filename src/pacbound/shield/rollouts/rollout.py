@@ -1,8 +1,9 @@
 """One rollout of a policy without a shield, and its label: the first un-recoverable state.
 
-State x_t is un-recoverable if the policy's step from it is unsafe, or if the backup from x_{t+1} does not come to rest safely.
-So a label costs at most one simulated backup, which has noise of its own, goes on past the horizon and past termination, and
-leaves no trace. From the start the backup must be safe at once; where it is not, the rollout is lost.
+State x_t is un-recoverable if the policy's step from it is unsafe, or if the backup from x_{t+1}
+does not come to rest safely. So a label costs at most one simulated backup, which has noise of its
+own, goes on past the horizon and past termination, and leaves no trace. From the start the backup
+must be safe at once; where it is not, the rollout is lost.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ class RolloutRow:
 
 @dataclass(frozen=True)
 class Frame:
-    """An observation that the policy acted on, as named arrays, and whether its state is un-recoverable."""
+    """An observation that the policy acted on, as named arrays, and whether its state is
+    un-recoverable.
+    """
 
     seed: int
     step: int
@@ -51,7 +54,9 @@ class Frame:
 
 @dataclass(frozen=True)
 class Recording:
-    """How rollouts are recorded: whether they go on after the label is known, and which frames are kept."""
+    """How rollouts are recorded: whether they go on after the label is known, and which frames are
+    kept.
+    """
 
     follow_through: bool = False
     trust_clearance: bool = True
@@ -73,7 +78,8 @@ class _Record:
 
     def row(self, *, failures: int, simulated: int, watched: bool) -> RolloutRow:
         unsafe = self.first >= 0
-        # A danger model that never spoke has not fired, which -inf says of an unsafe rollout. A safe one is at least at 0.
+        # A danger model that never spoke has not fired, which -inf says of an unsafe rollout. A
+        # safe one is at least at 0.
         score = self.score if unsafe else max(self.score, 0.0)
         return RolloutRow(
             seed=self.seed,
@@ -91,14 +97,20 @@ class _Record:
 
 
 class Labeller:
-    """Says whether the backup comes to rest safely from where a world is, and leaves the world as it was."""
+    """Says whether the backup comes to rest safely from where a world is, and leaves the world as
+    it was.
+    """
 
-    def __init__(self, world: World, task: Task, seed: int, *, trust_clearance: bool = True) -> None:
+    def __init__(
+        self, world: World, task: Task, seed: int, *, trust_clearance: bool = True
+    ) -> None:
         self._world, self._task, self._seed, self._trust = world, task, seed, trust_clearance
         self.simulated = 0
 
     def recovers(self, observation: Any, step: int, *, terminated: bool = False) -> bool:
-        """Whether the state just reached is safe and the backup comes to rest from it; `step` names the noise."""
+        """Whether the state just reached is safe and the backup comes to rest from it; `step` names
+        the noise.
+        """
         if self._world.is_unsafe():
             return False
         if terminated and self._task.rests_when_terminated:
@@ -111,7 +123,9 @@ class Labeller:
 
 
 class Readings:
-    """The dangers of one rollout, read as a shield reads them; NaN where the model fails, or where there is none yet."""
+    """The dangers of one rollout, read as a shield reads them; NaN where the model fails, or where
+    there is none yet.
+    """
 
     def __init__(self, danger: Any) -> None:
         self._watch = Watch(_silent if danger is None else danger, np.inf)
@@ -133,7 +147,9 @@ def _silent(_: Any) -> float:
     return np.nan
 
 
-def roll_out(world: World, task: Task, seed: int, recording: Recording) -> tuple[RolloutRow, list[Frame]]:
+def roll_out(
+    world: World, task: Task, seed: int, recording: Recording
+) -> tuple[RolloutRow, list[Frame]]:
     """The rollout of one seed: its row, and the frames that are kept of it."""
     observation = deepcopy(world.reset(seed))
     labeller = Labeller(world, task, seed, trust_clearance=recording.trust_clearance)
@@ -148,14 +164,19 @@ def roll_out(world: World, task: Task, seed: int, recording: Recording) -> tuple
         outcome = world.step(policy.act(observation))
         observation = deepcopy(outcome.observation)
         _note(record, world, task, outcome, danger)
-        if record.first < 0 and not labeller.recovers(outcome.observation, step + 1, terminated=outcome.terminated):
+        if record.first < 0 and not labeller.recovers(
+            outcome.observation, step + 1, terminated=outcome.terminated
+        ):
             record.first, record.final_score = step, float(np.fmax(-np.inf, danger))
         if recording.keep_frames and (record.first >= 0 or draws.random() < recording.keep_frames):
             record.frames.append(Frame(seed, step, frame, record.first >= 0))
         if _is_over(record, outcome, recording):
             break
     watched = task.danger is not None
-    return record.row(failures=readings.failures, simulated=labeller.simulated, watched=watched), record.frames
+    return (
+        record.row(failures=readings.failures, simulated=labeller.simulated, watched=watched),
+        record.frames,
+    )
 
 
 def _note(record: _Record, world: World, task: Task, outcome: Outcome, danger: float) -> None:

@@ -1,4 +1,6 @@
-"""Rollouts with the shield on: how often it is unsafe, fires and succeeds in fact. A test of a certificate, not a part of it."""
+"""Rollouts with the shield on: how often it is unsafe, fires and succeeds in fact. A test of a
+certificate, not a part of it.
+"""
 
 from __future__ import annotations
 
@@ -50,14 +52,16 @@ class _Row:
 
 @dataclass(frozen=True, eq=False)
 class ShieldedRollouts:
-    """Rollouts of a policy under a shield, one entry of each column for each seed and threshold, seed by seed.
+    """Rollouts of a policy under a shield, one entry of each column for each seed and threshold,
+    seed by seed.
 
     Attributes
     ----------
     seed, threshold
         What the rollout follows from.
     unsafe
-        Whether anything unsafe happened, braking past the horizon included, or the backup did not come to rest in time.
+        Whether anything unsafe happened, braking past the horizon included, or the backup did not
+        come to rest in time.
     success
         Whether the policy reached the goal, safely and before the shield fired.
     fired_at
@@ -90,7 +94,9 @@ class ShieldedRollouts:
         chosen = self.threshold == threshold_of(threshold)
         if not chosen.any():
             listed = ", ".join(map(str, np.unique(self.threshold)))
-            raise InvalidValueError(f"No rollout has threshold {threshold_of(threshold)}: expected one of {listed}.")
+            raise InvalidValueError(
+                f"No rollout has threshold {threshold_of(threshold)}: expected one of {listed}."
+            )
         return ShieldedRollouts(**{name: column[chosen] for name, column in self.columns.items()})
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -101,14 +107,21 @@ class ShieldedRollouts:
     def load(cls, path: str | os.PathLike[str]) -> ShieldedRollouts:
         """The table in a file that `save` wrote, or in the folder of a complete collection."""
         if Path(path).is_dir():
-            return cls(**joined([read_part(part, ROWS) for part in complete_parts(path, "shielded rollouts")]))
+            return cls(
+                **joined(
+                    [read_part(part, ROWS) for part in complete_parts(path, "shielded rollouts")]
+                )
+            )
         return cls(**read_table(path, _TYPES))
 
     def __repr__(self) -> str:
-        return f"ShieldedRollouts({len(self)}: {int(self.unsafe.sum())} unsafe, {int((self.fired_at >= 0).sum())} fired)"
+        return (
+            f"ShieldedRollouts({len(self)}: {int(self.unsafe.sum())} unsafe, "
+            f"{int((self.fired_at >= 0).sum())} fired)"
+        )
 
 
-def run_shielded(  # noqa: PLR0913 - what a rollout is made of, and how it is run
+def run_shielded(  # noqa: PLR0913, RUF100
     environment: Environment,
     policy: Any,
     backup: Any,
@@ -127,14 +140,17 @@ def run_shielded(  # noqa: PLR0913 - what a rollout is made of, and how it is ru
     chunk: int = 32,
     progress: Progress | None = None,
 ) -> ShieldedRollouts:
-    """Roll out a policy with its shield on, at one threshold or several, to see what a certificate is worth. Descriptive.
+    """Roll out a policy with its shield on, at one threshold or several, to see what a certificate
+    is worth. Descriptive.
 
-    A rollout ends when the shield has fired and the environment stands still, or, if it has not fired, at termination or at the
-    horizon. Braking goes on past the horizon, so that a collision there counts. Seeds must be new: those that certified
-    the shield chose its threshold. A threshold of +inf is the policy alone.
+    A rollout ends when the shield has fired and the environment stands still, or, if it has not
+    fired, at termination or at the horizon. Braking goes on past the horizon, so that a collision
+    there counts. Seeds must be new: those that certified the shield chose its threshold. A
+    threshold of +inf is the policy alone.
 
-    `certificate_or_thresholds` is a `ShieldCertificate`, a number, or several of them. The other parameters, and the promise that
-    a row follows from its seed alone, are those of `collect_rollouts`.
+    `certificate_or_thresholds` is a `ShieldCertificate`, a number, or several of them. The other
+    parameters, and the promise that a row follows from its seed alone, are those of
+    `collect_rollouts`.
 
     Examples
     --------
@@ -157,9 +173,20 @@ def run_shielded(  # noqa: PLR0913 - what a rollout is made of, and how it is ru
     [1, 54]
     """
     if danger is None:
-        raise InvalidTypeError("danger is None: a shield needs a danger model. For the policy alone pass the threshold +inf.")
+        raise InvalidTypeError(
+            "danger is None: a shield needs a danger model. For the policy alone pass the "
+            "threshold +inf."
+        )
     task = Task(
-        environment, policy, backup, danger, horizon, backup_steps, success, rests_when_terminated, environment_options or {}
+        environment,
+        policy,
+        backup,
+        danger,
+        horizon,
+        backup_steps,
+        success,
+        rests_when_terminated,
+        environment_options or {},
     )
     workers, fixed, thresholds = (
         Workers(n_jobs, chunk, folder, progress),
@@ -177,14 +204,22 @@ def run_shielded(  # noqa: PLR0913 - what a rollout is made of, and how it is ru
 
 
 def _thresholds(given: Any) -> tuple[float, ...]:
-    several = given if isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str) else [given]
+    several = (
+        given
+        if isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str)
+        else [given]
+    )
     thresholds = tuple(map(threshold_of, several))
     if len(set(thresholds)) != len(thresholds) or not thresholds:
-        raise InvalidValueError(f"thresholds={list(thresholds)}: expected at least one, and none twice.")
+        raise InvalidValueError(
+            f"thresholds={list(thresholds)}: expected at least one, and none twice."
+        )
     return thresholds
 
 
-def _chunk(task: Task, thresholds: tuple[float, ...], seeds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+def _chunk(
+    task: Task, thresholds: tuple[float, ...], seeds: NDArray[np.int64]
+) -> dict[str, NDArray[Any]]:
     rows: list[list[_Row]] = []
     for threshold in thresholds:
 
@@ -202,7 +237,10 @@ def _chunk(task: Task, thresholds: tuple[float, ...], seeds: NDArray[np.int64]) 
 def _roll_out(world: World, task: Task, seed: int, threshold: float) -> _Row:
     observation, steps, fired_at = world.reset(seed), 0, -1
     shield = Shield(
-        of_rollout(task.policy, seed, Role.POLICY), of_rollout(task.backup, seed, Role.BACKUP), task.danger_of(seed), threshold
+        of_rollout(task.policy, seed, Role.POLICY),
+        of_rollout(task.backup, seed, Role.BACKUP),
+        task.danger_of(seed),
+        threshold,
     )
     unsafe, success, over = world.is_unsafe(), False, world.is_unsafe()
     while not over:

@@ -1,7 +1,9 @@
-"""Random streams that follow from the seed of a rollout, and things that are made anew for each rollout from such a stream.
+"""Random streams that follow from the seed of a rollout, and things that are made anew for each
+rollout from such a stream.
 
-A stream is named by its role and a step, so that what one part of a rollout draws never depends on how much another part drew:
-whether a backup was simulated, or passed over, leaves the rest of the rollout as it is, to the bit.
+A stream is named by its role and a step, so that what one part of a rollout draws never depends on
+how much another part drew: whether a backup was simulated, or passed over, leaves the rest of the
+rollout as it is, to the bit.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import whole_numbers
 
 START = 0
-"""The step of the backup that is simulated from the start; the one that labels state t has step t + 1."""
+"""The step of the backup that is simulated from the start; the one that labels state t has step t +
+1."""
 
 
 class Role(IntEnum):
@@ -33,11 +36,14 @@ class Role(IntEnum):
 
 @dataclass(frozen=True)
 class PerRollout:
-    """A policy, backup or danger model that has randomness or memory of its own: one is made for each rollout.
+    """A policy, backup or danger model that has randomness or memory of its own: one is made for
+    each rollout.
 
-    `make` is called with a `numpy.random.Generator` that follows from the seed of the rollout, and gives the policy (or backup,
-    or danger) of that rollout. So the same seed gives the same rollout, in whichever process and order. A backup is made for each
-    of its simulations. What `make` gives may share a model with the others: only what is drawn or remembered must be its own.
+    `make` is called with a `numpy.random.Generator` that follows from the seed of the rollout, and
+    gives the policy (or backup, or danger) of that rollout. So the same seed gives the same
+    rollout, in whichever process and order. A backup is made for each of its simulations. What
+    `make` gives may share a model with the others: only what is drawn or remembered must be its
+    own.
 
     Examples
     --------
@@ -55,31 +61,44 @@ class PerRollout:
     def __post_init__(self) -> None:
         if not callable(self.make):
             raise InvalidTypeError(
-                f"make is a {type(self.make).__name__}: expected a function of a numpy Generator that gives a policy."
+                f"make is a {type(self.make).__name__}: expected a function of a numpy Generator "
+                "that gives a policy."
             )
 
 
 def stream(seed: int, role: Role, step: int = 0) -> np.random.SeedSequence:
-    """The stream of a rollout for one role and step, independent of all others and of `reset(seed=seed)`."""
+    """The stream of a rollout for one role and step, independent of all others and of
+    `reset(seed=seed)`.
+    """
     return np.random.SeedSequence(seed, spawn_key=(int(role), step))
 
 
 def of_rollout(thing: Any, seed: int, role: Role, step: int = 0) -> Any:
     """`thing`, or what it makes for this rollout."""
-    return thing.make(np.random.default_rng(stream(seed, role, step))) if isinstance(thing, PerRollout) else thing
+    return (
+        thing.make(np.random.default_rng(stream(seed, role, step)))
+        if isinstance(thing, PerRollout)
+        else thing
+    )
 
 
 def fixed_seeds(seeds: Any) -> NDArray[np.int64]:
     """`seeds` as integers, one for each rollout, no two the same."""
     values = np.asarray(list(seeds)) if isinstance(seeds, range) else np.asarray(seeds)
     if values.ndim != 1:
-        raise InvalidTypeError(f"seeds={seeds!r} is no list of seeds: expected one for each rollout, such as range(2000).")
+        raise InvalidTypeError(
+            f"seeds={seeds!r} is no list of seeds: expected one for each rollout, such as "
+            "range(2000)."
+        )
     if values.size == 0:
-        raise InvalidValueError("There are no seeds: pass one for each rollout, such as range(2000).")
+        raise InvalidValueError(
+            "There are no seeds: pass one for each rollout, such as range(2000)."
+        )
     checked = whole_numbers(values, "seeds")
     unique, counts = np.unique(checked, return_counts=True)
     if len(unique) < len(checked):
         raise InvalidValueError(
-            f"seeds holds {unique[counts > 1][0]} more than once: the same rollout would be counted twice. Pass distinct seeds."
+            f"seeds holds {unique[counts > 1][0]} more than once: the same rollout would be "
+            "counted twice. Pass distinct seeds."
         )
     return checked

@@ -1,4 +1,6 @@
-"""Tables of rollouts in files: .npz, or .csv and .tsv for people; every value comes back as it went in, -inf and NaN included."""
+"""Tables of rollouts in files: .npz, or .csv and .tsv for people; every value comes back as it went
+in, -inf and NaN included.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ _FLAGS = {"true": True, "false": False}
 
 def columns_of(rows: Sequence[Any], types: Mapping[str, type]) -> dict[str, NDArray[Any]]:
     """The attributes of the rows as arrays."""
-    return {name: np.array([getattr(row, name) for row in rows], dtype=kind) for name, kind in types.items()}
+    return {
+        name: np.array([getattr(row, name) for row in rows], dtype=kind)
+        for name, kind in types.items()
+    }
 
 
 def write_table(path: str | os.PathLike[str], columns: Mapping[str, NDArray[Any]]) -> None:
@@ -37,7 +42,12 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, NDArray[Any]
         text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
         writer = csv.writer(text, delimiter=separator, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(zip(*([_shown(value) for value in column.tolist()] for column in columns.values()), strict=True))
+        writer.writerows(
+            zip(
+                *([_shown(value) for value in column.tolist()] for column in columns.values()),
+                strict=True,
+            )
+        )
         text.detach()
 
 
@@ -47,7 +57,10 @@ def read_table(path: str | os.PathLike[str], types: Mapping[str, type]) -> dict[
     found = _read_npz(source) if source.suffix.lower() == ".npz" else _read_text(source)
     missing = [name for name in types if name not in found]
     if missing:
-        raise InvalidValueError(f"{source} has no column {missing[0]!r}: expected a table of rollouts, with {', '.join(types)}.")
+        raise InvalidValueError(
+            f"{source} has no column {missing[0]!r}: expected a table of rollouts, with "
+            f"{', '.join(types)}."
+        )
     try:
         return {name: _typed(found[name], kind) for name, kind in types.items()}
     except (ValueError, KeyError) as error:
@@ -60,7 +73,9 @@ def _read_npz(source: Path) -> Mapping[str, Any]:
     except UNREADABLE as error:
         if isinstance(error, OSError):
             raise
-        raise InvalidValueError(f"{source} cannot be read as .npz ({error}). Was it cut short? Write it again.") from None
+        raise InvalidValueError(
+            f"{source} cannot be read as .npz ({error}). Was it cut short? Write it again."
+        ) from None
 
 
 def _read_text(source: Path) -> Mapping[str, Any]:
@@ -70,7 +85,9 @@ def _read_text(source: Path) -> Mapping[str, Any]:
         raise InvalidValueError(f"{source} is empty: expected a header and rows.")
     ragged = next((number for number, row in enumerate(rows, 1) if len(row) != len(rows[0])), None)
     if ragged is not None:
-        raise InvalidValueError(f"{source}, line {ragged} has {len(rows[ragged - 1])} values: expected {len(rows[0])}.")
+        raise InvalidValueError(
+            f"{source}, line {ragged} has {len(rows[ragged - 1])} values: expected {len(rows[0])}."
+        )
     return {name: [row[place] for row in rows[1:]] for place, name in enumerate(rows[0])}
 
 
@@ -88,4 +105,6 @@ def _separator(path: Path) -> str:
     try:
         return _SEPARATORS[path.suffix.lower()]
     except KeyError:
-        raise InvalidValueError(f"{path}: expected a name that ends in .npz, .csv or .tsv.") from None
+        raise InvalidValueError(
+            f"{path}: expected a name that ends in .npz, .csv or .tsv."
+        ) from None

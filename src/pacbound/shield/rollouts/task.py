@@ -1,4 +1,6 @@
-"""What a rollout is made of: an environment, who acts in it, and for how long. Fixed for a whole collection."""
+"""What a rollout is made of: an environment, who acts in it, and for how long. Fixed for a whole
+collection.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,15 @@ except ImportError:
     raise MissingDependencyError.for_extra("joblib", "shield", "Making rollouts") from None
 
 Success = str | Callable[[Any, Mapping[str, Any]], Any]
-"""The key of `info` that says whether the goal was reached, or a function of the environment and `info`."""
+"""The key of `info` that says whether the goal was reached, or a function of the environment and
+`info`."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """An environment, a policy with its backup, and a danger model, or None. Everything else follows from a seed."""
+    """An environment, a policy with its backup, and a danger model, or None. Everything else
+    follows from a seed.
+    """
 
     environment: Environment
     policy: Any
@@ -46,7 +51,8 @@ class Task:
         whole_number(self.backup_steps, "backup_steps", least=1)
         if not isinstance(self.success, str) and not callable(self.success):
             raise InvalidTypeError(
-                f"success is a {type(self.success).__name__}: expected a key of info, or a function of the environment and info."
+                f"success is a {type(self.success).__name__}: expected a key of info, or a "
+                "function of the environment and info."
             )
         for role in ("policy", "backup"):
             if not isinstance(getattr(self, role), PerRollout):
@@ -71,19 +77,28 @@ class Task:
         return Actor(of_rollout(self.backup, seed, Role.BACKUP, step), "backup")
 
     def brakes_safely(self, world: World, observation: Any, seed: int, step: int) -> bool:
-        """Whether the backup, from where the world is, comes to rest without anything unsafe; the world moves on with it.
+        """Whether the backup, from where the world is, comes to rest without anything unsafe; the
+        world moves on with it.
 
         The noise is that of `step`, so that the same question gets the same answer.
         """
         world.set_noise(stream(seed, Role.BACKUP_NOISE, step))
         backup = self.backup_of(seed, step)
         return comes_to_rest(
-            world, backup, observation, steps=self.backup_steps, rests_when_terminated=self.rests_when_terminated
+            world,
+            backup,
+            observation,
+            steps=self.backup_steps,
+            rests_when_terminated=self.rests_when_terminated,
         )
 
     def succeeded(self, world: World, info: Mapping[str, Any]) -> bool:
         """Whether the goal has been reached with the step that `info` is about."""
-        return bool(info.get(self.success, False)) if isinstance(self.success, str) else bool(self.success(world.env, info))
+        return (
+            bool(info.get(self.success, False))
+            if isinstance(self.success, str)
+            else bool(self.success(world.env, info))
+        )
 
     def plan(self) -> dict[str, Json]:
         """What can be written down of it, to tell one collection from another."""
@@ -101,14 +116,18 @@ class Task:
 
 
 def _described(thing: Any) -> str:
-    """What is the same in every run, and another one for other weights: no address in memory, no module called __main__ today."""
+    """What is the same in every run, and another one for other weights: no address in memory, no
+    module called __main__ today.
+    """
     if isinstance(thing, str):
         return thing
     if isinstance(thing, PerRollout):
         return f"PerRollout({_described(thing.make)})"
     if isinstance(thing, partial):
         named = [f"{key}={_described(value)}" for key, value in sorted(thing.keywords.items())]
-        return f"partial({', '.join([_described(thing.func), *map(_described, thing.args), *named])})"
+        return (
+            f"partial({', '.join([_described(thing.func), *map(_described, thing.args), *named])})"
+        )
     if isinstance(thing, (int, float, np.number, np.bool_)) or thing is None:
         return repr(thing)
     if hasattr(thing, "__qualname__"):
@@ -117,7 +136,9 @@ def _described(thing: Any) -> str:
 
 
 def _contents(thing: Any) -> str:
-    """A digest of what an object holds, such as a network's weights; nothing if it cannot be pickled, or never the same way."""
+    """A digest of what an object holds, such as a network's weights; nothing if it cannot be
+    pickled, or never the same way.
+    """
     try:
         digest: str = joblib.hash(thing)
         return f" {digest}" if joblib.hash(deepcopy(thing)) == digest else ""

@@ -1,7 +1,9 @@
-"""An environment with its time in hand: stepped, saved, tried out with noise of its own, and put back.
+"""An environment with its time in hand: stepped, saved, tried out with noise of its own, and put
+back.
 
-The one place that touches a Gymnasium environment when rollouts are made. What it promises: after an excursion the environment
-goes on as if there had been none, its generator included, as far as `save_state` keeps its word.
+The one place that touches a Gymnasium environment when rollouts are made. What it promises: after
+an excursion the environment goes on as if there had been none, its generator included, as far as
+`save_state` keeps its word.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ class World:
         self._env = env
         self._states = required_owner(env, "save_state", "restore_state")
         self._safety = required_owner(env, "is_unsafe")
-        # What a layer beneath says may not hold for a wrapper that has a state of its own, such as one that delays actions.
+        # What a layer beneath says may not hold for a wrapper that has a state of its own, such as
+        # one that delays actions.
         self._motion = owner(env, "is_stopped", down_to=self._states)
         self._clearance = owner(env, "surely_recoverable", down_to=self._states)
 
@@ -106,21 +109,28 @@ class World:
 def make_world(environment: Environment, options: Mapping[str, Any]) -> World:
     """The world of an environment that is named, or made by a function."""
     if isinstance(environment, str):
-        # Without a time limit, which would count the steps of simulated backups too: the horizon is that of the rollouts.
-        return World(gymnasium.make(environment, max_episode_steps=-1, disable_env_checker=True, **options))
+        # Without a time limit, which would count the steps of simulated backups too: the horizon is
+        # that of the rollouts.
+        return World(
+            gymnasium.make(environment, max_episode_steps=-1, disable_env_checker=True, **options)
+        )
     if not callable(environment):
         raise InvalidTypeError(
-            f"environment is a {type(environment).__name__}: expected the name of a registered environment, or a function "
-            "without arguments that makes one, so that each worker has its own."
+            f"environment is a {type(environment).__name__}: expected the name of a registered "
+            "environment, or a function without arguments that makes one, so that each worker "
+            "has its own."
         )
     return World(environment(**options))
 
 
-def comes_to_rest(world: World, backup: Actor, observation: Any, *, steps: int, rests_when_terminated: bool) -> bool:
-    """Whether the backup stays safe from here until standstill, which is asked about once it has acted.
+def comes_to_rest(
+    world: World, backup: Actor, observation: Any, *, steps: int, rests_when_terminated: bool
+) -> bool:
+    """Whether the backup stays safe from here until standstill, which is asked about once it has
+    acted.
 
-    Not at standstill after so many `steps` counts as unsafe. An environment that cannot say when it stands still must stay safe
-    for all of them.
+    Not at standstill after so many `steps` counts as unsafe. An environment that cannot say when it
+    stands still must stay safe for all of them.
     """
     for _ in range(steps):
         outcome = world.step(backup.act(observation))
@@ -139,7 +149,7 @@ def _refuse_wrappers(env: Any) -> None:
             raise InvalidValueError("Autoreset would begin a new rollout within one: leave it out.")
         if isinstance(layer, TimeLimit):
             raise InvalidValueError(
-                "TimeLimit would count the steps of simulated backups too: make the environment with max_episode_steps=-1, and "
-                "pass the limit as horizon."
+                "TimeLimit would count the steps of simulated backups too: make the environment "
+                "with max_episode_steps=-1, and pass the limit as horizon."
             )
         layer = layer.env

@@ -1,7 +1,7 @@
 """What narwhals keeps of an engine is let go before the process ends.
 
-It caches a namespace for each engine. The one that holds DuckDB's types until the very end makes DuckDB report them as leaked,
-on stderr.
+It caches a namespace for each engine. The one that holds DuckDB's types until the very end makes
+DuckDB report them as leaked, on stderr.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from contextlib import suppress
 def let_go_at_exit() -> None:
     """Empty the cache before the interpreter takes modules apart; call it after narwhals is loaded."""
     with suppress(ImportError, AttributeError):
-        from narwhals._namespace import _builtin_namespace  # noqa: PLC0415 - not public: a narwhals without it needs no help
+        # Not public: a narwhals without it needs no help.
+        from narwhals._namespace import _builtin_namespace  # noqa: PLC0415
 
         # Registered once, however often it is asked for.
         atexit.unregister(_builtin_namespace.cache_clear)

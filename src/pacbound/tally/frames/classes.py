@@ -1,6 +1,7 @@
 """Columns of predictions and labels in a frame, and where two of them name the same class.
 
-Classes are numbers or names. NaN and null are missing, and equal nothing, whatever the engine thinks of them.
+Classes are numbers or names. NaN and null are missing, and equal nothing, whatever the engine
+thinks of them.
 """
 
 from __future__ import annotations
@@ -11,16 +12,25 @@ from typing import Final
 import narwhals as nw
 
 from pacbound.errors import InvalidTypeError
-from pacbound.tally.frames.columns import Frame, is_number, is_too_wide_for_arrow, one_where, one_where_whole, typed
+from pacbound.tally.frames.columns import (
+    Frame,
+    is_number,
+    is_too_wide_for_arrow,
+    one_where,
+    one_where_whole,
+    typed,
+)
 
 _WIDE: Final = frozenset([nw.UInt64(), nw.UInt128(), nw.Int128()])
 
 
 @dataclass(frozen=True)
 class Classes:
-    """A column of classes: its values, and as 1 and 0 where one is missing, or odd: there, but no class.
+    """A column of classes: its values, and as 1 and 0 where one is missing, or odd: there, but no
+    class.
 
-    `odd` is None where the type leaves no room for that. A column that is not `comparable` equals no other.
+    `odd` is None where the type leaves no room for that. A column that is not `comparable` equals
+    no other.
     """
 
     name: str
@@ -55,7 +65,9 @@ def classes(frame: Frame, name: str) -> Classes:
     if dtype == nw.Boolean:
         return Classes(name, nw.Int64(), column.cast(nw.Int64), missing)
     if dtype.is_integer():
-        return Classes(name, dtype, column, missing, float_by_text=is_too_wide_for_arrow(frame, name))
+        return Classes(
+            name, dtype, column, missing, float_by_text=is_too_wide_for_arrow(frame, name)
+        )
     if dtype.is_float():
         value = column.cast(nw.Float64)
         present = nw.when(is_number(value))
@@ -73,12 +85,14 @@ def same_class(one: Classes, other: Classes) -> nw.Expr:
         return nw.lit(0) == nw.lit(1)
     if one.is_text != other.is_text:
         raise InvalidTypeError(
-            f"{one.name} has type {one.dtype} and {other.name} {other.dtype}, which are never equal: name classes one way."
+            f"{one.name} has type {one.dtype} and {other.name} {other.dtype}, which are never "
+            "equal: name classes one way."
         )
     if nw.Float64 in (one.dtype, other.dtype):
         # Whole floats below 2**53 are exact, and no other integer becomes one of them.
         return one.as_float == other.as_float
     if one.dtype != other.dtype and _WIDE & {one.dtype, other.dtype}:
-        # Engines do not agree on what holds both a signed and an unsigned integer of 64 bits. Text does.
+        # Engines do not agree on what holds both a signed and an unsigned integer of 64 bits. Text
+        # does.
         return one.value.cast(nw.String) == other.value.cast(nw.String)
     return one.value == other.value

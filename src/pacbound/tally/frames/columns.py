@@ -1,7 +1,7 @@
 """Opening a dataframe of any engine, and its columns as numbers.
 
-Columns that are not there, or whose names or types cannot be what they are for, are refused before any row is looked at. Values
-are judged where they are counted.
+Columns that are not there, or whose names or types cannot be what they are for, are refused before
+any row is looked at. Values are judged where they are counted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _ENGINES: Final = (
 def open_frame(native: Any, columns: Iterable[str], *, keep_nan: bool = False) -> Frame:
     """The named columns of any dataframe that narwhals knows, lazily where its engine is lazy.
 
-    Where comparisons cannot be trusted with NaN, it becomes null, unless whoever counts compares nothing and says `keep_nan`.
+    Where comparisons cannot be trusted with NaN, it becomes null, unless whoever counts compares
+    nothing and says `keep_nan`.
     """
     named = list(columns)
     if not all(isinstance(name, str) for name in named):
@@ -43,16 +44,21 @@ def open_frame(native: Any, columns: Iterable[str], *, keep_nan: bool = False) -
         frame = nw.from_native(native)
     except TypeError:
         raise InvalidTypeError(
-            f"A {type(native).__name__} is no frame: expected one of pandas, Polars, PyArrow, DuckDB or PySpark. "
-            "For arrays use Tally.from_arrays, for files Tally.from_files."
+            f"A {type(native).__name__} is no frame: expected one of pandas, Polars, PyArrow, "
+            "DuckDB or PySpark. For arrays use Tally.from_arrays, for files Tally.from_files."
         ) from None
     except nw.exceptions.DuplicateError as error:
-        raise InvalidValueError(f"The frame has several columns of one name ({error}). Rename them.") from None
+        raise InvalidValueError(
+            f"The frame has several columns of one name ({error}). Rename them."
+        ) from None
     _refuse_other_engines(frame.implementation)
     found = frame.collect_schema().names()
     absent = [name for name in names if name not in found]
     if absent:
-        raise InvalidValueError(f"The frame has no column {absent[0]!r}. Its columns: {', '.join(map(repr, found[:20]))}.")
+        raise InvalidValueError(
+            f"The frame has no column {absent[0]!r}. Its columns: "
+            f"{', '.join(map(repr, found[:20]))}."
+        )
     _refuse_names_with_a_meaning(names, frame.implementation)
     if frame.implementation.is_duckdb() or frame.implementation.is_spark_like():
         _refuse_names_alike(names, found)
@@ -80,12 +86,16 @@ def number(frame: Frame, name: str) -> nw.Expr:
 
 
 def is_too_wide_for_arrow(frame: Frame, name: str) -> bool:
-    """Whether a column may hold integers that Arrow refuses to round to float64; it reads their text without complaint."""
+    """Whether a column may hold integers that Arrow refuses to round to float64; it reads their
+    text without complaint.
+    """
     return frame.collect_schema()[name] in _WIDER_THAN_FLOAT64 and is_held_by_arrow(frame, name)
 
 
 def is_number(value: nw.Expr) -> nw.Expr:
-    """Whether a float64 is neither null nor NaN, in every engine's order of numbers; for null, the answer is null."""
+    """Whether a float64 is neither null nor NaN, in every engine's order of numbers; for null, the
+    answer is null.
+    """
     return (value >= -inf) & (value <= inf)
 
 
@@ -107,35 +117,52 @@ def typed(frame: Frame, name: str) -> tuple[nw.dtypes.DType, nw.Expr]:
 
 
 def _refuse_other_engines(engine: nw.Implementation) -> None:
-    """Refuse what narwhals knows but nobody has compared with the arrays: such an engine may see other values in NaN."""
+    """Refuse what narwhals knows but nobody has compared with the arrays: such an engine may see
+    other values in NaN.
+    """
     if engine not in _ENGINES:
         raise InvalidTypeError(
-            f"A frame of {engine.value} is not counted: expected one of pandas, Polars, PyArrow, DuckDB or PySpark. "
-            "Pass the native frame of the engine beneath, or write the rows to Parquet and use Tally.from_files."
+            f"A frame of {engine.value} is not counted: expected one of pandas, Polars, PyArrow, "
+            "DuckDB or PySpark. Pass the native frame of the engine beneath, or write the rows "
+            "to Parquet and use Tally.from_files."
         )
 
 
 def _refuse_names_with_a_meaning(names: list[str], engine: nw.Implementation) -> None:
-    """Refuse names that an engine takes for a pattern or a path, and may hand over other columns for."""
+    """Refuse names that an engine takes for a pattern or a path, and may hand over other columns
+    for.
+    """
     for name in names:
-        pattern = name == "*" or (engine.is_polars() and name.startswith("^") and name.endswith("$"))
+        pattern = name == "*" or (
+            engine.is_polars() and name.startswith("^") and name.endswith("$")
+        )
         if pattern or (engine.is_spark_like() and set(name) & set(".`")):
-            raise InvalidValueError(f"The column {name!r} has a name that means something else to its engine. Rename it.")
+            raise InvalidValueError(
+                f"The column {name!r} has a name that means something else to its engine. "
+                "Rename it."
+            )
 
 
 def _refuse_names_alike(names: list[str], found: list[str]) -> None:
-    """Refuse names that differ in case only: such engines take them for one, and may hand over the other column."""
+    """Refuse names that differ in case only: such engines take them for one, and may hand over the
+    other column.
+    """
     for name in names:
         alike = [other for other in found if other.lower() == name.lower()]
         if len(alike) > 1:
-            raise InvalidValueError(f"The frame has columns {', '.join(alike)}, which its engine takes for one. Rename them.")
+            raise InvalidValueError(
+                f"The frame has columns {', '.join(alike)}, which its engine takes for one. Rename "
+                "them."
+            )
 
 
 def _with_null_for_nan(frame: Frame) -> Frame:
     """The frame of DuckDB with null in place of NaN.
 
-    The statistics in Parquet files leave NaN out, and DuckDB concludes from them that a comparison holds in all rows, NaN
-    included. A function of the value is looked at in every row.
+    The statistics in Parquet files leave NaN out, and DuckDB concludes from them that a comparison
+    holds in all rows, NaN included. A function of the value is looked at in every row.
     """
     floats = [name for name, dtype in frame.collect_schema().items() if dtype.is_float()]
-    return frame.with_columns(nw.when(~nw.col(name).is_nan()).then(nw.col(name)).alias(name) for name in floats)
+    return frame.with_columns(
+        nw.when(~nw.col(name).is_nan()).then(nw.col(name)).alias(name) for name in floats
+    )

@@ -30,7 +30,10 @@ class KeyCounts:
         """A key that is a number, NaN where it is missing."""
         column = self.keys[key]
         if column.dtype == object:
-            return np.array([nan if is_missing(value) else value for value in column.tolist()], dtype=np.float64)
+            return np.array(
+                [nan if is_missing(value) else value for value in column.tolist()],
+                dtype=np.float64,
+            )
         return column.astype(np.float64)
 
     def rows_where(self, chosen: Any) -> int:
@@ -40,31 +43,41 @@ class KeyCounts:
 
 def counted(frame: Frame, keys: Mapping[str, nw.Expr]) -> KeyCounts:
     """How many rows have each combination of the keys."""
-    # Named before they are grouped by: some engines cast inside an aggregation with a warning, or not at all.
+    # Named before they are grouped by: some engines cast inside an aggregation with a warning, or
+    # not at all.
     named = frame.select(*[expression.alias(name) for name, expression in keys.items()])
     found = _collected(named.group_by(*keys).agg(nw.len().alias(_ROWS)))
     return KeyCounts({name: found[name] for name in keys}, found[_ROWS].astype(np.int64))
 
 
 def extreme(frame: Frame, value: nw.Expr, condition: nw.Expr, *, greatest: bool) -> Any:
-    """The least or greatest value where the condition holds, for a message: a second look, which only bad rows cost."""
+    """The least or greatest value where the condition holds, for a message: a second look, which
+    only bad rows cost.
+    """
     chosen = frame.select(value.alias(_VALUE), condition.alias("chosen")).filter(nw.col("chosen"))
     try:
-        found = _collected(chosen.select(nw.col(_VALUE).max() if greatest else nw.col(_VALUE).min()))
+        found = _collected(
+            chosen.select(nw.col(_VALUE).max() if greatest else nw.col(_VALUE).min())
+        )
     except Exception:  # an engine's own: a stream, say, can be read only once, and the refusal stands without the example
         return "a value that cannot be read again"
     return found[_VALUE][0]
 
 
 def _collected(frame: Frame) -> dict[str, NDArray[Any]]:
-    """The columns of an aggregate, by each engine's own way: what narwhals collects through may not be installed."""
+    """The columns of an aggregate, by each engine's own way: what narwhals collects through may not
+    be installed.
+    """
     engine, native = frame.implementation, frame.to_native()
     if engine.is_duckdb():
         return {name: _with_none(column) for name, column in native.fetchnumpy().items()}
     if engine.is_spark_like():
         rows = [tuple(row) for row in native.collect()]
         columns = zip(*rows, strict=True) if rows else ((),) * len(native.columns)
-        return {name: np.array(column, dtype=object) for name, column in zip(native.columns, columns, strict=True)}
+        return {
+            name: np.array(column, dtype=object)
+            for name, column in zip(native.columns, columns, strict=True)
+        }
     collected = frame.collect(engine="streaming") if engine.is_polars() else frame.collect()
     return {name: column.to_numpy() for name, column in collected.to_dict(as_series=True).items()}
 

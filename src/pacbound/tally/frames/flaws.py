@@ -1,6 +1,7 @@
 """What may keep a row of a frame from having an outcome, and what is said about it.
 
-A flaw is an expression that is 1 for the rows that have it, so that they are counted in the same pass as the others.
+A flaw is an expression that is 1 for the rows that have it, so that they are counted in the same
+pass as the others.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ class Flaw:
 def missing_class(column: Classes, remedy: str) -> Flaw:
     """No class where one is needed."""
     return Flaw(
-        column.missing, lambda rows: InvalidValueError(f"{column.name} has {rows} missing values (null or NaN): {remedy}")
+        column.missing,
+        lambda rows: InvalidValueError(
+            f"{column.name} has {rows} missing values (null or NaN): {remedy}"
+        ),
     )
 
 
@@ -39,13 +43,13 @@ def no_class(column: Classes, frame: Frame) -> Flaw:
     def error(rows: int) -> PacboundError:
         if not column.comparable:
             return InvalidTypeError(
-                f"{column.name} holds {rows} values of type {column.dtype}, which no prediction is equal to: "
-                "name classes one way."
+                f"{column.name} holds {rows} values of type {column.dtype}, which no prediction is "
+                "equal to: name classes one way."
             )
         example = extreme(frame, column.value, odd == 1, greatest=True)
         return InvalidValueError(
-            f"{column.name} holds {example} ({rows} such values), which is no class: expected whole numbers below 2**53, or "
-            "integers, or names."
+            f"{column.name} holds {example} ({rows} such values), which is no class: expected "
+            "whole numbers below 2**53, or integers, or names."
         )
 
     return Flaw(odd, error)
@@ -57,7 +61,7 @@ def no_label(label: Classes, agree: Sequence[nw.Expr]) -> Flaw:
     return Flaw(
         nw.when(differ).then(label.missing).otherwise(nw.lit(0)),
         lambda rows: InvalidValueError(
-            f"{label.name}: {rows} rows have no label although predictions differ: label them. Dropping them, or labelling only "
-            "some, would void the guarantee."
+            f"{label.name}: {rows} rows have no label although predictions differ: label them. "
+            "Dropping them, or labelling only some, would void the guarantee."
         ),
     )

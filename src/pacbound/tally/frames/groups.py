@@ -1,4 +1,5 @@
-"""The group of each row of a frame: the column as it is inside the engine, and the names of what came back.
+"""The group of each row of a frame: the column as it is inside the engine, and the names of what
+came back.
 
 Groups are text, as they are for arrays: 7, 7.0 and "7" are one group.
 """
@@ -19,11 +20,14 @@ from pacbound.tally.tally import Integers, in_order
 
 GROUP: Final = "group"
 _FRACTION: Final = inf
-"""What stands for every fraction, so that a column of scores does not make as many groups as it has rows."""
+"""What stands for every fraction, so that a column of scores does not make as many groups as it has
+rows."""
 
 
 def group_name(frame: Frame, name: str) -> nw.Expr:
-    """A column of groups as it is, apart from fractions, which are no groups and become `_FRACTION`."""
+    """A column of groups as it is, apart from fractions, which are no groups and become
+    `_FRACTION`.
+    """
     dtype, column = typed(frame, name)
     if isinstance(dtype, (nw.Categorical, nw.Enum)):
         return column.cast(nw.String)
@@ -43,13 +47,15 @@ def group_places(counts: KeyCounts, name: str) -> tuple[tuple[str, ...], Integer
     if missing.any():
         rows = counts.rows_where(missing)
         raise InvalidValueError(
-            f"{name} has {rows} missing values (null or NaN): expected an integer or a string. Name the missing ones."
+            f"{name} has {rows} missing values (null or NaN): expected an integer or a string. "
+            "Name the missing ones."
         )
     fraction = np.array([isinstance(value, float) and isinf(value) for value in found], dtype=bool)
     if fraction.any():
         rows = counts.rows_where(fraction)
         raise InvalidValueError(
-            f"{name} holds {rows} numbers that are not whole or not below 2**53: expected an integer or a string."
+            f"{name} holds {rows} numbers that are not whole or not below 2**53: expected an "
+            "integer or a string."
         )
     texts = [_text(value) for value in found]
     names = in_order(set(texts))

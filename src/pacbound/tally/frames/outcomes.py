@@ -52,7 +52,9 @@ class Flag:
         if dtype == nw.Boolean:
             return True
         if not dtype.is_numeric():
-            raise InvalidTypeError(f"{self.name} has type {dtype}: expected booleans, or numbers that are 0 or 1.")
+            raise InvalidTypeError(
+                f"{self.name} has type {dtype}: expected booleans, or numbers that are 0 or 1."
+            )
         return False
 
     @cached_property
@@ -82,15 +84,21 @@ class Flag:
 
     def checked(self, counts: KeyCounts) -> Integers:
         codes = counts.numbers(OUTCOME)
-        missing, others = counts.rows_where(np.isnan(codes) | (codes == _MISSING)), counts.rows_where(codes == _NO_FLAG)
+        missing, others = (
+            counts.rows_where(np.isnan(codes) | (codes == _MISSING)),
+            counts.rows_where(codes == _NO_FLAG),
+        )
         if missing:
-            raise InvalidValueError(f"{self.name} has {missing} missing values (null or NaN): expected True or False, or 0 or 1.")
+            raise InvalidValueError(
+                f"{self.name} has {missing} missing values (null or NaN): expected True or False, "
+                "or 0 or 1."
+            )
         if others:
             neither = self._is_there & (self._value != 0) & (self._value != 1)
             example = extreme(self.frame, number(self.frame, self.name), neither, greatest=True)
             raise InvalidValueError(
-                f"{self.name} holds {example} ({others} such values): expected True or False, or 0 or 1. "
-                "For predictions and labels name both columns instead."
+                f"{self.name} holds {example} ({others} such values): expected True or False, or 0 "
+                "or 1. For predictions and labels name both columns instead."
             )
         return codes.astype(np.int64)
 
@@ -98,8 +106,8 @@ class Flag:
 class Answers:
     """Columns of predictions against a column of labels.
 
-    One prediction is wrong or right, and every row needs its label. Of several, all but the last are compared with the last, and
-    a label is needed only where they differ.
+    One prediction is wrong or right, and every row needs its label. Of several, all but the last
+    are compared with the last, and a label is needed only where they differ.
     """
 
     def __init__(self, frame: Frame, predictions: Sequence[str], label: str) -> None:
@@ -109,7 +117,11 @@ class Answers:
             truth = truth.incomparable()
         self._right = [same_class(answer, truth) for answer in answers]
         self._agree = [same_class(answer, answers[-1]) for answer in answers[:-1]]
-        labelled = no_label(truth, self._agree) if self._agree else missing_class(truth, "label every row.")
+        labelled = (
+            no_label(truth, self._agree)
+            if self._agree
+            else missing_class(truth, "label every row.")
+        )
         self._flaws: list[Flaw] = [
             *(missing_class(answer, "every model must predict every row.") for answer in answers),
             *(no_class(column, frame) for column in (*answers, truth) if column.odd is not None),
@@ -118,8 +130,11 @@ class Answers:
 
     @property
     def code(self) -> nw.Expr:
-        # Each flaw is a bit, so that the flaws of each column are counted although a row may have several.
-        flaws = reduce(nw.Expr.__add__, (flaw.flag * (1 << bit) for bit, flaw in enumerate(self._flaws)))
+        # Each flaw is a bit, so that the flaws of each column are counted although a row may have
+        # several.
+        flaws = reduce(
+            nw.Expr.__add__, (flaw.flag * (1 << bit) for bit, flaw in enumerate(self._flaws))
+        )
         return nw.when(flaws == 0).then(self._outcome).otherwise(flaws * -1)
 
     def checked(self, counts: KeyCounts) -> Integers:
@@ -134,11 +149,20 @@ class Answers:
     def _outcome(self) -> nw.Expr:
         if not self._agree:
             return one_where(self._right[0])
-        exits = [_exit_outcome(agree, right, self._right[-1]) for agree, right in zip(self._agree, self._right[:-1], strict=True)]
+        exits = [
+            _exit_outcome(agree, right, self._right[-1])
+            for agree, right in zip(self._agree, self._right[:-1], strict=True)
+        ]
         return reduce(lambda joint, single: joint * len(EXIT_OUTCOMES) + single, exits)
 
 
 def _exit_outcome(agree: nw.Expr, fast_right: nw.Expr, slow_right: nw.Expr) -> nw.Expr:
-    """The position in `EXIT_OUTCOMES`. Where predictions differ there is a label, and at most one of them is right."""
-    differs = nw.when(fast_right).then(nw.lit(1)).otherwise(nw.when(slow_right).then(nw.lit(2)).otherwise(nw.lit(3)))
+    """The position in `EXIT_OUTCOMES`. Where predictions differ there is a label, and at most one
+    of them is right.
+    """
+    differs = (
+        nw.when(fast_right)
+        .then(nw.lit(1))
+        .otherwise(nw.when(slow_right).then(nw.lit(2)).otherwise(nw.lit(3)))
+    )
     return nw.when(agree).then(nw.lit(0)).otherwise(differs)

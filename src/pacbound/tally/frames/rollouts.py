@@ -1,4 +1,5 @@
-"""The danger of each rollout in a frame: its running maximum, or that at the first un-recoverable state.
+"""The danger of each rollout in a frame: its running maximum, or that at the first un-recoverable
+state.
 
 The key of a row says whether it is the one or the other that is wrong with it.
 """
@@ -24,7 +25,9 @@ _SWAPPED: Final = -20.0
 
 
 def danger_key(frame: Frame, score: str, unsafe: Flag, final_score: str | None) -> nw.Expr:
-    """The key of the running maximum, or of the final score where that is asked for and the rollout is unsafe."""
+    """The key of the running maximum, or of the final score where that is asked for and the rollout
+    is unsafe.
+    """
     running = number(frame, score)
     key = cell_key(running, FINE, lost=True)
     if final_score is None:
@@ -38,13 +41,16 @@ def danger_key(frame: Frame, score: str, unsafe: Flag, final_score: str | None) 
     return nw.when(key < 0.0).then(key).otherwise(legal)
 
 
-def check_dangers(counts: KeyCounts, frame: Frame, score: str, unsafe: Flag, final_score: str | None) -> None:
+def check_dangers(
+    counts: KeyCounts, frame: Frame, score: str, unsafe: Flag, final_score: str | None
+) -> None:
     """Refuse rollouts whose danger is no score, or contradicts what else is known of them."""
     keys = counts.numbers(DANGER)
     saved = counts.rows_where((keys == LOST) & (counts.numbers(OUTCOME) == 0))
     if saved:
         raise InvalidValueError(
-            f"{score} holds -inf, lost at its start, but {unsafe.name} is False there ({saved} such): a lost rollout is unsafe."
+            f"{score} holds -inf, lost at its start, but {unsafe.name} is False there ({saved} "
+            "such): a lost rollout is unsafe."
         )
     check_scores(counts, DANGER, frame, number(frame, score), score, lost=True)
     if final_score is None:
@@ -54,6 +60,7 @@ def check_dangers(counts: KeyCounts, frame: Frame, score: str, unsafe: Flag, fin
     swapped = counts.rows_where(keys == _SWAPPED)
     if swapped:
         raise InvalidValueError(
-            f"{final_score} is above its running maximum {score} ({swapped} such values): expected {score} to be the maximum "
-            "up to and including the first un-recoverable state. Were they swapped?"
+            f"{final_score} is above its running maximum {score} ({swapped} such values): expected "
+            f"{score} to be the maximum up to and including the first un-recoverable state. Were "
+            "they swapped?"
         )
