@@ -14,7 +14,7 @@ from pacbound.version import VERSION
 
 if TYPE_CHECKING:
     from pacbound.baselines import HistogramBinning, TemperatureScaling
-    from pacbound.calibration.calibrate import calibrate
+    from pacbound.calibration.certify import calibrate
     from pacbound.calibration.calibrator import PACCalibrator
     from pacbound.calibration.estimators import PACClassifier
     from pacbound.calibration.metrics import expected_calibration_error, induced_calibration_error
@@ -49,7 +49,7 @@ _HOMES = {
     "Tally": "tally",
     "TemperatureScaling": "baselines",
     "Verification": "certificate",
-    "calibrate": "calibration.calibrate",
+    "calibrate": "calibration.certify",
     "certify_cascade": "cascade",
     "certify_shield": "shield",
     "equal_mass_edges": "tally",

@@ -97,30 +97,26 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"confidence": NASTY, "correct": OK, "edges": ODD_EDGES},
     ),
     "integers": (
-        {"confidence": "c", "prediction": "fast", "label": "y8", "group": "number"},
+        {"confidence": "c", "prediction": "fast", "labels": "y8", "groups": "number"},
         {"confidence": NASTY, "correct": FAST == TRUTH, "groups": PLACE % 11},
     ),
     "floats": (
-        {"confidence": "c", "prediction": "fast", "label": "yf"},
+        {"confidence": "c", "prediction": "fast", "labels": "yf"},
         {"confidence": NASTY, "correct": FAST == TRUTH},
     ),
     "names": (
-        {"confidence": "c", "prediction": "fast_name", "label": "y_name", "group": "group"},
+        {"confidence": "c", "prediction": "fast_name", "labels": "y_name", "groups": "group"},
         {"confidence": NASTY, "correct": FAST == TRUTH, "groups": NAMES[PLACE % 5]},
     ),
-    "abstention": (
-        {"kind": "abstention", "confidence": "c", "correct": "ok", "group": "group"},
-        {"kind": "abstention", "confidence": NASTY, "correct": OK, "groups": NAMES[PLACE % 5]},
-    ),
     "two-models": (
-        {"confidences": ["c"], "predictions": ["fast", "slow"], "label": "gaps"},
+        {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "gaps"},
         {"confidences": NASTY, "predictions": np.column_stack([FAST, SLOW]), "labels": TRUTH},
     ),
     "three-models": (
         {
             "confidences": ["c", "reverse"],
             "predictions": ["fast", "middle", "slow"],
-            "label": "gaps",
+            "labels": "gaps",
         },
         {
             "confidences": np.column_stack([NASTY, NASTY[::-1]]),
@@ -129,16 +125,16 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         },
     ),
     "named-models": (
-        {"confidences": ["c"], "predictions": ["fast_name", "slow_name"], "label": "y_name"},
+        {"confidences": ["c"], "predictions": ["fast_name", "slow_name"], "labels": "y_name"},
         {
             "confidences": NASTY,
             "predictions": np.column_stack([NAMES[FAST], NAMES[SLOW % 5]]),
             "labels": NAMES[TRUTH],
         },
     ),
-    "shield": ({"score": "danger", "unsafe": "unsafe"}, {"scores": DANGER, "unsafe": UNSAFE}),
+    "shield": ({"scores": "danger", "unsafe": "unsafe"}, {"scores": DANGER, "unsafe": UNSAFE}),
     "final-scores": (
-        {"score": "c", "unsafe": "ok8", "final_score": "final"},
+        {"scores": "c", "unsafe": "ok8", "final_scores": "final"},
         {"scores": NASTY, "unsafe": OK, "final_scores": np.where(UNSAFE, FINAL, np.nan)},
     ),
 }
@@ -154,13 +150,18 @@ def test_every_engine_counts_the_integers_of_the_arrays(frame: Engine, case: str
 
 
 def test_calibrations_of_every_engine_and_of_a_file_make_the_same_claim(table: Engine) -> None:
-    named = {"confidence": "c", "prediction": "fast", "label": "y", "group": "group"}
+    named = {"confidence": "c", "prediction": "fast", "labels": "y", "groups": "group"}
     counted = calibrate(table(TABLE), delta=0.05, columns=named)
     assert (
         counted.claim_digest
         == calibrate(NASTY, FAST == TRUTH, delta=0.05, groups=NAMES[PLACE % 5]).claim_digest
     )
-    assert counted.provenance.columns == named
+    assert counted.provenance.columns == {
+        "confidence": "c",
+        "prediction": "fast",
+        "label": "y",
+        "group": "group",
+    }
     assert counted.verify()
 
 
@@ -168,7 +169,7 @@ def test_cascades_of_every_engine_and_of_a_file_make_the_same_claim(table: Engin
     named = {
         "confidences": ["c", "reverse"],
         "predictions": ["fast", "middle", "slow"],
-        "label": "gaps",
+        "labels": "gaps",
     }
     counted = certify_cascade(table(TABLE), xi=0.3, delta=0.05, bound="pair", columns=named)
     scores, predictions = (
@@ -189,13 +190,13 @@ def test_cascades_of_every_engine_and_of_a_file_make_the_same_claim(table: Engin
 
 
 def test_shields_of_every_engine_and_of_a_file_make_the_same_claim(table: Engine) -> None:
-    named = {"score": "danger", "unsafe": "unsafe"}
+    named = {"scores": "danger", "unsafe": "unsafe"}
     counted = certify_shield(table(TABLE), xi=0.5, delta=0.05, columns=named)
     assert counted.claim_digest == certify_shield(DANGER, UNSAFE, xi=0.5, delta=0.05).claim_digest
 
 
 def test_parts_counted_by_different_engines_add_up(frame: Engine) -> None:
-    columns = {"confidence": "c", "correct": "ok", "group": "group"}
+    columns = {"confidence": "c", "correct": "ok", "groups": "group"}
     parts = Tally.from_frame(frame(TABLE.slice(0, 100)), **columns) + Tally.from_frame(
         TABLE.slice(100), **columns
     )
@@ -209,14 +210,14 @@ def test_parts_counted_by_different_engines_add_up(frame: Engine) -> None:
 def test_columns_may_have_any_plain_name(frame: Engine, names: tuple[str, str, str]) -> None:
     renamed = TABLE.select(["c", "ok", "group"]).rename_columns(names)
     counted = Tally.from_frame(
-        frame(renamed), confidence=names[0], correct=names[1], group=names[2]
+        frame(renamed), confidence=names[0], correct=names[1], groups=names[2]
     )
     assert counted == Tally.from_arrays(confidence=NASTY, correct=OK, groups=NAMES[PLACE % 5])
 
 
 def test_a_table_without_rows_has_a_tally_without_cells(frame: Engine) -> None:
     counted = Tally.from_frame(
-        frame(TABLE.slice(0, 0)), confidence="c", correct="ok", group="group"
+        frame(TABLE.slice(0, 0)), confidence="c", correct="ok", groups="group"
     )
     assert counted == Tally.from_arrays(confidence=[], correct=[], groups=np.array([], dtype=str))
 

@@ -15,10 +15,10 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 Engine: TypeAlias = Callable[[Any], Any]
 
 CORRECT = {"confidence": "c", "correct": "ok"}
-ANSWER = {"confidence": "c", "prediction": "p", "label": "y"}
-CASCADE = {"confidences": ["c"], "predictions": ["p", "q"], "label": "y"}
-SHIELD = {"score": "c", "unsafe": "u"}
-FINAL = {**SHIELD, "final_score": "f"}
+ANSWER = {"confidence": "c", "prediction": "p", "labels": "y"}
+CASCADE = {"confidences": ["c"], "predictions": ["p", "q"], "labels": "y"}
+SHIELD = {"scores": "c", "unsafe": "u"}
+FINAL = {**SHIELD, "final_scores": "f"}
 THREE = [0.5, 0.6, 0.7]
 
 
@@ -35,15 +35,16 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
         _table(c=[0.5, nan, None, nan], ok=[True, False, True, True]),
         CORRECT,
         (
-            "c holds 3 values that are no scores: 3 missing (null or NaN). Expected scores from 0 "
-            "to 1. Drop or mend those rows before certifying."
+            "c holds 3 values that are not scores: 3 missing (null or NaN). Expected scores from 0 "
+            "to 1. Mend them, or leave out every row without a score, whatever its label: to drop "
+            "rows by their outcome voids the guarantee."
         ),
     ),
     "scores out of range": (
         _table(c=_float32(0.5, inf, -inf, -0.5, 3.5, None), ok=[1, 0, 1, 0, 1, 0]),
         CORRECT,
         (
-            "c holds 5 values that are no scores: 1 missing (null or NaN), 2 below 0 (the least "
+            "c holds 5 values that are not scores: 1 missing (null or NaN), 2 below 0 (the least "
             "-inf), 2 above 1 (the greatest inf). Expected scores from 0 to 1. These look like "
             "logits or percentages: pass softmax outputs, or divide by 100."
         ),
@@ -52,15 +53,15 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
         _table(c=[0.5, -0.25, -4.0], ok=[True, False, True]),
         CORRECT,
         (
-            "c holds 2 values that are no scores: 2 below 0 (the least -4.0). Expected scores from "
-            "0 to 1. These look like log-probabilities or logits: pass softmax outputs."
+            "c holds 2 values that are not scores: 2 below 0 (the least -4.0). Expected scores "
+            "from 0 to 1. These look like log-probabilities or logits: pass softmax outputs."
         ),
     ),
     "just above what rounding explains": (
         _table(c=[0.5, 1.0 + 1e-6, 1.0 + 1.1e-6], ok=[True, False, True]),
         CORRECT,
         (
-            "c holds 1 values that are no scores: 1 above 1 (the greatest 1.0000011). Expected "
+            "c holds 1 values that are not scores: 1 above 1 (the greatest 1.0000011). Expected "
             "scores from 0 to 1. These look like logits or percentages: pass softmax outputs, or "
             "divide by 100."
         ),
@@ -91,12 +92,18 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "missing labels": (
         _table(c=THREE, p=[1, 2, 3], y=[1, None, None]),
         ANSWER,
-        "y has 2 missing values (null or NaN): label every row.",
+        (
+            "2 rows have no label in y: label them. Dropping them, or labelling only some, would "
+            "void the guarantee."
+        ),
     ),
     "NaN as a label": (
         _table(c=THREE, p=[1.0, 2.0, 3.0], y=[1.0, nan, 3.0]),
         ANSWER,
-        "y has 1 missing values (null or NaN): label every row.",
+        (
+            "1 rows have no label in y: label them. Dropping them, or labelling only some, would "
+            "void the guarantee."
+        ),
     ),
     "NaN as prediction and label": (
         _table(c=THREE, p=[1.0, nan, nan], y=[1.0, nan, 3.0]),
@@ -106,27 +113,30 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
     "missing names": (
         _table(c=THREE, p=["a", "b", "c"], y=["a", None, "b"]),
         ANSWER,
-        "y has 1 missing values (null or NaN): label every row.",
+        (
+            "1 rows have no label in y: label them. Dropping them, or labelling only some, would "
+            "void the guarantee."
+        ),
     ),
     "fractions as classes": (
         _table(c=THREE, p=[1.0, 2.5, 0.5], y=[1.0, 2.5, 3.0]),
         ANSWER,
         (
-            "p holds 2.5 (2 such values), which is no class: expected whole numbers below 2**53, "
-            "or integers, or names."
+            "p is 2.5 (2 such values), not a whole number that floats hold exactly: expected "
+            "classes, which are whole numbers below 2**53 or names."
         ),
     ),
     "floats too large to be exact classes": (
         _table(c=THREE, p=[1.0, 2.0**70, 3.0], y=[1.0, 2.0, 3.0]),
         ANSWER,
         (
-            "p holds 1.1805916207174113e+21 (1 such values), which is no class: expected whole "
-            "numbers below 2**53, or integers, or names."
+            "p is 1.1805916207174113e+21 (1 such values), not a whole number that floats hold "
+            "exactly: expected classes, which are whole numbers below 2**53 or names."
         ),
     ),
     "missing groups": (
         _table(c=THREE, ok=[1, 0, 1], g=["a", None, None]),
-        {**CORRECT, "group": "g"},
+        {**CORRECT, "groups": "g"},
         (
             "g has 2 missing values (null or NaN): expected an integer or a string. Name the "
             "missing ones."
@@ -134,7 +144,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
     ),
     "NaN and null as groups": (
         _table(c=THREE, ok=[1, 0, 1], g=[7.0, nan, None]),
-        {**CORRECT, "group": "g"},
+        {**CORRECT, "groups": "g"},
         (
             "g has 2 missing values (null or NaN): expected an integer or a string. Name the "
             "missing ones."
@@ -142,7 +152,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
     ),
     "fractions as groups": (
         _table(c=[*THREE, 0.8], ok=[1, 0, 1, 0], g=[7.0, 0.25, 0.75, 1e300]),
-        {**CORRECT, "group": "g"},
+        {**CORRECT, "groups": "g"},
         (
             "g holds 3 numbers that are not whole or not below 2**53: expected an integer or a "
             "string."
@@ -152,7 +162,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
         _table(c=THREE, p=[1, 2, 3], q=[1, 4, 5], y=[None, None, None]),
         CASCADE,
         (
-            "y: 2 rows have no label although predictions differ: label them. Dropping them, or "
+            "2 rows have no label in y although predictions differ: label them. Dropping them, or "
             "labelling only some, would void the guarantee."
         ),
     ),
@@ -173,7 +183,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
         _table(c=[nan, 0.6, None], u=[False, True, True]),
         SHIELD,
         (
-            "c holds 2 values that are no scores: 2 missing (null or NaN). Expected scores from 0 "
+            "c holds 2 values that are not scores: 2 missing (null or NaN). Expected scores from 0 "
             "to 1. Drop no rollout: one that was lost is unsafe with score -inf, and np.fmax "
             "takes a maximum past NaN."
         ),
@@ -182,7 +192,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
         _table(c=THREE, u=[False, True, True], f=[None, None, 0.5]),
         FINAL,
         (
-            "f holds 1 values that are no scores: 1 missing (null or NaN). Expected scores from 0 "
+            "f holds 1 values that are not scores: 1 missing (null or NaN). Expected scores from 0 "
             "to 1. Drop no rollout: one that was lost is unsafe with score -inf, and np.fmax "
             "takes a maximum past NaN."
         ),
@@ -191,7 +201,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
         _table(c=THREE, u=[False, True, True], f=[9.0, 4.0, 3.0]),
         FINAL,
         (
-            "f holds 2 values that are no scores: 2 above 1 (the greatest 4.0). Expected scores "
+            "f holds 2 values that are not scores: 2 above 1 (the greatest 4.0). Expected scores "
             "from 0 to 1. These look like logits or percentages: pass softmax outputs, or divide "
             "by 100."
         ),
@@ -202,6 +212,24 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
         (
             "f is above its running maximum c (2 such values): expected c to be the maximum up to "
             "and including the first un-recoverable state. Were they swapped?"
+        ),
+    ),
+    "numbers against names": (
+        _table(c=[0.5], p=[1], y=["1"]),
+        ANSWER,
+        (
+            "y and p have no class in common, so every prediction would count as wrong. Labels: "
+            "'1'. Predictions: 1. Likely cause: numbers on one side and text of digits on the "
+            "other: use one type."
+        ),
+    ),
+    "numbers against a named label": (
+        _table(c=[0.5, 0.6], p=[1, 1], q=[1, 1], y=["one", None]),
+        CASCADE,
+        (
+            "y and p, q have no class in common, so every prediction would count as wrong. Labels: "
+            "'one'. Predictions: 1. Likely cause: numbers on one side and names on the other: "
+            "name classes one way."
         ),
     ),
 }
@@ -222,19 +250,9 @@ TYPES: dict[str, tuple[Any, dict[str, Any], str]] = {
         CORRECT,
         "ok has type String: expected booleans",
     ),
-    "numbers against names": (
-        _table(c=[0.5], p=[1], y=["1"]),
-        ANSWER,
-        "p has type Int64 and y String, which are never equal",
-    ),
-    "numbers against a named label": (
-        _table(c=[0.5, 0.6], p=[1, 1], q=[1, 1], y=["1", None]),
-        CASCADE,
-        "y holds 1 values of type String, which no prediction is equal to",
-    ),
     "dates as groups": (
         _table(c=[0.5], ok=[True], g=pa.array([1], type=pa.date32())),
-        {**CORRECT, "group": "g"},
+        {**CORRECT, "groups": "g"},
         "g has type .*: expected integers or strings",
     ),
 }

@@ -13,7 +13,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 @pytest.mark.parametrize(
     ("confidence", "message"),
     [
-        ([0.5, float("nan")], r"confidence\[1\] is nan \(1 such values\).*Drop or mend"),
+        ([0.5, float("nan")], r"confidence\[1\] is nan \(1 such values\).*voids the guarantee"),
         ([0.5, float("inf")], r"confidence\[1\] is inf.*logits"),
         ([-0.1, 0.5], r"confidence\[0\] is -0.1.*log-probabilities or logits"),
         ([0.5, 1.1], r"confidence\[1\] is 1.1.*logits or percentages"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,16 +26,13 @@ TALLIES: dict[str, Tally] = {
     "per-class": count_probabilities(PROBABILITIES, LABELS, grid=BINS, scope="per-class"),
     "all-labels": count_probabilities(PROBABILITIES, LABELS, grid=BINS, scope="all-labels"),
     "equal mass": Tally.from_arrays(confidence=SCORES, correct=FLAGS, edges="equal-mass", n_bins=2),
-    "abstention": Tally.from_arrays(confidence=SCORES, correct=FLAGS, kind="abstention"),
-    "abstention in groups": Tally.from_arrays(
-        confidence=SCORES, correct=FLAGS, kind="abstention", groups=[1, 2, 10, 2]
-    ),
     "shield": Tally.from_arrays(scores=[0.15, -np.inf, 0.95], unsafe=[False, True, True]),
     **{
         f"cascade of {exits} exits": Tally.from_arrays(
             confidences=np.random.default_rng(0).random((5, exits)),
             predictions=np.random.default_rng(1).integers(0, 3, (5, exits + 1)),
             labels=[0, 1, 2, 0, 1],
+            unseen_labels=1,
         )
         for exits in range(1, 6)
     },
@@ -52,18 +50,18 @@ def test_what_was_counted_is_read(name: str) -> None:
     tally = TALLIES[name]
     assert Tally.from_dict(signed(tally)) == tally
     assert Tally.from_dict(tally.zero().to_dict()) == tally.zero()
-    assert Tally.from_dict((tally + tally).to_dict()) == tally + tally
+    again = replace(tally, sources=frozenset(["another day"]))
+    assert Tally.from_dict((tally + again).to_dict()) == tally + again
 
 
 LAYOUTS: list[tuple[str, dict[str, Any], str]] = [
-    ("top", {"kind": "calibrations"}, "which no use has"),
-    ("top", {"kind": ["calibration"]}, "which no use has"),
-    ("groups", {"scope": "group"}, "which no use has"),
+    ("top", {"kind": "calibrations"}, "which is not a question"),
+    ("top", {"kind": ["calibration"]}, "which is not a question"),
+    ("groups", {"scope": "group"}, "scope 'group', which no calibration has"),
     ("groups", {"scope": "top"}, "cells of 2 scores"),
     ("top", {"scope": "groups"}, "cells of 0 scores"),
     ("top", {"groups": ["a"]}, "groups where none belong"),
-    ("shield", {"scope": "groups"}, "which no use has"),
-    ("abstention in groups", {"scope": "per-class"}, "which no use has"),
+    ("shield", {"scope": "groups"}, "scope 'groups', which no shield has"),
     ("groups", {"scope": "per-class"}, "not numbered 0, 1"),
     ("groups", {"groups": ["a", "a"]}, "once and in order"),
     ("groups", {"groups": ["b", "a"]}, "once and in order"),
@@ -80,13 +78,19 @@ LAYOUTS: list[tuple[str, dict[str, Any], str]] = [
         {"outcomes": ["only_fast", "agree", "only_slow", "neither"]},
         "other outcomes",
     ),
-    ("top", {"grid": {"rule": "dyadic", "bits": 16}}, "no calibration is counted on"),
-    ("shield", {"grid": {"rule": "equal-width", "n_bins": 70_000}}, "no shield is counted on"),
+    ("top", {"grid": {"rule": "dyadic", "bits": 16}}, "a dyadic grid, which no calibration has"),
+    ("shield", {"grid": {"rule": "equal-width", "n_bins": 70_000}}, "another grid"),
     (
         "cascade of 1 exits",
         {"width": 6, "cells": [], "counts": [], "rows": 0},
-        "7 models are too many",
+        "cells of 6 scores",
     ),
+]
+GRIDS: list[tuple[str, dict[str, Any], str]] = [
+    (name, {"grid": {"rule": "dyadic", "bits": bits}}, "another grid")
+    for name, own in [("shield", 16), ("cascade of 1 exits", 16), ("cascade of 2 exits", 10)]
+    for bits in (1, 10, 15, 16, 17, 20, 30)
+    if bits != own
 ]
 CELLS: list[tuple[str, dict[str, Any], str]] = [
     ("groups", {"cells": [[-1, 2], [0, 6], [1, 18]]}, "more groups than names"),
@@ -135,7 +139,9 @@ TYPES: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "changes", "message"), [*LAYOUTS, *CELLS, *COUNTS, *TYPES])
+@pytest.mark.parametrize(
+    ("name", "changes", "message"), [*LAYOUTS, *GRIDS, *CELLS, *COUNTS, *TYPES]
+)
 def test_what_no_rows_give_is_refused(name: str, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(CertificateError, match=message):
         Tally.from_dict(signed(TALLIES[name], **changes))

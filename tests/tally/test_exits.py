@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 
 from pacbound import Tally
-from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.errors import InvalidValueError
 
 CONFIDENCE = [0.9, 0.8, 0.7, 0.6]
 PREDICTIONS = [[1, 1], [1, 2], [1, 2], [1, 2]]
 
 
 def test_the_four_outcomes_are_told_apart() -> None:
-    tally = Tally.from_arrays(confidences=CONFIDENCE, predictions=PREDICTIONS, labels=[5, 1, 2, 3])
+    tally = Tally.from_arrays(
+        confidences=CONFIDENCE, predictions=PREDICTIONS, labels=[5, 1, 2, 3], unseen_labels=0.25
+    )
     assert tally.totals == {"agree": 1, "only_fast": 1, "only_slow": 1, "neither": 1}
     assert tally.cells[:, 0].tolist() == [int(c * 2**16) for c in reversed(CONFIDENCE)]
 
@@ -30,10 +32,12 @@ def test_the_four_outcomes_are_told_apart() -> None:
 )
 def test_a_label_may_be_missing_where_all_predictions_agree(labels: Any) -> None:
     expected = Tally.from_arrays(
-        confidences=CONFIDENCE, predictions=PREDICTIONS, labels=[5, 1, 2, 3]
+        confidences=CONFIDENCE, predictions=PREDICTIONS, labels=[5, 1, 2, 3], unseen_labels=0.25
     )
     assert (
-        Tally.from_arrays(confidences=CONFIDENCE, predictions=PREDICTIONS, labels=labels)
+        Tally.from_arrays(
+            confidences=CONFIDENCE, predictions=PREDICTIONS, labels=labels, unseen_labels=0.25
+        )
         == expected
     )
 
@@ -49,7 +53,7 @@ def test_class_names_are_compared_as_text() -> None:
     names = np.array([["cat", "cat"], ["cat", "dog"]])
     tally = Tally.from_arrays(confidences=[0.9, 0.8], predictions=names, labels=["ox", "dog"])
     assert tally.totals["only_slow"] == 1
-    with pytest.raises(InvalidTypeError, match="never equal"):
+    with pytest.raises(InvalidValueError, match="numbers on one side and names on the other"):
         Tally.from_arrays(confidences=[0.9, 0.8], predictions=names, labels=[1, 2])
 
 
@@ -63,8 +67,8 @@ def test_three_models_are_counted_jointly() -> None:
     ("confidences", "predictions", "message"),
     [
         (CONFIDENCE, [1, 1, 1, 1], r"expected \(n, M\)"),
-        (CONFIDENCE, [[1], [1], [1], [1]], "no cascade"),
-        (CONFIDENCE, [[1, 2, 3]] * 4, "no cascade"),
+        (CONFIDENCE, [[1], [1], [1], [1]], "not a cascade"),
+        (CONFIDENCE, [[1, 2, 3]] * 4, "not a cascade"),
         (CONFIDENCE[:3], PREDICTIONS, "confidences has 3"),
         ([0.9, 0.8, np.nan, 0.6], PREDICTIONS, r"confidences\[:, 0\]\[2\] is nan"),
     ],

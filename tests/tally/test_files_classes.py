@@ -11,8 +11,8 @@ from tests.tally.table_writers import WRITERS
 from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
-CASCADE: dict[str, Any] = {"confidences": ["c"], "predictions": ["p", "q"], "label": "y"}
-CLASSES: dict[str, Any] = {"confidence": "c", "prediction": "p", "label": "y"}
+CASCADE: dict[str, Any] = {"confidences": ["c"], "predictions": ["p", "q"], "labels": "y"}
+CLASSES: dict[str, Any] = {"confidence": "c", "prediction": "p", "labels": "y"}
 TYPED = ["parquet", "feather", "npz", "npy"]
 
 
@@ -38,7 +38,8 @@ def test_a_cascade_of_numbers_and_text_is_refused(
     tmp_path: Path, suffix: str, p: Any, q: Any, y: Any
 ) -> None:
     with pytest.raises(
-        (InvalidTypeError, InvalidValueError), match=rf"rows\.{suffix}: .*name classes one way"
+        (InvalidTypeError, InvalidValueError),
+        match=rf"rows\.{suffix}: .*(names|text of digits) on the other",
     ):
         Tally.from_files(written(tmp_path, suffix, p=p, q=q, y=y), **CASCADE)
 

@@ -11,9 +11,10 @@ import pytest
 
 from pacbound import Tally
 from pacbound.errors import InvalidValueError
+from pacbound.sources.engines.duckdb import NotPlainError
 
-CLASSES: dict[str, Any] = {"confidence": "c", "prediction": "p", "label": "y"}
-GROUPS: dict[str, Any] = {"confidence": "c", "correct": "ok", "group": "g"}
+CLASSES: dict[str, Any] = {"confidence": "c", "prediction": "p", "labels": "y"}
+GROUPS: dict[str, Any] = {"confidence": "c", "correct": "ok", "groups": "g"}
 
 
 def write_csv(rows: list[dict[str, Any]], path: Path) -> None:
@@ -42,18 +43,22 @@ def table(path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
+def _not_plain(*_: Any) -> None:
+    raise NotPlainError
+
+
 @pytest.fixture(params=["inside", "in order"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Whether DuckDB counts, or the rows are read in order."""
     chosen: str = request.param
     if chosen == "in order":
-        monkeypatch.setattr("pacbound.sources.relation.counted_inside", lambda *_, **__: None)
+        monkeypatch.setattr("pacbound.sources.engines.duckdb._relations", _not_plain)
     return chosen
 
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-@pytest.mark.parametrize("folder", ["y=3.0", "y=3", "y=%203"])
+@pytest.mark.parametrize("folder", ["y=3.0", "y=3", "y=3."])
 def test_a_class_in_the_path_is_the_class_in_the_rows_however_it_is_written(
     tmp_path: Path, suffix: str, folder: str
 ) -> None:
@@ -66,10 +71,20 @@ def test_a_class_in_the_path_is_the_class_in_the_rows_however_it_is_written(
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-@pytest.mark.parametrize("folder", ["y=", "y=%20", "y=nan", "y=__HIVE_DEFAULT_PARTITION__"])
-def test_nothing_in_the_path_is_no_class(tmp_path: Path, suffix: str, folder: str) -> None:
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        ("y=", "is missing"),
+        ("y=%20", "usually a code for a missing value"),
+        ("y=nan", "usually a code for a missing value"),
+        ("y=__HIVE_DEFAULT_PARTITION__", "is missing"),
+    ],
+)
+def test_nothing_in_the_path_is_no_class(
+    tmp_path: Path, suffix: str, folder: str, said: str
+) -> None:
     path = table(tmp_path / folder / f"x.{suffix}", [{"c": 0.5, "p": "3"}])
-    with pytest.raises(InvalidValueError, match=r"y\[0\] is empty"):
+    with pytest.raises(InvalidValueError, match=rf"y\[0\] is .*{said}"):
         Tally.from_files(path, **CLASSES)
 
 

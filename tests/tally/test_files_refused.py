@@ -13,7 +13,7 @@ from tests.tally.table_writers import WRITERS
 
 from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
-from pacbound.tally import file_counts
+from pacbound.tally import count as counting
 
 
 def test_copies_of_a_file_are_refused_by_their_names(tmp_path: Path) -> None:
@@ -60,18 +60,17 @@ def test_a_column_whose_type_or_values_are_no_scores_is_refused(
 ROLES_OF_NAN: list[dict[str, Any]] = [
     {"confidence": "x", "correct": "ok"},
     {"confidence": "x", "correct": "ok", "edges": [0, 0.2, 1]},
-    {"confidence": "x", "correct": "ok", "kind": "abstention"},
     {"confidence": "c", "correct": "x"},
-    {"confidence": "c", "prediction": "a", "label": "x"},
-    {"confidence": "c", "correct": "ok", "group": "x"},
-    {"confidences": ["c"], "predictions": ["a", "b"], "label": "x"},
-    {"confidences": ["c"], "predictions": ["a", "x"], "label": "b"},
-    {"score": "x", "unsafe": "ok"},
-    {"score": "c", "unsafe": "ok", "final_score": "x"},
+    {"confidence": "c", "prediction": "a", "labels": "x"},
+    {"confidence": "c", "correct": "ok", "groups": "x"},
+    {"confidences": ["c"], "predictions": ["a", "b"], "labels": "x"},
+    {"confidences": ["c"], "predictions": ["a", "x"], "labels": "b"},
+    {"scores": "x", "unsafe": "ok"},
+    {"scores": "c", "unsafe": "ok", "final_scores": "x"},
 ]
 # In text, nan may be the name of a group.
 NAN = [(named, suffix) for named in ROLES_OF_NAN for suffix in ("parquet", "feather", "npz", "csv", "jsonl")
-       if "group" not in named or suffix not in ("csv", "jsonl")]  # fmt: skip
+       if "groups" not in named or suffix not in ("csv", "jsonl")]  # fmt: skip
 
 
 @pytest.mark.parametrize(("named", "suffix"), NAN)
@@ -175,30 +174,24 @@ def test_a_file_that_changes_while_it_is_counted_is_refused(
 ) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("c,ok\n0.1,1\n")
-    count = file_counts._inside
+    count = counting._count_part
 
-    def changing(*arguments: Any) -> Tally:
-        tally = count(*arguments)
+    def changing(*arguments: Any) -> None:
+        count(*arguments)
         change(path, "c,ok\n0.9,0\n")
-        return tally
 
-    monkeypatch.setattr(file_counts, "_inside", changing)
+    monkeypatch.setattr(counting, "_count_part", changing)
     with pytest.raises(InvalidValueError, match=r"rows\.csv changed while it was counted"):
         Tally.from_files(path, confidence="c", correct="ok")
 
 
-@pytest.mark.parametrize("kind", ["calibration", "abstention"])
 @pytest.mark.parametrize("suffix", ["csv", "npz"])
-def test_a_group_without_a_name_is_a_column_that_is_not_there(
-    tmp_path: Path, suffix: str, kind: str
-) -> None:
+def test_a_group_without_a_name_is_a_column_that_is_not_there(tmp_path: Path, suffix: str) -> None:
     WRITERS[f"rows.{suffix}"](
         {"c": np.array([0.5]), "ok": np.array([True])}, tmp_path / f"rows.{suffix}"
     )
     with pytest.raises(InvalidValueError, match="has no column ''"):
-        Tally.from_files(
-            tmp_path / f"rows.{suffix}", confidence="c", correct="ok", group="", kind=kind
-        )
+        Tally.from_files(tmp_path / f"rows.{suffix}", confidence="c", correct="ok", groups="")
 
 
 @pytest.mark.parametrize("number", ["+-0", "+-1", " +-0.5", "0_1"])

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pytest
 
 from pacbound import Tally, calibrate, certify_cascade, certify_shield
-from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.tally.frames import counts as frame_counts
+from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
+from pacbound.tally.frames import counting as frame_counts
 
 FRAME = pl.DataFrame({"c": [0.15, 0.95, 0.95], "ok": [True, True, False]})
 CORRECT = {"confidence": "c", "correct": "ok"}
@@ -30,7 +30,7 @@ COUNTED = Tally.from_arrays(confidence=[0.15, 0.95, 0.95], correct=[True, True, 
 def test_what_is_no_frame_is_refused(what: Any) -> None:
     with pytest.raises(
         InvalidTypeError,
-        match=r"is no frame: expected one of pandas, Polars, PyArrow, DuckDB or PySpark",
+        match=r"is not a frame: expected one of pandas, Polars, PyArrow, DuckDB or PySpark",
     ):
         Tally.from_frame(what, **CORRECT)
 
@@ -54,21 +54,22 @@ def test_engines_that_were_never_compared_with_arrays_are_refused(
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"confidence": "c"}, "Name either the column correct, or both prediction and label"),
-        ({"confidence": "c", "correct": "ok", "label": "y"}, "Name either the column correct"),
-        ({"confidence": "c", "prediction": "p"}, "Name either the column correct"),
+        ({"confidence": "c"}, "Name either correct, or both prediction and labels"),
+        ({"confidence": "c", "correct": "ok", "labels": "y"}, "Name either correct"),
+        ({"confidence": "c", "prediction": "p"}, "Name either correct"),
+        ({"confidence": "c", "corect": "ok"}, "has no 'corect'.*Did you mean 'correct'"),
+        ({"confidence": "c", "correct": "ok", "label": "y"}, "Did you mean 'labels'"),
         ({"confidence": "c", "correct": ["ok"]}, "are not all names of columns"),
         (
-            {"confidences": ["c"], "predictions": ["p"], "label": "y"},
-            "1 confidences and 1 predictions are no cascade",
+            {"confidences": ["c"], "predictions": ["p"], "labels": "y"},
+            "1 confidences and 1 predictions are not a cascade",
         ),
         (
-            {"confidences": [], "predictions": ["p"], "label": "y"},
-            "0 confidences and 1 predictions are no cascade",
+            {"confidences": [], "predictions": ["p"], "labels": "y"},
+            "0 confidences and 1 predictions are not a cascade",
         ),
-        ({"score": "c"}, r"Columns \['score'\] fit no use"),
-        ({"kind": "shields", "score": "c"}, "kind='shields'"),
-        ({"kind": "shield", "confidence": "c", "correct": "ok"}, "fit no use"),
+        ({"scores": "c"}, "scores is not enough to count by"),
+        ({"scores": "c", "unsafe": "ok", "confidence": "c"}, "A calibration has no 'scores'"),
     ],
 )
 def test_columns_that_do_not_belong_together_are_refused(
@@ -79,7 +80,7 @@ def test_columns_that_do_not_belong_together_are_refused(
 
 
 def test_a_column_that_is_not_there_is_named_with_those_that_are() -> None:
-    with pytest.raises(InvalidValueError, match=r"no column 'C'. Its columns: 'c', 'ok'"):
+    with pytest.raises(InvalidValueError, match=r"no column 'C'\. Its columns: 'c', 'ok'\."):
         Tally.from_frame(FRAME, confidence="C", correct="ok")
 
 
@@ -174,7 +175,7 @@ def test_bad_values_that_are_all_different_are_not_kept_apart(collected: list[in
     logits = np.random.default_rng(0).normal(0, 5, 10_000)
     with pytest.raises(InvalidValueError, match="look like logits"):
         Tally.from_frame(
-            pl.DataFrame({"c": logits, "ok": [True] * 10_000, "g": logits}), **CORRECT, group="g"
+            pl.DataFrame({"c": logits, "ok": [True] * 10_000, "g": logits}), **CORRECT, groups="g"
         )
     assert collected[0] < 50
 
@@ -212,7 +213,7 @@ def test_categories_are_their_names() -> None:
     frame = FRAME.with_columns(
         p=names, y=pl.Series(["cat", "cat", "cat"], dtype=pl.Enum(["dog", "cat"])), g=names
     )
-    counted = Tally.from_frame(frame, confidence="c", prediction="p", label="y", group="g")
+    counted = Tally.from_frame(frame, confidence="c", prediction="p", labels="y", groups="g")
     assert counted == Tally.from_arrays(
         confidence=[0.15, 0.95, 0.95], correct=[True, False, True], groups=["cat", "dog", "cat"]
     )
@@ -250,8 +251,8 @@ def test_categories_that_are_numbers_are_counted_as_numbers(
         _framed(c=[0.15, 0.95], p=held, y=_categories(*labels)[way]),
         confidence="c",
         prediction="p",
-        label="y",
-        group="p",
+        labels="y",
+        groups="p",
     )
     assert counted == Tally.from_arrays(
         confidence=[0.15, 0.95], correct=[True, False], groups=predictions
@@ -265,15 +266,15 @@ def test_a_category_that_is_missing_is_missing(value: Any, way: int) -> None:
     frame = _framed(
         c=[0.15, 0.95], p=_categories(value, value)[way], y=_categories(value, None)[way]
     )
-    with pytest.raises(InvalidValueError, match="y has 1 missing values"):
-        Tally.from_frame(frame, confidence="c", prediction="p", label="y")
+    with pytest.raises(InvalidValueError, match="1 rows have no label in y"):
+        Tally.from_frame(frame, confidence="c", prediction="p", labels="y")
 
 
 @pytest.mark.parametrize("way", range(4))
 def test_categories_that_are_large_floats_are_no_classes(way: int) -> None:
     frame = _framed(c=[0.15, 0.95], p=_categories(3, 3)[way], y=_categories(3.0, 2.0**60)[way])
-    with pytest.raises(InvalidValueError, match="which is no class"):
-        Tally.from_frame(frame, confidence="c", prediction="p", label="y")
+    with pytest.raises(InvalidValueError, match="not a whole number"):
+        Tally.from_frame(frame, confidence="c", prediction="p", labels="y")
 
 
 ARROW_FRAMES: list[Any] = [
@@ -306,13 +307,15 @@ def test_integers_that_arrow_rounds_to_no_float_are_compared_with_floats(
             "y": [3.0, 3.0, 2.0**53 - 1],
         }
     )
-    counted = Tally.from_frame(frame(table), confidence="c", prediction="p", label="y")
+    counted = Tally.from_frame(
+        frame(table), confidence="c", prediction="p", labels="y", unseen_labels=1
+    )
     assert counted == Tally.from_arrays(confidence=[0.1, 0.2, 0.3], correct=[True, False, False])
 
 
 @pytest.mark.parametrize("groups", [[7, 7, 10], [7.0, 7.0, 10.0], ["7", "7", "10"]])
 def test_a_group_has_one_name_whatever_its_type(groups: list[Any]) -> None:
-    counted = Tally.from_frame(FRAME.with_columns(g=pl.Series(groups)), **CORRECT, group="g")
+    counted = Tally.from_frame(FRAME.with_columns(g=pl.Series(groups)), **CORRECT, groups="g")
     assert counted.groups == ("7", "10")
     assert counted == Tally.from_arrays(confidence=FRAME["c"], correct=FRAME["ok"], groups=groups)
 
@@ -326,7 +329,9 @@ def test_integers_that_only_64_unsigned_bits_hold_are_compared_exactly() -> None
         }
     )
     for frame in (table, pl.DataFrame(table), duckdb.from_arrow(table), table.to_pandas()):
-        assert Tally.from_frame(frame, confidence="c", prediction="p", label="y").totals == {
+        assert Tally.from_frame(
+            frame, confidence="c", prediction="p", labels="y", unseen_labels=1
+        ).totals == {
             "wrong": 2,
             "right": 1,
         }
@@ -344,58 +349,63 @@ def test_a_stream_that_can_be_read_once_is_counted_and_refused_without_an_exampl
         Tally.from_frame(stream(0.15, 0.95, 7.0), **CORRECT)
 
 
-def test_frames_have_no_fingerprint() -> None:
+def test_a_frame_that_is_counted_again_goes_unnoticed_but_its_tally_does_not() -> None:
     counted = Tally.from_frame(FRAME, **CORRECT)
-    assert (counted + counted).rows == 6
+    assert (counted + Tally.from_frame(FRAME, **CORRECT)).rows == 6
+    with pytest.raises(RepeatedSourceError, match="twice"):
+        counted + counted
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: calibrate(FRAME, [1, 0, 1], delta=0.1, columns=CORRECT), "leave correct out"),
+        (
+            lambda: calibrate(FRAME, [1, 0, 1], delta=0.1, columns=CORRECT),
+            "correct stands beside columns",
+        ),
         (
             lambda: calibrate(FRAME, delta=0.1, groups=[1, 1, 1], columns=CORRECT),
-            "leave groups out",
+            "groups stands beside columns",
         ),
         (
             lambda: calibrate(COUNTED, delta=0.1, columns=CORRECT),
-            "A tally is already counted and has no columns",
+            "columns stands beside a tally",
         ),
         (
             lambda: calibrate(FRAME, delta=0.1, columns={"confidences": "c"}),
-            "names 'confidences', which has no use here",
+            "has no 'confidences': expected confidence",
         ),
-        (lambda: calibrate(FRAME, delta=0.1, columns={"correct": "ok"}), "names no 'confidence'"),
-        (lambda: calibrate(FRAME, delta=0.1, columns=NO_MAPPING), "is no mapping"),
+        (lambda: calibrate(FRAME, delta=0.1, columns={"correct": "ok"}), "needs 'confidence'"),
+        (lambda: calibrate(FRAME, delta=0.1, columns=NO_MAPPING), "is not a mapping"),
         (lambda: calibrate(FRAME, delta=0.1), "correct is missing"),
         (
-            lambda: certify_cascade(FRAME, [[1, 2]], xi=0.1, delta=0.1, columns={"label": "y"}),
-            "leave predictions out",
+            lambda: certify_cascade(FRAME, [[1, 2]], xi=0.1, delta=0.1, columns={"labels": "y"}),
+            "predictions stands beside columns",
         ),
         (
-            lambda: certify_cascade(FRAME, xi=0.1, delta=0.1, columns={"label": "y"}),
-            "names no 'confidences'",
-        ),
-        (
-            lambda: certify_shield(
-                FRAME, [1, 0, 1], xi=0.1, delta=0.1, columns={"score": "c", "unsafe": "ok"}
-            ),
-            "leave unsafe out",
+            lambda: certify_cascade(FRAME, xi=0.1, delta=0.1, columns={"labels": "y"}),
+            "needs 'confidences'",
         ),
         (
             lambda: certify_shield(
-                FRAME, xi=0.1, delta=0.1, bound="product", columns={"score": "c", "unsafe": "ok"}
+                FRAME, [1, 0, 1], xi=0.1, delta=0.1, columns={"scores": "c", "unsafe": "ok"}
             ),
-            "needs the column final_score",
+            "unsafe stands beside columns",
+        ),
+        (
+            lambda: certify_shield(
+                FRAME, xi=0.1, delta=0.1, bound="product", columns={"scores": "c", "unsafe": "ok"}
+            ),
+            "needs final_scores",
         ),
         (
             lambda: certify_shield(
                 FRAME,
                 xi=0.1,
                 delta=0.1,
-                columns={"score": "c", "unsafe": "ok", "final_score": "c"},
+                columns={"scores": "c", "unsafe": "ok", "final_scores": "c"},
             ),
-            "the column final_score goes with bound='product'",
+            "final_scores goes with bound='product'",
         ),
     ],
 )
@@ -438,12 +448,11 @@ def test_without_narwhals_the_error_is_the_command_that_installs_it() -> None:
 NAN_USES: list[dict[str, Any]] = [
     {"confidence": "nan", "correct": "ok"},
     {"confidence": "nan", "correct": "ok", "edges": [0.0, 0.5, 1.0]},
-    {"confidence": "nan", "correct": "ok", "kind": "abstention"},
     {"confidence": "c", "correct": "nan_flag"},
-    {"confidence": "c", "prediction": "p", "label": "nan_class"},
-    {"confidences": ["c"], "predictions": ["p", "other"], "label": "nan_class"},
-    {"score": "nan", "unsafe": "ok"},
-    {"score": "c", "unsafe": "always", "final_score": "nan"},
+    {"confidence": "c", "prediction": "p", "labels": "nan_class"},
+    {"confidences": ["c"], "predictions": ["p", "other"], "labels": "nan_class"},
+    {"scores": "nan", "unsafe": "ok"},
+    {"scores": "c", "unsafe": "always", "final_scores": "nan"},
 ]
 
 

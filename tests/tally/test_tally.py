@@ -18,7 +18,7 @@ from pacbound.errors import (
 )
 from pacbound.tally import EqualWidthBins
 from pacbound.tally.probabilities import count_probabilities
-from pacbound.tally.tally import in_order
+from pacbound.tally.table import in_order
 
 edge_scores = st.sampled_from([0.0, 0.05, 0.15, 0.3, 0.35, 0.6, 0.7, 1.0])
 rows = st.lists(
@@ -40,8 +40,6 @@ def tally_of(part: list[tuple[float, bool, str]], use: str) -> Tally:
         )
     if use == "shield":
         return Tally.from_arrays(scores=scores, unsafe=flags)
-    if use == "abstention":
-        return Tally.from_arrays(confidence=scores, correct=flags, kind="abstention")
     predictions = np.column_stack([groups, np.where(flags, groups, "a")])
     if use == "cascade of three":
         return Tally.from_arrays(
@@ -57,7 +55,6 @@ USES = [
     "groups",
     "overlapping",
     "shield",
-    "abstention",
     "cascade",
     "cascade of three",
 ]
@@ -101,8 +98,8 @@ def test_counting_the_same_rows_twice_is_refused() -> None:
 
 
 def test_small_batches_that_happen_to_be_equal_add() -> None:
-    one = Tally.from_arrays(confidence=[1.0], correct=[True])
-    assert (one + one).totals == {"wrong": 0, "right": 2}
+    one, other = (Tally.from_arrays(confidence=[1.0], correct=[True]) for _ in range(2))
+    assert (one + other).totals == {"wrong": 0, "right": 2}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +107,6 @@ def test_small_batches_that_happen_to_be_equal_add() -> None:
     [
         Tally.from_arrays(confidence=[0.5], correct=[1], n_bins=10),
         Tally.from_arrays(confidence=[0.5], correct=[1], groups=["a"]),
-        Tally.from_arrays(confidence=[0.5], correct=[1], kind="abstention"),
         Tally.from_arrays(scores=[0.5], unsafe=[1]),
     ],
 )
@@ -202,5 +198,5 @@ def test_a_tally_that_was_changed_on_disk_is_refused(tmp_path: Path) -> None:
 
 
 def test_columns_that_fit_no_use_are_refused() -> None:
-    with pytest.raises(InvalidTypeError, match="fit no use"):
+    with pytest.raises(InvalidTypeError, match="Name either correct"):
         Tally.from_arrays(confidence=[0.5])

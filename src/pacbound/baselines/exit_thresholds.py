@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pacbound.baselines.temperature import TemperatureScaling
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import real_number, tolerated_rate
-from pacbound.tally.exits import EXIT_OUTCOMES, count_cascade
+from pacbound.tally.questions.cascade import EXIT_OUTCOMES
 from pacbound.tally.tally import Tally
 
 SLOW_ALONE: Final = math.inf
@@ -141,7 +141,9 @@ def _counted(confidence: Any, predictions: Any, labels: Any) -> Tally:
             "predictions or labels are missing: pass both, or a Tally in place of all three."
         )
     else:
-        tally = count_cascade(confidence, predictions, labels)
+        tally = Tally.from_arrays(
+            confidences=confidence, predictions=predictions, labels=labels, unseen_labels=1.0
+        )
     if tally.kind != "cascade" or tally.cells.shape[1] != 1:
         raise InvalidValueError(
             f"{tally!r} is no tally of two models: count one confidence, two predictions and a "

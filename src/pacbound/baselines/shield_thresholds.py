@@ -14,7 +14,6 @@ import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import tolerated_rate
-from pacbound.tally.arrays import count_shield
 from pacbound.tally.tally import Tally
 
 NAIVE_THRESHOLD: Final = 0.5
@@ -86,7 +85,7 @@ def _counted(scores: Any, unsafe: Any) -> Tally:
     elif unsafe is None:
         raise InvalidTypeError("unsafe is missing: pass it, or a Tally in place of both arrays.")
     else:
-        tally = count_shield(scores, unsafe)
+        tally = Tally.from_arrays(scores=scores, unsafe=unsafe)
     if tally.kind != "shield":
         raise InvalidValueError(
             f"{tally!r} is no tally of rollouts: count a running maximum and unsafe for each."

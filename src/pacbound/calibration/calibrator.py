@@ -13,8 +13,8 @@ from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.errors import InvalidValueError, NotFittedError
 from pacbound.procedures.calibration import Correction, Side, check_options
 from pacbound.stats.arguments import failure_probability
-from pacbound.tally.arrays import bins_for
 from pacbound.tally.probabilities import count_probabilities
+from pacbound.tally.questions.calibration import bins_for
 from pacbound.tally.tally import Tally
 from pacbound.tally.toplabel import as_probabilities, top_label
 

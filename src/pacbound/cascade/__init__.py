@@ -7,7 +7,7 @@ from pacbound.cascade.certify import certify_cascade
 from pacbound.cascade.remote import AsyncCascade
 from pacbound.cascade.result import CascadeResult, CascadeStatistics, Routed
 from pacbound.cascade.routing import Cascade
-from pacbound.cascade.trade_off import TradeOff, trade_off
+from pacbound.cascade.tolerances import TradeOff, trade_off
 
 __all__ = [
     "Answer",

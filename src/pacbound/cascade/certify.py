@@ -6,16 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pacbound.certificate.cascade import CascadeCertificate
-from pacbound.errors import InvalidTypeError
 from pacbound.procedures.cascade import Bound
+from pacbound.sources import Engine, Progress
 from pacbound.stats.arguments import failure_probability, tolerated_rate
-from pacbound.tally.exits import count_cascade
-from pacbound.tally.given import count_table, recorded_columns, refuse_arrays_beside_columns
-from pacbound.tally.tally import Tally
+from pacbound.tally.intake import recorded_columns, tally_of
 
 
-# Two ways to pass the data, and the options of the guarantee.
-def certify_cascade(  # noqa: PLR0913, RUF100
+def certify_cascade(  # noqa: PLR0913
     confidences: Any,
     predictions: Any = None,
     labels: Any = None,
@@ -25,7 +22,14 @@ def certify_cascade(  # noqa: PLR0913, RUF100
     costs: Any = None,
     bound: Bound = "exact",
     method: Literal["paths", "greedy"] = "paths",
-    columns: Mapping[str, str | Sequence[str]] | None = None,
+    classes: Any = None,
+    missing: Any = None,
+    unseen_labels: float | None = None,
+    columns: Mapping[str, str | Sequence[str] | None] | None = None,
+    engine: Engine | None = None,
+    master: str | None = None,
+    memory_limit: str | None = None,
+    progress: Progress | None = None,
 ) -> CascadeCertificate:
     """Thresholds at which the cascade loses at most `xi` accuracy against its slow model, with
     probability at least 1 - `delta`.
@@ -63,9 +67,35 @@ def certify_cascade(  # noqa: PLR0913, RUF100
     method
         For more than two models: "paths", or the paper's "greedy", which carries no proof and is
         never certified.
+    classes
+        All classes that there are. A prediction or label that is not listed raises; one that looks
+        like a missing value, such as "NA", is then a class.
+    missing
+        What stands for a missing label, such as "NA" or -1. Usual codes raise unless they are named
+        here or in `classes`.
+    unseen_labels
+        The share of the rows whose label may be a class that no model ever predicts, 0 if left out.
+        More of them raise: they are mostly misspelt, and every model would count as wrong there.
     columns
-        The names of the table's columns: `confidences` and `predictions`, a list of each in the
-        order of the models, and `label`.
+        The names of the table's columns, by the names of the arrays: `confidences` and
+        `predictions`, a list of each in the order of the models, and `labels`.
+    engine, master, memory_limit
+        For files: "duckdb" (if left out), "polars" or "spark"; Spark's master; what DuckDB may use,
+        such as "500MB".
+    progress
+        For files: called with the share that is counted, from 0 to 1.
+
+    Returns
+    -------
+    CascadeCertificate
+        The thresholds, with the counts that they follow from. A refusal has `certified` False and
+        the thresholds +inf (never exit); `refusal` says why, and about how many rows it would take.
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError
+        If a label is missing where predictions differ, or scores or classes cannot be what they
+        should be; the message names the value, its row and the remedy.
 
     Examples
     --------
@@ -81,13 +111,25 @@ def certify_cascade(  # noqa: PLR0913, RUF100
 
     >>> import polars
     >>> columns = {"c": table.confidence_fast, "fast": table.prediction_fast, "slow": table.prediction_slow, "y": table.label}
-    >>> named = {"confidences": ["c"], "predictions": ["fast", "slow"], "label": "y"}
+    >>> named = {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "y"}
     >>> same = certify_cascade(polars.DataFrame(columns), xi=0.01, delta=0.01, bound="pair", columns=named)
     >>> bool((same.thresholds == certificate.thresholds).all())
     True
     """
     rate, level = tolerated_rate(xi), failure_probability(delta)
-    tally = cascade_tally(confidences, predictions, labels, columns)
+    tally = tally_of(
+        "cascade",
+        ("confidences", confidences),
+        arrays={"predictions": predictions, "labels": labels},
+        columns=columns,
+        options={"classes": classes, "missing": missing, "unseen_labels": unseen_labels},
+        reading={
+            "engine": engine,
+            "master": master,
+            "memory_limit": memory_limit,
+            "progress": progress,
+        },
+    )
     return CascadeCertificate.from_tally(
         tally,
         xi=rate,
@@ -97,22 +139,3 @@ def certify_cascade(  # noqa: PLR0913, RUF100
         costs=costs,
         columns=recorded_columns(columns),
     )
-
-
-def cascade_tally(
-    confidences: Any, predictions: Any, labels: Any, columns: Mapping[str, Any] | None = None
-) -> Tally:
-    """The tally that was passed in place of all three, or that of the arrays or of the table."""
-    if columns is not None:
-        refuse_arrays_beside_columns(predictions=predictions, labels=labels)
-        return count_table(confidences, "cascade", columns)
-    if isinstance(confidences, Tally):
-        if predictions is not None or labels is not None:
-            raise InvalidTypeError("A tally already holds predictions and labels: leave both out.")
-        return confidences
-    if predictions is None or labels is None:
-        raise InvalidTypeError(
-            "predictions or labels are missing: pass both; or a Tally in place of all three; or a "
-            "table and its columns."
-        )
-    return count_cascade(confidences, predictions, labels)

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.certificate.cascade import CascadeCertificate
-from pacbound.errors import InvalidTypeError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import Batch, Paths, Progress
 from pacbound.sources.rewriting import rewrite
+from pacbound.sources.values import MISSING
+from pacbound.tally.classes import ClassRule, Vocabulary, class_of
 from pacbound.tally.columns import checked_scores, numeric
-from pacbound.tally.files import predicted
 
 ADDED = ("pac_exit", "pac_prediction")
 """The model that answers each row, counted from 0, and its answer; the answer only where
@@ -99,35 +100,56 @@ def _exits(
 
 
 def _answers(batch: Batch, exits: NDArray[np.int64], predictions: Sequence[str]) -> NDArray[Any]:
-    columns = predicted(batch, predictions)
-    common = np.result_type(*columns)
-    if common.kind == "f":
-        # Classes are integers or names. NumPy holds signed beside unsigned ones as floats, which do
-        # not tell large ones apart.
-        columns = [_signed(column, name) for column, name in zip(columns, predictions, strict=True)]
-        common = np.dtype(np.int64)
-    answers = np.empty(batch.rows, dtype=common)
-    for model, column in enumerate(columns):
-        answers[exits == model] = column[exits == model]
-    return answers
+    """What the answering model predicted for each row, as it stands in the file."""
+    answers = np.empty(batch.rows, dtype=object)
+    for model, name in enumerate(predictions):
+        rows, values = np.flatnonzero(exits == model), batch.values(name)
+        # What is not a class raises here, with its row.
+        codes = Vocabulary(ClassRule()).codes(values, name, batch.start)
+        missing = rows[codes[rows] == MISSING]
+        if missing.size:
+            raise InvalidValueError(
+                f"{name}[{batch.start + missing[0]}] is missing ({missing.size} such values), and "
+                "this model answers there."
+            )
+        written = [
+            value if isinstance(value, str) else class_of(value) for value in values.distinct
+        ]
+        answers[rows] = np.array([*written, None], dtype=object)[values.places[rows]]
+    return _of_one_type(answers, predictions)
 
 
-def _signed(column: NDArray[Any], name: str) -> NDArray[np.int64]:
-    integers = column.astype(np.int64)
-    if (integers != column).any():
+def _of_one_type(answers: NDArray[Any], predictions: Sequence[str]) -> NDArray[Any]:
+    found = answers.tolist()
+    if all(isinstance(value, str) for value in found):
+        return np.array(found, dtype=np.str_)
+    if any(isinstance(value, str) for value in found):
         raise InvalidTypeError(
-            f"{name} has dtype {column.dtype} and holds {column[integers != column][0]}, beside "
-            "signed integers in another column, and no type holds both: write all predictions "
-            "with one type."
+            f"{', '.join(predictions)} hold numbers and text, which are never equal: name classes "
+            "one way."
         )
-    return integers
+    least, most = min(found, default=0), max(found, default=0)
+    if least < -(2**63) or most >= 2**64 or (least < 0 and most >= 2**63):
+        raise InvalidTypeError(
+            f"{', '.join(predictions)} hold {least} and {most}, and no type holds both: write all "
+            "predictions with one type."
+        )
+    return np.array(found, dtype=np.uint64 if most >= 2**63 else np.int64)
 
 
 def _differ(batch: Batch, predictions: Sequence[str]) -> NDArray[np.bool_]:
-    columns = predicted(batch, predictions)
-    return np.asarray(np.any([column != columns[-1] for column in columns[:-1]], axis=0))
+    vocabulary = Vocabulary(ClassRule())
+    codes = [vocabulary.codes(batch.values(name), name, batch.start) for name in predictions]
+    for name, column in zip(predictions, codes, strict=True):
+        missing = np.flatnonzero(column == MISSING)
+        if missing.size:
+            raise InvalidValueError(
+                f"{name}[{batch.start + missing[0]}] is missing ({missing.size} such values): "
+                "every model must predict every row."
+            )
+    return np.asarray(np.any([column != codes[-1] for column in codes[:-1]], axis=0))
 
 
 def _missing(batch: Batch, label: str) -> NDArray[np.bool_]:
-    labels = batch.classes(label)
-    return np.asarray(np.isnan(labels) if labels.dtype.kind == "f" else np.ma.getmaskarray(labels))
+    codes = Vocabulary(ClassRule()).codes(batch.values(label), label, batch.start)
+    return np.asarray(codes == MISSING)

@@ -22,7 +22,9 @@ from pacbound.procedures.registry import require
 from pacbound.stats.arguments import failure_probability
 from pacbound.tally.columns import as_names, as_score_column, checked_scores
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
-from pacbound.tally.tally import OVERLAPPING, SCOPES, Scope, Tally
+from pacbound.tally.questions.calibration import CalibrationQuestion
+from pacbound.tally.questions.question import OVERLAPPING, Scope
+from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -219,7 +221,7 @@ class CalibrationCertificate(Certificate):
             n=claim.count("n"),
             delta=claim.probability("delta"),
             grid=grid,
-            scope=claim.choice("scope", SCOPES),
+            scope=claim.choice("scope", CalibrationQuestion.scopes),
             groups=() if names == [None] else _read_groups(names),
             correction=claim.choice("correction", ("sidak", "bonferroni")),
             side=claim.choice("side", ("both", "lower", "upper")),

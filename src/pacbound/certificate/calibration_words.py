@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pacbound.certificate.document import likelihood
-from pacbound.tally.tally import Scope
+from pacbound.tally.questions import Scope
 
 if TYPE_CHECKING:
     from pacbound.certificate.calibration import CalibrationCertificate

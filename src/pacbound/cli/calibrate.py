@@ -7,13 +7,22 @@ from typing import Annotated
 
 import typer
 
-from pacbound.certificate.calibration import CalibrationCertificate
-from pacbound.cli.counting import EngineOption, FilesArgument, MasterOption, MemoryOption, counted
+from pacbound.calibration.certify import calibrate as certified
+from pacbound.cli.counting import (
+    ClassesOption,
+    EngineOption,
+    FilesArgument,
+    MasterOption,
+    MemoryOption,
+    MissingOption,
+    UnseenOption,
+    class_options,
+)
 from pacbound.cli.delivery import deliver
 from pacbound.cli.exits import ending_well
 from pacbound.cli.lists import numbers
+from pacbound.cli.terminal import progress_bar
 from pacbound.procedures.calibration import Correction, Side
-from pacbound.stats.arguments import failure_probability
 
 
 @ending_well
@@ -46,6 +55,9 @@ def calibrate(
     side: Annotated[
         Side, typer.Option(help="Certify both ends, or one of them more tightly.")
     ] = "both",
+    classes: ClassesOption = None,
+    missing: MissingOption = None,
+    unseen_labels: UnseenOption = None,
     engine: EngineOption = "duckdb",
     master: MasterOption = None,
     memory_limit: MemoryOption = None,
@@ -59,25 +71,25 @@ def calibrate(
     The rows must be a fresh labelled sample from the distribution of use: not training data, not
     data that chose the model.
     """
-    failure_probability(delta)
-    roles = {
-        "confidence": confidence,
-        "correct": correct,
-        "prediction": prediction,
-        "label": label,
-        "group": group,
-    }
-    columns = {role: name for role, name in roles.items() if name is not None}
-    tally = counted(
-        files,
-        engine=engine,
-        master=master,
-        memory_limit=memory_limit,
-        n_bins=bins,
-        edges=None if edges is None else numbers(edges, "--edges"),
-        **columns,
-    )
-    certificate = CalibrationCertificate.from_tally(
-        tally, delta=delta, correction=correction, side=side, columns=columns
-    )
+    with progress_bar("counting") as progress:
+        certificate = certified(
+            files,
+            delta=delta,
+            n_bins=None if edges is not None else bins,
+            edges=None if edges is None else numbers(edges, "--edges"),
+            correction=correction,
+            side=side,
+            **class_options(classes, missing, unseen_labels),
+            columns={
+                "confidence": confidence,
+                "correct": correct,
+                "prediction": prediction,
+                "labels": label,
+                "groups": group,
+            },
+            engine=engine,
+            master=master,
+            memory_limit=memory_limit,
+            progress=progress,
+        )
     return deliver(certificate, output, as_json=as_json)

@@ -7,16 +7,24 @@ from typing import Annotated, Literal
 
 import typer
 
+from pacbound.cascade.certify import certify_cascade
 from pacbound.cascade.rows import rows_to_label
-from pacbound.certificate.cascade import CascadeCertificate
-from pacbound.cli.counting import EngineOption, FilesArgument, MasterOption, MemoryOption, counted
+from pacbound.cli.counting import (
+    ClassesOption,
+    EngineOption,
+    FilesArgument,
+    MasterOption,
+    MemoryOption,
+    MissingOption,
+    UnseenOption,
+    class_options,
+)
 from pacbound.cli.delivery import deliver
 from pacbound.cli.exits import ending_well
 from pacbound.cli.lists import names, numbers
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.errors import InvalidTypeError
 from pacbound.procedures.cascade import Bound
-from pacbound.stats.arguments import failure_probability, tolerated_rate
 
 
 @ending_well
@@ -56,6 +64,9 @@ def cascade(
         Path | None,
         typer.Option(help="Write the rows that need a label here, and certify nothing."),
     ] = None,
+    classes: ClassesOption = None,
+    missing: MissingOption = None,
+    unseen_labels: UnseenOption = None,
     engine: EngineOption = "duckdb",
     master: MasterOption = None,
     memory_limit: MemoryOption = None,
@@ -76,19 +87,25 @@ def cascade(
             "Certifying needs --confidence, --label, --xi and --delta; --to-label needs none of "
             "them."
         )
-    tolerated_rate(xi)
-    failure_probability(delta)
-    columns = {"confidences": names(confidence), "predictions": names(prediction), "label": label}
-    tally = counted(files, engine=engine, master=master, memory_limit=memory_limit, **columns)
-    certificate = CascadeCertificate.from_tally(
-        tally,
-        xi=xi,
-        delta=delta,
-        bound=bound,
-        method=method,
-        costs=None if cost is None else tuple(numbers(cost, "--cost")),
-        columns={"confidence": confidence, "prediction": prediction, "label": label},
-    )
+    with progress_bar("counting") as progress:
+        certificate = certify_cascade(
+            files,
+            xi=xi,
+            delta=delta,
+            bound=bound,
+            method=method,
+            costs=None if cost is None else tuple(numbers(cost, "--cost")),
+            **class_options(classes, missing, unseen_labels),
+            columns={
+                "confidences": names(confidence),
+                "predictions": names(prediction),
+                "labels": label,
+            },
+            engine=engine,
+            master=master,
+            memory_limit=memory_limit,
+            progress=progress,
+        )
     return deliver(certificate, output, as_json=as_json)
 
 

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
+from inspect import signature
 from operator import add
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from pacbound.certificate import (
-    CalibrationCertificate,
-    CascadeCertificate,
-    Certificate,
-    ShieldCertificate,
-)
+from pacbound.calibration.certify import calibrate
+from pacbound.cascade.certify import certify_cascade
+from pacbound.certificate import Certificate
 from pacbound.cli.delivery import deliver
 from pacbound.cli.exits import ending_well
 from pacbound.cli.lists import numbers
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.procedures.calibration import Correction, Side
-from pacbound.stats.arguments import failure_probability
-from pacbound.tally import Tally
+from pacbound.shield.certify import certify_shield
+from pacbound.tally import Kind, Tally
 
-KINDS: dict[str, type[CalibrationCertificate | CascadeCertificate | ShieldCertificate]] = {
-    "calibration": CalibrationCertificate,
-    "cascade": CascadeCertificate,
-    "shield": ShieldCertificate,
+VERBS: dict[Kind, Callable[..., Certificate]] = {
+    "calibration": calibrate,
+    "cascade": certify_cascade,
+    "shield": certify_shield,
 }
-TAKES = {
-    "calibration": {"correction", "side"},
-    "cascade": {"xi", "bound", "method", "cost"},
-    "shield": {"xi", "bound"},
-}
-"""The options that each kind has beside delta."""
 
 
 @ending_well
@@ -74,23 +67,17 @@ def certify(
 
     Each part counts once: a tally that holds rows of another one again is refused.
     """
-    failure_probability(delta)
     total = reduce(add, map(_loaded, tallies))
-    given = {
+    options = {
         "xi": xi,
-        "cost": cost,
+        "costs": None if cost is None else tuple(numbers(cost, "--cost")),
         "bound": bound,
         "method": method,
         "correction": correction,
         "side": side,
     }
-    return deliver(
-        _certified(
-            total, delta, {name: value for name, value in given.items() if value is not None}
-        ),
-        output,
-        as_json=as_json,
-    )
+    given = {name: value for name, value in options.items() if value is not None}
+    return deliver(_certified(total, delta, given), output, as_json=as_json)
 
 
 def _loaded(path: Path) -> Tally:
@@ -102,20 +89,16 @@ def _loaded(path: Path) -> Tally:
 
 
 def _certified(tally: Tally, delta: float, options: dict[str, Any]) -> Certificate:
-    if tally.kind not in KINDS:
-        raise InvalidValueError(
-            f"A tally for {tally.kind} is certified by no command yet: expected {', '.join(KINDS)}."
-        )
-    unknown = options.keys() - TAKES[tally.kind]
-    if unknown:
+    verb = VERBS[tally.kind]
+    takes = signature(verb).parameters
+    unknown = min((name for name in options if name not in takes), default=None)
+    if unknown is not None:
         raise InvalidTypeError(
-            f"--{min(unknown)} says nothing about a {tally.kind}, which is what these tallies are "
-            "for: leave it out."
+            f"--{unknown.removesuffix('s')} says nothing about a {tally.kind}, which is what these "
+            "tallies are for: leave it out."
         )
-    if "xi" in TAKES[tally.kind] and "xi" not in options:
+    if "xi" in takes and "xi" not in options:
         raise InvalidTypeError(
             f"These tallies are for a {tally.kind}, which needs --xi: the rate that is allowed."
         )
-    if "cost" in options:
-        options["costs"] = tuple(numbers(options.pop("cost"), "--cost"))
-    return KINDS[tally.kind].from_tally(tally, delta=delta, **options)
+    return verb(tally, delta=delta, **options)

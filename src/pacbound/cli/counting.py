@@ -1,4 +1,4 @@
-"""The options that all verbs have that count tables, and counting by them."""
+"""The options that all verbs have that count tables."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from pacbound.cli.terminal import progress_bar
-from pacbound.tally.engines import Engine, count_by
-from pacbound.tally.tally import Tally
+from pacbound.cli.lists import names
+from pacbound.sources import Engine
 
 FilesArgument = Annotated[
     list[str],
@@ -32,18 +31,29 @@ MasterOption = Annotated[
 MemoryOption = Annotated[
     str | None, typer.Option(help="What DuckDB may use, for example 500MB; 600MB if left out.")
 ]
-
-
-def counted(
-    files: list[str],
-    *,
-    engine: Engine,
-    master: str | None,
-    memory_limit: str | None,
-    **columns: Any,
-) -> Tally:
-    """The tally of the named columns of all files, with a bar on a terminal."""
-    with progress_bar("counting") as progress:
-        return count_by(
-            engine, files, master=master, memory_limit=memory_limit, progress=progress, **columns
+ClassesOption = Annotated[
+    str | None, typer.Option(help="All classes that there are: a,b,c. Any other is refused.")
+]
+MissingOption = Annotated[
+    str | None, typer.Option(help="What stands for a missing class, for example NA or -1.")
+]
+UnseenOption = Annotated[
+    float | None,
+    typer.Option(
+        help=(
+            "Share of the rows whose label may be a class that no model ever predicts; 0 if left "
+            "out."
         )
+    ),
+]
+
+
+def class_options(
+    classes: str | None, missing: str | None, unseen_labels: float | None
+) -> dict[str, Any]:
+    """What was said about classes, as the verbs take it."""
+    return {
+        "classes": None if classes is None else names(classes),
+        "missing": None if missing is None else names(missing),
+        "unseen_labels": unseen_labels,
+    }

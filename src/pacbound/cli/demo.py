@@ -11,7 +11,7 @@ import typer
 from numpy.typing import NDArray
 
 from pacbound.baselines import NAIVE_THRESHOLD, POLICY_ALONE, HistogramBinning
-from pacbound.calibration.calibrate import calibrate
+from pacbound.calibration.certify import calibrate
 from pacbound.calibration.metrics import expected_calibration_error, induced_calibration_error
 from pacbound.calibration.rows import apply_to_file
 from pacbound.cascade.certify import certify_cascade

@@ -7,13 +7,12 @@ from typing import Annotated
 
 import typer
 
-from pacbound.certificate.shield import ShieldCertificate
-from pacbound.cli.counting import EngineOption, FilesArgument, MasterOption, MemoryOption, counted
+from pacbound.cli.counting import EngineOption, FilesArgument, MasterOption, MemoryOption
 from pacbound.cli.delivery import deliver
 from pacbound.cli.exits import ending_well
-from pacbound.errors import InvalidTypeError
+from pacbound.cli.terminal import progress_bar
 from pacbound.procedures.shield import Bound
-from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.shield.certify import certify_shield
 
 
 @ending_well
@@ -55,20 +54,16 @@ def shield(
     The table has a row for each rollout of the policy without the shield. Every one that was
     started counts: one that was lost is unsafe at -inf.
     """
-    tolerated_rate(xi)
-    failure_probability(delta)
-    if (bound == "product") != (final_score is not None):
-        raise InvalidTypeError(
-            "--bound product and --final-score go together: the exact bound looks at the running "
-            "maxima alone."
+    with progress_bar("counting") as progress:
+        certificate = certify_shield(
+            files,
+            xi=xi,
+            delta=delta,
+            bound=bound,
+            columns={"scores": score, "unsafe": unsafe, "final_scores": final_score},
+            engine=engine,
+            master=master,
+            memory_limit=memory_limit,
+            progress=progress,
         )
-    columns = {
-        "score": score,
-        "unsafe": unsafe,
-        **({} if final_score is None else {"final_score": final_score}),
-    }
-    tally = counted(files, engine=engine, master=master, memory_limit=memory_limit, **columns)
-    certificate = ShieldCertificate.from_tally(
-        tally, xi=xi, delta=delta, bound=bound, columns=columns
-    )
     return deliver(certificate, output, as_json=as_json)

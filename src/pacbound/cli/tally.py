@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from pacbound.cli.counting import EngineOption, FilesArgument, MasterOption, MemoryOption, counted
+from pacbound.cli.counting import (
+    ClassesOption,
+    EngineOption,
+    FilesArgument,
+    MasterOption,
+    MemoryOption,
+    MissingOption,
+    UnseenOption,
+    class_options,
+)
 from pacbound.cli.exits import ending_well
 from pacbound.cli.lists import names, numbers
-from pacbound.cli.terminal import print_json
-from pacbound.errors import InvalidTypeError
-
-NAMES_MORE = "--confidence with --correct or --prediction and --label, or --score with --unsafe"
+from pacbound.cli.terminal import print_json, progress_bar
+from pacbound.tally import Tally
 
 
 @ending_well
@@ -49,6 +55,9 @@ def tally(
     final_score: Annotated[
         str | None, typer.Option(help="Shield, for the product: danger at that state.")
     ] = None,
+    classes: ClassesOption = None,
+    missing: MissingOption = None,
+    unseen_labels: UnseenOption = None,
     engine: EngineOption = "duckdb",
     master: MasterOption = None,
     memory_limit: MemoryOption = None,
@@ -60,12 +69,30 @@ def tally(
     `pacbound certify` adds the tallies of all parts, and certifies as if all rows had been counted
     at once.
     """
+    several = "," in (prediction or "")
     named = {
-        "confidence": confidence, "correct": correct, "prediction": prediction, "label": label, "group": group, "bins": bins,
-        "edges": edges, "score": score, "unsafe": unsafe, "final_score": final_score,
-    }  # fmt: skip
-    columns = _columns({name: value for name, value in named.items() if value is not None})
-    total = counted(files, engine=engine, master=master, memory_limit=memory_limit, **columns)
+        "confidences" if several else "confidence": _listed(confidence, several=several),
+        "predictions" if several else "prediction": _listed(prediction, several=several),
+        "correct": correct,
+        "labels": label,
+        "groups": group,
+        "n_bins": bins,
+        "edges": None if edges is None else numbers(edges, "--edges"),
+        "scores": score,
+        "unsafe": unsafe,
+        "final_scores": final_score,
+        **class_options(classes, missing, unseen_labels),
+    }
+    given = {role: value for role, value in named.items() if value is not None}
+    with progress_bar("counting") as progress:
+        total = Tally.from_files(
+            files,
+            engine=engine,
+            master=master,
+            memory_limit=memory_limit,
+            progress=progress,
+            **given,
+        )
     total.save(output)
     if as_json:
         print_json(
@@ -84,38 +111,5 @@ def tally(
     return 0
 
 
-def _columns(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was named, as counting takes it."""
-    if "score" in given:
-        return _only(given, "a shield", needs={"score", "unsafe"}, may={"final_score"})
-    if "," in given.get("prediction", ""):
-        columns = _only(given, "a cascade", needs={"confidence", "prediction", "label"})
-        return {
-            "confidences": names(columns["confidence"]),
-            "predictions": names(columns["prediction"]),
-            "label": columns["label"],
-        }
-    outcome = {"correct"} if "correct" in given else {"prediction", "label"}
-    columns = _only(
-        given, "a calibration", needs={"confidence", *outcome}, may={"group", "bins", "edges"}
-    )
-    if "edges" in columns:
-        columns["edges"] = numbers(columns["edges"], "--edges")
-    if "bins" in columns:
-        columns["n_bins"] = columns.pop("bins")
-    return columns
-
-
-def _only(
-    given: Mapping[str, Any], use: str, *, needs: Set[str], may: Set[str] = frozenset()
-) -> dict[str, Any]:
-    missing, odd = needs - given.keys(), given.keys() - needs - may
-    if missing:
-        raise InvalidTypeError(
-            f"Counting {use} needs --{min(missing).replace('_', '-')} as well: name {NAMES_MORE}."
-        )
-    if odd:
-        raise InvalidTypeError(
-            f"--{min(odd).replace('_', '-')} says nothing about {use}: leave it out."
-        )
-    return dict(given)
+def _listed(columns: str | None, *, several: bool) -> str | list[str] | None:
+    return names(columns) if columns is not None and several else columns

@@ -18,7 +18,7 @@ from pacbound.report.boxes import draw_rows, hatch_no_rows
 from pacbound.report.canvas import axes_for, headed, light_grid, panel_below, png
 from pacbound.report.certified_bins import draw_certified_bins, single_values
 from pacbound.report.claimed_bins import draw_claimed_bins
-from pacbound.tally.tally import Scope
+from pacbound.tally.questions import Scope
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

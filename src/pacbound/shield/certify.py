@@ -8,13 +8,13 @@ from typing import Any
 from pacbound.certificate.shield import ShieldCertificate
 from pacbound.errors import InvalidTypeError
 from pacbound.procedures.shield import Bound
+from pacbound.sources import Engine, Progress
 from pacbound.stats.arguments import failure_probability, tolerated_rate
-from pacbound.tally.arrays import count_shield
-from pacbound.tally.given import count_table, recorded_columns, refuse_arrays_beside_columns
+from pacbound.tally.intake import recorded_columns, tally_of
 from pacbound.tally.tally import Tally
 
 
-def certify_shield(
+def certify_shield(  # noqa: PLR0913
     scores: Any,
     unsafe: Any = None,
     *,
@@ -22,7 +22,11 @@ def certify_shield(
     delta: float,
     bound: Bound = "exact",
     final_scores: Any = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | None] | None = None,
+    engine: Engine | None = None,
+    master: str | None = None,
+    memory_limit: str | None = None,
+    progress: Progress | None = None,
 ) -> ShieldCertificate:
     """The danger from which to brake: at most a share `xi` of rollouts is then unsafe, with
     probability at least 1 - `delta`.
@@ -57,7 +61,26 @@ def certify_shield(
         For "product": (n,) the danger at the first un-recoverable state. Those of safe rollouts are
         not looked at.
     columns
-        The names of the table's columns: `score`, `unsafe`, and for "product" `final_score`.
+        The names of the table's columns, by the names of the arrays: `scores`, `unsafe`, and for
+        "product" `final_scores`.
+    engine, master, memory_limit
+        For files: "duckdb" (if left out), "polars" or "spark"; Spark's master; what DuckDB may use,
+        such as "500MB".
+    progress
+        For files: called with the share that is counted, from 0 to 1.
+
+    Returns
+    -------
+    ShieldCertificate
+        The threshold, with the counts that it follows from. A refusal has `certified` False and the
+        threshold -inf (always brake); `refusal` says why, and about how many rollouts it would
+        take.
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError
+        If scores or flags cannot be what they should be; the message names the value, its row and
+        the remedy.
 
     Examples
     --------
@@ -72,51 +95,40 @@ def certify_shield(
     From a frame, which is counted inside its own engine:
 
     >>> import polars
-    >>> frame, named = polars.DataFrame({"danger": scores, "crashed": unsafe}), {"score": "danger", "unsafe": "crashed"}
+    >>> frame, named = polars.DataFrame({"danger": scores, "crashed": unsafe}), {"scores": "danger", "unsafe": "crashed"}
     >>> certify_shield(frame, xi=0.02, delta=0.01, columns=named).threshold == certificate.threshold
     True
     """
     rate, level = tolerated_rate(xi), failure_probability(delta)
-    tally = shield_tally(scores, unsafe, final_scores, bound, columns)
+    if not isinstance(scores, Tally):
+        given = final_scores is not None or (columns or {}).get("final_scores") is not None
+        _check_final_scores(bound, given=given)
+    tally = tally_of(
+        "shield",
+        ("scores", scores),
+        arrays={"unsafe": unsafe, "final_scores": final_scores},
+        columns=columns,
+        options={},
+        reading={
+            "engine": engine,
+            "master": master,
+            "memory_limit": memory_limit,
+            "progress": progress,
+        },
+    )
     return ShieldCertificate.from_tally(
         tally, xi=rate, delta=level, bound=bound, columns=recorded_columns(columns)
     )
 
 
-def shield_tally(
-    scores: Any,
-    unsafe: Any,
-    final_scores: Any,
-    bound: str,
-    columns: Mapping[str, str] | None = None,
-) -> Tally:
-    """The tally that was passed in place of the arrays, or that of the arrays or the table's
-    columns that `bound` looks at.
-    """
-    if columns is not None:
-        refuse_arrays_beside_columns(unsafe=unsafe, final_scores=final_scores)
-        _check_final_scores(bound, "the column final_score", given="final_score" in columns)
-        return count_table(scores, "shield", columns)
-    if isinstance(scores, Tally):
-        if unsafe is not None or final_scores is not None:
-            raise InvalidTypeError("A tally already holds unsafe and final scores: leave both out.")
-        return scores
-    if unsafe is None:
-        raise InvalidTypeError(
-            "unsafe is missing: pass it; or a Tally in place of both arrays; or a table and its "
-            "columns."
-        )
-    _check_final_scores(bound, "final_scores", given=final_scores is not None)
-    return count_shield(scores, unsafe, final_scores=final_scores)
-
-
-def _check_final_scores(bound: str, name: str, *, given: bool) -> None:
+def _check_final_scores(bound: str, *, given: bool) -> None:
     if bound == "product" and not given:
         raise InvalidTypeError(
-            f"bound='product' needs {name}, the danger at the first un-recoverable state of each "
-            "rollout."
+            "bound='product' needs final_scores, the danger at the first un-recoverable state of "
+            "each rollout."
         )
     if bound == "exact" and given:
         raise InvalidTypeError(
-            f"{name} goes with bound='product': the exact bound looks at the running maxima alone."
+            "final_scores goes with bound='product': the exact bound looks at the running maxima "
+            "alone."
         )

@@ -1,19 +1,25 @@
-"""Opening data as it lies: tables in files, read in batches or inside DuckDB and written in
-batches, and their fingerprints.
+"""Sources: data as it lies, opened and delivered. They know nothing of what rows are counted for.
+
+A source delivers rows that stay in an engine, as a frame, or rows in batches, and names files by
+what is in them.
 """
 
-from pacbound.sources.files import Batch, Progress, TableFile, Wanted, open_table, open_tables
-from pacbound.sources.fingerprints import file_fingerprint, fingerprinting
+from pacbound.sources.batches import Batch, Progress, TableFile, Wanted
+from pacbound.sources.fingerprints import file_fingerprint
+from pacbound.sources.opening import Engine, Opened, opened
 from pacbound.sources.paths import Paths
+from pacbound.sources.tables import open_table, open_tables
 
 __all__ = [
     "Batch",
+    "Engine",
+    "Opened",
     "Paths",
     "Progress",
     "TableFile",
     "Wanted",
     "file_fingerprint",
-    "fingerprinting",
     "open_table",
     "open_tables",
+    "opened",
 ]

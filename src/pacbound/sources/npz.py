@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources.files import Progress, require_columns
+from pacbound.errors import InvalidValueError
+from pacbound.sources.batches import Progress, require_columns
+from pacbound.sources.values import Values, values_of
 
 _ROWS = 2**20
-_NUMBERS = "biuf"
-_TEXT = "UT"
 
 
 @dataclass(frozen=True)
@@ -40,52 +39,8 @@ class ArrayBatch:
     def names(self, name: str) -> NDArray[Any]:
         return self.arrays[name]
 
-    def equal(self, left: str, right: str) -> NDArray[np.bool_]:
-        one, other = self._named(left), self._named(right)
-        if (one.dtype.kind in _TEXT) != (other.dtype.kind in _TEXT):
-            raise InvalidTypeError(
-                f"{left} and {right} hold {one.dtype} and {other.dtype}, which are never equal: "
-                "name classes one way."
-            )
-        return np.asarray(one == other)
-
-    def classes(self, name: str) -> NDArray[Any]:
-        array = self.arrays[name]
-        if array.ndim != 1:
-            raise InvalidValueError(f"{name} has shape {array.shape}: expected one class per row.")
-        if array.dtype.kind not in _NUMBERS + _TEXT:
-            raise InvalidTypeError(
-                f"{name} has dtype {array.dtype}: expected class indices or names."
-            )
-        return self._whole(array, name) if array.dtype.kind == "f" else array
-
-    def _named(self, name: str) -> NDArray[Any]:
-        values = self.classes(name)
-        missing = np.flatnonzero(np.ma.getmaskarray(values))
-        if missing.size:
-            raise InvalidValueError(
-                f"{name}[{self.start + missing[0]}] is nan ({missing.size} such values): name it "
-                "or drop the row."
-            )
-        return np.ma.getdata(values)
-
-    def _whole(self, values: NDArray[Any], name: str) -> NDArray[Any]:
-        """Floats as the classes that they number, masked where one is NaN: beyond 2**53, floats are
-        several integers at once.
-        """
-        missing = np.isnan(values)
-        odd = np.flatnonzero(
-            ~missing & ((values != np.floor(values)) | (np.abs(values) >= 2.0**53))
-        )
-        if odd.size:
-            raise InvalidValueError(
-                f"{name}[{self.start + odd[0]}] is {values[odd[0]]}: expected a whole number below "
-                "2**53, an integer or a string."
-            )
-        masked: NDArray[Any] = np.ma.masked_array(
-            np.where(missing, 0, values).astype(np.int64), mask=missing
-        )
-        return masked
+    def values(self, name: str) -> Values:
+        return values_of(self.arrays[name], name)
 
     def where(self, chosen: NDArray[np.bool_]) -> ArrayBatch:
         return ArrayBatch(

@@ -45,12 +45,17 @@ _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 def expanded(paths: Paths) -> list[Path]:
     """The files that `paths` stand for: globs and folders sorted, none of them twice."""
+    found = [file for path in as_list(paths) for file in _files(Path(path))]
+    refuse_repeated(found)
+    return found
+
+
+def as_list(paths: Paths) -> list[str | os.PathLike[str]]:
+    """The paths that were named, one or several."""
     named = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not named:
         raise InvalidValueError("No files were named: pass at least one.")
-    found = [file for path in named for file in _files(Path(path))]
-    refuse_repeated(found)
-    return found
+    return named
 
 
 def suffix_of(path: Path) -> str:

@@ -23,6 +23,7 @@ except ImportError:
     ) from None
 
 from pacbound.sources import text
+from pacbound.sources.values import MISSING, Values
 
 UnreadableError = (pyarrow.ArrowException, OSError)
 """What Arrow raises about a file that it cannot read."""
@@ -53,7 +54,11 @@ class RecordRows:
                 "0 to 1."
             )
         if not missing:
-            self._refuse_null(column, name, "drop or mend those rows")
+            self._refuse_null(
+                column,
+                name,
+                "every row needs one: mend it. To drop rows by their outcome voids the guarantee",
+            )
         # Decimals go through their digits, which are rounded once.
         plain = column.cast(pyarrow.string()) if pyarrow.types.is_decimal(column.type) else column
         return _floats(plain)
@@ -73,28 +78,36 @@ class RecordRows:
 
     def names(self, name: str) -> NDArray[Any]:
         column = self._column(name)
-        return (
-            text.names(column, name, self.start)
-            if self.is_text and _holds_text(column)
-            else self._named(name)
-        )
-
-    def equal(self, left: str, right: str) -> NDArray[np.bool_]:
-        one, other = (self._named(name) for name in (left, right))
-        if (one.dtype.kind == "U") != (other.dtype.kind == "U"):
-            raise InvalidTypeError(
-                f"{left} and {right} hold {one.dtype} and {other.dtype}, which are never equal: "
-                "name classes one way."
+        if self.is_text and _holds_text(column):
+            return text.names(column, name, self.start)
+        missing = np.flatnonzero(np.asarray(column.is_null(nan_is_null=True)))
+        if missing.size:
+            raise InvalidValueError(
+                f"{name}[{self.start + missing[0]}] is empty ({missing.size} such values): name it."
             )
-        return np.asarray(one == other)
+        if _holds_text(column):
+            return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.str_)
+        if pyarrow.types.is_floating(column.type):
+            return _floats(column)
+        if pyarrow.types.is_integer(column.type) or pyarrow.types.is_boolean(column.type):
+            return np.asarray(column.to_numpy(zero_copy_only=False))
+        raise InvalidTypeError(f"{name} has type {column.type}: expected integers or strings.")
 
-    def classes(self, name: str) -> NDArray[Any]:
+    def values(self, name: str) -> Values:
         column = self._column(name)
-        return (
-            text.classes(column)
-            if self.is_text and _holds_text(column)
-            else self._classes(column, name)
-        )
+        if pyarrow.types.is_null(column.type):
+            return Values([], np.full(len(column), MISSING, dtype=np.int64))
+        if pyarrow.types.is_nested(column.type):
+            raise InvalidTypeError(
+                f"{name} has type {column.type}, which does not hold classes: expected integers, "
+                "whole numbers or names."
+            )
+        if pyarrow.types.is_float16(column.type):
+            column = column.cast(pyarrow.float64())
+        encoded = column.dictionary_encode()
+        places = np.asarray(pc.fill_null(encoded.indices, MISSING)).astype(np.int64)
+        is_typed = not (self.is_text and _holds_text(column))
+        return Values(encoded.dictionary.to_pylist(), places, is_typed)
 
     def where(self, chosen: NDArray[np.bool_]) -> RecordRows:
         mask = pyarrow.array(chosen)
@@ -110,55 +123,6 @@ class RecordRows:
             column = column.dictionary_decode()
         # In text, nothing and an empty value are the same.
         return pc.fill_null(column, "") if self.is_text and _holds_text(column) else column
-
-    def _named(self, name: str) -> NDArray[Any]:
-        values = self.classes(name)
-        missing = np.ma.getmaskarray(values)
-        if missing.any():
-            row = self.start + int(np.flatnonzero(missing)[0])
-            raise InvalidValueError(
-                f"{name}[{row}] is empty ({int(missing.sum())} such values): name it or drop the "
-                "row."
-            )
-        return np.ma.getdata(values)
-
-    def _classes(self, column: Any, name: str) -> NDArray[Any]:
-        """A column with a type of its own as classes: whole numbers, or names; masked where one is
-        missing.
-        """
-        missing = np.asarray(column.is_null(nan_is_null=True))
-        if _holds_text(column):
-            values: NDArray[Any] = np.asarray(
-                pc.fill_null(column, "").to_numpy(zero_copy_only=False), dtype=np.str_
-            )
-        elif pyarrow.types.is_boolean(column.type):
-            values = np.asarray(pc.fill_null(column, False).to_numpy(zero_copy_only=False)).astype(  # noqa: FBT003
-                np.int64
-            )
-        elif pyarrow.types.is_integer(column.type):
-            values = np.asarray(pc.fill_null(column, 0).to_numpy(zero_copy_only=False))
-        elif pyarrow.types.is_floating(column.type):
-            values = self._whole(
-                np.where(
-                    missing, 0.0, column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
-                ),
-                name,
-            )
-        elif pyarrow.types.is_null(column.type):
-            values = np.zeros(len(column), dtype=np.int64)
-        else:
-            raise InvalidTypeError(f"{name} has type {column.type}: expected integers or strings.")
-        masked: NDArray[Any] = np.ma.masked_array(values, mask=missing)
-        return masked
-
-    def _whole(self, values: NDArray[np.float64], name: str) -> NDArray[np.int64]:
-        odd = np.flatnonzero(~((values == np.floor(values)) & (np.abs(values) < 2.0**53)))
-        if odd.size:
-            raise InvalidValueError(
-                f"{name}[{self.start + odd[0]}] is {values[odd[0]]}: expected a whole number below "
-                "2**53, an integer or a string."
-            )
-        return values.astype(np.int64)
 
     def _refuse_null(self, column: Any, name: str, remedy: str) -> None:
         if column.null_count:

@@ -9,15 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources.files import (
-    Batch,
-    Progress,
-    TableFile,
-    open_tables,
-    part_of,
-    require_columns,
-)
+from pacbound.sources.batches import Batch, Progress, TableFile, part_of, require_columns
 from pacbound.sources.paths import Paths
+from pacbound.sources.tables import open_tables
 from pacbound.sources.writers import Added, Writer, open_writer
 
 Change: TypeAlias = Callable[[Batch], tuple[Batch, Added]]

@@ -1,4 +1,4 @@
-"""Columns of text as numbers, truth values, classes and names (Arrow strings in, NumPy out).
+"""Columns of text as numbers, truth values and names (Arrow strings in, NumPy out).
 
 A value that is not what the column should hold raises with its row and its text.
 """
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources.text_sql import FALSE, MISSING, TRUE
+from pacbound.sources.text_sql import FALSE, TRUE
 
 
 def numbers(column: Any, name: str, start: int, *, missing: bool = False) -> NDArray[np.float64]:
@@ -30,7 +30,8 @@ def numbers(column: Any, name: str, start: int, *, missing: bool = False) -> NDA
             (row, value) for row, value in enumerate(trimmed.to_pylist()) if not _is_number(value)
         )
         raise InvalidValueError(
-            f"{name}[{start + row}] is {value!r}, which is not a number. Mend or drop that row."
+            f"{name}[{start + row}] is {value!r}, which is not a number. "
+            "Mend it; to drop rows by their outcome voids the guarantee."
         ) from None
 
 
@@ -54,15 +55,6 @@ def names(column: Any, name: str, start: int) -> NDArray[Any]:
     values = pc.utf8_trim_whitespace(column)
     _refuse_empty(values, name, start)
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.str_)
-
-
-def classes(column: Any) -> NDArray[Any]:
-    """The classes that the text names, masked where it is empty; 3 and 3.0 are one class."""
-    trimmed = pc.utf8_trim_whitespace(column)
-    named = pc.replace_substring_regex(trimmed, r"^(-?\d+)\.0+$", r"\1")
-    values = np.asarray(named.to_numpy(zero_copy_only=False), dtype=np.str_)
-    masked: NDArray[Any] = np.ma.masked_array(values, mask=np.isin(np.char.lower(values), MISSING))
-    return masked
 
 
 def _refuse_empty(values: Any, name: str, start: int) -> None:

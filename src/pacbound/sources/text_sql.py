@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-Kind = Literal["number", "number or nothing", "flag", "class", "name"]
+Kind = Literal["number", "number or nothing", "flag", "name"]
+"""Classes are not here: what names one is decided on distinct values, outside of SQL."""
 
 TRUE = ("1", "true", "t", "yes", "1.0")
 FALSE = ("0", "false", "f", "no", "0.0")
-MISSING = ("", "nan")
 
 _SPACES = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 
@@ -34,13 +34,6 @@ def typed(column: str, kind: Kind) -> str:
             return (
                 f"CASE WHEN {_one_of(column, TRUE)} THEN true WHEN {_one_of(column, FALSE)} THEN "
                 "false END"
-            )
-        case "class":
-            # 3 and 3.0 are one class.
-            whole = rf"regexp_replace({trimmed}, '^(-?[0-9]+)\.0+$', '\1')"
-            return (
-                f"CASE WHEN {_one_of(trimmed, MISSING)} THEN NULL WHEN contains({column}, '.') "
-                f"THEN {whole} ELSE {trimmed} END"
             )
         case "name":
             return f"nullif({trimmed}, '')"

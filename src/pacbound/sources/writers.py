@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Protocol
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources.files import TableFile
+from pacbound.sources.batches import TableFile
 from pacbound.sources.npy import NpyFile
 from pacbound.sources.npz import NpzFile
 from pacbound.sources.npz_writer import NpzWriter

@@ -9,7 +9,8 @@ from pacbound.tally.grids import (
     Grid,
     equal_mass_edges,
 )
-from pacbound.tally.tally import Kind, Scope, Tally
+from pacbound.tally.questions import Kind, Scope
+from pacbound.tally.tally import Tally
 from pacbound.tally.toplabel import top_label
 
 __all__ = [

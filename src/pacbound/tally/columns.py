@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.sources.values import is_missing
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -84,8 +85,12 @@ def as_scores(values: Any, name: str, *, lost: bool = False) -> Floats:
     return checked_scores(as_score_column(values, name), name, lost=lost)
 
 
-def checked_scores(block: Array, name: str, *, start: int = 0, lost: bool = False) -> Floats:
-    """A block of scores as float64, in [0, 1]. `start` is the row of its first value, for the
+def checked_scores(
+    block: Array, name: str, *, start: int = 0, lost: bool = False, whole: Array | None = None
+) -> Floats:
+    """A block of scores as float64, in [0, 1].
+
+    `start` is the row of its first value and `whole` the column that it is a part of, for the
     message.
     """
     scores = block.astype(np.float64)
@@ -94,15 +99,23 @@ def checked_scores(block: Array, name: str, *, start: int = 0, lost: bool = Fals
     lowest, highest = scores.min(), scores.max()
     if lowest >= 0 and highest <= 1:
         return scores
-    legal = (scores >= 0) & (scores <= 1 + ROUNDING)
-    if lost:
-        legal |= scores == -np.inf
+    legal = _legal(scores, lost=lost)
     if not legal.all():
-        _refuse_score(scores, legal, name, start, lost=lost)
+        where = int(np.flatnonzero(~legal)[0])
+        bad = ~legal if whole is None else ~_legal(whole.astype(np.float64), lost=lost)
+        raise InvalidValueError(
+            f"{name}[{start + where}] is {scores[where]} ({int(bad.sum())} such values): expected "
+            f"scores from 0 to 1. {score_hint(scores[where], lost=lost)}"
+        )
     return np.minimum(scores, 1.0)
 
 
-def as_flags(values: Any, name: str) -> NDArray[np.bool_]:
+def _legal(scores: Floats, *, lost: bool) -> NDArray[np.bool_]:
+    legal: NDArray[np.bool_] = (scores >= 0) & (scores <= 1 + ROUNDING)
+    return legal | (scores == -np.inf) if lost else legal
+
+
+def as_flags(values: Any, name: str, *, start: int = 0) -> NDArray[np.bool_]:
     """`values` as booleans: bool, or numbers that are all 0 or 1."""
     array = as_column(values, name)
     if array.dtype == bool:
@@ -117,8 +130,8 @@ def as_flags(values: Any, name: str) -> NDArray[np.bool_]:
     if not legal.all():
         row = int(np.flatnonzero(~legal)[0])
         raise InvalidValueError(
-            f"{name}[{row}] is {array[row]}: expected True or False, or 0 or 1. For predictions "
-            "pass predictions == labels."
+            f"{name}[{start + row}] is {array[row]}: expected True or False, or 0 or 1. For "
+            "predictions pass predictions == labels."
         )
     return flags
 
@@ -147,26 +160,28 @@ def as_classes(values: Any, n_classes: int, name: str, *, unseen: bool = False) 
     return array
 
 
-def as_names(values: Any, name: str) -> Array:
+def as_names(values: Any, name: str, *, start: int = 0) -> Array:
     """`values` as a column of integers or strings that can be compared for equality."""
     array = as_column(values, name)
+    if array.dtype.kind == "T":
+        array = _from_objects(array.astype(object), name)
     if array.dtype == bool:
         return array.astype(np.int64)
     if array.dtype.kind == "f":
         if not (np.isfinite(array).all() and (array == np.floor(array)).all()):
             row = int(np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))[0])
             raise InvalidValueError(
-                f"{name}[{row}] is {array[row]}: expected an integer or a string. Name the missing "
-                "ones."
+                f"{name}[{start + row}] is {array[row]}: expected an integer or a string. Name the "
+                "missing ones."
             )
         return array.astype(np.int64)
-    if array.dtype.kind not in "iuUT":
+    if array.dtype.kind not in "iuU":
         raise InvalidTypeError(f"{name} has dtype {array.dtype}: expected integers or strings.")
     return array
 
 
-def same_length(**columns: Array) -> int:
-    """The common number of rows, or an error that names each column with its own."""
+def same_length(**columns: Any) -> int:
+    """The common number of rows, or an error that says how many each column has."""
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
@@ -174,39 +189,31 @@ def same_length(**columns: Array) -> int:
     return next(iter(lengths.values()))
 
 
-def is_missing(value: Any) -> bool:
-    """None, NaN and what pandas puts in their place."""
-    return (
-        value is None
-        or type(value).__name__ in ("NAType", "NaTType")
-        or (isinstance(value, float) and isnan(value))
-    )
+def as_numbers_with_gaps(values: Any, name: str) -> Array:
+    """`values` as a column of numbers of any size, with NaN where one is missing or masked."""
+    if isinstance(values, np.ma.MaskedArray):
+        filled = np.ma.getdata(values).astype(np.float64)
+        return np.where(np.ma.getmaskarray(values), np.nan, filled)
+    if isinstance(values, (list, tuple)) or getattr(values, "dtype", None) == np.dtype(object):
+        values = [np.nan if is_missing(value) else value for value in values]
+    return as_score_column(values, name)
 
 
 def score_hint(value: float, *, lost: bool = False) -> str:
-    """What to do about `value`, which is no score."""
+    """What to do about a value that is not a score."""
     if isnan(value) and lost:
         return (
             "Drop no rollout: one that was lost is unsafe with score -inf, and np.fmax takes a "
             "maximum past NaN."
         )
     if isnan(value):
-        return "Drop or mend those rows before certifying."
+        return (
+            "Mend them, or leave out every row without a score, whatever its label: to drop rows "
+            "by their outcome voids the guarantee."
+        )
     if value < 0:
         return "These look like log-probabilities or logits: pass softmax outputs."
     return "These look like logits or percentages: pass softmax outputs, or divide by 100."
-
-
-def _refuse_score(
-    scores: Floats, legal: NDArray[np.bool_], name: str, start: int, *, lost: bool
-) -> None:
-    where = int(np.flatnonzero(~legal)[0])
-    value, count = scores[where], int((~legal).sum())
-    hint = score_hint(value, lost=lost)
-    raise InvalidValueError(
-        f"{name}[{start + where}] is {value} ({count} such values): expected scores from 0 to 1. "
-        f"{hint}"
-    )
 
 
 def _from_objects(array: Array, name: str) -> Array:

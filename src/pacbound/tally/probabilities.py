@@ -1,22 +1,22 @@
-"""Counting class probabilities for calibration: the top label, within each predicted class, or
-every label.
+"""Counting class probabilities for calibration: of the top label, per predicted class, or every
+label.
 
 The probabilities are walked over once, in blocks that stay in the processor's cache.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from pacbound.errors import InvalidValueError
-from pacbound.tally.arrays import CORRECT
 from pacbound.tally.columns import Array, as_classes, checked_scores, same_length
-from pacbound.tally.dense import DenseCounts
-from pacbound.tally.fingerprint import Fingerprint
+from pacbound.tally.count import Counting
 from pacbound.tally.grids import Bins
-from pacbound.tally.tally import Scope, Tally
+from pacbound.tally.questions import CalibrationQuestion, Judged, Scope
+from pacbound.tally.tally import Tally
 from pacbound.tally.toplabel import as_probabilities, top_blocks
 
 
@@ -31,47 +31,47 @@ def count_probabilities(
     table = as_probabilities(probabilities, "probabilities")
     classes = as_classes(labels, table.shape[1], "labels", unseen=unseen)
     same_length(probabilities=table, labels=classes)
-    if scope == "all-labels":
-        return _count_every_label(table, classes, grid)
-    if scope in ("top", "per-class"):
-        return _count_top_label(table, classes, grid, scope)
-    raise InvalidValueError(
-        f"scope={scope!r} is not one of a table of probabilities: expected 'top', 'per-class' or "
-        "'all-labels'."
-    )
+    if scope not in ("top", "per-class", "all-labels"):
+        raise InvalidValueError(
+            f"scope={scope!r} is not one of a table of probabilities: expected 'top', 'per-class' "
+            "or 'all-labels'."
+        )
+    question = CalibrationQuestion(grid, {}, scope)
+    counting = Counting(question)
+    judged = _every_label if scope == "all-labels" else _top_label
+    for block in judged(table, classes, grid, scope):
+        counting.add(block)
+    groups = () if scope == "top" else tuple(map(str, range(table.shape[1])))
+    return Tally.of(question, counting.result(), groups=groups)
 
 
-def _count_top_label(table: Array, classes: Array, grid: Bins, scope: Scope) -> Tally:
-    counts, seal = DenseCounts(grid, 2), Fingerprint()
+def _top_label(table: Array, classes: Array, grid: Bins, scope: Scope) -> Iterator[Judged]:
+    groups = tuple(map(str, range(table.shape[1]))) if scope == "per-class" else ()
     for start, top, label in top_blocks(table):
         scores = checked_scores(top, "probabilities", start=start)
         right = (label == classes[start : start + len(label)]).view(np.uint8)
-        counts.add(grid.cells(scores), right, label if scope == "per-class" else 0)
-        seal.update(scores, right)
-    cells, seen = counts.sparse(grouped=scope == "per-class")
-    groups = tuple(map(str, range(table.shape[1]))) if scope == "per-class" else ()
-    return Tally("calibration", grid, CORRECT, len(table), cells, seen, scope, groups, seal.names())
+        yield Judged(
+            len(label),
+            grid.cells(scores)[:, None],
+            right,
+            groups,
+            label.astype(np.int64) if groups else None,
+            told=(scores, right),
+        )
 
 
-def _count_every_label(table: Array, classes: Array, grid: Bins) -> Tally:
-    counts, seal = DenseCounts(grid, 2), Fingerprint()
+def _every_label(table: Array, classes: Array, grid: Bins, scope: Scope) -> Iterator[Judged]:  # noqa: ARG001
     columns = np.arange(table.shape[1])
-    rows = max(1, 2**17 // table.shape[1])
+    groups, rows = tuple(map(str, columns.tolist())), max(1, 2**17 // table.shape[1])
     for start in range(0, len(table), rows):
         block = table[start : start + rows]
         scores = checked_scores(block.ravel(), "probabilities.ravel()", start=start * len(columns))
         right = (classes[start : start + rows, None] == columns).ravel().view(np.uint8)
-        counts.add(grid.cells(scores), right, np.tile(columns, len(block)))
-        seal.update(scores, right)
-    cells, seen = counts.sparse(grouped=True)
-    return Tally(
-        "calibration",
-        grid,
-        CORRECT,
-        len(table),
-        cells,
-        seen,
-        "all-labels",
-        tuple(map(str, columns.tolist())),
-        seal.names(),
-    )
+        yield Judged(
+            len(block),
+            grid.cells(scores)[:, None],
+            right,
+            groups,
+            np.tile(columns, len(block)),
+            told=(scores, right),
+        )

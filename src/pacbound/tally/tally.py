@@ -8,42 +8,38 @@ tally does not know how it was counted.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
-from unicodedata import decimal
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacbound import documents
 from pacbound.documents import Json
-from pacbound.errors import InvalidValueError, RepeatedSourceError
+from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
+from pacbound.sources import Engine, Paths, Progress
 from pacbound.stats.arguments import LARGEST_COUNT
+from pacbound.tally.classes import ClassRule
+from pacbound.tally.count import Counted, count_arrays, count_files, count_frame
+from pacbound.tally.document import FORMAT, LARGEST_FILE, fields_of
 from pacbound.tally.grids import Bins, DyadicGrid
+from pacbound.tally.questions import Kind, Question, Scope, question_for
+from pacbound.tally.questions.question import Integers
+from pacbound.tally.table import in_order, merge_cells
 
-Kind = Literal["calibration", "cascade", "shield", "abstention"]
-Scope = Literal["top", "groups", "overlapping-groups", "per-class", "all-labels"]
-Integers = NDArray[np.int64]
-
-FORMAT = "pacbound-tally"
-LARGEST_FILE = 2**30
-"""Joint tallies of several exits have up to a cell for each row, so they may be larger than
-certificates."""
-
-KINDS: tuple[Kind, ...] = ("calibration", "cascade", "shield", "abstention")
-SCOPES: tuple[Scope, ...] = ("top", "groups", "overlapping-groups", "per-class", "all-labels")
-OVERLAPPING: frozenset[Scope] = frozenset(["overlapping-groups", "all-labels"])
+_CLASS_OPTIONS = ("classes", "missing", "unseen_labels")
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Counts of named outcomes per cell of a score, for one use.
+    """Counts of named outcomes per cell of a score, for one question.
 
     `cells` has a row for each cell that was hit, in order: the position of its group in `groups`
     first, where there are groups, then the cell of each score. `counts` has the outcomes of that
-    cell. `rows` is the number of rows counted, and `sources` holds the fingerprints of where they
-    came from.
+    cell. `rows` is the number of rows counted, and `sources` names what they came from: adding a
+    tally to another that has one of its sources raises, since rows that count twice void every
+    guarantee. Equal files and equal arrays are recognised. Equal rows in another format, in another
+    order, or in a frame that is counted again, are not.
 
     Examples
     --------
@@ -64,42 +60,166 @@ class Tally:
     sources: frozenset[str] = field(default_factory=frozenset)
 
     @classmethod
-    def from_arrays(cls, **columns: Any) -> Tally:
-        """Count arrays. The columns given say what for.
+    def of(cls, question: Question, counted: Counted, groups: Sequence[str] = ()) -> Tally:
+        """What a question found; `groups` are all that there are, if they are known beforehand."""
+        tally = cls(
+            question.kind,
+            question.grid,
+            question.outcomes,
+            counted.rows,
+            counted.cells,
+            counted.counts,
+            question.scope,
+            counted.groups,
+            counted.sources,
+        )
+        names = in_order({*groups, *counted.groups})
+        return replace(tally, cells=tally._cells_among(names), groups=names)
 
-        | use | columns |
-        |---|---|
-        | calibration | `confidence`, `correct`; optional `n_bins=20`, `edges`, `groups` |
-        | cascade | `confidences` (n, M-1), `predictions` (n, M), `labels` (n,), missing where all predictions agree if you like |
-        | shield | `scores`, `unsafe`; optional `final_scores` |
-        | abstention | `confidence`, `correct`, `kind="abstention"`; optional `groups` |
+    @overload
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        confidence: Any,
+        correct: Any,
+        groups: Any = None,
+        n_bins: int = 20,
+        edges: Any = None,
+    ) -> Tally: ...
+    @overload
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        confidence: Any,
+        prediction: Any,
+        labels: Any,
+        groups: Any = None,
+        n_bins: int = 20,
+        edges: Any = None,
+        classes: Any = None,
+        missing: Any = None,
+        unseen_labels: float = 0.0,
+    ) -> Tally: ...
+    @overload
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        confidences: Any,
+        predictions: Any,
+        labels: Any,
+        classes: Any = None,
+        missing: Any = None,
+        unseen_labels: float = 0.0,
+    ) -> Tally: ...
+    @overload
+    @classmethod
+    def from_arrays(cls, *, scores: Any, unsafe: Any, final_scores: Any = None) -> Tally: ...
+    @classmethod
+    def from_arrays(cls, **given: Any) -> Tally:
+        """Count columns of arrays. The names say which question is asked.
+
+        Parameters
+        ----------
+        confidence, correct
+            Calibration: a score in [0, 1] for each row, and whether the prediction was right.
+        prediction, labels
+            Calibration: the predicted and the true class of each row, in place of `correct`.
+        groups
+            Calibration: one group per row, or a mapping from names to truth values for each row.
+        n_bins, edges
+            Calibration: as in `calibrate`.
+        confidences, predictions, labels
+            Cascade: (n, M-1) scores, (n, M) predicted classes, and (n,) true classes, which may be
+            missing where all predictions agree.
+        scores, unsafe, final_scores
+            Shield: as in `certify_shield`.
+        classes, missing, unseen_labels
+            Where classes are passed: as in `certify_cascade`.
+
+        Returns
+        -------
+        Tally
+            The counts. Rows that have enough distinct values are recognised if they are counted
+            again.
+
+        Raises
+        ------
+        InvalidTypeError, InvalidValueError
+            If a column is missing, unknown, or holds what it cannot hold; the message names the
+            value, the row and the remedy.
 
         Examples
         --------
         >>> Tally.from_arrays(scores=[0.1, 0.9, 0.8], unsafe=[False, True, True])
         Tally(shield, 3 rows in 3 cells: 1 safe, 2 unsafe)
         """
-        # The ways of counting make tallies, so they import this file, not the other way round.
-        from pacbound.tally.arrays import count  # noqa: PLC0415
+        asked, rule = _asked(given)
+        question, arrays = question_for(asked).of_arrays(**asked)
+        return cls.of(question, count_arrays(question, arrays, _fitting(rule, question)))
 
-        return count(**columns)
-
+    @overload
     @classmethod
-    def from_frame(cls, frame: Any, **columns: Any) -> Tally:
-        """Count a dataframe inside its own engine: pandas, Polars (eager or lazy), PyArrow, DuckDB
-        relations, PySpark.
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        confidence: str,
+        correct: str | None = None,
+        prediction: str | None = None,
+        labels: str | None = None,
+        groups: str | None = None,
+        n_bins: int = 20,
+        edges: Any = None,
+        classes: Any = None,
+        missing: Any = None,
+        unseen_labels: float = 0.0,
+    ) -> Tally: ...
+    @overload
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        confidences: str | Sequence[str],
+        predictions: Sequence[str],
+        labels: str,
+        classes: Any = None,
+        missing: Any = None,
+        unseen_labels: float = 0.0,
+    ) -> Tally: ...
+    @overload
+    @classmethod
+    def from_frame(
+        cls, frame: Any, *, scores: str, unsafe: str, final_scores: str | None = None
+    ) -> Tally: ...
+    @classmethod
+    def from_frame(cls, frame: Any, **given: Any) -> Tally:
+        """Count a dataframe inside its own engine: only counts leave it.
 
-        Only counts leave the engine. The columns named say what for; `n_bins` and `edges` are as in
-        `calibrate`.
+        Parameters
+        ----------
+        frame
+            A frame of pandas, Polars (eager or lazy), PyArrow, DuckDB (a relation) or PySpark.
+        confidence, correct, prediction, labels, groups, confidences, predictions, scores, unsafe,
+        final_scores
+            The names of the columns. The words are those of `from_arrays`.
+        n_bins, edges, classes, missing, unseen_labels
+            As in `from_arrays`.
 
-        | use | columns |
-        |---|---|
-        | calibration | `confidence`, `correct`, or `prediction` and `label` for it; optional `group`, `n_bins=20`, `edges` |
-        | cascade | `confidences` and `predictions`, a list of each; `label`, empty where all predictions agree if you like |
-        | shield | `score`, `unsafe`; optional `final_score` |
-        | abstention | as calibration without bins, and `kind="abstention"` |
+        Returns
+        -------
+        Tally
+            The counts. Nothing notices if the same frame is counted again.
 
-        Rows of a frame have no fingerprint: nothing notices if they are counted twice.
+        Raises
+        ------
+        InvalidTypeError, InvalidValueError
+            If a column is not there, which lists those that are, or holds what it cannot hold.
+        MissingDependencyError
+            If narwhals is not installed.
 
         Examples
         --------
@@ -108,27 +228,107 @@ class Tally:
         >>> Tally.from_frame(frame, confidence="score", correct="right")
         Tally(calibration, 3 rows in 3 cells: 1 wrong, 2 right)
         """
-        from pacbound.tally.frames import count_frame  # noqa: PLC0415
+        asked, rule = _asked(given)
+        question = question_for(asked).of_columns(**asked)
+        return cls.of(question, count_frame(question, frame, _fitting(rule, question)))
 
-        return count_frame(frame, **columns)
-
+    @overload
     @classmethod
-    def from_files(cls, paths: Any, **columns: Any) -> Tally:
-        """Count files: CSV, Parquet, JSON lines, Arrow, .npz and .npy, out of core. The columns
-        named say what for.
+    def from_files(
+        cls,
+        paths: Paths,
+        *,
+        confidence: str,
+        correct: str | None = None,
+        prediction: str | None = None,
+        labels: str | None = None,
+        groups: str | None = None,
+        n_bins: int = 20,
+        edges: Any = None,
+        classes: Any = None,
+        missing: Any = None,
+        unseen_labels: float = 0.0,
+        engine: Engine = "duckdb",
+        master: str | None = None,
+        memory_limit: str | None = None,
+        progress: Progress | None = None,
+    ) -> Tally: ...
+    @overload
+    @classmethod
+    def from_files(
+        cls,
+        paths: Paths,
+        *,
+        confidences: str | Sequence[str],
+        predictions: Sequence[str],
+        labels: str,
+        classes: Any = None,
+        missing: Any = None,
+        unseen_labels: float = 0.0,
+        engine: Engine = "duckdb",
+        master: str | None = None,
+        memory_limit: str | None = None,
+        progress: Progress | None = None,
+    ) -> Tally: ...
+    @overload
+    @classmethod
+    def from_files(
+        cls,
+        paths: Paths,
+        *,
+        scores: str,
+        unsafe: str,
+        final_scores: str | None = None,
+        engine: Engine = "duckdb",
+        master: str | None = None,
+        memory_limit: str | None = None,
+        progress: Progress | None = None,
+    ) -> Tally: ...
+    @classmethod
+    def from_files(
+        cls,
+        paths: Any,
+        *,
+        engine: Engine = "duckdb",
+        master: str | None = None,
+        memory_limit: str | None = None,
+        progress: Progress | None = None,
+        **given: Any,
+    ) -> Tally:
+        """Count files: CSV, Parquet, JSON lines, Arrow, .npz and .npy, out of core.
 
-        `paths` is a file, a glob, a folder, or several of these. In a folder partitioned as
-        `day=monday`, `day` is a column.
+        Parameters
+        ----------
+        paths
+            A file, a glob, a folder, or several of these. In a folder partitioned as `day=monday`,
+            `day` is a column.
+        confidence, correct, prediction, labels, groups, confidences, predictions, scores, unsafe,
+        final_scores
+            The names of the columns. The words are those of `from_arrays`.
+        n_bins, edges, classes, missing, unseen_labels
+            As in `from_arrays`.
+        engine
+            What counts: "duckdb", which is embedded, "polars", or "spark".
+        master
+            Spark's master; all cores of this machine if it is left out.
+        memory_limit
+            What DuckDB may use, such as "500MB".
+        progress
+            Called with the share that is done, from 0 to 1.
 
-        | use | columns |
-        |---|---|
-        | calibration | `confidence`, `correct`, or `prediction` and `label` for it; optional `group`, `n_bins=20`, `edges` |
-        | cascade | `confidences` and `predictions`, a list of each; `label`, empty where all predictions agree if you like |
-        | shield | `score`, `unsafe`; optional `final_score` |
-        | abstention | as calibration without bins, and `kind="abstention"` |
+        Returns
+        -------
+        Tally
+            The counts, named by the bytes of each file.
 
-        `memory_limit="500MB"` says what reading may use, and `progress` is called with the share
-        that is done.
+        Raises
+        ------
+        InvalidTypeError, InvalidValueError
+            If a file cannot be read, a column is not there, or holds what it cannot hold.
+        RepeatedSourceError
+            If two files hold the same bytes.
+        MissingDependencyError
+            If what reads the format is not installed.
 
         Examples
         --------
@@ -136,24 +336,29 @@ class Tally:
         >>> Tally.from_files("day.npz", confidence="score", correct="right")
         Tally(calibration, 2 rows in 2 cells: 1 wrong, 1 right)
         """
-        from pacbound.tally.files import count  # noqa: PLC0415
-
-        return count(paths, **columns)
+        asked, rule = _asked(given)
+        question = question_for(asked).of_columns(**asked)
+        counted = count_files(
+            question,
+            paths,
+            _fitting(rule, question),
+            engine=engine,
+            master=master,
+            memory_limit=memory_limit,
+            progress=progress,
+        )
+        return cls.of(question, counted)
 
     @property
     def totals(self) -> dict[str, int]:
         """How often each outcome was seen."""
-        return dict(
-            zip(self.outcomes, self.counts.sum(axis=0, dtype=np.int64).tolist(), strict=True)
-        )
+        seen = self.counts.sum(axis=0, dtype=np.int64).tolist()
+        return dict(zip(self.outcomes, seen, strict=True))
 
     def dense(self) -> Integers:
-        """The counts as (groups, cells, outcomes), zeros included; for grids of one score without
-        lost rows.
-        """
-        table = np.zeros(
-            (max(1, len(self.groups)), self.grid.n_cells, len(self.outcomes)), dtype=np.int64
-        )
+        """The counts as (groups, cells, outcomes), zeros included, for grids of one score."""
+        shape = (max(1, len(self.groups)), self.grid.n_cells, len(self.outcomes))
+        table = np.zeros(shape, dtype=np.int64)
         group = self.cells[:, 0] if self.groups else 0
         table[group, self.cells[:, -1]] = self.counts
         return table
@@ -227,9 +432,7 @@ class Tally:
     @classmethod
     def from_dict(cls, document: Mapping[str, Json]) -> Tally:
         """The tally that `to_dict` wrote, or a `CertificateError` that says what is wrong with it."""
-        from pacbound.tally.consistency import tally_of_document  # noqa: PLC0415
-
-        return tally_of_document(document)
+        return cls(**fields_of(document))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the tally to `path`, whole or not at all."""
@@ -258,10 +461,11 @@ class Tally:
                 "same way."
             )
         twice = self.sources & other.sources
-        if twice:
+        if twice or (self is other and self.rows):
+            which = f" ({len(twice)} source, {min(twice)[:19]}…)" if twice else ""
             raise RepeatedSourceError(
-                f"The same rows are in both tallies ({len(twice)} source, {min(twice)[:19]}…): "
-                "counting them twice voids every guarantee. Add each part once."
+                f"The same rows are in both tallies{which}: counting them twice voids every "
+                "guarantee. Add each part once."
             )
         if self.rows + other.rows > LARGEST_COUNT:
             raise InvalidValueError(
@@ -269,27 +473,18 @@ class Tally:
             )
 
 
-def in_order(groups: Iterable[str]) -> tuple[str, ...]:
-    """The one order that a tally keeps its groups in: numbers by their value, then text."""
-    return tuple(sorted(groups, key=_place_of_group))
+def _asked(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the question is asked of, and what the user says about classes."""
+    asked = {name: value for name, value in given.items() if name not in _CLASS_OPTIONS}
+    return asked, {name: given[name] for name in _CLASS_OPTIONS if name in given}
 
 
-def _place_of_group(name: str) -> tuple[int, int, str, str]:
-    if not name.isdecimal():
-        return 1, 0, "", name
-    # Of two numbers the one with more digits is larger, however many more than int() reads there
-    # are.
-    digits = "".join(str(decimal(digit)) for digit in name).lstrip("0")
-    return 0, len(digits), digits, name
-
-
-def merge_cells(cells: Integers, counts: Integers) -> tuple[Integers, Integers]:
-    """Equal cells put together and in order."""
-    if not len(cells):
-        return cells, counts
-    order = np.lexsort(cells.T[::-1])
-    cells, counts = cells[order], counts[order]
-    first = np.concatenate(([True], (np.diff(cells, axis=0) != 0).any(axis=1)))
-    return np.ascontiguousarray(cells[first]), np.add.reduceat(
-        counts, np.flatnonzero(first), axis=0
-    )
+def _fitting(rule: Mapping[str, Any], question: Question) -> ClassRule:
+    """The rule for classes, if the question is about classes at all."""
+    said = [name for name, value in rule.items() if value is not None and value != 0]
+    if said and "labels" not in question.slots:
+        raise InvalidTypeError(
+            f"{said[0]} is about classes, and none are counted here: leave it out, or pass "
+            "predictions and labels."
+        )
+    return ClassRule.of(**rule)

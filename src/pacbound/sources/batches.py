@@ -1,0 +1,102 @@
+"""Some consecutive rows of a table, as a source delivers them: columns by name, nothing
+interpreted.
+
+A source does not know what its columns are counted for. It says how they read as numbers, as truth
+values, as names, or by their distinct values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidValueError
+from pacbound.sources.values import Values
+
+Progress = Callable[[float], None]
+"""Called with the share of the work that is done, from 0 to 1."""
+
+ColumnKind = Literal["number", "number or nothing", "flag", "class", "name"]
+"""What a column stands for."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A column of a table, and what it stands for where it is text."""
+
+    column: str
+    kind: ColumnKind
+
+
+class Batch(Protocol):
+    """Some consecutive rows of a table."""
+
+    @property
+    def start(self) -> int:
+        """The row of the table that it begins with, counted from 0."""
+        ...
+
+    @property
+    def rows(self) -> int: ...
+
+    def numbers(self, name: str, *, missing: bool = False) -> NDArray[Any]:
+        """A column of numbers, in any range; with `missing`, NaN where there is none."""
+        ...
+
+    def flags(self, name: str) -> NDArray[Any]:
+        """A column of truth values."""
+        ...
+
+    def names(self, name: str) -> NDArray[Any]:
+        """A column of names or integers, none of them missing."""
+        ...
+
+    def values(self, name: str) -> Values:
+        """A column of whatever it holds, by its distinct values."""
+        ...
+
+    def where(self, chosen: NDArray[np.bool_]) -> Batch:
+        """Only the chosen rows."""
+        ...
+
+
+class TableFile(Protocol):
+    """A table in a file."""
+
+    path: Path
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The names of its columns."""
+        ...
+
+    def batches(
+        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
+    ) -> Iterator[Batch]:
+        """Its rows in order, all columns or only some."""
+        ...
+
+
+def require_columns(table: TableFile, names: Sequence[str]) -> None:
+    """Refuse columns that the table does not have, or has twice."""
+    for name in names:
+        times = list(table.columns).count(name)
+        if times != 1:
+            listed = ", ".join(map(repr, table.columns[:20]))
+            close = get_close_matches(name, table.columns, n=1) if times == 0 else []
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            problem = "has no column" if times == 0 else f"has {times} columns named"
+            raise InvalidValueError(
+                f"{table.path} {problem} {name!r}. Its columns: {listed}.{hint}"
+            )
+
+
+def part_of(progress: Progress | None, done: float, part: float) -> Progress | None:
+    """The progress of a part of the work, after a share `done` of it."""
+    return None if progress is None else lambda share: progress(done + part * share)

@@ -1,0 +1,105 @@
+"""Tables opened by Polars, lazily: whoever counts them does it inside its streaming engine, out of
+core.
+
+Only formats that hold types are read. The folders that stand for columns hold text, as they do for
+every engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pacbound.errors import InvalidValueError, MissingDependencyError
+from pacbound.sources.parts import Part
+from pacbound.sources.paths import first_of
+
+SCANS = {
+    ".parquet": "scan_parquet",
+    ".pq": "scan_parquet",
+    ".arrow": "scan_ipc",
+    ".feather": "scan_ipc",
+    ".ipc": "scan_ipc",
+}
+
+
+@contextmanager
+def parts(files: Sequence[Path], *, partitions: Sequence[str]) -> Iterator[list[Part]]:
+    """All rows of `files` as one lazy frame; their folders stand for the columns `partitions`."""
+    from narwhals.exceptions import (
+        NarwhalsError,
+    )  # noqa: PLC0415 - whoever counts speaks through it
+
+    def watched(work: Callable[[], Any]) -> Any:
+        with _reading(files, NarwhalsError):
+            return work()
+
+    with _reading(files):
+        frame = _scan(files, partitions=partitions)
+    yield [Part(frame=frame, run=watched)]
+
+
+def _scan(files: Sequence[Path], *, partitions: Sequence[str]) -> Any:
+    """A lazy frame over all rows of `files`, which are all of one format; their folders stand for
+    the columns `partitions`.
+    """
+    polars = _polars()
+    read = getattr(polars, _scan_of(files))
+    if not partitions:
+        return read([str(file) for file in files], glob=False, hive_partitioning=False)
+    for file in files:
+        _refuse_stored(file, read(str(file), glob=False, hive_partitioning=False), partitions)
+    texts = dict.fromkeys(partitions, polars.String)
+    return read(
+        [str(file) for file in files], glob=False, hive_partitioning=True, hive_schema=texts
+    )
+
+
+@contextmanager
+def _reading(files: Sequence[Path], *others: type[Exception]) -> Iterator[None]:
+    """Turn what Polars, or whoever speaks for it, says about files that it cannot read into a word
+    to who named them.
+    """
+    unreadable: tuple[type[Exception], ...] = (_polars().exceptions.PolarsError, *others)
+    try:
+        yield
+    except unreadable as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise InvalidValueError(
+            f"{first_of(files)} cannot be read by Polars: {reason}. If a copy was interrupted, "
+            "copy it again."
+        ) from None
+
+
+def _polars() -> Any:
+    try:
+        import polars  # noqa: PLC0415 - loaded only for those who ask for it
+    except ImportError:
+        raise MissingDependencyError.for_extra("polars", "polars", "the engine polars") from None
+    return polars
+
+
+def _scan_of(files: Sequence[Path]) -> str:
+    suffixes = {file.suffix.lower() for file in files}
+    scans = {SCANS.get(suffix) for suffix in suffixes}
+    found = scans.pop()
+    if scans or found is None:
+        raise InvalidValueError(
+            f"Polars is given files of {', '.join(sorted(suffixes))}: expected one format of "
+            f"{', '.join(SCANS)}. The engine duckdb reads more."
+        )
+    return found
+
+
+def _refuse_stored(file: Path, frame: Any, partitions: Sequence[str]) -> None:
+    """Refuse a file with a column that its folders stand for too: Polars would take the folder's
+    value.
+    """
+    stored = set(frame.collect_schema().names()) & set(partitions)
+    if stored:
+        raise InvalidValueError(
+            f"{file} has a column {min(stored)!r}, and a folder {min(stored)}=… too: which is "
+            "meant? Rename the folder."
+        )

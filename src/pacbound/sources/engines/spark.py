@@ -1,0 +1,258 @@
+"""Tables opened by Spark: on a cluster, or on all cores of this machine. Only what is collected
+comes back.
+
+Local files must be visible to every worker under the same name. That Spark reads all of them, each
+once, is checked. Addresses (with ://) go to the cluster as they are named, so they may be on any
+file system that Spark knows; nothing is checked about which files they stand for. Only formats that
+hold types are read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from glob import glob
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import unquote
+
+from pacbound.errors import InvalidValueError, MissingDependencyError
+from pacbound.sources.parts import Part
+from pacbound.sources.paths import expanded, first_of, is_note, refuse_repeated, suffix_of
+
+HERE = "local[*]"
+"""All cores of this machine."""
+
+KINDS = {".parquet": "parquet", ".pq": "parquet", ".orc": "orc"}
+
+SETTINGS = {
+    # Else the column C of one file is taken for the c of another.
+    "spark.sql.caseSensitive": "true",
+    # Else the folders day=007 and day=7 are one group.
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    # Else rows are missing without a word.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+}
+"""What must hold while rows are counted, whatever the session is set to."""
+
+
+def local_files(paths: Sequence[str]) -> list[Path]:
+    """The files that local paths stand for, none of them twice; ORC is known by the end of the name
+    that is given.
+    """
+    plain = [path.removeprefix("file://") for path in paths]
+    if not any(suffix_of(Path(path)) == ".orc" for path in plain):
+        return expanded(plain)
+    found = [file for path in plain for file in _orc_files(Path(path))]
+    refuse_repeated(found)
+    return found
+
+
+@contextmanager
+def parts(
+    files: Sequence[Path], *, partitions: Sequence[str], master: str | None
+) -> Iterator[list[Part]]:
+    """All rows of `files` as one frame, each once; their folders stand for the columns
+    `partitions`.
+    """
+    kind, named, root = (
+        _kind({suffix_of(file) for file in files}),
+        [_pattern(file) for file in files],
+        _root(files, partitions),
+    )
+    with _session(master) as spark, _set(spark), _reading([str(file) for file in files]):
+        frame = _stored(spark, kind, named)
+        if root is not None:
+            _refuse_stored(frame.columns, partitions)
+            frame = (
+                spark.read.format(kind)
+                .schema(frame.schema)
+                .option("basePath", f"file://{root}")
+                .load(named)
+            )
+        _refuse_unread(files, frame.inputFiles())
+        yield [Part(frame=frame)]
+
+
+@contextmanager
+def remote_parts(paths: Sequence[str], *, master: str | None) -> Iterator[list[Part]]:
+    """The rows of the addresses `paths`, as Spark understands them, as one frame."""
+    suffixes = {suffix_of(Path(path.rstrip("/"))) for path in paths}
+    # Spark writes tables as folders, often without a suffix: these are Parquet.
+    kind = _kind({suffix if suffix in KINDS else ".parquet" for suffix in suffixes})
+    with _session(master) as spark, _set(spark), _reading(paths):
+        yield [Part(frame=_stored(spark, kind, list(paths)))]
+
+
+def _stored(spark: Any, kind: str, paths: list[str]) -> Any:
+    # Else one file gives the types for all, and the 0.9 of another becomes 0 where they are
+    # integers, without a word.
+    return spark.read.format(kind).option("mergeSchema", "true").load(paths)
+
+
+def _orc_files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return [
+            file
+            for file in sorted(path.rglob("*"))
+            if file.is_file() and not is_note(file.relative_to(path))
+        ]
+    found = (
+        [path]
+        if path.exists()
+        else [Path(match) for match in sorted(glob(str(path), recursive=True))]  # noqa: PTH207
+    )
+    if not found:
+        raise InvalidValueError(f"{path} does not exist, and matches no file. Check the path.")
+    return found if found == [path] else [file for match in found for file in _orc_files(match)]
+
+
+def _kind(suffixes: set[str]) -> str:
+    kinds = {KINDS.get(suffix) for suffix in suffixes}
+    found = kinds.pop()
+    if kinds or found is None:
+        raise InvalidValueError(
+            f"Spark is given files of {', '.join(sorted(suffixes))}: expected one format of "
+            f"{', '.join(KINDS)}. Count each apart, and add; the engine duckdb reads more."
+        )
+    return found
+
+
+def _pattern(file: Path) -> str:
+    """The pattern that only `file` matches: Spark takes every path for one."""
+    return "file://" + re.sub(r"([\[\]{}*?\\])", r"\\\1", str(file.absolute()))
+
+
+def _root(files: Sequence[Path], partitions: Sequence[str]) -> Path | None:
+    """The folder whose partitions hold all files; None if there is none, and folders are then no
+    columns.
+
+    Spark leaves out the files beside partitions, and in folders within them that are none.
+    """
+    depth = len(partitions) + 1
+    roots = {Path(*file.parts[:-depth]) for file in files}
+    inside = all("=" in part[1:] for file in files for part in file.parts[-depth:-1])
+    return roots.pop().absolute() if partitions and inside and len(roots) == 1 else None
+
+
+def _refuse_stored(stored: Sequence[str], partitions: Sequence[str]) -> None:
+    """Refuse columns that are in the files and in the names of folders: Spark would take the
+    folder's value.
+    """
+    for name in partitions:
+        if name in stored:
+            raise InvalidValueError(
+                f"A file has a column {name!r}, and is in a folder {name}=… too: which is meant? "
+                "Rename the folder."
+            )
+
+
+def _refuse_unread(files: Sequence[Path], read: Sequence[str]) -> None:
+    """Refuse files that Spark passes over: those whose names begin with . or _, and empty ones,
+    which hold no table.
+    """
+    found = {Path(unquote(uri.removeprefix("file:"))).resolve() for uri in read}
+    for file in files:
+        if file.resolve() not in found or not file.stat().st_size:
+            raise InvalidValueError(
+                f"{file} is passed over by Spark: rows may be lost. Rename it, or write it again "
+                "if it is empty."
+            )
+    if len(found) != len(files):
+        raise InvalidValueError(
+            f"Spark reads {len(found)} files in place of {len(files)}: name each by itself."
+        )
+
+
+@contextmanager
+def _set(spark: Any) -> Iterator[None]:
+    """Hold `SETTINGS`, and leave the session as it was."""
+    before = spark.conf.getAll
+    for name, value in SETTINGS.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in SETTINGS:
+            if name in before:
+                spark.conf.set(name, before[name])
+            else:
+                spark.conf.unset(name)
+
+
+@contextmanager
+def _session(master: str | None) -> Iterator[Any]:
+    try:
+        # Loaded only for those who ask for it.
+        from pyspark.sql import SparkSession  # noqa: PLC0415
+    except ImportError:
+        raise MissingDependencyError.for_extra("pyspark", "spark", "the engine spark") from None
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    with TemporaryDirectory(prefix="pacbound-spark-") as folder:
+        spark = _started(SparkSession.builder, master or HERE, Path(folder) / "spark.log")
+        try:
+            yield spark
+        finally:
+            spark.stop()
+
+
+def _started(builder: Any, master: str, log: Path) -> Any:
+    quiet = (
+        builder.master(master).appName("pacbound").config("spark.ui.showConsoleProgress", "false")
+    )
+    try:
+        with _stderr_to(log):
+            return quiet.getOrCreate()
+    except (
+        Exception
+    ) as error:  # Java missing, a master that does not answer: Spark has no one class for these
+        logged = log.read_text(errors="replace").splitlines()
+        reason = next(
+            (line.split("ERROR ", 1)[1] for line in logged if "ERROR " in line), _reason(error)
+        )
+        raise InvalidValueError(
+            f"Spark does not start on {master}: {reason} Is Java 17 installed, and does the master "
+            "answer?"
+        ) from None
+
+
+@contextmanager
+def _stderr_to(log: Path) -> Iterator[None]:
+    """Give the Java process that starts here a file for its log, in place of our stderr."""
+    sys.stderr.flush()
+    ours = os.dup(2)
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)
+
+
+@contextmanager
+def _reading(paths: Sequence[str]) -> Iterator[None]:
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        raise InvalidValueError(
+            f"{first_of(paths)} cannot be read by Spark: {_reason(error)}"
+        ) from None
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, without the stack of the Java process."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if "Exception: " in line or line.startswith("[")]
+    return (telling or lines or [type(error).__name__])[0].split("Exception: ", 1)[-1]

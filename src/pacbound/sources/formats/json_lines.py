@@ -1,0 +1,181 @@
+"""Tables as JSON objects, one on each line or all in one array: their keys are the columns. DuckDB
+reads them.
+
+A key that a row does not have is empty there. What goes out as JSON goes out as it stood, text for
+text.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pacbound.errors import InvalidValueError
+from pacbound.sources.batches import Progress, require_columns
+from pacbound.sources.embedded import (
+    Connection,
+    connected,
+    explained,
+    file_list,
+    identifier,
+    in_batches,
+    literal,
+    select,
+)
+from pacbound.sources.fingerprints import require_sound
+from pacbound.sources.paths import partitions_beside
+
+_ROWS = 2**16
+_FIRST_ROWS = 1000
+_IS_OBJECT = "json_type(json) = 'OBJECT'"
+_SOUND = f"{_IS_OBJECT} AND len(json_keys(json)) = len(list_distinct(json_keys(json)))"
+_KEYS = "unnest(json_keys(json)) AS key"
+
+
+class JsonFile:
+    """A file of JSON objects; the parts of its path that stand for columns come last."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def layout(self) -> str:
+        """How the objects lie in the file, as DuckDB calls it."""
+        opened = gzip.open if self.path.suffix.lower() == ".gz" else open
+        try:
+            with opened(self.path, "rb") as file:
+                start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise InvalidValueError(
+                f"{self.path} cannot be read ({error}). Was it cut short?"
+            ) from None
+        if not start:
+            raise InvalidValueError(f"{self.path} is empty: expected a JSON object on each line.")
+        return "array" if start.startswith(b"[") else "newline_delimited"
+
+    @cached_property
+    def first_keys(self) -> Sequence[str]:
+        """The keys of the first rows, in order."""
+        first = select("json", f"{self._objects} LIMIT {_FIRST_ROWS}")
+        return self._found(select(_KEYS, f"({first}) WHERE {_IS_OBJECT}"))
+
+    @cached_property
+    def keys(self) -> Sequence[str]:
+        """The keys of all rows, which takes reading them."""
+        everywhere = select(_KEYS, f"{self._objects} WHERE {_IS_OBJECT}")
+        return list(
+            dict.fromkeys(
+                [*self.first_keys, *sorted(self._found(select("DISTINCT key", f"({everywhere})")))]
+            )
+        )
+
+    @cached_property
+    def partitions(self) -> dict[str, str | None]:
+        return partitions_beside(self.path, self.keys)
+
+    @property
+    def columns(self) -> Sequence[str]:
+        return [*self.keys, *self.partitions]
+
+    def batches(
+        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
+    ) -> Iterator[Any]:
+        # Counting needs no Arrow.
+        from pacbound.sources.records import (  # noqa: PLC0415
+            RecordRows,
+            UnreadableError,
+            with_constants,
+        )
+
+        if columns is not None:
+            require_columns(self, columns)
+        names = self.columns if columns is None else columns
+        constants = {name: self.partitions[name] for name in names if name in self.partitions}
+        keys = [name for name in names if name not in constants]
+        require_sound(self.path)
+        with connected(ordered=True) as connection, explained(str(self.path)):
+            values = (
+                self._typed(connection, keys) if columns is None else [_text(key) for key in keys]
+            )
+            start, total = 0, self._rows(connection) if progress is not None else 1
+            try:
+                for record in self._reader(connection, values):
+                    lines, rows = (
+                        self._checked(record, start),
+                        record.select(range(2, record.num_columns)).rename_columns(keys),
+                    )
+                    yield RecordRows(
+                        start, with_constants(rows, constants), is_text=True, lines=lines
+                    )
+                    start += record.num_rows
+                    if progress is not None:
+                        progress(start / total)
+            except UnreadableError as error:
+                raise InvalidValueError(
+                    f"{self.path} cannot be read ({str(error).splitlines()[0]}). Was it cut short?"
+                ) from None
+
+    @property
+    def _objects(self) -> str:
+        return f"read_json_objects({file_list([self.path])}, format={literal(self.layout)})"
+
+    def _found(self, keys: str) -> list[str]:
+        with connected(ordered=True) as connection, explained(str(self.path)):
+            return list(dict.fromkeys(key for (key,) in connection.execute(keys).fetchall()))
+
+    def _rows(self, connection: Connection) -> int:
+        [(rows,)] = connection.execute(select("count(*)", self._objects)).fetchall()
+        return int(rows)
+
+    def _reader(self, connection: Connection, values: Sequence[str]) -> Any:
+        # Names of their own: DuckDB takes C and c for one.
+        named = [f"{value} AS {identifier(f'value {place}')}" for place, value in enumerate(values)]
+        wanted = ["CAST(json AS VARCHAR) AS line", f"coalesce({_SOUND}, false) AS sound", *named]
+        return in_batches(connection.sql(select(", ".join(wanted), self._objects)), _ROWS)
+
+    def _typed(self, connection: Connection, keys: Sequence[str]) -> list[str]:
+        """Each column as what all its values are: whole numbers, numbers, truth values, or else
+        text.
+        """
+        tests = [test for key in keys for test in _type_tests(key)]
+        [found] = connection.execute(select(", ".join(tests), self._objects)).fetchall()
+        types = [_type_of(*found[place : place + 3]) for place in range(0, len(found), 3)]
+        return [
+            _text(key) if kind is None else f"CAST({_text(key)} AS {kind})"
+            for key, kind in zip(keys, types, strict=True)
+        ]
+
+    def _checked(self, record: Any, start: int) -> Any:
+        """The rows as they stood, if each is an object that has each key once."""
+        unsound = [row for row, sound in enumerate(record.column("sound").to_pylist()) if not sound]
+        if unsound:
+            line = str(record.column("line")[unsound[0]].as_py())[:80]
+            raise InvalidValueError(
+                f"{self.path}: row {start + unsound[0]} is no object with each key once: {line}. "
+                "Expected one JSON object a row."
+            )
+        return record.column("line")
+
+
+def _text(key: str) -> str:
+    return f"json_extract_string(json, {_pointer(key)})"
+
+
+def _pointer(key: str) -> str:
+    return literal("/" + key.replace("~", "~0").replace("/", "~1"))
+
+
+def _type_tests(key: str) -> list[str]:
+    kind = f"nullif(json_type(json, {_pointer(key)}), 'NULL')"
+    whole = f"{kind} IN ('BIGINT', 'UBIGINT') AND try_cast({_text(key)} AS BIGINT) IS NOT NULL"
+    tests = [whole, f"{kind} IN ('DOUBLE', 'BIGINT', 'UBIGINT')", f"{kind} = 'BOOLEAN'"]
+    return [f"bool_and({test}) FILTER ({kind} IS NOT NULL)" for test in tests]
+
+
+# A row of a query.
+def _type_of(whole: bool | None, number: bool | None, truth: bool | None) -> str | None:  # noqa: FBT001, RUF100
+    return "BIGINT" if whole else "DOUBLE" if number else "BOOLEAN" if truth else None

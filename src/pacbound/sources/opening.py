@@ -1,0 +1,187 @@
+"""Opening files for counting, by the engine that the user picks: DuckDB, Polars, or Spark.
+
+The rows are the same. DuckDB is embedded, reads all formats and says where a bad value stands;
+Polars and Spark hold frames of formats that have types. Every local file counts once, whoever
+counts it. What an address stands for on a cluster is left to Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
+from pacbound.sources.batches import Progress, TableFile, Wanted, part_of
+from pacbound.sources.fingerprints import fingerprinting
+from pacbound.sources.memory import checked_memory
+from pacbound.sources.parts import Part, in_order
+from pacbound.sources.paths import Paths, as_list, expanded, format_of, partitions_of
+from pacbound.sources.tables import open_tables
+
+Engine = Literal["duckdb", "polars", "spark"]
+
+_TEXT = ("delimited", "json")
+
+
+@dataclass
+class Opened:
+    """The rows of all files in parts, and a name for each file once they have been counted.
+
+    `fingerprints` is None where nothing names the rows: what addresses stand for is not looked at.
+    """
+
+    parts: list[Part]
+    listed: str
+    fingerprints: list[str] | None = field(default=None)
+
+
+@contextmanager
+def opened(
+    paths: Paths,
+    wanted: Mapping[str, Wanted],
+    *,
+    engine: Engine = "duckdb",
+    master: str | None = None,
+    memory_limit: str | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Opened]:
+    """The wanted columns of all rows of all files; `master` is Spark's, `memory_limit` DuckDB's."""
+    _check_engine(engine, master, memory_limit)
+    with ExitStack() as stack:
+        if engine == "duckdb":
+            tables = open_tables(paths)
+            files = [table.path for table in tables]
+        else:
+            files = _typed_files(engine, as_list(paths))
+            tables = []
+        if not files:
+            from pacbound.sources.engines.spark import remote_parts  # noqa: PLC0415
+
+            addresses = [str(path) for path in as_list(paths)]
+            yield Opened(stack.enter_context(remote_parts(addresses, master=master)), addresses[0])
+            return
+        found = Opened([], ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else ""))
+        with fingerprinting(files) as fingerprints:
+            if engine == "duckdb":
+                opening = _by_duckdb(tables, wanted, memory_limit, progress)
+            else:
+                opening = _by_engine(engine, files, master)
+            found.parts = stack.enter_context(opening)
+            yield found
+            stack.close()
+            found.fingerprints = [fingerprint.result() for fingerprint in fingerprints]
+        _refuse_copies(files, found.fingerprints)
+
+
+def _check_engine(engine: str, master: str | None, memory_limit: str | None) -> None:
+    if engine not in get_args(Engine):
+        raise InvalidValueError(f"engine={engine!r} is not one of {', '.join(get_args(Engine))}.")
+    if master is not None and engine != "spark":
+        raise InvalidTypeError(
+            f"The master {master} is one of Spark, and the engine is {engine}: pass engine spark "
+            "with it."
+        )
+    if memory_limit is not None and engine != "duckdb":
+        raise InvalidTypeError(
+            f"memory_limit is DuckDB's, and the engine is {engine}: set the limit of {engine} in "
+            "its own way."
+        )
+    checked_memory(memory_limit)
+
+
+@contextmanager
+def _by_duckdb(
+    tables: Sequence[TableFile],
+    wanted: Mapping[str, Wanted],
+    memory_limit: str | None,
+    progress: Progress | None,
+) -> Iterator[list[Part]]:
+    inside = [table for table in tables if format_of(table.path) in (*_TEXT, "parquet")]
+    others = [table for table in tables if table not in inside]
+    share = len(inside) / len(tables)
+    rest = part_of(progress, share, 1 - share)
+    more = [Part(batches=partial(in_order, others, wanted, rest))] if others else []
+    if not inside:
+        yield more
+        return
+    # Loaded here, because arrays in .npz files need no DuckDB.
+    from pacbound.sources.engines.duckdb import parts  # noqa: PLC0415
+
+    first = part_of(progress, 0.0, share)
+    with parts(inside, wanted, memory_limit=memory_limit, progress=first) as found:
+        yield [*found, *more]
+
+
+@contextmanager
+def _by_engine(engine: str, files: Sequence[Path], master: str | None) -> Iterator[list[Part]]:
+    # Each engine is loaded only when it is asked for: all are optional.
+    columns = _partitions(files)
+    if engine == "polars":
+        from pacbound.sources.engines import polars  # noqa: PLC0415
+
+        with polars.parts(files, partitions=columns) as found:
+            yield found
+        return
+    from pacbound.sources.engines import spark  # noqa: PLC0415
+
+    with spark.parts(files, partitions=columns, master=master) as found:
+        yield found
+
+
+def _typed_files(engine: str, paths: Sequence[Any]) -> list[Path]:
+    """The local files, in formats that have types; none if addresses were named."""
+    named = [str(path) for path in paths]
+    remote = [path for path in named if "://" in path and not path.startswith("file://")]
+    if engine == "polars":
+        files = expanded(named)
+    elif remote:
+        _refuse_text(engine, [Path(path.rstrip("/")) for path in remote])
+        if len(remote) < len(named):
+            raise InvalidValueError(
+                f"{remote[0]} is an address, and others are local files. Count each apart, and add."
+            )
+        return []
+    else:
+        from pacbound.sources.engines.spark import local_files  # noqa: PLC0415
+
+        files = local_files(named)
+    _refuse_text(engine, files)
+    return files
+
+
+def _refuse_text(engine: str, files: Sequence[Path]) -> None:
+    if any(format_of(file) in _TEXT for file in files):
+        raise InvalidValueError(
+            f"{engine.capitalize()} guesses the types of text, and rows may be lost: count text "
+            "files with the engine duckdb (the default), or convert them to Parquet."
+        )
+
+
+def _partitions(files: Sequence[Path]) -> tuple[str, ...]:
+    """The columns that the folders of all files stand for; none if not all are partitioned alike."""
+    names = {tuple(partitions_of(file)) for file in files}
+    return names.pop() if len(names) == 1 else ()
+
+
+def _refuse_copies(files: Sequence[Path], fingerprints: Sequence[str]) -> None:
+    """Refuse files with the same bytes, by their fingerprints, unless they hold no rows."""
+    first: dict[str, Path] = {}
+    for file, fingerprint in zip(files, fingerprints, strict=True):
+        if fingerprint in first and _holds_rows(file):
+            raise RepeatedSourceError(
+                f"{first[fingerprint]} and {file} hold the same bytes: counting rows twice voids "
+                "every guarantee. Name one."
+            )
+        first.setdefault(fingerprint, file)
+
+
+def _holds_rows(file: Path) -> bool:
+    if format_of(file) is None:
+        # ORC, whose rows nothing here reads.
+        return True
+    (table,) = open_tables(file)
+    return any(batch.rows for batch in table.batches())

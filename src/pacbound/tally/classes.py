@@ -1,0 +1,344 @@
+"""Classes: when two values name the same one, and what names none. The one rule, for every source.
+
+| value | the class |
+|---|---|
+| `True`, `1`, `1.0`, of any width | the number 1 |
+| `"cat"`, `"1"`, `" 1"` where columns have types (arrays, frames, Parquet) | that text |
+| `1`, `1.0`, `1.`, `1e0`, `true` in files without types (CSV, text in JSON) | the number 1 |
+| `cat`, `01`, `+1`, ` 1` in files without types | that text, character for character |
+| `None`, NaN, NA, null, empty text, and whatever the user calls missing | none: it is missing |
+| `NA`, `nan`, `None`, `null`, `?` and the like as text | refused: usually a missing value |
+| fractions, infinities, floats from 2^53 on, dates, bytes, lists | refused: not a class |
+
+Numbers never equal text. Labels that no model ever predicts are the commonest way to a false
+certificate, because a row on which all models are wrong is neither lost nor gained: so they are
+refused unless the user allows a share of them, and so are labels and predictions that have no class
+in common. The rule looks at each value by itself, so rows mean the same in whatever parts they
+come.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil, floor, isfinite
+from typing import Any, Final
+from unicodedata import normalize
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
+from pacbound.sources.values import MISSING, Values, is_missing
+from pacbound.stats.arguments import real_number
+
+Class = int | str
+Integers = NDArray[np.int64]
+
+MISSING_CODES: Final = frozenset(
+    ["#n/a", "#na", "-nan", "<na>", "?", "n/a", "na", "nan", "nat", "none", "null"]
+)
+"""Text that usually stands for a missing value, in lower case and without spaces around it."""
+
+_EXACT_FLOATS: Final = 2.0**53
+_LONGEST_NUMBER: Final = 400
+_INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)")
+_NUMBER: Final = re.compile(
+    r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?",
+    re.IGNORECASE,
+)
+_TRUTH: Final = {"true": 1, "false": 0}
+_LISTED: Final = 5
+_LOOKS_MISSING: Final = "usually a code for a missing value"
+_NOT_LISTED: Final = "not one of the classes that were listed"
+
+
+class NotAClassError(Exception):
+    """A value that names no class. The message says what it is."""
+
+
+def class_of(value: Any) -> Class | None:
+    """The class that a value with a type names; None if it is missing."""
+    if is_missing(value) or (isinstance(value, str) and not value):
+        return None
+    if isinstance(value, (bool, np.bool_, int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        if isfinite(number) and number == floor(number) and abs(number) < _EXACT_FLOATS:
+            return int(number)
+        raise NotAClassError("not a whole number that floats hold exactly")
+    if isinstance(value, str):
+        return str(value)
+    raise NotAClassError(f"a {type(value).__name__}")
+
+
+def class_of_text(text: str) -> Class | None:
+    """The class that text in a file without types names; None if it is empty."""
+    if text.lower() in _TRUTH:
+        return _TRUTH[text.lower()]
+    if len(text) <= _LONGEST_NUMBER:
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        if _NUMBER.fullmatch(text):
+            return class_of(float(text))
+    return text or None
+
+
+def is_missing_code(text: str) -> bool:
+    """Whether text usually stands for a missing value."""
+    return text.strip().casefold() in MISSING_CODES or not text.strip()
+
+
+@dataclass(frozen=True)
+class ClassRule:
+    """What the user says about the classes of a table.
+
+    `classes` are all that there are, if the user lists them: any other value is refused, and a
+    listed one may look like a missing value. `missing` are values that mean "none". `unseen_labels`
+    is the share of the rows whose label may be a class that no model predicts anywhere.
+    """
+
+    classes: frozenset[Class] | None = None
+    missing: frozenset[Class] = frozenset()
+    unseen_labels: float = 0.0
+
+    @classmethod
+    def of(cls, classes: Any = None, missing: Any = None, unseen_labels: float = 0.0) -> ClassRule:
+        """The rule from the arguments of a public function."""
+        share = real_number(unseen_labels, "unseen_labels", "a share of the rows")
+        if not 0 <= share <= 1:
+            raise InvalidValueError(
+                f"unseen_labels={unseen_labels} is not a share of the rows: expected 0 to 1."
+            )
+        listed = None if classes is None else _both_readings(_several(classes), "classes")
+        if listed is not None and not listed:
+            raise InvalidValueError("classes is empty: list all classes, or leave it out.")
+        codes = frozenset() if missing is None else _both_readings(_several(missing), "missing")
+        return cls(listed, codes, share)
+
+    def read(self, value: Any, *, typed: bool) -> Class | None:
+        """The class that a value names, None if it is missing; `NotAClassError` if it names none."""
+        listed = self.classes is not None and isinstance(value, str) and value in self.classes
+        try:
+            found = class_of(value) if typed else class_of_text(value)
+        except NotAClassError:
+            if listed:
+                return str(value)
+            raise
+        if found is None:
+            return str(value) if listed else None
+        if found in self.missing:
+            return None
+        if not listed and isinstance(found, str) and is_missing_code(found):
+            raise NotAClassError(_LOOKS_MISSING)
+        if self.classes is not None and found not in self.classes:
+            raise NotAClassError(_NOT_LISTED)
+        return found
+
+
+class Vocabulary:
+    """The classes that were met, numbered in the order in which they came."""
+
+    def __init__(self, rule: ClassRule) -> None:
+        self._rule = rule
+        self._codes: dict[Class, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def codes(self, values: Values, name: str, start: int = 0) -> Integers:
+        """The number of each row's class, -1 where it is missing.
+
+        `name` and `start`, the row that the values begin with, are for the message if one names
+        none.
+        """
+        numbers = np.empty(len(values.distinct) + 1, dtype=np.int64)
+        numbers[-1] = MISSING
+        for place, value in enumerate(values.distinct):
+            try:
+                found = self._rule.read(value, typed=values.typed)
+            except NotAClassError as error:
+                rows = np.flatnonzero(values.places == place)
+                if not rows.size:
+                    continue
+                where = f"{name}[{start + rows[0]}]"
+                raise not_a_class(where, value, str(error), int(rows.size), self._rule) from None
+            numbers[place] = MISSING if found is None else self.code(found)
+        return numbers[values.places]
+
+    def code(self, found: Class) -> int:
+        """The number of a class."""
+        return self._codes.setdefault(found, len(self._codes))
+
+    def classes(self, codes: Iterable[int]) -> set[Class]:
+        """The classes that have the numbers."""
+        wanted = set(codes)
+        return {found for found, code in self._codes.items() if code in wanted}
+
+    def counted(self, counts: Mapping[int, int]) -> Counter[Class]:
+        """Counts by number as counts by class."""
+        by_class: Counter[Class] = Counter()
+        for found, code in self._codes.items():
+            if counts.get(code):
+                by_class[found] = counts[code]
+        return by_class
+
+
+@dataclass
+class Evidence:
+    """What was seen of the classes of a table, from which to tell labels that cannot be right.
+
+    `unmatched` counts the labels that equal none of the predictions of their row, where that
+    decides the outcome: nowhere where all models of a cascade agree.
+    """
+
+    predicted: dict[str, set[Class]] = field(default_factory=dict)
+    labelled: set[Class] = field(default_factory=set)
+    unmatched: Counter[Class] = field(default_factory=Counter)
+
+    def saw(self, model: str, classes: Iterable[Class]) -> None:
+        """Take in what a model predicted."""
+        self.predicted.setdefault(model, set()).update(classes)
+
+    def add(self, other: Evidence) -> None:
+        """Take in what was seen of other rows."""
+        for model, classes in other.predicted.items():
+            self.saw(model, classes)
+        self.labelled |= other.labelled
+        self.unmatched += other.unmatched
+
+    def check(self, rule: ClassRule, rows: int, labels: str) -> None:
+        """Refuse labels that cannot be right: of another type or spelling, or never predicted."""
+        predicted = set[Class]().union(*self.predicted.values())
+        if not self.labelled or not predicted:
+            return
+        sides = f"Labels: {_some(self.labelled)}. Predictions: {_some(predicted)}."
+        if not self.labelled & predicted:
+            raise InvalidValueError(
+                f"{labels} and {', '.join(self.predicted)} have no class in common, so every "
+                f"prediction would count as wrong. {sides} "
+                f"{_likely_cause(self.labelled, predicted)}"
+            )
+        if rule.classes is None:
+            self._check_each_model(labels)
+        unmatched = {name: n for name, n in self.unmatched.items() if name not in predicted}
+        unseen, total = Counter(unmatched), sum(unmatched.values())
+        if rule.classes is not None or total <= rule.unseen_labels * rows:
+            return
+        listed = ", ".join(f"{name!r} ({n} rows)" for name, n in unseen.most_common(_LISTED))
+        more = ", …" if len(unseen) > _LISTED else ""
+        raise InvalidValueError(
+            f"{labels} holds classes that no model predicts in any row: {listed}{more}; {total} of "
+            f"{rows} rows in all. On such rows every model counts as wrong. {sides} "
+            f"{_likely_cause(set(unseen), predicted)} If these are classes like others, list all "
+            "with classes=, or allow a share of such rows with "
+            f"unseen_labels={_rounded_up(total / rows)}."
+        )
+
+    def _check_each_model(self, labels: str) -> None:
+        """Refuse a model whose classes are of another type than the labels, or another spelling.
+
+        It would be wrong in every such row, and whatever answers in its place would seem to gain.
+        """
+        for model, classes in self.predicted.items():
+            if classes and not any(isinstance(a, type(b)) for a in classes for b in self.labelled):
+                raise InvalidValueError(
+                    f"{model} holds {_some(classes)} and {labels} {_some(self.labelled)}, which "
+                    "are never equal: numbers on one side and names on the other. Name classes "
+                    "one way."
+                )
+            for cause, changed in _CHANGES.items():
+                labelled = {changed(str(found)): found for found in self.labelled - classes}
+                for found in sorted(map(str, classes - self.labelled)):
+                    if changed(found) in labelled:
+                        other = labelled[changed(found)]
+                        raise InvalidValueError(
+                            f"{model} holds {found!r}, which is never a label, and {labels} holds "
+                            f"{other!r}, which that model never predicts: {cause}? Write them one "
+                            "way. If these are two classes, list all with classes=."
+                        )
+
+
+def not_a_class(where: str, value: Any, why: str, rows: int, rule: ClassRule) -> PacboundError:
+    """The error for a value that names no class."""
+    shown = value.item() if isinstance(value, np.generic) else value
+    said = f"{where} is {shown!r} ({rows} such values), {why}"
+    if why == _LOOKS_MISSING:
+        return InvalidValueError(
+            f"{said}. If it means that there is none, pass missing={shown!r}; if it is a class, "
+            "list all classes with classes=."
+        )
+    if why == _NOT_LISTED and rule.classes is not None:
+        return InvalidValueError(f"{said}: expected one of {_some(rule.classes)}.")
+    error = InvalidValueError if isinstance(shown, (float, str)) else InvalidTypeError
+    return error(f"{said}: expected classes, which are whole numbers below 2**53 or names.")
+
+
+def _several(values: Any) -> list[Any]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        return [values]
+    return list(values)
+
+
+def _both_readings(values: Sequence[Any], name: str) -> frozenset[Class]:
+    """The classes that are listed; text stands for itself and for the number that it reads as."""
+    found: set[Class] = set()
+    for value in values:
+        try:
+            read = "" if isinstance(value, str) and not value else class_of(value)
+            if isinstance(value, str):
+                found.add(value)
+                read = class_of_text(value)
+        except NotAClassError as error:
+            if not isinstance(value, str):
+                raise InvalidValueError(
+                    f"{name} holds {value!r}, {error}: expected classes."
+                ) from None
+            continue
+        if read is not None:
+            found.add(read)
+    return frozenset(found)
+
+
+def _some(classes: Iterable[Class]) -> str:
+    ordered = sorted(classes, key=lambda found: (isinstance(found, str), found))
+    listed = ", ".join(map(repr, ordered[:_LISTED]))
+    return f"{listed}, … ({len(ordered)} in all)" if len(ordered) > _LISTED else listed
+
+
+def _likely_cause(labels: set[Class], predicted: set[Class]) -> str:
+    """Why labels may differ from what is predicted, by the first change that makes them equal."""
+    if not any(isinstance(a, type(b)) for a in labels for b in predicted):
+        digits = {str(found).strip() for found in labels} & {
+            str(found).strip() for found in predicted
+        }
+        if digits:
+            return (
+                "Likely cause: numbers on one side and text of digits on the other: use one type."
+            )
+        return "Likely cause: numbers on one side and names on the other: name classes one way."
+    for cause, changed in _CHANGES.items():
+        if {changed(str(found)) for found in labels} & {changed(str(found)) for found in predicted}:
+            return f"Likely cause: {cause}."
+    return "Likely cause: another list of classes, or another spelling."
+
+
+_CHANGES: Final[Mapping[str, Callable[[str], str]]] = {
+    "spaces around names": str.strip,
+    "upper and lower case": str.casefold,
+    "Unicode forms of the same letters (NFC against NFD)": lambda text: normalize("NFC", text),
+    "leading zeros or a plus sign": lambda text: text.lstrip("+").lstrip("0") or "0",
+    "brackets or quotes around names": lambda text: text.strip("[](){}'\" "),
+    "spelling (case, spaces, accents or leading zeros)": (
+        lambda text: normalize("NFKC", text.strip("[](){}'\" +").casefold()).lstrip("0")
+    ),
+}
+
+
+def _rounded_up(share: float) -> float:
+    """The share in two digits, rounded up."""
+    digits = 2 if share >= 0.01 else 4
+    return min(1.0, ceil(share * 10**digits) / 10**digits)

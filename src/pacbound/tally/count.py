@@ -1,0 +1,168 @@
+"""The one way from any data to counts: a question is asked of rows, and what it says is counted.
+
+Arrays, frames, files and engines differ in where the rows are judged: here, in blocks or batches of
+arrays, or inside the engine that holds them. Everything after that is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.sources import Engine, Paths, Progress, Wanted, opened
+from pacbound.sources.parts import CannotCountError, Part
+from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
+from pacbound.tally.columns import same_length
+from pacbound.tally.fingerprint import Fingerprint, own_name
+from pacbound.tally.questions import Judged, Question
+from pacbound.tally.questions.question import Integers
+from pacbound.tally.rows import Rows
+from pacbound.tally.table import CountTable
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a question found: the cells that were hit, how often, in how many rows, and whose."""
+
+    rows: int
+    cells: Integers
+    counts: Integers
+    groups: tuple[str, ...]
+    sources: frozenset[str]
+
+
+class Counting:
+    """A count in the making."""
+
+    def __init__(self, question: Question, rule: ClassRule | None = None) -> None:
+        self._question = question
+        self._rule = rule or ClassRule()
+        self._vocabulary = Vocabulary(self._rule)
+        self._evidence = Evidence()
+        self._fingerprint = Fingerprint()
+        self.rows = 0
+        self._table = CountTable(
+            question.grid,
+            scores=_scores(question),
+            outcomes=len(question.outcomes),
+            grouped=question.scope != "top",
+        )
+
+    @property
+    def block(self) -> int:
+        """How many rows to take at a time."""
+        return self._table.block
+
+    def ask(self, rows: Rows) -> None:
+        """Judge rows of arrays here."""
+        self.add(self._question.judge(rows, self._vocabulary, self._evidence))
+
+    def ask_inside(self, native: Any, *, keyed: bool = False, read_again: bool = False) -> None:
+        """Judge the rows of a frame inside its engine; `keyed` columns are called by their slots."""
+        # Loaded here, because arrays need no narwhals.
+        from pacbound.tally.frames.engine_rows import EngineRows  # noqa: PLC0415
+
+        rows = EngineRows(
+            native, self._question.slots, self._rule, keyed=keyed, read_again=read_again
+        )
+        # Taken in only when all went well, so that rows may be read in another way if it does not.
+        evidence = Evidence()
+        judged = self._question.judge_inside(rows, evidence)
+        self._evidence.add(evidence)
+        self.add(judged)
+
+    def add(self, judged: Judged) -> None:
+        """Count rows that were judged."""
+        self._table.add(judged)
+        self.rows += judged.rows
+        if judged.told is not None:
+            self._fingerprint.update(*judged.told)
+
+    def result(self, sources: Iterable[str] | None = None) -> Counted:
+        """What was counted, if its classes can be right; its name where `sources` have none."""
+        if "labels" in self._question.slots:
+            self._evidence.check(self._rule, self.rows, self._question.slots["labels"].name)
+        cells, counts, groups = self._table.result()
+        if sources is None:
+            sources = [self._fingerprint.name(counts) or own_name()] if self.rows else []
+        return Counted(self.rows, cells, counts, groups, frozenset(sources))
+
+
+def count_arrays(
+    question: Question, arrays: Mapping[str, Any], rule: ClassRule | None = None
+) -> Counted:
+    """Count columns of arrays, block by block: beyond the arrays, memory stays small."""
+    counting = Counting(question, rule)
+    rows = Rows.of_arrays(question.slots, arrays)
+    same_length(**{slot.name: rows.columns[key] for key, slot in question.slots.items()})
+    # Classes are numbered over a whole column, which blocks would do again and again.
+    block = counting.block if "labels" not in question.slots else max(1, len(rows))
+    for start in range(0, len(rows), block):
+        counting.ask(rows if block >= len(rows) else rows.part(start, start + block))
+    return counting.result()
+
+
+def count_frame(question: Question, native: Any, rule: ClassRule | None = None) -> Counted:
+    """Count a dataframe inside its own engine. Its rows have no order, so they get an own name."""
+    counting = Counting(question, rule)
+    counting.ask_inside(native)
+    return counting.result()
+
+
+def count_files(
+    question: Question,
+    paths: Paths,
+    rule: ClassRule | None = None,
+    *,
+    engine: Engine = "duckdb",
+    master: str | None = None,
+    memory_limit: str | None = None,
+    progress: Progress | None = None,
+) -> Counted:
+    """Count the rows of files, inside an engine where it can be done, and else in batches, in
+    order.
+
+    Counting inside does not say what is wrong with a file. Reading in order does, and has the last
+    word.
+    """
+    wanted = {key: Wanted(slot.name, slot.kind) for key, slot in question.slots.items()}
+    counting = Counting(question, rule)
+    with opened(
+        paths, wanted, engine=engine, master=master, memory_limit=memory_limit, progress=progress
+    ) as tables:
+        for part in tables.parts:
+            _count_part(counting, question, part)
+        if not counting.rows:
+            raise InvalidValueError(
+                f"{tables.listed}: no rows. A guarantee needs at least one labelled row."
+            )
+    try:
+        return counting.result(tables.fingerprints)
+    except InvalidValueError as error:
+        raise InvalidValueError(f"{tables.listed}: {error}") from None
+
+
+def _count_part(counting: Counting, question: Question, part: Part) -> None:
+    if part.frame is not None:
+        try:
+            part.run(partial(counting.ask_inside, part.frame, keyed=part.keyed, read_again=True))
+        except (CannotCountError, InvalidTypeError, InvalidValueError):
+            if part.batches is None:
+                raise
+        else:
+            return
+    if part.batches is None:
+        raise InvalidValueError("These rows can be read neither inside an engine nor in order.")
+    for path, batch in part.batches():
+        try:
+            counting.ask(Rows.of_batch(question.slots, batch))
+        except (InvalidTypeError, InvalidValueError) as error:
+            raise type(error)(f"{path}: {error}") from None
+
+
+def _scores(question: Question) -> int:
+    """How many scores a row has."""
+    return max(1, sum(key.startswith("confidence ") for key in question.slots))

@@ -1,0 +1,166 @@
+"""Reading a tally from its document, and refusing one that no rows could have given.
+
+A digest detects change but signs nothing. So a document is read only if it is laid out as counting
+lays a tally out: the grid and the outcomes of its question, integers that are integers, groups and
+cells once each and in order, and counts that add up to the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from pacbound import documents
+from pacbound.documents import Json
+from pacbound.errors import CertificateError
+from pacbound.stats.arguments import LARGEST_COUNT
+from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
+from pacbound.tally.questions import QUESTIONS
+from pacbound.tally.questions.question import Integers
+from pacbound.tally.table import in_order
+
+FORMAT = "pacbound-tally"
+LARGEST_FILE = 2**30
+"""Joint tallies of several exits have up to a cell for each row, so they may be larger than
+certificates."""
+
+
+def fields_of(document: Mapping[str, Json]) -> dict[str, Any]:
+    """The fields of the tally that `Tally.to_dict` wrote, or a `CertificateError`."""
+    body = {key: value for key, value in document.items() if key != "digest"}
+    if body.get("format") != FORMAT:
+        raise CertificateError(
+            f"This is not a pacbound tally: its format is {documents.shown(body.get('format'))}."
+        )
+    if type(body.get("schema")) is not int or body["schema"] != 1:
+        raise CertificateError(
+            f"This tally has schema {documents.shown(body.get('schema'))}: this version reads 1. "
+            "Upgrade pacbound."
+        )
+    try:
+        matches = document.get("digest") == documents.digest(body)
+    except ValueError as error:
+        raise CertificateError(
+            f"This tally cannot be read: {error}. Count the data again."
+        ) from None
+    if not matches:
+        raise CertificateError(
+            "This tally was changed after it was written: its digest does not match. Count the "
+            "data again."
+        )
+    try:
+        fields = _read(body)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise CertificateError(
+            f"This tally cannot be read: {error!r}. Count the data again."
+        ) from None
+    _check_layout(fields)
+    _check_cells(fields)
+    _check_counts(fields)
+    if not fields["sources"] and fields["rows"]:
+        # Whatever it was counted from: the same document is the same rows.
+        fields["sources"] = frozenset([f"tally:{document['digest']}"])
+    return fields
+
+
+def _read(body: Mapping[str, Json]) -> dict[str, Any]:
+    if type(body["rows"]) is not int or type(body["width"]) is not int:
+        raise TypeError("rows and width are not both integers")
+    grid: Bins | DyadicGrid = grid_from_dict(body["grid"])
+    return {
+        "kind": body["kind"],
+        "grid": grid,
+        "outcomes": _names(body["outcomes"]),
+        "rows": body["rows"],
+        "cells": _integers(body["cells"], body["width"]),
+        "counts": _integers(body["counts"], len(body["outcomes"])),
+        "scope": body["scope"],
+        "groups": _names(body["groups"]),
+        "sources": frozenset(_names(body["sources"])),
+    }
+
+
+def _names(values: Json) -> tuple[str, ...]:
+    if type(values) is not list or not all(type(value) is str for value in values):
+        raise TypeError(f"{documents.shown(values)} is not a list of names")
+    return tuple(values)
+
+
+def _integers(rows: Json, width: int) -> Integers:
+    """A list of rows, each of `width` integers: NumPy would cut fractions off, and take true for 1."""
+    if type(rows) is not list or not all(type(row) is list and len(row) == width for row in rows):
+        raise TypeError(f"cells and counts are not all lists, of {width} here")
+    if not set(map(type, chain.from_iterable(rows))) <= {int}:
+        raise TypeError("cells and counts are not all integers")
+    return np.array(rows, dtype=np.int64).reshape(len(rows), width)
+
+
+def _check_layout(fields: Mapping[str, Any]) -> None:
+    """Refuse a layout that no question has."""
+    kind, scope, groups = fields["kind"], fields["scope"], fields["groups"]
+    if not isinstance(kind, str) or kind not in QUESTIONS or not isinstance(scope, str):
+        raise CertificateError(
+            f"This tally is for {documents.shown(kind)} with scope {documents.shown(scope)}, which "
+            "is not a question. Count the data again."
+        )
+    width = fields["cells"].shape[1]
+    wrong = QUESTIONS[kind].check_layout(fields["grid"], scope, width, fields["outcomes"])  # type: ignore[index]
+    if wrong is not None:
+        raise CertificateError(
+            f"This tally has {wrong}, which no {kind} has. Count the data again."
+        )
+    if groups != in_order(set(groups)) or (groups and scope == "top"):
+        raise CertificateError(
+            "This tally has groups where none belong, or not each once and in order. Count the "
+            "data again."
+        )
+    if scope in ("per-class", "all-labels") and groups != tuple(map(str, range(len(groups)))):
+        raise CertificateError(
+            "This tally has classes that are not numbered 0, 1, … Count the data again."
+        )
+
+
+def _check_cells(fields: Mapping[str, Any]) -> None:
+    """Refuse cells that the grid or the groups have not, or that are there twice or out of order."""
+    cells, grouped = fields["cells"], fields["scope"] != "top"
+    if len(cells) != len(fields["counts"]):
+        raise CertificateError("This tally has not as many cells as counts. Count the data again.")
+    places, scores = cells[:, :grouped], cells[:, grouped:]
+    # Only a rollout can be lost at its start, which is the cell -1.
+    least = -1 if fields["kind"] == "shield" else 0
+    if ((scores < least) | (scores >= fields["grid"].n_cells)).any():
+        raise CertificateError("This tally has cells that its grid has not. Count the data again.")
+    if ((places < 0) | (places >= len(fields["groups"]))).any():
+        raise CertificateError(
+            "This tally has more groups than names for them. Count the data again."
+        )
+    steps = np.diff(cells, axis=0)
+    first = (steps != 0).argmax(axis=1)[:, None]
+    if (np.take_along_axis(steps, first, axis=1) <= 0).any():
+        raise CertificateError(
+            "This tally has cells that are not each there once and in order. Count the data again."
+        )
+
+
+def _check_counts(fields: Mapping[str, Any]) -> None:
+    """Refuse counts that the rows do not add up to."""
+    cells, counts, rows, scope = (fields[key] for key in ("cells", "counts", "rows", "scope"))
+    totals = [0] * (1 if scope in ("top", "groups", "per-class") else len(fields["groups"]))
+    places = cells[:, 0].tolist() if len(totals) != 1 else [0] * len(cells)
+    for place, seen in zip(places, counts.tolist(), strict=True):
+        # Integers of Python, since those of NumPy start again from below when they are too many.
+        totals[place] += sum(seen)
+    every_row = scope != "overlapping-groups"
+    enough = all(total == rows if every_row else total <= rows for total in totals or [0])
+    if not (enough and 0 <= rows <= LARGEST_COUNT) or (counts < 0).any():
+        raise CertificateError(
+            f"This tally is not one of {rows} rows: its counts add up to {sum(totals)}. Count the "
+            "data again."
+        )
+    if counts[cells[:, -1] < 0, 0].any():
+        raise CertificateError(
+            "This tally has safe rollouts that were lost at their start. Count the data again."
+        )

@@ -1,0 +1,260 @@
+"""Predictions against labels inside an engine: where two columns name the same class.
+
+What names a class is decided by `pacbound.tally.classes`, on the distinct values of each column,
+which come back first. The engine then compares columns whose values all name classes, by their
+types.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.sources.values import is_missing
+from pacbound.tally.classes import (
+    Class,
+    ClassRule,
+    Evidence,
+    NotAClassError,
+    class_of,
+    not_a_class,
+)
+from pacbound.tally.frames.counting import KeyCounts, counted, extreme
+from pacbound.tally.frames.opening import (
+    Frame,
+    is_number,
+    is_too_wide_for_arrow,
+    one_where,
+    one_where_whole,
+    typed,
+)
+from pacbound.tally.grids import Integers
+
+_WIDE: Final = frozenset([nw.UInt64(), nw.UInt128(), nw.Int128()])
+_VALUE: Final = "value"
+_NO_LABEL: Final = -1
+_NO_PREDICTION: Final = -2
+_FRACTION: Final = float("inf")
+"""What stands for all numbers that are not whole, so that a column of scores is one value."""
+
+
+@dataclass(frozen=True)
+class ClassColumn:
+    """A column of classes: its values, null where one is missing."""
+
+    name: str
+    dtype: nw.dtypes.DType
+    value: nw.Expr
+    comparable: bool = True
+    float_by_text: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """Whether classes are named, not numbered."""
+        return self.dtype == nw.String
+
+    @property
+    def as_float(self) -> nw.Expr:
+        """The classes as float64, by way of their text where the engine rounds no integer."""
+        return (self.value.cast(nw.String) if self.float_by_text else self.value).cast(nw.Float64)
+
+
+class Answers:
+    """Columns of predictions against a column of labels.
+
+    Columns come with the names that they have where they come from. The distinct values of each
+    column are looked at when this is made: one that names no class
+    raises.
+    """
+
+    def __init__(
+        self,
+        frame: Frame,
+        predictions: Mapping[str, str],
+        labels: tuple[str, str],
+        rule: ClassRule,
+        evidence: Evidence,
+    ) -> None:
+        self._frame, self._rule, self._evidence = frame, rule, evidence
+        self._answers = [
+            class_column(frame, name, column, rule) for name, column in predictions.items()
+        ]
+        self._truth = class_column(frame, *labels, rule)
+        self._looked_at = 0
+        for column in self._answers:
+            evidence.saw(column.name, self._distinct(column))
+        evidence.labelled |= self._distinct(self._truth).keys()
+
+    @property
+    def agree(self) -> list[nw.Expr]:
+        """For every model but the last, where it predicts what the last one does."""
+        return [same_class(answer, self._answers[-1]) for answer in self._answers[:-1]]
+
+    @property
+    def right(self) -> list[nw.Expr]:
+        """For every model, where it predicts the label."""
+        return [same_class(answer, self._truth) for answer in self._answers]
+
+    def right_as_number(self, model: int) -> nw.Expr:
+        """1 where a model predicts the label, else 0."""
+        return one_where(self.right[model])
+
+    def joint_outcome(self, names: Sequence[str]) -> nw.Expr:
+        """The joint outcome of all exits, by the places of `names`: agree, fast, slow, neither."""
+        *exits, slow = self.right
+        singles = [
+            nw.when(agree)
+            .then(nw.lit(0))
+            .otherwise(
+                nw.when(fast)
+                .then(nw.lit(1))
+                .otherwise(nw.when(slow).then(nw.lit(2)).otherwise(nw.lit(3)))
+            )
+            for agree, fast in zip(self.agree, exits, strict=True)
+        ]
+        return reduce(lambda joint, single: joint * len(names) + single, singles)
+
+    def coded(self, outcome: nw.Expr) -> nw.Expr:
+        """`outcome`, a number from 0, or below 0 what keeps a row from having one."""
+        unpredicted = reduce(
+            nw.Expr.__or__, (one_where(a.value.is_null()) == 1 for a in self._answers)
+        )
+        needs = (
+            reduce(nw.Expr.__or__, (one_where(a) == 0 for a in self.agree)) if self.agree else None
+        )
+        unlabelled = one_where(self._truth.value.is_null()) == 1
+        if needs is not None:
+            unlabelled = unlabelled & needs
+        flawed = nw.when(unlabelled).then(nw.lit(_NO_LABEL)).otherwise(outcome)
+        return nw.when(unpredicted).then(nw.lit(_NO_PREDICTION)).otherwise(flawed)
+
+    def checked(self, counts: KeyCounts, key: str) -> Integers:
+        """The outcomes that were counted, if every row has one."""
+        codes, rows = counts.numbers(key).astype(np.int64), int(counts.rows.sum())
+        if self._looked_at != rows * (len(self._answers) + 1):
+            raise InvalidValueError(
+                f"The frame gave {rows} rows when it was counted and another number before: "
+                "classes are looked at twice. A stream can be read only once: load it first."
+            )
+        if (codes == _NO_PREDICTION).any():
+            self._refuse_missing_predictions()
+        unlabelled = counts.rows_where(codes == _NO_LABEL)
+        if unlabelled:
+            differ = " although predictions differ" if self.agree else ""
+            raise InvalidValueError(
+                f"{unlabelled} rows have no label in {self._truth.name}{differ}: label them. "
+                "Dropping them, or labelling only some, would void the guarantee."
+            )
+        return codes
+
+    def witness(self) -> None:
+        """Count the labels that equal none of the predictions of their row, where that matters."""
+        unmatched = reduce(nw.Expr.__and__, (one_where(right) == 0 for right in self.right))
+        if self.agree:
+            unmatched &= reduce(nw.Expr.__or__, (one_where(agree) == 0 for agree in self.agree))
+        found = counted(
+            self._frame.filter(unmatched & ~self._truth.value.is_null()),
+            {_VALUE: self._truth.value},
+        )
+        for value, rows in zip(found.keys[_VALUE].tolist(), found.rows.tolist(), strict=True):
+            read = None if is_missing(value) else class_of(value)
+            if read is not None:
+                self._evidence.unmatched[read] += rows
+
+    def _distinct(self, column: ClassColumn) -> Counter[Class]:
+        """The classes of a column, with their rows."""
+        key = column.value
+        if column.dtype.is_float():
+            key = (
+                nw.when(one_where_whole(key) == 1)
+                .then(key)
+                .otherwise(nw.when(is_number(key)).then(nw.lit(_FRACTION)))
+            )
+        found = counted(self._frame, {_VALUE: key})
+        self._looked_at += int(found.rows.sum())
+        classes: Counter[Class] = Counter()
+        for value, rows in zip(found.keys[_VALUE].tolist(), found.rows.tolist(), strict=True):
+            if is_missing(value):
+                continue
+            try:
+                read = self._rule.read(value, typed=True)
+            except NotAClassError as error:
+                shown = self._example(column) if value == _FRACTION else value
+                raise not_a_class(column.name, shown, str(error), rows, self._rule) from None
+            if read is not None:
+                classes[read] += rows
+        if classes and not column.comparable:
+            raise InvalidTypeError(
+                f"{column.name} has type {column.dtype}: expected class indices or names."
+            )
+        return classes
+
+    def _example(self, column: ClassColumn) -> Any:
+        fraction = is_number(column.value) & (one_where_whole(column.value) == 0)
+        return extreme(self._frame, column.value, fraction, greatest=True)
+
+    def _refuse_missing_predictions(self) -> None:
+        for column in self._answers:
+            found = counted(self._frame, {_VALUE: one_where(column.value.is_null())})
+            missing = found.rows_where(found.numbers(_VALUE) == 1)
+            if missing:
+                raise InvalidValueError(
+                    f"{column.name} has {missing} missing values (null or NaN): every model must "
+                    "predict every row."
+                )
+
+
+def class_column(frame: Frame, name: str, key: str, rule: ClassRule) -> ClassColumn:
+    """The column `key` of class indices or names, null where the rule says that one is missing.
+
+    `name` is what it is called where it comes from.
+    """
+    dtype, column = typed(frame, key)
+    if isinstance(dtype, (nw.Categorical, nw.Enum, nw.String)):
+        text = column.cast(nw.String)
+        codes = [code for code in rule.missing if isinstance(code, str)]
+        empty = [] if rule.classes is not None and "" in rule.classes else [""]
+        return ClassColumn(name, nw.String(), _without(text, [*empty, *codes]))
+    numbers = [code for code in rule.missing if isinstance(code, int)]
+    if dtype == nw.Boolean:
+        return ClassColumn(name, nw.Int64(), _without(column.cast(nw.Int64), numbers))
+    if dtype.is_integer():
+        wide = is_too_wide_for_arrow(frame, key)
+        return ClassColumn(name, dtype, _without(column, numbers), float_by_text=wide)
+    if dtype.is_float():
+        value = column.cast(nw.Float64)
+        present = nw.when(is_number(value)).then(value)
+        return ClassColumn(name, nw.Float64(), _without(present, [float(n) for n in numbers]))
+    if isinstance(dtype, (nw.Unknown, nw.Object)):
+        # A column of nothing but nulls has no type of its own in some engines.
+        return ClassColumn(name, dtype, column, comparable=False)
+    raise InvalidTypeError(f"{name} has type {dtype}: expected class indices or names.")
+
+
+def same_class(one: ClassColumn, other: ClassColumn) -> nw.Expr:
+    """Where both columns name the same class; null or false where either is missing."""
+    if not (one.comparable and other.comparable) or one.is_text != other.is_text:
+        # A number never equals text.
+        return nw.lit(0) == nw.lit(1)
+    if nw.Float64 in (one.dtype, other.dtype):
+        # Whole floats below 2**53 are exact, and no other integer becomes one of them.
+        return one.as_float == other.as_float
+    if one.dtype != other.dtype and _WIDE & {one.dtype, other.dtype}:
+        # Engines do not agree on what holds both a signed and an unsigned integer of 64 bits. Text
+        # does.
+        return one.value.cast(nw.String) == other.value.cast(nw.String)
+    return one.value == other.value
+
+
+def _without(value: nw.Expr, codes: Sequence[Any]) -> nw.Expr:
+    """The values, null where one is a code for a missing value."""
+    if not codes:
+        return value
+    return nw.when(reduce(nw.Expr.__and__, (value != code for code in codes))).then(value)

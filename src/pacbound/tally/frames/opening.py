@@ -1,0 +1,187 @@
+"""Opening a dataframe of any engine, and its columns as numbers.
+
+Columns that are not there, or whose names or types cannot be what they are for, are refused before
+any row is looked at. Values are judged where they are counted.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Iterable
+from contextlib import suppress
+from difflib import get_close_matches
+from math import inf
+from typing import Any, Final, TypeAlias
+
+import narwhals as nw
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally.frames.native_types import is_held_by_arrow, with_plain_types
+
+Frame: TypeAlias = "nw.LazyFrame[Any]"
+
+_LARGEST_WHOLE: Final = 2.0**53
+_WIDER_THAN_FLOAT64: Final = (nw.Int64(), nw.UInt64())
+_ENGINES: Final = (
+    nw.Implementation.PANDAS,
+    nw.Implementation.POLARS,
+    nw.Implementation.PYARROW,
+    nw.Implementation.DUCKDB,
+    nw.Implementation.PYSPARK,
+    nw.Implementation.PYSPARK_CONNECT,
+)
+
+
+def open_frame(native: Any, columns: Iterable[str], *, keep_nan: bool = False) -> Frame:
+    """The named columns of any dataframe that narwhals knows, lazily where its engine is lazy.
+
+    Where comparisons cannot be trusted with NaN, it becomes null, unless whoever counts compares
+    nothing and says `keep_nan`.
+    """
+    named = list(columns)
+    if not all(isinstance(name, str) for name in named):
+        raise InvalidTypeError(f"{named} are not all names of columns: expected text.")
+    names = list(dict.fromkeys(named))
+    try:
+        frame = nw.from_native(native)
+    except TypeError:
+        raise InvalidTypeError(
+            f"A {type(native).__name__} is not a frame: expected one of pandas, Polars, PyArrow, "
+            "DuckDB or PySpark. For arrays use Tally.from_arrays, for files Tally.from_files."
+        ) from None
+    except nw.exceptions.DuplicateError as error:
+        raise InvalidValueError(
+            f"The frame has several columns of one name ({error}). Rename them."
+        ) from None
+    _refuse_other_engines(frame.implementation)
+    found = frame.collect_schema().names()
+    absent = [name for name in names if name not in found]
+    if absent:
+        close = get_close_matches(absent[0], found, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise InvalidValueError(
+            f"The frame has no column {absent[0]!r}. Its columns: "
+            f"{', '.join(map(repr, found[:20]))}.{hint}"
+        )
+    _refuse_names_with_a_meaning(names, frame.implementation)
+    if frame.implementation.is_duckdb() or frame.implementation.is_spark_like():
+        _refuse_names_alike(names, found)
+    chosen = frame.select(*names)
+    if isinstance(chosen, nw.DataFrame):
+        return with_plain_types(chosen).lazy()
+    lazy: Frame = chosen
+    if not lazy.implementation.is_duckdb():
+        return lazy
+    _let_go_at_exit()
+    return lazy if keep_nan else _with_null_for_nan(lazy)
+
+
+def number(frame: Frame, name: str) -> nw.Expr:
+    """A column of scores as float64, not yet checked value by value."""
+    dtype, column = typed(frame, name)
+    if not dtype.is_numeric():
+        raise InvalidTypeError(
+            f"{name} has type {dtype}, which does not hold scores: expected floats from 0 to 1. "
+            "Cast it to float64 if the values are numbers."
+        )
+    # Engines round decimals differently, but all read text correctly.
+    by_text = dtype.is_decimal() or is_too_wide_for_arrow(frame, name)
+    return (column.cast(nw.String) if by_text else column).cast(nw.Float64)
+
+
+def is_too_wide_for_arrow(frame: Frame, name: str) -> bool:
+    """Whether a column may hold integers that Arrow refuses to round to float64; it reads their
+    text without complaint.
+    """
+    return frame.collect_schema()[name] in _WIDER_THAN_FLOAT64 and is_held_by_arrow(frame, name)
+
+
+def is_number(value: nw.Expr) -> nw.Expr:
+    """Whether a float64 is neither null nor NaN, in every engine's order of numbers; for null, the
+    answer is null.
+    """
+    return (value >= -inf) & (value <= inf)
+
+
+def one_where(condition: nw.Expr) -> nw.Expr:
+    """1 where the condition is true, 0 where it is false or null."""
+    return nw.when(condition).then(nw.lit(1)).otherwise(nw.lit(0))
+
+
+def one_where_whole(value: nw.Expr) -> nw.Expr:
+    """1 where a float64 is a whole number that floats tell from its neighbours, else 0."""
+    exact = (value > -_LARGEST_WHOLE) & (value < _LARGEST_WHOLE)
+    # Nested, since the floor of a larger number overflows in Spark.
+    return nw.when(exact).then(one_where(value == value.floor())).otherwise(nw.lit(0))
+
+
+def typed(frame: Frame, name: str) -> tuple[nw.dtypes.DType, nw.Expr]:
+    """The type of a column, and the column."""
+    return frame.collect_schema()[name], nw.col(name)
+
+
+def _refuse_other_engines(engine: nw.Implementation) -> None:
+    """Refuse what narwhals knows but nobody has compared with the arrays: such an engine may see
+    other values in NaN.
+    """
+    if engine not in _ENGINES:
+        raise InvalidTypeError(
+            f"A frame of {engine.value} is not counted: expected one of pandas, Polars, PyArrow, "
+            "DuckDB or PySpark. Pass the native frame of the engine beneath, or write the rows "
+            "to Parquet and use Tally.from_files."
+        )
+
+
+def _refuse_names_with_a_meaning(names: list[str], engine: nw.Implementation) -> None:
+    """Refuse names that an engine takes for a pattern or a path, and may hand over other columns
+    for.
+    """
+    for name in names:
+        pattern = name == "*" or (
+            engine.is_polars() and name.startswith("^") and name.endswith("$")
+        )
+        if pattern or (engine.is_spark_like() and set(name) & set(".`")):
+            raise InvalidValueError(
+                f"The column {name!r} has a name that means something else to its engine. "
+                "Rename it."
+            )
+
+
+def _refuse_names_alike(names: list[str], found: list[str]) -> None:
+    """Refuse names that differ in case only: such engines take them for one, and may hand over the
+    other column.
+    """
+    for name in names:
+        alike = [other for other in found if other.lower() == name.lower()]
+        if len(alike) > 1:
+            raise InvalidValueError(
+                f"The frame has columns {', '.join(alike)}, which its engine takes for one. Rename "
+                "them."
+            )
+
+
+def _with_null_for_nan(frame: Frame) -> Frame:
+    """The frame of DuckDB with null in place of NaN.
+
+    The statistics in Parquet files leave NaN out, and DuckDB concludes from them that a comparison
+    holds in all rows, NaN included. A function of the value is looked at in every row.
+    """
+    floats = [name for name, dtype in frame.collect_schema().items() if dtype.is_float()]
+    return frame.with_columns(
+        nw.when(~nw.col(name).is_nan()).then(nw.col(name)).alias(name) for name in floats
+    )
+
+
+def _let_go_at_exit() -> None:
+    """Let narwhals forget DuckDB before the process ends.
+
+    It caches a namespace for each engine. The one that holds DuckDB's types until the very end
+    makes DuckDB report them as leaked, on stderr.
+    """
+    with suppress(ImportError, AttributeError):
+        # Not public: a narwhals without it needs no help.
+        from narwhals._namespace import _builtin_namespace  # noqa: PLC0415
+
+        # Registered once, however often it is asked for.
+        atexit.unregister(_builtin_namespace.cache_clear)
+        atexit.register(_builtin_namespace.cache_clear)

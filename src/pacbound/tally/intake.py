@@ -1,0 +1,113 @@
+"""What a certifying function was given: a tally, arrays, a frame, or files. Either way, a tally."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally.questions import QUESTIONS, Kind
+from pacbound.tally.tally import Tally
+
+
+def tally_of(
+    kind: Kind,
+    first: tuple[str, Any],
+    *,
+    arrays: Mapping[str, Any],
+    columns: Mapping[str, Any] | None,
+    options: Mapping[str, Any],
+    reading: Mapping[str, Any],
+) -> Tally:
+    """The tally for a question of the `kind`.
+
+    `first` is the name and value of the first argument, which may be a tally or, with `columns`, a
+    table. `arrays` are the others, `options` say how to count, and `reading` how to read files.
+    """
+    name, data = first
+    if isinstance(data, Tally):
+        return _as_it_is(kind, data, arrays, columns, {**options, **reading})
+    if columns is None:
+        _refuse(reading, "is about files, and arrays were passed: leave it out")
+        needed = QUESTIONS[kind].roles
+        absent = [
+            role
+            for role, must in needed.items()
+            if must and role != name and arrays.get(role) is None
+        ]
+        if absent or (kind == "calibration" and not _says_what_is_right(arrays)):
+            said = absent[0] if absent else "correct"
+            raise InvalidTypeError(
+                f"{said} is missing: pass all arrays; or a Tally in place of them; or a table and "
+                "its columns."
+            )
+        return Tally.from_arrays(**{name: data}, **_present(arrays), **_present(options))
+    _refuse(
+        arrays, "stands beside columns, which say where the table holds everything: leave it out"
+    )
+    if not isinstance(columns, Mapping):
+        raise InvalidTypeError(
+            f"columns={columns!r} is not a mapping: expected what each column is for, and its name."
+        )
+    # Here, so that a column that belongs to another question is not taken for that question.
+    QUESTIONS[kind].of_columns(**columns)
+    if _are_paths(data):
+        return Tally.from_files(data, **columns, **_present(options), **_present(reading))
+    _refuse(reading, "is about files, and a frame was passed: leave it out")
+    return Tally.from_frame(data, **columns, **_present(options))
+
+
+def recorded_columns(columns: Mapping[str, Any] | None) -> dict[str, str]:
+    """The names of the columns as a certificate keeps them: several of one role in one text."""
+    return {
+        _RECORDED.get(role, role): name if isinstance(name, str) else ",".join(name)
+        for role, name in (columns or {}).items()
+        if name is not None
+    }
+
+
+_RECORDED = {
+    "confidences": "confidence",
+    "predictions": "prediction",
+    "labels": "label",
+    "groups": "group",
+    "scores": "score",
+    "final_scores": "final_score",
+}
+"""Certificates speak of one row: these are the words of the command line, too."""
+
+
+def _as_it_is(
+    kind: Kind,
+    tally: Tally,
+    arrays: Mapping[str, Any],
+    columns: Any,
+    options: Mapping[str, Any],
+) -> Tally:
+    if tally.kind != kind:
+        raise InvalidValueError(
+            f"{tally!r} is not a tally of a {kind}: count with {', '.join(QUESTIONS[kind].roles)}."
+        )
+    _refuse(arrays, "stands beside a tally, which already holds it: leave it out")
+    _refuse({"columns": columns}, "stands beside a tally, which is already counted: leave it out")
+    _refuse(options, "stands beside a tally, which is already counted: leave it out")
+    return tally
+
+
+def _says_what_is_right(arrays: Mapping[str, Any]) -> bool:
+    return arrays.get("correct") is not None or arrays.get("labels") is not None
+
+
+def _present(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _refuse(values: Mapping[str, Any], why: str) -> None:
+    for name in _present(values):
+        raise InvalidTypeError(f"{name} {why}.")
+
+
+def _are_paths(table: Any) -> bool:
+    paths = table if isinstance(table, (list, tuple)) else [table]
+    return bool(paths) and all(isinstance(path, (str, os.PathLike)) for path in paths)

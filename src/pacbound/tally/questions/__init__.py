@@ -1,0 +1,55 @@
+"""The questions that rows can be asked, one file each. To add one, add it here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally.questions.calibration import CalibrationQuestion
+from pacbound.tally.questions.cascade import CascadeQuestion
+from pacbound.tally.questions.question import Judged, Kind, Question, Scope, Slot
+from pacbound.tally.questions.shield import ShieldQuestion
+
+QUESTIONS: Mapping[Kind, type[Question]] = {
+    "calibration": CalibrationQuestion,
+    "cascade": CascadeQuestion,
+    "shield": ShieldQuestion,
+}
+
+
+def question_for(given: Mapping[str, Any], kind: str | None = None) -> type[Question]:
+    """The question that what was passed belongs to, by its names, or the one of the `kind`."""
+    if kind is not None:
+        if kind not in QUESTIONS:
+            raise InvalidValueError(f"kind={kind!r} is not one of {', '.join(QUESTIONS)}.")
+        return QUESTIONS[kind]  # type: ignore[index]
+    passed = {name for name, value in given.items() if value is not None}
+    needed = {
+        kind: {name for name, must in question.roles.items() if must}
+        for kind, question in QUESTIONS.items()
+    }
+    for name, question in QUESTIONS.items():
+        if needed[name] <= passed:
+            return question
+    listed = "; ".join(
+        f"{name}: {', '.join(question.roles)}" for name, question in QUESTIONS.items()
+    )
+    raise InvalidTypeError(
+        f"{', '.join(sorted(passed)) or 'Nothing'} is not enough to count by. Expected for "
+        f"{listed}."
+    )
+
+
+__all__ = [
+    "QUESTIONS",
+    "CalibrationQuestion",
+    "CascadeQuestion",
+    "Judged",
+    "Kind",
+    "Question",
+    "Scope",
+    "ShieldQuestion",
+    "Slot",
+    "question_for",
+]

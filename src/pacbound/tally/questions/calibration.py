@@ -1,0 +1,240 @@
+"""Calibration: how often is a prediction with this confidence right?
+
+A row brings a confidence, and whether the prediction was right: as a truth value, or as the
+predicted and the true class. The grid is bins of the confidence; there is one table, or one for
+each group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.sources.values import MISSING
+from pacbound.tally.classes import Evidence, Vocabulary
+from pacbound.tally.columns import as_score_column, as_scores
+from pacbound.tally.grids import (
+    AtomBins,
+    Bins,
+    DyadicGrid,
+    EqualWidthBins,
+    GivenBins,
+    equal_mass_cells,
+)
+from pacbound.tally.questions.question import Integers, Judged, Kind, Scope, Slot
+from pacbound.tally.rows import Rows, only_known
+
+if TYPE_CHECKING:
+    from pacbound.tally.frames.engine_rows import EngineRows
+
+DEFAULT_BINS = 20
+OUTCOMES = ("wrong", "right")
+_MARGIN = 2.0**-50
+
+
+@dataclass(frozen=True)
+class CalibrationQuestion:
+    """Right and wrong predictions per bin of confidence.
+
+    `members` are the groups that overlap, where a mapping of them was passed: a truth value for
+    each row and group.
+    """
+
+    kind: ClassVar[Kind] = "calibration"
+    roles: ClassVar[Mapping[str, bool]] = {
+        "confidence": True,
+        "correct": False,
+        "prediction": False,
+        "labels": False,
+        "groups": False,
+        "n_bins": False,
+        "edges": False,
+    }
+    scopes: ClassVar[tuple[Scope, ...]] = (
+        "top",
+        "groups",
+        "overlapping-groups",
+        "per-class",
+        "all-labels",
+    )
+    outcomes: ClassVar[tuple[str, ...]] = OUTCOMES
+
+    grid: Bins
+    slots: Mapping[str, Slot]
+    scope: Scope = "top"
+    members: tuple[str, ...] = ()
+
+    @classmethod
+    def of_columns(cls, **given: Any) -> CalibrationQuestion:
+        """The question about a table: `confidence`; `correct`, or `prediction` and `labels`."""
+        named = only_known(given, cls.roles, "A calibration")
+        _require_outcome(named)
+        if isinstance(named.get("edges"), str):
+            raise InvalidValueError(
+                f"edges={named['edges']!r} needs all rows at once: load them, or take edges from "
+                "other data."
+            )
+        grid = bins_for(n_bins=named.get("n_bins", DEFAULT_BINS), edges=named.get("edges"))
+        scope: Scope = "groups" if "groups" in named else "top"
+        return cls(grid, {role: Slot(kind, named[role]) for role, kind in _kinds(named)}, scope)
+
+    @classmethod
+    def of_arrays(cls, **given: Any) -> tuple[CalibrationQuestion, dict[str, Any]]:
+        """The question about arrays, and the arrays by slot."""
+        passed = only_known(given, cls.roles, "A calibration")
+        _require_outcome(passed)
+        edges, groups = passed.get("edges"), passed.get("groups")
+        scores = as_score_column(passed["confidence"], "confidence") if edges is not None else None
+        grid = bins_for(n_bins=passed.get("n_bins", DEFAULT_BINS), edges=edges, scores=scores)
+        slots = {role: Slot(kind, role) for role, kind in _kinds(passed)}
+        if not isinstance(groups, Mapping):
+            return cls(grid, slots, "top" if groups is None else "groups"), passed
+        del slots["groups"]
+        if not groups:
+            raise InvalidValueError("groups is empty: name at least one group.")
+        members = {str(name): member for name, member in groups.items()}
+        overlapping = {name: Slot("flag", f"groups[{name!r}]") for name in members}
+        question = cls(grid, {**slots, **overlapping}, "overlapping-groups", tuple(members))
+        return question, {**passed, **members}
+
+    @classmethod
+    def check_layout(
+        cls, grid: Bins | DyadicGrid, scope: str, width: int, outcomes: tuple[str, ...]
+    ) -> str | None:
+        """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
+        if scope not in cls.scopes:
+            return f"scope {scope!r}"
+        if width != (1 if scope == "top" else 2):
+            return f"cells of {width - (scope != 'top')} scores"
+        if isinstance(grid, DyadicGrid):
+            return "a dyadic grid"
+        return None if outcomes == OUTCOMES else "other outcomes"
+
+    def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
+        """The bin of each row's confidence, and whether the prediction was right."""
+        scores = rows.scores("confidence")
+        cells, right = self.grid.cells(scores)[:, None], self._right(rows, vocabulary, evidence)
+        told = scores, right
+        if self.members:
+            return replace(self._in_each(rows, cells, right), told=told)
+        if self.scope == "top":
+            return Judged(len(rows), cells, right, told=told)
+        return Judged(len(rows), cells, right, *rows.groups("groups"), told=told)
+
+    def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
+        """The same inside an engine."""
+        if self._may_be_plain(rows):
+            plain = self._judge_plain(rows)
+            if plain is not None:
+                return plain
+        keys = {"cell": rows.cell_key("confidence", self.grid)}
+        if "groups" in self.slots:
+            keys["group"] = rows.group_key("groups")
+        if "correct" in self.slots:
+            flag = rows.flag("correct")
+            counts = rows.count({**keys, "right": flag.key})
+            right = flag.checked(counts, "right")
+        else:
+            answers = rows.answers(["prediction"], "labels", evidence)
+            counts = rows.count({**keys, "right": answers.coded(answers.right_as_number(0))})
+            right = answers.checked(counts, "right")
+            answers.witness()
+        cells = rows.cells(counts, "cell", "confidence", self.grid)[:, None]
+        judged = Judged(int(counts.rows.sum()), cells, right, times=counts.rows)
+        if "groups" not in self.slots:
+            return judged
+        names, places = rows.groups(counts, "group", "groups")
+        return replace(judged, groups=names, places=places)
+
+    def _may_be_plain(self, rows: EngineRows) -> bool:
+        plain = self.slots.keys() == {"confidence", "correct"} and rows.read_again
+        return plain and isinstance(self.grid, EqualWidthBins) and rows.flag("correct").is_boolean
+
+    def _judge_plain(self, rows: EngineRows) -> Judged | None:
+        """The same by arithmetic alone, which is faster; None unless all scores and flags are
+        plain.
+
+        With edges fl(k/K) and products each within a factor 1 ± 2^-53 of the real ones: where the
+        two floors meet, at k, a score p has fl(k/K) < p < fl((k+1)/K), or it is 0 and k is too.
+        Elsewhere it is within 16 floats of an edge, and kept as it is.
+        """
+        bins, score = self.grid.n_cells, rows.plain_number("confidence")
+        least, most = ((score * (bins * factor)).floor() for factor in (1 - _MARGIN, 1 + _MARGIN))
+        right = rows.flag("correct").key
+        counts = rows.count_plain({"cell": least, "near": score * (most - least), "right": right})
+        cells, near, flags = (counts.numbers(key) for key in ("cell", "near", "right"))
+        # A score below 0 has a floor below 0, one above 1 a floor of K or more; null or NaN is
+        # neither.
+        if not ((cells >= 0) & (cells < bins) & (near <= 1) & (flags >= 0)).all():
+            return None
+        exact = np.where(near > 0, self.grid.cells(near), cells).astype(np.int64)
+        rows_seen = int(counts.rows.sum())
+        return Judged(rows_seen, exact[:, None], flags.astype(np.int64), times=counts.rows)
+
+    def _right(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Integers:
+        if "correct" in self.slots:
+            return rows.flags("correct").astype(np.int64)
+        said, truth = (rows.classes(slot, vocabulary) for slot in ("prediction", "labels"))
+        for slot, codes in (("prediction", said), ("labels", truth)):
+            missing = np.flatnonzero(codes == MISSING)
+            if missing.size:
+                raise InvalidValueError(
+                    f"{rows.name(slot)}[{rows.start + missing[0]}] is missing ({missing.size} such "
+                    "rows): every row needs a prediction and a label. Label them; to drop rows "
+                    "because their label is missing voids the guarantee unless that has nothing "
+                    "to do with being right."
+                )
+        right = said == truth
+        wrong = np.bincount(truth[~right], minlength=len(vocabulary))
+        evidence.saw(rows.name("prediction"), vocabulary.classes(np.unique(said).tolist()))
+        evidence.labelled |= vocabulary.classes(np.unique(truth).tolist())
+        evidence.unmatched += vocabulary.counted(dict(enumerate(wrong.tolist())))
+        return np.asarray(right, dtype=np.int64)
+
+    def _in_each(self, rows: Rows, cells: Integers, right: Integers) -> Judged:
+        """Every row once for each group that it is in."""
+        inside = [np.flatnonzero(rows.flags(name)) for name in self.members]
+        chosen = np.concatenate(inside)
+        places = np.repeat(np.arange(len(inside)), [len(part) for part in inside])
+        return Judged(len(rows), cells[chosen], right[chosen], self.members, places)
+
+
+def bins_for(*, n_bins: int, edges: Any, scores: NDArray[Any] | None = None) -> Bins:
+    """The bins that the arguments describe; `scores` are those to be counted."""
+    if edges is None:
+        return EqualWidthBins(n_bins)
+    if isinstance(edges, str):
+        if edges != "equal-mass" or scores is None:
+            raise InvalidValueError(
+                f"edges={edges!r} is not known here: expected a list of numbers, or 'equal-mass' "
+                "for all rows."
+            )
+        return equal_mass_cells(as_scores(scores, "confidence"), n_bins)
+    if isinstance(edges, AtomBins | GivenBins | EqualWidthBins):
+        return edges
+    return GivenBins(tuple(as_scores(edges, "edges").tolist()))
+
+
+def _kinds(named: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    kinds = {
+        "confidence": "number",
+        "correct": "flag",
+        "prediction": "class",
+        "labels": "class",
+        "groups": "name",
+    }
+    return [(role, kind) for role, kind in kinds.items() if role in named]
+
+
+def _require_outcome(named: Mapping[str, Any]) -> None:
+    outcome = [role for role in ("correct", "prediction", "labels") if role in named]
+    if outcome not in (["correct"], ["prediction", "labels"]):
+        raise InvalidTypeError(
+            "Name either correct, or both prediction and labels: what says whether a prediction "
+            f"was right is {', '.join(outcome) or 'missing'}."
+        )

@@ -1,0 +1,262 @@
+"""Cascade: what does answering early do to each row, against the slow model?
+
+A row brings the confidence of every model but the last, the prediction of every model, and a label,
+which may be missing where all predictions agree. For M models the cell is joint over the M - 1
+exits and the outcome is joint too, because the walk judges the whole cascade.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.sources.values import MISSING
+from pacbound.tally.classes import Evidence, Vocabulary
+from pacbound.tally.columns import as_array, numeric, same_length
+from pacbound.tally.grids import Bins, DyadicGrid
+from pacbound.tally.questions.question import Integers, Judged, Kind, Scope, Slot
+from pacbound.tally.rows import Rows, only_known
+
+if TYPE_CHECKING:
+    from pacbound.tally.frames.engine_rows import EngineRows
+
+EXIT_OUTCOMES = ("agree", "only_fast", "only_slow", "neither")
+"""The exit's answer is the slow model's; it alone is right; it alone is wrong; neither is right."""
+
+AGREE, ONLY_FAST, ONLY_SLOW, NEITHER = range(4)
+TWO_MODELS = DyadicGrid(16)
+MORE_MODELS = DyadicGrid(10)
+MOST_EXITS = 5
+"""Joint outcomes are 4 to the power of the exits; beyond this their table outgrows the data."""
+
+
+@dataclass(frozen=True)
+class CascadeQuestion:
+    """What each exit's answer does against the slow model's."""
+
+    kind: ClassVar[Kind] = "cascade"
+    roles: ClassVar[Mapping[str, bool]] = {
+        "confidences": True,
+        "predictions": True,
+        "labels": True,
+    }
+    scope: ClassVar[Scope] = "top"
+
+    exits: int
+    slots: Mapping[str, Slot]
+
+    @property
+    def grid(self) -> DyadicGrid:
+        """How scores become cells: finer where there is a single exit."""
+        return grid_of(self.exits)
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """The joint outcomes of all exits."""
+        return outcomes_of(self.exits)
+
+    @classmethod
+    def of_columns(cls, **given: Any) -> CascadeQuestion:
+        """The question about a table: columns in the order of the models, the slow one last."""
+        named = only_known(given, cls.roles, "A cascade")
+        exits, answers = (
+            [names] if isinstance(names, str) else list(names)
+            for names in (named["confidences"], named["predictions"])
+        )
+        if not exits or len(answers) != len(exits) + 1:
+            raise InvalidTypeError(
+                f"{len(exits)} confidences and {len(answers)} predictions are not a cascade: name "
+                "a confidence for each model but the last, and a prediction for each model."
+            )
+        return cls(_checked_exits(len(exits)), _slots(exits, answers, named["labels"]))
+
+    @classmethod
+    def of_arrays(cls, **given: Any) -> tuple[CascadeQuestion, dict[str, Any]]:
+        """The question about (n, M-1) confidences, (n, M) predictions and (n,) labels."""
+        passed = only_known(given, cls.roles, "A cascade")
+        scores = numeric(as_array(passed["confidences"], "confidences"), "confidences")
+        scores = scores[:, None] if scores.ndim == 1 else scores
+        answers = _prediction_columns(passed["predictions"])
+        exits = scores.shape[1] if scores.ndim == 2 else 0
+        if not exits or len(answers) != exits + 1:
+            raise InvalidValueError(
+                f"confidences of shape {scores.shape} and predictions of {len(answers)} models are "
+                "not a cascade: expected (n, M-1) confidences, one for each exit, and (n, M) "
+                "predictions, the slow model's last."
+            )
+        labels = _label_column(passed["labels"])
+        same_length(confidences=scores, predictions=answers[0], labels=labels)
+        slots = _slots(
+            [f"confidences[:, {m}]" for m in range(exits)],
+            [f"predictions[:, {m}]" for m in range(exits + 1)],
+            "labels",
+        )
+        columns: list[Any] = [*scores.T, *answers, labels]
+        return cls(_checked_exits(exits), slots), dict(zip(slots, columns, strict=True))
+
+    @classmethod
+    def check_layout(
+        cls, grid: Bins | DyadicGrid, scope: str, width: int, outcomes: tuple[str, ...]
+    ) -> str | None:
+        """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
+        if scope != "top":
+            return f"scope {scope!r}"
+        if not 1 <= width <= MOST_EXITS:
+            return f"cells of {width} scores"
+        if grid != grid_of(width):
+            return f"another grid than the {grid_of(width)} that {width + 1} models are counted on"
+        return None if outcomes == outcomes_of(width) else "other outcomes"
+
+    def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
+        """The cell of each exit's confidence, and what its answer does."""
+        answers = [rows.classes(slot, vocabulary) for slot in self._slots("prediction")]
+        truth = rows.classes("labels", vocabulary)
+        for slot, codes in zip(self._slots("prediction"), answers, strict=True):
+            missing = np.flatnonzero(codes == MISSING)
+            if missing.size:
+                raise InvalidValueError(
+                    f"{rows.name(slot)}[{rows.start + missing[0]}] is missing ({missing.size} such "
+                    "rows): every model must predict every row."
+                )
+        scores = [rows.scores(slot) for slot in self._slots("confidence")]
+        cells = np.column_stack([self.grid.cells(column) for column in scores])
+        differs = [codes != answers[-1] for codes in answers[:-1]]
+        differ = np.any(differs, axis=0)
+        self._require_labels(rows, truth, differ)
+        for slot, codes in zip(self._slots("prediction"), answers, strict=True):
+            evidence.saw(rows.name(slot), vocabulary.classes(np.unique(codes).tolist()))
+        self._witness(answers, truth, differ, vocabulary, evidence)
+        # Not by the labels: the same rows with more of them are still the same rows.
+        pattern = np.sum([flags << m for m, flags in enumerate(differs)], axis=0)
+        told = np.column_stack(scores).ravel(), pattern
+        return Judged(len(rows), cells, _joint_outcome(answers, truth), told=told)
+
+    def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
+        """The same inside an engine."""
+        answers = rows.answers(self._slots("prediction"), "labels", evidence)
+        scores = self._slots("confidence")
+        keys = {slot: rows.cell_key(slot, self.grid) for slot in scores}
+        counts = rows.count(
+            {**keys, "outcome": answers.coded(answers.joint_outcome(EXIT_OUTCOMES))}
+        )
+        outcomes = answers.checked(counts, "outcome")
+        cells = np.column_stack([rows.cells(counts, slot, slot, self.grid) for slot in scores])
+        answers.witness()
+        return Judged(int(counts.rows.sum()), cells, outcomes, times=counts.rows)
+
+    def _slots(self, role: str) -> list[str]:
+        return [slot for slot in self.slots if slot.startswith(role)]
+
+    def _require_labels(self, rows: Rows, truth: Integers, differ: NDArray[np.bool_]) -> None:
+        unlabelled = np.flatnonzero((truth == MISSING) & differ)
+        if unlabelled.size:
+            first = ", ".join(map(str, (unlabelled[:5] + rows.start).tolist()))
+            raise InvalidValueError(
+                f"{unlabelled.size} rows have no label in {rows.name('labels')} although "
+                f"predictions differ (first rows: {first}): label them. Dropping them, or "
+                "labelling only some, would void the guarantee."
+            )
+
+    def _witness(
+        self,
+        answers: Sequence[Integers],
+        truth: Integers,
+        differ: NDArray[np.bool_],
+        vocabulary: Vocabulary,
+        evidence: Evidence,
+    ) -> None:
+        size = len(vocabulary)
+        known = truth != MISSING
+        alone = differ & known & np.all([codes != truth for codes in answers], axis=0)
+        labelled = np.bincount(truth[known], minlength=size)
+        unmatched = np.bincount(truth[alone], minlength=size)
+        evidence.labelled |= vocabulary.classes(np.flatnonzero(labelled).tolist())
+        evidence.unmatched += vocabulary.counted(dict(enumerate(unmatched.tolist())))
+
+
+def grid_of(exits: int) -> DyadicGrid:
+    """The grid that the scores of so many exits are counted on."""
+    return TWO_MODELS if exits == 1 else MORE_MODELS
+
+
+def outcomes_of(exits: int) -> tuple[str, ...]:
+    """The names of the joint outcomes of so many exits."""
+    return tuple("|".join(parts) for parts in product(EXIT_OUTCOMES, repeat=exits))
+
+
+def _checked_exits(exits: int) -> int:
+    if exits > MOST_EXITS:
+        raise InvalidValueError(
+            f"{exits + 1} models are too many to be counted jointly: expected at most "
+            f"{MOST_EXITS + 1}."
+        )
+    return exits
+
+
+def _slots(exits: Sequence[str], answers: Sequence[str], labels: str) -> dict[str, Slot]:
+    return {
+        **{f"confidence {m}": Slot("number", name) for m, name in enumerate(exits)},
+        **{f"prediction {m}": Slot("class", name) for m, name in enumerate(answers)},
+        "labels": Slot("class", labels),
+    }
+
+
+def _joint_outcome(answers: Sequence[Integers], truth: Integers) -> Integers:
+    slow, joint = answers[-1], np.zeros(len(truth), dtype=np.int64)
+    slow_right = slow == truth
+    for fast in answers[:-1]:
+        # Where the two differ, at most one of them is right.
+        single = np.where(
+            fast == slow,
+            AGREE,
+            np.where(fast == truth, ONLY_FAST, np.where(slow_right, ONLY_SLOW, NEITHER)),
+        )
+        joint = joint * len(EXIT_OUTCOMES) + single
+    return joint
+
+
+def _prediction_columns(predictions: Any) -> list[Any]:
+    """The predictions of each model: the columns of a table, whatever holds it."""
+    if isinstance(predictions, (list, tuple)):
+        try:
+            columns = [list(column) for column in zip(*predictions, strict=True)]
+        except (TypeError, ValueError):
+            columns = []
+        if columns and not any(isinstance(value, (list, tuple)) for value in columns[0]):
+            return columns
+        if not len(predictions):
+            raise InvalidValueError("predictions is empty: expected (n, M), a column per model.")
+    table = _as_table(predictions)
+    if table.ndim != 2:
+        raise InvalidValueError(
+            f"predictions has shape {table.shape}: expected (n, M), a column per model, the slow "
+            "one last."
+        )
+    return [table[:, m] for m in range(table.shape[1])]
+
+
+def _as_table(values: Any) -> Any:
+    """An array, or a masked one; text stays what it is, and nothing is checked yet."""
+    if isinstance(values, np.ma.MaskedArray):
+        return values
+    if hasattr(values, "detach"):
+        values = values.detach()
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidTypeError(
+            f"predictions is a {type(values).__name__} that NumPy cannot read ({error}): expected "
+            "(n, M) classes."
+        ) from None
+
+
+def _label_column(labels: Any) -> Any:
+    if np.ndim(labels) != 1:
+        raise InvalidValueError(f"labels has shape {np.shape(labels)}: expected one label per row.")
+    return labels

@@ -1,0 +1,105 @@
+"""What a question is: the columns that a row brings, the outcomes, the grid, and how a row is
+judged.
+
+A question is asked of rows in two ways: of arrays, and inside a dataframe engine. Either way the
+answer is `Judged` rows, and everything after that (counting, adding, certifying) is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.sources.batches import ColumnKind
+from pacbound.tally.grids import Bins, DyadicGrid
+
+if TYPE_CHECKING:
+    from pacbound.tally.classes import Evidence, Vocabulary
+    from pacbound.tally.frames.engine_rows import EngineRows
+    from pacbound.tally.rows import Rows
+
+Integers = NDArray[np.int64]
+Kind = Literal["calibration", "cascade", "shield"]
+Scope = Literal["top", "groups", "overlapping-groups", "per-class", "all-labels"]
+
+OVERLAPPING: frozenset[Scope] = frozenset(["overlapping-groups", "all-labels"])
+"""The scopes in which a row may be counted in several tables."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A column that a question asks for: what it holds, and its name where it comes from."""
+
+    kind: ColumnKind
+    name: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Rows by the cell of each score (n, scores), and the outcome of each (n,).
+
+    Where there are groups, `places` are those of the rows' groups among `groups`. `times` is how
+    often each was seen, once if it is None. `rows` is the number of rows that were looked at.
+    `told` is what tells rows with an order from others, their scores and a number for each row.
+    """
+
+    rows: int
+    cells: Integers
+    outcomes: Integers
+    groups: tuple[str, ...] = ()
+    places: Integers | None = None
+    times: Integers | None = None
+    told: tuple[NDArray[np.float64], Integers] | None = None
+
+
+class Question(Protocol):
+    """A question about rows. One file each; `pacbound.tally.questions` lists them."""
+
+    kind: ClassVar[Kind]
+    roles: ClassVar[Mapping[str, bool]]
+    """What a caller may pass, by name; True for what must be there."""
+
+    @property
+    def grid(self) -> Bins | DyadicGrid:
+        """How scores become cells."""
+        ...
+
+    @property
+    def outcomes(self) -> tuple[str, ...]: ...
+
+    @property
+    def scope(self) -> Scope: ...
+
+    @property
+    def slots(self) -> Mapping[str, Slot]:
+        """The columns that each row must bring."""
+        ...
+
+    @classmethod
+    def of_columns(cls, **given: Any) -> Question:
+        """The question about a table whose columns are named."""
+        ...
+
+    @classmethod
+    def of_arrays(cls, **given: Any) -> tuple[Question, dict[str, Any]]:
+        """The question about arrays, and the arrays by slot."""
+        ...
+
+    @classmethod
+    def check_layout(
+        cls, grid: Bins | DyadicGrid, scope: str, width: int, outcomes: tuple[str, ...]
+    ) -> str | None:
+        """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
+        ...
+
+    def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
+        """The rows of arrays, judged; `evidence` takes in what is seen of their classes."""
+        ...
+
+    def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
+        """The rows that an engine holds, judged there: only counts come back."""
+        ...
