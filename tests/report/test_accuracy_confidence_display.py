@@ -127,7 +127,7 @@ def test_the_axes_begin_where_the_first_row_is_left_out() -> None:
     assert 0.48 < display.ax_.get_xlim()[0] < 0.5
 
 
-def test_a_threshold_that_no_row_reaches_is_no_error() -> None:
+def test_a_threshold_that_no_row_reaches_is_drawn() -> None:
     display = AccuracyConfidenceDisplay.from_predictions([0.4], [False], thresholds=[0.9])
     assert display._repr_png_()
 
@@ -151,7 +151,7 @@ def test_extreme_rows_stay_within_the_axes(confidence: Any, correct: Any) -> Non
     assert display._repr_png_()
 
 
-def test_what_is_no_calibration_certificate_is_refused() -> None:
+def test_anything_but_a_calibration_certificate_is_refused() -> None:
     certificate: Any = "calibration.json"
     with pytest.raises(InvalidTypeError, match="expected a CalibrationCertificate"):
         AccuracyConfidenceDisplay.from_certificate(certificate, CONFIDENCE, CORRECT)

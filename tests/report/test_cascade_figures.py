@@ -195,7 +195,7 @@ def test_no_part_of_the_axes_is_far_from_all_xi() -> None:
     assert display.ax_.get_ylim()[0] > 0.03
 
 
-def test_no_methods_is_no_error() -> None:
+def test_a_figure_without_methods_is_drawn() -> None:
     assert ErrorCostDisplay({}, slow_error=0.1, xi=0.1).plot()._repr_png_()
     assert DesiredAchievedDisplay([], {}).plot()._repr_png_()
 
@@ -226,7 +226,7 @@ def test_many_methods_are_drawn() -> None:
         ({"a": (0.5, 0.1)}, {"trade_off": ([0.1, 0.2], [0.1])}, "trade_off"),
     ],
 )
-def test_what_is_no_error_and_cost_is_refused(
+def test_a_wrong_error_or_cost_is_refused(
     points: Any, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InvalidValueError, match=message):
@@ -259,6 +259,6 @@ def test_what_is_no_error_and_cost_is_refused(
         ),
     ],
 )
-def test_what_is_no_increase_is_refused(make: Any, message: str) -> None:
+def test_a_wrong_increase_is_refused(make: Any, message: str) -> None:
     with pytest.raises(InvalidValueError, match=message):
         make()

@@ -227,7 +227,7 @@ def test_text_is_at_least_nine_points(draw: Any) -> None:
 
 
 @pytest.mark.parametrize("ax", [Figure(), np.array([None]), "axes"])
-def test_what_is_not_an_axes_is_refused(draw: Any, ax: Any) -> None:
+def test_anything_but_one_axes_is_refused(draw: Any, ax: Any) -> None:
     with pytest.raises(InvalidTypeError, match="expected one matplotlib Axes"):
         draw(ax)
 

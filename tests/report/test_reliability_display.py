@@ -238,7 +238,7 @@ def test_a_group_that_does_not_exist_is_refused(groups: Any, asked: Any) -> None
         ReliabilityDisplay.from_certificate(certificate, group=asked)
 
 
-def test_what_is_no_calibration_certificate_is_refused() -> None:
+def test_anything_but_a_calibration_certificate_is_refused() -> None:
     certificate: Any = "calibration.json"
     with pytest.raises(InvalidTypeError, match="expected a CalibrationCertificate"):
         ReliabilityDisplay.from_certificate(certificate)

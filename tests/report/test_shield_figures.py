@@ -202,7 +202,7 @@ def test_a_room_of_the_robot_becomes_a_plan() -> None:
     )
 
 
-def test_no_methods_and_many_are_no_error() -> None:
+def test_figures_without_methods_and_with_many_are_drawn() -> None:
     assert SuccessSafetyDisplay({}, xi=0.1).plot()._repr_png_()
     assert DesiredSafetyDisplay([], {}).plot()._repr_png_()
     names = [f"method {place}" for place in range(14)]
@@ -281,7 +281,7 @@ def test_what_cannot_be_drawn_is_refused(make: Any, message: str) -> None:
         make()
 
 
-def test_what_is_no_plan_and_no_drive_is_refused() -> None:
+def test_anything_but_a_plan_and_drives_is_refused() -> None:
     with pytest.raises(InvalidTypeError, match=r"FloorPlan\.of\(room\)"):
         RolloutDisplay(SimpleNamespace(), {"a": ON})  # type: ignore[arg-type]
     for drives in ({}, {"a": [(0, 0)]}):

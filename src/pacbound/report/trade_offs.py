@@ -313,7 +313,7 @@ class SuccessSafetyDisplay(Display):
             _draw_point(ax, name, self.points[name], color=color, marker=marker)
             self._draw_bars(ax, name, color)
         safety, success = ([point[axis] for point in self.points.values()] for axis in (0, 1))
-        ends = [self.intervals[name] for name in self.intervals]
+        ends = list(self.intervals.values())
         left, _ = limits([*safety, *np.ravel([end[0] for end in ends]), self.desired_safety])
         # Nothing is safer than safe: the room to the right of 1 is for the marker only.
         ax.set_xlim(left, 1.0 + 0.04 * (1.0 - left))
