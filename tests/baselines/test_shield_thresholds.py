@@ -1,4 +1,4 @@
-"""Thresholds of shields that people choose by hand: what they are, and that none keeps a promise."""
+"""Thresholds of shields that people choose by hand: what they are, and that none is a promise."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_thresholds_that_look_at_no_row() -> None:
             Tally.from_arrays(confidence=[0.5], correct=[True]),
             None,
             InvalidValueError,
-            "no tally of rollouts",
+            "not a tally of rollouts",
         ),
         ([np.nan], [True], InvalidValueError, "NaN"),
         ([-np.inf], [False], InvalidValueError, "a lost rollout is unsafe"),

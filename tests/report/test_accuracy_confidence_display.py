@@ -95,7 +95,39 @@ def test_the_curve_ends_with_a_dot_where_the_last_row_is_reached(thresholds: Any
     ]
 
 
-def test_a_threshold_that_no_row_reaches_is_no_error() -> None:
+def _curve_with_last(rows: int) -> Any:
+    """10,000 rows of which 95 % are right; the last `rows` have a confidence of 1 and are wrong."""
+    confidence, correct = np.full(10_000, 0.9), np.arange(10_000) % 20 > 0
+    confidence[:5000] = 0.5
+    confidence[-rows:], correct[-rows:] = 1.0, False
+    return AccuracyConfidenceDisplay.from_predictions(confidence, correct)
+
+
+def test_a_curve_ends_where_few_rows_are_left_and_these_do_not_set_the_scale() -> None:
+    display = _curve_with_last(29)
+    assert display.curve.accuracy[-1] == 0.0
+    accuracy, thresholds = _line(display.ax_, "by confidence").get_ydata(), display.curve.thresholds
+    assert np.isnan(accuracy[thresholds > 0.9]).all()
+    np.testing.assert_array_equal(
+        accuracy[thresholds <= 0.9], display.curve.accuracy[thresholds <= 0.9]
+    )
+    assert display.ax_.get_ylim()[0] > 0.9
+    coverage = _line(display.panel_ax_, "by confidence").get_ydata()
+    np.testing.assert_array_equal(coverage, display.curve.coverage)
+
+
+def test_thirty_rows_are_enough_to_be_drawn() -> None:
+    display = _curve_with_last(30)
+    assert _line(display.ax_, "by confidence").get_ydata()[-1] == 0.0
+    assert display.ax_.get_ylim()[0] < 0.0
+
+
+def test_the_axes_begin_where_the_first_row_is_left_out() -> None:
+    display = _curve_with_last(30)
+    assert 0.48 < display.ax_.get_xlim()[0] < 0.5
+
+
+def test_a_threshold_that_no_row_reaches_is_drawn() -> None:
     display = AccuracyConfidenceDisplay.from_predictions([0.4], [False], thresholds=[0.9])
     assert display._repr_png_()
 
@@ -115,11 +147,11 @@ def test_extreme_rows_stay_within_the_axes(confidence: Any, correct: Any) -> Non
     drawn = np.concatenate([line.get_ydata() for line in display.ax_.lines])
     assert bottom < np.nanmin(drawn)
     assert top > np.nanmax(drawn)
-    assert top > 1
+    assert bottom < top - 0.01
     assert display._repr_png_()
 
 
-def test_what_is_no_calibration_certificate_is_refused() -> None:
+def test_anything_but_a_calibration_certificate_is_refused() -> None:
     certificate: Any = "calibration.json"
     with pytest.raises(InvalidTypeError, match="expected a CalibrationCertificate"):
         AccuracyConfidenceDisplay.from_certificate(certificate, CONFIDENCE, CORRECT)

@@ -1,4 +1,4 @@
-"""What a reliability diagram shows is what its certificate, or its bins, hold: to the last digit."""
+"""A reliability diagram shows what its certificate, or its bins, hold: to the last digit."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_cell_of_one_score_is_a_line_as_high_as_its_interval(extents: Any) -> 
     )
     lines = [artist for artist in display.ax_.collections if artist.get_gid() == "interval values"]
     assert np.all(np.asarray(lines[0].get_linewidth()) >= 1)
-    assert "the same at one score" in _legend(display)
+    assert "certified interval, single score" in _legend(display)
     assert "9 cells" in _title(display)
 
 
@@ -163,7 +163,7 @@ def test_a_score_of_its_own_that_a_group_lacks_is_shown_as_unknown(extents: Any)
         unknown = extents(display.ax_, "unknown values")
         assert unknown[:, 0].tolist() == bins.begin[empty].tolist()
         assert (unknown[:, 2:] == [0, 1]).all()
-        assert ("no rows at one score" in _legend(display)) == bool(empty.any())
+        assert ("no rows, single score" in _legend(display)) == bool(empty.any())
 
 
 def test_all_rows_saturated_fill_the_last_bin(extents: Any) -> None:
@@ -238,7 +238,7 @@ def test_a_group_that_does_not_exist_is_refused(groups: Any, asked: Any) -> None
         ReliabilityDisplay.from_certificate(certificate, group=asked)
 
 
-def test_what_is_no_calibration_certificate_is_refused() -> None:
+def test_anything_but_a_calibration_certificate_is_refused() -> None:
     certificate: Any = "calibration.json"
     with pytest.raises(InvalidTypeError, match="expected a CalibrationCertificate"):
         ReliabilityDisplay.from_certificate(certificate)

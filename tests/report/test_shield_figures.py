@@ -3,8 +3,6 @@ the axes they are given."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +10,7 @@ import numpy as np
 import pytest
 
 from pacbound import binomial_interval
-from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.report import (
     DesiredSafetyDisplay,
     Drive,
@@ -27,9 +25,7 @@ pytest.importorskip(
     "matplotlib", reason="matplotlib is not installed: pip install 'pacbound[report]'"
 )
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgba
-from matplotlib.figure import Figure
 
 COUNTS = {"exact": (80, 520), "product": (60, 480), "histogram": (110, 560), "naive": (310, 640)}
 XI = [0.1, 0.03, 0.05]
@@ -50,25 +46,6 @@ WAYS: dict[str, Any] = {
     ),
     "rollout": lambda ax: RolloutDisplay(PLAN, {"Shield off": OFF, "Shield on": ON}).plot(ax),
 }
-
-PROGRAM = """
-import sys
-from pacbound.report import DesiredSafetyDisplay, Drive, FloorPlan, RolloutDisplay, SuccessSafetyDisplay
-assert "matplotlib" not in sys.modules
-SuccessSafetyDisplay({"a": (0.5, 0.1)}, xi=0.1).plot()._repr_png_()
-DesiredSafetyDisplay([0.1], {"a": [0.1]}).plot()._repr_png_()
-RolloutDisplay(FloorPlan(1, 1), {"a": Drive([(0, 0)])}).plot()._repr_png_()
-assert "matplotlib.pyplot" not in sys.modules
-"""
-
-
-@pytest.fixture(params=WAYS)
-def draw(request: pytest.FixtureRequest) -> Any:
-    return WAYS[request.param]
-
-
-def axes(display: Any) -> list[Any]:
-    return list(display.axes_) if isinstance(display, RolloutDisplay) else [display.ax_]
 
 
 def line(ax: Any, name: str) -> Any:
@@ -115,8 +92,8 @@ def test_achieved_safety_is_drawn_by_rising_desired_safety_with_exact_bars(exten
     assert not display.falls_short["exact"].any()
     along, up = line(display.ax_, "desired").get_data()
     assert along.tolist() == up.tolist()
-    assert along[0] < 0.9
-    assert along[1] == 1.0
+    assert 0.88 < along[0] < 0.9
+    assert 0.97 < along[1] < 0.99
 
 
 @pytest.mark.parametrize("way", ["success", "desired"])
@@ -187,8 +164,9 @@ def test_shapes_are_drawn_where_they_stand() -> None:
 @pytest.mark.parametrize(
     ("drive", "story"),
     [
-        (Drive([(0, 0), (1, 0)], success=True), "reaches the goal in 1 steps"),
-        (Drive([(0, 0), (1, 0)]), "is still on its way after 1 steps"),
+        (Drive([(0, 0), (1, 0)], success=True), "reaches the goal in 1 step"),
+        (Drive([(0, 0)] * 3, success=True), "reaches the goal in 2 steps"),
+        (Drive([(0, 0), (1, 0)]), "is still on its way after 1 step"),
         (
             Drive([(0, 0), (1, 0)], fired_at=0, collided=True),
             "collides at step 1, though the shield fired at step 0",
@@ -224,7 +202,7 @@ def test_a_room_of_the_robot_becomes_a_plan() -> None:
     )
 
 
-def test_no_methods_and_many_are_no_error() -> None:
+def test_figures_without_methods_and_with_many_are_drawn() -> None:
     assert SuccessSafetyDisplay({}, xi=0.1).plot()._repr_png_()
     assert DesiredSafetyDisplay([], {}).plot()._repr_png_()
     names = [f"method {place}" for place in range(14)]
@@ -232,92 +210,26 @@ def test_no_methods_and_many_are_no_error() -> None:
     assert DesiredSafetyDisplay([0.1], {name: [np.nan] for name in names}).plot()._repr_png_()
 
 
+def test_the_axes_begin_at_the_methods_and_not_at_zero() -> None:
+    ax = WAYS["success"](None).ax_
+    assert 0.6 < ax.get_xlim()[0] < 0.69
+    assert 0.4 < ax.get_ylim()[0] < 0.48
+    assert 0.64 < ax.get_ylim()[1] < 0.72
+
+
+def test_error_bars_lie_above_the_markers_and_markers_are_hollow() -> None:
+    ax = WAYS["success"](None).ax_
+    bars = [artist for artist in ax.collections if str(artist.get_gid()).endswith("bar")]
+    assert len(bars) == 2 * len(COUNTS)
+    assert min(bar.get_zorder() for bar in bars) > line(ax, "exact").get_zorder()
+    assert {line(ax, name).get_markerfacecolor() for name in COUNTS} == {"none"}
+
+
 @pytest.mark.parametrize("point", [(0.0, 0.0), (1.0, 1.0), (1.0, 0.0)])
 def test_extreme_rates_are_in_sight(point: tuple[float, float]) -> None:
     ax = SuccessSafetyDisplay({"a": point}, xi=0.0).plot().ax_
     assert ax.get_xlim()[0] < point[0] < ax.get_xlim()[1]
     assert ax.get_ylim()[0] <= point[1] < ax.get_ylim()[1]
-
-
-def test_figures_never_load_pyplot_and_imports_do_not_load_matplotlib() -> None:
-    subprocess.run([sys.executable, "-W", "error", "-c", PROGRAM], check=True)
-
-
-def test_a_new_figure_shows_itself_and_given_axes_are_shown_by_their_owner(draw: Any) -> None:
-    display = draw(None)
-    assert type(display.figure_.canvas) is FigureCanvasAgg
-    assert display._repr_png_().startswith(b"\x89PNG")
-    ax = Figure().subplots()
-    given = draw(ax)
-    assert axes(given)[0] is ax
-    assert given.figure_ is ax.figure
-    assert given.figure_.axes == axes(given)
-    assert given._repr_png_() is None
-
-
-def test_plot_returns_the_display_and_can_be_repeated(draw: Any) -> None:
-    display = draw(None)
-    first = display.figure_
-    assert display.plot() is display
-    assert display.figure_ is not first
-
-
-@pytest.mark.parametrize("layout", [None, "constrained", "compressed", "tight"])
-@pytest.mark.parametrize("size", [(6.4, 4.8), (8.0, 6.0), (14.0, 8.0), None])
-def test_nothing_is_cut_off_or_overlaps(
-    draw: Any, layout: Any, size: tuple[float, float] | None
-) -> None:
-    if size is None:
-        display = draw(None)
-    else:
-        figure = Figure(figsize=size, layout=layout)
-        FigureCanvasAgg(figure)
-        display = draw(figure.subplots())
-    figure = display.figure_
-    figure.canvas.draw()
-    drawn = figure.get_tightbbox().transformed(figure.dpi_scale_trans)
-    assert drawn.x0 >= figure.bbox.x0 - 1
-    assert drawn.x1 <= figure.bbox.x1 + 1
-    assert drawn.y0 >= figure.bbox.y0 - 1
-    assert drawn.y1 <= figure.bbox.y1 + 1
-    for ax in axes(display):
-        legend, heading, data = (
-            ax.get_legend().get_window_extent(),
-            ax._left_title.get_window_extent(),
-            ax.get_window_extent(),
-        )
-        assert legend.y0 >= data.y1
-        assert heading.y0 >= legend.y1 - 2
-
-
-def test_axes_without_a_grid_and_subfigures_are_drawn_on(draw: Any) -> None:
-    figure = Figure()
-    FigureCanvasAgg(figure)
-    assert draw(figure.add_axes((0.1, 0.1, 0.8, 0.8))).figure_ is figure
-    figure.canvas.draw()
-    parts: Any = Figure(layout="constrained").subfigures(1, 2)
-    assert draw(parts[1].subplots()).figure_ is parts[1].figure
-    parts[1].figure.canvas.draw()
-
-
-@pytest.mark.parametrize("ax", [Figure(), np.array([None]), "axes"])
-def test_what_is_no_axes_is_refused(draw: Any, ax: Any) -> None:
-    with pytest.raises(InvalidTypeError, match="expected one matplotlib Axes"):
-        draw(ax)
-
-
-def test_drawing_without_matplotlib_names_the_command_that_installs_it(
-    draw: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in [
-        "matplotlib",
-        "matplotlib.axes",
-        "matplotlib.figure",
-        "matplotlib.backends.backend_agg",
-    ]:
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'pacbound\[report\]'"):
-        draw(None)
 
 
 @pytest.mark.parametrize(
@@ -369,7 +281,7 @@ def test_what_cannot_be_drawn_is_refused(make: Any, message: str) -> None:
         make()
 
 
-def test_what_is_no_plan_and_no_drive_is_refused() -> None:
+def test_anything_but_a_plan_and_drives_is_refused() -> None:
     with pytest.raises(InvalidTypeError, match=r"FloorPlan\.of\(room\)"):
         RolloutDisplay(SimpleNamespace(), {"a": ON})  # type: ignore[arg-type]
     for drives in ({}, {"a": [(0, 0)]}):

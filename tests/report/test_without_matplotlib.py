@@ -1,5 +1,4 @@
-"""The package can be imported, and its numbers kept, without matplotlib; drawing says what to
-install."""
+"""Without matplotlib, displays can be imported and hold numbers; drawing says what to install."""
 
 from __future__ import annotations
 
@@ -31,18 +30,18 @@ def test_importing_the_report_does_not_load_matplotlib() -> None:
     [
         lambda: report.ReliabilityDisplay.from_predictions([0.5], [True], delta=0.1),
         lambda: report.AccuracyConfidenceDisplay.from_predictions([0.5], [True]),
+        lambda: report.ErrorCostDisplay({"a": (0.5, 0.1)}, slow_error=0.1, xi=0.1).plot(),
+        lambda: report.DesiredAchievedDisplay([0.1], {"a": [0.1]}).plot(),
+        lambda: report.SuccessSafetyDisplay({"a": (0.5, 0.1)}, xi=0.1).plot(),
+        lambda: report.DesiredSafetyDisplay([0.1], {"a": [0.1]}).plot(),
+        lambda: report.RolloutDisplay(report.FloorPlan(1, 1), {"a": report.Drive([(0, 0)])}).plot(),
     ],
 )
 def test_drawing_without_matplotlib_names_the_command_that_installs_it(
     draw: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [
-        "matplotlib",
-        "matplotlib.axes",
-        "matplotlib.figure",
-        "matplotlib.backends.backend_agg",
-    ]:
-        monkeypatch.setitem(sys.modules, name, None)
+    for name in ["", ".axes", ".figure", ".backends.backend_agg"]:
+        monkeypatch.setitem(sys.modules, f"matplotlib{name}", None)
     with pytest.raises(
         MissingDependencyError,
         match=r"Plotting needs matplotlib.*pip install 'pacbound\[report\]'",

@@ -1,7 +1,7 @@
-"""The usual ways to get confidences and thresholds, to compare with: softmax, temperature scaling,
-histogram binning.
+"""The usual ways to get confidences and thresholds, to compare with. None has a guarantee.
 
-None has a guarantee.
+Confidences come from the softmax, from temperature scaling or from histogram binning; thresholds
+for cascades and for shields follow from them.
 """
 
 from pacbound.baselines.exit_thresholds import (

@@ -1,9 +1,8 @@
-"""The usual ways to choose the threshold at which a fast model answers for a slow one. None has a
-guarantee.
+"""The usual ways to choose the threshold at which a fast model answers for a slow one.
 
-They are the baselines of Park et al. (2021), section 5.2, for two models: a row exits early if its
-float64 confidence is at or above the threshold. For thresholds with a guarantee use
-`certify_cascade`.
+None has a guarantee. They are the baselines of Park et al. (2021), section 5.2, for two models: a
+row exits early if its float64 confidence is at or above the threshold. For thresholds with a
+guarantee use `certify_cascade`.
 """
 
 from __future__ import annotations
@@ -22,18 +21,34 @@ from pacbound.tally.questions.cascade import EXIT_OUTCOMES
 from pacbound.tally.tally import Tally
 
 SLOW_ALONE: Final = math.inf
-"""The threshold that no score reaches: the slow model answers every row, and the error does not
-increase."""
+"""The threshold that no score reaches: the slow model answers every row."""
 
 
 def softmax_threshold(slow_error: float, *, xi: float) -> float:
-    """The paper's (1 - xi')-softmax: the threshold 1 - (`xi` + `slow_error`) on the confidence as
-    it is. No guarantee.
+    """The paper's (1 - xi')-softmax: the threshold 1 - (`xi` + `slow_error`). No guarantee.
 
-    `slow_error` is the slow model's share of wrong answers on held-out rows. No row is looked at:
-    confidences are taken at their word. The fast model would be right often enough above the
-    threshold if they were perfectly calibrated, which they are not: an over-confident model loses
-    more than `xi`, an under-confident one exits less than it could. Never below 0.
+    No row is looked at: the fast model's confidences are believed as they are. Above the threshold
+    it would be right often enough if they were perfectly calibrated, which they are not: an
+    over-confident model loses more than `xi`, an under-confident one exits less than it could.
+
+    Parameters
+    ----------
+    slow_error
+        The slow model's share of wrong answers on held-out rows, from 0 to 1.
+    xi
+        The increase in error that is allowed, 0 <= xi < 1.
+
+    Returns
+    -------
+    float
+        The threshold on the fast model's confidence, never below 0.
+
+    Raises
+    ------
+    InvalidTypeError
+        If an argument is not one number.
+    InvalidValueError
+        If `slow_error` is not in [0, 1], or `xi` not in [0, 1).
 
     Examples
     --------
@@ -53,27 +68,70 @@ def softmax_threshold(slow_error: float, *, xi: float) -> float:
 
 @dataclass(frozen=True)
 class TemperatureThreshold:
-    """A threshold on the confidence that a fitted `scaling` gives, not on that of the softmax. No
-    guarantee.
+    """A threshold on confidences after temperature scaling. No guarantee.
+
+    Attributes
+    ----------
+    scaling
+        The fitted temperature scaling, whose confidences are compared.
+    threshold
+        The threshold on these confidences, not on those of the softmax.
     """
 
     scaling: TemperatureScaling
     threshold: float
 
     def exits(self, logits: Any) -> NDArray[np.bool_]:
-        """Which rows of the fast model's (rows, classes) `logits` it answers."""
+        """Which rows the fast model answers.
+
+        Parameters
+        ----------
+        logits
+            The fast model's (rows, classes) logits.
+
+        Returns
+        -------
+        ndarray of bool
+            True where the scaled confidence is at or above the threshold.
+
+        Raises
+        ------
+        InvalidValueError
+            If `logits` does not have the shape (rows, classes) or holds numbers that are not
+            finite.
+        """
         return np.asarray(self.scaling.predict_confidence(logits) >= self.threshold)
 
 
 def temperature_threshold(
     logits: Any, labels: Any, slow_error: float, *, xi: float
 ) -> TemperatureThreshold:
-    """The paper's (1 - xi')-temperature scaling: the softmax threshold, on confidences calibrated
-    first. No guarantee.
+    """The paper's (1 - xi')-temperature: the softmax threshold after calibration. No guarantee.
 
-    The temperature is fitted to the fast model's (rows, classes) `logits` and the column of each
-    true class. The slow model's need none: it answers whatever is left. One temperature does not
-    calibrate every confidence, and the threshold is not tested on any row.
+    A temperature is fitted to the fast model's logits. The slow model needs none: it answers
+    whatever is left. One temperature does not calibrate every confidence, and the threshold is not
+    tested on any row.
+
+    Parameters
+    ----------
+    logits
+        The fast model's (rows, classes) logits on held-out rows.
+    labels
+        The column of each row's true class.
+    slow_error
+        The slow model's share of wrong answers on held-out rows, from 0 to 1.
+    xi
+        The increase in error that is allowed, 0 <= xi < 1.
+
+    Returns
+    -------
+    TemperatureThreshold
+        The fitted scaling and the threshold on its confidences.
+
+    Raises
+    ------
+    InvalidValueError
+        As for `softmax_threshold` and `TemperatureScaling.fit`.
 
     Examples
     --------
@@ -91,27 +149,48 @@ def temperature_threshold(
 def histogram_threshold(
     confidence: Any, predictions: Any = None, labels: Any = None, *, xi: float
 ) -> float:
-    """The paper's histogram binning: the lowest threshold at which the rows seen lose at most `xi`.
-    No guarantee.
+    """The paper's histogram binning: the lowest threshold that lost at most `xi`. No guarantee.
 
-    Its search with means in place of bounds: e_1 - e'_1 estimated by counts is (b - c) / n, where
-    of n rows b exit early and only the slow model is right, and c only the fast one. Of all
-    thresholds j / 2^16 the lowest is taken whose estimate is at most `xi`, even where higher ones
-    break it. On new rows the loss may well be above `xi`: nothing is kept in reserve for chance.
-    `SLOW_ALONE` where even the highest threshold breaks it.
+    This is the paper's search with means in place of bounds. The increase in error e_1 - e'_1 is
+    estimated by (b - c) / n: of n rows, b exit early where only the slow model is right, and c
+    where only the fast one is. Of all thresholds j / 2^16 the lowest is taken whose estimate is at
+    most `xi`, even where higher ones break it. On new rows the loss may well be above `xi`: nothing
+    is kept in reserve for chance.
 
-    `confidence` (n,), `predictions` (n, 2), the slow model's last, and `labels` (n,), or a `Tally`
-    in place of all three, are as in `certify_cascade`.
+    Parameters
+    ----------
+    confidence
+        The fast model's confidence for each row, or a cascade `Tally` of two models in place of all
+        three arguments.
+    predictions
+        (n, 2) predicted classes, the slow model's last.
+    labels
+        The true class of each row.
+    xi
+        The increase in error that is allowed, 0 <= xi < 1.
+
+    Returns
+    -------
+    float
+        The threshold; `SLOW_ALONE` where even the highest one loses more than `xi`.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `predictions` or `labels` are missing, or come with a tally.
+    InvalidValueError
+        If there are no rows, or the tally is not one of two models; if `xi` is not in [0, 1).
 
     Examples
     --------
-    Of 100 rows two would be lost below 0.6, which the rows seen allow; a certificate of xi = 0.02
-    needs more of them:
+    Two of 100 rows would be lost below 0.6. These rows allow that at xi = 0.02, where a certificate
+    needs more rows:
 
+    >>> confidence, labels = [0.9] * 50 + [0.6] * 48 + [0.5] * 2, [1] * 100
     >>> predictions = [[1, 1]] * 98 + [[0, 1]] * 2
-    >>> histogram_threshold([0.9] * 50 + [0.6] * 48 + [0.5] * 2, predictions, [1] * 100, xi=0.02)
+    >>> histogram_threshold(confidence, predictions, labels, xi=0.02)
     0.0
-    >>> round(histogram_threshold([0.9] * 50 + [0.6] * 48 + [0.5] * 2, predictions, [1] * 100, xi=0.01), 4)
+    >>> round(histogram_threshold(confidence, predictions, labels, xi=0.01), 4)
     0.5
     """
     rate, tally = tolerated_rate(xi), _counted(confidence, predictions, labels)
@@ -146,7 +225,7 @@ def _counted(confidence: Any, predictions: Any, labels: Any) -> Tally:
         )
     if tally.kind != "cascade" or tally.cells.shape[1] != 1:
         raise InvalidValueError(
-            f"{tally!r} is no tally of two models: count one confidence, two predictions and a "
+            f"{tally!r} is not a tally of two models: count one confidence, two predictions and a "
             "label per row."
         )
     if tally.rows == 0:

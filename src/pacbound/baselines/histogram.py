@@ -1,5 +1,6 @@
-"""Histogram binning: the share of right predictions seen in a bin is the confidence of whatever
-falls into it. No guarantee.
+"""Histogram binning: the confidence is the share of right predictions seen in its bin.
+
+It has no guarantee.
 """
 
 from __future__ import annotations
@@ -23,13 +24,25 @@ _ROWS = 16384
 
 
 class HistogramBinning:
-    """The top-label confidence, replaced by the share of right predictions in its bin (Zadrozny and
-    Elkan, 2001). No guarantee.
+    """Histogram binning of the top-label confidence (Zadrozny and Elkan, 2001). No guarantee.
 
-    It is the estimate that the certified intervals surround, without the intervals. The bins are
-    `n_bins` of equal width, (edge, next edge], counted as in every tally. A bin that saw no row has
-    no estimate: its confidence is NaN, never a midpoint. Fitting sets `trials_`, `successes_` and
-    `confidence_`, one entry per bin, and `tally_`, which holds the same counts.
+    A confidence is replaced by the share of right predictions in its bin. This is the estimate that
+    certified intervals surround, without the intervals. Bins are (edge, next edge], counted as in
+    every tally. A bin that saw no row has no estimate: its confidence is NaN, never a midpoint.
+
+    Parameters
+    ----------
+    n_bins
+        The number of bins of equal width.
+
+    Attributes
+    ----------
+    trials_, successes_
+        How many rows each bin saw, and how many of them were right.
+    confidence_
+        The confidence of each bin; NaN where it saw no row.
+    tally_
+        The same counts as a `Tally`.
 
     Examples
     --------
@@ -41,7 +54,8 @@ class HistogramBinning:
 
     From one confidence per row and whether it was right:
 
-    >>> HistogramBinning(n_bins=2).fit_confidence([0.9, 0.8, 0.7, 0.5], [1, 1, 0, 1]).recalibrate([0.6, 0.5]).round(3).tolist()
+    >>> binning = HistogramBinning(n_bins=2).fit_confidence([0.9, 0.8, 0.7, 0.5], [1, 1, 0, 1])
+    >>> binning.recalibrate([0.6, 0.5]).round(3).tolist()
     [0.667, 1.0]
     """
 
@@ -54,26 +68,97 @@ class HistogramBinning:
         self.n_bins = n_bins
 
     def fit(self, probabilities: Any, labels: Any) -> Self:
-        """Count the top labels of (rows, classes) `probabilities` against `labels`, the column of
-        each true class.
+        """Count the top labels of probabilities against the true classes.
+
+        Parameters
+        ----------
+        probabilities
+            (rows, classes) probabilities.
+        labels
+            The column of each row's true class.
+
+        Returns
+        -------
+        HistogramBinning
+            This object, fitted.
+
+        Raises
+        ------
+        InvalidValueError
+            If there are no rows, lengths differ, a probability is not in [0, 1], or a label is not
+            a column.
         """
         return self._from_tally(
             count_probabilities(probabilities, labels, grid=EqualWidthBins(self.n_bins))
         )
 
     def fit_confidence(self, confidence: Any, correct: Any) -> Self:
-        """Count confidences, one per row, against whether each prediction was right."""
+        """Count confidences against whether each prediction was right.
+
+        Parameters
+        ----------
+        confidence
+            The confidence of each row, in [0, 1].
+        correct
+            Whether each prediction was right: bool, or 0 and 1.
+
+        Returns
+        -------
+        HistogramBinning
+            This object, fitted.
+
+        Raises
+        ------
+        InvalidValueError
+            If there are no rows, lengths differ, or a confidence is not in [0, 1].
+        """
         return self._from_tally(
             Tally.from_arrays(confidence=confidence, correct=correct, n_bins=self.n_bins)
         )
 
     def predict_confidence(self, probabilities: Any) -> Floats:
-        """The confidence of each row's top label; NaN where its bin saw no row."""
+        """The confidence of each row's top label.
+
+        Parameters
+        ----------
+        probabilities
+            (rows, classes) probabilities.
+
+        Returns
+        -------
+        ndarray of float
+            One confidence for each row; NaN where its bin saw no row.
+
+        Raises
+        ------
+        NotFittedError
+            If neither `fit` nor `fit_confidence` was called.
+        InvalidValueError
+            If a probability is not in [0, 1].
+        """
         self._fitted()
         return self.recalibrate(top_label(probabilities)[0])
 
     def recalibrate(self, confidence: Any) -> Floats:
-        """The confidence to say in place of each given one; NaN where its bin saw no row."""
+        """The confidence to say in place of each given one.
+
+        Parameters
+        ----------
+        confidence
+            The confidence of each row, in [0, 1].
+
+        Returns
+        -------
+        ndarray of float
+            One confidence for each row; NaN where its bin saw no row.
+
+        Raises
+        ------
+        NotFittedError
+            If neither `fit` nor `fit_confidence` was called.
+        InvalidValueError
+            If a confidence is not in [0, 1].
+        """
         table, grid = self._fitted()
         scores = as_score_column(confidence, "confidence")
         result = np.empty(len(scores))

@@ -1,8 +1,7 @@
-"""The usual ways to choose the danger at which a policy must hand over to its backup. None has a
-guarantee.
+"""The usual ways to choose the danger at which a policy must hand over to its backup.
 
-They are the baselines of Park et al. (2021), section 5.3: the shield fires once the danger is at or
-above the threshold. For thresholds with a guarantee use `certify_shield`.
+None has a guarantee. They are the baselines of Park et al. (2021), section 5.3: the shield fires
+once the danger is at or above the threshold. For thresholds with a guarantee use `certify_shield`.
 """
 
 from __future__ import annotations
@@ -17,11 +16,10 @@ from pacbound.stats.arguments import tolerated_rate
 from pacbound.tally.tally import Tally
 
 NAIVE_THRESHOLD: Final = 0.5
-"""The paper's naive threshold: brake where un-recoverable is the likelier of the two. No row is
-looked at."""
+"""The paper's naive threshold: brake where the state is more likely un-recoverable than not."""
 
 ALWAYS_BRAKE: Final = -math.inf
-"""The threshold that every danger reaches, and so does a danger that could not be read."""
+"""The threshold that every danger reaches, an invalid one included: the backup always acts."""
 
 POLICY_ALONE: Final = math.inf
 """The threshold that no danger reaches: the backup never acts."""
@@ -30,10 +28,27 @@ POLICY_ALONE: Final = math.inf
 def xi_threshold(*, xi: float) -> float:
     """The paper's xi-naive: brake once the danger is at least `xi`. No guarantee.
 
-    No row is looked at: dangers are taken at their word. A state with danger below `xi` would be
-    un-recoverable with probability below `xi` if they were calibrated, which they are not. And a
-    rollout has many states, of which one is enough: even calibrated dangers may leave far more than
-    `xi` of the rollouts unsafe.
+    No row is looked at: dangers are believed as they are. If they were calibrated, which they are
+    not, a state with danger below `xi` would be un-recoverable with probability below `xi`. But a
+    rollout has many states, and one un-recoverable state makes it unsafe: even calibrated dangers
+    may leave far more than `xi` of the rollouts unsafe.
+
+    Parameters
+    ----------
+    xi
+        The share of rollouts that may be unsafe, 0 <= xi < 1.
+
+    Returns
+    -------
+    float
+        The threshold: `xi` itself.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `xi` is not one number.
+    InvalidValueError
+        If `xi` is not in [0, 1).
 
     Examples
     --------
@@ -44,24 +59,43 @@ def xi_threshold(*, xi: float) -> float:
 
 
 def observed_miss_threshold(scores: Any, unsafe: Any = None, *, xi: float) -> float:
-    """The paper's histogram binning: the largest threshold at which the rollouts seen miss at most
-    `xi`. No guarantee.
+    """The paper's histogram binning: the largest threshold that missed at most `xi`. No guarantee.
 
-    It is the search of `certify_shield` with means in place of bounds: a rollout is missed if it is
-    unsafe and its score, the running maximum of the danger, is below the threshold. Of all
+    This is the search of `certify_shield` with means in place of bounds. A rollout is missed if it
+    is unsafe and its score, the running maximum of the danger, is below the threshold. Of all
     thresholds j / 2^16 the largest is taken that misses at most a share `xi` of the rollouts seen.
     On new ones it misses more about half of the time: nothing is kept in reserve for chance.
-    `POLICY_ALONE` where all may be missed, `ALWAYS_BRAKE` where the rollouts lost at the start are
-    too many already.
 
-    `scores` and `unsafe`, or a `Tally` in place of both, are as in `certify_shield`.
+    Parameters
+    ----------
+    scores
+        The score of each rollout, as for `certify_shield`, or a shield `Tally` in place of both
+        arguments.
+    unsafe
+        Whether each rollout was unsafe.
+    xi
+        The share of rollouts that may be missed, 0 <= xi < 1.
+
+    Returns
+    -------
+    float
+        The threshold; `POLICY_ALONE` where all may be missed, `ALWAYS_BRAKE` where too many
+        rollouts are lost at the start already.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `unsafe` is missing, or comes with a tally.
+    InvalidValueError
+        If there are no rollouts, or the tally is not one of rollouts; if `xi` is not in [0, 1).
 
     Examples
     --------
     Of 100 rollouts three are unsafe. Two may be missed, so the shield must fire at the third one's
     danger:
 
-    >>> observed_miss_threshold([0.25, 0.5, 0.75] + [0.125] * 97, [True] * 3 + [False] * 97, xi=0.02)
+    >>> scores, unsafe = [0.25, 0.5, 0.75] + [0.125] * 97, [True] * 3 + [False] * 97
+    >>> observed_miss_threshold(scores, unsafe, xi=0.02)
     0.75
     """
     rate, tally = tolerated_rate(xi), _counted(scores, unsafe)
@@ -88,7 +122,7 @@ def _counted(scores: Any, unsafe: Any) -> Tally:
         tally = Tally.from_arrays(scores=scores, unsafe=unsafe)
     if tally.kind != "shield":
         raise InvalidValueError(
-            f"{tally!r} is no tally of rollouts: count a running maximum and unsafe for each."
+            f"{tally!r} is not a tally of rollouts: count a running maximum and unsafe for each."
         )
     if tally.rows == 0:
         raise InvalidValueError(

@@ -1,4 +1,4 @@
-"""Logits to probabilities, and the baseline that takes them at their word.
+"""Logits to probabilities, and the baseline that believes them as they are. No guarantee.
 
 Results are float64 whatever the logits are: float32 rounds confidences near 1 together.
 """
@@ -21,11 +21,26 @@ _LOWEST = -1e290
 
 
 def softmax(logits: Any) -> Floats:
-    """The probabilities exp(logit) / sum of exp(logits) of each row of (rows, classes) logits, in
-    float64.
+    """The probabilities exp(logit) / sum of exp(logits) of each row. No guarantee.
 
-    They are what the network says, with no guarantee. No logit is too large: rows are shifted by
-    their maximum first. NaN and infinities raise.
+    They are what the network says. No logit is too large: rows are shifted by their maximum first.
+
+    Parameters
+    ----------
+    logits
+        (rows, classes) finite numbers.
+
+    Returns
+    -------
+    ndarray of float64
+        (rows, classes) probabilities.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `logits` does not hold numbers.
+    InvalidValueError
+        If `logits` has another shape, or holds NaN or infinities.
 
     Examples
     --------
@@ -37,10 +52,10 @@ def softmax(logits: Any) -> Floats:
 
 
 class NaiveSoftmax:
-    """The confidence of the softmax, unchanged. No guarantee: networks are often far too sure of
-    themselves.
+    """The confidence of the softmax, unchanged. No guarantee.
 
-    It has the methods of the other baselines, and there is nothing to fit.
+    Networks are often far too sure of themselves. It has the methods of the other baselines, and
+    nothing to fit.
 
     Examples
     --------
@@ -49,15 +64,60 @@ class NaiveSoftmax:
     """
 
     def fit(self, logits: Any, labels: Any) -> Self:  # noqa: ARG002, RUF100
-        """Do nothing."""
+        """Do nothing, and return this object.
+
+        Parameters
+        ----------
+        logits, labels
+            Not looked at.
+
+        Returns
+        -------
+        NaiveSoftmax
+            This object.
+        """
         return self
 
     def predict_proba(self, logits: Any) -> Floats:
-        """The softmax of each row."""
+        """The softmax of each row.
+
+        Parameters
+        ----------
+        logits
+            (rows, classes) finite numbers.
+
+        Returns
+        -------
+        ndarray of float64
+            (rows, classes) probabilities.
+
+        Raises
+        ------
+        InvalidValueError
+            If `logits` does not have the shape (rows, classes) or holds numbers that are not
+            finite.
+        """
         return softmax(logits)
 
     def predict_confidence(self, logits: Any) -> Floats:
-        """The highest probability of each row."""
+        """The highest probability of each row.
+
+        Parameters
+        ----------
+        logits
+            (rows, classes) finite numbers.
+
+        Returns
+        -------
+        ndarray of float64
+            One confidence for each row.
+
+        Raises
+        ------
+        InvalidValueError
+            If `logits` does not have the shape (rows, classes) or holds numbers that are not
+            finite.
+        """
         return scaled_confidence(as_logits(logits, "logits"), 1.0)
 
 
@@ -77,7 +137,7 @@ def as_logits(values: Any, name: str) -> Array:
 
 
 def shifted_blocks(table: Array) -> Iterator[tuple[int, Floats]]:
-    """Blocks of (first row, transposed logits), shifted so that the highest logit of each row is 0."""
+    """Blocks of (first row, transposed logits), shifted so that each row's highest logit is 0."""
     rows = max(1, _ENTRIES // table.shape[1])
     for start in range(0, len(table), rows):
         block = np.array(table[start : start + rows].T, dtype=np.float64, order="C")

@@ -1,8 +1,8 @@
-"""Temperature scaling: one number that all logits are divided by, fitted to held-out labels. No
-guarantee.
+"""Temperature scaling: one number, fitted to held-out labels, that all logits are divided by.
 
-The mean negative log-likelihood is convex in beta = 1 / temperature, so the fit is one root of its
-derivative, found by Newton steps inside a bracket, to a relative accuracy far below 1e-6.
+It has no guarantee. The mean negative log-likelihood is convex in beta = 1 / temperature, so the
+fit is one root of its derivative, found by Newton steps inside a bracket, to a relative accuracy
+far below 1e-6.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from pacbound.tally.toplabel import as_probabilities
 LOWEST_TEMPERATURE = 1e-6
 HIGHEST_TEMPERATURE = 1e6
 PROBABILITY_FLOOR = 2.0**-126
-"""The least normal float32, about 1.2e-38: a probability below it, zero included, is taken for it
-before its logarithm."""
+"""The least normal float32, about 1.2e-38: lower probabilities are raised to it before the log."""
 
 _TOLERANCE = 1e-9
 _MOST_STEPS = 500
@@ -38,13 +37,21 @@ Slope = Callable[[float], tuple[float, float]]
 
 
 class TemperatureScaling:
-    """Softmax confidences at the temperature that makes the labels most likely (Guo et al., 2017).
-    No guarantee.
+    """Softmax confidences at the temperature that makes the labels most likely. No guarantee.
 
-    `inputs` says what the rows are: "logits", or "probabilities", whose logarithms then serve as
-    logits, with probabilities below `PROBABILITY_FLOOR` raised to it. Fitting finds `temperature_`,
-    with `optimal_temperature`; top labels stay as they are. Certify on other rows than it was
+    The method of Guo et al. (2017). Top labels stay as they are. Certify on other rows than it was
     fitted to: on the same ones no guarantee is proven.
+
+    Parameters
+    ----------
+    inputs
+        What the rows are: "logits", or "probabilities", whose logarithms then serve as logits, with
+        probabilities below `PROBABILITY_FLOOR` raised to it.
+
+    Attributes
+    ----------
+    temperature_
+        The fitted temperature, as `optimal_temperature` finds it.
 
     Examples
     --------
@@ -63,18 +70,71 @@ class TemperatureScaling:
         self.inputs = inputs
 
     def fit(self, scores: Any, labels: Any) -> Self:
-        """Find the temperature for (rows, classes) `scores`, of the kind `inputs` says, and the
-        column of each true class.
+        """Find the temperature.
+
+        Parameters
+        ----------
+        scores
+            (rows, classes) logits or probabilities, as `inputs` says.
+        labels
+            The column of each row's true class.
+
+        Returns
+        -------
+        TemperatureScaling
+            This object, fitted.
+
+        Raises
+        ------
+        InvalidValueError
+            If there are no rows, lengths differ, `scores` are not what `inputs` says, or a label is
+            not a column.
         """
         self.temperature_ = optimal_temperature(self._logits(scores), labels)
         return self
 
     def predict_proba(self, scores: Any) -> Floats:
-        """The scaled probabilities of each row, in float64."""
+        """The scaled probabilities of each row.
+
+        Parameters
+        ----------
+        scores
+            (rows, classes) logits or probabilities, as `inputs` says.
+
+        Returns
+        -------
+        ndarray of float64
+            (rows, classes) probabilities.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` was not called.
+        InvalidValueError
+            If `scores` are not what `inputs` says.
+        """
         return scaled_softmax(self._logits(scores), self._fitted())
 
     def predict_confidence(self, scores: Any) -> Floats:
-        """The highest scaled probability of each row."""
+        """The highest scaled probability of each row.
+
+        Parameters
+        ----------
+        scores
+            (rows, classes) logits or probabilities, as `inputs` says.
+
+        Returns
+        -------
+        ndarray of float64
+            One confidence for each row.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` was not called.
+        InvalidValueError
+            If `scores` are not what `inputs` says.
+        """
         return scaled_confidence(self._logits(scores), self._fitted())
 
     def _logits(self, scores: Any) -> Array:
@@ -93,14 +153,32 @@ class TemperatureScaling:
 
 
 def optimal_temperature(logits: Any, labels: Any) -> float:
-    """The temperature that minimises the mean negative log-likelihood of the labels, within 1e-6 of
-    it. No guarantee.
+    """The temperature with the least mean negative log-likelihood of the labels. No guarantee.
 
     The result is kept between `LOWEST_TEMPERATURE` (1e-6) and `HIGHEST_TEMPERATURE` (1e6). The
-    lowest is also the result where no minimum exists because every label has its row's highest
-    logit: the likelihood then grows as the temperature falls to zero. The highest is also the
-    result where the logits say nothing of the labels or mislead. Rows of equal logits fit any
-    temperature: if there are no others, the result is 1.
+    lowest is also the result where every label has its row's highest logit: the likelihood then
+    grows as the temperature falls to zero, and there is no minimum. The highest is also the result
+    where the logits say nothing of the labels or mislead. Rows of equal logits fit any temperature:
+    if there are no others, the result is 1.
+
+    Parameters
+    ----------
+    logits
+        (rows, classes) finite numbers.
+    labels
+        The column of each row's true class.
+
+    Returns
+    -------
+    float
+        The temperature, to a relative accuracy of 1e-6.
+
+    Raises
+    ------
+    InvalidTypeError
+        If an argument does not hold numbers of the expected kind.
+    InvalidValueError
+        If there are no rows, lengths differ, a logit is not finite, or a label is not a column.
 
     Examples
     --------
@@ -137,9 +215,7 @@ def _log_probabilities(probabilities: Any) -> Floats:
 
 
 def _slope(beta: float, table: Array, classes: Array) -> tuple[float, float]:
-    """First and second derivative by `beta` of the mean negative log-likelihood of the logits times
-    `beta`.
-    """
+    """First and second derivative by `beta` of the mean loss of the logits times `beta`."""
     first = second = 0.0
     for start, block in shifted_blocks(table):
         rows = block.shape[1]

@@ -1,9 +1,7 @@
-"""How accurate the answers are that pass a threshold of confidence: the accuracy-confidence plot,
-in numbers.
+"""The numbers behind accuracy-confidence plots: how accurate the answers above a threshold are.
 
 Thresholds are compared with the scores in float64, and a score equal to a threshold passes it. The
-curves describe the rows they were given: to choose a threshold with a guarantee, use
-certify_abstention.
+curves describe the rows they were given. A threshold chosen from them has no guarantee.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ from pacbound.calibration.reliability import (
     Integers,
     count_outcomes,
     interval_ends,
+    share_or_nan,
     some_rows,
 )
 from pacbound.errors import InvalidValueError
@@ -30,8 +29,18 @@ _STEPS = 100
 
 @dataclass(frozen=True, eq=False)
 class AccuracyConfidenceCurve:
-    """For each threshold, how many of `rows` rows have a score of at least that (`answered`), and
-    how many of these are right.
+    """How many rows reach each threshold, and how many of these are right. Descriptive.
+
+    Attributes
+    ----------
+    thresholds
+        The thresholds, in the order they were given in.
+    answered
+        For each threshold, how many rows have a score of at least that.
+    right
+        How many of the answered rows are right.
+    rows
+        The number of all rows.
     """
 
     thresholds: Floats
@@ -42,8 +51,7 @@ class AccuracyConfidenceCurve:
     @property
     def accuracy(self) -> Floats:
         """The share of right ones among the answered rows; NaN where none is answered."""
-        none = self.answered == 0
-        return np.where(none, np.nan, self.right / np.where(none, 1, self.answered))
+        return share_or_nan(self.right, self.answered)
 
     @property
     def coverage(self) -> Floats:
@@ -56,11 +64,17 @@ class AccuracyConfidenceCurve:
 
 @dataclass(frozen=True, eq=False)
 class AccuracyConfidenceBand:
-    """Two curves: one for answering by the lower end of each interval, one for answering by the
-    upper end.
+    """The curves for answering by the lower and by the upper end of each interval. Descriptive.
 
     Answering by the lower end is the stricter rule, so its accuracy is as a rule the upper border
     of the band.
+
+    Attributes
+    ----------
+    by_lower
+        The curve of the lower ends.
+    by_upper
+        The curve of the upper ends.
     """
 
     by_lower: AccuracyConfidenceCurve
@@ -70,16 +84,37 @@ class AccuracyConfidenceBand:
 def accuracy_confidence_curve(
     confidence: Any, correct: Any, *, thresholds: Any = None
 ) -> AccuracyConfidenceCurve:
-    """The share of right predictions among those with a confidence of at least each threshold.
-    Descriptive: no guarantee.
+    """The share of right predictions among those whose confidence reaches each threshold.
 
-    The empirical P[correct | confidence >= t]. Without `thresholds` these are 0, 0.01, …, 1; pass
-    `np.unique(confidence)` for every step of the curve. They may come in any order, and may lie
-    outside [0, 1].
+    The empirical P[correct | confidence >= t]. Descriptive: no guarantee.
+
+    Parameters
+    ----------
+    confidence
+        The confidence of each row, in [0, 1].
+    correct
+        Whether each prediction was right: bool, or 0 and 1.
+    thresholds
+        Where the curve is computed; by default at 0, 0.01, …, 1. Pass `np.unique(confidence)` for
+        every step of the curve. Thresholds may come in any order, and may lie outside [0, 1].
+
+    Returns
+    -------
+    AccuracyConfidenceCurve
+        The counts at each threshold, and the accuracy and the coverage that follow from them.
+
+    Raises
+    ------
+    InvalidTypeError
+        If an argument does not hold numbers of the expected kind.
+    InvalidValueError
+        If there are no rows, lengths differ, or a confidence is not in [0, 1]; if `thresholds` is
+        empty or holds NaN.
 
     Examples
     --------
-    >>> curve = accuracy_confidence_curve([0.6, 0.8, 0.8, 0.9], [False, True, False, True], thresholds=[0.0, 0.8, 0.95])
+    >>> confidence, correct = [0.6, 0.8, 0.8, 0.9], [False, True, False, True]
+    >>> curve = accuracy_confidence_curve(confidence, correct, thresholds=[0.0, 0.8, 0.95])
     >>> curve.accuracy.round(3).tolist(), curve.coverage.tolist()
     ([0.5, 0.667, nan], [1.0, 0.75, 0.0])
     """
@@ -93,8 +128,29 @@ def accuracy_confidence_band(
 ) -> AccuracyConfidenceBand:
     """The two accuracy-confidence curves of intervals: the paper's band. Descriptive: no guarantee.
 
-    The empirical P[correct | lower >= t] and P[correct | upper >= t], for (n, 2) `intervals` such
-    as `certificate.interval(confidence)`. Thresholds are those of `accuracy_confidence_curve`.
+    The empirical P[correct | lower >= t] and P[correct | upper >= t].
+
+    Parameters
+    ----------
+    intervals
+        (n, 2) lower and upper ends, as `certificate.interval(confidence)` gives.
+    correct
+        Whether each prediction was right: bool, or 0 and 1.
+    thresholds
+        As for `accuracy_confidence_curve`.
+
+    Returns
+    -------
+    AccuracyConfidenceBand
+        The curve of the lower ends and the curve of the upper ends.
+
+    Raises
+    ------
+    InvalidTypeError
+        If an argument does not hold numbers of the expected kind.
+    InvalidValueError
+        If there are no rows, lengths differ, or an end is not in [0, 1]; if a lower end is above
+        its upper end; if `thresholds` is empty or holds NaN.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Numbers that say how far what a classifier said is from what came true.
+"""Calibration errors and scores: how far what a classifier said is from what came true.
 
-All of them describe the rows they were given, with no guarantee about others; lower is better in
-each. A certificate's intervals are what holds beyond the rows.
+All of them describe the rows they were given, with no guarantee about others. Lower is better in
+each. For a guarantee about other rows use the intervals of a certificate.
 """
 
 from __future__ import annotations
@@ -25,11 +25,34 @@ _SUM_TOLERANCE = 0.01
 
 def expected_calibration_error(confidence: Any, correct: Any, *, n_bins: int = 20) -> float:
     """The mean distance between confidence and accuracy over bins of equal width (ECE).
+
     Descriptive: it comes with no guarantee.
 
     The sum over bins of |S_j| / |S| times |mean confidence - share right|, as in the paper. Bins
     are (edge, next edge], the first one closed on both sides, with edges k / n_bins compared
     exactly: every row is in one bin, values on an edge included.
+
+    Parameters
+    ----------
+    confidence
+        The confidence of each row, in [0, 1].
+    correct
+        Whether each prediction was right: bool, or 0 and 1.
+    n_bins
+        The number of bins of equal width.
+
+    Returns
+    -------
+    float
+        The error, from 0 to 1.
+
+    Raises
+    ------
+    InvalidTypeError
+        If an argument does not hold numbers of the expected kind.
+    InvalidValueError
+        If there are no rows, lengths differ, or a confidence is not in [0, 1]; if `n_bins` is not
+        at least 1.
 
     Examples
     --------
@@ -44,9 +67,31 @@ def expected_calibration_error(confidence: Any, correct: Any, *, n_bins: int = 2
 
 def maximum_calibration_error(confidence: Any, correct: Any, *, n_bins: int = 20) -> float:
     """The largest distance between confidence and accuracy in any bin that holds rows (MCE).
-    Descriptive: no guarantee.
 
-    The bins are those of `expected_calibration_error`. One bin with one row can decide the result.
+    Descriptive: it comes with no guarantee. The bins are those of `expected_calibration_error`. One
+    bin with one row can decide the result.
+
+    Parameters
+    ----------
+    confidence
+        The confidence of each row, in [0, 1].
+    correct
+        Whether each prediction was right: bool, or 0 and 1.
+    n_bins
+        The number of bins of equal width.
+
+    Returns
+    -------
+    float
+        The error, from 0 to 1.
+
+    Raises
+    ------
+    InvalidTypeError
+        If an argument does not hold numbers of the expected kind.
+    InvalidValueError
+        If there are no rows, lengths differ, or a confidence is not in [0, 1]; if `n_bins` is not
+        at least 1.
 
     Examples
     --------
@@ -59,8 +104,7 @@ def maximum_calibration_error(confidence: Any, correct: Any, *, n_bins: int = 20
 def induced_calibration_error(
     intervals: Any, estimates: Any, correct: Any, *, n_bins: int = 20
 ) -> tuple[float, float]:
-    """The calibration error of intervals, as an interval (lower, upper) itself: the paper's induced
-    ECE.
+    """The calibration error of intervals, as an interval itself: the paper's induced ECE.
 
     Descriptive: that it contains zero with high probability is unproven, even where the intervals
     are certified. Rows are sorted into bins by their estimate. With Conf_j from the smallest lower
@@ -68,13 +112,37 @@ def induced_calibration_error(
     infimum, and the supremum, of |p - share right| over p in Conf_j. Rows whose estimate is NaN,
     those of a calibration bin without data, form a cell of their own.
 
+    Parameters
+    ----------
+    intervals
+        (n, 2) lower and upper ends, as `certificate.interval(confidence)` gives.
+    estimates
+        (n,) estimates that sort the rows into bins, as `certificate.estimate(confidence)` gives;
+        NaN where there is none.
+    correct
+        Whether each prediction was right: bool, or 0 and 1.
+    n_bins
+        The number of bins of equal width.
+
+    Returns
+    -------
+    tuple of float
+        The lower and the upper end of the error.
+
+    Raises
+    ------
+    InvalidTypeError
+        If an argument does not hold numbers of the expected kind.
+    InvalidValueError
+        If there are no rows, lengths differ, or a number is not in [0, 1]; if a lower end is above
+        its upper end; if `n_bins` is not at least 1.
+
     Examples
     --------
     For a calibration certificate pass `certificate.interval(confidence)` and
     `certificate.estimate(confidence)`:
 
-    >>> lower, upper = induced_calibration_error([[0.5, 0.75], [0.5, 0.75]], [0.625, 0.625], [True, True])
-    >>> lower, upper
+    >>> induced_calibration_error([[0.5, 0.75], [0.5, 0.75]], [0.625, 0.625], [True, True])
     (0.25, 0.5)
     """
     bins = induced_reliability(intervals, estimates, correct, n_bins=n_bins)
@@ -83,11 +151,29 @@ def induced_calibration_error(
 
 def brier_score(probabilities: Any, labels: Any) -> float:
     """The mean squared distance between the probabilities and the truth, summed over all classes.
-    Descriptive: no guarantee.
 
-    The multi-class definition: `probabilities` is (rows, classes), `labels` the column of each
-    row's true class, and the result lies between 0 and 2. For two classes it is twice the Brier
-    score of one class's probability. Rows must sum to 1.
+    Descriptive: it comes with no guarantee. This is the definition for many classes. For two
+    classes it is twice the Brier score of one class's probability.
+
+    Parameters
+    ----------
+    probabilities
+        (rows, classes) probabilities. Each row must sum to 1, within 0.01.
+    labels
+        The column of each row's true class.
+
+    Returns
+    -------
+    float
+        The score, from 0 to 2.
+
+    Raises
+    ------
+    InvalidTypeError
+        If an argument does not hold numbers of the expected kind.
+    InvalidValueError
+        If there are no rows, lengths differ, a row does not sum to 1, a probability is not in
+        [0, 1], or a label is not a column.
 
     Examples
     --------
@@ -105,8 +191,27 @@ def brier_score(probabilities: Any, labels: Any) -> float:
 def negative_log_likelihood(probabilities: Any, labels: Any) -> float:
     """The mean of -ln(probability of the true class), in nats. Descriptive: no guarantee.
 
-    A true class with probability zero gives infinity: nothing is clipped. `probabilities` is (rows,
-    classes) with rows that sum to 1, `labels` the column of each row's true class.
+    A true class with probability zero gives infinity: nothing is clipped.
+
+    Parameters
+    ----------
+    probabilities
+        (rows, classes) probabilities. Each row must sum to 1, within 0.01.
+    labels
+        The column of each row's true class.
+
+    Returns
+    -------
+    float
+        The mean, from 0 to infinity.
+
+    Raises
+    ------
+    InvalidTypeError
+        If an argument does not hold numbers of the expected kind.
+    InvalidValueError
+        If there are no rows, lengths differ, a row does not sum to 1, a probability is not in
+        [0, 1], or a label is not a column.
 
     Examples
     --------

@@ -1,5 +1,4 @@
-"""What a classifier said and what came true, bin by bin: the numbers behind reliability diagrams
-and calibration errors.
+"""The numbers behind reliability diagrams: what a classifier said and what came true, by bin.
 
 Bins are closed on the right, exactly as in every tally, so that a value on an edge counts once.
 Everything here describes the rows it was given; nothing is certified.
@@ -33,12 +32,22 @@ _ROWS = 16384
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityBins:
-    """One entry per bin: how many rows, how many of them right, and the confidence that was claimed
-    for them.
+    """How many rows each bin has, how many are right, and what was claimed for them.
 
     The claim is the interval from `lower` to `upper`. For plain confidences both are their mean;
     for intervals, the smallest lower end and the largest upper end (Conf_j in the paper). Empty
     bins hold NaN. Where rows may lack an estimate, an entry for those follows the last bin.
+
+    Attributes
+    ----------
+    edges
+        The edges of the bins, from 0 to 1.
+    trials
+        The number of rows in each bin.
+    successes
+        How many of them are right.
+    lower, upper
+        The ends of the claimed confidence.
     """
 
     edges: Floats
@@ -50,13 +59,11 @@ class ReliabilityBins:
     @property
     def accuracy(self) -> Floats:
         """The share of right predictions in each bin; NaN in an empty one."""
-        return _share(self.successes, self.trials)
+        return share_or_nan(self.successes, self.trials)
 
     @property
     def nearest(self) -> Floats:
-        """The distance from the accuracy to the closest point of the claim: 0 where the claim holds
-        it.
-        """
+        """The distance from the accuracy to the closest point of the claim; 0 if it lies within."""
         return np.maximum(0.0, np.maximum(self.lower - self.accuracy, self.accuracy - self.upper))
 
     @property
@@ -65,7 +72,18 @@ class ReliabilityBins:
         return np.maximum(np.abs(self.lower - self.accuracy), np.abs(self.upper - self.accuracy))
 
     def averaged(self, distances: Floats) -> float:
-        """The mean of `distances` over the rows: each bin weighs as much as it has rows."""
+        """The mean of a distance for each bin, weighted by the rows of the bins.
+
+        Parameters
+        ----------
+        distances
+            One number for each bin, such as `nearest` or `farthest`.
+
+        Returns
+        -------
+        float
+            The mean over all rows.
+        """
         seen = self.trials > 0
         return float(self.trials[seen] @ distances[seen] / self.trials.sum())
 
@@ -74,8 +92,31 @@ class ReliabilityBins:
 
 
 def reliability(confidence: Any, correct: Any, *, n_bins: int = 20) -> ReliabilityBins:
-    """The rows, the right ones and the mean confidence of each bin. Descriptive: it comes with no
-    guarantee.
+    """The rows, the right ones and the mean confidence of each bin. Descriptive: no guarantee.
+
+    Bins are (edge, next edge], the first one closed on both sides, with edges k / n_bins.
+
+    Parameters
+    ----------
+    confidence
+        The confidence of each row, in [0, 1].
+    correct
+        Whether each prediction was right: bool, or 0 and 1.
+    n_bins
+        The number of bins of equal width.
+
+    Returns
+    -------
+    ReliabilityBins
+        One entry for each bin. `lower` and `upper` both hold the mean confidence.
+
+    Raises
+    ------
+    InvalidTypeError
+        If an argument does not hold numbers of the expected kind.
+    InvalidValueError
+        If there are no rows, lengths differ, or a confidence is not in [0, 1]; if `n_bins` is not
+        at least 1.
 
     Examples
     --------
@@ -97,22 +138,47 @@ def reliability(confidence: Any, correct: Any, *, n_bins: int = 20) -> Reliabili
         counts += count_outcomes(cells, flags[start : start + rows], n_bins)
         said += np.bincount(cells, weights=block, minlength=n_bins)
     trials = counts.sum(axis=1)
-    mean = _share(said, trials)
+    mean = share_or_nan(said, trials)
     return ReliabilityBins(grid.edges, trials, counts[:, 1], mean, mean)
 
 
 def induced_reliability(
     intervals: Any, estimates: Any, correct: Any, *, n_bins: int = 20
 ) -> ReliabilityBins:
-    """The rows, the right ones and the claimed interval of each bin of the estimate; rows without
-    one (NaN) come last.
+    """The rows, the right ones and the claimed interval of each bin of the estimate.
 
     Descriptive: that an accuracy lies in its bin's interval is not certified here, for the bins are
     those of the estimate.
 
+    Parameters
+    ----------
+    intervals
+        (n, 2) lower and upper ends, as `certificate.interval(confidence)` gives.
+    estimates
+        (n,) estimates that sort the rows into bins, as `certificate.estimate(confidence)` gives;
+        NaN where there is none.
+    correct
+        Whether each prediction was right: bool, or 0 and 1.
+    n_bins
+        The number of bins of equal width.
+
+    Returns
+    -------
+    ReliabilityBins
+        One entry for each bin, and after them one for the rows without an estimate.
+
+    Raises
+    ------
+    InvalidTypeError
+        If an argument does not hold numbers of the expected kind.
+    InvalidValueError
+        If there are no rows, lengths differ, or a number is not in [0, 1]; if a lower end is above
+        its upper end; if `n_bins` is not at least 1.
+
     Examples
     --------
-    >>> bins = induced_reliability([[0.6, 0.9], [0.7, 1.0], [0.0, 1.0]], [0.8, 0.9, float("nan")], [True, False, True], n_bins=2)
+    >>> intervals, estimates = [[0.6, 0.9], [0.7, 1.0], [0.0, 1.0]], [0.8, 0.9, float("nan")]
+    >>> bins = induced_reliability(intervals, estimates, [True, False, True], n_bins=2)
     >>> bins.trials.tolist(), bins.lower.tolist(), bins.upper.tolist()
     ([0, 2, 1], [nan, 0.6, 0.0], [nan, 1.0, 1.0])
     """
@@ -172,6 +238,7 @@ def count_outcomes(
     return np.bincount(2 * cells + flags, minlength=2 * n_cells).reshape(n_cells, 2)
 
 
-def _share(part: NDArray[Any], whole: Integers) -> Floats:
+def share_or_nan(part: NDArray[Any], whole: Integers) -> Floats:
+    """`part` divided by `whole`; NaN where `whole` is 0."""
     empty = whole == 0
     return np.where(empty, np.nan, part / np.where(empty, 1, whole))

@@ -1,5 +1,4 @@
-"""The small real tables behind the demo and the examples, shipped inside the package and read
-without a network.
+"""The small real tables behind the demo and the examples, shipped inside the package.
 
 The predictions are those of trained models on images they were not trained on, the rollouts those
 of a trained policy in rooms it was not trained in. Nothing here computes a guarantee; README.md
@@ -25,8 +24,9 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class FashionMnistPredictions:
-    """What a small network with one early exit says about 20,000 held-out images of Fashion-MNIST,
-    one row per image.
+    """What a small network with one early exit says about 20,000 held-out Fashion-MNIST images.
+
+    There is one row per image.
 
     Attributes
     ----------
@@ -40,7 +40,6 @@ class FashionMnistPredictions:
     split
         0 for the 10,000 images from the end of the training file, which were kept out of training;
         1 for the test file.
-
     """
 
     confidence_fast: NDArray[np.float32]
@@ -58,6 +57,11 @@ def fashion_mnist() -> FashionMnistPredictions:
     took no part in that or in any choice. Every call reads the file again and returns arrays of its
     own.
 
+    Returns
+    -------
+    FashionMnistPredictions
+        The columns, each of length 20,000.
+
     Examples
     --------
     The early exit is wrong more often than the whole network, which is what a cascade trades for
@@ -70,15 +74,15 @@ def fashion_mnist() -> FashionMnistPredictions:
     >>> fast, slow = table.prediction_fast == table.label, table.prediction_slow == table.label
     >>> print(f"{fast.mean():.1%} {slow.mean():.1%}")
     84.1% 92.5%
-
     """
     return FashionMnistPredictions(**_arrays("fashion_mnist.npz"))
 
 
 @dataclass(frozen=True, eq=False)
 class IndoorNavigationRollouts:
-    """20,000 rollouts of a robot's learned policy without a shield, one row per rollout, each in a
-    room of its own.
+    """20,000 rollouts of a robot's learned policy without a shield.
+
+    There is one row per rollout, each in a room of its own.
 
     Attributes
     ----------
@@ -111,11 +115,16 @@ class IndoorNavigationRollouts:
 
 
 def indoor_navigation() -> IndoorNavigationRollouts:
-    """Rollouts of a robot that drives by depth images through furnished rooms and is unsafe in
-    about half of them.
+    """Rollouts of a robot that drives through furnished rooms by depth images, often unsafely.
 
-    Policy and danger model were trained in other rooms, and these 20,000 took no part in any
-    choice. Every call reads the file again and returns arrays of its own.
+    It is unsafe in about half of the rooms. Policy and danger model were trained in other rooms,
+    and these 20,000 took no part in any choice. Every call reads the file again and returns arrays
+    of its own.
+
+    Returns
+    -------
+    IndoorNavigationRollouts
+        The columns, each of length 20,000.
 
     Examples
     --------

@@ -1,25 +1,25 @@
 """Figures for people: displays that hold their numbers as attributes and draw them with matplotlib.
 
-    ReliabilityDisplay           certified intervals, or claimed ones, against accuracy
-    AccuracyConfidenceDisplay    accuracy and coverage above a threshold ErrorCostDisplay
-    error against cost of cascades, and the error that was asked for DesiredAchievedDisplay
-    the error increase allowed, and the one that test rows saw SuccessSafetyDisplay         success
-    against safety of shields, and the safety that was asked for DesiredSafetyDisplay         the
-    safety that was asked for, and the one that test rollouts saw RolloutDisplay
-    rollouts from above, with the shield off and on
+| display | shows |
+|---|---|
+| `ReliabilityDisplay` | certified intervals, or claimed ones, against accuracy |
+| `AccuracyConfidenceDisplay` | accuracy and coverage above a threshold |
+| `ErrorCostDisplay` | error against cost of cascades, and the error that was asked for |
+| `DesiredAchievedDisplay` | the error increase allowed, and the one that test rows showed |
+| `SuccessSafetyDisplay` | success against safety of shields, and the safety that was asked for |
+| `DesiredSafetyDisplay` | the safety that was asked for, and the one that test rollouts showed |
+| `RolloutDisplay` | rollouts from above, with the shield off and on |
 
 Every number drawn is computed elsewhere in pacbound. No figure touches pyplot or its settings;
-`ax=` draws into your own.
+`ax=` draws on your own axes.
 """
 
 from pacbound.report.accuracy_confidence import AccuracyConfidenceDisplay
-from pacbound.report.desired_achieved import DesiredAchievedDisplay
-from pacbound.report.desired_safety import DesiredSafetyDisplay
-from pacbound.report.error_cost import ErrorCostDisplay
+from pacbound.report.desired_achieved import DesiredAchievedDisplay, DesiredSafetyDisplay
 from pacbound.report.floor_plan import Drive, FloorPlan, Shape
 from pacbound.report.reliability import ReliabilityDisplay
 from pacbound.report.rollout_paths import RolloutDisplay
-from pacbound.report.success_safety import SuccessSafetyDisplay
+from pacbound.report.trade_offs import ErrorCostDisplay, SuccessSafetyDisplay
 
 __all__ = [
     "AccuracyConfidenceDisplay",

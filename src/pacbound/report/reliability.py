@@ -1,5 +1,6 @@
-"""The reliability diagram: confidence against accuracy, with the intervals certified or claimed,
-and the rows per bin.
+"""The reliability diagram: confidence against accuracy, and the share of rows in each bin.
+
+It shows what a certificate holds for each bin, or what was claimed for the rows of each bin.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ from pacbound.certificate.calibration import CalibrationBins, CalibrationCertifi
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.calibration import Side
 from pacbound.report import palette
-from pacbound.report.boxes import draw_rows, hatch_no_rows
-from pacbound.report.canvas import axes_for, headed, light_grid, panel_below, png
-from pacbound.report.certified_bins import draw_certified_bins, single_values
-from pacbound.report.claimed_bins import draw_claimed_bins
+from pacbound.report.bins import (
+    draw_certified_bins,
+    draw_claimed_bins,
+    draw_row_shares,
+    single_values,
+)
+from pacbound.report.display import Display, light_grid, panel_below, set_heading
 from pacbound.tally.questions import Scope
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _MARGIN = 0.02
 _TABLES: dict[Scope, tuple[str, str]] = {
@@ -34,7 +37,7 @@ _TABLES: dict[Scope, tuple[str, str]] = {
 _ENDS: dict[Side, str] = {"both": "intervals", "lower": "lower ends", "upper": "upper ends"}
 
 
-class ReliabilityDisplay:
+class ReliabilityDisplay(Display):
     """A reliability diagram, and below it the share of the rows in each bin.
 
     Made from a certificate, each bin is a box: as wide as the bin and as high as its interval for
@@ -46,9 +49,8 @@ class ReliabilityDisplay:
     horizontal interval, from the smallest lower end to the largest upper end of its rows (Conf_j),
     at the height of their accuracy. Descriptive: that these cross the diagonal is not certified.
 
-    `plot` sets `ax_`, `panel_ax_` (the share of rows; None without it) and `figure_`. Where no `ax`
-    is given the figure is a new one that pyplot does not know: save it with
-    `display.figure_.savefig(path)`; in a notebook the display shows itself.
+    `plot` sets `ax_`, `panel_ax_` (the share of rows; None without it) and `figure_`; save the
+    figure with `display.figure_.savefig(path)`. In a notebook the display shows itself.
 
     Parameters
     ----------
@@ -69,6 +71,8 @@ class ReliabilityDisplay:
     >>> display.figure_.savefig("reliability.svg")
     """
 
+    panel_ax_: Axes | None
+
     def __init__(
         self,
         bins: CalibrationBins | ReliabilityBins,
@@ -79,10 +83,6 @@ class ReliabilityDisplay:
         self.bins = bins
         self.certificate = certificate
         self.group = group
-        self.ax_: Axes
-        self.panel_ax_: Axes | None
-        self.figure_: Figure
-        self._own_figure = False
 
     @classmethod
     def from_predictions(
@@ -101,9 +101,36 @@ class ReliabilityDisplay:
         `pacbound.calibrate`: among them that the rows are independent, drawn as in use, and took no
         part in training.
 
+        Parameters
+        ----------
+        confidence
+            The confidence of each row, in [0, 1].
+        correct
+            Whether each prediction was right: bool, or 0 and 1.
+        delta
+            The chance that any of the intervals is wrong, 0 < delta < 1.
+        n_bins
+            The number of bins of equal width.
+        ax
+            The axes to draw on; by default those of a new figure.
+        histogram
+            Whether the share of rows in each bin is drawn below.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        InvalidTypeError, InvalidValueError
+            As `pacbound.calibrate`, for rows that cannot be certified.
+
         Examples
         --------
-        >>> display = ReliabilityDisplay.from_predictions([0.7, 0.9, 0.95], [False, True, True], delta=0.05, n_bins=5)
+        >>> display = ReliabilityDisplay.from_predictions(
+        ...     [0.7, 0.9, 0.95], [False, True, True], delta=0.05, n_bins=5
+        ... )
         >>> display.certificate.n, display.ax_.get_ylabel()
         (3, 'Accuracy (share right)')
         """
@@ -119,8 +146,39 @@ class ReliabilityDisplay:
         ax: Axes | None = None,
         histogram: bool = True,
     ) -> Self:
-        """Draw a calibration certificate, or the table of one `group` of it; one that was changed
-        in its file is refused.
+        """Draw a calibration certificate, or the table of one group of it.
+
+        Parameters
+        ----------
+        certificate
+            A calibration certificate, as `calibrate` or `load_certificate` gives.
+        group
+            The group, predicted class or label whose table is drawn, if there is one for each.
+        ax
+            The axes to draw on; by default those of a new figure.
+        histogram
+            Whether the share of rows in each bin is drawn below.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        InvalidTypeError
+            If `certificate` is not a calibration certificate.
+        InvalidValueError
+            If the certificate has no such group, or has groups and none was named.
+        CertificateError
+            If the certificate was changed after it was made.
+
+        Examples
+        --------
+        >>> from pacbound import calibrate
+        >>> certificate = calibrate([0.7, 0.9] * 50, [False, True] * 50, delta=0.05, n_bins=5)
+        >>> ReliabilityDisplay.from_certificate(certificate).bins.trials.tolist()
+        [0, 0, 0, 50, 50]
         """
         if not isinstance(certificate, CalibrationCertificate):
             raise InvalidTypeError(
@@ -143,11 +201,36 @@ class ReliabilityDisplay:
         ax: Axes | None = None,
         histogram: bool = True,
     ) -> Self:
-        """Draw how the intervals claimed for held-out rows compare with their accuracy: the paper's
-        induced diagram.
+        """Draw the intervals claimed for held-out rows against their accuracy. Descriptive.
 
-        Descriptive: no guarantee. `intervals` is (n, 2) and `estimates` (n,), NaN where there is
-        none.
+        This is the paper's induced reliability diagram. It has no guarantee.
+
+        Parameters
+        ----------
+        intervals
+            (n, 2) lower and upper ends, as `certificate.interval(confidence)` gives.
+        estimates
+            (n,) estimates that sort the rows into bins, as `certificate.estimate(confidence)`
+            gives; NaN where there is none.
+        correct
+            Whether each prediction was right: bool, or 0 and 1.
+        n_bins
+            The number of bins of equal width.
+        ax
+            The axes to draw on; by default those of a new figure.
+        histogram
+            Whether the share of rows in each bin is drawn below.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        InvalidValueError
+            If there are no rows, lengths differ, or numbers are not in [0, 1]; if a lower end is
+            above its upper end.
 
         Examples
         --------
@@ -165,57 +248,48 @@ class ReliabilityDisplay:
         )
 
     def plot(self, ax: Axes | None = None, *, histogram: bool = True) -> Self:
-        """Draw on `ax`, whose lower part the share of rows takes unless `histogram` is False; or on
-        a new figure.
+        """Draw the bins, the diagonal, and the share of rows below them.
+
+        Parameters
+        ----------
+        ax
+            The axes to draw on, whose lower part the share of rows takes; by default a new
+            figure's.
+        histogram
+            Whether the share of rows in each bin is drawn below.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            The display itself.
+
+        Raises
+        ------
+        InvalidTypeError
+            If `ax` is not a matplotlib Axes.
+        MissingDependencyError
+            If matplotlib is not installed.
         """
-        self._own_figure = ax is None
-        self.ax_ = axes_for(ax)
-        self.figure_ = self.ax_.figure.figure
-        self.panel_ax_ = panel_below(self.ax_) if histogram else None
-        self.ax_.plot(
-            [0, 1],
-            [0, 1],
-            color=palette.IDEAL,
-            linestyle="--",
-            linewidth=1,
-            label="ideal",
-            zorder=1.5,
-        )
-        light_grid(self.ax_)
-        if isinstance(self.bins, CalibrationBins):
-            draw_certified_bins(
-                self.ax_, self.bins, side=self.certificate.side if self.certificate else "both"
-            )
-        else:
-            draw_claimed_bins(self.ax_, self.bins)
-        if self.panel_ax_ is not None:
-            self._draw_panel(self.panel_ax_)
-        self.ax_.set(xlim=(-_MARGIN, 1 + _MARGIN), ylim=(-_MARGIN, 1 + _MARGIN))
-        self.ax_.set_ylabel(self._accuracy_label(), parse_math=False)
-        (self.panel_ax_ or self.ax_).set_xlabel(self._score_label(), parse_math=False)
-        headed(self.ax_, self._title(), panel=self.panel_ax_)
+        self._draw(self._start(ax), histogram=histogram)
         return self
 
-    def _repr_png_(self) -> bytes | None:
-        """The figure for notebooks, unless it was drawn on given axes: whoever made those shows
-        them.
-        """
-        return png(self.figure_) if self._own_figure else None
-
-    def _draw_panel(self, panel: Axes) -> None:
-        bins = self.bins
-        begin, end = (
-            (bins.begin, bins.end)
-            if isinstance(bins, CalibrationBins)
-            else (bins.edges[:-1], bins.edges[1:])
-        )
-        # An entry after the last bin, for rows without an estimate, has no place on the axis; the
-        # legend counts them.
-        trials = bins.trials[: len(begin)]
-        draw_rows(panel, begin, end, trials / max(1, int(bins.trials.sum())))
-        if isinstance(bins, ReliabilityBins):
-            hatch_no_rows(panel, begin[trials == 0], end[trials == 0])
-        panel.set_ylabel("Row share")
+    def _draw(self, ax: Axes, *, histogram: bool = True) -> None:
+        self.panel_ax_ = panel = panel_below(ax) if histogram else None
+        ideal: dict[str, Any] = {"color": palette.IDEAL, "linestyle": "--", "linewidth": 1}
+        ax.plot([0, 1], [0, 1], label="ideal", zorder=1.5, **ideal)
+        light_grid(ax)
+        if isinstance(self.bins, CalibrationBins):
+            side = self.certificate.side if self.certificate else "both"
+            draw_certified_bins(ax, self.bins, side=side)
+        else:
+            draw_claimed_bins(ax, self.bins)
+        if panel is not None:
+            draw_row_shares(panel, self.bins)
+            panel.set_ylabel("Row share")
+        ax.set(xlim=(-_MARGIN, 1 + _MARGIN), ylim=(-_MARGIN, 1 + _MARGIN))
+        ax.set_ylabel(self._accuracy_label(), parse_math=False)
+        (panel or ax).set_xlabel(self._score_label(), parse_math=False)
+        set_heading(ax, self._title(), panel=panel)
 
     def _score_label(self) -> str:
         if isinstance(self.bins, ReliabilityBins) and not _is_points(self.bins):

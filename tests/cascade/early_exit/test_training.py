@@ -283,7 +283,7 @@ def test_a_checkpoint_holds_data_only(tmp_path: Path) -> None:
 def test_a_setting_that_no_checkpoint_can_hold_fails_before_training(tmp_path: Path) -> None:
     strange = partial(torch.optim.SGD, lr=np.float64(0.1))
     shares: list[float] = []
-    with pytest.raises(InvalidValueError, match="is no training checkpoint"):
+    with pytest.raises(InvalidValueError, match="is not a training checkpoint"):
         train_heads(
             network(),
             shuffled(),
@@ -327,14 +327,14 @@ def test_a_checkpoint_of_another_network_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_no_checkpoint_is_refused_and_kept(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "run.pt"
     file.write_bytes(content)
-    with pytest.raises(InvalidValueError, match=r"run.pt is no training checkpoint"):
+    with pytest.raises(InvalidValueError, match=r"run.pt is not a training checkpoint"):
         train_heads(network(), shuffled(), epochs=1, optimizer=SGD, checkpoint=file)
     assert file.read_bytes() == content
 
 
 def test_a_file_of_plain_weights_is_no_checkpoint(tmp_path: Path) -> None:
     torch.save(network().state_dict(), tmp_path / "weights.pt")
-    with pytest.raises(InvalidValueError, match="is no training checkpoint of this version"):
+    with pytest.raises(InvalidValueError, match="is not a training checkpoint of this version"):
         train_heads(
             network(), shuffled(), epochs=1, optimizer=SGD, checkpoint=tmp_path / "weights.pt"
         )

@@ -1,16 +1,19 @@
-"""Networks that answer early: one backbone, a classifier after each stage, and inference that skips
-what is not needed.
+"""Networks that answer early: one backbone, and a classifier after each of its stages.
 
-    EarlyExitNetwork       stages and heads around any torch modules; `infer` leaves at the first
-    sufficient confidence train_heads            the slow network, then a head at a time on the
-    frozen backbone, as in the paper's appendix count_macs             what an answer costs at every
-    exit, in multiply-accumulate operations resnet_cifar           ResNet-20, 32, 44 and 56 for
-    images of 32 x 32 resnet101              ResNet-101, with torchvision's parameter names
-    early_exit_resnet      exits after chosen blocks of any of them
+| name | is |
+|---|---|
+| `EarlyExitNetwork` | stages and heads of any torch modules; `infer` skips what is not needed |
+| `EarlyExitResult` | what `infer` answers |
+| `ExitTable` | what every exit says on every row |
+| `train_heads` | trains the slow network, then each head, as in the paper's appendix |
+| `count_macs` | what an answer costs at every exit, in multiply-accumulate operations |
+| `resnet_cifar` | ResNet-20, 32, 44 and 56 for images of 32 x 32 |
+| `resnet101` | ResNet-101, with torchvision's parameter names |
+| `early_exit_resnet` | exits after chosen blocks of any of them |
 
 Nothing here certifies: `EarlyExitNetwork.exit_table` gives the arrays that a cascade is certified
-from, and `infer` takes the certificate. torch is needed by this package alone, so importing it
-without torch says what to install.
+from, and `infer` takes the certificate. Only this package needs torch; importing it without torch
+says what to install.
 """
 
 from pacbound.errors import MissingDependencyError

@@ -1,8 +1,7 @@
-"""A training run on disk: everything that decides how it goes on, random states included, written
-whole or not at all.
+"""A training run on disk: everything that decides how it goes on, random states included.
 
-Files hold tensors and plain values only and are read with torch's `weights_only=True`, so reading
-one runs no code.
+A file is written whole or not at all. Files hold tensors and plain values only and are read
+with torch's `weights_only=True`, so reading one runs no code.
 """
 
 from __future__ import annotations
@@ -36,18 +35,21 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     try:
         state = torch.load(path, weights_only=True, map_location="cpu")
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
-        raise InvalidValueError(f"{path} is no training checkpoint of pacbound: {error}") from error
+        raise InvalidValueError(
+            f"{path} is not a training checkpoint of pacbound: {error}"
+        ) from error
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise InvalidValueError(
-            f"{path} is no training checkpoint of this version of pacbound: remove it to train "
+            f"{path} is not a training checkpoint of this version of pacbound: remove it to train "
             "anew."
         )
     return state
 
 
 def random_states(loader: Iterable[Any]) -> dict[str, Any]:
-    """The states of every generator that training may draw from: torch's, its devices', the
-    loader's, Python's and NumPy's.
+    """The states of every generator that training may draw from.
+
+    These are torch's, its devices', the loader's, Python's and NumPy's.
     """
     # Augmentations of others may draw from it.
     name, key, position, *rest = np.random.get_state(legacy=True)  # noqa: NPY002
@@ -65,7 +67,7 @@ def random_states(loader: Iterable[Any]) -> dict[str, Any]:
 
 
 def restore_random_states(loader: Iterable[Any], states: Mapping[str, Any]) -> None:
-    """The inverse of `random_states`."""
+    """Set every generator to the state that `random_states` gave."""
     torch.set_rng_state(states["torch"])
     for generator, state in zip(_generators(loader), states["loader"], strict=True):
         generator.set_state(state)
@@ -79,9 +81,7 @@ def restore_random_states(loader: Iterable[Any], states: Mapping[str, Any]) -> N
 
 
 def _generators(loader: Iterable[Any]) -> list[torch.Generator]:
-    """The generators of a DataLoader and of its samplers; an object that is used twice comes twice,
-    which does no harm.
-    """
+    """The generators of a DataLoader and of its samplers; one that is shared is listed twice."""
     sampler, batch_sampler = (
         getattr(loader, "sampler", None),
         getattr(loader, "batch_sampler", None),

@@ -1,8 +1,7 @@
-"""The score that decides an exit: the top probability of the softmax, in float64, from whatever
-precision the logits have.
+"""The score that decides an exit: the top probability of the softmax.
 
-Calibration and deployment both come here, so the score that is compared with a threshold is the
-score that was counted.
+It is computed in float64 from logits of any precision. Calibration and deployment both use this
+function, so the score that is compared with a threshold is the score that was counted.
 """
 
 from __future__ import annotations
@@ -14,8 +13,9 @@ from pacbound.errors import InvalidValueError
 
 
 def top_label(logits: Tensor, rows: int) -> tuple[Tensor, Tensor]:
-    """Confidence (float64) and label (int64) of each of `rows` rows; of equal logits the first
-    wins, and NaN stays NaN.
+    """Confidence (float64) and label (int64) of each of `rows` rows.
+
+    Of equal logits the first wins, and NaN stays NaN.
     """
     if logits.ndim != 2 or len(logits) != rows or not logits.shape[1]:
         raise InvalidValueError(

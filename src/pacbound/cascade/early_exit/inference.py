@@ -1,5 +1,4 @@
-"""Inference that skips work: rows that are confident enough leave, the rest are packed together and
-go on.
+"""Inference that skips work: rows that are confident enough leave, the others go on.
 
 Each stage runs on the rows that are still there and on nothing else; answers come back in the order
 of the batch.
@@ -22,8 +21,16 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 
 @dataclass(frozen=True, eq=False)
 class EarlyExitResult:
-    """What a batch was answered, a value per row: the label, its confidence (float64), and the exit
-    it left by, from 0.
+    """What the rows of a batch were answered.
+
+    Attributes
+    ----------
+    labels
+        The predicted class of each row, int64.
+    confidences
+        The confidence of that answer, float64.
+    exits
+        The exit that gave it, counted from 0.
     """
 
     labels: Tensor
@@ -34,8 +41,9 @@ class EarlyExitResult:
 def answer(
     stages: Sequence[nn.Module], heads: Sequence[nn.Module], x: Tensor, thresholds: Sequence[float]
 ) -> EarlyExitResult:
-    """Run `x` through `stages`, each row as far as its confidence makes it go; +inf skips a head,
-    the last has no threshold.
+    """Run each row of `x` through `stages` until its confidence reaches a threshold.
+
+    There is a threshold for each stage but the last. At +inf a head is not run.
     """
     return (_answer_one if len(x) == 1 else _answer_many)(stages, heads, x, [*thresholds, -np.inf])
 
@@ -98,8 +106,9 @@ def _write(
 
 
 def packed(x: Tensor, rows: Tensor) -> Tensor:
-    """The given `rows` of `x`, laid out in memory as `x` is: `index_select` alone would undo
-    channels_last, and slowly.
+    """The given `rows` of `x`, laid out in memory as `x` is.
+
+    `index_select` alone would undo channels_last, and slowly.
     """
     rows = rows.to(x.device)
     if x.is_contiguous():

@@ -1,5 +1,4 @@
-"""What an answer costs: multiply-accumulate operations, counted by running the network once and
-watching its products.
+"""What an answer costs: multiply-accumulate operations, counted while the network runs once.
 
 Counted are convolutions and matrix products, whichever module or function makes them: linear
 layers, attention. Not counted are biases, normalisation, activations, pooling, and look-ups, as is
@@ -25,13 +24,30 @@ from pacbound.errors import InvalidTypeError
 def count_macs(
     network: nn.Module, input_shape: Sequence[int], *, dtype: torch.dtype = torch.float32
 ) -> NDArray[np.int64]:
-    """Multiply-accumulate operations that one row costs to answer at each exit, all that runs
-    before it included.
+    """Multiply-accumulate operations to answer one row at each exit.
 
-    `input_shape` is the shape of one row, without the batch; `dtype` is torch.int64 for a network
-    that takes tokens. An `EarlyExitNetwork` of M exits gives M numbers, which count the heads of
-    the exits before; any other module gives one. Biases, normalisation, activations and pooling are
-    not counted. The network runs once, on zeros, where it is.
+    The count of an exit includes all that runs before it, the heads of earlier exits included.
+    Biases, normalisation, activations and pooling are not counted. The network runs once, on zeros,
+    on the device where it is.
+
+    Parameters
+    ----------
+    network
+        An `EarlyExitNetwork`, or any other module.
+    input_shape
+        The shape of one row, without the batch.
+    dtype
+        The type of the inputs: torch.int64 for a network that takes tokens.
+
+    Returns
+    -------
+    ndarray of int64
+        One number for each exit; a single number for a module without exits.
+
+    Raises
+    ------
+    InvalidTypeError
+        If the network has recurrent layers, whose products cannot be watched.
 
     Examples
     --------

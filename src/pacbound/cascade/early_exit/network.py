@@ -1,8 +1,7 @@
-"""A network in stages with a classifier after each: all answers for training, the first good one
-for use.
+"""A network in stages with a classifier after each.
 
-It knows nothing of what the stages compute; a batch is a tensor whose first dimension counts the
-rows.
+For training it gives the answers of all classifiers, for use the first that is confident enough. It
+knows nothing of what the stages compute; a batch is a tensor whose first dimension counts the rows.
 """
 
 from __future__ import annotations
@@ -20,8 +19,9 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 
 
 class EarlyExitNetwork(nn.Module):
-    """M stages that run one after the other, and M heads: head m classifies what stage m gives, the
-    last is the slow network's.
+    """M stages that run one after the other, and M heads, each of which classifies.
+
+    Head m classifies what stage m gives. The last head is the slow network's.
 
     `network(x)` gives the logits of all exits, for training and export. `infer` gives one answer
     per row and skips the stages that a row does not need. What is certified from `exit_table` holds
@@ -32,6 +32,18 @@ class EarlyExitNetwork(nn.Module):
     separately, as every usual layer does in evaluation mode; a head gives logits of shape (rows,
     classes).
 
+    Parameters
+    ----------
+    stages
+        The modules that run one after the other, at least two.
+    heads
+        A module for each stage.
+
+    Raises
+    ------
+    InvalidValueError
+        If there are fewer than two stages, or not as many heads as stages.
+
     Examples
     --------
     A network of two stages, each of which merely passes two logits on. The first row is sure at
@@ -39,7 +51,8 @@ class EarlyExitNetwork(nn.Module):
 
     >>> import torch
     >>> from torch import nn
-    >>> network = EarlyExitNetwork([nn.Identity(), nn.Identity()], heads=[nn.Identity(), nn.Identity()]).eval()
+    >>> stages, heads = [nn.Identity(), nn.Identity()], [nn.Identity(), nn.Identity()]
+    >>> network = EarlyExitNetwork(stages, heads).eval()
     >>> answers = network.infer(torch.tensor([[4.0, 0.0], [0.0, 0.1]]), [0.9])
     >>> answers.labels, answers.exits
     (tensor([0, 1]), tensor([0, 1]))
@@ -56,7 +69,18 @@ class EarlyExitNetwork(nn.Module):
             )
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        """The logits of all exits, the slow network's last."""
+        """The logits of all exits, the slow network's last.
+
+        Parameters
+        ----------
+        x
+            A batch.
+
+        Returns
+        -------
+        tuple of Tensor
+            (rows, classes) logits for each exit.
+        """
         logits: list[Tensor] = []
         for stage, head in zip(self.stages, self.heads, strict=True):
             x = stage(x)
@@ -64,37 +88,83 @@ class EarlyExitNetwork(nn.Module):
         return tuple(logits)
 
     def exit_logits(self, x: Tensor, m: int) -> Tensor:
-        """The logits of exit `m`, counted from 0, without the heads before it and the stages after
-        it.
+        """The logits of exit `m`, without running other heads or later stages.
+
+        Parameters
+        ----------
+        x
+            A batch.
+        m
+            The exit, counted from 0.
+
+        Returns
+        -------
+        Tensor
+            (rows, classes) logits.
+
+        Raises
+        ------
+        InvalidTypeError, InvalidValueError
+            If `m` is not the number of an exit.
         """
         logits: Tensor = self.heads[self._checked_exit(m)](self.features(x, m))
         return logits
 
     def features(self, x: Tensor, m: int) -> Tensor:
-        """What stage `m`, counted from 0, gives to its head and to the next stage."""
+        """What stage `m` gives to its head and to the next stage.
+
+        Parameters
+        ----------
+        x
+            A batch.
+        m
+            The stage, counted from 0.
+
+        Returns
+        -------
+        Tensor
+            The features of each row.
+
+        Raises
+        ------
+        InvalidTypeError, InvalidValueError
+            If `m` is not the number of an exit.
+        """
         for stage in self.stages[: self._checked_exit(m) + 1]:
             x = stage(x)
         return x
 
     def part(self, m: int) -> nn.Module:
-        """Stage `m` with its head, as a module from the features before it to (features, logits);
-        it shares the weights.
+        """Stage `m` with its head, as a module of its own that shares the weights.
 
-        For runtimes that only run exported programs: `torch.export` each part, and decide between
-        them.
+        It is meant for runtimes that only run exported programs: `torch.export` each part, and
+        decide between them.
+
+        Parameters
+        ----------
+        m
+            The stage, counted from 0.
+
+        Returns
+        -------
+        Module
+            A module from the features before the stage to (features, logits).
+
+        Raises
+        ------
+        InvalidTypeError, InvalidValueError
+            If `m` is not the number of an exit.
         """
         return _Part(self.stages[self._checked_exit(m)], self.heads[m])
 
     def infer(
         self, x: Tensor, thresholds: CascadeCertificate | Iterable[SupportsFloat]
     ) -> EarlyExitResult:
-        """One answer for each row, from the first exit whose confidence reaches its threshold, or
-        else from the last.
+        """Answer each row at the first exit whose confidence reaches its threshold.
 
-        The confidence is the top probability of the softmax, computed in float64 from the logits,
-        and compared in float64, exactly as `exit_table` computes it. `thresholds` holds M - 1
-        numbers, or is a cascade certificate; at +inf nothing exits, and that head is not even run.
-        A row with NaN never exits early. The network must be in evaluation mode.
+        Rows that reach none are answered at the last exit. The confidence is the top probability of
+        the softmax, computed in float64 from the logits, and compared in float64, exactly as
+        `exit_table` computes it. A row with NaN never exits early.
 
         Rows are packed together as others leave. Kernels round the last bits differently for
         batches of different sizes, so the logits of a late exit can differ in those bits from the
@@ -102,11 +172,33 @@ class EarlyExitNetwork(nn.Module):
         is within that rounding of its threshold. What is computed here decides. Where the two must
         agree bit for bit, use batches of one row for both.
 
+        Parameters
+        ----------
+        x
+            A batch.
+        thresholds
+            A cascade certificate, or M - 1 numbers in [0, 1] or +inf. At +inf nothing exits, and
+            that head is not even run.
+
+        Returns
+        -------
+        EarlyExitResult
+            The label, the confidence and the exit of each row, in the order of the batch.
+
+        Raises
+        ------
+        InvalidTypeError
+            If `thresholds` are not numbers or a cascade certificate.
+        InvalidValueError
+            If there is not a threshold for each early exit, or one is not in [0, 1] or +inf; if the
+            network is in training mode.
+
         Examples
         --------
         >>> import torch
         >>> from torch import nn
-        >>> network = EarlyExitNetwork([nn.Identity(), nn.Identity()], heads=[nn.Identity(), nn.Identity()]).eval()
+        >>> stages, heads = [nn.Identity(), nn.Identity()], [nn.Identity(), nn.Identity()]
+        >>> network = EarlyExitNetwork(stages, heads).eval()
         >>> network.infer(torch.zeros(3, 4), [0.25]).exits
         tensor([0, 0, 0])
         """
@@ -119,17 +211,32 @@ class EarlyExitNetwork(nn.Module):
         )
 
     def exit_table(self, loader: Iterable[Any]) -> ExitTable:
-        """Confidences and predictions of every exit on every row of `loader`, as NumPy arrays to
-        certify a cascade from.
+        """What every exit says on every row, as NumPy arrays to certify a cascade from.
 
-        Batches are tensors, or pairs of inputs and labels as a DataLoader gives them; they are
-        moved to where the network is.
+        Parameters
+        ----------
+        loader
+            Batches: tensors, or pairs of inputs and labels as a DataLoader gives them. They are
+            moved to where the network is.
+
+        Returns
+        -------
+        ExitTable
+            Confidences, predictions and, if there were any, labels.
+
+        Raises
+        ------
+        InvalidTypeError
+            If `loader` is a single tensor, or a batch is neither a tensor nor a pair of them.
+        InvalidValueError
+            If there are no batches, only some have labels, or the network is in training mode.
 
         Examples
         --------
         >>> import torch
         >>> from torch import nn
-        >>> network = EarlyExitNetwork([nn.Identity(), nn.Identity()], heads=[nn.Identity(), nn.Identity()]).eval()
+        >>> stages, heads = [nn.Identity(), nn.Identity()], [nn.Identity(), nn.Identity()]
+        >>> network = EarlyExitNetwork(stages, heads).eval()
         >>> table = network.exit_table([(torch.zeros(3, 4), torch.tensor([0, 1, 2]))])
         >>> table.confidences.shape, table.predictions.shape, table.labels
         ((3, 1), (3, 2), array([0, 1, 2]))
@@ -139,18 +246,18 @@ class EarlyExitNetwork(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the network is, judged by its first parameter or buffer."""
+        """The device of the network's first parameter or buffer; the CPU if it has none."""
         first = next(self.parameters(), next(self.buffers(), None))
         return torch.device("cpu") if first is None else first.device
 
     def _checked_exit(self, m: int) -> int:
         if not isinstance(m, int) or isinstance(m, bool):
             raise InvalidTypeError(
-                f"m={m!r} is no exit: expected a whole number, 0 to {len(self.stages) - 1}."
+                f"m={m!r} is not an exit: expected a whole number, 0 to {len(self.stages) - 1}."
             )
         if not 0 <= m < len(self.stages):
             raise InvalidValueError(
-                f"m={m} is no exit of this network: expected 0 to {len(self.stages) - 1}."
+                f"m={m} is not an exit of this network: expected 0 to {len(self.stages) - 1}."
             )
         return m
 

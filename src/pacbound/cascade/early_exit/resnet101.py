@@ -1,5 +1,4 @@
-"""ResNet-101 (He et al. 2016) with torchvision's parameter names, so that its weights load
-strictly.
+"""ResNet-101 (He et al. 2016) with torchvision's parameter names, whose weights load strictly.
 
 As in torchvision the stride of a bottleneck is in its 3 x 3 convolution.
 """
@@ -13,8 +12,19 @@ EXPANSION = 4
 
 
 def resnet101(*, classes: int = 1000) -> BottleneckResNet:
-    """ResNet-101 for images of 224 x 224, with random weights from torch's generator; any size from
-    32 on runs.
+    """ResNet-101 for images of 224 x 224, with random weights from torch's generator.
+
+    Other sizes run too, from 32 x 32 on.
+
+    Parameters
+    ----------
+    classes
+        The number of classes.
+
+    Returns
+    -------
+    BottleneckResNet
+        The network, in training mode.
 
     Examples
     --------
@@ -51,8 +61,9 @@ class BottleneckResNet(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """Convolutions of 1 x 1, 3 x 3 and 1 x 1, and a shortcut that is projected where the shape
-    changes.
+    """Convolutions of 1 x 1, 3 x 3 and 1 x 1, and a shortcut.
+
+    The shortcut is projected where the shape changes.
     """
 
     def __init__(self, channels_in: int, width: int, *, stride: int) -> None:

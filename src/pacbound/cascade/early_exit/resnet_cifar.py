@@ -1,9 +1,8 @@
-"""Residual networks for images of 32 x 32 (He et al. 2016, section 4.2), with parameter-free
-shortcuts.
+"""Residual networks for images of 32 x 32 (He et al. 2016, section 4.2).
 
-Parameters are named as in the public weights of akamaster/pytorch_resnet_cifar10, which load
-strictly once the prefix "module." is stripped. Three layers of n blocks with 16, 32 and 64 channels
-make a depth of 6 n + 2.
+Shortcuts have no parameters. Parameters are named as in the public weights of
+akamaster/pytorch_resnet_cifar10, which load strictly once the prefix "module." is stripped. Three
+layers of n blocks with 16, 32 and 64 channels make a depth of 6 n + 2.
 """
 
 from __future__ import annotations
@@ -16,8 +15,24 @@ DEPTHS = (20, 32, 44, 56)
 
 
 def resnet_cifar(depth: int, *, classes: int = 10) -> CifarResNet:
-    """The residual network of 20, 32, 44 or 56 layers for images of 32 x 32, with random weights
-    from torch's generator.
+    """A residual network for images of 32 x 32, with random weights from torch's generator.
+
+    Parameters
+    ----------
+    depth
+        The number of layers: 20, 32, 44 or 56.
+    classes
+        The number of classes.
+
+    Returns
+    -------
+    CifarResNet
+        The network, in training mode.
+
+    Raises
+    ------
+    InvalidValueError
+        If `depth` is another number.
 
     Examples
     --------
@@ -78,7 +93,7 @@ class BasicBlock(nn.Module):
 
 
 class HalvingShortcut(nn.Module):
-    """Every second pixel, with `extra` channels of zeros before and after (option A of the paper)."""
+    """Every second pixel, with `extra` channels of zeros on both sides (the paper's option A)."""
 
     def __init__(self, extra: int) -> None:
         super().__init__()

@@ -1,6 +1,4 @@
-"""Exits for a residual network: it is cut after chosen blocks, and each cut gets a pooled linear
-head.
-"""
+"""Exits for a residual network: it is cut after chosen blocks, and each cut gets a linear head."""
 
 from __future__ import annotations
 
@@ -17,13 +15,33 @@ from pacbound.stats.arguments import whole_number
 def early_exit_resnet(
     network: nn.Module, *, after: Sequence[int], pool: int = 1
 ) -> EarlyExitNetwork:
-    """`network` with an early exit after each block numbered in `after`, blocks being counted from
-    1 through all its layers.
+    """A residual network with early exits after chosen blocks.
 
-    Takes `resnet_cifar`, `resnet101` and torchvision's ResNets. An early head averages down to
-    `pool` x `pool` pixels and has one linear layer with random weights: train it with
-    `train_heads`. The result shares the weights of `network`, so loading weights into `network`,
-    before or after, is loading them into the result, and the last exit answers as `network`.
+    An early head averages its features down to `pool` x `pool` pixels and has one linear layer with
+    random weights: train it with `train_heads`. The result shares the weights of `network`, so
+    weights that are loaded into `network`, before or after, are those of the result too. The last
+    exit answers as `network` does.
+
+    Parameters
+    ----------
+    network
+        What `resnet_cifar` or `resnet101` gives, or one of torchvision's ResNets.
+    after
+        The numbers of the blocks, increasing, counted from 1 through all layers.
+    pool
+        The side of the pooled features of early heads.
+
+    Returns
+    -------
+    EarlyExitNetwork
+        A stage for each part between two cuts, in the mode that `network` is in.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `network` is not a residual network with the expected names.
+    InvalidValueError
+        If `after` is empty, not increasing, or names a block that is not before the last.
 
     Examples
     --------
@@ -66,7 +84,7 @@ def _classifier(network: nn.Module) -> nn.Linear:
         if isinstance(module := getattr(network, name, None), nn.Linear):
             return module
     raise InvalidTypeError(
-        f"{type(network).__name__} is no residual network that can be cut here: expected "
+        f"{type(network).__name__} is not a residual network that can be cut here: expected "
         "resnet_cifar, resnet101 or one of torchvision's ResNets. For any other network build "
         "EarlyExitNetwork(stages, heads) yourself."
     )
@@ -77,9 +95,7 @@ def _pooled(classifier: nn.Linear, side: int) -> nn.Sequential:
 
 
 def _head(stage: nn.Sequential, classifier: nn.Linear, side: int) -> nn.Linear:
-    """A linear layer like `classifier` for the channels that `stage` gives, which its last
-    normalisation knows.
-    """
+    """A linear layer like `classifier` for as many channels as `stage` normalises last."""
     norm = [module for module in stage.modules() if isinstance(module, nn.BatchNorm2d)][-1]
     weight = classifier.weight
     return nn.Linear(

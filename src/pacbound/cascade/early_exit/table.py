@@ -17,8 +17,16 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 
 @dataclass(frozen=True, eq=False)
 class ExitTable:
-    """(n, M-1) confidences of the early exits, (n, M) predictions with the slow network's last,
-    (n,) labels if there were any.
+    """What every exit says on every row: the arrays that `certify_cascade` takes.
+
+    Attributes
+    ----------
+    confidences
+        (n, M-1) confidences of the early exits.
+    predictions
+        (n, M) predicted classes, the slow network's last.
+    labels
+        (n,) true classes; None if there were none.
     """
 
     confidences: NDArray[np.float64]
@@ -27,9 +35,7 @@ class ExitTable:
 
 
 def tabulate(logits_of: Callable[[Tensor], tuple[Tensor, ...]], loader: Iterable[Any]) -> ExitTable:
-    """The table of all rows of `loader`, whose batches are tensors, or pairs of a tensor and its
-    labels.
-    """
+    """The table of all rows of `loader`: batches of inputs, or of inputs and labels."""
     confidences, predictions, labels = [], [], []
     for inputs, truth in map(inputs_and_labels, batches(loader)):
         with torch.inference_mode():

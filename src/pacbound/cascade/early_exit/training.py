@@ -1,5 +1,4 @@
-"""Training as in the paper's appendix: the slow network first, then each early head on what the
-slow network has learnt.
+"""Training as in the paper's appendix: the slow network first, then each early head on top of it.
 
 Every branch minimises the same cross-entropy on the same rows with the same hyper-parameters for
 the same number of epochs. Nothing here looks at a held-out row: no early stopping, no choice
@@ -41,32 +40,60 @@ def train_heads(
     progress: Progress | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> dict[int, list[float]]:
-    """Train the slow network, then the head of each early exit on the frozen backbone, from the
-    last exit down to the first.
+    """Train the slow network, then the head of each early exit on the frozen backbone.
 
-    While a head is trained the backbone is in evaluation mode and no gradient reaches it, so its
-    parameters and buffers, the statistics of batch normalisation included, stay the same to the
-    bit. With `train_slow=False` the slow network is taken as it is. Training gives no guarantee:
-    calibrate on rows that took no part in it.
+    Heads are trained from the last exit down to the first. While a head is trained
+    the backbone is in evaluation mode and no gradient reaches it, so its parameters and buffers,
+    the statistics of batch normalisation included, stay the same to the bit. The network is left in
+    evaluation mode. Training gives no guarantee: calibrate on rows that took no part in it.
 
-    `optimizer` makes the optimizer from a list of parameters and `schedule` the learning rate's
-    schedule from the optimizer, stepped once per epoch; both are called anew for every branch, so
-    all get the same hyper-parameters. `loader` gives batches (inputs, labels), anew for each epoch.
-    `progress` is called with the share that is done. `checkpoint` names a file written after each
-    epoch: the same call goes on from there after an interruption, and on the same machine ends in
-    the same weights as without it. (Loader workers that persist between epochs keep random states
-    of their own, and a loader that is asked for an epoch's number must be told it.)
+    Parameters
+    ----------
+    network
+        The network, which is trained in place.
+    loader
+        Batches (inputs, labels), which can be iterated over anew for each epoch.
+    epochs
+        The number of epochs for the slow network and for each head.
+    optimizer
+        A function that makes the optimizer from a list of parameters. It is called anew for the
+        slow network and for each head, so all get the same hyper-parameters.
+    schedule
+        A function that makes the learning rate's schedule from the optimizer. The schedule is
+        stepped once per epoch.
+    train_slow
+        Whether the slow network is trained; if not it is taken as it is.
+    progress
+        A function that is called with the share that is done.
+    checkpoint
+        A file that is written after each epoch. After an interruption the same call goes on from
+        there, and on the same machine ends in the same weights as without one. Loader workers that
+        persist between epochs keep random states of their own, which are not saved; a loader that
+        needs the number of the epoch must be told it.
 
-    Returns the mean training loss of every epoch, by exit. The network is left in evaluation mode.
+    Returns
+    -------
+    dict of int to list of float
+        The mean training loss of every epoch, by exit.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `loader` is a single tensor, or a batch is neither a tensor nor a pair of them.
+    InvalidValueError
+        If an epoch has no rows or a batch no labels, a head shares parameters or has none to train,
+        the loss is not finite, or `checkpoint` is of another training.
 
     Examples
     --------
     >>> from functools import partial
     >>> import torch
     >>> from torch import nn
-    >>> network = EarlyExitNetwork([nn.Linear(2, 8), nn.ReLU()], heads=[nn.Linear(8, 2), nn.Linear(8, 2)])
+    >>> stages, heads = [nn.Linear(2, 8), nn.ReLU()], [nn.Linear(8, 2), nn.Linear(8, 2)]
+    >>> network = EarlyExitNetwork(stages, heads)
     >>> batch = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 1])
-    >>> losses = train_heads(network, [batch], epochs=50, optimizer=partial(torch.optim.SGD, lr=0.5))
+    >>> descent = partial(torch.optim.SGD, lr=0.5)
+    >>> losses = train_heads(network, [batch], epochs=50, optimizer=descent)
     >>> list(losses), network.infer(batch[0], [0.9]).labels
     ([1, 0], tensor([0, 1]))
     """
@@ -118,8 +145,9 @@ class _Run:
                     self._save(path, branch)
 
     def _watched(self) -> Iterable[Any]:
-        """The batches of one epoch; `progress` hears of every batch if the loader knows its length,
-        or else of every epoch.
+        """The batches of one epoch, reported to `progress`.
+
+        It is called after every batch if the loader knows its length, or else after every epoch.
         """
         done, steps = sum(map(len, self.losses.values())), len(self.exits) * self.epochs
         length = len(self.loader) if isinstance(self.loader, Sized) else 0
@@ -172,9 +200,7 @@ class _Run:
 
 
 class _Branch:
-    """The part of the network that one exit trains: for the last one all that the slow network is,
-    for the others the head.
-    """
+    """What one exit trains: its head, and for the last exit all stages too."""
 
     def __init__(
         self,

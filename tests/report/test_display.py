@@ -1,0 +1,261 @@
+"""All displays: they never draw through pyplot, and always within the axes that were given."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacbound import calibrate
+from pacbound.errors import InvalidTypeError
+from pacbound.report import (
+    AccuracyConfidenceDisplay,
+    DesiredAchievedDisplay,
+    DesiredSafetyDisplay,
+    Drive,
+    ErrorCostDisplay,
+    FloorPlan,
+    ReliabilityDisplay,
+    RolloutDisplay,
+    SuccessSafetyDisplay,
+)
+from pacbound.report.display import limits
+
+pytest.importorskip(
+    "matplotlib", reason="matplotlib is not installed: pip install 'pacbound[report]'"
+)
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+CONFIDENCE = np.linspace(0.3, 1.0, 200)
+CORRECT = np.arange(200) % 4 > 0
+CERTIFICATE = calibrate(CONFIDENCE, CORRECT, delta=0.05, n_bins=10)
+INTERVALS = CERTIFICATE.interval(CONFIDENCE)
+METHODS = ["exact", "pair", "product", "histogram binning", "(1 - xi)-softmax"]
+DRIVE = Drive([(0.5 + 0.3 * step, 1.0, 0.1) for step in range(7)], fired_at=4)
+
+WITH_PANEL: dict[str, Any] = {
+    "certificate": lambda ax: ReliabilityDisplay.from_certificate(CERTIFICATE, ax=ax),
+    "predictions": lambda ax: ReliabilityDisplay.from_predictions(
+        CONFIDENCE, CORRECT, delta=0.05, ax=ax
+    ),
+    "intervals": lambda ax: ReliabilityDisplay.from_intervals(
+        INTERVALS, CERTIFICATE.estimate(CONFIDENCE), CORRECT, ax=ax
+    ),
+    "curve": lambda ax: AccuracyConfidenceDisplay.from_predictions(CONFIDENCE, CORRECT, ax=ax),
+    "band": lambda ax: AccuracyConfidenceDisplay.from_certificate(
+        CERTIFICATE, CONFIDENCE, CORRECT, ax=ax
+    ),
+}
+WAYS: dict[str, Any] = WITH_PANEL | {
+    "cost": lambda ax: ErrorCostDisplay.from_costs(
+        {name: (1000.0 + 300 * place, 0.095) for place, name in enumerate(METHODS)},
+        slow=(3000, 0.075),
+        xi=0.01,
+        certified=METHODS[:3],
+        trade_off=([900, 2000, 3300], [0.1, 0.076, 0.075]),
+        ax=ax,
+    ),
+    "increase": lambda ax: DesiredAchievedDisplay.from_counts(
+        [0.01, 0.02], {name: [(90, 30), (180, 40)] for name in METHODS}, rows=10_000, ax=ax
+    ),
+    "success": lambda ax: SuccessSafetyDisplay.from_counts(
+        dict.fromkeys(METHODS, (80, 520)), rollouts=1000, xi=0.1, delta=0.01, ax=ax
+    ),
+    "safety": lambda ax: DesiredSafetyDisplay.from_counts(
+        [0.1, 0.03], {name: [80, 20] for name in METHODS}, rollouts=1000, delta=0.01, ax=ax
+    ),
+    "rollout": lambda ax: RolloutDisplay(
+        FloorPlan(6, 5, goal=(5, 4)), {"Shield off": DRIVE, "Shield on": DRIVE}
+    ).plot(ax),
+}
+
+PROGRAM = """
+import sys
+import matplotlib
+# Reading "backend" makes matplotlib choose one, for which it loads pyplot.
+names = [name for name in matplotlib.rcParams if name != "backend"]
+settings = lambda: {name: matplotlib.rcParams[name] for name in names}
+before = settings()
+from pacbound.report import *
+rows = [0.2, 0.9], [False, True]
+ReliabilityDisplay.from_predictions(*rows, delta=0.1).figure_.savefig(sys.argv[1] + "/a.svg")
+AccuracyConfidenceDisplay.from_predictions(*rows).figure_.savefig(sys.argv[1] + "/b.png")
+ErrorCostDisplay({"a": (0.5, 0.1)}, slow_error=0.1, xi=0.1).plot()._repr_png_()
+DesiredAchievedDisplay([0.1], {"a": [0.1]}).plot()._repr_png_()
+SuccessSafetyDisplay({"a": (0.5, 0.1)}, xi=0.1).plot()._repr_png_()
+DesiredSafetyDisplay([0.1], {"a": [0.1]}).plot()._repr_png_()
+RolloutDisplay(FloorPlan(1, 1), {"a": Drive([(0, 0)])}).plot()._repr_png_()
+assert "matplotlib.pyplot" not in sys.modules
+assert settings() == before
+"""
+
+
+@pytest.fixture(params=WAYS)
+def draw(request: pytest.FixtureRequest) -> Any:
+    return WAYS[request.param]
+
+
+@pytest.fixture(params=WITH_PANEL)
+def draw_with_panel(request: pytest.FixtureRequest) -> Any:
+    return WITH_PANEL[request.param]
+
+
+def _headed_axes(display: Any) -> list[Any]:
+    """The axes that have a title and a legend."""
+    return list(display.axes_) if isinstance(display, RolloutDisplay) else [display.ax_]
+
+
+def _all_axes(display: Any) -> list[Any]:
+    panel = getattr(display, "panel_ax_", None)
+    return _headed_axes(display) + ([] if panel is None else [panel])
+
+
+def test_figures_never_load_pyplot_and_leave_the_settings_alone(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-W", "error", "-c", PROGRAM, str(tmp_path)], check=True)
+    assert (tmp_path / "a.svg").read_text(encoding="utf-8").rstrip().endswith("</svg>")
+    assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_new_figure_has_an_agg_canvas_and_shows_itself_in_a_notebook(draw: Any) -> None:
+    display = draw(None)
+    assert type(display.figure_.canvas) is FigureCanvasAgg
+    assert display._repr_png_().startswith(b"\x89PNG")
+
+
+def test_given_axes_are_drawn_on_and_shown_by_their_owner(draw: Any) -> None:
+    figure = Figure()
+    ax = figure.subplots()
+    display = draw(ax)
+    assert display.ax_ is ax
+    assert display.figure_ is figure
+    assert figure.axes == _all_axes(display)
+    assert display._repr_png_() is None
+
+
+def test_a_display_that_was_not_drawn_has_nothing_to_show() -> None:
+    assert ReliabilityDisplay(CERTIFICATE.bins)._repr_png_() is None
+
+
+def test_a_display_that_could_not_be_drawn_anew_still_shows_what_it_has(draw: Any) -> None:
+    display, ax = draw(Figure().subplots()), Figure()
+    with pytest.raises(InvalidTypeError):
+        display.plot(ax)
+    assert display._repr_png_() is None
+
+
+def test_plot_returns_the_display_and_can_be_repeated(draw: Any) -> None:
+    display = draw(None)
+    first = display.figure_
+    assert display.plot() is display
+    assert display.figure_ is not first
+
+
+def test_without_the_panel_only_the_given_axes_are_used(draw_with_panel: Any) -> None:
+    display, ax = draw_with_panel(None), Figure().subplots()
+    option = "histogram" if isinstance(display, ReliabilityDisplay) else "coverage"
+    display.plot(ax, **{option: False})
+    assert display.panel_ax_ is None
+    assert ax.figure.axes == [ax]
+    assert ax.get_xlabel()
+
+
+@pytest.mark.parametrize("layout", [None, "constrained", "compressed", "tight"])
+@pytest.mark.parametrize("size", [(6.4, 4.8), (8.0, 6.0), (14.0, 8.0)])
+def test_nothing_is_cut_off_or_overlaps(draw: Any, layout: Any, size: tuple[float, float]) -> None:
+    figure = Figure(figsize=size, layout=layout)
+    FigureCanvasAgg(figure)
+    _assert_tidy(draw(figure.subplots()))
+
+
+def test_nothing_is_cut_off_or_overlaps_on_a_new_figure(draw: Any) -> None:
+    _assert_tidy(draw(None))
+
+
+def test_the_legend_is_no_wider_than_the_axes_of_a_new_figure(draw: Any) -> None:
+    display = draw(None)
+    display.figure_.canvas.draw()
+    for ax in _headed_axes(display):
+        assert ax.get_legend().get_window_extent().x1 <= ax.get_window_extent().x1 + 1
+
+
+def test_neighbours_keep_their_place(draw: Any) -> None:
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    before = left.get_position().bounds
+    draw(right)
+    assert left.get_position().bounds == before
+    assert all(
+        ax.get_position().x0 > left.get_position().x1 for ax in figure.axes if ax is not left
+    )
+
+
+def test_axes_without_a_grid_are_split_within_their_own_place(draw: Any) -> None:
+    figure = Figure()
+    FigureCanvasAgg(figure)
+    display = draw(figure.add_axes((0.2, 0.3, 0.6, 0.5)))
+    boxes = [ax.get_position(original=True) for ax in figure.axes]
+    assert min(box.y0 for box in boxes) == pytest.approx(0.3)
+    assert max(box.y1 for box in boxes) <= 0.8
+    if getattr(display, "panel_ax_", None) is not None:
+        assert display.panel_ax_.get_position().y1 < display.ax_.get_position().y0
+    figure.canvas.draw()
+
+
+def test_subfigures_are_drawn_on_and_the_whole_figure_can_be_saved(draw: Any) -> None:
+    figure = Figure(layout="constrained")
+    parts: Any = figure.subfigures(1, 2)
+    display = draw(parts[1].subplots())
+    assert display.figure_ is figure
+    assert all(ax.get_figure() is parts[1] for ax in _all_axes(display))
+    display.figure_.savefig(io.BytesIO(), format="svg")
+
+
+def test_text_is_at_least_nine_points(draw: Any) -> None:
+    texts = [
+        text
+        for ax in draw(None).figure_.axes
+        for text in ax.findobj(lambda artist: hasattr(artist, "get_fontsize"))
+    ]
+    assert min(text.get_fontsize() for text in texts) >= 9
+
+
+@pytest.mark.parametrize("ax", [Figure(), np.array([None]), "axes"])
+def test_anything_but_one_axes_is_refused(draw: Any, ax: Any) -> None:
+    with pytest.raises(InvalidTypeError, match="expected one matplotlib Axes"):
+        draw(ax)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([0.2, 0.4, np.nan], (0.18, 0.42)),
+        ([0.5], (0.45, 0.55)),
+        ([], (-0.05, 0.05)),
+        ([np.inf, 0.5, 0.51], (0.455, 0.555)),
+    ],
+)
+def test_limits_hold_all_finite_values_and_have_a_length(values: Any, expected: Any) -> None:
+    assert limits(values, room=0.1, least=0.1) == pytest.approx(expected)
+
+
+def _assert_tidy(display: Any) -> None:
+    figure = display.figure_
+    figure.canvas.draw()
+    whole, drawn = figure.bbox, figure.get_tightbbox().transformed(figure.dpi_scale_trans)
+    assert drawn.x0 >= whole.x0 - 1
+    assert drawn.x1 <= whole.x1 + 1
+    assert drawn.y0 >= whole.y0 - 1
+    assert drawn.y1 <= whole.y1 + 1
+    for ax in _headed_axes(display):
+        data, legend = ax.get_window_extent(), ax.get_legend().get_window_extent()
+        assert legend.y0 >= data.y1
+        assert ax._left_title.get_window_extent().y0 >= legend.y1 - 1
+    panel = getattr(display, "panel_ax_", None)
+    assert panel is None or panel.get_window_extent().y1 < display.ax_.get_window_extent().y0
