@@ -94,6 +94,8 @@ class EarlyExitNetwork(nn.Module):
         The confidence is the top probability of the softmax, computed in float64 from the logits,
         and compared in float64, exactly as `exit_table` computes it. `thresholds` holds M - 1
         numbers, or is a cascade certificate; at +inf nothing exits, and that head is not even run.
+        A certificate that was read from a file is verified at the first call, which can take
+        seconds; one that does not follow from its own counts raises `CertificateError`.
         A row with NaN never exits early. The network must be in evaluation mode.
 
         Rows are packed together as others leave. Kernels round the last bits differently for
