@@ -14,8 +14,8 @@ from pacbound.version import VERSION
 
 if TYPE_CHECKING:
     from pacbound.baselines import HistogramBinning, TemperatureScaling
-    from pacbound.calibration.certify import calibrate
     from pacbound.calibration.calibrator import PACCalibrator
+    from pacbound.calibration.certify import calibrate
     from pacbound.calibration.estimators import PACClassifier
     from pacbound.calibration.metrics import expected_calibration_error, induced_calibration_error
     from pacbound.cascade import AsyncCascade, Cascade, certify_cascade

@@ -30,9 +30,10 @@ def apply_to_file(
     """Write the rows of `source` to `target` with their certified interval added, and return how
     many there were.
 
-    All columns go out as they came in. `target` appears when it is complete, or not at all.
+    All columns go out as they came in. `target` appears when it is complete, or not at all. A
+    certificate that does not follow from its own counts raises `CertificateError`.
     """
-    certificate.require_intact()
+    certificate.require_verified()
     if bool(certificate.groups) != (group is not None):
         remedy = (
             "name the column with the group of each row"

@@ -48,7 +48,9 @@ class AsyncCascade:
     models : sequence of async callables
         Two or more, the fast one first and the slow one last.
     certificate_or_thresholds : CascadeCertificate, or numbers
-        One threshold for every model but the last.
+        One threshold for every model but the last. A certificate that was read from a file is
+        verified first, once, which can take seconds; one that does not follow from its own counts
+        raises `CertificateError`.
     concurrency : int or sequence of int, default=8
         The most calls under way at each model, over all uses of this object in one event loop. One
         `run` or `stream` holds at most that many items at a time; with one number per model, at

@@ -52,8 +52,9 @@ class Cascade:
         Two or more, the fast one first and the slow one last, with their classes in the same
         columns.
     certificate_or_thresholds : CascadeCertificate, or numbers
-        One threshold for every model but the last. A certificate that was changed after it was
-        written raises; no more is checked here, since `certificate.verify()` can take seconds.
+        One threshold for every model but the last. A certificate that was read from a file is
+        verified first, once, which can take seconds; one that does not follow from its own counts
+        raises `CertificateError`.
     classes : sequence, optional
         The names of the columns; predictions are then names.
     batch_size : int, optional

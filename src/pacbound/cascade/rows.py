@@ -38,9 +38,10 @@ def apply_to_file(
     there were.
 
     A row is answered by the first model whose score, in float64, is at or above its threshold, and
-    else by the last.
+    else by the last. A certificate that does not follow from its own counts raises
+    `CertificateError`, and one without a proof (a greedy choice) `InvalidValueError`.
     """
-    thresholds = certificate.thresholds
+    thresholds = certificate.thresholds_for_use()
     if len(confidences) != len(thresholds):
         raise InvalidTypeError(
             f"The certificate has {len(thresholds)} exits: name the confidence column of each."

@@ -80,7 +80,9 @@ def stages_of(
 
 
 def exit_thresholds(certificate_or_thresholds: Any, n_models: int) -> Floats:
-    """The M - 1 thresholds of `n_models`; those of a certificate only if it is intact."""
+    """The M - 1 thresholds of `n_models`; those of a certificate only if they follow from its own
+    counts.
+    """
     given = certificate_or_thresholds
     if isinstance(given, Certificate):
         if not isinstance(given, CascadeCertificate):
@@ -88,7 +90,6 @@ def exit_thresholds(certificate_or_thresholds: Any, n_models: int) -> Floats:
                 f"A {given.kind} certificate has no exits: expected one of certify_cascade, or "
                 "thresholds."
             )
-        given.require_intact()
         given = given.thresholds_for_use()
     thresholds = as_score_column(
         np.atleast_1d(given) if np.isscalar(given) else given, "thresholds"

@@ -13,23 +13,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.certificate import calibration_words
-from pacbound.certificate.document import Certificate, Provenance, Reader
-from pacbound.documents import Json
+from pacbound.certificate.document import CHANGED, Certificate, Provenance, interval_work, sealed
+from pacbound.certificate.tallies import exact_sum
+from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidValueError
 from pacbound.procedures import calibration as procedure
 from pacbound.procedures.calibration import Correction, Side
 from pacbound.procedures.registry import require
-from pacbound.stats.arguments import failure_probability
+from pacbound.stats.arguments import LARGEST_COUNT, failure_probability
 from pacbound.tally.columns import as_names, as_score_column, checked_scores
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
 from pacbound.tally.questions.calibration import CalibrationQuestion
 from pacbound.tally.questions.question import OVERLAPPING, Scope
+from pacbound.tally.table import in_order
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _ROWS = 16384
+
+MOST_CELLS = 2**23
+"""Bins in all tables together, empty ones included: four arrays of them take 256 MB. A file of a
+few kilobytes can name more."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,10 @@ class CalibrationCertificate(Certificate):
     lower: Floats
     upper: Floats
 
+    def __post_init__(self) -> None:
+        for name in ("trials", "successes", "lower", "upper"):
+            object.__setattr__(self, name, sealed(getattr(self, name)))
+
     @classmethod
     def from_tally(
         cls,
@@ -97,6 +107,13 @@ class CalibrationCertificate(Certificate):
             )
         if tally.rows == 0:
             raise InvalidValueError("There are no rows to calibrate on: pass at least one.")
+        size = max(1, len(tally.groups)) * tally.grid.n_cells
+        if size > MOST_CELLS:
+            raise InvalidValueError(
+                f"{size:,} bins in all tables are more than a certificate may have: expected at "
+                f"most {MOST_CELLS:,}. Use fewer bins or groups."
+            )
+        _require_counts(tally)
         counts = tally.dense()
         trials, successes = counts.sum(axis=2), counts[:, :, 1]
         level, overlapping = failure_probability(delta), tally.scope in OVERLAPPING
@@ -181,18 +198,19 @@ class CalibrationCertificate(Certificate):
             ],
         }
 
+    def counted(self) -> dict[str, Json]:
+        claim = self.claim()
+        asked = ("kind", "procedure", "n", "delta", "correction", "side", "scope", "bins")
+        counts = ("group", "cells", "trials", "successes")
+        tables = [{key: table[key] for key in counts} for table in claim["tables"]]
+        return {key: claim[key] for key in asked} | {"tables": tables}
+
+    def work(self) -> float:
+        return interval_work(self.trials[self.trials > 0])
+
     def recomputed(self) -> CalibrationCertificate:
         overlapping = self.scope in OVERLAPPING
-        # Every row is in every label's table; overlapping groups hold some rows each, and only the
-        # least n follows from them.
-        most = int(self.trials.sum(axis=1).max())
-        n = (
-            int(self.trials.sum())
-            if not overlapping
-            else max(self.n, most)
-            if self.scope == "overlapping-groups"
-            else most
-        )
+        n = self._rows_implied()
         lower, upper = procedure.cell_intervals(
             self.trials,
             self.successes,
@@ -206,23 +224,29 @@ class CalibrationCertificate(Certificate):
     @classmethod
     def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
         require(claim.text("procedure"), procedure.NAME)
-        grid = grid_from_dict(claim.raw("bins"), claim.place("bins"))
-        if isinstance(grid, DyadicGrid):
-            raise CertificateError(
-                f"{claim.place('bins')} is a dyadic grid, which no calibration has."
-            )
-        tables = claim.mappings("tables")
-        names = [table.raw("group") for table in tables]
-        filled = [_read_table(table, grid.n_cells) for table in tables]
-        if not filled:
+        grid = _read_bins(claim)
+        tables, scope = claim.mappings("tables"), claim.choice("scope", CalibrationQuestion.scopes)
+        if not tables:
             raise CertificateError(f"{claim.place('tables')} is empty.")
+        if len(tables) * grid.n_cells > MOST_CELLS:
+            raise CertificateError(
+                f"{claim.place('tables')} has {len(tables)} tables of {grid.n_cells:,} bins: "
+                f"expected at most {MOST_CELLS:,} bins in all."
+            )
+        groups = _read_groups(claim, tables, scope)
+        filled = [_read_table(table, grid.n_cells) for table in tables]
+        if (
+            scope not in OVERLAPPING
+            and sum(exact_sum(table[0]) for table in filled) > LARGEST_COUNT
+        ):
+            raise CertificateError(f"{claim.place('tables')} hold more than 2**53 rows.")
         trials, successes, lower, upper = (np.stack(column) for column in zip(*filled, strict=True))
         return cls(
             n=claim.count("n"),
             delta=claim.probability("delta"),
             grid=grid,
-            scope=claim.choice("scope", CalibrationQuestion.scopes),
-            groups=() if names == [None] else _read_groups(names),
+            scope=scope,
+            groups=groups,
             correction=claim.choice("correction", ("sidak", "bonferroni")),
             side=claim.choice("side", ("both", "lower", "upper")),
             trials=trials,
@@ -233,20 +257,34 @@ class CalibrationCertificate(Certificate):
             loaded=loaded,
         )
 
-    def summary(self) -> str:
+    def words(self) -> str:
         """The claim in words and a table of the bins that hold rows."""
         return calibration_words.summary(self)
 
     def _repr_html_(self) -> str:
         """A table for notebooks."""
-        return calibration_words.html(self)
+        warning = "" if self._intact else f"<p><strong>{CHANGED}</strong></p>"
+        return warning + calibration_words.html(self)
+
+    def _rows_implied(self) -> int:
+        """The rows that the tables hold. Overlapping groups hold some rows each, and some rows may
+        be in none, so that only the least number follows from them.
+        """
+        held = self.trials.sum(axis=1)
+        if self.scope not in OVERLAPPING:
+            return int(held.sum())
+        fewest, most = int(held.min()), int(held.max())
+        if self.scope == "overlapping-groups":
+            return max(self.n, most)
+        # Every row is in the table of every label, so each of them holds n.
+        return most if most != self.n else fewest
 
     def _table(self, place: int) -> CalibrationBins:
         begin, end = self.grid.bounds
         return CalibrationBins(
-            self.grid.edges,
-            begin,
-            end,
+            sealed(self.grid.edges.copy()),
+            sealed(begin.copy()),
+            sealed(end.copy()),
             self.trials[place],
             self.successes[place],
             self.lower[place],
@@ -254,7 +292,7 @@ class CalibrationCertificate(Certificate):
         )
 
     def _look_up(self, table: Floats, confidence: Any, groups: Any) -> Floats:
-        self.require_intact()
+        self.require_verified()
         scores = as_score_column(confidence, "confidence")
         places = self._places(groups, len(scores))
         result = np.empty((len(scores), table.shape[-1]))
@@ -332,6 +370,10 @@ def _read_table(table: Reader, n_cells: int) -> tuple[Integers, Integers, Floats
             f"{table.place('trials')}: expected 0 <= successes <= trials, and a trial in each bin "
             "listed."
         )
+    if not all(0 <= low <= high <= 1 for low, high in zip(lower, upper, strict=True)):
+        raise CertificateError(f"{table.place('lower')}: expected 0 <= lower <= upper <= 1.")
+    if sum(trials) > LARGEST_COUNT:
+        raise CertificateError(f"{table.place('trials')} are more than 2**53 rows.")
     counts, bounds = (
         np.zeros((2, n_cells), dtype=np.int64),
         np.stack([np.zeros(n_cells), np.ones(n_cells)]),
@@ -341,7 +383,43 @@ def _read_table(table: Reader, n_cells: int) -> tuple[Integers, Integers, Floats
     return counts[0], counts[1], bounds[0], bounds[1]
 
 
-def _read_groups(names: list[Json]) -> tuple[str, ...]:
-    if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
-        raise CertificateError("claim.tables: groups must be distinct strings.")
-    return tuple(names)
+def _read_bins(claim: Reader) -> Bins:
+    part = claim.mapping("bins")
+    if part.text("rule").startswith("edges"):
+        part.numbers("edges")
+    grid = grid_from_dict(claim.raw("bins"), claim.place("bins"))
+    if isinstance(grid, DyadicGrid):
+        raise CertificateError(f"{claim.place('bins')} is a dyadic grid, which no calibration has.")
+    return grid
+
+
+def _read_groups(claim: Reader, tables: list[Reader], scope: Scope) -> tuple[str, ...]:
+    names = [table.optional_text("group") for table in tables]
+    if scope == "top":
+        if names != [None]:
+            raise CertificateError(
+                f"{claim.place('tables')}: scope 'top' has one table, without a group."
+            )
+        return ()
+    groups = tuple(name for name in names if name is not None)
+    if scope in ("per-class", "all-labels") and groups != tuple(map(str, range(len(names)))):
+        raise CertificateError(
+            f"{claim.place('tables')}: scope {scope!r} has a table for each class, '0', '1', …"
+        )
+    if len(groups) != len(names) or groups != in_order(set(groups)):
+        raise CertificateError(
+            f"{claim.place('tables')}: scope {scope!r} has a table for each group, in order, each "
+            "once."
+        )
+    return groups
+
+
+def _require_counts(tally: Tally) -> None:
+    """Raise if the counts are not those of the rows."""
+    total = exact_sum(tally.counts)
+    if (tally.counts < 0).any() or (
+        tally.scope not in OVERLAPPING and (total != tally.rows or total > LARGEST_COUNT)
+    ):
+        raise InvalidValueError(
+            f"{tally!r} does not add up: its counts are of {total:,} rows. Count again."
+        )

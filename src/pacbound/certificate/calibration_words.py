@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pacbound.certificate.document import likelihood
+from pacbound.certificate.document import exact, likelihood
 from pacbound.tally.questions import Scope
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _claim(certificate: CalibrationCertificate) -> list[str]:
     return [
         (
             f"Calibration certificate: {certificate.n:,} rows, {bins}{tables}, delta = "
-            f"{certificate.delta:g}"
+            f"{exact(certificate.delta)}"
         ),
         (
             f"With probability at least {likelihood(certificate.delta)} over the draw of these "
@@ -133,9 +133,11 @@ def _remarks(certificate: CalibrationCertificate) -> list[str]:
 def _cell_name(certificate: CalibrationCertificate, cell: int) -> str:
     (begin, end), grid = (bound[cell] for bound in certificate.grid.bounds), certificate.grid
     if begin == end:
-        return f"{begin:.6g}"
+        return exact(begin)
     last_or_closed = cell == grid.n_cells - 1 or grid.to_dict()["rule"] != "edges-as-cells"
-    return f"{'[' if cell == 0 else '('}{begin:.6g}, {end:.6g}{']' if last_or_closed else ')'}"
+    return (
+        f"{'[' if cell == 0 else '('}{exact(begin)}, {exact(end)}{']' if last_or_closed else ')'}"
+    )
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:

@@ -9,10 +9,18 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.cascade_walks import claimed_walks, read_cells, read_walks
-from pacbound.certificate.document import Certificate, Provenance, Reader, likelihood
+from pacbound.certificate.cascade_walks import claimed_walks, grid_top, read_cells, read_walks
+from pacbound.certificate.document import (
+    Certificate,
+    Provenance,
+    exact,
+    interval_work,
+    likelihood,
+    sealed,
+)
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
-from pacbound.documents import Json, encode_float
+from pacbound.certificate.tallies import require_tally
+from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidValueError
 from pacbound.procedures import cascade, cascade_greedy, cascade_paths, joint_walk
 from pacbound.procedures.cascade import ASSUMPTIONS, Bound, Walk
@@ -21,6 +29,8 @@ from pacbound.procedures.joint_walk import JointWalk
 from pacbound.procedures.refusal import Refusal
 from pacbound.procedures.registry import require
 from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.stats.sequences import bonferroni_level
+from pacbound.stats.trinomial import paired_test_work
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
@@ -54,6 +64,9 @@ class CascadeCertificate(Certificate):
     chosen: int
     walks: tuple[JointWalk, ...]
     refusal: Refusal | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "walks", tuple(_sealed_walk(walk) for walk in self.walks))
 
     @classmethod
     def from_tally(
@@ -118,9 +131,10 @@ class CascadeCertificate(Certificate):
         return self._thresholds()
 
     def thresholds_for_use(self) -> Floats:
-        """The thresholds of a cascade that runs on this certificate: never exit where it is
-        refused, an error without a proof.
+        """The thresholds of a cascade that runs on this certificate, verified: never exit where it
+        is refused, an error without a proof.
         """
+        self.require_verified()
         if self.refusal is not None and self.cells is not None:
             raise InvalidValueError(
                 f"This certificate is not certified: {self.refusal.reason} "
@@ -166,6 +180,23 @@ class CascadeCertificate(Certificate):
             },
         }
 
+    def counted(self) -> dict[str, Json]:
+        claim = self.claim()
+        return {
+            key: claim[key] for key in ("kind", "procedure", "n", "xi", "delta", "costs", "walks")
+        }
+
+    def work(self) -> float:
+        steps = sum(walk.cells.size for walk in self.walks)
+        intervals = 3 if self.bound == "product" else 1
+        walking = intervals * steps * interval_work(np.array([self.n]))
+        if self.bound != "exact" or self.xi == 0:
+            return walking
+        # The region is computed once for all walks, at the level of each.
+        tests = {"walk": 1, "paths": len(cascade_paths.TILTS), "greedy": self.exits}
+        level = bonferroni_level(self.delta, tests[self.method])
+        return walking + paired_test_work(self.n, xi=self.xi, delta=level)
+
     def recomputed(self) -> CascadeCertificate:
         if self.method == "walk":
             decision = _decide_walk(
@@ -205,7 +236,7 @@ class CascadeCertificate(Certificate):
             bound=bound,
             method=method,
             costs=costs,
-            cells=read_cells(claim, walks[chosen]),
+            cells=read_cells(claim, walks[chosen], method),
             chosen=chosen,
             walks=walks,
             refusal=read_refusal(claim),
@@ -213,11 +244,11 @@ class CascadeCertificate(Certificate):
             loaded=loaded,
         )
 
-    def summary(self) -> str:
+    def words(self) -> str:
         """The claim in words."""
         head = (
-            f"Cascade certificate: {self.exits + 1} models, {self.n:,} rows, xi = {self.xi:g}, "
-            f"delta = {self.delta:g}, bound {self.bound!r}"
+            f"Cascade certificate: {self.exits + 1} models, {self.n:,} rows, xi = "
+            f"{exact(self.xi)}, delta = {exact(self.delta)}, bound {self.bound!r}"
         )
         if self.cells is None:
             return "\n".join(
@@ -236,7 +267,7 @@ class CascadeCertificate(Certificate):
         claim = (
             f"Let a fast model answer where its score is at least {limits}.\nWith probability at "
             f"least {likelihood(self.delta)} over the draw of these rows, that loses at most "
-            f"{self.xi:g} accuracy against the slow model alone."
+            f"{exact(self.xi)} accuracy against the slow model alone."
         )
         return "\n".join([head, claim, self._described()])
 
@@ -244,7 +275,7 @@ class CascadeCertificate(Certificate):
         rates = ", ".join(f"{rate:.1%}" for rate in self.exit_rates)
         cost = ""
         if self.costs is not None:
-            cost = f", cost {self.expected_cost:.4g} instead of {self.costs[-1]:.4g}"
+            cost = f", cost {self.expected_cost:.4g} instead of {exact(self.costs[-1])}"
         useless = (
             " Nothing exits early there: certified, but of no use."
             if not self.exit_rates.any()
@@ -274,9 +305,8 @@ class CascadeCertificate(Certificate):
         )
 
 
-def grid_top(exits: int) -> int:
-    """The cells of the grid that scores are counted on: finer where there is a single exit."""
-    return cascade.TOP if exits == 1 else joint_walk.TOP
+def _sealed_walk(walk: JointWalk) -> JointWalk:
+    return JointWalk(**{name: sealed(column) for name, column in vars(walk).items()})
 
 
 def _decide_walk(walk: Walk, n: int, xi: float, delta: float, bound: Bound) -> PathsDecision:
@@ -299,17 +329,8 @@ def _unit_costs(exits: int) -> tuple[float, ...]:
 
 
 def _check(tally: Tally, bound: str, method: str, xi: float) -> None:
-    if tally.kind != "cascade":
-        raise InvalidValueError(
-            f"{tally!r} is no tally of a cascade: count with confidences, predictions and labels."
-        )
-    if tally.rows == 0:
-        raise InvalidValueError("There are no rows to certify a cascade on: pass at least one.")
-    if int(tally.counts.sum()) != tally.rows:
-        raise InvalidValueError(
-            f"{tally!r} does not add up: its counts are of {int(tally.counts.sum()):,} rows. Count "
-            "again."
-        )
+    grid = cascade.GRID if tally.cells.shape[1] == 1 else joint_walk.GRID
+    require_tally(tally, "cascade", grid, lowest=0, columns="confidences, predictions and labels")
     if bound not in cascade.NAMES:
         raise InvalidValueError(
             f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'."

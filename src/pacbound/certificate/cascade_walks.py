@@ -6,15 +6,16 @@ stays small whatever n is.
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.document import Reader
-from pacbound.documents import Json
+from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError
 from pacbound.procedures import cascade, cascade_paths, joint_walk
 from pacbound.procedures.cascade import Bound
-from pacbound.procedures.joint_walk import NEVER, JointWalk
+from pacbound.procedures.joint_walk import MOST_EXITS, NEVER, JointWalk
 
 _COUNTS = ("exits", "only_slow", "only_fast")
 
@@ -36,55 +37,77 @@ def read_walks(claim: Reader, n: int, bound: Bound, method: str) -> tuple[JointW
             f"{claim.place('walks')}: expected "
             f"{'one walk' if method == 'walk' else 'a list of walks'}."
         )
-    walks = tuple(_read_walk(part, n, bound) for part in parts)
+    walks = tuple(_read_walk(part, n, bound, method) for part in parts)
     exits = {len(walk.cells) for walk in walks}
     if len(exits) != 1 or (method == "walk") != (exits == {1}):
         raise CertificateError(
             f"{claim.place('walks')}: the number of exits does not fit the procedure."
+        )
+    if method == "greedy" and {len(walks)} != exits:
+        raise CertificateError(
+            f"{claim.place('walks')} has {len(walks)} walks: expected one for each exit."
         )
     if method == "paths":
         _check_declared(walks, claim)
     return walks
 
 
-def read_cells(claim: Reader, walk: JointWalk) -> tuple[int, ...] | None:
+def read_cells(claim: Reader, walk: JointWalk, method: str) -> tuple[int, ...] | None:
     """The thresholds of a claim on their grid; None if it is refused."""
     thresholds, exits = claim.numbers("thresholds"), len(walk.cells)
-    top = cascade.TOP if exits == 1 else joint_walk.TOP
+    top, highest = grid_top(exits), _highest(exits, method)
     if len(thresholds) != exits:
         raise CertificateError(
             f"{claim.place('thresholds')} has {len(thresholds)} values: expected {exits}."
         )
-    if all(value == np.inf for value in thresholds) and not claim.flag("certified"):
+    never = [value == np.inf for value in thresholds]
+    if all(never) and method != "greedy" and not claim.flag("certified"):
         return None
+    if any(never) and method != "greedy":
+        raise CertificateError(
+            f"{claim.place('thresholds')} holds +inf: expected it only where the claim is refused."
+        )
     cells = [NEVER if value == np.inf else value * top for value in thresholds]
-    if any(cell != np.floor(cell) or not 0 <= cell <= max(top, NEVER) for cell in cells):
+    if any(cell != np.floor(cell) or not 0 <= cell <= highest for cell in cells):
         raise CertificateError(
             f"{claim.place('thresholds')} holds a value that is not on the grid of 1/{top}."
         )
     return tuple(int(cell) for cell in cells)
 
 
-def _read_walk(part: Reader, n: int, bound: Bound) -> JointWalk:
-    counts = {name: np.cumsum(part.table(f"{name}_added"), axis=1) for name in _counts(bound)}
-    columns = {"cells": part.table("cells"), **counts}
+def grid_top(exits: int) -> int:
+    """The highest cell of the grid that scores are counted on: finer where there is a single
+    exit.
+    """
+    return cascade.TOP if exits == 1 else joint_walk.TOP
+
+
+def _highest(exits: int, method: str) -> int:
+    """The highest threshold that a walk can have: only a greedy choice leaves exits unused."""
+    return NEVER if method == "greedy" else grid_top(exits)
+
+
+def _read_walk(part: Reader, n: int, bound: Bound, method: str) -> JointWalk:
+    cells = part.table("cells")
+    if len(cells) > MOST_EXITS:
+        raise CertificateError(
+            f"{part.place('cells')} has {len(cells)} exits: expected at most {MOST_EXITS}."
+        )
+    counts = {name: _read_running(part, f"{name}_added", n) for name in _counts(bound)}
+    columns = {"cells": np.array(cells, dtype=np.int64), **counts}
     if len({column.shape for column in columns.values()}) != 1 or not columns["cells"].size:
         raise CertificateError(
             f"{part.place('cells')}: expected tables of one shape, with at least one step."
         )
     walk = JointWalk(**{"differ": columns["only_slow"] + columns["only_fast"], **columns})
-    top = cascade.TOP if len(walk.cells) == 1 else NEVER
+    top = _highest(len(walk.cells), method)
     if (walk.cells < 0).any() or (walk.cells > top).any() or (np.diff(walk.cells) > 0).any():
         raise CertificateError(f"{part.place('cells')} does not fall from {top} towards 0.")
     if len(walk.cells) == 1 and (walk.cells[0, 0] != top or (np.diff(walk.cells[0]) == 0).any()):
         raise CertificateError(f"{part.place('cells')} does not begin at {top}, or stands still.")
-    if (
-        (walk.only_slow < 0).any()
-        or (walk.only_fast < 0).any()
-        or (walk.only_slow + walk.only_fast > walk.differ).any()
-    ):
+    if (walk.only_slow + walk.only_fast > walk.differ).any():
         raise CertificateError(
-            f"{part.place('only_slow_added')}: expected counts, only_slow + only_fast <= differ."
+            f"{part.place('only_slow_added')}: expected only_slow + only_fast <= differ."
         )
     if (walk.differ > walk.exits).any() or (walk.exits.sum(axis=0) > n).any():
         raise CertificateError(
@@ -102,6 +125,15 @@ def _read_walk(part: Reader, n: int, bound: Bound) -> JointWalk:
             f"{part.place('exits_added')}: at a threshold of 0 every row exits, and these do not."
         )
     return walk
+
+
+def _read_running(part: Reader, key: str, n: int) -> NDArray[np.int64]:
+    """The counts whose steps `key` holds, each from 0 to `n`."""
+    # Added up in Python's integers: in int64 a sum of 2^64 + 100 would be 100.
+    running = [list(accumulate(steps)) for steps in part.table(key)]
+    if any(min(counts, default=0) < 0 or max(counts, default=0) > n for counts in running):
+        raise CertificateError(f"{part.place(key)} does not add up to counts of 0 to {n} rows.")
+    return np.array(running, dtype=np.int64)
 
 
 def _counts(bound: Bound) -> tuple[str, ...]:

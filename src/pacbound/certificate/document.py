@@ -1,17 +1,19 @@
-"""The certificate as a document: a claim with its digest, its provenance with another, and how they
-are verified.
+"""The certificate as a document: a claim and its provenance, a digest of each, and how they are
+verified.
 
 The claim holds the integer counts that the decision follows from, so anyone can recompute it
-without the data. The digest detects change; it is not a signature.
+without the data. A third digest covers these counts and what was asked, without anything that was
+computed from them. Digests detect change; they are not signatures.
 """
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
 from functools import cached_property
 from html import escape
 from typing import Any, ClassVar, Self
@@ -20,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound import documents
-from pacbound.documents import Json
+from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, PacboundError
-from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.version import VERSION
 
 FORMAT = "pacbound-certificate"
@@ -30,6 +31,13 @@ SCHEMA = 1
 TOLERANCE = 1e-7
 """Bounds recomputed elsewhere, by another SciPy, may differ in their last digits; integers and
 thresholds may not."""
+
+CHANGED = "CHANGED AFTER IT WAS WRITTEN, not to be used"
+
+MOST_WORK = 3.0
+"""A certificate whose recomputation takes this many times longer than the longest usual one is
+verified only on request: about a minute. An exact cascade of 199,999 rows reaches it at a delta
+below 1e-20."""
 
 _LISTED_SOURCES = 1000
 
@@ -97,7 +105,11 @@ class Provenance:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Certificate(ABC):
-    """A claim about a classifier that can be recomputed from the counts it carries."""
+    """A claim about a classifier that can be recomputed from the counts it carries.
+
+    `loaded` is the document that the certificate was read from, None if it was made in this
+    process.
+    """
 
     kind: ClassVar[str]
     provenance: Provenance
@@ -115,36 +127,57 @@ class Certificate(ABC):
         """What is certified, with the counts it follows from; equal whichever engine counted."""
 
     @abstractmethod
+    def counted(self) -> dict[str, Json]:
+        """The part of the claim that was counted and asked for: no float in it was computed."""
+
+    @abstractmethod
     def recomputed(self) -> Certificate:
         """The certificate that the counts in this one imply, by the procedure it names."""
 
     @abstractmethod
-    def summary(self) -> str:
-        """The claim in words, for people."""
+    def words(self) -> str:
+        """The claim in words, whether or not the document was changed; `summary` says if it was."""
 
     @classmethod
     @abstractmethod
     def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
         """The certificate that a document describes."""
 
+    def work(self) -> float:
+        """About how long recomputing takes, as a multiple of the longest that is usual: ten
+        seconds, for an exact cascade of 199,999 rows.
+        """
+        return 0.0
+
     def to_dict(self) -> dict[str, Json]:
         """The whole document, as `save` writes it."""
         if self.loaded is not None:
-            return dict(self.loaded)
+            return dict(documents.copied(self.loaded))
         claim, provenance = self.claim(), self.provenance.to_dict()
         return {
             "format": FORMAT,
             "schema": SCHEMA,
             "claim": claim,
             "claim_digest": documents.digest(claim),
+            "counts_digest": documents.digest(self.counted()),
             "provenance": provenance,
             "provenance_digest": documents.digest(provenance),
         }
 
     @property
     def claim_digest(self) -> str:
-        """SHA-256 of the claim: equal for equal counts, wherever and whenever they were counted."""
-        return str(self.to_dict()["claim_digest"])
+        """SHA-256 of the whole claim. Bounds are computed, so another version of SciPy may give
+        another digest for equal counts; `counts_digest` is the one to compare them by.
+        """
+        document = self.to_dict() if self.loaded is None else self.loaded
+        return str(document["claim_digest"])
+
+    @property
+    def counts_digest(self) -> str:
+        """SHA-256 of what was counted and asked for: equal for equal counts and questions on every
+        machine, with every version of every library.
+        """
+        return documents.digest(self.counted())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the certificate to `path`; a crash leaves the old file or the new one, never half
@@ -152,22 +185,87 @@ class Certificate(ABC):
         """
         documents.write(path, self.to_dict())
 
-    def verify(self) -> Verification:
+    def summary(self) -> str:
+        """The claim in words, for people; if the document was changed, that comes first."""
+        return self.words() if self._intact else f"{CHANGED}:\n{self.words()}"
+
+    def verify(self, *, patient: bool = False) -> Verification:
         """Recompute every claim from the counts and list each difference.
 
         A changed value anywhere fails: either its recomputed value differs, or the digest of its
         part does. Verifying shows that the claim follows from the counts. It cannot show that the
-        counts are those of the data.
+        counts are those of the data. What was found is kept: asking again costs nothing.
+
+        Parameters
+        ----------
+        patient
+            A small file can ask for hours of computing. By default a certificate that would take
+            several times longer than any usual one is not recomputed, and the result, which is
+            not `ok`, says so. Pass True to recompute it all the same.
+
+        Returns
+        -------
+        Verification
+            True in a condition if nothing differs; `differences` holds a line for each place.
+
+        Examples
+        --------
+        >>> from pacbound import calibrate
+        >>> calibrate([0.9, 0.8], [True, False], delta=0.05).verify()
+        Verification(differences=())
         """
-        document = self.to_dict()
-        lines = []
-        for part in ("claim", "provenance"):
-            actual = documents.digest(document[part])
-            if document[f"{part}_digest"] != actual:
-                lines.append(
-                    f"{part}_digest: stored {document[f'{part}_digest']}, but the {part} has "
-                    f"{actual}: it was changed"
+        if not patient and self.loaded is not None and "_verification" not in vars(self):
+            work = self.work()
+            if work > MOST_WORK:
+                return Verification(
+                    (
+                        f"claim: verifying this would take about {work:.0f} times longer than the "
+                        "longest usual certificate, so it was not tried. If you trust where it "
+                        "comes from, call verify(patient=True), or pacbound verify --patient.",
+                    )
                 )
+        return self._verification
+
+    def require_verified(self) -> None:
+        """Raise if the claim does not follow from its own counts; everything that acts on a
+        certificate calls this first.
+
+        A certificate is recomputed once, by this or by `verify`. One that was made in this process
+        was computed here, and is not computed again.
+        """
+        if self.loaded is None:
+            return
+        self.require_intact()
+        found = self.verify()
+        if not found:
+            raise CertificateError(
+                f"This certificate does not follow from its own counts. Do not use it. {found}"
+                if "_verification" in vars(self)
+                else f"This certificate is not verified. {found.differences[0]}"
+            )
+
+    def require_intact(self) -> None:
+        """Raise if the document was changed after it was written; whoever hands out a number of
+        the claim calls this, so that a changed file is never used.
+        """
+        if not self._intact:
+            raise CertificateError(
+                "This certificate was changed after it was written; verify() lists what differs. "
+                "Do not use it."
+            )
+
+    @cached_property
+    def _verification(self) -> Verification:
+        document = self.to_dict() if self.loaded is None else self.loaded
+        lines = [
+            f"{part}_digest: stored {documents.shown(document[f'{part}_digest'], 100)}, but the "
+            f"{part} has {actual}: it was changed"
+            for part, actual in self._digests(document)
+            if document.get(f"{part}_digest", actual) != actual
+        ]
+        lines += documents.differences(
+            document["provenance"], self.provenance.to_dict(), "provenance"
+        )
         try:
             expected = self.recomputed().claim()
         except PacboundError as error:
@@ -179,15 +277,11 @@ class Certificate(ABC):
             )
         )
 
-    def require_intact(self) -> None:
-        """Raise if the document was changed after it was written; look-ups call this, so that a
-        changed file is never used.
-        """
-        if not self._intact:
-            raise CertificateError(
-                "This certificate was changed after it was written; verify() lists what differs. "
-                "Do not use it."
-            )
+    def _digests(self, document: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+        yield "claim", documents.digest(document["claim"])
+        # Certificates written before there was this digest do not have it.
+        yield "counts", self.counts_digest
+        yield "provenance", documents.digest(document["provenance"])
 
     @cached_property
     def _intact(self) -> bool:
@@ -196,158 +290,38 @@ class Certificate(ABC):
         )
 
     def __repr__(self) -> str:
-        return (
-            self.summary()
-            if self._intact
-            else f"CHANGED AFTER IT WAS WRITTEN, not to be used:\n{self.summary()}"
-        )
+        return self.summary()
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.summary())}</pre>"
 
 
-class Reader:
-    """Takes values out of a parsed document, naming the place of anything that is not what it
-    should be.
+def sealed(array: NDArray[Any]) -> NDArray[Any]:
+    """`array` as a certificate may hand it out: nobody can write into it."""
+    # A view shares its memory with an array that someone else may write into.
+    own = array if array.base is None else array.copy()
+    own.flags.writeable = False
+    return own
+
+
+def interval_work(trials: NDArray[Any]) -> float:
+    """About how long binomial intervals of so many trials take, as `Certificate.work` counts it:
+    ten microseconds each up to a million trials, two hundred at 10^12.
     """
+    digits = np.log10(np.maximum(trials, 1))
+    return float((1e-6 * (1.0 + 3.2 * np.maximum(digits - 6.0, 0.0))).sum())
 
-    def __init__(self, document: Json, where: str) -> None:
-        if not isinstance(document, dict):
-            raise CertificateError(
-                f"{where} is {documents.shown(document)}: expected a JSON object."
-            )
-        self._document = document
-        self._where = where
 
-    def all_texts(self) -> dict[str, str]:
-        """Every value, each of which must be a string."""
-        return {key: self.text(key) for key in self._document}
-
-    def place(self, key: str) -> str:
-        """Where `key` stands in the document."""
-        return f"{self._where}.{key}"
-
-    def raw(self, key: str) -> Json:
-        """The value of `key`, whatever it is."""
-        if key not in self._document:
-            raise CertificateError(f"{self.place(key)} is missing.")
-        return self._document[key]
-
-    def mapping(self, key: str) -> Reader:
-        return Reader(self.raw(key), self.place(key))
-
-    def mappings(self, key: str) -> list[Reader]:
-        return [Reader(item, f"{self.place(key)}[{i}]") for i, item in enumerate(self._list(key))]
-
-    def text(self, key: str) -> str:
-        return str(self._typed(self.raw(key), str, self.place(key)))
-
-    def texts(self, key: str) -> list[str]:
-        return [
-            str(self._typed(item, str, f"{self.place(key)}[{i}]"))
-            for i, item in enumerate(self._list(key))
-        ]
-
-    def flag(self, key: str) -> bool:
-        return bool(self._typed(self.raw(key), bool, self.place(key)))
-
-    def integer(self, key: str) -> int:
-        return int(self._typed(self.raw(key), int, self.place(key)))
-
-    def optional_integer(self, key: str) -> int | None:
-        return None if self.raw(key) is None else self.integer(key)
-
-    def count(self, key: str) -> int:
-        """An integer from 0."""
-        value = self._bounded(self.integer(key), self.place(key))
-        if value < 0:
-            raise CertificateError(f"{self.place(key)} is {value}: expected at least 0.")
-        return value
-
-    def positive(self, key: str) -> int:
-        """A count of at least one."""
-        value = self.count(key)
-        if value < 1:
-            raise CertificateError(f"{self.place(key)} is {value}: expected at least 1.")
-        return value
-
-    def table(self, key: str) -> NDArray[np.int64]:
-        """A list of lists of integers, all of one length."""
-        rows = [
-            Reader({"row": row}, f"{self.place(key)}[{i}]").integers("row")
-            for i, row in enumerate(self._list(key))
-        ]
-        if not rows or len({len(row) for row in rows}) != 1:
-            raise CertificateError(
-                f"{self.place(key)} is not a table: expected lists of one length."
-            )
-        return np.array(rows, dtype=np.int64)
-
-    def probability(self, key: str) -> float:
-        """A number strictly between 0 and 1."""
-        return self._between(
-            key, "a failure probability, 0 < value < 1", lambda value: 0 < value < 1
-        )
-
-    def rate(self, key: str) -> float:
-        """A number from 0 up to but not including 1."""
-        return self._between(key, "a rate, 0 <= value < 1", lambda value: 0 <= value < 1)
-
-    def integers(self, key: str) -> list[int]:
-        """A list of integers that int64 and float64 hold exactly."""
-        places = ((f"{self.place(key)}[{i}]", item) for i, item in enumerate(self._list(key)))
-        return [self._bounded(int(self._typed(item, int, where)), where) for where, item in places]
-
-    def number(self, key: str) -> float:
-        return documents.decode_float(self.raw(key), self.place(key))
-
-    def numbers(self, key: str) -> list[float]:
-        return [
-            documents.decode_float(item, f"{self.place(key)}[{i}]")
-            for i, item in enumerate(self._list(key))
-        ]
-
-    def choice(self, key: str, allowed: tuple[str, ...]) -> Any:
-        value = self.text(key)
-        if value not in allowed:
-            raise CertificateError(
-                f"{self.place(key)} is {value!r}: expected one of {', '.join(allowed)}."
-            )
-        return value
-
-    def _between(self, key: str, what: str, legal: Callable[[float], bool]) -> float:
-        value = self.number(key)
-        if not legal(value):
-            raise CertificateError(f"{self.place(key)} is {value}: expected {what}.")
-        return value
-
-    @staticmethod
-    def _bounded(value: int, where: str) -> int:
-        if abs(value) > LARGEST_COUNT:
-            raise CertificateError(f"{where} is {value}: expected at most 2**53.")
-        return value
-
-    def _list(self, key: str) -> list[Json]:
-        value = self.raw(key)
-        if not isinstance(value, list):
-            raise CertificateError(
-                f"{self.place(key)} is {documents.shown(value)}: expected a list."
-            )
-        return value
-
-    @staticmethod
-    def _typed(value: Json, kind: type, where: str) -> Json:
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise CertificateError(
-                f"{where} is {documents.shown(value)}: expected {kind.__name__}."
-            )
-        return value
+def exact(number: float) -> str:
+    """`number` in the fewest digits that read back as the same number."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(float(number))
 
 
 def likelihood(delta: float) -> str:
-    """1 - `delta` as people read it: in digits where few of them are exact, never rounded up."""
+    """1 - `delta` as people read it: in digits where few of them are exact, never rounded."""
     text = f"{1 - delta:.6g}"
-    return text if float(text) == 1 - delta else f"1 - {delta:g}"
+    return text if Decimal(text) == 1 - Decimal(repr(delta)) else f"1 - {exact(delta)}"
 
 
 def _listed(sources: frozenset[str]) -> tuple[str, ...]:

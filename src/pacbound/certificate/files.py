@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pacbound import documents
 from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
-from pacbound.certificate.document import FORMAT, SCHEMA, Certificate, Provenance, Reader
+from pacbound.certificate.document import FORMAT, SCHEMA, Certificate, Provenance
 from pacbound.certificate.shield import ShieldCertificate
-from pacbound.documents import Json
+from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError
 
 KINDS: dict[str, type[Certificate]] = {
@@ -18,14 +18,15 @@ KINDS: dict[str, type[Certificate]] = {
 }
 
 _PARTS = {"format", "schema", "claim", "claim_digest", "provenance", "provenance_digest"}
+_LATER_PARTS = {"counts_digest"}
+"""The first certificates were written without it, and are as valid."""
 
 
 def load_certificate(path: str | os.PathLike[str]) -> Certificate:
     """Read a certificate of any kind from a file.
 
     Raises `CertificateError` if the file is not one. A certificate that was changed after it was
-    written can be loaded, so that `verify()` can say what was changed, but its look-ups refuse to
-    answer.
+    written can be loaded, so that `verify()` can say what was changed, but nothing acts on it.
 
     Examples
     --------
@@ -44,17 +45,23 @@ def certificate_from_dict(document: Mapping[str, Json], name: str = "The documen
             f"{name} is not a pacbound certificate: its format is "
             f"{documents.shown(document.get('format'))}."
         )
-    if document.get("schema") != SCHEMA:
+    schema = document.get("schema")
+    # True and 1.0 equal 1 in Python.
+    if type(schema) is not int or schema != SCHEMA:
         raise CertificateError(
-            f"{name} has schema {documents.shown(document.get('schema'))}; this version reads "
-            f"{SCHEMA}. Upgrade pacbound."
+            f"{name} has schema {documents.shown(schema)}; this version reads {SCHEMA}. Upgrade "
+            "pacbound."
         )
-    if set(document) != _PARTS:
-        odd = sorted(set(document) ^ _PARTS)
+    if set(document) - _LATER_PARTS != _PARTS:
+        odd = sorted((set(document) - _LATER_PARTS) ^ _PARTS)
         raise CertificateError(f"{name} has missing or unknown parts: {', '.join(odd)}.")
     try:
         claim = Reader(document["claim"], "claim")
         kind = claim.choice("kind", tuple(KINDS))
-        return KINDS[kind].from_claim(claim, Provenance.from_dict(document["provenance"]), document)
+        # The document is copied: whoever holds the original may change it, and what was verified
+        # must stay what is used.
+        return KINDS[kind].from_claim(
+            claim, Provenance.from_dict(document["provenance"]), documents.copied(dict(document))
+        )
     except CertificateError as error:
         raise type(error)(f"{name}: {error}") from None

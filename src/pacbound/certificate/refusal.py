@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pacbound.certificate.document import Reader
-from pacbound.documents import Json
+from pacbound.documents import Json, Reader
 from pacbound.procedures.refusal import Refusal
 
 

@@ -9,9 +9,10 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.document import Certificate, Provenance, Reader, likelihood
+from pacbound.certificate.document import Certificate, Provenance, exact, likelihood, sealed
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
-from pacbound.documents import Json, encode_float
+from pacbound.certificate.tallies import exact_sum, require_tally
+from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidValueError
 from pacbound.procedures import shield, shield_product
 from pacbound.procedures.refusal import Refusal
@@ -53,6 +54,10 @@ class ShieldCertificate(Certificate):
     interventions: int
     refusal: Refusal | None
 
+    def __post_init__(self) -> None:
+        for name in ("cells", "misses"):
+            object.__setattr__(self, name, sealed(getattr(self, name)))
+
     @classmethod
     def from_tally(
         cls,
@@ -71,7 +76,7 @@ class ShieldCertificate(Certificate):
         _check(tally, bound)
         xi, delta = tolerated_rate(xi), failure_probability(delta)
         cells, counts = tally.cells[:, 0], tally.counts
-        unsafe = int(counts[:, 1].sum()) if bound == "product" else None
+        unsafe = exact_sum(counts[:, 1]) if bound == "product" else None
         decision = _decide(cells, counts[:, 1], unsafe, tally.rows, xi, delta)
         fired = cells >= TOP * decision.threshold
         return cls(
@@ -84,7 +89,7 @@ class ShieldCertificate(Certificate):
             cells=decision.cells,
             misses=decision.misses,
             allowed=decision.allowed,
-            interventions=int(counts[fired].sum()),
+            interventions=exact_sum(counts[fired]),
             refusal=decision.refusal,
             provenance=Provenance.now(tally.sources, columns),
         )
@@ -101,7 +106,7 @@ class ShieldCertificate(Certificate):
 
     @property
     def observed_miss_rate(self) -> float:
-        """The share of the rollouts that were unsafe and would not have been stopped; descriptive."""
+        """The share of the rollouts that were unsafe and would not be stopped; descriptive."""
         return self._missed / self.n
 
     @property
@@ -131,11 +136,16 @@ class ShieldCertificate(Certificate):
             },
         }
 
+    def counted(self) -> dict[str, Json]:
+        claim = self.claim()
+        keys = ("kind", "procedure", "n", "xi", "delta", "unsafe", "search")
+        return {key: claim[key] for key in keys if key in claim}
+
     def recomputed(self) -> ShieldCertificate:
         decision = _decide(
             self.cells, np.diff(self.misses, prepend=0), self.unsafe, self.n, self.xi, self.delta
         )
-        return replace(
+        again = replace(
             self,
             limit=decision.threshold,
             cells=decision.cells,
@@ -144,6 +154,20 @@ class ShieldCertificate(Certificate):
             refusal=decision.refusal,
             loaded=None,
         )
+        fewest, most = again._interventions_implied()
+        return replace(again, interventions=min(max(self.interventions, fewest), most))
+
+    def _interventions_implied(self) -> tuple[int, int]:
+        """The fewest and the most rollouts that can have been stopped. Where safe rollouts stand
+        is not part of the search, so no more than this follows from it.
+        """
+        if np.isinf(self.limit):
+            return (self.n, self.n) if self.limit < 0 else (0, 0)
+        most = self.n - self._missed
+        if self.limit == 0:
+            return most, most
+        found = int(self.misses[-1]) if self.unsafe is None else self.unsafe
+        return found - self._missed, most
 
     @classmethod
     def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
@@ -172,11 +196,11 @@ class ShieldCertificate(Certificate):
             loaded=loaded,
         )
 
-    def summary(self) -> str:
+    def words(self) -> str:
         """The claim in words."""
         head = (
-            f"Shield certificate: {self.n:,} rollouts, xi = {self.xi:g}, delta = {self.delta:g}, "
-            f"bound {self.bound!r}"
+            f"Shield certificate: {self.n:,} rollouts, xi = {exact(self.xi)}, delta = "
+            f"{exact(self.delta)}, bound {self.bound!r}"
         )
         if self.refusal is not None:
             return "\n".join([head, *described_refusal(self.refusal, "rollouts", "Always brake.")])
@@ -185,7 +209,7 @@ class ShieldCertificate(Certificate):
                 head,
                 (
                     f"{self._rule()}\nWith probability at least {likelihood(self.delta)} over the "
-                    f"draw of these rollouts, at most {self.xi:g} of all rollouts are then "
+                    f"draw of these rollouts, at most {exact(self.xi)} of all rollouts are then "
                     "unsafe."
                 ),
                 (
@@ -218,15 +242,7 @@ class ShieldCertificate(Certificate):
 
 
 def _check(tally: Tally, bound: str) -> None:
-    if tally.kind != "shield":
-        raise InvalidValueError(f"{tally!r} is no tally of rollouts: count with scores and unsafe.")
-    if tally.rows == 0:
-        raise InvalidValueError("There are no rollouts to certify a shield on: pass at least one.")
-    if int(tally.counts.sum()) != tally.rows:
-        raise InvalidValueError(
-            f"{tally!r} does not add up: its counts are of {int(tally.counts.sum()):,} rows. Count "
-            "again."
-        )
+    require_tally(tally, "shield", shield.GRID, lowest=-1, columns="scores and unsafe")
     if bound not in NAMES:
         raise InvalidValueError(
             f"bound={bound!r} is not known: expected 'exact' or 'product' (the paper's)."

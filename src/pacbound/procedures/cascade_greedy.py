@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.errors import InvalidValueError
 from pacbound.procedures.cascade import Bound
 from pacbound.procedures.cascade_paths import (
     PathsDecision,
@@ -59,13 +60,29 @@ def decide_again(
     walks: tuple[JointWalk, ...], n: int, *, xi: float, delta: float, bound: Bound
 ) -> PathsDecision:
     """The decision from the walks that a certificate keeps, one for each exit."""
-    ends = [last_to_pass(walk, _test(m, n, xi, delta, bound)) for m, walk in enumerate(walks)]
-    cells = [
-        int(walk.cells[m, end]) if end >= 0 else NEVER
-        for m, (walk, end) in enumerate(zip(walks, ends, strict=True))
-    ]
+    cells: list[int] = []
+    kept = []
+    for m, walk in enumerate(walks):
+        _require_greedy(walk, m, cells)
+        end = last_to_pass(walk, _test(m, n, xi, delta, bound))
+        cells.append(int(walk.cells[m, end]) if end >= 0 else NEVER)
+        kept.append(walk.take(steps_to_tell(walk, end)))
     taken = [m for m, cell in enumerate(cells) if cell != NEVER]
-    return PathsDecision(tuple(cells), taken[-1] if taken else 0, walks, NO_PROOF)
+    return PathsDecision(tuple(cells), taken[-1] if taken else 0, tuple(kept), NO_PROOF)
+
+
+def _require_greedy(walk: JointWalk, exit_: int, chosen: list[int]) -> None:
+    """Raise unless `walk` lowers the threshold of `exit_` from the top alone, those before it at
+    what was `chosen` and those after it unused.
+    """
+    fixed = np.array([*chosen, *[NEVER] * (len(walk.cells) - len(chosen) - 1)])
+    others = np.delete(walk.cells, exit_, axis=0)
+    lowered = walk.cells[exit_]
+    if (others != fixed[:, None]).any() or lowered[0] != TOP or (np.diff(lowered) >= 0).any():
+        raise InvalidValueError(
+            f"Walk {exit_} is not that of a greedy choice: expected the threshold of exit {exit_} "
+            f"to fall from {TOP}, and all others to stay at {fixed.tolist()}."
+        )
 
 
 def _test(

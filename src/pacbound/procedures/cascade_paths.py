@@ -36,6 +36,9 @@ NAMES: dict[Bound, str] = {
 }
 TILTS = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 STEPS = 1024
+LARGEST_COST = 1e290
+"""What 2^53 rows of this cost add up to is still a float."""
+
 WITHOUT_LOSS = tuple(range(24, STEPS + 1, 50))
 """The steps of each path that are tried for xi = 0, where a walk from the top can never start."""
 
@@ -142,6 +145,11 @@ def checked_costs(costs: Any, models: int) -> tuple[float, ...]:
             f"costs={values} do not rise: expected what a row costs in all that is answered by "
             "each model, those before it included."
         )
+    if values[-1] > LARGEST_COST:
+        raise InvalidValueError(
+            f"costs={values} are too large to be added up: expected at most {LARGEST_COST}. Use "
+            "another unit."
+        )
     return values
 
 
@@ -182,7 +190,7 @@ def last_to_pass(walk: JointWalk, test: Callable[[JointWalk], Passes]) -> int:
 
 
 def steps_to_tell(walk: JointWalk, end: int) -> Integers:
-    """The steps that a certificate keeps: the changes up to the first failure, and the end itself."""
+    """The steps that a certificate keeps: the changes up to the first failure, and the end."""
     changes = walk.changes()
     return np.unique([*changes[changes <= end + 1].tolist(), max(end, 0)])
 
@@ -190,7 +198,7 @@ def steps_to_tell(walk: JointWalk, end: int) -> Integers:
 def _decide_without_loss(
     walks: tuple[JointWalk, ...], n: int, delta: float, costs: tuple[float, ...]
 ) -> PathsDecision:
-    """For xi = 0: McNemar's test at declared steps of every path, each at delta over their number."""
+    """For xi = 0: McNemar's test at declared steps of each path, at delta over their number."""
     # A certificate holds only the steps that were tried, and is decided again from those.
     tried = tuple(
         walk.take(list(WITHOUT_LOSS)) if len(walk) == STEPS + 1 else walk for walk in walks

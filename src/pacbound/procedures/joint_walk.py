@@ -11,10 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.procedures.cascade import Bound, Walk
+from pacbound.tally.grids import DyadicGrid
 
 Integers = NDArray[np.int64]
 
-TOP = 2**10
+GRID = DyadicGrid(10)
+"""The grid that more than two models are decided on; another grid would need another name."""
+
+MOST_EXITS = 5
+"""Joint outcomes are 4 to the power of the exits, so no more exits are ever counted."""
+
+TOP = GRID.n_cells - 1
 NEVER = TOP + 1
 """A threshold above every score: this exit is never taken."""
 

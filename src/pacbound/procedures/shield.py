@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pacbound.procedures.refusal import Refusal, least_passing
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.binomial import binomial_upper
+from pacbound.tally.grids import DyadicGrid
 
 Bound = Literal["exact", "product"]
 Integers = NDArray[np.int64]
@@ -43,12 +44,15 @@ ASSUMPTIONS = (
     ),
     "The shield fires once the danger is at or above the threshold, and stays fired until reset.",
 )
-TOP = 2**16
+GRID = DyadicGrid(16)
+"""The grid that shields are decided on; a procedure of another grid would need another name."""
+
+TOP = GRID.n_cells - 1
 
 
 @dataclass(frozen=True)
 class ShieldDecision:
-    """A threshold, or the reason why there is none; and the counts that the search passed through."""
+    """A threshold, or why there is none, and the counts that the search passed through."""
 
     threshold: float
     cells: Integers
@@ -92,7 +96,9 @@ def search(cells: Integers, unsafe: Integers, allowed: int) -> tuple[float, Inte
     first = int(over[0])
     # Every threshold up to and including the cell that breaks the budget still keeps it: scores
     # there are not below it.
-    threshold = float("-inf") if allowed < 0 or cells[first] < 0 else float(cells[first] / TOP)
+    threshold = (
+        float("-inf") if allowed < 0 or cells[first] < 0 else GRID.threshold(int(cells[first]))
+    )
     return threshold, cells[: first + 1], misses[: first + 1]
 
 

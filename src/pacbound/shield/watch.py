@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pacbound.certificate.document import Certificate
 from pacbound.certificate.shield import ShieldCertificate
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import real_number
 from pacbound.tally.columns import ROUNDING, Array, as_array, numeric
 
@@ -146,12 +146,7 @@ def threshold_of(certificate_or_threshold: Any) -> float:
                 f"A {given.kind} certificate has no danger threshold: expected one of "
                 "certify_shield."
             )
-        given.require_intact()
-        found = given.verify()
-        if not found:
-            raise CertificateError(
-                f"This certificate does not follow from its own counts. Do not use it. {found}"
-            )
+        given.require_verified()
         return given.threshold
     threshold = real_number(given, "threshold", "a danger threshold")
     if not (0 <= threshold <= 1 or np.isinf(threshold)):

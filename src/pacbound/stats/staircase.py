@@ -86,16 +86,13 @@ class Staircase:
         minus = np.maximum(minus, 1e-300)
         failure = np.clip(neither / (1.0 - minus) * (1.0 + 1e-15), 1e-300, np.nextafter(1.0, 0.0))
         chances = np.empty(minus.size)
-        reach = sqrt(2.0 * log(2.0 / (NEGLECTED_SHARE * level)))
-        for laws, start, stop in self._blocks(minus, reach):
+        for laws, start, stop in self._blocks(minus, level):
             chances[laws] = self._window_sum(minus[laws, None], failure[laws, None], start, stop)
         return chances + NEGLECTED_SHARE * level
 
-    def _blocks(self, minus: Floats, reach: float) -> Iterator[tuple[slice, int, int]]:
-        """Neighbouring laws that share a window of c. Outside n p +- (s sd + s^2/2) lies at most 2
-        exp(-s^2/2) (Bernstein).
-        """
-        spread = reach * np.sqrt(self.n * minus * (1.0 - minus)) + reach**2 / 2.0
+    def _blocks(self, minus: Floats, level: float) -> Iterator[tuple[slice, int, int]]:
+        """Neighbouring laws that share a window of c."""
+        spread = window_reach(self.n, minus, level)
         starts, stops = (
             np.maximum(self.n * minus - spread, 0.0),
             np.minimum(self.n * minus + spread, self.n),
@@ -133,3 +130,13 @@ class Staircase:
             "ij,ij->i", terms, beyond[:, self.step_column[steps] - start]
         )
         return total
+
+
+def window_reach(n: int, minus: Floats, level: float) -> Floats:
+    """How far from its mean, to both sides, c is summed under laws with P(-) = `minus`: outside n p
+    +- (s sd + s^2/2) lies at most 2 exp(-s^2/2) (Bernstein), which is the neglected share of
+    `level`.
+    """
+    reach = sqrt(2.0 * log(2.0 / (NEGLECTED_SHARE * level)))
+    spread: Floats = reach * np.sqrt(n * minus * (1.0 - minus)) + reach**2 / 2.0
+    return spread

@@ -25,6 +25,7 @@ from pacbound.stats.paired_region import (
     paired_counts,
     paired_region,
     positive_rate,
+    region_work,
 )
 from pacbound.stats.staircase import NEGLECTED_SHARE
 
@@ -64,6 +65,20 @@ def paired_test(
     else:
         verdict = paired_region(size, xi=rate, delta=level).accepts(losses, gains)
     return _like(losses, verdict)
+
+
+def paired_test_work(n: int, *, xi: float, delta: float) -> float:
+    """About how long the first exact `paired_test` with these numbers takes, as a multiple of the
+    longest that is usual (`pacbound.stats.paired_region.region_work`).
+
+    Examples
+    --------
+    >>> paired_test_work(2000, xi=0.02, delta=0.01) < 0.01
+    True
+
+    """
+    rate, level = positive_rate(xi), failure_probability(delta)
+    return 0.0 if _is_pair("exact", n, level) else region_work(n, xi=rate, delta=level)
 
 
 def paired_upper(b: ArrayLike, c: ArrayLike, n: int, *, delta: float) -> Any:

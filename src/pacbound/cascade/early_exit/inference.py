@@ -121,7 +121,9 @@ def packed(x: Tensor, rows: Tensor) -> Tensor:
 def checked_thresholds(
     thresholds: CascadeCertificate | Iterable[SupportsFloat], exits: int
 ) -> list[float]:
-    """One float for each early exit, in [0, 1] or +inf."""
+    """One float for each early exit, in [0, 1] or +inf; those of a certificate only if they follow
+    from its own counts.
+    """
     given = (
         thresholds.thresholds_for_use()
         if isinstance(thresholds, CascadeCertificate)

@@ -165,6 +165,8 @@ class EarlyExitNetwork(nn.Module):
         Rows that reach none are answered at the last exit. The confidence is the top probability of
         the softmax, computed in float64 from the logits, and compared in float64, exactly as
         `exit_table` computes it. A row with NaN never exits early.
+        A certificate that was read from a file is verified at the first call, which can take
+        seconds; one that does not follow from its own counts raises.
 
         Rows are packed together as others leave. Kernels round the last bits differently for
         batches of different sizes, so the logits of a late exit can differ in those bits from the

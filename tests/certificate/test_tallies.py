@@ -1,0 +1,98 @@
+"""A certificate is made only from a tally whose cells mean what its procedure takes them for."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.certificate.conftest import cascade_tally, shield_tally, three_models
+
+from pacbound import Tally
+from pacbound.certificate import CalibrationCertificate, CascadeCertificate, ShieldCertificate
+from pacbound.certificate.tallies import exact_sum
+from pacbound.errors import InvalidValueError
+from pacbound.procedures import cascade, joint_walk, shield
+from pacbound.tally.grids import DyadicGrid, EqualWidthBins
+
+
+def on_grid(tally: Tally, bits: int) -> Tally:
+    """The tally of the same rows as if they had been counted on a coarser or finer grid."""
+    assert isinstance(tally.grid, DyadicGrid)
+    moved = np.where(
+        tally.cells < 0, -1, np.floor(tally.cells * 2.0 ** (bits - tally.grid.bits))
+    ).astype(np.int64)
+    return replace(tally, grid=DyadicGrid(bits), cells=moved)
+
+
+def test_rows_are_counted_on_the_grids_that_procedures_walk_on() -> None:
+    assert cascade_tally(50).grid == cascade.GRID
+    assert three_models(50).grid == joint_walk.GRID
+    assert shield_tally(50).grid == shield.GRID
+
+
+@pytest.mark.parametrize("bits", [1, 10, 15, 17, 20])
+def test_a_cascade_of_two_models_on_another_grid_is_refused(bits: int) -> None:
+    with pytest.raises(InvalidValueError, match="was counted on the grid"):
+        CascadeCertificate.from_tally(on_grid(cascade_tally(400), bits), xi=0.1, delta=0.05)
+
+
+@pytest.mark.parametrize("bits", [9, 11, 16])
+def test_a_cascade_of_three_models_on_another_grid_is_refused(bits: int) -> None:
+    for method in ("paths", "greedy"):
+        with pytest.raises(InvalidValueError, match="was counted on the grid"):
+            CascadeCertificate.from_tally(
+                on_grid(three_models(400), bits), xi=0.1, delta=0.05, method=method
+            )
+
+
+@pytest.mark.parametrize("bits", [10, 15, 17, 20])
+def test_a_shield_on_another_grid_is_refused(bits: int) -> None:
+    with pytest.raises(InvalidValueError, match="was counted on the grid"):
+        ShieldCertificate.from_tally(on_grid(shield_tally(400), bits), xi=0.1, delta=0.05)
+
+
+def test_cells_that_are_not_on_the_grid_are_refused() -> None:
+    tally = shield_tally(400)
+    for cells in (tally.cells + 2**16, tally.cells - 1):
+        with pytest.raises(InvalidValueError, match="not on its grid"):
+            ShieldCertificate.from_tally(replace(tally, cells=cells), xi=0.1, delta=0.05)
+
+
+def test_counts_whose_sum_wraps_around_to_the_rows_are_refused() -> None:
+    """2^64 + 400 rows are 400 in 64 bits."""
+    for tally, make in (
+        (shield_tally(400), ShieldCertificate.from_tally),
+        (cascade_tally(400), CascadeCertificate.from_tally),
+    ):
+        counts = tally.counts.copy()
+        counts[:4, 0] += 2**62
+        assert int(counts.sum()) == 400
+        with pytest.raises(InvalidValueError, match="does not add up"):
+            make(replace(tally, counts=counts), xi=0.1, delta=0.05)
+    tally = Tally.from_arrays(confidence=np.linspace(0, 1, 400), correct=np.ones(400))
+    counts = tally.counts.copy()
+    counts[:4, 0] += 2**62
+    with pytest.raises(InvalidValueError, match="does not add up"):
+        CalibrationCertificate.from_tally(replace(tally, counts=counts), delta=0.05)
+
+
+def test_more_bins_than_a_file_may_ask_for_are_not_certified() -> None:
+    groups = tuple(map(str, range(9)))
+    tally = Tally(
+        kind="calibration",
+        grid=EqualWidthBins(2**20),
+        outcomes=("wrong", "right"),
+        rows=9,
+        cells=np.column_stack([np.arange(9), np.arange(9)]),
+        counts=np.column_stack([np.zeros(9, dtype=np.int64), np.ones(9, dtype=np.int64)]),
+        scope="groups",
+        groups=groups,
+    )
+    with pytest.raises(InvalidValueError, match="more than a certificate may have"):
+        CalibrationCertificate.from_tally(tally, delta=0.05)
+
+
+@pytest.mark.parametrize(
+    "counts", [[], [0], [2**62] * 8, [-(2**62)] * 8, [2**53, 1, -1], [2**63 - 1, 2**63 - 1]]
+)
+def test_sums_are_those_of_whole_numbers_of_any_size(counts: list[int]) -> None:
+    assert exact_sum(np.array(counts, dtype=np.int64)) == sum(counts)

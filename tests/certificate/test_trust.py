@@ -1,0 +1,364 @@
+"""What a certificate must pass before anything acts on it, and what verifying it may cost."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.certificate.conftest import cascade_tally, shield_tally, three_models
+
+from pacbound import Tally, calibrate, certify_shield, documents
+from pacbound.calibration.rows import apply_to_file as apply_calibration
+from pacbound.cascade import AsyncCascade, Cascade
+from pacbound.cascade.rows import apply_to_file as apply_cascade
+from pacbound.certificate import CascadeCertificate, Certificate, ShieldCertificate
+from pacbound.certificate.document import MOST_WORK, exact, interval_work, likelihood
+from pacbound.certificate.files import certificate_from_dict
+from pacbound.errors import CertificateError
+from pacbound.stats.trinomial import paired_test_work
+
+FROZEN = Path(__file__).parent / "frozen"
+
+
+def mended(certificate: Certificate, change: Callable[[dict[str, Any]], Any]) -> Any:
+    """The certificate after a change to its claim, with digests that fit."""
+    document: dict[str, Any] = json.loads(json.dumps(certificate.to_dict()))
+    change(document["claim"])
+    del document["counts_digest"]
+    document["claim_digest"] = documents.digest(document["claim"])
+    return certificate_from_dict(document)
+
+
+def cascade() -> CascadeCertificate:
+    return CascadeCertificate.from_tally(cascade_tally(600), xi=0.1, delta=0.05, bound="pair")
+
+
+def lowered(claim: dict[str, Any]) -> None:
+    claim["thresholds"] = [0.0] * len(claim["thresholds"])
+
+
+# Whole numbers.
+
+
+def test_trials_that_add_up_to_the_rows_only_in_64_bits_are_refused() -> None:
+    certificate = calibrate(np.linspace(0, 1, 100), np.ones(100), delta=0.1, n_bins=2**12)
+    tables = certificate.to_dict()["claim"]["tables"][0]
+
+    def wrap(claim: dict[str, Any]) -> None:
+        claim["n"] = 100
+        cells = list(range(2**11 + 1))
+        # 2^53 rows in each of 2^11 bins are 2^64, which 64 bits do not tell from none.
+        trials = [2**53] * 2**11 + [100]
+        claim["tables"] = [
+            tables
+            | {"cells": cells, "trials": trials, "successes": trials}
+            | {"lower": [0.0] * len(cells), "upper": [1.0] * len(cells)}
+        ]
+
+    with pytest.raises(CertificateError, match=r"more than 2\*\*53"):
+        mended(certificate, wrap)
+
+
+def test_steps_of_a_walk_that_add_up_only_in_64_bits_are_refused() -> None:
+    def wrap(claim: dict[str, Any]) -> None:
+        (walk,) = claim["walks"]
+        steps = 2**11 + 1
+        walk["cells"] = [list(range(2**16, 2**16 - steps, -1))]
+        for key in ("exits_added", "only_slow_added", "only_fast_added"):
+            walk[key] = [[2**53] * (steps - 1) + [0]]
+
+    with pytest.raises(CertificateError, match="does not add up to counts"):
+        mended(cascade(), wrap)
+
+
+# Thresholds.
+
+
+def test_a_certified_cascade_of_two_models_that_never_exits_is_refused() -> None:
+    with pytest.raises(CertificateError, match=r"\+inf: expected it only where"):
+        mended(cascade(), lambda claim: claim.update(thresholds=["+inf"]))
+
+
+def test_a_certified_cascade_of_three_models_that_never_exits_is_refused() -> None:
+    certificate = CascadeCertificate.from_tally(three_models(600), xi=0.1, delta=0.05, bound="pair")
+    with pytest.raises(CertificateError, match=r"\+inf: expected it only where"):
+        mended(certificate, lambda claim: claim.update(thresholds=["+inf", 0.5]))
+
+
+def test_nothing_runs_on_a_cascade_certificate_that_does_not_follow_from_its_counts(
+    tmp_path: Path,
+) -> None:
+    forged = mended(cascade(), lowered)
+    rows = tmp_path / "rows.csv"
+    rows.write_text("c\n0.5\n")
+
+    async def remote(item: Any) -> Any:
+        return item
+
+    def local(items: Any) -> Any:
+        return items
+
+    for use in (
+        lambda: Cascade([local, local], forged),
+        lambda: AsyncCascade([remote, remote], forged),
+        lambda: apply_cascade(forged, rows, tmp_path / "out.csv", confidences=["c"]),
+    ):
+        with pytest.raises(CertificateError, match="does not follow from its own counts"):
+            use()
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_no_early_exit_network_runs_on_a_forged_certificate() -> None:
+    torch = pytest.importorskip("torch")
+    from pacbound.cascade.early_exit import EarlyExitNetwork
+
+    parts = [torch.nn.Identity(), torch.nn.Identity()]
+    network = EarlyExitNetwork(parts, heads=parts).eval()
+    with pytest.raises(CertificateError, match="does not follow from its own counts"):
+        network.infer(torch.zeros(3, 4), mended(cascade(), lowered))
+
+
+def test_no_interval_is_given_by_a_forged_calibration(tmp_path: Path) -> None:
+    certificate = calibrate([0.9] * 50, [True] * 50, delta=0.1, n_bins=2)
+    forged = mended(certificate, lambda claim: claim["tables"][0].update(lower=[0.999]))
+    rows = tmp_path / "rows.csv"
+    rows.write_text("c\n0.5\n")
+    for use in (
+        lambda: forged.interval([0.9]),
+        lambda: forged.estimate([0.9]),
+        lambda: apply_calibration(forged, rows, tmp_path / "out.csv", confidence="c"),
+    ):
+        with pytest.raises(CertificateError, match="does not follow from its own counts"):
+            use()
+
+
+def test_a_certificate_is_recomputed_once_and_one_made_here_not_at_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    certificate = cascade()
+    loaded: Any = certificate_from_dict(certificate.to_dict())
+    recomputed = []
+    original = CascadeCertificate.recomputed
+
+    def counting(self: CascadeCertificate) -> CascadeCertificate:
+        recomputed.append(self)
+        return original(self)
+
+    monkeypatch.setattr(CascadeCertificate, "recomputed", counting)
+    models = [lambda rows: rows] * 2
+    Cascade(models, certificate)
+    assert not recomputed
+    Cascade(models, loaded)
+    Cascade(models, loaded)
+    assert loaded.verify()
+    assert recomputed == [loaded]
+
+
+def test_a_document_changed_after_it_was_verified_changes_nothing() -> None:
+    document = cascade().to_dict()
+    loaded: Any = certificate_from_dict(document)
+    before = loaded.thresholds.tolist()
+    assert loaded.verify()
+    document["claim"]["thresholds"] = [0.0]
+    loaded.to_dict()["claim"]["thresholds"] = [0.0]
+    assert loaded.to_dict()["claim"]["thresholds"] == before
+    assert loaded.thresholds.tolist() == before
+
+
+# Arrays and words.
+
+
+def test_nobody_writes_into_the_arrays_of_a_certificate() -> None:
+    calibration = calibrate([0.9, 0.2], [True, False], delta=0.1, n_bins=4)
+    shield = certify_shield(np.linspace(0, 1, 500), np.arange(500) > 480, xi=0.05, delta=0.05)
+    bins = vars(calibration.bins)
+    walks = [vars(walk) for walk in cascade().walks]
+    arrays = [*bins.values(), *(array for walk in walks for array in walk.values())]
+    for array in (*arrays, shield.cells, shield.misses, calibration.lower):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+
+
+def test_a_changed_certificate_says_so_wherever_it_is_shown(certificate: Certificate) -> None:
+    document = json.loads(json.dumps(certificate.to_dict()))
+    document["claim"]["delta"] = 0.25
+    changed = certificate_from_dict(document)
+    for shown in (repr(changed), changed.summary(), changed._repr_html_()):
+        assert "CHANGED AFTER IT WAS WRITTEN" in shown
+    assert "CHANGED" not in certificate.summary() + certificate._repr_html_()
+
+
+def test_numbers_are_shown_in_all_their_digits() -> None:
+    certificate = CascadeCertificate.from_tally(
+        cascade_tally(600), xi=0.1200000449, delta=0.0500000001, bound="pair"
+    )
+    assert "xi = 0.1200000449, delta = 0.0500000001" in certificate.summary()
+    assert "1 - 0.0500000001" in certificate.summary()
+    shield = certify_shield(
+        np.linspace(0, 1, 500), np.arange(500) > 480, xi=0.0500000001, delta=0.05
+    )
+    assert "xi = 0.0500000001" in shield.summary()
+    bins = calibrate([0.9, 0.2], [1, 0], delta=0.0123456789, edges=[0, 0.123456789, 1]).summary()
+    assert "delta = 0.0123456789" in bins
+    assert "(0.123456789, 1]" in bins
+    rng = np.random.default_rng(0)
+    for number in [*rng.random(200).tolist(), 0.0, 1e-5, 5e-324, 0.02, 1e22]:
+        assert float(exact(number)) == number
+
+
+@pytest.mark.parametrize(
+    ("delta", "shown"),
+    [(0.05, "0.95"), (1e-3, "0.999"), (1e-17, "1 - 1e-17"), (0.0123456789, "1 - 0.0123456789")],
+)
+def test_likelihoods_are_not_rounded(delta: float, shown: str) -> None:
+    assert likelihood(delta) == shown
+
+
+# Descriptive numbers.
+
+
+@pytest.mark.parametrize("bound", ["exact", "product"])
+@pytest.mark.parametrize("xi", [0.01, 0.05, 0.5])
+def test_interventions_that_the_counts_exclude_are_found(bound: Any, xi: float) -> None:
+    scores, unsafe = np.linspace(0, 1, 500), np.arange(500) % 10 == 9
+    tally = Tally.from_arrays(scores=scores, unsafe=unsafe)
+    certificate = ShieldCertificate.from_tally(tally, xi=xi, delta=0.05, bound=bound)
+    fewest, most = certificate._interventions_implied()
+    assert fewest <= certificate.interventions <= most
+    assert certificate_from_dict(certificate.to_dict()).verify()
+    for stopped in (fewest - 1, most + 1):
+        if 0 <= stopped <= 500:
+            descriptive = certificate.claim()["descriptive"] | {"interventions": stopped}
+            forged = mended(certificate, partial(dict.update, descriptive=descriptive))
+            (line,) = forged.verify().differences
+            assert line.startswith("claim.descriptive.interventions")
+
+
+# Digests.
+
+
+def test_the_digest_of_the_counts_holds_no_computed_number(certificate: Certificate) -> None:
+    counted = certificate.counted()
+    assert not {"thresholds", "threshold", "descriptive", "refusal", "certified"} & set(counted)
+    assert all("lower" not in table for table in counted.get("tables", []))
+    assert certificate.to_dict()["counts_digest"] == certificate.counts_digest
+    assert certificate_from_dict(certificate.to_dict()).counts_digest == certificate.counts_digest
+
+
+def test_bounds_of_another_library_leave_the_digest_of_the_counts_as_it_was() -> None:
+    certificate = calibrate([0.9] * 50, [True] * 50, delta=0.1, n_bins=2)
+
+    def rounded_elsewhere(claim: dict[str, Any]) -> None:
+        (low,) = claim["tables"][0]["lower"]
+        claim["tables"][0]["lower"] = [float(np.nextafter(low, 0))]
+
+    other = mended(certificate, rounded_elsewhere)
+    assert other.verify()
+    assert other.claim_digest != certificate.claim_digest
+    assert other.counts_digest == certificate.counts_digest
+
+
+@pytest.mark.parametrize(
+    ("name", "digest"),
+    [
+        ("calibration-1", "44a181cdfed9fa1acc7ec9c85468f7406765b5c190b1cb387ab8e7bb55a139b0"),
+        ("cascade-exact-1", "ba16b02f8d52821e3fb4ffed333f14f70cc49d458352c0640fb86dd49eedc15b"),
+        ("shield-product-1", "bcc627c519193794e322a3db9b2072182fb7eadd5d7733b46283cdbc461c150d"),
+    ],
+)
+def test_the_digest_of_frozen_counts_is_the_same_everywhere(name: str, digest: str) -> None:
+    loaded = certificate_from_dict(json.loads((FROZEN / f"{name}.json").read_text()))
+    assert loaded.counts_digest == f"sha256:{digest}"
+    assert "counts_digest" not in loaded.to_dict()
+
+
+def test_other_counts_or_another_question_have_another_digest() -> None:
+    tally = shield_tally(500)
+    made = [
+        certify_shield(tally, xi=0.05, delta=0.05),
+        certify_shield(tally, xi=0.05, delta=0.04),
+        certify_shield(tally, xi=0.06, delta=0.05),
+        ShieldCertificate.from_tally(tally, xi=0.05, delta=0.05, bound="product"),
+        certify_shield(shield_tally(501), xi=0.05, delta=0.05),
+    ]
+    assert len({certificate.counts_digest for certificate in made}) == len(made)
+
+
+# Denial of service.
+
+
+def test_many_keys_are_read_in_one_pass_and_a_repeated_one_is_named() -> None:
+    keys = ",".join(f'"{i}":0' for i in range(200_000))
+    text = f'{{{keys},"199999":0}}'.encode()
+    with pytest.raises(CertificateError, match="'199999' stands there twice"):
+        documents.parse(text, what="a certificate", name="it")
+
+
+def test_empty_tables_cannot_ask_for_more_memory_than_a_file_may() -> None:
+    certificate = calibrate([0.9], [True], delta=0.1, groups=["a"])
+    empty: dict[str, Any] = {"cells": [], "trials": [], "successes": [], "lower": [], "upper": []}
+
+    def swell(claim: dict[str, Any]) -> None:
+        claim["bins"]["n_bins"] = 2**20
+        claim["tables"] += [{"group": f"b{i:02}", **empty} for i in range(50)]
+
+    with pytest.raises(CertificateError, match="51 tables of 1,048,576 bins: expected at most"):
+        mended(certificate, swell)
+
+
+def test_more_exits_than_are_ever_counted_are_refused() -> None:
+    certificate = CascadeCertificate.from_tally(three_models(600), xi=0.1, delta=0.05, bound="pair")
+
+    def widen(claim: dict[str, Any]) -> None:
+        claim["walks"] = [{key: [[0]] * 5000 for key in walk} for walk in claim["walks"]]
+
+    with pytest.raises(CertificateError, match="has 5000 exits: expected at most 5"):
+        mended(certificate, widen)
+
+
+def test_an_exact_region_that_takes_minutes_is_computed_only_on_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    certificate = CascadeCertificate.from_tally(cascade_tally(600), xi=0.05, delta=0.05)
+
+    def slow(claim: dict[str, Any]) -> None:
+        claim.update(n=199_999, xi=0.1, delta=1e-100)
+
+    loaded = mended(certificate, slow)
+    asked: list[Certificate] = []
+
+    def recomputed(self: CascadeCertificate) -> CascadeCertificate:
+        asked.append(self)
+        return certificate
+
+    monkeypatch.setattr(CascadeCertificate, "recomputed", recomputed)
+    found = loaded.verify()
+    assert not found
+    assert "times longer than the longest usual certificate" in str(found)
+    with pytest.raises(CertificateError, match=r"not tried.*verify\(patient=True\)"):
+        loaded.thresholds_for_use()
+    assert not asked
+    loaded.verify(patient=True)
+    assert asked
+
+
+@pytest.mark.parametrize("xi", [1e-4, 0.01, 0.06, 0.1, 0.3, 0.9])
+def test_no_usual_certificate_is_too_much_work(xi: float) -> None:
+    for n in (100, 20_000, 199_999, 10**9):
+        for delta in (0.05, 1e-3, 1e-3 / 7, 1e-9 / 7):
+            assert paired_test_work(n, xi=xi, delta=delta) < MOST_WORK * 0.75
+    assert paired_test_work(199_999, xi=xi, delta=1e-3) < 1.05
+
+
+def test_frozen_certificates_are_hardly_any_work() -> None:
+    for path in FROZEN.glob("*.json"):
+        assert certificate_from_dict(json.loads(path.read_text())).work() < 0.01
+
+
+def test_work_grows_with_the_bins_and_with_the_rows_in_them() -> None:
+    assert interval_work(np.full(2**20, 1000)) < MOST_WORK
+    assert interval_work(np.full(2**20, 10**12)) > MOST_WORK
+    assert interval_work(np.full(20_000, 10**9)) < MOST_WORK
