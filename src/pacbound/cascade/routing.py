@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.answers import Reading, read_batch, require_same_classes
-from pacbound.cascade.holders import Rows, Take, row_access
+from pacbound.cascade.model_outputs import Reading, read_batch, require_same_classes
 from pacbound.cascade.result import CascadeResult, CascadeStatistics
+from pacbound.cascade.row_access import Rows, Take, row_access
 from pacbound.cascade.stages import Stage, is_count, require_one_order, shown, stages_of
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.errors import InvalidValueError, ModelError

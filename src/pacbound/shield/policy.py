@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pacbound.certificate.shield import ShieldCertificate
 from pacbound.shield.actor import Actor, merged
-from pacbound.shield.watch import VectorWatch, Watch
+from pacbound.shield.latch import Latch, VectorLatch
 from pacbound.stats.arguments import whole_number
 
 
@@ -57,45 +57,45 @@ class Shield:
         certificate_or_threshold: ShieldCertificate | float,
     ) -> None:
         self._policy, self._backup = Actor(policy, "policy"), Actor(backup, "backup")
-        self._watch = Watch(danger, certificate_or_threshold)
+        self._latch = Latch(danger, certificate_or_threshold)
 
     def __call__(self, observation: Any) -> Any:
         """The action of the policy, or, once the shield has fired, that of the backup."""
-        actor = self._backup if self._watch.look(observation) else self._policy
+        actor = self._backup if self._latch.look(observation) else self._policy
         return actor.act(observation)
 
     def reset(self) -> None:
         """Begin a new rollout: the policy acts again."""
-        self._watch.reset()
+        self._latch.reset()
         self._policy.reset()
         self._backup.reset()
 
     @property
     def threshold(self) -> float:
         """The danger from which the backup acts."""
-        return self._watch.threshold
+        return self._latch.threshold
 
     @property
     def fired(self) -> bool:
         """Whether the backup has taken over in this rollout."""
-        return self._watch.fired
+        return self._latch.fired
 
     @property
     def danger(self) -> float:
         """The last danger read in this rollout; NaN if there is none. Once the shield has fired it
         is not asked again.
         """
-        return self._watch.score
+        return self._latch.score
 
     @property
     def failures(self) -> int:
         """How often the danger model gave no danger, over all rollouts."""
-        return self._watch.failures
+        return self._latch.failures
 
     @property
     def last_error(self) -> Exception | None:
         """What was wrong the last time that the danger model gave no danger."""
-        return self._watch.last_error
+        return self._latch.last_error
 
     def __repr__(self) -> str:
         return f"Shield(threshold={self.threshold!r}, fired={self.fired}, failures={self.failures})"
@@ -141,7 +141,7 @@ class VectorShield:
         num_envs: int,
     ) -> None:
         self._policy, self._backup = Actor(policy, "policy"), Actor(backup, "backup")
-        self._watch = VectorWatch(
+        self._latch = VectorLatch(
             danger, certificate_or_threshold, whole_number(num_envs, "num_envs", least=1)
         )
 
@@ -149,8 +149,8 @@ class VectorShield:
         """An action for each environment: the backup's where the shield has fired, the policy's
         elsewhere.
         """
-        before = self._watch.fired.copy()
-        fired = self._watch.look(observations)
+        before = self._latch.fired.copy()
+        fired = self._latch.look(observations)
         # A backup with memory begins where it takes over, as it did where it was tried out.
         self._backup.reset(fired & ~before)
         if fired.all():
@@ -161,7 +161,7 @@ class VectorShield:
 
     def reset(self, mask: Any = None) -> None:
         """Begin a new rollout in the environments of `mask` (booleans), or in all of them."""
-        self._watch.reset(mask)
+        self._latch.reset(mask)
         begun = None if mask is None else np.asarray(mask)
         self._policy.reset(begun)
         self._backup.reset(begun)
@@ -169,31 +169,31 @@ class VectorShield:
     @property
     def threshold(self) -> float:
         """The danger from which the backup acts."""
-        return self._watch.threshold
+        return self._latch.threshold
 
     @property
     def fired(self) -> NDArray[np.bool_]:
         """Where the backup has taken over."""
-        return self._watch.fired.copy()
+        return self._latch.fired.copy()
 
     @property
     def danger(self) -> NDArray[np.float64]:
         """The last danger read in the rollout of each environment; NaN where there is none."""
-        return self._watch.scores.copy()
+        return self._latch.scores.copy()
 
     @property
     def failures(self) -> NDArray[np.int64]:
         """How often the danger model gave no danger for each environment, over all rollouts."""
-        return self._watch.failures.copy()
+        return self._latch.failures.copy()
 
     @property
     def last_error(self) -> Exception | None:
         """What was wrong the last time that the danger model gave no danger."""
-        return self._watch.last_error
+        return self._latch.last_error
 
     def __repr__(self) -> str:
-        fired = f"{int(self._watch.fired.sum())} of {len(self._watch.fired)}"
+        fired = f"{int(self._latch.fired.sum())} of {len(self._latch.fired)}"
         return (
             f"VectorShield(threshold={self.threshold!r}, fired in {fired}, "
-            f"failures={int(self._watch.failures.sum())})"
+            f"failures={int(self._latch.failures.sum())})"
         )

@@ -6,10 +6,10 @@ late run_shielded        the policy under its shield check_label         a label
 """
 
 from pacbound.shield.rollouts.collected import Rollouts, collect_rollouts
-from pacbound.shield.rollouts.frames import Frames
 from pacbound.shield.rollouts.replay import LabelCheck, check_label
 from pacbound.shield.rollouts.shielded import ShieldedRollouts, run_shielded
 from pacbound.shield.rollouts.streams import PerRollout
+from pacbound.shield.rollouts.training_frames import Frames
 
 __all__ = [
     "Frames",

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.shield.rollouts.checkpoint_folder import ROWS, complete_parts, read_part
 from pacbound.shield.rollouts.collection import Progress, Workers, collect, each_seed, joined
-from pacbound.shield.rollouts.frames import frame_arrays
-from pacbound.shield.rollouts.parts import ROWS, complete_parts, read_part
 from pacbound.shield.rollouts.rehearsal import rehearse
 from pacbound.shield.rollouts.rollout import Frame, Recording, RolloutRow, roll_out
 from pacbound.shield.rollouts.streams import fixed_seeds
 from pacbound.shield.rollouts.table import columns_of, read_table, write_table
 from pacbound.shield.rollouts.task import Success, Task
+from pacbound.shield.rollouts.training_frames import frame_arrays
 from pacbound.shield.rollouts.world import Environment, World
 from pacbound.stats.arguments import real_number
 from pacbound.tally.tally import Tally

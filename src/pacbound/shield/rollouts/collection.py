@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, MissingDependencyError
-from pacbound.shield.rollouts.parts import ROWS, SEEDS, Columns, Parts, packed, unpacked
+from pacbound.shield.rollouts.checkpoint_folder import (
+    ROWS,
+    SEEDS,
+    CheckpointFolder,
+    Columns,
+    packed,
+    unpacked,
+)
 from pacbound.shield.rollouts.task import Task
 from pacbound.shield.rollouts.world import World
 from pacbound.stats.arguments import whole_number
@@ -69,7 +76,7 @@ def collect(
         "rollouts": len(seeds),
         "parts": len(chunks),
     }
-    parts = None if workers.folder is None else Parts(workers.folder, full_plan)
+    parts = None if workers.folder is None else CheckpointFolder(workers.folder, full_plan)
     done = (
         {}
         if parts is None

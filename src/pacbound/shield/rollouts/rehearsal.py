@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from pacbound.errors import InvalidValueError, PacboundError
+from pacbound.shield.latch import Latch
 from pacbound.shield.rollouts.observations import same
 from pacbound.shield.rollouts.streams import START
 from pacbound.shield.rollouts.task import Task
 from pacbound.shield.rollouts.world import World, comes_to_rest
-from pacbound.shield.watch import Watch
 
 _SEEDS = 3
 _STEPS = 30
@@ -161,18 +161,18 @@ def _readings(task: Task, seed: int, observations: list[Any]) -> tuple[Any, Exce
     """What the danger model of the seed says of each observation, NaN where it fails, and what was
     wrong the last time.
     """
-    watch, dangers = Watch(task.danger_of(seed), np.inf), []
+    latch, dangers = Latch(task.danger_of(seed), np.inf), []
     for observation in observations:
-        watch.reset()
+        latch.reset()
         shown = deepcopy(observation)
-        watch.look(shown)
-        dangers.append(watch.score)
+        latch.look(shown)
+        dangers.append(latch.score)
         if not same(shown, observation):
             raise InvalidValueError(
                 "The danger model changes the observation, which the policy acts on: let it work "
                 "on a copy."
             )
-    return np.array(dangers), watch.last_error
+    return np.array(dangers), latch.last_error
 
 
 def _equal(one: list[_Moment], other: list[_Moment]) -> bool:

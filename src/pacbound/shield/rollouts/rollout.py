@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.shield.latch import Latch
 from pacbound.shield.rollouts.observations import flattened
 from pacbound.shield.rollouts.streams import START, Role, stream
 from pacbound.shield.rollouts.task import Task
-from pacbound.shield.rollouts.world import Outcome, World
-from pacbound.shield.watch import Watch
+from pacbound.shield.rollouts.world import StepResult, World
 
 
 @dataclass(frozen=True)
@@ -128,19 +128,19 @@ class Readings:
     """
 
     def __init__(self, danger: Any) -> None:
-        self._watch = Watch(_silent if danger is None else danger, np.inf)
+        self._latch = Latch(_silent if danger is None else danger, np.inf)
         self._none = danger is None
 
     def read(self, observation: Any) -> float:
         if self._none:
             return np.nan
-        self._watch.reset()
-        self._watch.look(observation)
-        return self._watch.score
+        self._latch.reset()
+        self._latch.look(observation)
+        return self._latch.score
 
     @property
     def failures(self) -> int:
-        return self._watch.failures
+        return self._latch.failures
 
 
 def _silent(_: Any) -> float:
@@ -179,7 +179,7 @@ def roll_out(
     )
 
 
-def _note(record: _Record, world: World, task: Task, outcome: Outcome, danger: float) -> None:
+def _note(record: _Record, world: World, task: Task, outcome: StepResult, danger: float) -> None:
     """What the step did, before the future is tried out."""
     if record.first < 0:
         record.score = float(np.fmax(record.score, danger))
@@ -188,6 +188,6 @@ def _note(record: _Record, world: World, task: Task, outcome: Outcome, danger: f
     record.success = not record.collided and task.succeeded(world, outcome.info)
 
 
-def _is_over(record: _Record, outcome: Outcome, recording: Recording) -> bool:
+def _is_over(record: _Record, outcome: StepResult, recording: Recording) -> bool:
     labelled = record.first >= 0 and not recording.follow_through
     return labelled or record.collided or outcome.terminated or outcome.truncated

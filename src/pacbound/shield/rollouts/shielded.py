@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.shield.latch import threshold_of
 from pacbound.shield.policy import Shield
+from pacbound.shield.rollouts.checkpoint_folder import ROWS, complete_parts, read_part
 from pacbound.shield.rollouts.collection import Progress, Workers, collect, each_seed, joined
-from pacbound.shield.rollouts.parts import ROWS, complete_parts, read_part
 from pacbound.shield.rollouts.rehearsal import rehearse
 from pacbound.shield.rollouts.streams import Role, fixed_seeds, of_rollout
 from pacbound.shield.rollouts.table import columns_of, read_table, write_table
 from pacbound.shield.rollouts.task import Success, Task
 from pacbound.shield.rollouts.world import Environment, World
-from pacbound.shield.watch import threshold_of
 
 _TYPES: Mapping[str, type] = {
     "seed": np.int64,

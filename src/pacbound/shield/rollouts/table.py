@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.shield.rollouts.parts import UNREADABLE, unpacked
+from pacbound.shield.rollouts.checkpoint_folder import UNREADABLE, unpacked
 from pacbound.whole_files import whole_file
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}

@@ -15,9 +15,9 @@ import numpy as np
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, MissingDependencyError
 from pacbound.shield.actor import Actor
+from pacbound.shield.latch import Latch
 from pacbound.shield.rollouts.streams import PerRollout, Role, of_rollout, stream
 from pacbound.shield.rollouts.world import Environment, World, comes_to_rest, make_world
-from pacbound.shield.watch import Watch
 from pacbound.stats.arguments import whole_number
 
 try:
@@ -58,7 +58,7 @@ class Task:
             if not isinstance(getattr(self, role), PerRollout):
                 Actor(getattr(self, role), role)
         if self.danger is not None and not isinstance(self.danger, PerRollout):
-            Watch(self.danger, np.inf)
+            Latch(self.danger, np.inf)
 
     def world(self) -> World:
         """A new environment."""

@@ -30,7 +30,7 @@ Environment = str | Callable[[], Any]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StepResult:
     """What one step led to."""
 
     observation: Any
@@ -62,10 +62,10 @@ class World:
         observation, _ = self._env.reset(seed=int(seed))
         return observation
 
-    def step(self, action: Any) -> Outcome:
+    def step(self, action: Any) -> StepResult:
         """Take an action."""
         observation, _, terminated, truncated, info = self._env.step(action)
-        return Outcome(observation, bool(terminated), bool(truncated), info)
+        return StepResult(observation, bool(terminated), bool(truncated), info)
 
     def is_unsafe(self) -> bool:
         """Whether anything unsafe happened in the last step, or holds right after the reset."""

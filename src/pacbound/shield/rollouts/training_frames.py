@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
+from pacbound.shield.rollouts.checkpoint_folder import FRAMES, complete_parts, read_part
 from pacbound.shield.rollouts.observations import WHOLE
-from pacbound.shield.rollouts.parts import FRAMES, complete_parts, read_part
 from pacbound.shield.rollouts.rollout import Frame
 
 _OBSERVATION = "observation/"

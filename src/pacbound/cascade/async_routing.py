@@ -19,8 +19,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.answers import Reading, read_item, require_same_classes
-from pacbound.cascade.in_flight import Flight, Items
+from pacbound.cascade.bounded_stream import BoundedStream, Items
+from pacbound.cascade.model_outputs import Reading, read_item, require_same_classes
 from pacbound.cascade.result import CascadeResult, CascadeStatistics, Routed
 from pacbound.cascade.stages import Stage, is_count, shown, stages_of
 from pacbound.certificate.cascade import CascadeCertificate
@@ -124,7 +124,7 @@ class AsyncCascade:
         done: list[Routed] = []
         try:
             async with aclosing(
-                Flight(self._route, items, limit=self._window).results(ordered=False)
+                BoundedStream(self._route, items, limit=self._window).results(ordered=False)
             ) as results:
                 async for routed in results:
                     # What was finished is needed where the stream fails.
@@ -144,7 +144,7 @@ class AsyncCascade:
         that cancels what is under way.
         """
         async with aclosing(
-            Flight(self._route, items, limit=self._window).results(ordered=ordered)
+            BoundedStream(self._route, items, limit=self._window).results(ordered=ordered)
         ) as results:
             async for routed in results:
                 self._count([routed])

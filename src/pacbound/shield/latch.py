@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-class Watch:
+class Latch:
     """The danger of one rollout, step by step.
 
     `failures` counts the readings that were no danger, over all rollouts, and `last_error` says
@@ -63,7 +63,7 @@ class Watch:
         return self.fired
 
 
-class VectorWatch:
+class VectorLatch:
     """The dangers of rollouts in parallel environments, each with a latch of its own.
 
     `failures` counts the readings of each environment that were no danger, and `last_error` says

@@ -62,7 +62,7 @@ def read_part(path: Path, prefix: str) -> Columns:
         ) from None
 
 
-class Parts:
+class CheckpointFolder:
     """The folder of one collection."""
 
     def __init__(self, folder: str | os.PathLike[str], plan: Mapping[str, Json]) -> None:
