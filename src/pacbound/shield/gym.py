@@ -51,13 +51,23 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
     certificate_or_threshold : ShieldCertificate or number
         As in `pacbound.Shield`.
 
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError, CertificateError
+        As `pacbound.Shield` does; and `InvalidValueError` if `Autoreset` is inside.
+    gymnasium.error.ResetNeeded
+        If `step` is called before the first `reset`.
+
     Examples
     --------
     A cart that only pushes to the left, until the pole leans by a twentieth:
 
-    >>> env = gymnasium.make("CartPole-v1")
-    >>> env = ShieldWrapper(env, backup=lambda x: int(x[2] + x[3] > 0), danger=lambda x: min(1.0, 10 * abs(x[2])),
-    ...                     certificate_or_threshold=0.5)
+    >>> env = ShieldWrapper(
+    ...     gymnasium.make("CartPole-v1"),
+    ...     backup=lambda x: int(x[2] + x[3] > 0),
+    ...     danger=lambda x: min(1.0, 10 * abs(x[2])),
+    ...     certificate_or_threshold=0.5,
+    ... )
     >>> _, _ = env.reset(seed=0)
     >>> infos = [env.step(0)[4] for _ in range(10)]
     >>> [info["shield_override"] for info in infos]
@@ -137,11 +147,22 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
     certificate_or_threshold : ShieldCertificate or number
         As in `pacbound.Shield`.
 
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError, CertificateError
+        As `pacbound.VectorShield` does; and `InvalidValueError` if the environments do not say when
+        they are reset.
+    gymnasium.error.ResetNeeded
+        If `step` is called before the first `reset`.
+
     Examples
     --------
-    >>> envs = gymnasium.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync")
-    >>> envs = VectorShieldWrapper(envs, backup=lambda x: (x[:, 2] + x[:, 3] > 0).astype(int),
-    ...                            danger=lambda x: np.minimum(1.0, 10 * abs(x[:, 2])), certificate_or_threshold=0.5)
+    >>> envs = VectorShieldWrapper(
+    ...     gymnasium.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync"),
+    ...     backup=lambda x: (x[:, 2] + x[:, 3] > 0).astype(int),
+    ...     danger=lambda x: np.minimum(1.0, 10 * abs(x[:, 2])),
+    ...     certificate_or_threshold=0.5,
+    ... )
     >>> _, _ = envs.reset(seed=0)
     >>> for _ in range(4):
     ...     *_, infos = envs.step(np.array([0, 1]))
@@ -189,7 +210,7 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         """Take the agent's actions, and the backup's where the shield has fired."""
         if not self._begun:
             raise ResetNeeded(_RESET_FIRST)
-        live, before = ~self._resetting, self._latch.fired.copy()
+        live, before = ~self._resetting, self._latch.fired
         fired = self._latch.look(self._observations, live)
         # A backup with memory begins where it takes over, as it did where it was tried out.
         self._backup.reset(fired & ~before)

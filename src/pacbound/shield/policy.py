@@ -25,9 +25,13 @@ class Shield:
     from the distribution they came from, with the very policy, backup and danger they were made
     with. A threshold given as a number carries no guarantee. A refused certificate always brakes.
 
-    It fails closed: a danger model that raises, or says what is no danger (NaN, text, a number
-    outside [0, 1]), makes the backup act, and is counted in `failures`. What the policy or the
-    backup raises is raised.
+    It fails closed: if the danger model raises, or returns anything but a number from 0 to 1, the
+    backup acts, and `failures` counts it. What the policy or the backup raises is raised.
+
+    Several threads may call one shield: any of them that reads a high danger fires it for all, and
+    nothing but `reset` releases it. A call that is under way during `reset` may fire the shield in
+    the new rollout. Policies with a memory of their own must be called by one thread at a time.
+    A copy, or a shield that was pickled, has fired if the original had.
 
     Parameters
     ----------
@@ -36,12 +40,23 @@ class Shield:
     danger : callable
         The danger of an observation in [0, 1], high where un-recoverable.
     certificate_or_threshold : ShieldCertificate or number
-        The shield fires once the danger is at or above it. A certificate that does not verify
-        raises.
+        The shield fires once the danger is at or above it.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError
+        If policy, backup or danger cannot be called, or the threshold is not one.
+    CertificateError
+        If the certificate was changed, or does not follow from its own counts.
 
     Examples
     --------
-    >>> shield = Shield(policy=lambda x: "drive", backup=lambda x: "brake", danger=lambda x: x, certificate_or_threshold=0.8)
+    >>> shield = Shield(
+    ...     policy=lambda x: "drive",
+    ...     backup=lambda x: "brake",
+    ...     danger=lambda x: x,
+    ...     certificate_or_threshold=0.8,
+    ... )
     >>> [shield(danger) for danger in (0.1, 0.7, 0.8, 0.1)]
     ['drive', 'drive', 'brake', 'brake']
     >>> shield.reset()
@@ -89,12 +104,12 @@ class Shield:
 
     @property
     def failures(self) -> int:
-        """How often the danger model gave no danger, over all rollouts."""
+        """How often reading the danger failed, over all rollouts."""
         return self._latch.failures
 
     @property
-    def last_error(self) -> Exception | None:
-        """What was wrong the last time that the danger model gave no danger."""
+    def last_error(self) -> BaseException | None:
+        """What was wrong the last time that reading the danger failed."""
         return self._latch.last_error
 
     def __repr__(self) -> str:
@@ -105,9 +120,10 @@ class VectorShield:
     """A shield over parallel environments, each with a latch of its own. The guarantee is that of
     `Shield`.
 
-    Policy, backup and danger are called with the observations of all environments at once. A danger
-    that is none makes the backup act in that environment; one of the wrong shape, or an exception,
-    in all of them.
+    Policy, backup and danger are called with the observations of all environments at once. Where
+    the danger is not a number from 0 to 1, the backup acts in that environment; if the danger model
+    raises, or gives an array of the wrong shape, the backup acts in all of them. What `Shield` says
+    of threads and copies holds here too.
 
     Parameters
     ----------
@@ -119,6 +135,12 @@ class VectorShield:
         As in `Shield`.
     num_envs : int
         The number of environments.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError, CertificateError
+        As `Shield` does; and `InvalidValueError` where the actions of policy and backup have
+        different shapes.
 
     Examples
     --------
@@ -149,7 +171,7 @@ class VectorShield:
         """An action for each environment: the backup's where the shield has fired, the policy's
         elsewhere.
         """
-        before = self._latch.fired.copy()
+        before = self._latch.fired
         fired = self._latch.look(observations)
         # A backup with memory begins where it takes over, as it did where it was tried out.
         self._backup.reset(fired & ~before)
@@ -174,25 +196,25 @@ class VectorShield:
     @property
     def fired(self) -> NDArray[np.bool_]:
         """Where the backup has taken over."""
-        return self._latch.fired.copy()
+        return self._latch.fired
 
     @property
     def danger(self) -> NDArray[np.float64]:
         """The last danger read in the rollout of each environment; NaN where there is none."""
-        return self._latch.scores.copy()
+        return self._latch.scores
 
     @property
     def failures(self) -> NDArray[np.int64]:
-        """How often the danger model gave no danger for each environment, over all rollouts."""
-        return self._latch.failures.copy()
+        """How often reading the danger of each environment failed, over all rollouts."""
+        return self._latch.failures
 
     @property
-    def last_error(self) -> Exception | None:
-        """What was wrong the last time that the danger model gave no danger."""
+    def last_error(self) -> BaseException | None:
+        """What was wrong the last time that reading the danger failed."""
         return self._latch.last_error
 
     def __repr__(self) -> str:
-        fired = f"{int(self._latch.fired.sum())} of {len(self._latch.fired)}"
+        fired = f"{int(self._latch.fired.sum())} of {len(self._latch)}"
         return (
             f"VectorShield(threshold={self.threshold!r}, fired in {fired}, "
             f"failures={int(self._latch.failures.sum())})"
