@@ -756,6 +756,7 @@ def test_statistics_add_up_over_calls_and_start_again_after_reset() -> None:
     assert statistics.exit_rates.sum() == 1
     assert statistics.failed.tolist() == [0, 0]
     assert repr(statistics).startswith("CascadeStatistics(rows=250, answered=[")
+    assert "failed=[0, 0]" in repr(statistics)
     statistics.reset()
     assert (statistics.rows, statistics.seconds.tolist()) == (0, [0.0, 0.0])
 

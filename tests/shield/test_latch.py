@@ -32,6 +32,9 @@ class Slow:
     """A danger model that holds some readings back: those of observations it is told to hold end
     when they are let go."""
 
+    holding: bool = False
+    dangers: Any = None
+
     def __init__(self) -> None:
         self.begun, self.may_end = Event(), Event()
 
@@ -262,10 +265,10 @@ def test_a_slower_low_reading_does_not_release_the_vector_wrapper() -> None:
         env, lambda x: np.zeros(2, dtype=int), lambda x: slow((slow.holding, slow.dangers)), 0.5
     )
     shielded.reset(seed=0)
-    slow.holding, slow.dangers = True, [0.1, 0.1]  # type: ignore[attr-defined]
+    slow.holding, slow.dangers = True, [0.1, 0.1]
 
     def fire() -> None:
-        slow.holding, slow.dangers = False, [0.9, 0.1]  # type: ignore[attr-defined]
+        slow.holding, slow.dangers = False, [0.9, 0.1]
         shielded.latch.look(None)
 
     told = while_held(slow, lambda: shielded.step(np.array([1, 1]))[4], fire)

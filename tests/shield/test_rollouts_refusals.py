@@ -221,7 +221,8 @@ def test_a_reset_that_does_not_follow_from_the_seed_is_found_out() -> None:
 
 def test_a_danger_model_that_never_gives_a_danger_is_an_error() -> None:
     with pytest.raises(
-        InvalidValueError, match=r"no danger for any of the first \d+ observations.*Is it a logit"
+        InvalidValueError,
+        match=r"no valid danger for any of the first \d+ observations.*Is it a logit",
     ):
         collect(Car, rash, brake, lambda observation: 3.0 + observation[0])
 

@@ -29,6 +29,7 @@ from pacbound.tally.columns import as_column
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+Gates = WeakKeyDictionary[asyncio.AbstractEventLoop, list[asyncio.Semaphore]]
 
 
 class AsyncCascade:
@@ -68,7 +69,8 @@ class AsyncCascade:
     --------
     >>> from pacbound.cascade import Answer
     >>> async def small(text):
-    ...     return Answer("refund" if "money" in text else "other", confidence=min(1.0, len(text) / 20))
+    ...     label = "refund" if "money" in text else "other"
+    ...     return Answer(label, confidence=min(1.0, len(text) / 20))
     >>> async def large(text):
     ...     return Answer("refund" if "pay" in text or "money" in text else "other")
     >>> router = AsyncCascade([small, large], [0.9])
@@ -101,9 +103,7 @@ class AsyncCascade:
         self._timeouts = _per_model(
             timeout, len(models), "timeout", _is_timeout, "seconds above 0, or None"
         )
-        self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, list[asyncio.Semaphore]] = (
-            WeakKeyDictionary()
-        )
+        self._gates: Gates = WeakKeyDictionary()
         self.statistics = CascadeStatistics(len(self._stages))
 
     @property
@@ -219,6 +219,13 @@ class AsyncCascade:
     def __repr__(self) -> str:
         return f"AsyncCascade({shown(self._stages)})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Event loops, and what waits in them, stay where they are.
+        return {name: value for name, value in vars(self).items() if name != "_gates"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _gates=WeakKeyDictionary())
+
 
 def _joined(done: Sequence[Routed], n_models: int) -> CascadeResult:
     exits = np.array([routed.exit for routed in done], dtype=np.intp)
@@ -245,7 +252,7 @@ def _totals(
 
 
 def _column(labels: list[Any]) -> Array:
-    """Labels of one plain type as an array of that type; others, such as parsed JSON, as they are."""
+    """Labels of one plain type as an array of that type; others, such as parsed JSON, as objects."""
     if not labels:
         return np.empty(0, dtype=np.intp)
     if len({type(label) for label in labels}) == 1 and isinstance(

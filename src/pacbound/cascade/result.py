@@ -116,7 +116,7 @@ class CascadeStatistics:
     def __repr__(self) -> str:
         return (
             f"CascadeStatistics(rows={self.rows}, answered={self.answered.tolist()}, "
-            f"seconds={self.seconds.round(3).tolist()})"
+            f"failed={self.failed.tolist()}, seconds={self.seconds.round(3).tolist()})"
         )
 
     def __getstate__(self) -> dict[str, Any]:

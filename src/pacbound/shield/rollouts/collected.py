@@ -57,8 +57,8 @@ class Rollouts:
         What the rollout follows from.
     score
         The running maximum of the danger up to and including the first un-recoverable state, or
-        over all observations that were acted on if there is none. A reading that is no danger (NaN,
-        an exception) counts as not fired. -inf for a rollout that is lost, or unsafe without any
+        over all observations that were acted on if there is none. A reading that failed (NaN, an
+        exception) counts as not fired. -inf for a rollout that is lost, or unsafe without any
         reading. NaN throughout if there was no danger model.
     unsafe
         Whether there is a first un-recoverable state, or the rollout is lost.
@@ -78,7 +78,7 @@ class Rollouts:
     collided
         Whether the last of these steps was unsafe in fact, or the start was.
     failures
-        How many readings were no danger.
+        How many readings of the danger failed.
     simulated
         How many backups were simulated: a measure of the work, not of the rollout.
     error

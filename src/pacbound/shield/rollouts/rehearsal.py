@@ -4,7 +4,7 @@ not a table of wrong rows.
 It finds an environment whose `restore_state` does not bring everything back, or whose
 `reset(seed=...)` does not decide everything; a `surely_recoverable` that does not hold for this
 backup; a policy or a danger model that answers the same observations differently each time; a
-danger model that changes what it looks at, or never gives a danger.
+danger model that changes what it looks at, or never gives a valid danger.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _require_dangers(task: Task, seed: int, observations: list[Any]) -> None:
     first, error = _readings(task, seed, observations)
     if np.isnan(first).all():
         raise InvalidValueError(
-            f"The danger model gives no danger for any of the first {len(observations)} "
+            f"The danger model gives no valid danger for any of the first {len(observations)} "
             f"observations: {error}"
         ) from error
     again, _ = _readings(task, seed, observations)

@@ -148,8 +148,8 @@ def run_shielded(  # noqa: PLR0913, RUF100
     there counts. Seeds must be new: those that certified the shield chose its threshold. A
     threshold of +inf is the policy alone.
 
-    `certificate_or_thresholds` is a `ShieldCertificate`, a number, or several of them. The other
-    parameters, and the promise that a row follows from its seed alone, are those of
+    `certificate_or_thresholds` is a `ShieldCertificate`, a number, or several of them; thresholds
+    that are equal are run once. The other parameters, and the promise that a row follows from its seed alone, are those of
     `collect_rollouts`.
 
     Examples
@@ -209,11 +209,11 @@ def _thresholds(given: Any) -> tuple[float, ...]:
         if isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str)
         else [given]
     )
-    thresholds = tuple(map(threshold_of, several))
-    if len(set(thresholds)) != len(thresholds) or not thresholds:
-        raise InvalidValueError(
-            f"thresholds={list(thresholds)}: expected at least one, and none twice."
-        )
+    # A certificate may have the very threshold that is compared with it, +inf most of all: one row
+    # for each seed answers for both.
+    thresholds = tuple(dict.fromkeys(map(threshold_of, several)))
+    if not thresholds:
+        raise InvalidValueError("There is no threshold: pass a certificate, a number, or several.")
     return thresholds
 
 
