@@ -170,7 +170,7 @@ def test_a_rollout_that_raises_twice_is_unsafe_and_lost() -> None:
 @pytest.mark.parametrize(
     ("thresholds", "error", "message"),
     [
-        ([], InvalidValueError, "at least one"),
+        ([], InvalidValueError, "There is no threshold"),
         (1.5, InvalidValueError, "threshold=1.5"),
         ("0.5", InvalidTypeError, "threshold"),
         (None, InvalidTypeError, "threshold"),

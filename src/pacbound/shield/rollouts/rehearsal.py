@@ -157,7 +157,9 @@ def _require_dangers(task: Task, seed: int, observations: list[Any]) -> None:
         )
 
 
-def _readings(task: Task, seed: int, observations: list[Any]) -> tuple[Any, Exception | None]:
+def _readings(
+    task: Task, seed: int, observations: list[Any]
+) -> tuple[Any, BaseException | None]:
     """What the danger model of the seed says of each observation, NaN where it fails, and what was
     wrong the last time.
     """
