@@ -20,6 +20,7 @@ import numpy as np
 from pacbound.errors import InvalidValueError, PacboundError
 from pacbound.shield.latch import Latch
 from pacbound.shield.rollouts.observations import same
+from pacbound.shield.rollouts.rollout import UnsoundClearanceError, unsound_clearance
 from pacbound.shield.rollouts.streams import START
 from pacbound.shield.rollouts.task import Task
 from pacbound.shield.rollouts.world import World, comes_to_rest
@@ -130,11 +131,7 @@ def _require_sound_clearance(world: World, task: Task, seed: int) -> None:
         if not world.is_unsafe() and world.surely_recoverable():
             with world.excursion():
                 if not task.brakes_safely(world, deepcopy(observation), seed, START + step):
-                    raise InvalidValueError(
-                        f"At step {step} of seed {seed} surely_recoverable() is true, and the "
-                        "backup is unsafe. It must never be wrong, and holds for one backup "
-                        "only: mend it, or pass trust_clearance=False."
-                    )
+                    raise UnsoundClearanceError(unsound_clearance(seed, step))
         outcome = world.step(policy.act(deepcopy(observation)))
         observation = deepcopy(outcome.observation)
         if outcome.terminated or outcome.truncated or world.is_unsafe():
@@ -157,9 +154,7 @@ def _require_dangers(task: Task, seed: int, observations: list[Any]) -> None:
         )
 
 
-def _readings(
-    task: Task, seed: int, observations: list[Any]
-) -> tuple[Any, BaseException | None]:
+def _readings(task: Task, seed: int, observations: list[Any]) -> tuple[Any, BaseException | None]:
     """What the danger model of the seed says of each observation, NaN where it fails, and what was
     wrong the last time.
     """

@@ -32,6 +32,7 @@ class Role(IntEnum):
     POLICY = 3
     DANGER = 4
     FRAMES = 5
+    CLEARANCE = 6
 
 
 @dataclass(frozen=True)
