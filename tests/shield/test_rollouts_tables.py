@@ -246,7 +246,7 @@ def test_folders_of_older_versions_load_without_the_count_of_checks(tmp_path: Pa
     for part in tmp_path.glob("part-*.npz"):
         with np.load(part) as archive:
             arrays = {name: archive[name] for name in archive.files if name != "rows/checked"}
-        np.savez(part, **arrays)  # type: ignore[arg-type]
+        np.savez(part, **arrays)
     back = Rollouts.load(tmp_path)
     assert back.checked.tolist() == [0] * 10
     assert back.score.tobytes() == made.score.tobytes()

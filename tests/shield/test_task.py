@@ -35,9 +35,17 @@ def test_a_task_and_its_parts_give_the_same_rollouts() -> None:
     assert same(rollouts, collect_rollouts(Car, danger=danger, seeds=range(50), **PARTS))
     assert same(
         run_shielded(TASK, certificate_or_thresholds=[0.5, np.inf], seeds=range(50)),
-        run_shielded(Car, rash, brake, danger, [0.5, np.inf], seeds=range(50), horizon=40,
-                     environment_options={"slip": 0.1}),
-    )  # fmt: skip
+        run_shielded(
+            Car,
+            rash,
+            brake,
+            danger,
+            [0.5, np.inf],
+            seeds=range(50),
+            horizon=40,
+            environment_options={"slip": 0.1},
+        ),
+    )
     row = int(np.flatnonzero(rollouts.first_unrecoverable >= 0)[0])
     place: Any = {
         "seed": int(rollouts.seed[row]),

@@ -252,7 +252,7 @@ def _totals(
 
 
 def _column(labels: list[Any]) -> Array:
-    """Labels of one plain type as an array of that type; others, such as parsed JSON, as objects."""
+    """Labels of one plain type as an array of it; others, such as parsed JSON, as objects."""
     if not labels:
         return np.empty(0, dtype=np.intp)
     if len({type(label) for label in labels}) == 1 and isinstance(

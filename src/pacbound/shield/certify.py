@@ -59,6 +59,19 @@ def certify_shield(
     columns
         The names of the table's columns: `score`, `unsafe`, and for "product" `final_score`.
 
+    Returns
+    -------
+    ShieldCertificate
+        With the threshold to brake at. A claim that the rollouts cannot support is refused:
+        `certified` is False, the threshold is -inf (always brake), and the summary says how many
+        rollouts it would take, or that no number of them helps.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError
+        If scores or outcomes are not what they should be, their lengths differ, `xi` or `delta` is
+        not between 0 and 1, or what `bound` needs is missing.
+
     Examples
     --------
     >>> import numpy as np
@@ -66,13 +79,16 @@ def certify_shield(
     >>> unsafe = rng.random(2000) < 0.05
     >>> scores = np.where(unsafe, rng.beta(8, 2, size=2000), rng.beta(1, 8, size=2000))
     >>> certificate = certify_shield(scores, unsafe, xi=0.02, delta=0.01)
-    >>> print(f"brake at {certificate.threshold:.3f} and above: {certificate.interventions} of {certificate.n} rollouts stopped")
-    brake at 0.738 and above: 85 of 2000 rollouts stopped
+    >>> print(f"brake at {certificate.threshold:.3f} and above")
+    brake at 0.738 and above
+    >>> print(f"{certificate.interventions} of {certificate.n} rollouts stopped")
+    85 of 2000 rollouts stopped
 
     From a frame, which is counted inside its own engine:
 
     >>> import polars
-    >>> frame, named = polars.DataFrame({"danger": scores, "crashed": unsafe}), {"score": "danger", "unsafe": "crashed"}
+    >>> frame = polars.DataFrame({"danger": scores, "crashed": unsafe})
+    >>> named = {"score": "danger", "unsafe": "crashed"}
     >>> certify_shield(frame, xi=0.02, delta=0.01, columns=named).threshold == certificate.threshold
     True
     """
