@@ -65,6 +65,15 @@ class AsyncCascade:
     classes : sequence, optional
         The names of the classes, for models that give probabilities.
 
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError
+        If there are fewer than two models, one cannot be called, or an option is not one.
+    CertificateError
+        If the certificate was changed after it was written.
+    ModelError
+        From every prediction, if a model fails or gives what is not an answer; see `on_error`.
+
     Examples
     --------
     >>> from pacbound.cascade import Answer
@@ -112,15 +121,34 @@ class AsyncCascade:
         return np.array([stage.threshold for stage in self._stages[:-1]], dtype=np.float64)
 
     async def predict(self, items: Items) -> Array:
-        """The answer for each item, in the order of the items."""
+        """The answer for each item, in the order of the items, of an iterable or async iterable."""
         return (await self.run(items)).predictions
 
     async def predict_exits(self, items: Items) -> NDArray[np.intp]:
-        """The place of the model that answers each item: 0 for the fastest."""
+        """The place of the model that answers each item: 0 for the fastest. Items are as in
+        `predict`.
+        """
         return (await self.run(items)).exits
 
     async def run(self, items: Items) -> CascadeResult:
-        """Answers, exits, confidences and times, in the order of the items."""
+        """Answers, exits, confidences and times, in the order of the items.
+
+        Parameters
+        ----------
+        items : iterable or async iterable
+            What the models are asked about, one by one.
+
+        Returns
+        -------
+        CascadeResult
+            All of it.
+
+        Raises
+        ------
+        ModelError
+            At the first failure, unless it goes to the slow model; what was finished by then is its
+            `partial`.
+        """
         done: list[Routed] = []
         try:
             async with aclosing(
@@ -136,12 +164,23 @@ class AsyncCascade:
         return _joined(sorted(done, key=lambda routed: routed.index), len(self._stages))
 
     async def stream(self, items: Items, *, ordered: bool = True) -> AsyncGenerator[Routed, None]:
-        """The answers one by one while the items come in, in their order, or as they are finished
-        with `ordered=False`.
+        """The answers one by one while the items come in.
 
-        `items` may be an async iterable, and endless. It is asked for another item only when there
-        is room. A loop that may stop early should close the stream, with `contextlib.aclosing`:
-        that cancels what is under way.
+        A loop that may stop early should close the stream, with `contextlib.aclosing`: that cancels
+        what is under way.
+
+        Parameters
+        ----------
+        items : iterable or async iterable
+            What the models are asked about. It may be endless: it is asked for another item only
+            when there is room.
+        ordered : bool, default=True
+            Whether answers come in the order of the items, or as they are finished.
+
+        Yields
+        ------
+        Routed
+            The answer for each item.
         """
         async with aclosing(
             BoundedStream(self._route, items, limit=self._window).results(ordered=ordered)
@@ -153,6 +192,16 @@ class AsyncCascade:
     async def route(self, item: Any) -> Routed:
         """The answer for one item, for servers that have one at a time; `concurrency` holds over
         all of them together.
+
+        Parameters
+        ----------
+        item : any
+            What the models are asked about.
+
+        Returns
+        -------
+        Routed
+            The answer.
         """
         routed = await self._route(0, item)
         self._count([routed])

@@ -51,6 +51,7 @@ class Rollouts:
     """Rollouts of a policy without a shield, one entry of each column for each seed, in the order
     of the seeds.
 
+    `collect_rollouts` makes them; its example shows them in use.
     `certify_shield(rollouts.score, rollouts.unsafe, ...)` certifies a shield from them, and so does
     `pacbound shield` from the file that `save` writes.
 
@@ -113,19 +114,41 @@ class Rollouts:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def tally(self, *, final: bool = False) -> Tally:
-        """The counts that a shield is certified from: by the running maximum, or by `final_score`
-        for the paper's product.
+        """The counts that a shield is certified from.
+
+        Parameters
+        ----------
+        final
+            Whether dangers at the first un-recoverable state are counted too, which the paper's
+            product needs.
+
+        Returns
+        -------
+        Tally
+            For `certify_shield`, alone or added to those of other collections.
         """
         more = {"final_scores": self.final_score} if final else {}
         return Tally.from_arrays(scores=self.score, unsafe=self.unsafe, **more)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table to an .npz, .csv or .tsv file."""
+        """Write the table to an .npz, .csv or .tsv file, whole or not at all.
+
+        Raises
+        ------
+        InvalidValueError
+            If the name ends in something else.
+        """
         write_table(path, self.columns)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Rollouts:
-        """The table in a file that `save` wrote, or in the folder of a complete collection."""
+        """The table in a file that `save` wrote, or in the folder of a complete collection.
+
+        Raises
+        ------
+        InvalidValueError
+            If it is not such a table, or parts of the collection are missing or cannot be read.
+        """
         if Path(path).is_dir():
             parts = [read_part(part, ROWS) for part in complete_parts(path, "rollouts")]
             return cls(**with_younger(joined(parts), _YOUNGER))

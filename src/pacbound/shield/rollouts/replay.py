@@ -20,14 +20,22 @@ from pacbound.stats.arguments import whole_number
 
 @dataclass(frozen=True)
 class LabelCheck:
-    """What a replay found. `ok`, and its truth value, say whether the label is right."""
+    """What a replay found. `ok`, and its truth value, say whether the label is right.
+
+    Attributes
+    ----------
+    seed, first_unrecoverable
+        The label that was checked.
+    safe_at
+        Whether braking at the first un-recoverable state is safe.
+    safe_after
+        Whether the policy's next step, and braking after it, is safe.
+    """
 
     seed: int
     first_unrecoverable: int
     safe_at: bool
-    """Whether braking at the first un-recoverable state is safe."""
     safe_after: bool
-    """Whether the policy's next step, and braking after it, is safe."""
 
     @property
     def ok(self) -> bool:

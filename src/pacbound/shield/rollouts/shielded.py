@@ -90,7 +90,13 @@ class ShieldedRollouts:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def at(self, threshold: Any) -> ShieldedRollouts:
-        """The rollouts of one threshold, or of that of a certificate."""
+        """The rollouts of one threshold, or of that of a certificate.
+
+        Raises
+        ------
+        InvalidValueError
+            If there are none.
+        """
         chosen = self.threshold == threshold_of(threshold)
         if not chosen.any():
             listed = ", ".join(map(str, np.unique(self.threshold)))
@@ -100,12 +106,24 @@ class ShieldedRollouts:
         return ShieldedRollouts(**{name: column[chosen] for name, column in self.columns.items()})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table to an .npz, .csv or .tsv file."""
+        """Write the table to an .npz, .csv or .tsv file, whole or not at all.
+
+        Raises
+        ------
+        InvalidValueError
+            If the name ends in something else.
+        """
         write_table(path, self.columns)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ShieldedRollouts:
-        """The table in a file that `save` wrote, or in the folder of a complete collection."""
+        """The table in a file that `save` wrote, or in the folder of a complete collection.
+
+        Raises
+        ------
+        InvalidValueError
+            If it is not such a table, or parts of the collection are missing or cannot be read.
+        """
         if Path(path).is_dir():
             return cls(
                 **joined(
