@@ -23,6 +23,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from functools import cached_property, partial
+from importlib.metadata import version
 from pathlib import Path
 from types import (
     BuiltinFunctionType,
@@ -104,8 +105,11 @@ class _Digests:
         if type(thing) in (set, frozenset):
             return _hashed(type(thing).__name__, *sorted(map(self.of, thing)))
         if type(thing) is dict:
-            return _hashed("dict", *sorted(self._all("item", pair) for pair in thing.items()))
-        if isinstance(thing, (np.ndarray, np.generic)) and not thing.dtype.hasobject:
+            # In their order, which is that of the layers in a dictionary of them.
+            return self._all("dict", thing.items())
+        if isinstance(thing, np.generic) or type(thing) in (np.ndarray, np.memmap):
+            if thing.dtype.hasobject:
+                return self._all("objects", [thing.shape, thing.tolist()])
             return _hashed_array("array", np.asarray(thing), type(thing).__name__)
         return _hashed_tensor(thing) if _is_tensor(thing) else self._object(thing)
 
@@ -184,11 +188,11 @@ class _Digests:
         named = [kind.__module__, kind.__qualname__, *_package(kind.__module__)]
         if _is_installed(kind.__module__):
             return self._all("installed class", named)
-        held = {
-            name: value
-            for name, value in vars(kind).items()
+        held = [
+            (name, value)
+            for name, value in sorted(vars(kind).items())
             if name not in _NOT_OF_A_CLASS and not _is_about_the_source(name, value)
-        }
+        ]
         return self._all("class", [kind.__qualname__, type(kind), kind.__bases__, held])
 
     def _object(self, thing: Any) -> str:
@@ -201,7 +205,9 @@ class _Digests:
             self._within_object = not outermost
 
     def _kept(self, thing: Any) -> str:
-        """What pickle would keep of an object, and its class."""
+        """What pickle would keep of an object, and its class; all that it holds, where its class
+        keeps something back from pickle.
+        """
         known = copyreg.dispatch_table.get(type(thing))
         kept: Any = thing.__reduce_ex__(4) if known is None else known(thing)
         if isinstance(kept, str):
@@ -218,7 +224,8 @@ class _Digests:
                 arguments,
                 state,
                 None if items is None else list(items),
-                None if pairs is None else dict(pairs),
+                None if pairs is None else list(pairs),
+                vars(thing) if _keeps_something_back(type(thing)) else None,
             ],
         )
 
@@ -283,6 +290,14 @@ def _is_about_the_source(name: str, value: Any) -> bool:
     return special and not isinstance(value, (FunctionType, staticmethod, classmethod, property))
 
 
+def _keeps_something_back(kind: type) -> bool:
+    """Whether a class of the user's says itself what is pickled of its objects."""
+    own = ("__getstate__", "__reduce__", "__reduce_ex__")
+    if _is_installed(kind.__module__) or not getattr(kind, "__dictoffset__", 0):
+        return False
+    return any(getattr(kind, name) is not getattr(object, name) for name in own)
+
+
 def _where_installed(thing: Any, name: str) -> tuple[str, ...]:
     """The installed module that has a thing under a name: that of NumPy's and SciPy's functions is
     not said by the function.
@@ -295,8 +310,12 @@ def _where_installed(thing: Any, name: str) -> tuple[str, ...]:
 
 
 def _package(module: str | None) -> tuple[str, str]:
+    """The package of a module, and its version."""
     top = str(module).partition(".")[0]
-    return top, str(getattr(sys.modules.get(top), "__version__", ""))
+    said = getattr(sys.modules.get(top), "__version__", None)
+    if said is None and _is_installed(top) and top not in sys.stdlib_module_names:
+        said = version(top)
+    return top, str(said)
 
 
 def _is_installed(module: str | None) -> bool:
