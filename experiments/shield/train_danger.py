@@ -24,12 +24,12 @@ from scipy.stats import rankdata
 
 from experiments.shield.networks import arrays, train_danger, write_weights
 from experiments.shield.progress import shown
+from experiments.shield.task import HORIZON
 from pacbound.shield.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
 from pacbound.shield.robot.inference import WEIGHTS
 from pacbound.shield.robot.seeds import DANGER_TRAINING, TUNING
 from pacbound.shield.rollouts import Frames, Rollouts, collect_rollouts
 
-HORIZON = 100
 FIRST_ROOM = 2000  # of those for tuning; the design of the network was chosen on the ones before
 
 

@@ -22,12 +22,11 @@ import torch
 from experiments.shield.demonstrations import demonstrations
 from experiments.shield.networks import arrays, train_policy, write_weights
 from experiments.shield.progress import shown
+from experiments.shield.task import HORIZON
 from pacbound.shield.robot import ImagePolicy, IndoorNavigation, brake
 from pacbound.shield.robot.inference import WEIGHTS
 from pacbound.shield.robot.seeds import POLICY_TRAINING, TUNING
 from pacbound.shield.rollouts import collect_rollouts
-
-HORIZON = 100
 
 
 def main() -> None:
