@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
+from experiments.shield.task import robot
 from pacbound.data import indoor_navigation
 from pacbound.shield import Rollouts, ShieldedRollouts, check_label, collect_rollouts
-from pacbound.shield.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
 
-HORIZON = 100
 REPLAYED = 300
 RECOLLECTED = 400
 
@@ -79,27 +78,11 @@ def _coupling(tested: ShieldedRollouts, jobs: int) -> dict[str, int]:
 
 
 def _is_right(seed: int, step: int) -> bool:
-    return check_label(
-        IndoorNavigation,
-        ImagePolicy.load(),
-        brake,
-        seed=seed,
-        first_unrecoverable=step,
-        horizon=HORIZON,
-    ).ok
+    return check_label(robot(), seed=seed, first_unrecoverable=step).ok
 
 
 def _collected(seeds: Any, jobs: int, *, trust_clearance: bool = True) -> Rollouts:
-    return collect_rollouts(
-        IndoorNavigation,
-        ImagePolicy.load(),
-        brake,
-        DangerModel.load(),
-        seeds=seeds,
-        horizon=HORIZON,
-        trust_clearance=trust_clearance,
-        n_jobs=jobs,
-    )
+    return collect_rollouts(robot(), seeds=seeds, trust_clearance=trust_clearance, n_jobs=jobs)
 
 
 def _equal(table: Any, rollouts: Rollouts) -> int:

@@ -20,11 +20,10 @@ import numpy as np
 
 from experiments.fixed_npz import write_table
 from experiments.shield.progress import shown
+from experiments.shield.task import robot
 from pacbound.shield import Rollouts, collect_rollouts
-from pacbound.shield.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
 from pacbound.shield.robot.seeds import CALIBRATION
 
-HORIZON = 100
 TYPES = {
     "seed": np.int32,
     "score": np.float64,
@@ -40,12 +39,8 @@ def main() -> None:
     options = parse()
     started = time.perf_counter()
     rollouts = collect_rollouts(
-        IndoorNavigation,
-        ImagePolicy.load(),
-        brake,
-        DangerModel.load(),
+        robot(),
         seeds=CALIBRATION[: options.rollouts],
-        horizon=HORIZON,
         folder=options.folder,
         n_jobs=options.jobs,
         progress=shown("rollouts", every=60),
@@ -91,6 +86,7 @@ def figures(rollouts: Rollouts) -> dict[str, object]:
         "first_seed": int(rollouts.seed[0]),
         "steps": int(rollouts.steps.sum()),
         "backups_simulated": int(rollouts.simulated.sum()),
+        "clearances_checked": int(rollouts.checked.sum()),
         "unsafe": int(rollouts.unsafe.sum()),
         "lost": int(rollouts.lost.sum()),
         "reached_the_goal_safely": int((rollouts.success & ~rollouts.unsafe).sum()),

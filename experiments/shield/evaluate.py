@@ -21,13 +21,12 @@ from scipy.stats import binom
 
 from experiments.shield import checks, figures
 from experiments.shield.progress import shown
+from experiments.shield.task import robot
 from experiments.shield.thresholds import DELTA, METHODS, Choice, choices
 from pacbound.data import indoor_navigation
 from pacbound.shield import ShieldedRollouts, run_shielded
-from pacbound.shield.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
 from pacbound.shield.robot.seeds import TEST
 
-HORIZON = 100
 LEVEL = 0.01
 """An unsafe rate is said to exceed xi if so many unsafe rollouts had a smaller probability than
 this at a rate of xi. Each of the 15 rows is tested alone, in the same rooms: now and then one of
@@ -39,13 +38,9 @@ def main() -> None:
     chosen = choices(indoor_navigation())
     thresholds = sorted({choice.threshold for choice in chosen} | {np.inf})
     tested = run_shielded(
-        IndoorNavigation,
-        ImagePolicy.load(),
-        brake,
-        DangerModel.load(),
-        thresholds,
+        robot(),
+        certificate_or_thresholds=thresholds,
         seeds=TEST[: options.rollouts],
-        horizon=HORIZON,
         folder=options.folder,
         n_jobs=options.jobs,
         progress=shown("rollouts", every=60),

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from experiments.shield.task import HORIZON
 from experiments.shield.thresholds import DELTA, METHODS, XI, Choice
 from pacbound import Shield
 from pacbound.report import (
@@ -20,7 +21,6 @@ from pacbound.report import (
 from pacbound.shield import ShieldedRollouts
 from pacbound.shield.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
 
-HORIZON = 100
 SHOWN = 0.1
 NAMES = {
     "exact": "exact",

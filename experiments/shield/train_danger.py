@@ -22,14 +22,14 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from experiments.shield.networks import arrays, train_danger, write_weights
 from experiments.shield.progress import shown
+from experiments.shield.task import HORIZON
 from pacbound.shield.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
-from pacbound.shield.robot.inference import WEIGHTS, write_weights
-from pacbound.shield.robot.networks import arrays, train_danger
+from pacbound.shield.robot.inference import WEIGHTS
 from pacbound.shield.robot.seeds import DANGER_TRAINING, TUNING
 from pacbound.shield.rollouts import Frames, Rollouts, collect_rollouts
 
-HORIZON = 100
 FIRST_ROOM = 2000  # of those for tuning; the design of the network was chosen on the ones before
 
 
@@ -95,9 +95,17 @@ def rolled_out(
     label."""
     with tempfile.TemporaryDirectory() as folder:
         rollouts = collect_rollouts(
-            IndoorNavigation, policy, brake, danger, seeds=seeds, horizon=HORIZON, keep_frames=True, folder=folder,
-            n_jobs=jobs, progress=shown("rollouts"),
-        )  # fmt: skip
+            IndoorNavigation,
+            policy,
+            brake,
+            danger,
+            seeds=seeds,
+            horizon=HORIZON,
+            keep_frames=True,
+            folder=folder,
+            n_jobs=jobs,
+            progress=shown("rollouts"),
+        )
         return rollouts, Frames.load(folder)
 
 

@@ -19,15 +19,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from experiments.shield.demonstrations import demonstrations
+from experiments.shield.networks import arrays, train_policy, write_weights
 from experiments.shield.progress import shown
+from experiments.shield.task import HORIZON
 from pacbound.shield.robot import ImagePolicy, IndoorNavigation, brake
-from pacbound.shield.robot.demonstrations import demonstrations
-from pacbound.shield.robot.inference import WEIGHTS, write_weights
-from pacbound.shield.robot.networks import arrays, train_policy
+from pacbound.shield.robot.inference import WEIGHTS
 from pacbound.shield.robot.seeds import POLICY_TRAINING, TUNING
 from pacbound.shield.rollouts import collect_rollouts
-
-HORIZON = 100
 
 
 def main() -> None:
@@ -79,9 +78,16 @@ def measured(policy: ImagePolicy, rooms: int, jobs: int) -> dict[str, Any]:
     """How often the policy stays recoverable and how often it reaches the goal, in rooms that it
     has not seen."""
     rollouts = collect_rollouts(
-        IndoorNavigation, policy, brake, None, seeds=TUNING[:rooms], horizon=HORIZON, follow_through=True, n_jobs=jobs,
+        IndoorNavigation,
+        policy,
+        brake,
+        None,
+        seeds=TUNING[:rooms],
+        horizon=HORIZON,
+        follow_through=True,
+        n_jobs=jobs,
         progress=shown("rollouts"),
-    )  # fmt: skip
+    )
     return {
         "rollouts": len(rollouts),
         "safe": round(float(np.mean(~rollouts.unsafe)), 3),

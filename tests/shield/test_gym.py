@@ -73,7 +73,7 @@ def test_a_thousand_rollouts_of_cart_pole_follow_the_rule_at_every_step() -> Non
             assert fired or info["shield_danger"] == danger
         fired_in += fired
     assert 500 < fired_in <= 1000
-    assert env.watch.failures == 0
+    assert env.latch.failures == 0
 
 
 # ---- Blackjack: the policy is greedy, the backup sticks, and to go bust is unsafe
@@ -129,8 +129,8 @@ def test_a_model_that_fails_in_an_environment_brakes() -> None:
     assert terminated
     assert info["shield_override"]
     assert np.isnan(info["shield_danger"])
-    assert env.watch.failures == 1
-    assert isinstance(env.watch.last_error, OSError)
+    assert env.latch.failures == 1
+    assert isinstance(env.latch.last_error, OSError)
 
 
 # ---- the contract of Gymnasium
@@ -151,7 +151,7 @@ def test_an_environment_is_made_again_from_the_spec_of_a_shielded_one() -> None:
     assert env.spec is not None
     again = gymnasium.make(env.spec)
     assert isinstance(again, ShieldWrapper)
-    assert again.watch.threshold == THRESHOLD
+    assert again.latch.threshold == THRESHOLD
 
 
 def test_stepping_before_the_first_reset_is_refused() -> None:
@@ -269,9 +269,9 @@ def test_environments_that_are_reset_by_hand_release_only_their_own_latch() -> N
     env.reset(seed=0)
     assert env.step(np.zeros(3, dtype=int))[4]["shield_fired"].all()
     env.reset(options={"reset_mask": np.array([False, True, False])})
-    assert env.watch.fired.tolist() == [True, False, True]
+    assert env.latch.fired.tolist() == [True, False, True]
     env.reset()
-    assert not env.watch.fired.any()
+    assert not env.latch.fired.any()
 
 
 def test_infos_can_be_had_as_a_list() -> None:
@@ -291,7 +291,7 @@ def test_one_bad_danger_among_parallel_environments_brakes_that_one() -> None:
     )
     env.reset(seed=0)
     assert env.step(np.zeros(3, dtype=int))[4]["shield_override"].tolist() == [False, True, False]
-    assert env.watch.failures.tolist() == [0, 1, 0]
+    assert env.latch.failures.tolist() == [0, 1, 0]
 
 
 def test_parallel_environments_that_do_not_say_when_they_reset_are_refused() -> None:

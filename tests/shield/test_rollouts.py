@@ -110,8 +110,9 @@ def test_where_the_clearance_is_enough_nothing_is_simulated_and_nothing_changes(
     plain = collect(Car, rash, brake, danger, seeds=range(400))
     trusting = collect(CarWithClearance, rash, brake, danger, seeds=range(400))
     wary = collect(CarWithClearance, rash, brake, danger, seeds=range(400), trust_clearance=False)
-    assert same(plain, trusting, but=("simulated",))
+    assert same(plain, trusting, but=("simulated", "checked"))
     assert same(plain, wary)
+    assert plain.checked.sum() == wary.checked.sum() == 0
     assert trusting.simulated.sum() < 0.8 * plain.simulated.sum()
 
 
@@ -126,7 +127,15 @@ def test_a_simulated_backup_has_noise_of_its_own_and_leaves_no_trace_on_the_roll
 
     plain = collect(slippery, rash, brake, danger, seeds=range(200), follow_through=True)
     monkeypatch.setattr("pacbound.shield.rollouts.collected.rehearse", lambda *_, **__: None)
-    blind = collect(partial(Blind, 0.1), rash, brake, danger, seeds=range(200), follow_through=True)
+    blind = collect(
+        partial(Blind, 0.1),
+        rash,
+        brake,
+        danger,
+        seeds=range(200),
+        follow_through=True,
+        check_clearance=0,
+    )
     assert blind.simulated.sum() == 0
     started = ~plain.lost
     for name in ("steps", "collided", "success"):
@@ -267,7 +276,7 @@ def test_a_reading_that_is_no_danger_has_not_fired(value: Any) -> None:
     assert (rollouts.final_score[rollouts.unsafe] <= rollouts.score[rollouts.unsafe]).all()
 
 
-def test_a_danger_model_that_raises_has_not_fired_and_a_rollout_without_readings_is_missed_by_every_threshold() -> (
+def test_a_danger_that_raises_has_not_fired_and_no_threshold_saves_a_rollout_without_readings() -> (
     None
 ):
     def blind(observation: Any) -> float:

@@ -130,12 +130,65 @@ def test_a_clearance_that_does_not_hold_for_the_backup_is_found_out() -> None:
         return 1 if observation[1] == 0 else 0
 
     with pytest.raises(
-        InvalidValueError, match=r"surely_recoverable\(\) is true, and the backup is unsafe"
+        InvalidValueError, match=r"surely_recoverable\(\) is true, and the simulated backup"
     ):
         collect(ReadyWithClearance, lambda observation: 0, creeps, danger)
     assert collect(
         ReadyWithClearance, lambda observation: 0, creeps, danger, trust_clearance=False
     ).lost.all()
+
+
+class Overconfident(CarWithClearance):
+    """A car whose clearance forgets that it takes longer to stop when it is fast."""
+
+    def surely_recoverable(self) -> bool:
+        return self.gap >= 6
+
+
+QUIET = [seed for seed in range(300) if Car().reset(seed=seed)[0][0] < 6]
+"""Seeds whose rollouts begin where this clearance says nothing, so that a rehearsal is content."""
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_clearance_that_is_wrong_now_and_then_ends_the_whole_collection(n_jobs: int) -> None:
+    seeds = [QUIET[0], *(seed for seed in range(250) if seed != QUIET[0])]
+    parts = (Overconfident, rash, brake, danger)
+    unchecked = collect(*parts, seeds=seeds, check_clearance=0, n_jobs=n_jobs)
+    right = collect(*parts, seeds=seeds, trust_clearance=False, n_jobs=n_jobs)
+    assert (unchecked.first_unrecoverable != right.first_unrecoverable).sum() > 5, "unsound"
+    with pytest.raises(
+        InvalidValueError,
+        match=r"At step \d+ of seed \d+ surely_recoverable\(\) is true, and the simulated backup "
+        r"is unsafe.*No label of these rollouts can be relied on",
+    ):
+        collect(*parts, seeds=seeds, n_jobs=n_jobs)
+
+
+def test_the_last_trusted_state_of_a_rollout_is_checked_however_small_the_share() -> None:
+    seeds = [QUIET[0], *(seed for seed in range(250) if seed != QUIET[0])]
+    with pytest.raises(InvalidValueError, match="seed") as first:
+        collect(Overconfident, rash, brake, danger, seeds=seeds, check_clearance=1e-12)
+    step, seed = [int(word) for word in str(first.value).split() if word.isdigit()]
+    assert not check_label(
+        Overconfident, rash, brake, seed=seed, first_unrecoverable=step, horizon=40
+    ).safe_at
+
+
+def test_a_sound_clearance_is_checked_in_a_share_of_its_states_and_changes_nothing() -> None:
+    def collected(share: float) -> Rollouts:
+        return collect(
+            CarWithClearance, rash, brake, danger, seeds=range(400), check_clearance=share
+        )
+
+    none, some, every = collected(0.0), collected(0.3), collected(1.0)
+    trusted = every.checked
+    assert none.checked.sum() == 0
+    assert ((some.checked >= (trusted > 0)) & (some.checked <= trusted)).all()
+    # All but the last of a rollout are drawn, with probability 0.3 each, and so is the last.
+    assert 0.3 * trusted.sum() < some.checked.sum() < 0.75 * trusted.sum()
+    for name, column in none.columns.items():
+        if name != "checked":
+            assert column.tobytes() == some.columns[name].tobytes() == every.columns[name].tobytes()
 
 
 class Late(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -221,7 +274,8 @@ def test_a_reset_that_does_not_follow_from_the_seed_is_found_out() -> None:
 
 def test_a_danger_model_that_never_gives_a_danger_is_an_error() -> None:
     with pytest.raises(
-        InvalidValueError, match=r"no danger for any of the first \d+ observations.*Is it a logit"
+        InvalidValueError,
+        match=r"no valid danger for any of the first \d+ observations.*Is it a logit",
     ):
         collect(Car, rash, brake, lambda observation: 3.0 + observation[0])
 
@@ -256,6 +310,12 @@ def test_wrappers_that_count_or_reset_are_refused(wrapper: Any, message: str) ->
         ({"progress": 3}, InvalidTypeError, "progress is a int"),
         ({"keep_frames": True}, InvalidTypeError, "needs a folder"),
         ({"keep_frames": 1.5, "folder": "x"}, InvalidValueError, "keep_frames=1.5"),
+        ({"check_clearance": -0.1}, InvalidValueError, "check_clearance=-0.1 is not a share"),
+        ({"check_clearance": "all"}, InvalidTypeError, "check_clearance"),
+        ({"identity": ""}, InvalidTypeError, "identity='': expected a text"),
+        ({"identity": {"danger": 3}}, InvalidTypeError, "expected a text"),
+        ({"identity": {"dangers": "a"}}, InvalidValueError, "identity has the key 'dangers'"),
+        ({"horizon": None}, InvalidTypeError, "horizon is missing"),
         ({"environment": 3}, InvalidTypeError, "environment is a int"),
         ({"policy": 3}, InvalidTypeError, "policy is a int"),
         ({"backup": None}, InvalidTypeError, "backup is a NoneType"),

@@ -170,8 +170,7 @@ def test_a_rollout_that_raises_twice_is_unsafe_and_lost() -> None:
 @pytest.mark.parametrize(
     ("thresholds", "error", "message"),
     [
-        ([], InvalidValueError, "at least one"),
-        ([0.5, 0.5], InvalidValueError, "none twice"),
+        ([], InvalidValueError, "There is no threshold"),
         (1.5, InvalidValueError, "threshold=1.5"),
         ("0.5", InvalidTypeError, "threshold"),
         (None, InvalidTypeError, "threshold"),
@@ -194,3 +193,12 @@ def test_a_threshold_that_was_not_run_and_a_missing_danger_model_are_refused() -
         shielded.at(0.25)
     with pytest.raises(InvalidTypeError, match="danger is None"):
         run(Car, rash, brake, None, 0.5, seeds=range(5))
+
+
+def test_thresholds_that_are_equal_are_run_once() -> None:
+    # So few rollouts are unsafe, and so many may be, that even missing all of them would do.
+    certified = certify_shield([0.5] * 500, [False] * 500, xi=0.1, delta=0.01)
+    assert certified.threshold == np.inf
+    tested = run(Car, rash, brake, danger, [certified, np.inf, 0.5, 0.5], seeds=range(20))
+    assert tested.threshold.tolist() == [np.inf, 0.5] * 20
+    assert len(tested.at(certified)) == len(tested.at(np.inf)) == 20

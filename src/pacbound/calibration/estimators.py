@@ -6,6 +6,7 @@ the intervals.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from pacbound.calibration.calibrator import CalibratorScope, PACCalibrator
 from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
 from pacbound.procedures.calibration import Correction, Side
 from pacbound.tally.columns import Array, as_array
+from pacbound.tally.tally import Tally
 from pacbound.tally.toplabel import top_label
 
 try:
@@ -46,9 +48,14 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
     `fit` trains a clone of `estimator` on a part of the rows and calibrates on the rest, which
     training never sees; it is not trained again on all of them. The split is plainly random and not
     stratified: given the training rows, the others are then still independent draws, whereas a
-    stratified split sets their class counts by the labels of all rows. A fitted model in a
-    `FrozenEstimator` is used as it is and all rows calibrate; they must not be those it was trained
-    or chosen on.
+    stratified split sets their class counts by the labels of all rows. So a rare class may be
+    missing from the training rows. It is then never predicted: its column of `predict_proba` is 0,
+    its rows calibrate as wrong predictions, and where classes have tables of their own, its table
+    holds no rows and its intervals are [0, 1]. Whether such a table exists follows from the labels
+    that calibrate, so nothing may be counted in it.
+
+    A fitted model in a `FrozenEstimator` is used as it is and all rows calibrate; they must not be
+    those it was trained or chosen on.
 
     Put what learns from data inside: `PACClassifier(make_pipeline(StandardScaler(),
     LogisticRegression()))` and `PACClassifier(GridSearchCV(...))`. A scaler, selector or search
@@ -88,8 +95,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         The intervals as a document that can be saved and verified. Groups are columns of
         `classes_`.
     classes_ : ndarray of shape (n_classes,)
-        The labels that can be predicted: those of the training rows. Rows with others calibrate as
-        wrong predictions.
+        The labels of all rows that were passed to `fit`, sorted: the columns of `predict_proba`. Of
+        a frozen estimator, its own classes; rows with other labels calibrate as wrong predictions.
     n_features_in_ : int
         The number of features, where the estimator has it.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -136,12 +143,34 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
     def fit(self, X: Any, y: Any) -> Self:
         """Train on a random part of the rows and calibrate on the rest; calibrate on all where the
         estimator is frozen.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows, as the estimator takes them.
+        y : array-like of shape (n_samples,)
+            Their labels: numbers, text or booleans.
+
+        Returns
+        -------
+        PACClassifier
+            This object. There is no refusal: intervals from too few rows are wide, up to [0, 1].
+
+        Raises
+        ------
+        InvalidTypeError
+            If the estimator has no `predict_proba`, or a parameter has the wrong type.
+        InvalidValueError
+            If `calibration_size` leaves no rows to train on, or a single class that the estimator
+            cannot be trained on; if a parameter is out of range; if no label is a class of a frozen
+            estimator.
         """
         labels = _checked_labels(y)
         check_consistent_length(X, labels)
         _require_probabilities(self.estimator)
         estimator, held, truth = self._trained(X, labels)
-        classes = np.asarray(estimator.classes_)
+        seen = np.asarray(estimator.classes_)
+        classes = seen if isinstance(self.estimator, FrozenEstimator) else np.union1d(seen, labels)
         calibrator = PACCalibrator(
             self.n_bins,
             self.delta,
@@ -150,7 +179,10 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             correction=self.correction,
             side=self.side,
         )
-        calibrator.fit(_probabilities(estimator, held), _columns(truth, classes), unseen=True)
+        calibrator.fit(_probabilities(estimator, held), _columns(truth, seen), unseen=True)
+        calibrator.tally_ = _with_tables_of(
+            calibrator.tally_, len(classes), _columns(seen, classes)
+        )
         self.certificate_ = calibrator.certificate_
         self.estimator_, self.calibrator_, self.classes_ = estimator, calibrator, classes
         return self
@@ -161,27 +193,72 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
 
         Some estimators' own `predict` says otherwise now and then (`SVC(probability=True)`,
         thresholds other than 1/2).
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows, as the estimator takes them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            A label of `classes_` for each row.
         """
-        _, columns = top_label(self.predict_proba(X))
-        return self.classes_[columns]
+        check_is_fitted(self)
+        # Of the estimator's own columns, as they were counted.
+        _, columns = top_label(_probabilities(self.estimator_, X))
+        return self.classes_[self._places()[columns]]
 
     def predict_proba(self, X: Any) -> Array:
         """The estimator's own probabilities, unchanged: they are the scores whose bins the
         intervals are for.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows, as the estimator takes them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            A column for each of `classes_`; 0 for a class that no training row had.
         """
         check_is_fitted(self)
-        return _probabilities(self.estimator_, X)
+        own, places = _probabilities(self.estimator_, X), self._places()
+        if np.array_equal(places, np.arange(len(self.classes_))):
+            return own
+        table: Array = np.zeros((len(own), len(self.classes_)), dtype=own.dtype)
+        table[:, places] = own
+        return table
 
     def predict_interval(self, X: Any) -> Floats:
-        """The certified interval of each predicted label, (n, 2); with scope "all-labels" of every
-        label, (n, classes, 2).
+        """The certified interval of each predicted label; with scope "all-labels" of every label.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows, as the estimator takes them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2), or (n_samples, n_classes, 2)
+            Lower and upper ends; [0, 1] in bins that no row calibrated.
         """
         probabilities = self.predict_proba(X)
         return self.calibrator_.predict_interval(probabilities)
 
     def predict_confidence(self, X: Any) -> Floats:
-        """The observed share of right predictions in the bin of each interval; NaN where none were
-        seen. No guarantee.
+        """The observed share of right predictions in the bin of each interval. No guarantee.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows, as the estimator takes them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, n_classes)
+            The shares; NaN where no row calibrated.
         """
         probabilities = self.predict_proba(X)
         return self.calibrator_.predict_confidence(probabilities)
@@ -209,6 +286,10 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
         return tags
 
+    def _places(self) -> NDArray[np.int64]:
+        """The columns of `classes_` that the estimator's own columns are."""
+        return _columns(np.asarray(self.estimator_.classes_), self.classes_)
+
     def _trained(self, X: Any, labels: Array) -> tuple[Any, Any, Array]:
         """A trained estimator, and rows with their labels that it was not trained on."""
         if isinstance(self.estimator, FrozenEstimator):
@@ -225,7 +306,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         X_train, X_held, y_train, y_held = train_test_split(
             X, labels, test_size=held, random_state=self.random_state
         )
-        return clone(self.estimator).fit(X_train, y_train), X_held, y_held
+        return _fitted(clone(self.estimator), X_train, y_train, labels), X_held, y_held
 
 
 def _checked_labels(y: Any) -> Array:
@@ -270,6 +351,43 @@ def _held_out(size: Any, rows: int) -> int:
     return held
 
 
+def _fitted(estimator: Any, X: Any, y: Array, labels: Array) -> Any:
+    """The estimator, trained; if a single class of several is left to train on, the error says so.
+
+    Drawing the split again until it suits would make it depend on the labels, which the guarantee
+    does not allow for.
+    """
+    try:
+        return estimator.fit(X, y)
+    except ValueError as error:
+        left, all_classes = np.unique(y), np.unique(labels)
+        if len(left) > 1 or len(all_classes) == 1:
+            raise
+        raise InvalidValueError(
+            f"The {len(y)} training rows all have the label {left[0].item()!r}, although y holds "
+            f"{len(all_classes)} labels, and {type(estimator).__name__} cannot be trained on one "
+            f"class ({error}). Pass more rows, or a smaller calibration_size, so that more rows "
+            "train."
+        ) from error
+
+
+def _with_tables_of(tally: Tally, classes: int, places: NDArray[np.int64]) -> Tally:
+    """The tally with a table for each of `classes`; those that it holds go to their `places`, and
+    the others hold no rows.
+    """
+    if not tally.groups:
+        return tally
+    cells = tally.cells.copy()
+    cells[:, 0] = places[cells[:, 0]]
+    order = np.lexsort(cells.T[::-1])
+    return replace(
+        tally,
+        cells=cells[order],
+        counts=tally.counts[order],
+        groups=tuple(map(str, range(classes))),
+    )
+
+
 def _require_common_labels(labels: Array, classes: Array) -> None:
     if (_columns(labels, classes) == _UNSEEN).all():
         raise InvalidValueError(
@@ -280,7 +398,7 @@ def _require_common_labels(labels: Array, classes: Array) -> None:
 
 
 def _columns(labels: Array, classes: Array) -> NDArray[np.int64]:
-    """The place of each label among the classes, -1 where it is none of them."""
+    """The place of each label among the classes, -1 where it is not one of them."""
     places = {label: place for place, label in enumerate(classes.tolist())}
     names, codes = np.unique(labels, return_inverse=True)
     return np.array([places.get(name, _UNSEEN) for name in names.tolist()], dtype=np.int64)[codes]

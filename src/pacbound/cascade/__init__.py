@@ -2,9 +2,9 @@
 routing over any models.
 """
 
-from pacbound.cascade.answers import Answer, Answers
+from pacbound.cascade.async_routing import AsyncCascade
 from pacbound.cascade.certify import certify_cascade
-from pacbound.cascade.remote import AsyncCascade
+from pacbound.cascade.model_outputs import Answer, Answers
 from pacbound.cascade.result import CascadeResult, CascadeStatistics, Routed
 from pacbound.cascade.routing import Cascade
 from pacbound.cascade.tolerances import TradeOff, trade_off

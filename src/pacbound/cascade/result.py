@@ -18,10 +18,26 @@ Integers = NDArray[np.int64]
 class CascadeResult:
     """The answers of a cascade, in the order of the rows.
 
-    `predictions` are class indices, or names where the cascade or its models have them; `exits` the
-    place of the model that answered; `confidences` its score, NaN where the last model gave none.
-    Per model, `seconds` is the time spent in its calls, which overlap in an `AsyncCascade`, and
-    `failed` the items it failed on that went to the slow model instead.
+    Attributes
+    ----------
+    predictions : ndarray of shape (n,)
+        Class indices, or names where the cascade or its models have them.
+    exits : ndarray of shape (n,)
+        The place of the model that answered: 0 for the fastest.
+    confidences : ndarray of shape (n,)
+        The score of that model; NaN where the last model gave none.
+    seconds : ndarray of shape (models,)
+        The time spent in the calls of each model, which overlap in an `AsyncCascade`.
+    failed : ndarray of shape (models,)
+        How many items each model failed on that went to the slow model instead.
+
+    Examples
+    --------
+    >>> from pacbound import Cascade
+    >>> cascade = Cascade([lambda X: X, lambda X: X[:, ::-1]], [0.9])
+    >>> result = cascade.run(np.array([[0.95, 0.05], [0.3, 0.7]]))
+    >>> result.predictions, result.exits, result.answered
+    (array([0, 0]), array([0, 1]), array([1, 1]))
     """
 
     predictions: Array
@@ -41,11 +57,22 @@ class CascadeResult:
 
 @dataclass(frozen=True, eq=False)
 class Routed:
-    """The answer for one item of a stream: its place and the item itself, the prediction, and the
-    model that gave it.
+    """The answer for one item of a stream, and the model that gave it.
 
-    Per model, `seconds` is the time spent waiting for it; `failed` are the places of the models
-    that failed on this item.
+    Attributes
+    ----------
+    index, item
+        The place of the item in the stream, and the item itself.
+    prediction
+        Its label.
+    exit : int
+        The place of the model that answered: 0 for the fastest.
+    confidence : float
+        The score of that model; NaN where the last model gave none.
+    seconds : tuple of float
+        The time spent waiting for each model.
+    failed : tuple of int
+        The places of the models that failed on this item.
     """
 
     index: int
@@ -63,6 +90,20 @@ class CascadeStatistics:
 
     A call that raised is not in it. Exit rates far from those of the certificate hint that the data
     have drifted.
+
+    Parameters
+    ----------
+    n_models : int
+        The number of models.
+
+    Examples
+    --------
+    >>> statistics = CascadeStatistics(2)
+    >>> statistics.add(np.array([8, 2]), np.array([0.5, 1.25]), np.array([1, 0]))
+    >>> statistics
+    CascadeStatistics(rows=10, answered=[8, 2], failed=[1, 0], seconds=[0.5, 1.25])
+    >>> statistics.exit_rates
+    array([0.8, 0.2])
     """
 
     def __init__(self, n_models: int) -> None:
@@ -101,7 +142,9 @@ class CascadeStatistics:
         return answered / answered.sum() if answered.any() else np.full(len(answered), np.nan)
 
     def add(self, answered: Integers, seconds: Floats, failed: Integers) -> None:
-        """Count the rows of one call."""
+        """Count the rows of one call: per model, the rows answered, the seconds spent, and the
+        items it failed on.
+        """
         with self._lock:
             self._answered += answered
             self._seconds += seconds
@@ -116,7 +159,7 @@ class CascadeStatistics:
     def __repr__(self) -> str:
         return (
             f"CascadeStatistics(rows={self.rows}, answered={self.answered.tolist()}, "
-            f"seconds={self.seconds.round(3).tolist()})"
+            f"failed={self.failed.tolist()}, seconds={self.seconds.round(3).tolist()})"
         )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.answers import Reading, read_batch, require_same_classes
-from pacbound.cascade.holders import Rows, Take, row_access
+from pacbound.cascade.model_outputs import Reading, read_batch, require_same_classes
 from pacbound.cascade.result import CascadeResult, CascadeStatistics
+from pacbound.cascade.row_access import Rows, Take, row_access
 from pacbound.cascade.stages import Stage, is_count, require_one_order, shown, stages_of
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.errors import InvalidValueError, ModelError
@@ -61,6 +61,16 @@ class Cascade:
         The most rows that any model is called with. The rows that are left fill whole batches for
         the next model.
 
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError
+        If there are fewer than two models, one cannot be called, or the thresholds are not one for
+        each model but the last.
+    CertificateError
+        If the certificate was changed after it was written.
+    ModelError
+        From every prediction, if a model fails or gives what is not an answer.
+
     Examples
     --------
     >>> fast = lambda X: np.column_stack([1 - X, X])
@@ -98,23 +108,65 @@ class Cascade:
         return np.array([stage.threshold for stage in self._stages[:-1]], dtype=np.float64)
 
     def predict(self, X: Any) -> Array:
-        """The answer for each row: a class index, or a name."""
+        """The answer for each row.
+
+        Parameters
+        ----------
+        X : array, tensor, data frame, sparse matrix, list, or dictionary of these
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Class indices, or names.
+        """
         return self.run(X).predictions
 
     def predict_exits(self, X: Any) -> NDArray[np.intp]:
-        """The place of the model that answers each row: 0 for the fastest."""
+        """The model that answers each row.
+
+        Parameters
+        ----------
+        X : array, tensor, data frame, sparse matrix, list, or dictionary of these
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The place of the model: 0 for the fastest.
+        """
         return self.run(X).exits
 
     def run(self, X: Any) -> CascadeResult:
-        """Answers, exits, confidences and times, all from one pass."""
+        """Answers, exits, confidences and times, all from one pass.
+
+        Parameters
+        ----------
+        X : array, tensor, data frame, sparse matrix, list, or dictionary of these
+            The rows.
+
+        Returns
+        -------
+        CascadeResult
+            All of it, in the order of the rows.
+        """
         count, take = row_access(X)
         result = self._joined(self._route(count, take), count)
         self.statistics.add(result.answered, result.seconds, result.failed)
         return result
 
     def predict_batches(self, batches: Iterable[Any]) -> Iterator[CascadeResult]:
-        """One result for each batch, as it is asked for: never more than one batch is held. A batch
-        may be empty.
+        """One result for each batch, as it is asked for: never more than one batch is held.
+
+        Parameters
+        ----------
+        batches : iterable
+            Rows as in `predict`, some at a time. A batch may be empty.
+
+        Yields
+        ------
+        CascadeResult
+            That of each batch, in their order.
         """
         for number, batch in enumerate(batches):
             try:

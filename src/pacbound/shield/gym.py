@@ -17,7 +17,7 @@ import numpy as np
 from pacbound.certificate.shield import ShieldCertificate
 from pacbound.errors import InvalidValueError, MissingDependencyError
 from pacbound.shield.actor import Actor, merged
-from pacbound.shield.watch import VectorWatch, Watch
+from pacbound.shield.latch import Latch, VectorLatch
 
 try:
     import gymnasium
@@ -51,13 +51,23 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
     certificate_or_threshold : ShieldCertificate or number
         As in `pacbound.Shield`.
 
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError, CertificateError
+        As `pacbound.Shield` does; and `InvalidValueError` if `Autoreset` is inside.
+    gymnasium.error.ResetNeeded
+        If `step` is called before the first `reset`.
+
     Examples
     --------
     A cart that only pushes to the left, until the pole leans by a twentieth:
 
-    >>> env = gymnasium.make("CartPole-v1")
-    >>> env = ShieldWrapper(env, backup=lambda x: int(x[2] + x[3] > 0), danger=lambda x: min(1.0, 10 * abs(x[2])),
-    ...                     certificate_or_threshold=0.5)
+    >>> env = ShieldWrapper(
+    ...     gymnasium.make("CartPole-v1"),
+    ...     backup=lambda x: int(x[2] + x[3] > 0),
+    ...     danger=lambda x: min(1.0, 10 * abs(x[2])),
+    ...     certificate_or_threshold=0.5,
+    ... )
     >>> _, _ = env.reset(seed=0)
     >>> infos = [env.step(0)[4] for _ in range(10)]
     >>> [info["shield_override"] for info in infos]
@@ -82,21 +92,21 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         gymnasium.Wrapper.__init__(self, env)
         _refuse_autoreset(env)
         self._backup = Actor(backup, "backup")
-        self._watch = Watch(danger, certificate_or_threshold)
+        self._latch = Latch(danger, certificate_or_threshold)
         self._observation: Any = None
         self._begun = False
 
     @property
-    def watch(self) -> Watch:
+    def latch(self) -> Latch:
         """The latch, with `threshold`, `fired`, `failures` and `last_error`."""
-        return self._watch
+        return self._latch
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin a new rollout: the agent acts again."""
         observation, info = self.env.reset(seed=seed, options=options)
-        self._watch.reset()
+        self._latch.reset()
         self._backup.reset()
         self._observation, self._begun = deepcopy(observation), True
         return observation, info
@@ -105,14 +115,14 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         """Take the agent's action, or, once the shield has fired, that of the backup."""
         if not self._begun:
             raise ResetNeeded(_RESET_FIRST)
-        fired = self._watch.look(self._observation)
+        fired = self._latch.look(self._observation)
         taken = self._backup.act(self._observation) if fired else action
         observation, reward, terminated, truncated, info = self.env.step(taken)
         self._observation = deepcopy(observation)
         told = {
             "shield_fired": fired,
             "shield_override": fired,
-            "shield_danger": self._watch.score,
+            "shield_danger": self._latch.score,
         }
         return observation, reward, terminated, truncated, {**info, **told}
 
@@ -137,11 +147,22 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
     certificate_or_threshold : ShieldCertificate or number
         As in `pacbound.Shield`.
 
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError, CertificateError
+        As `pacbound.VectorShield` does; and `InvalidValueError` if the environments do not say when
+        they are reset.
+    gymnasium.error.ResetNeeded
+        If `step` is called before the first `reset`.
+
     Examples
     --------
-    >>> envs = gymnasium.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync")
-    >>> envs = VectorShieldWrapper(envs, backup=lambda x: (x[:, 2] + x[:, 3] > 0).astype(int),
-    ...                            danger=lambda x: np.minimum(1.0, 10 * abs(x[:, 2])), certificate_or_threshold=0.5)
+    >>> envs = VectorShieldWrapper(
+    ...     gymnasium.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync"),
+    ...     backup=lambda x: (x[:, 2] + x[:, 3] > 0).astype(int),
+    ...     danger=lambda x: np.minimum(1.0, 10 * abs(x[:, 2])),
+    ...     certificate_or_threshold=0.5,
+    ... )
     >>> _, _ = envs.reset(seed=0)
     >>> for _ in range(4):
     ...     *_, infos = envs.step(np.array([0, 1]))
@@ -159,15 +180,15 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         super().__init__(env)
         self._mode = _autoreset_mode(env)
         self._backup = Actor(backup, "backup")
-        self._watch = VectorWatch(danger, certificate_or_threshold, env.num_envs)
+        self._latch = VectorLatch(danger, certificate_or_threshold, env.num_envs)
         self._observations: Any = None
         self._begun = False
         self._resetting = np.zeros(env.num_envs, dtype=bool)
 
     @property
-    def watch(self) -> VectorWatch:
+    def latch(self) -> VectorLatch:
         """The latches, with `threshold`, `fired`, `failures` and `last_error`."""
-        return self._watch
+        return self._latch
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -189,8 +210,8 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         """Take the agent's actions, and the backup's where the shield has fired."""
         if not self._begun:
             raise ResetNeeded(_RESET_FIRST)
-        live, before = ~self._resetting, self._watch.fired.copy()
-        fired = self._watch.look(self._observations, live)
+        live, before = ~self._resetting, self._latch.fired
+        fired = self._latch.look(self._observations, live)
         # A backup with memory begins where it takes over, as it did where it was tried out.
         self._backup.reset(fired & ~before)
         taken = (
@@ -200,7 +221,7 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         told = {
             "shield_fired": fired,
             "shield_override": fired.copy(),
-            "shield_danger": np.where(live, self._watch.scores, np.nan),
+            "shield_danger": np.where(live, self._latch.scores, np.nan),
         }
         self._follow(np.asarray(terminated) | np.asarray(truncated))
         self._observations = deepcopy(observations)
@@ -217,7 +238,7 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
             self._resetting = ended
 
     def _release(self, mask: Any) -> None:
-        self._watch.reset(mask)
+        self._latch.reset(mask)
         self._backup.reset(mask)
 
 

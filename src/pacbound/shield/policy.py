@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pacbound.certificate.shield import ShieldCertificate
 from pacbound.shield.actor import Actor, merged
-from pacbound.shield.watch import VectorWatch, Watch
+from pacbound.shield.latch import Latch, VectorLatch
 from pacbound.stats.arguments import whole_number
 
 
@@ -25,9 +25,13 @@ class Shield:
     from the distribution they came from, with the very policy, backup and danger they were made
     with. A threshold given as a number carries no guarantee. A refused certificate always brakes.
 
-    It fails closed: a danger model that raises, or says what is no danger (NaN, text, a number
-    outside [0, 1]), makes the backup act, and is counted in `failures`. What the policy or the
-    backup raises is raised.
+    It fails closed: if the danger model raises, or returns anything but a number from 0 to 1, the
+    backup acts, and `failures` counts it. What the policy or the backup raises is raised.
+
+    Several threads may call one shield: any of them that reads a high danger fires it for all, and
+    nothing but `reset` releases it. A call that is under way during `reset` may fire the shield in
+    the new rollout. Policies with a memory of their own must be called by one thread at a time.
+    A copy, or a shield that was pickled, has fired if the original had.
 
     Parameters
     ----------
@@ -36,12 +40,23 @@ class Shield:
     danger : callable
         The danger of an observation in [0, 1], high where un-recoverable.
     certificate_or_threshold : ShieldCertificate or number
-        The shield fires once the danger is at or above it. A certificate that does not verify
-        raises.
+        The shield fires once the danger is at or above it.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError
+        If policy, backup or danger cannot be called, or the threshold is not one.
+    CertificateError
+        If the certificate was changed, or does not follow from its own counts.
 
     Examples
     --------
-    >>> shield = Shield(policy=lambda x: "drive", backup=lambda x: "brake", danger=lambda x: x, certificate_or_threshold=0.8)
+    >>> shield = Shield(
+    ...     policy=lambda x: "drive",
+    ...     backup=lambda x: "brake",
+    ...     danger=lambda x: x,
+    ...     certificate_or_threshold=0.8,
+    ... )
     >>> [shield(danger) for danger in (0.1, 0.7, 0.8, 0.1)]
     ['drive', 'drive', 'brake', 'brake']
     >>> shield.reset()
@@ -57,45 +72,45 @@ class Shield:
         certificate_or_threshold: ShieldCertificate | float,
     ) -> None:
         self._policy, self._backup = Actor(policy, "policy"), Actor(backup, "backup")
-        self._watch = Watch(danger, certificate_or_threshold)
+        self._latch = Latch(danger, certificate_or_threshold)
 
     def __call__(self, observation: Any) -> Any:
         """The action of the policy, or, once the shield has fired, that of the backup."""
-        actor = self._backup if self._watch.look(observation) else self._policy
+        actor = self._backup if self._latch.look(observation) else self._policy
         return actor.act(observation)
 
     def reset(self) -> None:
         """Begin a new rollout: the policy acts again."""
-        self._watch.reset()
+        self._latch.reset()
         self._policy.reset()
         self._backup.reset()
 
     @property
     def threshold(self) -> float:
         """The danger from which the backup acts."""
-        return self._watch.threshold
+        return self._latch.threshold
 
     @property
     def fired(self) -> bool:
         """Whether the backup has taken over in this rollout."""
-        return self._watch.fired
+        return self._latch.fired
 
     @property
     def danger(self) -> float:
         """The last danger read in this rollout; NaN if there is none. Once the shield has fired it
         is not asked again.
         """
-        return self._watch.score
+        return self._latch.score
 
     @property
     def failures(self) -> int:
-        """How often the danger model gave no danger, over all rollouts."""
-        return self._watch.failures
+        """How often reading the danger failed, over all rollouts."""
+        return self._latch.failures
 
     @property
-    def last_error(self) -> Exception | None:
-        """What was wrong the last time that the danger model gave no danger."""
-        return self._watch.last_error
+    def last_error(self) -> BaseException | None:
+        """What was wrong the last time that reading the danger failed."""
+        return self._latch.last_error
 
     def __repr__(self) -> str:
         return f"Shield(threshold={self.threshold!r}, fired={self.fired}, failures={self.failures})"
@@ -105,9 +120,10 @@ class VectorShield:
     """A shield over parallel environments, each with a latch of its own. The guarantee is that of
     `Shield`.
 
-    Policy, backup and danger are called with the observations of all environments at once. A danger
-    that is none makes the backup act in that environment; one of the wrong shape, or an exception,
-    in all of them.
+    Policy, backup and danger are called with the observations of all environments at once. Where
+    the danger is not a number from 0 to 1, the backup acts in that environment; if the danger model
+    raises, or gives an array of the wrong shape, the backup acts in all of them. What `Shield` says
+    of threads and copies holds here too.
 
     Parameters
     ----------
@@ -119,6 +135,12 @@ class VectorShield:
         As in `Shield`.
     num_envs : int
         The number of environments.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError, CertificateError
+        As `Shield` does; and `InvalidValueError` where the actions of policy and backup have
+        different shapes.
 
     Examples
     --------
@@ -141,7 +163,7 @@ class VectorShield:
         num_envs: int,
     ) -> None:
         self._policy, self._backup = Actor(policy, "policy"), Actor(backup, "backup")
-        self._watch = VectorWatch(
+        self._latch = VectorLatch(
             danger, certificate_or_threshold, whole_number(num_envs, "num_envs", least=1)
         )
 
@@ -149,8 +171,8 @@ class VectorShield:
         """An action for each environment: the backup's where the shield has fired, the policy's
         elsewhere.
         """
-        before = self._watch.fired.copy()
-        fired = self._watch.look(observations)
+        before = self._latch.fired
+        fired = self._latch.look(observations)
         # A backup with memory begins where it takes over, as it did where it was tried out.
         self._backup.reset(fired & ~before)
         if fired.all():
@@ -161,7 +183,7 @@ class VectorShield:
 
     def reset(self, mask: Any = None) -> None:
         """Begin a new rollout in the environments of `mask` (booleans), or in all of them."""
-        self._watch.reset(mask)
+        self._latch.reset(mask)
         begun = None if mask is None else np.asarray(mask)
         self._policy.reset(begun)
         self._backup.reset(begun)
@@ -169,31 +191,31 @@ class VectorShield:
     @property
     def threshold(self) -> float:
         """The danger from which the backup acts."""
-        return self._watch.threshold
+        return self._latch.threshold
 
     @property
     def fired(self) -> NDArray[np.bool_]:
         """Where the backup has taken over."""
-        return self._watch.fired.copy()
+        return self._latch.fired
 
     @property
     def danger(self) -> NDArray[np.float64]:
         """The last danger read in the rollout of each environment; NaN where there is none."""
-        return self._watch.scores.copy()
+        return self._latch.scores
 
     @property
     def failures(self) -> NDArray[np.int64]:
-        """How often the danger model gave no danger for each environment, over all rollouts."""
-        return self._watch.failures.copy()
+        """How often reading the danger of each environment failed, over all rollouts."""
+        return self._latch.failures
 
     @property
-    def last_error(self) -> Exception | None:
-        """What was wrong the last time that the danger model gave no danger."""
-        return self._watch.last_error
+    def last_error(self) -> BaseException | None:
+        """What was wrong the last time that reading the danger failed."""
+        return self._latch.last_error
 
     def __repr__(self) -> str:
-        fired = f"{int(self._watch.fired.sum())} of {len(self._watch.fired)}"
+        fired = f"{int(self._latch.fired.sum())} of {len(self._latch)}"
         return (
             f"VectorShield(threshold={self.threshold!r}, fired in {fired}, "
-            f"failures={int(self._watch.failures.sum())})"
+            f"failures={int(self._latch.failures.sum())})"
         )

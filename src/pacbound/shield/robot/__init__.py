@@ -2,15 +2,18 @@
 its learned parts.
 
     IndoorNavigation    the environment, registered as "pacbound/IndoorNavigation-v0" when this
-    package is imported brake               the backup policy Expert              a driver that
-    knows the room ImagePolicy         a driver that sees what the robot sees; unsafe in about half
-    of all rooms DangerModel         the danger of an observation: high where braking would come too
-    late Room, Obstacle      rooms as plain data; `random_room` draws one RestorableMujoco    a
-    wrapper that makes any other MuJoCo environment of Gymnasium's fit for `collect_rollouts`
+                        package is imported
+    brake               the backup policy
+    Expert              a driver that knows the room
+    ImagePolicy         a driver that sees what the robot sees; unsafe in about half of all rooms
+    DangerModel         the danger of an observation: high where braking would come too late
+    Room, Obstacle      rooms as plain data; `random_room` draws one
+    RestorableMujoco    a wrapper that makes any other MuJoCo environment of Gymnasium's fit for
+                        `collect_rollouts`
 
 Nothing here certifies: `pacbound.shield.collect_rollouts` makes the rollouts that
-`pacbound.certify_shield` needs. mujoco and gymnasium are needed by all of it, torch by
-`pacbound.shield.robot.networks` alone, which trains.
+`pacbound.certify_shield` needs. mujoco and gymnasium are needed by all of it, torch by nothing:
+what trains the learned parts is in `experiments/shield` of the repository.
 """
 
 from pacbound.errors import MissingDependencyError

@@ -2,8 +2,8 @@
 time.
 
 No torch: a worker process starts in no time, and a robot needs none. The weights are .npz files of
-float32 arrays, which are read without running any code. `pacbound.shield.robot.networks` has the
-same networks with gradients, and trains them.
+float32 arrays, which are read without running any code. `experiments/shield/networks.py` in the
+repository has the same networks with gradients, and trains them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
 from pacbound.shield.robot.depth import COLUMNS, ROWS
-from pacbound.whole_files import whole_file
 
 Array = NDArray[np.float32]
 Shapes = Mapping[str, tuple[int, ...]]
@@ -159,15 +158,6 @@ def read_weights(path: str | os.PathLike[str]) -> dict[str, Array]:
         raise
     except Exception as error:  # a file that is no .npz fails in many ways
         raise InvalidValueError(f"{path} is no weights file: {error}") from error
-
-
-def write_weights(path: str | os.PathLike[str], weights: Mapping[str, Any]) -> None:
-    """Write a weights file, whole or not at all."""
-    arrays: dict[str, Any] = {
-        name: np.asarray(values, dtype=np.float32) for name, values in weights.items()
-    }
-    with whole_file(path) as file:
-        np.savez(file, **arrays)
 
 
 def _motion(forward: float, turn: float) -> Array:

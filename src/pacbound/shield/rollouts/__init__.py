@@ -1,15 +1,19 @@
 """Rollouts of a policy: collected and labelled to certify a shield, run with the shield on to test
 it, and replayed.
 
-collect_rollouts    the policy alone, each rollout with the first state from which braking comes too
-late run_shielded        the policy under its shield check_label         a label, checked by replay
+    Task                what rollouts are made of
+    collect_rollouts    the policy alone, each rollout with the first state from which braking
+                        comes too late
+    run_shielded        the policy under its shield
+    check_label         a label, checked by replay
 """
 
 from pacbound.shield.rollouts.collected import Rollouts, collect_rollouts
-from pacbound.shield.rollouts.frames import Frames
 from pacbound.shield.rollouts.replay import LabelCheck, check_label
 from pacbound.shield.rollouts.shielded import ShieldedRollouts, run_shielded
 from pacbound.shield.rollouts.streams import PerRollout
+from pacbound.shield.rollouts.task import Task
+from pacbound.shield.rollouts.training_frames import Frames
 
 __all__ = [
     "Frames",
@@ -17,6 +21,7 @@ __all__ = [
     "PerRollout",
     "Rollouts",
     "ShieldedRollouts",
+    "Task",
     "check_label",
     "collect_rollouts",
     "run_shielded",

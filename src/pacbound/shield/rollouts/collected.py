@@ -6,23 +6,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.shield.rollouts.checkpoint_folder import ROWS, complete_parts, read_part
 from pacbound.shield.rollouts.collection import Progress, Workers, collect, each_seed, joined
-from pacbound.shield.rollouts.frames import frame_arrays
-from pacbound.shield.rollouts.parts import ROWS, complete_parts, read_part
 from pacbound.shield.rollouts.rehearsal import rehearse
 from pacbound.shield.rollouts.rollout import Frame, Recording, RolloutRow, roll_out
 from pacbound.shield.rollouts.streams import fixed_seeds
-from pacbound.shield.rollouts.table import columns_of, read_table, write_table
-from pacbound.shield.rollouts.task import Success, Task
+from pacbound.shield.rollouts.table import columns_of, read_table, with_younger, write_table
+from pacbound.shield.rollouts.task import Task, TaskOptions, task_of
+from pacbound.shield.rollouts.training_frames import frame_arrays
 from pacbound.shield.rollouts.world import Environment, World
 from pacbound.stats.arguments import real_number
 from pacbound.tally.tally import Tally
@@ -39,8 +39,11 @@ _TYPES: Mapping[str, type] = {
     "collided": bool,
     "failures": np.int64,
     "simulated": np.int64,
+    "checked": np.int64,
     "error": np.str_,
 }
+_YOUNGER = ("checked",)
+"""Columns that tables of older versions do not have; nothing was checked then."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,7 @@ class Rollouts:
     """Rollouts of a policy without a shield, one entry of each column for each seed, in the order
     of the seeds.
 
+    `collect_rollouts` makes them; its example shows them in use.
     `certify_shield(rollouts.score, rollouts.unsafe, ...)` certifies a shield from them, and so does
     `pacbound shield` from the file that `save` writes.
 
@@ -57,8 +61,8 @@ class Rollouts:
         What the rollout follows from.
     score
         The running maximum of the danger up to and including the first un-recoverable state, or
-        over all observations that were acted on if there is none. A reading that is no danger (NaN,
-        an exception) counts as not fired. -inf for a rollout that is lost, or unsafe without any
+        over all observations that were acted on if there is none. A reading that failed (NaN, an
+        exception) counts as not fired. -inf for a rollout that is lost, or unsafe without any
         reading. NaN throughout if there was no danger model.
     unsafe
         Whether there is a first un-recoverable state, or the rollout is lost.
@@ -78,9 +82,11 @@ class Rollouts:
     collided
         Whether the last of these steps was unsafe in fact, or the start was.
     failures
-        How many readings were no danger.
+        How many readings of the danger failed.
     simulated
-        How many backups were simulated: a measure of the work, not of the rollout.
+        How many backups were simulated for the label: a measure of the work, not of the rollout.
+    checked
+        How many backups were simulated to check `surely_recoverable()`. All of them were safe.
     error
         What a rollout that raised twice raised; empty otherwise.
     """
@@ -96,6 +102,7 @@ class Rollouts:
     collided: NDArray[np.bool_]
     failures: NDArray[np.int64]
     simulated: NDArray[np.int64]
+    checked: NDArray[np.int64]
     error: NDArray[np.str_]
 
     def __len__(self) -> int:
@@ -107,24 +114,45 @@ class Rollouts:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def tally(self, *, final: bool = False) -> Tally:
-        """The counts that a shield is certified from: by the running maximum, or by `final_score`
-        for the paper's product.
+        """The counts that a shield is certified from.
+
+        Parameters
+        ----------
+        final
+            Whether dangers at the first un-recoverable state are counted too, which the paper's
+            product needs.
+
+        Returns
+        -------
+        Tally
+            For `certify_shield`, alone or added to those of other collections.
         """
         more = {"final_scores": self.final_score} if final else {}
         return Tally.from_arrays(scores=self.score, unsafe=self.unsafe, **more)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table to an .npz, .csv or .tsv file."""
+        """Write the table to an .npz, .csv or .tsv file, whole or not at all.
+
+        Raises
+        ------
+        InvalidValueError
+            If the name ends in something else.
+        """
         write_table(path, self.columns)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Rollouts:
-        """The table in a file that `save` wrote, or in the folder of a complete collection."""
+        """The table in a file that `save` wrote, or in the folder of a complete collection.
+
+        Raises
+        ------
+        InvalidValueError
+            If it is not such a table, or parts of the collection are missing or cannot be read.
+        """
         if Path(path).is_dir():
-            return cls(
-                **joined([read_part(part, ROWS) for part in complete_parts(path, "rollouts")])
-            )
-        return cls(**read_table(path, _TYPES))
+            parts = [read_part(part, ROWS) for part in complete_parts(path, "rollouts")]
+            return cls(**with_younger(joined(parts), _YOUNGER))
+        return cls(**read_table(path, _TYPES, _YOUNGER))
 
     def __repr__(self) -> str:
         raised = int((self.error != "").sum())
@@ -136,25 +164,22 @@ class Rollouts:
 
 
 def collect_rollouts(  # noqa: PLR0913, RUF100
-    environment: Environment,
-    policy: Any,
-    backup: Any,
-    danger: Any,
+    environment: Task | Environment,
+    policy: Any = None,
+    backup: Any = None,
+    danger: Any = None,
     *,
     seeds: Any,
-    horizon: int,
-    backup_steps: int = 1000,
-    success: Success = "success",
-    rests_when_terminated: bool = False,
-    environment_options: Mapping[str, Any] | None = None,
     follow_through: bool = False,
     trust_clearance: bool = True,
+    check_clearance: float = 0.02,
     keep_frames: bool | float = False,
     name: str = "",
     folder: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     chunk: int = 32,
     progress: Progress | None = None,
+    **task: Unpack[TaskOptions],
 ) -> Rollouts:
     """Roll out a policy without its shield and label the first un-recoverable state of each
     rollout: what `certify_shield` needs.
@@ -174,33 +199,22 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     Parameters
     ----------
     environment
-        The name of a registered Gymnasium environment, or a function that makes one, called in each
-        worker. It follows `pacbound.shield.protocol.Restorable`.
+        A `Task`; or its environment, with `policy`, `backup`, `danger` and the keywords of `Task`,
+        `horizon` at least, beside it.
     policy, backup, danger
-        As in `Shield`, or `PerRollout` where they have randomness or memory of their own. `danger`
-        may be None while there is no danger model yet: scores are then NaN, and frames can be kept
-        to train one.
+        As in `Task`. Without a danger model, scores are NaN, and frames can be kept to train one.
     seeds
         One for each rollout, no two the same: `range(20_000)`.
-    horizon
-        The most steps that the policy takes.
-    backup_steps
-        The most steps that a backup takes. Not at standstill by then counts as unsafe. Where the
-        environment has no `is_stopped()`, the backup must stay safe for all of them.
-    success
-        The key of `info` that says that the goal is reached, or a function of the environment and
-        `info`.
-    rests_when_terminated
-        Whether a terminated environment is at rest, as a game that is over: the backup is then not
-        simulated any further.
-    environment_options
-        What the environment is made with.
     follow_through
         Whether a rollout goes on after its first un-recoverable state, to see what happens. Labels
         and scores stay the same.
     trust_clearance
         Whether `surely_recoverable()` is believed. If it is sound for this very backup, only
-        `simulated` changes.
+        `simulated` and `checked` change.
+    check_clearance
+        The share of the states trusted in that way in which the backup is simulated all the same,
+        drawn by the seed. The last such state of each rollout is always simulated. The first one
+        from which the backup is unsafe ends the whole collection with an error. 0 checks nothing.
     keep_frames
         Whether observations and labels are kept in `folder`, to be read by `Frames.load`. A
         fraction keeps that share of the recoverable frames, and all others.
@@ -208,7 +222,9 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
         What else tells this collection from others, such as the version of the policy. A folder is
         resumed under its name only.
     folder
-        Where finished chunks are kept. A collection that was killed goes on from there.
+        Where finished chunks are kept. A collection that was killed goes on from there, with the
+        same task and seeds; others are refused, and so are parts of a task that cannot be told from
+        others, unless they have an `identity` (see `Task`).
     n_jobs
         The number of workers, as joblib counts them; the backend is that of
         `joblib.parallel_config`. A large model whose arithmetic depends on the number of threads
@@ -217,6 +233,23 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
         How many seeds a worker runs at a time.
     progress
         Called with the share of the rollouts that are done.
+    **task
+        Where no `Task` is passed, its keywords: `horizon`, `backup_steps`, `success`,
+        `rests_when_terminated`, `environment_options`, `identity`.
+
+    Returns
+    -------
+    Rollouts
+        A row for each seed, in their order.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError
+        If an argument is not what it should be; if the rehearsal finds what would make wrong rows;
+        if a simulated backup contradicts `surely_recoverable()`; if `folder` holds rollouts of
+        another task, or of one that cannot be told from others.
+    MissingDependencyError
+        If gymnasium or joblib is not installed.
 
     Examples
     --------
@@ -233,40 +266,34 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     ...         return bool(abs(self.unwrapped.state[2]) > 0.2)
     >>> def make():
     ...     return Pole(gymnasium.make("CartPole-v1", max_episode_steps=-1))
-    >>> rollouts = collect_rollouts(make, policy=lambda x: int(x[2] > 0), backup=lambda x: int(x[2] + x[3] > 0),
-    ...                             danger=lambda x: min(1.0, 2 * abs(x[2] + 0.2 * x[3])),
-    ...                             seeds=range(60), horizon=25, backup_steps=20)
+    >>> rollouts = collect_rollouts(
+    ...     make,
+    ...     policy=lambda x: int(x[2] > 0),
+    ...     backup=lambda x: int(x[2] + x[3] > 0),
+    ...     danger=lambda x: min(1.0, 2 * abs(x[2] + 0.2 * x[3])),
+    ...     seeds=range(60),
+    ...     horizon=25,
+    ...     backup_steps=20,
+    ... )
     >>> rollouts
     Rollouts(60: 14 unsafe, 0 of them lost)
     >>> from pacbound import certify_shield
-    >>> print(f"{certify_shield(rollouts.score, rollouts.unsafe, xi=0.1, delta=0.05).threshold:.2f}")
+    >>> certificate = certify_shield(rollouts.score, rollouts.unsafe, xi=0.1, delta=0.05)
+    >>> print(f"{certificate.threshold:.2f}")
     0.69
     """
-    task = Task(
-        environment,
-        policy,
-        backup,
-        danger,
-        horizon,
-        backup_steps,
-        success,
-        rests_when_terminated,
-        environment_options or {},
-    )
+    whole = task_of(environment, policy, backup, danger, task)
     recording = Recording(
-        follow_through, trust_clearance, _share_of_frames(keep_frames, folder=folder)
+        bool(follow_through),
+        bool(trust_clearance),
+        _share(check_clearance, "check_clearance"),
+        _share_of_frames(keep_frames, folder=folder),
     )
     workers, fixed = Workers(n_jobs, chunk, folder, progress), fixed_seeds(seeds)
-    rehearse(task, fixed, trust_clearance=trust_clearance)
-    plan = {
-        **task.plan(),
-        "kind": "rollouts",
-        "name": str(name),
-        "follow_through": bool(follow_through),
-        "trust_clearance": bool(trust_clearance),
-        "keep_frames": recording.keep_frames,
-    }
-    return Rollouts(**collect(partial(_chunk, task, recording), fixed, workers, plan))
+    # Before anything is run: objects may keep counts of what they were asked.
+    plan = {**whole.plan(), **asdict(recording), "kind": "rollouts", "name": str(name)}
+    rehearse(whole, fixed, trust_clearance=trust_clearance)
+    return Rollouts(**collect(partial(_chunk, whole, recording), fixed, workers, plan))
 
 
 def _chunk(task: Task, recording: Recording, seeds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
@@ -283,15 +310,16 @@ def _chunk(task: Task, recording: Recording, seeds: NDArray[np.int64]) -> dict[s
 
 
 def _share_of_frames(keep_frames: float, *, folder: Any) -> float:
-    share = (
-        float(keep_frames)
-        if isinstance(keep_frames, bool)
-        else real_number(keep_frames, "keep_frames", "a share of frames")
+    kept = _share(
+        float(keep_frames) if isinstance(keep_frames, bool) else keep_frames, "keep_frames"
     )
-    if not 0.0 <= share <= 1.0:
-        raise InvalidValueError(
-            f"keep_frames={keep_frames} is no share of the frames: expected True, False, or 0 to 1."
-        )
-    if share and folder is None:
+    if kept and folder is None:
         raise InvalidTypeError("keep_frames needs a folder to keep them in: pass folder=...")
-    return share
+    return kept
+
+
+def _share(value: Any, name: str) -> float:
+    found = real_number(value, name, "a share")
+    if not 0.0 <= found <= 1.0:
+        raise InvalidValueError(f"{name}={value} is not a share: expected 0 to 1.")
+    return found

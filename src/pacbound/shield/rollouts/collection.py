@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, MissingDependencyError
-from pacbound.shield.rollouts.parts import ROWS, SEEDS, Columns, Parts, packed, unpacked
+from pacbound.shield.rollouts.checkpoint_folder import (
+    ROWS,
+    SEEDS,
+    CheckpointFolder,
+    Columns,
+    packed,
+    unpacked,
+)
+from pacbound.shield.rollouts.rollout import UnsoundClearanceError
 from pacbound.shield.rollouts.task import Task
 from pacbound.shield.rollouts.world import World
 from pacbound.stats.arguments import whole_number
@@ -64,12 +72,12 @@ def collect(
     chunks = [seeds[start : start + workers.chunk] for start in range(0, len(seeds), workers.chunk)]
     full_plan = {
         **plan,
-        "format": 1,
+        "format": 2,
         "seeds": _digest(seeds),
         "rollouts": len(seeds),
         "parts": len(chunks),
     }
-    parts = None if workers.folder is None else Parts(workers.folder, full_plan)
+    parts = None if workers.folder is None else CheckpointFolder(workers.folder, full_plan)
     done = (
         {}
         if parts is None
@@ -125,10 +133,14 @@ def each_seed(
         for seed in map(int, seeds):
             try:
                 results.append(run(world, seed))
+            except UnsoundClearanceError:  # it says something about all rollouts, not about one
+                raise
             except Exception:  # a crash of the environment must not drop the rollout
                 world = _renewed(task, world)
                 try:
                     results.append(run(world, seed))
+                except UnsoundClearanceError:
+                    raise
                 except Exception as error:
                     world = _renewed(task, world)
                     results.append(lost(seed, _one_line(error)))

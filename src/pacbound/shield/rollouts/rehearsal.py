@@ -4,7 +4,7 @@ not a table of wrong rows.
 It finds an environment whose `restore_state` does not bring everything back, or whose
 `reset(seed=...)` does not decide everything; a `surely_recoverable` that does not hold for this
 backup; a policy or a danger model that answers the same observations differently each time; a
-danger model that changes what it looks at, or never gives a danger.
+danger model that changes what it looks at, or never gives a valid danger.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from pacbound.errors import InvalidValueError, PacboundError
+from pacbound.shield.latch import Latch
 from pacbound.shield.rollouts.observations import same
+from pacbound.shield.rollouts.rollout import UnsoundClearanceError, unsound_clearance
 from pacbound.shield.rollouts.streams import START
 from pacbound.shield.rollouts.task import Task
 from pacbound.shield.rollouts.world import World, comes_to_rest
-from pacbound.shield.watch import Watch
 
 _SEEDS = 3
 _STEPS = 30
@@ -130,11 +131,7 @@ def _require_sound_clearance(world: World, task: Task, seed: int) -> None:
         if not world.is_unsafe() and world.surely_recoverable():
             with world.excursion():
                 if not task.brakes_safely(world, deepcopy(observation), seed, START + step):
-                    raise InvalidValueError(
-                        f"At step {step} of seed {seed} surely_recoverable() is true, and the "
-                        "backup is unsafe. It must never be wrong, and holds for one backup "
-                        "only: mend it, or pass trust_clearance=False."
-                    )
+                    raise UnsoundClearanceError(unsound_clearance(seed, step))
         outcome = world.step(policy.act(deepcopy(observation)))
         observation = deepcopy(outcome.observation)
         if outcome.terminated or outcome.truncated or world.is_unsafe():
@@ -145,7 +142,7 @@ def _require_dangers(task: Task, seed: int, observations: list[Any]) -> None:
     first, error = _readings(task, seed, observations)
     if np.isnan(first).all():
         raise InvalidValueError(
-            f"The danger model gives no danger for any of the first {len(observations)} "
+            f"The danger model gives no valid danger for any of the first {len(observations)} "
             f"observations: {error}"
         ) from error
     again, _ = _readings(task, seed, observations)
@@ -157,22 +154,22 @@ def _require_dangers(task: Task, seed: int, observations: list[Any]) -> None:
         )
 
 
-def _readings(task: Task, seed: int, observations: list[Any]) -> tuple[Any, Exception | None]:
+def _readings(task: Task, seed: int, observations: list[Any]) -> tuple[Any, BaseException | None]:
     """What the danger model of the seed says of each observation, NaN where it fails, and what was
     wrong the last time.
     """
-    watch, dangers = Watch(task.danger_of(seed), np.inf), []
+    latch, dangers = Latch(task.danger_of(seed), np.inf), []
     for observation in observations:
-        watch.reset()
+        latch.reset()
         shown = deepcopy(observation)
-        watch.look(shown)
-        dangers.append(watch.score)
+        latch.look(shown)
+        dangers.append(latch.score)
         if not same(shown, observation):
             raise InvalidValueError(
                 "The danger model changes the observation, which the policy acts on: let it work "
                 "on a copy."
             )
-    return np.array(dangers), watch.last_error
+    return np.array(dangers), latch.last_error
 
 
 def _equal(one: list[_Moment], other: list[_Moment]) -> bool:

@@ -7,28 +7,35 @@ on, so a label that came about by a state that was not fully restored does not p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from pacbound.shield.rollouts.streams import START
-from pacbound.shield.rollouts.task import Task
+from pacbound.shield.rollouts.task import Task, TaskOptions, task_of
 from pacbound.shield.rollouts.world import Environment
 from pacbound.stats.arguments import whole_number
 
 
 @dataclass(frozen=True)
 class LabelCheck:
-    """What a replay found. `ok`, and its truth value, say whether the label is right."""
+    """What a replay found. `ok`, and its truth value, say whether the label is right.
+
+    Attributes
+    ----------
+    seed, first_unrecoverable
+        The label that was checked.
+    safe_at
+        Whether braking at the first un-recoverable state is safe.
+    safe_after
+        Whether the policy's next step, and braking after it, is safe.
+    """
 
     seed: int
     first_unrecoverable: int
     safe_at: bool
-    """Whether braking at the first un-recoverable state is safe."""
     safe_after: bool
-    """Whether the policy's next step, and braking after it, is safe."""
 
     @property
     def ok(self) -> bool:
@@ -39,24 +46,42 @@ class LabelCheck:
         return self.ok
 
 
-def check_label(  # noqa: PLR0913, RUF100
-    environment: Environment,
-    policy: Any,
-    backup: Any,
+def check_label(
+    environment: Task | Environment,
+    policy: Any = None,
+    backup: Any = None,
     *,
     seed: int,
     first_unrecoverable: int,
-    horizon: int,
-    backup_steps: int = 1000,
-    rests_when_terminated: bool = False,
-    environment_options: Mapping[str, Any] | None = None,
+    **task: Unpack[TaskOptions],
 ) -> LabelCheck:
     """Replay the rollout of a seed and brake at its first un-recoverable state, and once more a
     step of the policy later.
 
     The label is right if braking there is safe and braking a step later is not, the step itself
-    included. Noise is that of the collection, so the answer is exact. The arguments are those that
-    the rollout was collected with.
+    included. Noise is that of the collection, so the answer is exact.
+
+    Parameters
+    ----------
+    environment
+        The `Task` that the rollout was collected with; or its environment, with `policy`, `backup`
+        and the keywords of `Task` beside it. The danger model is not asked.
+    policy, backup
+        As in `Task`.
+    seed, first_unrecoverable
+        The entries of the rollout in these columns of `Rollouts`.
+    **task
+        Where no `Task` is passed, its keywords, as in `collect_rollouts`.
+
+    Returns
+    -------
+    LabelCheck
+        What was found; true if the label is right.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError
+        If an argument is not what it should be.
 
     Examples
     --------
@@ -73,26 +98,18 @@ def check_label(  # noqa: PLR0913, RUF100
     ...         return bool(abs(self.unwrapped.state[2]) > 0.2)
     >>> def make():
     ...     return Pole(gymnasium.make("CartPole-v1", max_episode_steps=-1))
-    >>> check_label(make, lambda x: int(x[2] > 0), lambda x: int(x[2] + x[3] > 0), seed=4, first_unrecoverable=17,
-    ...             horizon=25, backup_steps=20)
+    >>> policy, backup = lambda x: int(x[2] > 0), lambda x: int(x[2] + x[3] > 0)
+    >>> task = Task(make, policy, backup, horizon=25, backup_steps=20)
+    >>> check_label(task, seed=4, first_unrecoverable=17)
     LabelCheck(seed=4, first_unrecoverable=17, safe_at=True, safe_after=False)
     """
-    task = Task(
-        environment,
-        policy,
-        backup,
-        danger=None,
-        horizon=horizon,
-        backup_steps=backup_steps,
-        rests_when_terminated=rests_when_terminated,
-        environment_options=environment_options or {},
-    )
+    whole = task_of(environment, policy, backup, None, task)
     number, step = (
         whole_number(seed, "seed"),
         whole_number(first_unrecoverable, "first_unrecoverable"),
     )
     return LabelCheck(
-        number, step, _safe_after(task, number, step), _safe_after(task, number, step + 1)
+        number, step, _safe_after(whole, number, step), _safe_after(whole, number, step + 1)
     )
 
 

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.errors import InvalidValueError
+from pacbound.shield.latch import Latch
 from pacbound.shield.rollouts.observations import flattened
 from pacbound.shield.rollouts.streams import START, Role, stream
 from pacbound.shield.rollouts.task import Task
-from pacbound.shield.rollouts.world import Outcome, World
-from pacbound.shield.watch import Watch
+from pacbound.shield.rollouts.world import StepResult, World
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class RolloutRow:
     collided: bool = False
     failures: int = 0
     simulated: int = 0
+    checked: int = 0
     error: str = ""
 
 
@@ -54,13 +56,20 @@ class Frame:
 
 @dataclass(frozen=True)
 class Recording:
-    """How rollouts are recorded: whether they go on after the label is known, and which frames are
-    kept.
+    """How rollouts are recorded: whether they go on after the label is known, how far the clearance
+    is believed, and which frames are kept.
     """
 
     follow_through: bool = False
     trust_clearance: bool = True
+    check_clearance: float = 0.0
     keep_frames: float = 0.0
+
+
+class UnsoundClearanceError(InvalidValueError):
+    """`surely_recoverable` was true where the backup is unsafe: labels cannot be relied on, not
+    even those of other rollouts.
+    """
 
 
 @dataclass
@@ -76,7 +85,7 @@ class _Record:
     collided: bool = False
     frames: list[Frame] = field(default_factory=list)
 
-    def row(self, *, failures: int, simulated: int, watched: bool) -> RolloutRow:
+    def row(self, labeller: Labeller, *, failures: int, watched: bool) -> RolloutRow:
         unsafe = self.first >= 0
         # A danger model that never spoke has not fired, which -inf says of an unsafe rollout. A
         # safe one is at least at 0.
@@ -92,20 +101,36 @@ class _Record:
             success=self.success,
             collided=self.collided,
             failures=failures,
-            simulated=simulated,
+            simulated=labeller.simulated,
+            checked=labeller.checked,
         )
+
+
+@dataclass(frozen=True)
+class _Trusted:
+    """A state in which the clearance was believed and the backup was not simulated."""
+
+    step: int
+    observation: Any
+    state: Any
 
 
 class Labeller:
     """Says whether the backup comes to rest safely from where a world is, and leaves the world as
     it was.
+
+    Where the clearance is believed, a random share of the states is simulated all the same, and so
+    is the last of the rollout, which `finish` does: that is the one nearest to where the rollout
+    went wrong, or ended without being looked at any further.
     """
 
-    def __init__(
-        self, world: World, task: Task, seed: int, *, trust_clearance: bool = True
-    ) -> None:
-        self._world, self._task, self._seed, self._trust = world, task, seed, trust_clearance
+    def __init__(self, world: World, task: Task, seed: int, recording: Recording) -> None:
+        self._world, self._task, self._seed = world, task, seed
+        self._trust, self._share = recording.trust_clearance, recording.check_clearance
+        self._draws = np.random.default_rng(stream(seed, Role.CLEARANCE))
+        self._last_trusted: _Trusted | None = None
         self.simulated = 0
+        self.checked = 0
 
     def recovers(self, observation: Any, step: int, *, terminated: bool = False) -> bool:
         """Whether the state just reached is safe and the backup comes to rest from it; `step` names
@@ -116,10 +141,43 @@ class Labeller:
         if terminated and self._task.rests_when_terminated:
             return True
         if self._trust and self._world.surely_recoverable():
+            self._trust_in(step, observation)
             return True
         self.simulated += 1
         with self._world.excursion():
             return self._task.brakes_safely(self._world, observation, self._seed, step)
+
+    def finish(self) -> None:
+        """Check the last state that was trusted, if it has not been yet."""
+        if self._last_trusted is not None:
+            self._check(self._last_trusted)
+
+    def _trust_in(self, step: int, observation: Any) -> None:
+        if not self._share:
+            return
+        self._last_trusted = _Trusted(step, deepcopy(observation), self._world.save())
+        if self._draws.random() < self._share:
+            self._check(self._last_trusted)
+
+    def _check(self, trusted: _Trusted) -> None:
+        self.checked += 1
+        self._last_trusted = None
+        with self._world.excursion(trusted.state):
+            safe = self._task.brakes_safely(
+                self._world, trusted.observation, self._seed, trusted.step
+            )
+        if not safe:
+            raise UnsoundClearanceError(unsound_clearance(self._seed, trusted.step))
+
+
+def unsound_clearance(seed: int, step: int) -> str:
+    """What is said of a `surely_recoverable` that a simulated backup contradicts."""
+    return (
+        f"At step {step} of seed {seed} surely_recoverable() is true, and the simulated backup is "
+        "unsafe. It must never be wrong, and holds for one backup only. No label of these rollouts "
+        "can be relied on: mend surely_recoverable(), or pass trust_clearance=False, and collect "
+        "all rollouts again."
+    )
 
 
 class Readings:
@@ -128,19 +186,19 @@ class Readings:
     """
 
     def __init__(self, danger: Any) -> None:
-        self._watch = Watch(_silent if danger is None else danger, np.inf)
+        self._latch = Latch(_silent if danger is None else danger, np.inf)
         self._none = danger is None
 
     def read(self, observation: Any) -> float:
         if self._none:
             return np.nan
-        self._watch.reset()
-        self._watch.look(observation)
-        return self._watch.score
+        self._latch.reset()
+        self._latch.look(observation)
+        return self._latch.score
 
     @property
     def failures(self) -> int:
-        return self._watch.failures
+        return self._latch.failures
 
 
 def _silent(_: Any) -> float:
@@ -152,7 +210,7 @@ def roll_out(
 ) -> tuple[RolloutRow, list[Frame]]:
     """The rollout of one seed: its row, and the frames that are kept of it."""
     observation = deepcopy(world.reset(seed))
-    labeller = Labeller(world, task, seed, trust_clearance=recording.trust_clearance)
+    labeller = Labeller(world, task, seed, recording)
     unsafe_start = world.is_unsafe()
     if not labeller.recovers(deepcopy(observation), START):
         return RolloutRow(seed, collided=unsafe_start, simulated=labeller.simulated), []
@@ -172,14 +230,12 @@ def roll_out(
             record.frames.append(Frame(seed, step, frame, record.first >= 0))
         if _is_over(record, outcome, recording):
             break
+    labeller.finish()
     watched = task.danger is not None
-    return (
-        record.row(failures=readings.failures, simulated=labeller.simulated, watched=watched),
-        record.frames,
-    )
+    return record.row(labeller, failures=readings.failures, watched=watched), record.frames
 
 
-def _note(record: _Record, world: World, task: Task, outcome: Outcome, danger: float) -> None:
+def _note(record: _Record, world: World, task: Task, outcome: StepResult, danger: float) -> None:
     """What the step did, before the future is tried out."""
     if record.first < 0:
         record.score = float(np.fmax(record.score, danger))
@@ -188,6 +244,6 @@ def _note(record: _Record, world: World, task: Task, outcome: Outcome, danger: f
     record.success = not record.collided and task.succeeded(world, outcome.info)
 
 
-def _is_over(record: _Record, outcome: Outcome, recording: Recording) -> bool:
+def _is_over(record: _Record, outcome: StepResult, recording: Recording) -> bool:
     labelled = record.first >= 0 and not recording.follow_through
     return labelled or record.collided or outcome.terminated or outcome.truncated

@@ -9,22 +9,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.shield.latch import threshold_of
 from pacbound.shield.policy import Shield
+from pacbound.shield.rollouts.checkpoint_folder import ROWS, complete_parts, read_part
 from pacbound.shield.rollouts.collection import Progress, Workers, collect, each_seed, joined
-from pacbound.shield.rollouts.parts import ROWS, complete_parts, read_part
 from pacbound.shield.rollouts.rehearsal import rehearse
 from pacbound.shield.rollouts.streams import Role, fixed_seeds, of_rollout
 from pacbound.shield.rollouts.table import columns_of, read_table, write_table
-from pacbound.shield.rollouts.task import Success, Task
+from pacbound.shield.rollouts.task import Task, TaskOptions, task_of
 from pacbound.shield.rollouts.world import Environment, World
-from pacbound.shield.watch import threshold_of
 
 _TYPES: Mapping[str, type] = {
     "seed": np.int64,
@@ -90,7 +90,13 @@ class ShieldedRollouts:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def at(self, threshold: Any) -> ShieldedRollouts:
-        """The rollouts of one threshold, or of that of a certificate."""
+        """The rollouts of one threshold, or of that of a certificate.
+
+        Raises
+        ------
+        InvalidValueError
+            If there are none.
+        """
         chosen = self.threshold == threshold_of(threshold)
         if not chosen.any():
             listed = ", ".join(map(str, np.unique(self.threshold)))
@@ -100,12 +106,24 @@ class ShieldedRollouts:
         return ShieldedRollouts(**{name: column[chosen] for name, column in self.columns.items()})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table to an .npz, .csv or .tsv file."""
+        """Write the table to an .npz, .csv or .tsv file, whole or not at all.
+
+        Raises
+        ------
+        InvalidValueError
+            If the name ends in something else.
+        """
         write_table(path, self.columns)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ShieldedRollouts:
-        """The table in a file that `save` wrote, or in the folder of a complete collection."""
+        """The table in a file that `save` wrote, or in the folder of a complete collection.
+
+        Raises
+        ------
+        InvalidValueError
+            If it is not such a table, or parts of the collection are missing or cannot be read.
+        """
         if Path(path).is_dir():
             return cls(
                 **joined(
@@ -122,23 +140,19 @@ class ShieldedRollouts:
 
 
 def run_shielded(  # noqa: PLR0913, RUF100
-    environment: Environment,
-    policy: Any,
-    backup: Any,
-    danger: Any,
-    certificate_or_thresholds: Any,
+    environment: Task | Environment,
+    policy: Any = None,
+    backup: Any = None,
+    danger: Any = None,
+    certificate_or_thresholds: Any = None,
     *,
     seeds: Any,
-    horizon: int,
-    backup_steps: int = 1000,
-    success: Success = "success",
-    rests_when_terminated: bool = False,
-    environment_options: Mapping[str, Any] | None = None,
     name: str = "",
     folder: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     chunk: int = 32,
     progress: Progress | None = None,
+    **task: Unpack[TaskOptions],
 ) -> ShieldedRollouts:
     """Roll out a policy with its shield on, at one threshold or several, to see what a certificate
     is worth. Descriptive.
@@ -148,9 +162,37 @@ def run_shielded(  # noqa: PLR0913, RUF100
     there counts. Seeds must be new: those that certified the shield chose its threshold. A
     threshold of +inf is the policy alone.
 
-    `certificate_or_thresholds` is a `ShieldCertificate`, a number, or several of them. The other
-    parameters, and the promise that a row follows from its seed alone, are those of
-    `collect_rollouts`.
+    Parameters
+    ----------
+    environment
+        A `Task`; or its environment, with `policy`, `backup`, `danger` and the keywords of `Task`,
+        `horizon` at least, beside it.
+    policy, backup, danger
+        As in `Task`. There must be a danger model.
+    certificate_or_thresholds
+        A `ShieldCertificate`, a number, or several of them; after a `Task`, by name. Thresholds
+        that are equal are run once.
+    seeds
+        One for each rollout, no two the same.
+    name, folder, n_jobs, chunk, progress
+        As in `collect_rollouts`.
+    **task
+        Where no `Task` is passed, its keywords, as in `collect_rollouts`.
+
+    Returns
+    -------
+    ShieldedRollouts
+        A row for each seed and threshold. It follows from its seed alone.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError
+        If an argument is not what it should be; if the rehearsal finds what would make wrong rows;
+        if `folder` holds rollouts of another task, or of one that cannot be told from others.
+    CertificateError
+        If a certificate was changed, or does not follow from its own counts.
+    MissingDependencyError
+        If gymnasium or joblib is not installed.
 
     Examples
     --------
@@ -166,41 +208,40 @@ def run_shielded(  # noqa: PLR0913, RUF100
     ...         return bool(abs(self.unwrapped.state[2]) > 0.2)
     >>> def make():
     ...     return Pole(gymnasium.make("CartPole-v1", max_episode_steps=-1))
-    >>> tested = run_shielded(make, lambda x: int(x[2] > 0), lambda x: int(x[2] + x[3] > 0),
-    ...                       lambda x: min(1.0, 2 * abs(x[2] + 0.2 * x[3])), [0.69, float("inf")],
-    ...                       seeds=range(1000, 1060), horizon=50, backup_steps=20)
-    >>> [int(tested.at(threshold).unsafe.sum()) for threshold in (0.69, float("inf"))]
+    >>> task = Task(
+    ...     make,
+    ...     policy=lambda x: int(x[2] > 0),
+    ...     backup=lambda x: int(x[2] + x[3] > 0),
+    ...     danger=lambda x: min(1.0, 2 * abs(x[2] + 0.2 * x[3])),
+    ...     horizon=50,
+    ...     backup_steps=20,
+    ... )
+    >>> thresholds = [0.69, float("inf")]
+    >>> seeds = range(1000, 1060)
+    >>> tested = run_shielded(task, certificate_or_thresholds=thresholds, seeds=seeds)
+    >>> [int(tested.at(threshold).unsafe.sum()) for threshold in thresholds]
     [1, 54]
     """
-    if danger is None:
+    whole = task_of(environment, policy, backup, danger, task)
+    if whole.danger is None:
         raise InvalidTypeError(
             "danger is None: a shield needs a danger model. For the policy alone pass the "
             "threshold +inf."
         )
-    task = Task(
-        environment,
-        policy,
-        backup,
-        danger,
-        horizon,
-        backup_steps,
-        success,
-        rests_when_terminated,
-        environment_options or {},
-    )
     workers, fixed, thresholds = (
         Workers(n_jobs, chunk, folder, progress),
         fixed_seeds(seeds),
         _thresholds(certificate_or_thresholds),
     )
-    rehearse(task, fixed, trust_clearance=False)
     plan = {
-        **task.plan(),
+        # Before anything is run: objects may keep counts of what they were asked.
+        **whole.plan(),
         "kind": "shielded rollouts",
         "name": str(name),
         "thresholds": [encode_float(value) for value in thresholds],
     }
-    return ShieldedRollouts(**collect(partial(_chunk, task, thresholds), fixed, workers, plan))
+    rehearse(whole, fixed, trust_clearance=False)
+    return ShieldedRollouts(**collect(partial(_chunk, whole, thresholds), fixed, workers, plan))
 
 
 def _thresholds(given: Any) -> tuple[float, ...]:
@@ -209,11 +250,11 @@ def _thresholds(given: Any) -> tuple[float, ...]:
         if isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str)
         else [given]
     )
-    thresholds = tuple(map(threshold_of, several))
-    if len(set(thresholds)) != len(thresholds) or not thresholds:
-        raise InvalidValueError(
-            f"thresholds={list(thresholds)}: expected at least one, and none twice."
-        )
+    # A certificate may have the very threshold that is compared with it, +inf most of all: one row
+    # for each seed answers for both.
+    thresholds = tuple(dict.fromkeys(map(threshold_of, several)))
+    if not thresholds:
+        raise InvalidValueError("There is no threshold: pass a certificate, a number, or several.")
     return thresholds
 
 

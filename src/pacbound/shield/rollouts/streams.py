@@ -32,6 +32,7 @@ class Role(IntEnum):
     POLICY = 3
     DANGER = 4
     FRAMES = 5
+    CLEARANCE = 6
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,20 @@ class PerRollout:
     """A policy, backup or danger model that has randomness or memory of its own: one is made for
     each rollout.
 
-    `make` is called with a `numpy.random.Generator` that follows from the seed of the rollout, and
-    gives the policy (or backup, or danger) of that rollout. So the same seed gives the same
-    rollout, in whichever process and order. A backup is made for each of its simulations. What
-    `make` gives may share a model with the others: only what is drawn or remembered must be its
-    own.
+    The same seed then gives the same rollout, in whichever process and order. A backup is made for
+    each of its simulations. What is made may share a model with the others: only what is drawn or
+    remembered must be its own.
+
+    Parameters
+    ----------
+    make
+        A function of a `numpy.random.Generator` that follows from the seed of the rollout; it gives
+        the policy (or backup, or danger) of that rollout.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `make` cannot be called.
 
     Examples
     --------

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.shield.rollouts.parts import UNREADABLE, unpacked
+from pacbound.shield.rollouts.checkpoint_folder import UNREADABLE, unpacked
 from pacbound.whole_files import whole_file
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -28,6 +28,12 @@ def columns_of(rows: Sequence[Any], types: Mapping[str, type]) -> dict[str, NDAr
         name: np.array([getattr(row, name) for row in rows], dtype=kind)
         for name, kind in types.items()
     }
+
+
+def with_younger(columns: Mapping[str, Any], younger: Sequence[str]) -> dict[str, Any]:
+    """The columns, with zeros for counts that older versions did not keep."""
+    rows = int(np.size(next(iter(columns.values()), ())))
+    return {**{name: np.zeros(rows, dtype=np.int64) for name in younger}, **columns}
 
 
 def write_table(path: str | os.PathLike[str], columns: Mapping[str, NDArray[Any]]) -> None:
@@ -51,10 +57,13 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, NDArray[Any]
         text.detach()
 
 
-def read_table(path: str | os.PathLike[str], types: Mapping[str, type]) -> dict[str, NDArray[Any]]:
-    """The named columns of a file that `write_table` wrote."""
+def read_table(
+    path: str | os.PathLike[str], types: Mapping[str, type], younger: Sequence[str] = ()
+) -> dict[str, NDArray[Any]]:
+    """The named columns of a file that `write_table` wrote; `younger` ones may be missing."""
     source = Path(path)
     found = _read_npz(source) if source.suffix.lower() == ".npz" else _read_text(source)
+    found = with_younger(found, younger)
     missing = [name for name in types if name not in found]
     if missing:
         raise InvalidValueError(

@@ -1,50 +1,135 @@
-"""What a rollout is made of: an environment, who acts in it, and for how long. Fixed for a whole
+"""What rollouts are made of: an environment, who acts in it, and for how long. Fixed for a whole
 collection.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from pacbound.documents import Json
-from pacbound.errors import InvalidTypeError, MissingDependencyError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield.actor import Actor
+from pacbound.shield.latch import Latch
+from pacbound.shield.rollouts.identity import digest_of, name_of
 from pacbound.shield.rollouts.streams import PerRollout, Role, of_rollout, stream
-from pacbound.shield.rollouts.world import Environment, World, comes_to_rest, make_world
-from pacbound.shield.watch import Watch
+from pacbound.shield.rollouts.world import (
+    Environment,
+    World,
+    comes_to_rest,
+    make_world,
+    registered,
+)
 from pacbound.stats.arguments import whole_number
-
-try:
-    import joblib
-except ImportError:
-    raise MissingDependencyError.for_extra("joblib", "shield", "Making rollouts") from None
 
 Success = str | Callable[[Any, Mapping[str, Any]], Any]
 """The key of `info` that says whether the goal was reached, or a function of the environment and
 `info`."""
 
+PARTS = ("environment", "environment_options", "policy", "backup", "danger", "success")
+"""What is told from others by its identity."""
+UNIDENTIFIED = "unidentified"
+"""The key of a plan that lists the parts without an identity."""
+
+
+class TaskOptions(TypedDict, total=False):
+    """The keywords of a `Task`, for functions that make one; explained there."""
+
+    horizon: int
+    backup_steps: int
+    success: Success
+    rests_when_terminated: bool
+    environment_options: Mapping[str, Any]
+    identity: str | Mapping[str, str] | None
+
 
 @dataclass(frozen=True)
 class Task:
-    """An environment, a policy with its backup, and a danger model, or None. Everything else
-    follows from a seed.
+    """What rollouts are made of; everything else about one follows from its seed.
+
+    `collect_rollouts`, `run_shielded` and `check_label` take a task in place of its parts, so that
+    the three are certain to speak of the same thing.
+
+    Parameters
+    ----------
+    environment
+        The name of a registered Gymnasium environment, or a function that makes one, called in each
+        worker. It follows `pacbound.shield.protocol.Restorable`.
+    policy, backup, danger
+        As in `Shield`, or `PerRollout` where they have randomness or memory of their own. `danger`
+        may be None while there is no danger model yet.
+    horizon
+        The most steps that the policy takes.
+    backup_steps
+        The most steps that a backup takes. Not at standstill by then counts as unsafe. Where the
+        environment has no `is_stopped()`, the backup must stay safe for all of them.
+    success
+        The key of `info` that says that the goal is reached, or a function of the environment and
+        `info`.
+    rests_when_terminated
+        Whether a terminated environment is at rest, as a game that is over: the backup is then not
+        simulated any further.
+    environment_options
+        What the environment is made with.
+    identity
+        What tells this task from others where a folder is resumed. Without it, every part is told
+        from others by its code and by all that it holds: captured and global values, weights. What
+        holds something that cannot be compared, such as a connection, has no identity of that kind;
+        nor are files and services seen that a part reads while it runs. Then say it yourself: a
+        text that stands for all parts, such as "model of 3 May", or one for each part that needs
+        it, `{"danger": "model of 3 May"}`, by the names of the parameters.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError
+        If a part cannot be what it should be: a policy that cannot be called, a horizon below 1.
+
+    Examples
+    --------
+    A pole that must not lean by more than a fifth. The policy looks at the angle alone; the backup
+    also at how fast it turns:
+
+    >>> import gymnasium
+    >>> class Pole(gymnasium.Wrapper):
+    ...     def save_state(self):
+    ...         return self.unwrapped.state
+    ...     def restore_state(self, state):
+    ...         self.unwrapped.state = state
+    ...     def is_unsafe(self):
+    ...         return bool(abs(self.unwrapped.state[2]) > 0.2)
+    >>> task = Task(
+    ...     lambda: Pole(gymnasium.make("CartPole-v1", max_episode_steps=-1)),
+    ...     policy=lambda x: int(x[2] > 0),
+    ...     backup=lambda x: int(x[2] + x[3] > 0),
+    ...     danger=lambda x: min(1.0, 2 * abs(x[2] + 0.2 * x[3])),
+    ...     horizon=25,
+    ...     backup_steps=20,
+    ... )
+    >>> from pacbound.shield import check_label, collect_rollouts, run_shielded
+    >>> rollouts = collect_rollouts(task, seeds=range(60))
+    >>> rollouts
+    Rollouts(60: 14 unsafe, 0 of them lost)
+    >>> rollouts.first_unrecoverable[:5].tolist()
+    [-1, -1, -1, -1, 17]
+    >>> check_label(task, seed=4, first_unrecoverable=17).ok
+    True
+    >>> run_shielded(task, certificate_or_thresholds=0.69, seeds=range(1000, 1060))
+    ShieldedRollouts(60: 0 unsafe, 42 fired)
     """
 
     environment: Environment
     policy: Any
     backup: Any
-    danger: Any
-    horizon: int
-    backup_steps: int
-    success: Success = "success"
-    rests_when_terminated: bool = False
-    environment_options: Mapping[str, Any] = field(default_factory=dict)
+    danger: Any = None
+    horizon: int = field(kw_only=True)
+    backup_steps: int = field(default=1000, kw_only=True)
+    success: Success = field(default="success", kw_only=True)
+    rests_when_terminated: bool = field(default=False, kw_only=True)
+    environment_options: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    identity: str | Mapping[str, str] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         whole_number(self.horizon, "horizon", least=1)
@@ -58,7 +143,8 @@ class Task:
             if not isinstance(getattr(self, role), PerRollout):
                 Actor(getattr(self, role), role)
         if self.danger is not None and not isinstance(self.danger, PerRollout):
-            Watch(self.danger, np.inf)
+            Latch(self.danger, np.inf)
+        _check_identity(self.identity)
 
     def world(self) -> World:
         """A new environment."""
@@ -101,46 +187,65 @@ class Task:
         )
 
     def plan(self) -> dict[str, Json]:
-        """What can be written down of it, to tell one collection from another."""
+        """What tells this task from others, to be written down. Parts of which nothing can tell
+        that are listed.
+        """
+        told = {part: self._identity_of(part) for part in PARTS}
         return {
-            "environment": _described(self.environment),
-            "environment_options": repr(sorted(self.environment_options.items())),
-            "policy": _described(self.policy),
-            "backup": _described(self.backup),
-            "danger": _described(self.danger),
+            **{
+                part: f"{self._name_of(part)} {known or ''}".strip() for part, known in told.items()
+            },
             "horizon": int(self.horizon),
             "backup_steps": int(self.backup_steps),
-            "success": _described(self.success),
             "rests_when_terminated": bool(self.rests_when_terminated),
+            UNIDENTIFIED: [part for part, known in told.items() if known is None],
         }
 
+    def _identity_of(self, part: str) -> str | None:
+        if isinstance(self.identity, str):
+            return f"known as {self.identity!r}"
+        if self.identity and part in self.identity:
+            return f"known as {self.identity[part]!r}"
+        value = getattr(self, part)
+        if part == "environment" and isinstance(value, str):
+            value = registered(value)
+        found = digest_of(dict(value) if part == "environment_options" else value)
+        # Enough to tell any two things apart, and short enough to be read.
+        return None if found is None else found[:24]
 
-def _described(thing: Any) -> str:
-    """What is the same in every run, and another one for other weights: no address in memory, no
-    module called __main__ today.
-    """
-    if isinstance(thing, str):
-        return thing
-    if isinstance(thing, PerRollout):
-        return f"PerRollout({_described(thing.make)})"
-    if isinstance(thing, partial):
-        named = [f"{key}={_described(value)}" for key, value in sorted(thing.keywords.items())]
-        return (
-            f"partial({', '.join([_described(thing.func), *map(_described, thing.args), *named])})"
+    def _name_of(self, part: str) -> str:
+        value = getattr(self, part)
+        if isinstance(value, PerRollout):
+            return f"PerRollout({name_of(value.make)})"
+        return "" if part == "environment_options" else name_of(value)
+
+
+def task_of(environment: Any, policy: Any, backup: Any, danger: Any, options: TaskOptions) -> Task:
+    """The task that was passed, or that of the parts that were passed in place of it."""
+    if not isinstance(environment, Task):
+        if options.get("horizon") is None:
+            raise InvalidTypeError("horizon is missing: pass the most steps that the policy takes.")
+        given = {name: value for name, value in options.items() if value is not None}
+        return Task(environment, policy, backup, danger, **given)  # type: ignore[arg-type]
+    parts = {"policy": policy, "backup": backup, "danger": danger, **options}
+    beside = [name for name, value in parts.items() if value is not None]
+    if beside:
+        raise InvalidTypeError(
+            f"{beside[0]} was passed beside a Task, which holds it already: leave it out, or "
+            "change the task by dataclasses.replace. All but the task is passed by name."
         )
-    if isinstance(thing, (int, float, np.number, np.bool_)) or thing is None:
-        return repr(thing)
-    if hasattr(thing, "__qualname__"):
-        return str(thing.__qualname__)
-    return f"{type(thing).__qualname__}{_contents(thing)}"
+    return environment
 
 
-def _contents(thing: Any) -> str:
-    """A digest of what an object holds, such as a network's weights; nothing if it cannot be
-    pickled, or never the same way.
-    """
-    try:
-        digest: str = joblib.hash(thing)
-        return f" {digest}" if joblib.hash(deepcopy(thing)) == digest else ""
-    except Exception:  # whatever objects do when they are pickled or copied
-        return ""
+def _check_identity(identity: Any) -> None:
+    texts = identity if isinstance(identity, Mapping) else {"environment": identity}
+    strange = [part for part in texts if part not in PARTS]
+    if strange:
+        raise InvalidValueError(
+            f"identity has the key {strange[0]!r}: expected one of {', '.join(PARTS)}; or one text "
+            "for all of them."
+        )
+    if identity is not None and not all(isinstance(x, str) and x for x in texts.values()):
+        raise InvalidTypeError(
+            f"identity={identity!r}: expected a text that is not empty, or a mapping to such texts."
+        )

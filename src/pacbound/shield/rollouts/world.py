@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from pacbound.shield.protocol import owner, required_owner
 
 try:
     import gymnasium
+    from gymnasium.envs.registration import load_env_creator
     from gymnasium.wrappers import Autoreset, TimeLimit
 except ImportError:
     raise MissingDependencyError.for_extra("gymnasium", "shield", "Making rollouts") from None
@@ -30,7 +32,7 @@ Environment = str | Callable[[], Any]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StepResult:
     """What one step led to."""
 
     observation: Any
@@ -62,10 +64,10 @@ class World:
         observation, _ = self._env.reset(seed=int(seed))
         return observation
 
-    def step(self, action: Any) -> Outcome:
+    def step(self, action: Any) -> StepResult:
         """Take an action."""
         observation, _, terminated, truncated, info = self._env.step(action)
-        return Outcome(observation, bool(terminated), bool(truncated), info)
+        return StepResult(observation, bool(terminated), bool(truncated), info)
 
     def is_unsafe(self) -> bool:
         """Whether anything unsafe happened in the last step, or holds right after the reset."""
@@ -90,12 +92,20 @@ class World:
         # In place: parts of the environment may hold the same generator.
         bits.state = type(bits)(noise).state
 
+    def save(self) -> Any:
+        """The state, for an excursion that begins there."""
+        return self._states.save_state()
+
     @contextmanager
-    def excursion(self) -> Iterator[None]:
-        """Whatever is done within is undone in the end."""
+    def excursion(self, start: Any = None) -> Iterator[None]:
+        """Whatever is done within is undone in the end; it begins here, or in a state that was
+        saved.
+        """
         bits = self._env.unwrapped.np_random.bit_generator
         state, noise = self._states.save_state(), bits.state
         try:
+            if start is not None:
+                self._states.restore_state(start)
             yield
         finally:
             self._states.restore_state(state)
@@ -121,6 +131,17 @@ def make_world(environment: Environment, options: Mapping[str, Any]) -> World:
             "has its own."
         )
     return World(environment(**options))
+
+
+def registered(name: str) -> tuple[Any, ...]:
+    """What a name of a registered environment stands for."""
+    module, _, registered_name = name.rpartition(":")
+    if module:
+        import_module(module)
+    spec = gymnasium.spec(registered_name)
+    made_by = spec.entry_point
+    maker = load_env_creator(made_by) if isinstance(made_by, str) else made_by
+    return registered_name, maker, spec.kwargs, spec.additional_wrappers
 
 
 def comes_to_rest(

@@ -6,14 +6,17 @@ Rooms have no handedness, so every observation is also learnt from in its mirror
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
-from pacbound.errors import InvalidValueError, MissingDependencyError
+from pacbound.errors import InvalidValueError
 from pacbound.shield.robot.inference import (
     BEARING,
     CHANNELS,
@@ -21,14 +24,7 @@ from pacbound.shield.robot.inference import (
     POLICY_SHAPES,
     nearness,
 )
-
-try:
-    import torch
-    from torch import Tensor, nn
-except ImportError:
-    raise MissingDependencyError.for_extra(
-        "torch", "torch", "Training the robot's networks"
-    ) from None
+from pacbound.whole_files import whole_file
 
 Observations = Mapping[str, NDArray[Any]]
 Progress = Callable[[float], None]
@@ -159,6 +155,15 @@ def train_danger(
         _Plan(epochs, 4e-3, seed),
         progress,
     )
+
+
+def write_weights(path: str | os.PathLike[str], weights: Mapping[str, Any]) -> None:
+    """Write a weights file, whole or not at all."""
+    held: dict[str, Any] = {
+        name: np.asarray(values, dtype=np.float32) for name, values in weights.items()
+    }
+    with whole_file(path) as file:
+        np.savez(file, **held)
 
 
 def arrays(network: nn.Module) -> dict[str, NDArray[np.float32]]:

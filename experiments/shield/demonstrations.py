@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from pacbound.errors import InvalidValueError, MissingDependencyError
+from pacbound.errors import InvalidValueError
 from pacbound.shield.robot.environment import IndoorNavigation
 from pacbound.shield.robot.expert import Expert
 
@@ -25,12 +26,6 @@ def demonstrations(seeds: Iterable[int], *, horizon: int = 100, jobs: int = 1) -
     >>> {name: values.shape for name, values in rows.items()}
     {'depth': (20, 16, 64), 'goal': (20, 3), 'speed': (20, 2), 'action': (20, 2)}
     """
-    try:
-        from joblib import Parallel, delayed  # noqa: PLC0415
-    except ImportError:
-        raise MissingDependencyError.for_extra(
-            "joblib", "shield", "Collecting demonstrations"
-        ) from None
     parts = Parallel(n_jobs=jobs)(delayed(_demonstration)(seed, horizon) for seed in seeds)
     if not parts:
         raise InvalidValueError("There are no seeds: pass one for each rollout of the expert.")

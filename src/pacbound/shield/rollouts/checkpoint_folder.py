@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from pacbound import documents
 from pacbound.documents import Json
 from pacbound.errors import InvalidValueError
+from pacbound.shield.rollouts.task import UNIDENTIFIED
 from pacbound.whole_files import whole_file
 
 Columns = dict[str, NDArray[Any]]
@@ -62,7 +63,7 @@ def read_part(path: Path, prefix: str) -> Columns:
         ) from None
 
 
-class Parts:
+class CheckpointFolder:
     """The folder of one collection."""
 
     def __init__(self, folder: str | os.PathLike[str], plan: Mapping[str, Json]) -> None:
@@ -122,6 +123,15 @@ def complete_parts(folder: str | os.PathLike[str], kind: str) -> list[Path]:
 
 
 def _require_same(folder: Path, begun: Mapping[str, Json], now: Mapping[str, Json]) -> None:
+    unknown = now.get(UNIDENTIFIED) or begun.get(UNIDENTIFIED)
+    if unknown:
+        parts = ", ".join(map(str, unknown)) if isinstance(unknown, list) else str(unknown)
+        raise InvalidValueError(
+            f"{folder} cannot be resumed: nothing tells whether what it was begun with is what is "
+            f"passed now, of {parts}, which cannot be compared. Collect into another folder with "
+            "identity={...}, a text for each of these that changes whenever it does, and resume "
+            "with the same. If the collection is complete, read it by load(folder)."
+        )
     changed = [key for key in sorted({*begun, *now}) if begun.get(key) != now.get(key)]
     if changed:
         listed = "; ".join(
@@ -130,5 +140,6 @@ def _require_same(folder: Path, begun: Mapping[str, Json], now: Mapping[str, Jso
         )
         raise InvalidValueError(
             f"{folder} was begun with another plan: {listed}. Choose another folder, or resume "
-            "with what it was begun with."
+            "with what it was begun with. Where the change does not matter, such as a counter that "
+            "an object keeps, give the parts an identity=... of yours from the start."
         )

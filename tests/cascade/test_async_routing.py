@@ -6,7 +6,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import pickle
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -569,3 +571,36 @@ def test_an_async_cascade_shows_its_models_and_thresholds() -> None:
     cascade = AsyncCascade([small, Remote(_slow)], [0.5])
     assert repr(cascade) == "AsyncCascade(small >= 0.5, Remote)"
     assert cascade.thresholds.tolist() == [0.5]
+
+
+async def quick(item: int) -> Answer:
+    return Answer(item % 2, 0.9 if item < 3 else 0.1)
+
+
+async def sure(item: int) -> Answer:
+    return Answer(item % 3)
+
+
+@pytest.mark.parametrize("copied", [deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_a_cascade_can_be_copied_and_sent_to_another_process_before_and_after_its_use(
+    copied: Callable[[Any], Any],
+) -> None:
+    cascade = AsyncCascade([quick, sure], [0.5], concurrency=2)
+    for _ in range(2):
+        copy = copied(cascade)
+        assert copy.statistics.rows == cascade.statistics.rows
+        before = cascade.statistics.rows
+        expected = asyncio.run(cascade.run(range(6)))
+        given = asyncio.run(copy.run(range(6)))
+        assert given.predictions.tolist() == expected.predictions.tolist() == [0, 1, 0, 0, 1, 2]
+        assert cascade.statistics.rows == before + 6
+
+
+async def copied_within(cascade: AsyncCascade) -> AsyncCascade:
+    await cascade.run(range(6))
+    return pickle.loads(pickle.dumps(cascade))  # type: ignore[no-any-return]
+
+
+def test_a_cascade_can_be_copied_while_its_event_loop_runs() -> None:
+    copy = asyncio.run(copied_within(AsyncCascade([quick, sure], [0.5])))
+    assert asyncio.run(copy.predict(range(3))).tolist() == [0, 1, 0]

@@ -20,7 +20,7 @@ Ask = Callable[[int, Any], Coroutine[Any, Any, Routed]]
 Items = Iterable[Any] | AsyncIterable[Any]
 
 
-class Flight:
+class BoundedStream:
     """The items of one stream that are under way."""
 
     def __init__(self, ask: Ask, items: Items, *, limit: int) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
+from pacbound.shield.rollouts.checkpoint_folder import FRAMES, complete_parts, read_part
 from pacbound.shield.rollouts.observations import WHOLE
-from pacbound.shield.rollouts.parts import FRAMES, complete_parts, read_part
 from pacbound.shield.rollouts.rollout import Frame
 
 _OBSERVATION = "observation/"
@@ -33,6 +33,32 @@ class Frames:
         (n,) whether it was too late: True from the first un-recoverable state on.
     seed, step
         (n,) the rollout and the place in it.
+
+    Examples
+    --------
+    A car that drives at a wall, a metre a step, until it is too late:
+
+    >>> import gymnasium
+    >>> class Car(gymnasium.Env):
+    ...     def reset(self, *, seed=None, options=None):
+    ...         super().reset(seed=seed)
+    ...         self.gap = 3
+    ...         return np.array([self.gap]), {}
+    ...     def step(self, action):
+    ...         self.gap -= action
+    ...         return np.array([self.gap]), 0.0, self.gap < 0, False, {}
+    ...     def save_state(self):
+    ...         return self.gap
+    ...     def restore_state(self, state):
+    ...         self.gap = state
+    ...     def is_unsafe(self):
+    ...         return self.gap < 0
+    >>> from pacbound.shield import Task, collect_rollouts
+    >>> task = Task(Car, policy=lambda gap: 1, backup=lambda gap: 0, horizon=9, backup_steps=1)
+    >>> _ = collect_rollouts(task, seeds=[0], keep_frames=True, folder="frames")
+    >>> frames = Frames.load("frames")
+    >>> frames.observations.ravel().tolist(), frames.unrecoverable.tolist()
+    ([3, 2, 1, 0], [False, False, False, True])
     """
 
     observations: Any
@@ -42,7 +68,23 @@ class Frames:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Frames:
-        """All frames of a complete collection; `parts` is for those that do not fit into memory."""
+        """All frames of a complete collection; `parts` is for those that do not fit into memory.
+
+        Parameters
+        ----------
+        folder
+            That of `collect_rollouts(..., keep_frames=True, folder=folder)`.
+
+        Returns
+        -------
+        Frames
+            In the order of seeds and steps.
+
+        Raises
+        ------
+        InvalidValueError
+            If the folder holds no frames, or the collection is not complete.
+        """
         parts = list(cls.parts(folder))
         if not parts:
             raise InvalidValueError(
@@ -57,7 +99,23 @@ class Frames:
 
     @classmethod
     def parts(cls, folder: str | os.PathLike[str]) -> Iterator[Frames]:
-        """The frames of a complete collection, some at a time."""
+        """The frames of a complete collection, some at a time.
+
+        Parameters
+        ----------
+        folder
+            As in `load`.
+
+        Returns
+        -------
+        iterator of Frames
+            Those of each part, read when it is asked for.
+
+        Raises
+        ------
+        InvalidValueError
+            If the collection is not complete.
+        """
         read = (read_part(path, FRAMES) for path in complete_parts(folder, "rollouts"))
         return (cls._from_arrays(arrays) for arrays in read if arrays)
 

@@ -19,8 +19,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.answers import Reading, read_item, require_same_classes
-from pacbound.cascade.in_flight import Flight, Items
+from pacbound.cascade.bounded_stream import BoundedStream, Items
+from pacbound.cascade.model_outputs import Reading, read_item, require_same_classes
 from pacbound.cascade.result import CascadeResult, CascadeStatistics, Routed
 from pacbound.cascade.stages import Stage, is_count, shown, stages_of
 from pacbound.certificate.cascade import CascadeCertificate
@@ -29,6 +29,7 @@ from pacbound.tally.columns import as_column
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+Gates = WeakKeyDictionary[asyncio.AbstractEventLoop, list[asyncio.Semaphore]]
 
 
 class AsyncCascade:
@@ -66,11 +67,21 @@ class AsyncCascade:
     classes : sequence, optional
         The names of the classes, for models that give probabilities.
 
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError
+        If there are fewer than two models, one cannot be called, or an option is not one.
+    CertificateError
+        If the certificate was changed after it was written.
+    ModelError
+        From every prediction, if a model fails or gives what is not an answer; see `on_error`.
+
     Examples
     --------
     >>> from pacbound.cascade import Answer
     >>> async def small(text):
-    ...     return Answer("refund" if "money" in text else "other", confidence=min(1.0, len(text) / 20))
+    ...     label = "refund" if "money" in text else "other"
+    ...     return Answer(label, confidence=min(1.0, len(text) / 20))
     >>> async def large(text):
     ...     return Answer("refund" if "pay" in text or "money" in text else "other")
     >>> router = AsyncCascade([small, large], [0.9])
@@ -103,9 +114,7 @@ class AsyncCascade:
         self._timeouts = _per_model(
             timeout, len(models), "timeout", _is_timeout, "seconds above 0, or None"
         )
-        self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, list[asyncio.Semaphore]] = (
-            WeakKeyDictionary()
-        )
+        self._gates: Gates = WeakKeyDictionary()
         self.statistics = CascadeStatistics(len(self._stages))
 
     @property
@@ -114,19 +123,38 @@ class AsyncCascade:
         return np.array([stage.threshold for stage in self._stages[:-1]], dtype=np.float64)
 
     async def predict(self, items: Items) -> Array:
-        """The answer for each item, in the order of the items."""
+        """The answer for each item, in the order of the items, of an iterable or async iterable."""
         return (await self.run(items)).predictions
 
     async def predict_exits(self, items: Items) -> NDArray[np.intp]:
-        """The place of the model that answers each item: 0 for the fastest."""
+        """The place of the model that answers each item: 0 for the fastest. Items are as in
+        `predict`.
+        """
         return (await self.run(items)).exits
 
     async def run(self, items: Items) -> CascadeResult:
-        """Answers, exits, confidences and times, in the order of the items."""
+        """Answers, exits, confidences and times, in the order of the items.
+
+        Parameters
+        ----------
+        items : iterable or async iterable
+            What the models are asked about, one by one.
+
+        Returns
+        -------
+        CascadeResult
+            All of it.
+
+        Raises
+        ------
+        ModelError
+            At the first failure, unless it goes to the slow model; what was finished by then is its
+            `partial`.
+        """
         done: list[Routed] = []
         try:
             async with aclosing(
-                Flight(self._route, items, limit=self._window).results(ordered=False)
+                BoundedStream(self._route, items, limit=self._window).results(ordered=False)
             ) as results:
                 async for routed in results:
                     # What was finished is needed where the stream fails.
@@ -138,15 +166,26 @@ class AsyncCascade:
         return _joined(sorted(done, key=lambda routed: routed.index), len(self._stages))
 
     async def stream(self, items: Items, *, ordered: bool = True) -> AsyncGenerator[Routed, None]:
-        """The answers one by one while the items come in, in their order, or as they are finished
-        with `ordered=False`.
+        """The answers one by one while the items come in.
 
-        `items` may be an async iterable, and endless. It is asked for another item only when there
-        is room. A loop that may stop early should close the stream, with `contextlib.aclosing`:
-        that cancels what is under way.
+        A loop that may stop early should close the stream, with `contextlib.aclosing`: that cancels
+        what is under way.
+
+        Parameters
+        ----------
+        items : iterable or async iterable
+            What the models are asked about. It may be endless: it is asked for another item only
+            when there is room.
+        ordered : bool, default=True
+            Whether answers come in the order of the items, or as they are finished.
+
+        Yields
+        ------
+        Routed
+            The answer for each item.
         """
         async with aclosing(
-            Flight(self._route, items, limit=self._window).results(ordered=ordered)
+            BoundedStream(self._route, items, limit=self._window).results(ordered=ordered)
         ) as results:
             async for routed in results:
                 self._count([routed])
@@ -155,6 +194,16 @@ class AsyncCascade:
     async def route(self, item: Any) -> Routed:
         """The answer for one item, for servers that have one at a time; `concurrency` holds over
         all of them together.
+
+        Parameters
+        ----------
+        item : any
+            What the models are asked about.
+
+        Returns
+        -------
+        Routed
+            The answer.
         """
         routed = await self._route(0, item)
         self._count([routed])
@@ -221,6 +270,13 @@ class AsyncCascade:
     def __repr__(self) -> str:
         return f"AsyncCascade({shown(self._stages)})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Event loops, and what waits in them, stay where they are.
+        return {name: value for name, value in vars(self).items() if name != "_gates"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _gates=WeakKeyDictionary())
+
 
 def _joined(done: Sequence[Routed], n_models: int) -> CascadeResult:
     exits = np.array([routed.exit for routed in done], dtype=np.intp)
@@ -247,7 +303,7 @@ def _totals(
 
 
 def _column(labels: list[Any]) -> Array:
-    """Labels of one plain type as an array of that type; others, such as parsed JSON, as they are."""
+    """Labels of one plain type as an array of it; others, such as parsed JSON, as objects."""
     if not labels:
         return np.empty(0, dtype=np.intp)
     if len({type(label) for label in labels}) == 1 and isinstance(

@@ -30,6 +30,13 @@ class Answers:
     """Labels and confidences of a batch, from a model without probabilities over classes; the last
     model needs no confidence.
 
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        The label of each row: numbers or text.
+    confidence : array-like of shape (n,), optional
+        How sure the model is of each, from 0 to 1.
+
     Examples
     --------
     >>> Answers(["refund", "greeting"], [0.98, 0.61])
@@ -43,6 +50,13 @@ class Answers:
 @dataclass(frozen=True)
 class Answer:
     """The label and the confidence of one item; the last model of a cascade needs no confidence.
+
+    Parameters
+    ----------
+    label : any
+        The label: a number, text, or an object such as parsed JSON.
+    confidence : float, optional
+        How sure the model is of it, from 0 to 1.
 
     Examples
     --------
