@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pacbound import Tally
 from pacbound.cascade.certify import certify_cascade
-from pacbound.cascade.trade_off import trade_off
+from pacbound.cascade.tolerances import trade_off
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import Bound
 

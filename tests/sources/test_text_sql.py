@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pacbound.errors import InvalidValueError
 from pacbound.sources import text
-from pacbound.sources.engine import Connection, QueryError, connected
+from pacbound.sources.embedded import Connection, QueryError, connected
 from pacbound.sources.text_sql import FALSE, TRUE, Kind, typed
 
 AWKWARD = [

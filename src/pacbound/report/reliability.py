@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pacbound.calibration.calibrate import calibrate
+from pacbound.calibration.certify import calibrate
 from pacbound.calibration.reliability import ReliabilityBins, induced_reliability
 from pacbound.certificate.calibration import CalibrationBins, CalibrationCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
