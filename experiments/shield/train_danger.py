@@ -95,9 +95,17 @@ def rolled_out(
     label."""
     with tempfile.TemporaryDirectory() as folder:
         rollouts = collect_rollouts(
-            IndoorNavigation, policy, brake, danger, seeds=seeds, horizon=HORIZON, keep_frames=True, folder=folder,
-            n_jobs=jobs, progress=shown("rollouts"),
-        )  # fmt: skip
+            IndoorNavigation,
+            policy,
+            brake,
+            danger,
+            seeds=seeds,
+            horizon=HORIZON,
+            keep_frames=True,
+            folder=folder,
+            n_jobs=jobs,
+            progress=shown("rollouts"),
+        )
         return rollouts, Frames.load(folder)
 
 

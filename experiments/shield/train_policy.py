@@ -79,9 +79,16 @@ def measured(policy: ImagePolicy, rooms: int, jobs: int) -> dict[str, Any]:
     """How often the policy stays recoverable and how often it reaches the goal, in rooms that it
     has not seen."""
     rollouts = collect_rollouts(
-        IndoorNavigation, policy, brake, None, seeds=TUNING[:rooms], horizon=HORIZON, follow_through=True, n_jobs=jobs,
+        IndoorNavigation,
+        policy,
+        brake,
+        None,
+        seeds=TUNING[:rooms],
+        horizon=HORIZON,
+        follow_through=True,
+        n_jobs=jobs,
         progress=shown("rollouts"),
-    )  # fmt: skip
+    )
     return {
         "rollouts": len(rollouts),
         "safe": round(float(np.mean(~rollouts.unsafe)), 3),

@@ -28,7 +28,7 @@ Json = Any
 
 
 def canonical(value: Json) -> bytes:
-    """The one byte string that stands for `value`: keys sorted, no spaces, shortest exact floats."""
+    """The byte string that stands for `value`: sorted keys, no spaces, shortest exact floats."""
     text = json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
     )

@@ -1,4 +1,4 @@
-"""Thresholds of shields that people choose by hand: what they are, and that none keeps a promise."""
+"""Thresholds of shields that people choose by hand: what they are; none keeps a promise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PACClassifier: a scikit-learn classifier like any other, and the certificate of what it predicts."""
+"""PACClassifier: a scikit-learn classifier like any other, with a certificate."""
 
 from __future__ import annotations
 

@@ -184,9 +184,7 @@ def test_a_model_whose_threshold_is_infinite_is_not_called() -> None:
     assert fast.asked == []
 
 
-def test_no_model_is_called_with_more_rows_than_the_batch_size_and_the_slow_one_gets_whole_batches() -> (
-    None
-):
+def test_no_batch_is_larger_than_the_batch_size_and_the_slow_model_gets_whole_ones() -> None:
     tables = [np.array([[0.9, 0.1], [0.6, 0.4]] * 8), np.array([[0.0, 1.0]] * 16)]
     fast, slow = map(Table, tables)
     Cascade([fast, slow], [0.8], batch_size=4).predict(np.arange(16))

@@ -45,11 +45,14 @@ PROGRAM = """
 import sys
 import matplotlib
 # Reading "backend" makes matplotlib choose one, for which it loads pyplot.
-settings = lambda: {name: matplotlib.rcParams[name] for name in matplotlib.rcParams if name != "backend"}
+names = [name for name in matplotlib.rcParams if name != "backend"]
+settings = lambda: {name: matplotlib.rcParams[name] for name in names}
 before = settings()
 from pacbound.report import AccuracyConfidenceDisplay, ReliabilityDisplay
-ReliabilityDisplay.from_predictions([0.2, 0.9], [False, True], delta=0.1).figure_.savefig(sys.argv[1] + "/a.svg")
-AccuracyConfidenceDisplay.from_predictions([0.2, 0.9], [False, True]).figure_.savefig(sys.argv[1] + "/b.png")
+rows = [0.2, 0.9], [False, True]
+diagram = ReliabilityDisplay.from_predictions(*rows, delta=0.1)
+diagram.figure_.savefig(sys.argv[1] + "/a.svg")
+AccuracyConfidenceDisplay.from_predictions(*rows).figure_.savefig(sys.argv[1] + "/b.png")
 assert "matplotlib.pyplot" not in sys.modules
 assert settings() == before
 """

@@ -1,4 +1,4 @@
-"""What a reliability diagram shows is what its certificate, or its bins, hold: to the last digit."""
+"""A reliability diagram shows what its certificate, or its bins, hold: to the last digit."""
 
 from __future__ import annotations
 

@@ -53,7 +53,8 @@ WAYS: dict[str, Any] = {
 
 PROGRAM = """
 import sys
-from pacbound.report import DesiredSafetyDisplay, Drive, FloorPlan, RolloutDisplay, SuccessSafetyDisplay
+from pacbound.report import DesiredSafetyDisplay, Drive, FloorPlan
+from pacbound.report import RolloutDisplay, SuccessSafetyDisplay
 assert "matplotlib" not in sys.modules
 SuccessSafetyDisplay({"a": (0.5, 0.1)}, xi=0.1).plot()._repr_png_()
 DesiredSafetyDisplay([0.1], {"a": [0.1]}).plot()._repr_png_()

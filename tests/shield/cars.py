@@ -83,7 +83,7 @@ def slippery() -> Car:
 
 
 def rash(observation: Any) -> int:
-    """A policy that drives up to the wall with some care, but for blind spots where it speeds up."""
+    """A policy that drives up to the wall with care, but for blind spots where it speeds up."""
     gap, speed = (int(value) for value in observation)
     stopping = speed * (speed + 1) // 2
     if gap % 7 == 3 or gap > stopping + 2 * speed + 3 or (speed == 0 and gap > 2):
@@ -166,7 +166,7 @@ def chance_to_be_missed(threshold: float, slip: float, horizon: int) -> float:
 
 
 def _moves(gap: int, speed: int, slip: float, *, last: bool) -> list[tuple[int, int, bool, float]]:
-    """Where the policy's step may lead: gap, speed, whether the rollout ends there, and the chance."""
+    """Where the policy's step may lead: gap, speed, whether the rollout ends, and the chance."""
     action = rash((gap, speed))
     taken = [(action, 1 - slip), (0, slip)] if action < 0 else [(action, 1.0)]
     moves = [(int(np.clip(speed + change, 0, FASTEST)), chance) for change, chance in taken]

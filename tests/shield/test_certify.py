@@ -1,4 +1,4 @@
-"""`certify_shield`: from rollouts to a certificate, by the exact bound and by the paper's product."""
+"""`certify_shield`: from rollouts to a certificate, by the exact bound or the paper's product."""
 
 from __future__ import annotations
 

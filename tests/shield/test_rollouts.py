@@ -267,9 +267,7 @@ def test_a_reading_that_is_no_danger_has_not_fired(value: Any) -> None:
     assert (rollouts.final_score[rollouts.unsafe] <= rollouts.score[rollouts.unsafe]).all()
 
 
-def test_a_danger_model_that_raises_has_not_fired_and_a_rollout_without_readings_is_missed_by_every_threshold() -> (
-    None
-):
+def test_a_danger_model_that_raises_has_not_fired_and_no_threshold_stops_a_rollout_unread() -> None:
     def blind(observation: Any) -> float:
         if observation[0] < 25:
             raise OSError("no camera")

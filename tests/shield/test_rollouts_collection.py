@@ -76,8 +76,8 @@ class Slow(Car):
 def slippery():
     return Slow(slip=0.1)
 
-collect_rollouts(slippery, rash, brake, danger, horizon=40, seeds=range(200), chunk=5, folder=sys.argv[1], keep_frames=True,
-                 n_jobs=int(sys.argv[2]))
+collect_rollouts(slippery, rash, brake, danger, horizon=40, seeds=range(200), chunk=5,
+                 folder=sys.argv[1], keep_frames=True, n_jobs=int(sys.argv[2]))
 """
 
 
@@ -266,9 +266,7 @@ def test_a_rollout_that_raises_is_run_again_and_then_counted_as_lost_never_dropp
     assert repr(rollouts).endswith("4 of them lost, 4 by an error)")
 
 
-def test_one_unlucky_seed_at_the_start_stops_nothing_but_a_policy_that_always_raises_is_an_error() -> (
-    None
-):
+def test_one_unlucky_first_seed_stops_nothing_but_a_policy_that_always_raises_is_an_error() -> None:
     rollouts = collect_rollouts(Crashing, rash, brake, danger, seeds=[3, 4, 6], horizon=40)
     assert rollouts.lost.tolist() == [True, False, False]
 

@@ -35,9 +35,17 @@ def columns() -> dict[str, NDArray[Any]]:
     unsafe = rng.random(ROWS) < 0.2
     danger = np.where(unsafe & (np.arange(ROWS) % 50 == 0), -np.inf, score)
     return {
-        "c": score, "ok": rng.random(ROWS) < 0.7, "place": np.array(["north", "süd", "1"])[rng.integers(0, 3, ROWS)], "y": label,
-        "fast": fast, "slow": slow, "c2": rng.random(ROWS), "s": danger, "u": unsafe, "last": np.where(unsafe, danger, np.nan),
-    }  # fmt: skip
+        "c": score,
+        "ok": rng.random(ROWS) < 0.7,
+        "place": np.array(["north", "süd", "1"])[rng.integers(0, 3, ROWS)],
+        "y": label,
+        "fast": fast,
+        "slow": slow,
+        "c2": rng.random(ROWS),
+        "s": danger,
+        "u": unsafe,
+        "last": np.where(unsafe, danger, np.nan),
+    }
 
 
 INSIDE = ["rows.csv", "rows.tsv", "rows.csv.gz", "rows.jsonl", "rows.json", "rows.parquet"]
@@ -53,7 +61,9 @@ USES: dict[str, tuple[dict[str, Any], Callable[[Columns], Tally]]] = {
     ),
     "groups": (
         {"confidence": "c", "correct": "ok", "group": "place", "edges": [0, 0.15, 0.6, 1]},
-        lambda t: Tally.from_arrays(confidence=t["c"], correct=t["ok"], groups=t["place"], edges=[0, 0.15, 0.6, 1]),
+        lambda t: Tally.from_arrays(
+            confidence=t["c"], correct=t["ok"], groups=t["place"], edges=[0, 0.15, 0.6, 1]
+        ),
     ),
     "abstention": (
         {"confidence": "c", "correct": "ok", "kind": "abstention"},
@@ -61,7 +71,11 @@ USES: dict[str, tuple[dict[str, Any], Callable[[Columns], Tally]]] = {
     ),
     "cascade": (
         {"confidences": ["c"], "predictions": ["fast", "slow"], "label": "y"},
-        lambda t: Tally.from_arrays(confidences=t["c"], predictions=np.column_stack([t["fast"], t["slow"]]), labels=t["y"]),
+        lambda t: Tally.from_arrays(
+            confidences=t["c"],
+            predictions=np.column_stack([t["fast"], t["slow"]]),
+            labels=t["y"],
+        ),
     ),
     "cascade of three": (
         {"confidences": ["c", "c2"], "predictions": ["fast", "fast", "slow"], "label": "y"},
@@ -79,7 +93,7 @@ USES: dict[str, tuple[dict[str, Any], Callable[[Columns], Tally]]] = {
         {"score": "s", "unsafe": "u", "final_score": "last"},
         lambda t: Tally.from_arrays(scores=t["s"], unsafe=t["u"], final_scores=t["last"]),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

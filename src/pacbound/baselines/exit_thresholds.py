@@ -111,7 +111,8 @@ def histogram_threshold(
     >>> predictions = [[1, 1]] * 98 + [[0, 1]] * 2
     >>> histogram_threshold([0.9] * 50 + [0.6] * 48 + [0.5] * 2, predictions, [1] * 100, xi=0.02)
     0.0
-    >>> round(histogram_threshold([0.9] * 50 + [0.6] * 48 + [0.5] * 2, predictions, [1] * 100, xi=0.01), 4)
+    >>> confidence = [0.9] * 50 + [0.6] * 48 + [0.5] * 2
+    >>> round(histogram_threshold(confidence, predictions, [1] * 100, xi=0.01), 4)
     0.5
     """
     rate, tally = tolerated_rate(xi), _counted(confidence, predictions, labels)

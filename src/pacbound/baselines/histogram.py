@@ -41,7 +41,8 @@ class HistogramBinning:
 
     From one confidence per row and whether it was right:
 
-    >>> HistogramBinning(n_bins=2).fit_confidence([0.9, 0.8, 0.7, 0.5], [1, 1, 0, 1]).recalibrate([0.6, 0.5]).round(3).tolist()
+    >>> binning = HistogramBinning(n_bins=2).fit_confidence([0.9, 0.8, 0.7, 0.5], [1, 1, 0, 1])
+    >>> binning.recalibrate([0.6, 0.5]).round(3).tolist()
     [0.667, 1.0]
     """
 

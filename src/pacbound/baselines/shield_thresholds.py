@@ -62,7 +62,8 @@ def observed_miss_threshold(scores: Any, unsafe: Any = None, *, xi: float) -> fl
     Of 100 rollouts three are unsafe. Two may be missed, so the shield must fire at the third one's
     danger:
 
-    >>> observed_miss_threshold([0.25, 0.5, 0.75] + [0.125] * 97, [True] * 3 + [False] * 97, xi=0.02)
+    >>> scores, unsafe = [0.25, 0.5, 0.75] + [0.125] * 97, [True] * 3 + [False] * 97
+    >>> observed_miss_threshold(scores, unsafe, xi=0.02)
     0.75
     """
     rate, tally = tolerated_rate(xi), _counted(scores, unsafe)

@@ -77,7 +77,7 @@ def as_logits(values: Any, name: str) -> Array:
 
 
 def shifted_blocks(table: Array) -> Iterator[tuple[int, Floats]]:
-    """Blocks of (first row, transposed logits), shifted so that the highest logit of each row is 0."""
+    """Blocks of (first row, transposed logits), shifted so that each row's highest logit is 0."""
     rows = max(1, _ENTRIES // table.shape[1])
     for start in range(0, len(table), rows):
         block = np.array(table[start : start + rows].T, dtype=np.float64, order="C")

@@ -79,7 +79,8 @@ def calibrate(  # noqa: PLR0913, RUF100
 
     >>> import polars
     >>> frame = polars.LazyFrame({"score": confidence, "right": correct})
-    >>> same = calibrate(frame, delta=0.01, n_bins=10, columns={"confidence": "score", "correct": "right"})
+    >>> columns = {"confidence": "score", "correct": "right"}
+    >>> same = calibrate(frame, delta=0.01, n_bins=10, columns=columns)
     >>> bool((same.bins.lower == certificate.bins.lower).all())
     True
     """

@@ -79,7 +79,8 @@ def accuracy_confidence_curve(
 
     Examples
     --------
-    >>> curve = accuracy_confidence_curve([0.6, 0.8, 0.8, 0.9], [False, True, False, True], thresholds=[0.0, 0.8, 0.95])
+    >>> confidence, correct = [0.6, 0.8, 0.8, 0.9], [False, True, False, True]
+    >>> curve = accuracy_confidence_curve(confidence, correct, thresholds=[0.0, 0.8, 0.95])
     >>> curve.accuracy.round(3).tolist(), curve.coverage.tolist()
     ([0.5, 0.667, nan], [1.0, 0.75, 0.0])
     """

@@ -73,7 +73,8 @@ def induced_calibration_error(
     For a calibration certificate pass `certificate.interval(confidence)` and
     `certificate.estimate(confidence)`:
 
-    >>> lower, upper = induced_calibration_error([[0.5, 0.75], [0.5, 0.75]], [0.625, 0.625], [True, True])
+    >>> intervals, estimates = [[0.5, 0.75], [0.5, 0.75]], [0.625, 0.625]
+    >>> lower, upper = induced_calibration_error(intervals, estimates, [True, True])
     >>> lower, upper
     (0.25, 0.5)
     """

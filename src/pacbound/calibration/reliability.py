@@ -112,7 +112,8 @@ def induced_reliability(
 
     Examples
     --------
-    >>> bins = induced_reliability([[0.6, 0.9], [0.7, 1.0], [0.0, 1.0]], [0.8, 0.9, float("nan")], [True, False, True], n_bins=2)
+    >>> intervals, estimates = [[0.6, 0.9], [0.7, 1.0], [0.0, 1.0]], [0.8, 0.9, float("nan")]
+    >>> bins = induced_reliability(intervals, estimates, [True, False, True], n_bins=2)
     >>> bins.trials.tolist(), bins.lower.tolist(), bins.upper.tolist()
     ([0, 2, 1], [nan, 0.6, 0.0], [nan, 1.0, 1.0])
     """

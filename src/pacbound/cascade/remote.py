@@ -68,7 +68,8 @@ class AsyncCascade:
     --------
     >>> from pacbound.cascade import Answer
     >>> async def small(text):
-    ...     return Answer("refund" if "money" in text else "other", confidence=min(1.0, len(text) / 20))
+    ...     topic = "refund" if "money" in text else "other"
+    ...     return Answer(topic, confidence=min(1.0, len(text) / 20))
     >>> async def large(text):
     ...     return Answer("refund" if "pay" in text or "money" in text else "other")
     >>> router = AsyncCascade([small, large], [0.9])
@@ -245,7 +246,7 @@ def _totals(
 
 
 def _column(labels: list[Any]) -> Array:
-    """Labels of one plain type as an array of that type; others, such as parsed JSON, as they are."""
+    """Labels of one plain type as an array of it; others, such as parsed JSON, as they are."""
     if not labels:
         return np.empty(0, dtype=np.intp)
     if len({type(label) for label in labels}) == 1 and isinstance(

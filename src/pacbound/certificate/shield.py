@@ -101,7 +101,7 @@ class ShieldCertificate(Certificate):
 
     @property
     def observed_miss_rate(self) -> float:
-        """The share of the rollouts that were unsafe and would not have been stopped; descriptive."""
+        """The share of rollouts that were unsafe and would not have been stopped; descriptive."""
         return self._missed / self.n
 
     @property

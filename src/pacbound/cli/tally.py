@@ -61,9 +61,17 @@ def tally(
     at once.
     """
     named = {
-        "confidence": confidence, "correct": correct, "prediction": prediction, "label": label, "group": group, "bins": bins,
-        "edges": edges, "score": score, "unsafe": unsafe, "final_score": final_score,
-    }  # fmt: skip
+        "confidence": confidence,
+        "correct": correct,
+        "prediction": prediction,
+        "label": label,
+        "group": group,
+        "bins": bins,
+        "edges": edges,
+        "score": score,
+        "unsafe": unsafe,
+        "final_score": final_score,
+    }
     columns = _columns({name: value for name, value in named.items() if value is not None})
     total = counted(files, engine=engine, master=master, memory_limit=memory_limit, **columns)
     total.save(output)

@@ -182,7 +182,7 @@ def last_to_pass(walk: JointWalk, test: Callable[[JointWalk], Passes]) -> int:
 
 
 def steps_to_tell(walk: JointWalk, end: int) -> Integers:
-    """The steps that a certificate keeps: the changes up to the first failure, and the end itself."""
+    """The steps that a certificate keeps: the changes up to the first failure, and the end."""
     changes = walk.changes()
     return np.unique([*changes[changes <= end + 1].tolist(), max(end, 0)])
 
@@ -190,7 +190,7 @@ def steps_to_tell(walk: JointWalk, end: int) -> Integers:
 def _decide_without_loss(
     walks: tuple[JointWalk, ...], n: int, delta: float, costs: tuple[float, ...]
 ) -> PathsDecision:
-    """For xi = 0: McNemar's test at declared steps of every path, each at delta over their number."""
+    """For xi = 0: McNemar's test at declared steps of each path, at delta over their number."""
     # A certificate holds only the steps that were tried, and is decided again from those.
     tried = tuple(
         walk.take(list(WITHOUT_LOSS)) if len(walk) == STEPS + 1 else walk for walk in walks

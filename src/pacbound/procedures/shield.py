@@ -48,7 +48,7 @@ TOP = 2**16
 
 @dataclass(frozen=True)
 class ShieldDecision:
-    """A threshold, or the reason why there is none; and the counts that the search passed through."""
+    """A threshold, or why there is none; and the counts that the search passed through."""
 
     threshold: float
     cells: Integers

@@ -1,12 +1,12 @@
 """Figures for people: displays that hold their numbers as attributes and draw them with matplotlib.
 
     ReliabilityDisplay           certified intervals, or claimed ones, against accuracy
-    AccuracyConfidenceDisplay    accuracy and coverage above a threshold ErrorCostDisplay
-    error against cost of cascades, and the error that was asked for DesiredAchievedDisplay
-    the error increase allowed, and the one that test rows saw SuccessSafetyDisplay         success
-    against safety of shields, and the safety that was asked for DesiredSafetyDisplay         the
-    safety that was asked for, and the one that test rollouts saw RolloutDisplay
-    rollouts from above, with the shield off and on
+    AccuracyConfidenceDisplay    accuracy and coverage above a threshold
+    ErrorCostDisplay             error against cost of cascades, and the error asked for
+    DesiredAchievedDisplay       the error increase allowed, and the one that test rows saw
+    SuccessSafetyDisplay         success against safety of shields, and the safety asked for
+    DesiredSafetyDisplay         the safety asked for, and the one that test rollouts saw
+    RolloutDisplay               rollouts from above, with the shield off and on
 
 Every number drawn is computed elsewhere in pacbound. No figure touches pyplot or its settings;
 `ax=` draws into your own.

@@ -111,8 +111,11 @@ class AccuracyConfidenceDisplay:
         Examples
         --------
         >>> from pacbound import calibrate
-        >>> certificate = calibrate([0.6, 0.8, 0.9] * 30, [False, True, True] * 30, delta=0.05, n_bins=10)
-        >>> display = AccuracyConfidenceDisplay.from_certificate(certificate, [0.55, 0.75], [False, True], thresholds=[0.0, 0.5])
+        >>> confidence, correct = [0.6, 0.8, 0.9] * 30, [False, True, True] * 30
+        >>> certificate = calibrate(confidence, correct, delta=0.05, n_bins=10)
+        >>> display = AccuracyConfidenceDisplay.from_certificate(
+        ...     certificate, [0.55, 0.75], [False, True], thresholds=[0.0, 0.5]
+        ... )
         >>> display.curve.accuracy.tolist(), display.band.by_lower.accuracy.tolist()
         ([0.5, 0.5], [0.5, 1.0])
         """

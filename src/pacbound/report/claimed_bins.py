@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def draw_claimed_bins(ax: Axes, bins: ReliabilityBins) -> None:
-    """The claims of the bins that hold rows, and of the rows without an estimate if there are any."""
+    """The claims of the bins that hold rows, and of the rows without an estimate, if any."""
     without = np.arange(len(bins)) == len(bins.edges) - 1
     seen = (bins.trials > 0) & ~without
     span = seen & (bins.lower < bins.upper)

@@ -110,7 +110,8 @@ class DesiredAchievedDisplay:
 
         Examples
         --------
-        >>> display = DesiredAchievedDisplay.from_counts([0.01, 0.02], {"certified": [(90, 30), (180, 40)]}, rows=10_000)
+        >>> pairs = {"certified": [(90, 30), (180, 40)]}
+        >>> display = DesiredAchievedDisplay.from_counts([0.01, 0.02], pairs, rows=10_000)
         >>> display.achieved["certified"].tolist(), display.intervals["certified"].round(4).tolist()
         ([0.006, 0.014], [[0.0025, 0.0094], [0.0095, 0.0185]])
         """
@@ -176,6 +177,6 @@ def _pairs(values: Any, rows: int, name: str) -> NDArray[np.int64]:
 
 
 def _difference(pairs: NDArray[np.int64], rows: int, level: float) -> Floats:
-    """An interval for P(only slow right) - P(only fast right), each of the two bounded at `level`."""
+    """An interval for P(only slow right) - P(only fast right), each bounded at `level`."""
     lower, upper = binomial_interval(pairs, rows, delta=level)
     return np.stack([lower[:, 0] - upper[:, 1], upper[:, 0] - lower[:, 1]], axis=1)

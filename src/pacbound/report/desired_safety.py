@@ -110,7 +110,8 @@ class DesiredSafetyDisplay:
 
         Examples
         --------
-        >>> display = DesiredSafetyDisplay.from_counts([0.03, 0.1], {"certified": [20, 70]}, rollouts=1000)
+        >>> unsafe = {"certified": [20, 70]}
+        >>> display = DesiredSafetyDisplay.from_counts([0.03, 0.1], unsafe, rollouts=1000)
         >>> display.achieved["certified"].tolist(), display.intervals["certified"].round(3).tolist()
         ([0.98, 0.93], [[0.969, 0.988], [0.912, 0.945]])
         """

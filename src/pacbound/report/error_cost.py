@@ -105,7 +105,9 @@ class ErrorCostDisplay:
 
         Examples
         --------
-        >>> display = ErrorCostDisplay.from_costs({"certified": (150, 0.08)}, slow=(300, 0.07), xi=0.02, certified=["certified"])
+        >>> display = ErrorCostDisplay.from_costs(
+        ...     {"certified": (150, 0.08)}, slow=(300, 0.07), xi=0.02, certified=["certified"]
+        ... )
         >>> display.points
         {'certified': (0.5, 0.08)}
         """

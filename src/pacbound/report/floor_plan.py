@@ -1,4 +1,4 @@
-"""A room from above and drives through it, as plain data: what a picture of rollouts is drawn from."""
+"""A room from above and drives through it, as plain data from which a picture is drawn."""
 
 from __future__ import annotations
 

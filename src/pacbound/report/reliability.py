@@ -103,7 +103,9 @@ class ReliabilityDisplay:
 
         Examples
         --------
-        >>> display = ReliabilityDisplay.from_predictions([0.7, 0.9, 0.95], [False, True, True], delta=0.05, n_bins=5)
+        >>> display = ReliabilityDisplay.from_predictions(
+        ...     [0.7, 0.9, 0.95], [False, True, True], delta=0.05, n_bins=5
+        ... )
         >>> display.certificate.n, display.ax_.get_ylabel()
         (3, 'Accuracy (share right)')
         """

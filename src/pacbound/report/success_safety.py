@@ -105,7 +105,9 @@ class SuccessSafetyDisplay:
 
         Examples
         --------
-        >>> display = SuccessSafetyDisplay.from_counts({"certified": (70, 400)}, rollouts=1000, xi=0.1, certified=["certified"])
+        >>> display = SuccessSafetyDisplay.from_counts(
+        ...     {"certified": (70, 400)}, rollouts=1000, xi=0.1, certified=["certified"]
+        ... )
         >>> display.points["certified"], display.intervals["certified"].round(3).tolist()
         ((0.93, 0.4), [[0.912, 0.945], [0.369, 0.431]])
         """

@@ -66,13 +66,15 @@ def certify_shield(
     >>> unsafe = rng.random(2000) < 0.05
     >>> scores = np.where(unsafe, rng.beta(8, 2, size=2000), rng.beta(1, 8, size=2000))
     >>> certificate = certify_shield(scores, unsafe, xi=0.02, delta=0.01)
-    >>> print(f"brake at {certificate.threshold:.3f} and above: {certificate.interventions} of {certificate.n} rollouts stopped")
+    >>> stopped = f"{certificate.interventions} of {certificate.n} rollouts stopped"
+    >>> print(f"brake at {certificate.threshold:.3f} and above: {stopped}")
     brake at 0.738 and above: 85 of 2000 rollouts stopped
 
     From a frame, which is counted inside its own engine:
 
     >>> import polars
-    >>> frame, named = polars.DataFrame({"danger": scores, "crashed": unsafe}), {"score": "danger", "unsafe": "crashed"}
+    >>> frame = polars.DataFrame({"danger": scores, "crashed": unsafe})
+    >>> named = {"score": "danger", "unsafe": "crashed"}
     >>> certify_shield(frame, xi=0.02, delta=0.01, columns=named).threshold == certificate.threshold
     True
     """

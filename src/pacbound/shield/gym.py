@@ -56,8 +56,12 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
     A cart that only pushes to the left, until the pole leans by a twentieth:
 
     >>> env = gymnasium.make("CartPole-v1")
-    >>> env = ShieldWrapper(env, backup=lambda x: int(x[2] + x[3] > 0), danger=lambda x: min(1.0, 10 * abs(x[2])),
-    ...                     certificate_or_threshold=0.5)
+    >>> env = ShieldWrapper(
+    ...     env,
+    ...     backup=lambda x: int(x[2] + x[3] > 0),
+    ...     danger=lambda x: min(1.0, 10 * abs(x[2])),
+    ...     certificate_or_threshold=0.5,
+    ... )
     >>> _, _ = env.reset(seed=0)
     >>> infos = [env.step(0)[4] for _ in range(10)]
     >>> [info["shield_override"] for info in infos]
@@ -140,8 +144,12 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
     Examples
     --------
     >>> envs = gymnasium.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync")
-    >>> envs = VectorShieldWrapper(envs, backup=lambda x: (x[:, 2] + x[:, 3] > 0).astype(int),
-    ...                            danger=lambda x: np.minimum(1.0, 10 * abs(x[:, 2])), certificate_or_threshold=0.5)
+    >>> envs = VectorShieldWrapper(
+    ...     envs,
+    ...     backup=lambda x: (x[:, 2] + x[:, 3] > 0).astype(int),
+    ...     danger=lambda x: np.minimum(1.0, 10 * abs(x[:, 2])),
+    ...     certificate_or_threshold=0.5,
+    ... )
     >>> _, _ = envs.reset(seed=0)
     >>> for _ in range(4):
     ...     *_, infos = envs.step(np.array([0, 1]))

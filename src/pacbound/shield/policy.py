@@ -41,7 +41,12 @@ class Shield:
 
     Examples
     --------
-    >>> shield = Shield(policy=lambda x: "drive", backup=lambda x: "brake", danger=lambda x: x, certificate_or_threshold=0.8)
+    >>> shield = Shield(
+    ...     policy=lambda x: "drive",
+    ...     backup=lambda x: "brake",
+    ...     danger=lambda x: x,
+    ...     certificate_or_threshold=0.8,
+    ... )
     >>> [shield(danger) for danger in (0.1, 0.7, 0.8, 0.1)]
     ['drive', 'drive', 'brake', 'brake']
     >>> shield.reset()

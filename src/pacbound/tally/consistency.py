@@ -84,7 +84,7 @@ def _names(values: Json) -> tuple[str, ...]:
 
 
 def _integers(rows: Json, width: int) -> Integers:
-    """A list of rows, each of `width` integers: NumPy would cut fractions off, and take true for 1."""
+    """Rows of `width` integers each: NumPy would cut fractions off, and take true for 1."""
     if type(rows) is not list or not all(type(row) is list and len(row) == width for row in rows):
         raise TypeError(f"cells and counts are not all lists, of {width} here")
     if not set(map(type, chain.from_iterable(rows))) <= {int}:

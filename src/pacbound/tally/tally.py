@@ -70,9 +70,11 @@ class Tally:
         | use | columns |
         |---|---|
         | calibration | `confidence`, `correct`; optional `n_bins=20`, `edges`, `groups` |
-        | cascade | `confidences` (n, M-1), `predictions` (n, M), `labels` (n,), missing where all predictions agree if you like |
+        | cascade | `confidences` (n, M-1), `predictions` (n, M), `labels` (n,) |
         | shield | `scores`, `unsafe`; optional `final_scores` |
         | abstention | `confidence`, `correct`, `kind="abstention"`; optional `groups` |
+
+        Labels of a cascade may be missing where all predictions agree.
 
         Examples
         --------
@@ -94,10 +96,13 @@ class Tally:
 
         | use | columns |
         |---|---|
-        | calibration | `confidence`, `correct`, or `prediction` and `label` for it; optional `group`, `n_bins=20`, `edges` |
-        | cascade | `confidences` and `predictions`, a list of each; `label`, empty where all predictions agree if you like |
+        | calibration | `confidence`, `correct`; optional `group`, `n_bins=20`, `edges` |
+        | cascade | `confidences`, `predictions` (a list of each), `label` |
         | shield | `score`, `unsafe`; optional `final_score` |
         | abstention | as calibration without bins, and `kind="abstention"` |
+
+        `prediction` and `label` may stand for `correct`. The labels of a cascade may be empty where
+        all predictions agree.
 
         Rows of a frame have no fingerprint: nothing notices if they are counted twice.
 
@@ -122,10 +127,13 @@ class Tally:
 
         | use | columns |
         |---|---|
-        | calibration | `confidence`, `correct`, or `prediction` and `label` for it; optional `group`, `n_bins=20`, `edges` |
-        | cascade | `confidences` and `predictions`, a list of each; `label`, empty where all predictions agree if you like |
+        | calibration | `confidence`, `correct`; optional `group`, `n_bins=20`, `edges` |
+        | cascade | `confidences`, `predictions` (a list of each), `label` |
         | shield | `score`, `unsafe`; optional `final_score` |
         | abstention | as calibration without bins, and `kind="abstention"` |
+
+        `prediction` and `label` may stand for `correct`. The labels of a cascade may be empty where
+        all predictions agree.
 
         `memory_limit="500MB"` says what reading may use, and `progress` is called with the share
         that is done.
@@ -226,7 +234,7 @@ class Tally:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Json]) -> Tally:
-        """The tally that `to_dict` wrote, or a `CertificateError` that says what is wrong with it."""
+        """The tally that `to_dict` wrote; a `CertificateError` says what is wrong with it."""
         from pacbound.tally.consistency import tally_of_document  # noqa: PLC0415
 
         return tally_of_document(document)

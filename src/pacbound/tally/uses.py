@@ -17,7 +17,7 @@ NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def use_of(columns: Collection[str], kind: str | None) -> str:
-    """The use that the named columns belong to; `kind` decides between calibration and abstention."""
+    """The use that the named columns belong to; `kind` tells calibration from abstention."""
     named = set(columns)
     fitting = [
         name for name, needed in NEEDED.items() if named.issuperset(needed) and kind in (None, name)

@@ -1,12 +1,12 @@
 """Networks that answer early: one backbone, a classifier after each stage, and inference that skips
 what is not needed.
 
-    EarlyExitNetwork       stages and heads around any torch modules; `infer` leaves at the first
-    sufficient confidence train_heads            the slow network, then a head at a time on the
-    frozen backbone, as in the paper's appendix count_macs             what an answer costs at every
-    exit, in multiply-accumulate operations resnet_cifar           ResNet-20, 32, 44 and 56 for
-    images of 32 x 32 resnet101              ResNet-101, with torchvision's parameter names
-    early_exit_resnet      exits after chosen blocks of any of them
+    EarlyExitNetwork     stages and heads around any torch modules; `infer` stops once sure
+    train_heads          the slow network, then one head after the other on the frozen backbone
+    count_macs           what an answer costs at every exit, in multiply-accumulate operations
+    resnet_cifar         ResNet-20, 32, 44 and 56 for images of 32 x 32
+    resnet101            ResNet-101, with torchvision's parameter names
+    early_exit_resnet    exits after chosen blocks of any of them
 
 Nothing here certifies: `EarlyExitNetwork.exit_table` gives the arrays that a cascade is certified
 from, and `infer` takes the certificate. torch is needed by this package alone, so importing it

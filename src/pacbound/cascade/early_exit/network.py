@@ -39,7 +39,8 @@ class EarlyExitNetwork(nn.Module):
 
     >>> import torch
     >>> from torch import nn
-    >>> network = EarlyExitNetwork([nn.Identity(), nn.Identity()], heads=[nn.Identity(), nn.Identity()]).eval()
+    >>> blocks, heads = [nn.Identity(), nn.Identity()], [nn.Identity(), nn.Identity()]
+    >>> network = EarlyExitNetwork(blocks, heads=heads).eval()
     >>> answers = network.infer(torch.tensor([[4.0, 0.0], [0.0, 0.1]]), [0.9])
     >>> answers.labels, answers.exits
     (tensor([0, 1]), tensor([0, 1]))
@@ -106,7 +107,8 @@ class EarlyExitNetwork(nn.Module):
         --------
         >>> import torch
         >>> from torch import nn
-        >>> network = EarlyExitNetwork([nn.Identity(), nn.Identity()], heads=[nn.Identity(), nn.Identity()]).eval()
+        >>> blocks, heads = [nn.Identity(), nn.Identity()], [nn.Identity(), nn.Identity()]
+        >>> network = EarlyExitNetwork(blocks, heads=heads).eval()
         >>> network.infer(torch.zeros(3, 4), [0.25]).exits
         tensor([0, 0, 0])
         """
@@ -129,7 +131,8 @@ class EarlyExitNetwork(nn.Module):
         --------
         >>> import torch
         >>> from torch import nn
-        >>> network = EarlyExitNetwork([nn.Identity(), nn.Identity()], heads=[nn.Identity(), nn.Identity()]).eval()
+        >>> blocks, heads = [nn.Identity(), nn.Identity()], [nn.Identity(), nn.Identity()]
+        >>> network = EarlyExitNetwork(blocks, heads=heads).eval()
         >>> table = network.exit_table([(torch.zeros(3, 4), torch.tensor([0, 1, 2]))])
         >>> table.confidences.shape, table.predictions.shape, table.labels
         ((3, 1), (3, 2), array([0, 1, 2]))

@@ -78,7 +78,7 @@ class BasicBlock(nn.Module):
 
 
 class HalvingShortcut(nn.Module):
-    """Every second pixel, with `extra` channels of zeros before and after (option A of the paper)."""
+    """Every second pixel, `extra` channels of zeros before and after (option A of the paper)."""
 
     def __init__(self, extra: int) -> None:
         super().__init__()

@@ -64,9 +64,11 @@ def train_heads(
     >>> from functools import partial
     >>> import torch
     >>> from torch import nn
-    >>> network = EarlyExitNetwork([nn.Linear(2, 8), nn.ReLU()], heads=[nn.Linear(8, 2), nn.Linear(8, 2)])
+    >>> blocks, heads = [nn.Linear(2, 8), nn.ReLU()], [nn.Linear(8, 2), nn.Linear(8, 2)]
+    >>> network = EarlyExitNetwork(blocks, heads=heads)
     >>> batch = torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 1])
-    >>> losses = train_heads(network, [batch], epochs=50, optimizer=partial(torch.optim.SGD, lr=0.5))
+    >>> optimizer = partial(torch.optim.SGD, lr=0.5)
+    >>> losses = train_heads(network, [batch], epochs=50, optimizer=optimizer)
     >>> list(losses), network.infer(batch[0], [0.9]).labels
     ([1, 0], tensor([0, 1]))
     """

@@ -1,12 +1,13 @@
 """A robot that must not touch the furniture: a MuJoCo task with momentum, its scripted expert and
 its learned parts.
 
-    IndoorNavigation    the environment, registered as "pacbound/IndoorNavigation-v0" when this
-    package is imported brake               the backup policy Expert              a driver that
-    knows the room ImagePolicy         a driver that sees what the robot sees; unsafe in about half
-    of all rooms DangerModel         the danger of an observation: high where braking would come too
-    late Room, Obstacle      rooms as plain data; `random_room` draws one RestorableMujoco    a
-    wrapper that makes any other MuJoCo environment of Gymnasium's fit for `collect_rollouts`
+    IndoorNavigation    the environment, registered as "pacbound/IndoorNavigation-v0" on import
+    brake               the backup policy
+    Expert              a driver that knows the room
+    ImagePolicy         a driver that sees what the robot sees; unsafe in about half of all rooms
+    DangerModel         the danger of an observation: high where braking would come too late
+    Room, Obstacle      rooms as plain data; `random_room` draws one
+    RestorableMujoco    makes other MuJoCo environments of Gymnasium fit for `collect_rollouts`
 
 Nothing here certifies: `pacbound.shield.collect_rollouts` makes the rollouts that
 `pacbound.certify_shield` needs. mujoco and gymnasium are needed by all of it, torch by

@@ -56,9 +56,19 @@ class DepthCamera:
         rays = (self._rays @ turn.T).ravel()
         eye = data.qpos[:3] + turn @ _EYE
         mujoco.mj_multiRay(
-            self._model, data, eye, rays, geomgroup=_SEEN, flg_static=True, bodyexclude=-1, geomid=self._hit, dist=self._distance,
-            normal=None, nray=ROWS * COLUMNS, cutoff=RANGE,
-        )  # fmt: skip
+            self._model,
+            data,
+            eye,
+            rays,
+            geomgroup=_SEEN,
+            flg_static=True,
+            bodyexclude=-1,
+            geomid=self._hit,
+            dist=self._distance,
+            normal=None,
+            nray=ROWS * COLUMNS,
+            cutoff=RANGE,
+        )
         share = self._distance / RANGE
         share[self._hit < 0] = 1.0
         return np.minimum(share, 1.0).astype(np.float32).reshape(ROWS, COLUMNS)

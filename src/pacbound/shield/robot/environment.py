@@ -1,4 +1,4 @@
-"""Indoor navigation as a Gymnasium environment: drive to the goal and touch nothing but the floor."""
+"""Indoor navigation as a Gymnasium environment: reach the goal and touch only the floor."""
 
 from __future__ import annotations
 
@@ -80,8 +80,9 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
     >>> env = IndoorNavigation()
     >>> observation, info = env.reset(seed=0)
     >>> terminated = False
+    >>> ahead = np.array([1, 0], dtype=np.float32)
     >>> while not terminated:
-    ...     observation, reward, terminated, truncated, info = env.step(np.array([1, 0], dtype=np.float32))
+    ...     observation, reward, terminated, truncated, info = env.step(ahead)
     >>> info["unsafe"], info["success"]
     (True, False)
     """

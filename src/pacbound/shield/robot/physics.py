@@ -73,9 +73,15 @@ def _add_floor(spec: mujoco.MjSpec, room: Room) -> None:
     world = spec.worldbody
     half = (room.width / 2, room.depth / 2)
     world.add_geom(
-        name="floor", type=mujoco.mjtGeom.mjGEOM_PLANE, pos=(*half, 0), size=(half[0] + 1, half[1] + 1, 0.1),
-        contype=_FLOOR_BIT, conaffinity=_FLOOR_BIT, group=FLOOR_GROUP, rgba=(0.62, 0.62, 0.66, 1),
-    )  # fmt: skip
+        name="floor",
+        type=mujoco.mjtGeom.mjGEOM_PLANE,
+        pos=(*half, 0),
+        size=(half[0] + 1, half[1] + 1, 0.1),
+        contype=_FLOOR_BIT,
+        conaffinity=_FLOOR_BIT,
+        group=FLOOR_GROUP,
+        rgba=(0.62, 0.62, 0.66, 1),
+    )
     sun = mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
     world.add_light(
         dir=(0.4, 0.2, -1), type=sun, diffuse=(0.3,) * 3, specular=(0,) * 3, castshadow=False
@@ -87,9 +93,15 @@ def _add_floor(spec: mujoco.MjSpec, room: Room) -> None:
     world.add_camera(name="above", pos=(*half, height), quat=(1, 0, 0, 0), fovy=20)
     goal = (*room.goal, 0.005)
     world.add_geom(
-        name="goal", type=mujoco.mjtGeom.mjGEOM_CYLINDER, pos=goal, size=(0.2, 0.004, 0), contype=0, conaffinity=0,
-        group=ROBOT_GROUP, rgba=(0.1, 0.7, 0.2, 1),
-    )  # fmt: skip
+        name="goal",
+        type=mujoco.mjtGeom.mjGEOM_CYLINDER,
+        pos=goal,
+        size=(0.2, 0.004, 0),
+        contype=0,
+        conaffinity=0,
+        group=ROBOT_GROUP,
+        rgba=(0.1, 0.7, 0.2, 1),
+    )
 
 
 def _add_obstacle(spec: mujoco.MjSpec, obstacle: Obstacle) -> None:
@@ -101,9 +113,15 @@ def _add_obstacle(spec: mujoco.MjSpec, obstacle: Obstacle) -> None:
     )
     quaternion = (math.cos(obstacle.yaw / 2), 0, 0, math.sin(obstacle.yaw / 2))
     spec.worldbody.add_geom(
-        type=kind, pos=(obstacle.x, obstacle.y, obstacle.z), size=size, quat=quaternion, contype=collides, conaffinity=collides,
-        group=FLOOR_GROUP, rgba=_COLOURS[obstacle.kind],
-    )  # fmt: skip
+        type=kind,
+        pos=(obstacle.x, obstacle.y, obstacle.z),
+        size=size,
+        quat=quaternion,
+        contype=collides,
+        conaffinity=collides,
+        group=FLOOR_GROUP,
+        rgba=_COLOURS[obstacle.kind],
+    )
 
 
 def _add_robot(spec: mujoco.MjSpec) -> None:
@@ -113,9 +131,15 @@ def _add_robot(spec: mujoco.MjSpec) -> None:
     body.explicitinertial = True
     half = (ROBOT_HEIGHT - BODY_FLOOR_GAP) / 2
     body.add_geom(
-        name="body", type=mujoco.mjtGeom.mjGEOM_CYLINDER, pos=(0, 0, BODY_FLOOR_GAP + half - WHEEL_RADIUS),
-        size=(ROBOT_RADIUS, half, 0), contype=_ROBOT_BIT, conaffinity=_ROBOT_BIT, group=ROBOT_GROUP, rgba=(0.15, 0.3, 0.7, 1),
-    )  # fmt: skip
+        name="body",
+        type=mujoco.mjtGeom.mjGEOM_CYLINDER,
+        pos=(0, 0, BODY_FLOOR_GAP + half - WHEEL_RADIUS),
+        size=(ROBOT_RADIUS, half, 0),
+        contype=_ROBOT_BIT,
+        conaffinity=_ROBOT_BIT,
+        group=ROBOT_GROUP,
+        rgba=(0.15, 0.3, 0.7, 1),
+    )
     _add_camera(body)
     for sign in (1, -1):
         _add_wheel(spec, body, sign)
@@ -130,9 +154,14 @@ def _add_camera(body: mujoco.MjsBody) -> None:
     )
     nose = (ROBOT_RADIUS - 0.05, 0, ROBOT_HEIGHT - WHEEL_RADIUS)
     body.add_geom(
-        type=mujoco.mjtGeom.mjGEOM_SPHERE, pos=nose, size=(0.04, 0, 0), contype=0, conaffinity=0, group=ROBOT_GROUP,
+        type=mujoco.mjtGeom.mjGEOM_SPHERE,
+        pos=nose,
+        size=(0.04, 0, 0),
+        contype=0,
+        conaffinity=0,
+        group=ROBOT_GROUP,
         rgba=(0.9, 0.8, 0.1, 1),
-    )  # fmt: skip
+    )
 
 
 def _add_wheel(spec: mujoco.MjSpec, body: mujoco.MjsBody, sign: int) -> None:
@@ -143,9 +172,16 @@ def _add_wheel(spec: mujoco.MjSpec, body: mujoco.MjsBody, sign: int) -> None:
     wheel.add_joint(name=name, type=mujoco.mjtJoint.mjJNT_HINGE, axis=(0, 1, 0))
     # A sphere touches the floor in one point, where a wheel's rim would touch it in several.
     wheel.add_geom(
-        type=mujoco.mjtGeom.mjGEOM_SPHERE, size=(WHEEL_RADIUS, 0, 0), contype=_FLOOR_BIT, conaffinity=_FLOOR_BIT, condim=3,
-        friction=(1.0, 0.005, 0.0001), priority=1, group=ROBOT_GROUP, rgba=(0.1, 0.1, 0.1, 1),
-    )  # fmt: skip
+        type=mujoco.mjtGeom.mjGEOM_SPHERE,
+        size=(WHEEL_RADIUS, 0, 0),
+        contype=_FLOOR_BIT,
+        conaffinity=_FLOOR_BIT,
+        condim=3,
+        friction=(1.0, 0.005, 0.0001),
+        priority=1,
+        group=ROBOT_GROUP,
+        rgba=(0.1, 0.1, 0.1, 1),
+    )
     servo = spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
     gain, torque = SERVO_GAIN * WHEEL_RADIUS**2, MOTOR_FORCE * WHEEL_RADIUS
     servo.set_to_velocity(kv=gain)
@@ -155,6 +191,13 @@ def _add_wheel(spec: mujoco.MjSpec, body: mujoco.MjsBody, sign: int) -> None:
 def _add_caster(body: mujoco.MjsBody, sign: int) -> None:
     radius = 0.03
     body.add_geom(
-        type=mujoco.mjtGeom.mjGEOM_SPHERE, pos=(sign * 0.16, 0, radius - WHEEL_RADIUS), size=(radius, 0, 0),
-        contype=_FLOOR_BIT, conaffinity=_FLOOR_BIT, condim=1, priority=1, group=ROBOT_GROUP, rgba=(0.1, 0.1, 0.1, 1),
-    )  # fmt: skip
+        type=mujoco.mjtGeom.mjGEOM_SPHERE,
+        pos=(sign * 0.16, 0, radius - WHEEL_RADIUS),
+        size=(radius, 0, 0),
+        contype=_FLOOR_BIT,
+        conaffinity=_FLOOR_BIT,
+        condim=1,
+        priority=1,
+        group=ROBOT_GROUP,
+        rgba=(0.1, 0.1, 0.1, 1),
+    )

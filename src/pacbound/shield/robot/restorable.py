@@ -48,7 +48,8 @@ class RestorableMujoco(gymnasium.Wrapper[Any, Any, Any, Any]):
     >>> class Ball(gymnasium.Env):
     ...     def __init__(self):
     ...         ball = "<body pos='0 0 1'><freejoint/><geom size='0.1'/></body>"
-    ...         self.model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{ball}</worldbody></mujoco>")
+    ...         world = f"<mujoco><worldbody>{ball}</worldbody></mujoco>"
+    ...         self.model = mujoco.MjModel.from_xml_string(world)
     ...         self.data = mujoco.MjData(self.model)
     >>> env = RestorableMujoco(Ball(), is_unsafe=lambda env: env.unwrapped.data.qpos[2] < 0)
     >>> above = env.save_state()

@@ -1,8 +1,9 @@
 """Rollouts of a policy: collected and labelled to certify a shield, run with the shield on to test
 it, and replayed.
 
-collect_rollouts    the policy alone, each rollout with the first state from which braking comes too
-late run_shielded        the policy under its shield check_label         a label, checked by replay
+    collect_rollouts    the policy alone, with the first state from which braking is too late
+    run_shielded        the policy under its shield
+    check_label         a label, checked by replay
 """
 
 from pacbound.shield.rollouts.collected import Rollouts, collect_rollouts

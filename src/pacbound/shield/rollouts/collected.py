@@ -233,13 +233,20 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     ...         return bool(abs(self.unwrapped.state[2]) > 0.2)
     >>> def make():
     ...     return Pole(gymnasium.make("CartPole-v1", max_episode_steps=-1))
-    >>> rollouts = collect_rollouts(make, policy=lambda x: int(x[2] > 0), backup=lambda x: int(x[2] + x[3] > 0),
-    ...                             danger=lambda x: min(1.0, 2 * abs(x[2] + 0.2 * x[3])),
-    ...                             seeds=range(60), horizon=25, backup_steps=20)
+    >>> rollouts = collect_rollouts(
+    ...     make,
+    ...     policy=lambda x: int(x[2] > 0),
+    ...     backup=lambda x: int(x[2] + x[3] > 0),
+    ...     danger=lambda x: min(1.0, 2 * abs(x[2] + 0.2 * x[3])),
+    ...     seeds=range(60),
+    ...     horizon=25,
+    ...     backup_steps=20,
+    ... )
     >>> rollouts
     Rollouts(60: 14 unsafe, 0 of them lost)
     >>> from pacbound import certify_shield
-    >>> print(f"{certify_shield(rollouts.score, rollouts.unsafe, xi=0.1, delta=0.05).threshold:.2f}")
+    >>> certificate = certify_shield(rollouts.score, rollouts.unsafe, xi=0.1, delta=0.05)
+    >>> print(f"{certificate.threshold:.2f}")
     0.69
     """
     task = Task(

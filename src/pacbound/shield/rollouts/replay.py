@@ -73,8 +73,15 @@ def check_label(  # noqa: PLR0913, RUF100
     ...         return bool(abs(self.unwrapped.state[2]) > 0.2)
     >>> def make():
     ...     return Pole(gymnasium.make("CartPole-v1", max_episode_steps=-1))
-    >>> check_label(make, lambda x: int(x[2] > 0), lambda x: int(x[2] + x[3] > 0), seed=4, first_unrecoverable=17,
-    ...             horizon=25, backup_steps=20)
+    >>> check_label(
+    ...     make,
+    ...     lambda x: int(x[2] > 0),
+    ...     lambda x: int(x[2] + x[3] > 0),
+    ...     seed=4,
+    ...     first_unrecoverable=17,
+    ...     horizon=25,
+    ...     backup_steps=20,
+    ... )
     LabelCheck(seed=4, first_unrecoverable=17, safe_at=True, safe_after=False)
     """
     task = Task(

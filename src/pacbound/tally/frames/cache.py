@@ -11,7 +11,7 @@ from contextlib import suppress
 
 
 def let_go_at_exit() -> None:
-    """Empty the cache before the interpreter takes modules apart; call it after narwhals is loaded."""
+    """Empty the cache before the interpreter takes modules apart; call it with narwhals loaded."""
     with suppress(ImportError, AttributeError):
         # Not public: a narwhals without it needs no help.
         from narwhals._namespace import _builtin_namespace  # noqa: PLC0415
