@@ -1,38 +1,65 @@
-# Every target sets up what it needs. `make test` and the checks share .venv; the demo has an environment of its own, as small
-# as a user's. Both are rebuilt when pyproject.toml or constraints.txt changes.
+# Every target sets up what it needs. `make test` and the checks share .venv; the demo, the core alone
+# and the lowest versions have environments of their own. They are rebuilt when pyproject.toml or the
+# constraints change.
 
 PYTHON ?= python3
 WORKERS ?= 2
+FUZZ_SECONDS ?= 3600
+TESTS ?=
 
-TOOLS := .venv/bin/python -m
+BIN := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+TOOLS := .venv/$(BIN)/python -m
 STAMP := .installed
 INSTALL := -m pip install -qq --disable-pip-version-check
 # The first pip to know --group.
 ABLE_PIP := "pip>=25.1"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs bench clean
+.PHONY: help demo test test-core test-lowest coverage fuzz fuzz-atheris lint format docs bench dist clean
 
 help:
-	@echo "make demo    the whole story on real predictions that ship with the package, into demo-output/"
-	@echo "make test    all tests, doctests and documentation snippets"
-	@echo "make lint    style, types and layers"
-	@echo "make docs    the documentation, into site/"
-	@echo "make bench   speed and tightness against other packages"
-	@echo "make format  rewrite the sources in the one style"
-	@echo "make clean   remove everything that make made"
+	@echo "make demo         the whole story on real predictions that ship with the package, into demo-output/"
+	@echo "make test         all tests, doctests and documentation snippets, in random order"
+	@echo "make test-core    what needs no extra, with numpy and scipy alone"
+	@echo "make test-lowest  with the lowest versions that pyproject.toml allows"
+	@echo "make coverage     which lines the tests run, into htmlcov/"
+	@echo "make fuzz         damaged files for FUZZ_SECONDS (an hour); make fuzz-atheris: by coverage"
+	@echo "make lint         style, types and layers"
+	@echo "make docs         the documentation, into site/"
+	@echo "make bench        speed and tightness against other packages"
+	@echo "make dist         wheel and source distribution, checked and installed, into dist/"
+	@echo "make format       rewrite the sources in the one style"
+	@echo "make clean        remove everything that make made"
 
 demo: .venv-demo/$(STAMP)
-	.venv-demo/bin/pacbound demo -o demo-output
+	.venv-demo/$(BIN)/pacbound demo -o demo-output
 
 test: .venv/$(STAMP)
 	$(TOOLS) pytest -n $(WORKERS)
+
+# What needs an extra that is not there is skipped, and the summary says what and why.
+test-core: .venv-core/$(STAMP)
+	.venv-core/$(BIN)/python -m pytest -n $(WORKERS) --skip-missing -m "not slow"
+
+test-lowest: .venv-lowest/$(STAMP)
+	.venv-lowest/$(BIN)/python -m pytest -n $(WORKERS) --skip-missing -m "not slow"
+
+# `make coverage TESTS=tests/tally` for a part.
+coverage: .venv/$(STAMP)-coverage
+	$(TOOLS) pytest -n $(WORKERS) --cov --cov-report=term:skip-covered --cov-report=html $(TESTS)
+
+fuzz: .venv/$(STAMP)
+	$(TOOLS) tests.fuzz --seconds $(FUZZ_SECONDS)
+
+# Guided by coverage, for the readers that are written in Python. Linux only.
+fuzz-atheris: .venv-fuzz/$(STAMP)
+	.venv-fuzz/$(BIN)/python -m tests.fuzz.with_atheris -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096
 
 lint: .venv/$(STAMP)
 	$(TOOLS) ruff check .
 	$(TOOLS) ruff format --check .
 	$(TOOLS) mypy
-	.venv/bin/lint-imports
+	.venv/$(BIN)/lint-imports
 
 format: .venv/$(STAMP)
 	$(TOOLS) ruff check --fix .
@@ -46,24 +73,67 @@ docs: .venv/$(STAMP)
 bench: .venv/$(STAMP)-bench
 	$(TOOLS) benchmarks
 
+# The wheel goes into an empty environment outside the repository, and must be whole without it.
+dist: .venv-dist/$(STAMP)
+	rm -rf dist
+	.venv-dist/$(BIN)/python -m build --no-isolation
+	.venv-dist/$(BIN)/python -m twine check --strict dist/*
+	rm -rf .venv-wheel && $(PYTHON) -m venv .venv-wheel
+	.venv-wheel/$(BIN)/python $(INSTALL) -c constraints.txt dist/*.whl
+	cd dist && ../.venv-wheel/$(BIN)/python -I -c "import pacbound, pydoc; \
+		pydoc.render_doc(pacbound); print(pacbound.__version__, pacbound.__file__); \
+		from pacbound.data import fashion_mnist; fashion_mnist(); \
+		assert pacbound.calibrate([0.9] * 60, [True] * 60, delta=0.05).verify()"
+
 clean:
-	rm -rf .venv .venv-demo demo-output site dist .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-* demo-output site dist htmlcov .coverage* .hypothesis fuzz-failures
+	rm -rf .mypy_cache .ruff_cache .import_linter_cache
 	find src tests experiments benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 .venv-demo/$(STAMP): pyproject.toml constraints.txt
-	test -x .venv-demo/bin/python || $(PYTHON) -m venv .venv-demo
-	.venv-demo/bin/python $(INSTALL) --upgrade $(ABLE_PIP)
-	.venv-demo/bin/python $(INSTALL) -c constraints.txt -e ".[cli,report]"
+	test -x .venv-demo/$(BIN)/python || $(PYTHON) -m venv .venv-demo
+	.venv-demo/$(BIN)/python $(INSTALL) --upgrade $(ABLE_PIP)
+	.venv-demo/$(BIN)/python $(INSTALL) -c constraints.txt -e ".[cli,report]"
+	touch $@
+
+.venv-core/$(STAMP): pyproject.toml constraints.txt
+	test -x .venv-core/$(BIN)/python || $(PYTHON) -m venv .venv-core
+	.venv-core/$(BIN)/python $(INSTALL) --upgrade $(ABLE_PIP)
+	.venv-core/$(BIN)/python $(INSTALL) -c constraints.txt --group test -e .
+	touch $@
+
+# Without torch, mujoco and Spark, which are large and pinned by nothing here but their API.
+.venv-lowest/$(STAMP): pyproject.toml constraints-lowest.txt
+	test -x .venv-lowest/$(BIN)/python || $(PYTHON) -m venv .venv-lowest
+	.venv-lowest/$(BIN)/python $(INSTALL) --upgrade $(ABLE_PIP)
+	.venv-lowest/$(BIN)/python $(INSTALL) -c constraints-lowest.txt --group test \
+		-e ".[cli,frames,polars,report,sklearn]" gymnasium joblib
 	touch $@
 
 # torch first: the constraint picks a local CPU build where there is one, and what comes after it is then satisfied.
 .venv/$(STAMP): pyproject.toml constraints.txt
-	test -x .venv/bin/python || $(PYTHON) -m venv .venv
-	.venv/bin/python $(INSTALL) --upgrade $(ABLE_PIP)
-	.venv/bin/python $(INSTALL) -c constraints.txt torch
-	.venv/bin/python $(INSTALL) -c constraints.txt --group test --group peers --group lint --group docs -e ".[all]"
+	test -x .venv/$(BIN)/python || $(PYTHON) -m venv .venv
+	.venv/$(BIN)/python $(INSTALL) --upgrade $(ABLE_PIP)
+	.venv/$(BIN)/python $(INSTALL) -c constraints.txt torch
+	.venv/$(BIN)/python $(INSTALL) -c constraints.txt --group test --group peers --group lint --group docs -e ".[all]"
+	touch $@
+
+.venv-dist/$(STAMP): pyproject.toml constraints.txt
+	test -x .venv-dist/$(BIN)/python || $(PYTHON) -m venv .venv-dist
+	.venv-dist/$(BIN)/python $(INSTALL) --upgrade $(ABLE_PIP)
+	.venv-dist/$(BIN)/python $(INSTALL) -c constraints.txt --group dist
+	touch $@
+
+.venv-fuzz/$(STAMP): pyproject.toml constraints.txt
+	test -x .venv-fuzz/$(BIN)/python || $(PYTHON) -m venv .venv-fuzz
+	.venv-fuzz/$(BIN)/python $(INSTALL) --upgrade $(ABLE_PIP)
+	.venv-fuzz/$(BIN)/python $(INSTALL) -c constraints.txt --group test --group fuzz -e ".[frames]"
+	touch $@
+
+.venv/$(STAMP)-coverage: .venv/$(STAMP)
+	.venv/$(BIN)/python $(INSTALL) -c constraints.txt --group coverage
 	touch $@
 
 .venv/$(STAMP)-bench: .venv/$(STAMP)
-	.venv/bin/python $(INSTALL) -c constraints.txt --group bench
+	.venv/$(BIN)/python $(INSTALL) -c constraints.txt --group bench
 	touch $@

@@ -1,10 +1,21 @@
-"""One thread per test process, and a folder of its own for each example in a docstring, since they
-write files by short names.
+"""One thread per test process, a folder for each example in a docstring, and what becomes of a test
+whose optional dependency is not installed.
+
+Examples write files by short names, so each runs in an empty folder. A missing dependency is an
+error, unless `--skip-missing` was asked for: then a test is skipped, with the reason, if a line of
+its own imports the package, or if pacbound refuses with a `MissingDependencyError`. Any other
+import that fails inside pacbound stays an error. tests/surface/test_core_install.py, which is never
+skipped, holds what must work without any extra.
 """
 
 from __future__ import annotations
 
+import doctest
 import os
+from collections.abc import Generator
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
 
 # Several test processes, each with as many threads as there are cores, spend their time waiting for
 # each other. It must be said before NumPy and torch are loaded.
@@ -12,7 +23,9 @@ for _library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 import pytest  # noqa: E402, RUF100
-from _pytest.doctest import DoctestItem  # noqa: E402, RUF100
+from _pytest.doctest import DoctestItem, DoctestModule, MultipleDoctestFailures  # noqa: E402, RUF100
+
+SOURCES = Path(__file__).parent / "src"
 
 
 @pytest.fixture(autouse=True)
@@ -21,3 +34,76 @@ def _own_folder_for_doctests(
 ) -> None:
     if isinstance(request.node, DoctestItem):
         monkeypatch.chdir(request.getfixturevalue("tmp_path"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--skip-missing",
+        action="store_true",
+        help="skip tests whose optional dependency is not installed, instead of failing",
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    call = getattr(report, "call", None)
+    if report.outcome == "failed" and call and collector.config.getoption("--skip-missing"):
+        error = call.excinfo.value
+        examples = isinstance(collector, DoctestModule)
+        missing = _missing(error, examples=examples) or _missing(error.__cause__, examples=examples)
+        if missing:
+            report.outcome = "skipped"
+            report.longrepr = (str(collector.path), 0, f"Skipped: {missing}")
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
+    yield from _skipping(item)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    yield from _skipping(item)
+
+
+def _skipping(item: pytest.Item) -> Generator[None, None, None]:
+    try:
+        yield
+    except Exception as error:
+        missing = item.config.getoption("--skip-missing") and _missing(error)
+        if missing:
+            pytest.skip(missing)
+        raise
+
+
+def _missing(error: BaseException | None, *, examples: bool = False) -> str | None:
+    """Why a test cannot run here, if it is for want of an optional dependency and rightly so.
+
+    `examples` says that a module below src/ is loaded for its examples. The inner modules of an
+    optional package may take for granted what the package itself asks for politely.
+    """
+    if isinstance(error, MultipleDoctestFailures):
+        error = error.failures[0]
+    if isinstance(error, doctest.UnexpectedException):
+        error = error.exc_info[1]
+    if not isinstance(error, ImportError):
+        return None
+    if type(error).__name__ == "MissingDependencyError":
+        return str(error)
+    package = (error.name or "").split(".")[0]
+    if not package or package == "pacbound" or find_spec(package) is not None:
+        return None
+    if not examples and _place(error.__traceback__).is_relative_to(SOURCES):
+        return None
+    return f"needs {package}, which is not installed"
+
+
+def _place(trace: TracebackType | None) -> Path:
+    """The file of the line that raised."""
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    return Path(trace.tb_frame.f_code.co_filename if trace else "")

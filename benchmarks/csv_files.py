@@ -1,4 +1,4 @@
-"""How fast the command line calibrates from CSV, and that its memory does not grow with the file."""
+"""How fast the command line calibrates from CSV; its memory does not grow with the file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _PART = 500_000
 _CODE = """
 import sys
 from pacbound.cli import main
-sys.argv = ["pacbound", "calibrate", {path!r}, "--confidence", "score", "--correct", "right", "--delta", "0.01"]
+columns = ["--confidence", "score", "--correct", "right"]
+sys.argv = ["pacbound", "calibrate", {path!r}, *columns, "--delta", "0.01"]
 main()
 """
 

@@ -1,4 +1,4 @@
-"""The figure of the benchmarks: how time and memory grow with the rows, and every ratio to a peer."""
+"""The figure of the benchmarks: growth of time and memory with the rows, every ratio to a peer."""
 
 from __future__ import annotations
 

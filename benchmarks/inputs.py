@@ -31,7 +31,7 @@ def confidences(
 
 
 def pairs(count: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Successes and trials as bins of calibration have them: mostly successes, 1 to 5,000 trials."""
+    """Successes and trials as calibration bins have them: mostly successes, 1 to 5,000 trials."""
     rng = np.random.default_rng(count)
     trials = rng.integers(1, 5001, size=count)
     return rng.binomial(trials, rng.uniform(0.5, 1.0, size=count)), trials

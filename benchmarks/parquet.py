@@ -68,7 +68,8 @@ theirs = lambda: pl.scan_parquet({path!r}).group_by(cell, "ok").len().collect(en
 import os
 os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 from pyspark.sql import SparkSession, functions as F
-builder = SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false").config("spark.driver.memory", "2g")
+builder = SparkSession.builder.master("local[*]")
+builder = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", "2g")
 spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
 table = spark.read.parquet({path!r})
 ours = lambda: Tally.from_frame(table, confidence="c", correct="ok")

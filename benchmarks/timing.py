@@ -10,7 +10,7 @@ Work = Callable[[], object]
 
 
 def race(ours: Work, theirs: Work | None, *, repeats: int) -> tuple[float, float | None]:
-    """The best times of both over `repeats` rounds, in seconds; None for a peer that is not there."""
+    """The best times of both over `repeats` rounds, in seconds; None for a missing peer."""
     if theirs is None:
         return best_of(ours, repeats=repeats), None
     rounds = [(timed(ours), timed(theirs)) for _ in range(repeats)]

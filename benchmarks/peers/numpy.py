@@ -1,4 +1,4 @@
-"""NumPy: what it takes to find the top label and its probability, with nothing counted or checked."""
+"""NumPy: the cost of the top label and its probability, with nothing counted or checked."""
 
 from __future__ import annotations
 

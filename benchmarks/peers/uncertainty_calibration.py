@@ -1,4 +1,4 @@
-"""uncertainty-calibration: histogram binning of the top label, and the expected calibration error."""
+"""uncertainty-calibration: histogram binning of the top label, expected calibration error."""
 
 from __future__ import annotations
 

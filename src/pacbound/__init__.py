@@ -9,6 +9,7 @@ the data.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pacbound.errors import MissingDependencyError, PacboundError, stand_in
 from pacbound.stats.binomial import binomial_interval, binomial_lower, binomial_upper
 from pacbound.version import VERSION
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
         Verification,
         load_certificate,
     )
-    from pacbound.errors import PacboundError
     from pacbound.shield import Shield, certify_shield
     from pacbound.stats.planning import trials_needed
     from pacbound.tally import Tally, equal_mass_edges, top_label
@@ -43,7 +43,6 @@ _HOMES = {
     "HistogramBinning": "baselines",
     "PACCalibrator": "calibration.calibrator",
     "PACClassifier": "calibration.estimators",
-    "PacboundError": "errors",
     "Shield": "shield",
     "ShieldCertificate": "certificate",
     "Tally": "tally",
@@ -96,7 +95,11 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'pacbound' has no attribute {name!r}")
-    value = getattr(import_module(f"pacbound.{_HOMES[name]}"), name)
+    try:
+        value = getattr(import_module(f"pacbound.{_HOMES[name]}"), name)
+    except MissingDependencyError as error:
+        # Not kept: once the extra is installed, the name is there without a new start of Python.
+        return stand_in(name, __name__, error)
     globals()[name] = value
     return value
 

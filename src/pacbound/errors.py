@@ -72,3 +72,32 @@ class MissingDependencyError(PacboundError, ImportError):
             f"{purpose} needs {package}, which is not installed. Run: pip install "
             f"'pacbound[{extra}]'"
         )
+
+
+def stand_in(name: str, module: str, error: MissingDependencyError) -> Any:
+    """What a public name gives while its optional dependency is missing.
+
+    `help`, `inspect.getmembers` and `from pacbound import *` look at every name, and must not fail
+    for want of one that is never used. So a name with a capital gives a class and any other a
+    function; both raise `error` when they are called, and the class also when it is subclassed or
+    asked for one of its methods. `isinstance` says False, since there are no instances. The
+    message is kept as `__missing_dependency__`.
+    """
+    doc = f"Not available: {error}"
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise MissingDependencyError(str(error))
+
+    def attribute(_: type, wanted: str) -> Any:
+        # What tools look for by underscored names is absent, as on any class without it.
+        if wanted.startswith("_"):
+            raise AttributeError(wanted)
+        refuse()
+
+    details = {"__doc__": doc, "__module__": module, "__missing_dependency__": str(error)}
+    if name[0].isupper():
+        members = {"__new__": refuse, "__call__": refuse, "__getattr__": attribute}
+        return type.__new__(type("StandIn", (type,), members), name, (), details)
+    for attribute_name, value in {**details, "__name__": name, "__qualname__": name}.items():
+        setattr(refuse, attribute_name, value)
+    return refuse

@@ -35,9 +35,7 @@ def test_an_unknown_benchmark_is_refused_with_the_known_ones() -> None:
         main(["speed"])
 
 
-def test_an_interval_of_ours_misses_with_a_chance_of_at_most_delta_and_one_of_wilson_s_with_more() -> (
-    None
-):
+def test_our_interval_misses_with_a_chance_of_at_most_delta_and_wilson_s_with_more() -> None:
     last = _rows("tightness")[-1]
     assert last.met is True
     assert last.theirs is not None

@@ -390,7 +390,7 @@ def test_costs_change_what_is_described_and_for_two_models_nothing_else() -> Non
 
 
 def forged(document: dict[str, Any], change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """The document with a changed claim and the digest that goes with it: no digest gives it away."""
+    """The document with a changed claim and a digest that fits it, which hides the change."""
     changed = copy.deepcopy(document)
     change(changed["claim"])
     changed["claim_digest"] = documents.digest(changed["claim"])

@@ -1,4 +1,4 @@
-"""What a cascade answers in a table is what the answering model predicted there, to the last digit."""
+"""What a cascade answers in a table is what the answering model predicted, to the last digit."""
 
 from __future__ import annotations
 

@@ -27,12 +27,20 @@ CLAIM = ("--delta", 0.1, "-o", "out.json")
 COMMANDS: dict[str, tuple[object, ...]] = {
     "calibrate": ("calibrate", "FILE", "--confidence", "c", "--correct", "ok", *CLAIM),
     "groups": ("calibrate", "FILE", "--confidence", "c", "--correct", "ok", "--group", "g", *CLAIM),
-    "classes": ("calibrate", "FILE", "--confidence", "c", "--prediction", "a", "--label", "y", *CLAIM),
-    "cascade": ("cascade", "FILE", "--confidence", "c", "--prediction", "a,b", "--label", "y", "--xi", 0.1, *CLAIM),
+    "classes": (
+        "calibrate", "FILE", "--confidence", "c", "--prediction", "a", "--label", "y", *CLAIM,
+    ),
+    "cascade": (
+        "cascade", "FILE", "--confidence", "c", "--prediction", "a,b", "--label", "y",
+        "--xi", 0.1, *CLAIM,
+    ),
     "to label": ("cascade", "FILE", "--prediction", "a,b", "--to-label", "out.SUFFIX"),
     "shield": ("shield", "FILE", "--score", "c", "--unsafe", "ok", "--xi", 0.1, *CLAIM),
     "apply": ("apply", "cal.json", "FILE", "--confidence", "c", "-o", "out.SUFFIX"),
-    "apply cascade": ("apply", "cascade.json", "FILE", "--confidence", "c", "--prediction", "a,b", "-o", "out.SUFFIX"),
+    "apply cascade": (
+        "apply", "cascade.json", "FILE", "--confidence", "c", "--prediction", "a,b",
+        "-o", "out.SUFFIX",
+    ),
 }  # fmt: skip
 
 
@@ -110,7 +118,7 @@ def damaged(name: str) -> Callable[[Path], Path]:
 
 
 def one_bit(name: str) -> Callable[[Path], Path]:
-    """A compressed file that reads well, with another digit in it than its checksum was taken of."""
+    """A compressed file that reads well, with one digit changed after its checksum was taken."""
 
     def make(folder: Path) -> Path:
         write(rows(), folder / name)
@@ -179,22 +187,35 @@ def folder_of(suffix: str) -> Callable[[Path], Path]:
 
 BAD: dict[str, Callable[[Path], Path]] = {
     **{f"cut {name}": cut(name) for name in FORMATS},
-    **{f"damaged {name}": damaged(name) for name in ("r.parquet", "r.npz", "r.csv.gz", "r.csv", "r.jsonl")},
+    **{
+        f"damaged {name}": damaged(name)
+        for name in ("r.parquet", "r.npz", "r.csv.gz", "r.csv", "r.jsonl")
+    },
     "one bit of r.csv.gz": one_bit("r.csv.gz"),
-    **{f"no columns {name}": altered(name, renamed) for name in ("r.csv", "r.parquet", "r.feather", "r.jsonl", "r.npz")},
-    **{f"no rows {name}": altered(name, empty) for name in ("r.csv", "r.csv.gz", "r.parquet", "r.feather", "r.npz")},
+    **{
+        f"no columns {name}": altered(name, renamed)
+        for name in ("r.csv", "r.parquet", "r.feather", "r.jsonl", "r.npz")
+    },
+    **{
+        f"no rows {name}": altered(name, empty)
+        for name in ("r.csv", "r.csv.gz", "r.parquet", "r.feather", "r.npz")
+    },
     **{f"mixed {name}": altered(name, mixed) for name in ("r.csv", "r.jsonl")},
-    **{f"mixed folder of {suffix}": folder_of(suffix) for suffix in ("parquet", "feather", "jsonl")},
+    **{f"mixed folder of {kind}": folder_of(kind) for kind in ("parquet", "feather", "jsonl")},
     **{f"gaps {name}": altered(name, spoilt) for name in ("r.parquet", "r.feather", "r.jsonl")},
     **{f"nothing in {name}": content(name, "") for name in (*FORMATS, "r.npy")},
     **{f"words in {name}": content(name, "Dear Sir or Madam") for name in FORMATS},
     "header only": content("r.csv", "c,ok,a,b,y,g\n"),
-    "not UTF-8": content("r.csv", b"c,ok,a,b,y,g\n0.5,1,1,2,1,\xff\xfe\n0.5,1,\xff,2,1,1\n\xff,1,\xff,1,2,2\n"),
+    "not UTF-8": content(
+        "r.csv", b"c,ok,a,b,y,g\n0.5,1,1,2,1,\xff\xfe\n0.5,1,\xff,2,1,1\n\xff,1,\xff,1,2,2\n"
+    ),
     "ragged": content("r.csv", "c,ok,a,b,y,g\n0.5,1,1,2,1,1\n0.5,1\n"),
     "too long": content("r.csv", "c,ok,a,b,y,g\n0.5,1,1,2,1,1\n0.5,1,1,2,1,1,7\n"),
     "open quote": content("r.csv", 'c,ok,a,b,y,g\n0.5,1,1,2,1,"1\n0.5,1,1,2,1,1\n'),
     "ends of two kinds": content("r.csv", "c,ok,a,b,y,g\n0.5,1,1,2,1,1\r\n0.5,1,1,2,1,1\n"),
-    "quote in the middle": content("r.csv", 'c,ok,a,b,y,g\n0.5,1,1,2,1,"1\n0.5,1,1,2,1,"1"\n0.5,1,1,2,1,1\n'),
+    "quote in the middle": content(
+        "r.csv", 'c,ok,a,b,y,g\n0.5,1,1,2,1,"1\n0.5,1,1,2,1,"1"\n0.5,1,1,2,1,1\n'
+    ),
     "empty object": content("r.jsonl", "{}\n"),
     "a list": content("r.jsonl", '[{"c": 1}, 3]'),
     "missing": lambda folder: folder / "none.parquet",
@@ -273,7 +294,11 @@ def test_stderr_stays_clean_to_the_end_of_the_process(
     program = "from pacbound.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program, *arguments],
-        cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
     assert done.returncode in (0, 3), done.stderr
     assert done.stderr == ""

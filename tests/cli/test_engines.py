@@ -1,4 +1,4 @@
-"""`--engine`: the same certificate whichever engine counts, and bad files refused by all of them."""
+"""`--engine`: the same certificate whichever engine counts, and bad files refused by all."""
 
 import shutil
 import subprocess

@@ -302,7 +302,7 @@ class Law:
         return score, rng.random(n) < chance
 
     def confidence(self, begin: float, end: float, *, with_begin: bool, with_end: bool) -> float:
-        """The share of right predictions among scores from begin to end; NaN where there are none."""
+        """The share of right predictions among scores from begin to end; NaN if there are none."""
         density = (
             (1 - sum(mass for _, mass, _ in self.atoms))
             * self.power

@@ -122,7 +122,7 @@ def thresholds_of(law: Law) -> Floats:
 
 
 def to_the_edge(law: Law) -> Law:
-    """The law mixed with harmless rows until the least of its losses above xi is a hair above it."""
+    """The law mixed with harmless rows until its least loss above xi is a hair above it."""
     losses = np.array([law.loss(thresholds) for thresholds in thresholds_of(law)])
     share = (XI + HAIR) / losses[losses > XI].min()
     return Law(

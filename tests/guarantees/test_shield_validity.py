@@ -146,7 +146,7 @@ def test_the_running_maximum_up_to_the_first_unrecoverable_step_is_the_right_sco
         assert share == pytest.approx(task.unsafe_under_shield(threshold), abs=0.004)
 
 
-def test_rollouts_under_a_certified_shield_are_unsafe_more_often_than_xi_with_probability_at_most_delta(
+def test_rollouts_under_a_certified_shield_are_unsafe_beyond_xi_with_chance_at_most_delta(
     judge: Judge,
 ) -> None:
     task, rng, runs, violations = Task(), np.random.default_rng(304), 1000, 0
@@ -260,7 +260,7 @@ def test_the_product_misses_more_than_xi_with_probability_at_most_delta(
     assert certified > 0.5 * runs or name == "lost at the start"
 
 
-def test_a_search_by_the_product_of_the_two_estimates_misses_more_than_xi_far_more_often_than_delta() -> (
+def test_a_search_by_the_product_of_estimates_misses_more_than_xi_far_more_often_than_delta() -> (
     None
 ):
     law, rng, runs, violations = PRODUCT_LAWS["even"], np.random.default_rng(402), 200, 0

@@ -181,7 +181,7 @@ def test_the_reported_chance_agrees_with_arbitrary_precision_arithmetic_from_abo
 
 
 def ratio_by_search(b: int, c: int, n: int, xi: float) -> float:
-    """The log likelihood ratio, its null maximum found by a numerical search instead of a formula."""
+    """The log likelihood ratio, its null maximum found by a numerical search, not by a formula."""
     if b - c >= n * xi:
         return 0.0
 

@@ -35,7 +35,9 @@ import json, sys
 import numpy, scipy.special
 before = set(sys.modules)
 import pacbound
-print(json.dumps({"file": pacbound.__file__, "added": sorted(set(sys.modules) - before), "all": sorted(sys.modules)}))
+now = set(sys.modules)
+loaded = {"file": pacbound.__file__, "added": sorted(now - before), "all": sorted(now)}
+print(json.dumps(loaded))
 """
 
 
@@ -53,7 +55,7 @@ def test_importing_pacbound_does_not_load(module: str) -> None:
     assert module not in _loaded()["all"]
 
 
-def test_importing_pacbound_loads_only_itself_and_the_standard_library_beyond_numpy_and_scipy_special() -> (
+def test_importing_pacbound_loads_itself_the_standard_library_numpy_and_scipy_special_only() -> (
     None
 ):
     own = {"pacbound", "numpy"}

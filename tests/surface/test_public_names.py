@@ -5,14 +5,12 @@ from __future__ import annotations
 import doctest
 import inspect
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import pacbound
-from pacbound.errors import MissingDependencyError
 
 SOURCES = Path(__file__).parents[2] / "src"
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -20,11 +18,10 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
 def _present() -> dict[str, Any]:
     """The public names that can be had with the extras that are installed."""
-    found: dict[str, Any] = {}
-    for name in pacbound.__all__:
-        with suppress(MissingDependencyError):
-            found[name] = getattr(pacbound, name)
-    return found
+    found = {name: getattr(pacbound, name) for name in pacbound.__all__}
+    return {
+        name: thing for name, thing in found.items() if not hasattr(thing, "__missing_dependency__")
+    }
 
 
 PRESENT = _present()

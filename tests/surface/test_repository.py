@@ -16,7 +16,8 @@ from pacbound.version import VERSION
 
 ROOT = Path(__file__).parents[2]
 LARGEST_FILE = 2 * 2**20
-SKIPPED_FOLDERS = {"__pycache__", "demo-output", "dist", "site"}
+OUR_HIDDEN = {".ci", ".editorconfig", ".github", ".gitignore", ".pre-commit-config.yaml"}
+SKIPPED_FOLDERS = {"__pycache__", "demo-output", "dist", "fuzz-failures", "htmlcov", "site"}
 
 # Written so that this file does not match itself.
 UNWANTED = {
@@ -53,7 +54,7 @@ def _files() -> list[Path]:
 
 
 def _made_by_tools(path: Path) -> bool:
-    hidden = any(part.startswith(".") and part not in (".ci", ".gitignore") for part in path.parts)
+    hidden = any(part.startswith(".") and part not in OUR_HIDDEN for part in path.parts)
     return (
         hidden
         or bool(SKIPPED_FOLDERS & set(path.parts))
@@ -99,7 +100,23 @@ def test_the_changelog_has_this_version_or_what_is_unreleased() -> None:
     assert {VERSION, "Unreleased"} & set(headings)
 
 
-def test_constraints_are_plain_pins() -> None:
-    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+@pytest.mark.parametrize("name", ["constraints.txt", "constraints-lowest.txt"])
+def test_constraints_are_plain_pins(name: str) -> None:
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if not re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", line)] == []
     assert lines == sorted(lines)
+
+
+def test_the_lowest_versions_that_are_tested_are_those_that_are_allowed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"].values()
+    allowed = dict(
+        requirement.split(">=")
+        for requirement in [*project["dependencies"], *(one for extra in extras for one in extra)]
+        if not requirement.startswith("pacbound[")
+    )
+    lines = (ROOT / "constraints-lowest.txt").read_text(encoding="utf-8").splitlines()
+    tested = dict(line.split("==") for line in lines)
+    assert allowed.keys() - tested.keys() == {"mujoco", "pyspark", "torch"}
+    for name in allowed.keys() & tested.keys():
+        assert re.fullmatch(rf"{re.escape(allowed[name])}(\.0)*", tested[name]), name

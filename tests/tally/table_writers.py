@@ -75,7 +75,14 @@ def write_npy(columns: Columns, path: Path) -> None:
 
 
 WRITERS: dict[str, Callable[[Columns, Path], None]] = {
-    "rows.csv": write_csv, "rows.tsv": write_tsv, "rows.csv.gz": write_gzip, "rows.jsonl": write_lines, "rows.json": write_json,
-    "rows.parquet": write_parquet, "rows.feather": write_feather, "rows.arrow": write_stream, "rows.npz": write_npz,
+    "rows.csv": write_csv,
+    "rows.tsv": write_tsv,
+    "rows.csv.gz": write_gzip,
+    "rows.jsonl": write_lines,
+    "rows.json": write_json,
+    "rows.parquet": write_parquet,
+    "rows.feather": write_feather,
+    "rows.arrow": write_stream,
+    "rows.npz": write_npz,
     "rows.npy": write_npy,
-}  # fmt: skip
+}

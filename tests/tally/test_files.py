@@ -35,9 +35,17 @@ def columns() -> dict[str, NDArray[Any]]:
     unsafe = rng.random(ROWS) < 0.2
     danger = np.where(unsafe & (np.arange(ROWS) % 50 == 0), -np.inf, score)
     return {
-        "c": score, "ok": rng.random(ROWS) < 0.7, "place": np.array(["north", "süd", "1"])[rng.integers(0, 3, ROWS)], "y": label,
-        "fast": fast, "slow": slow, "c2": rng.random(ROWS), "s": danger, "u": unsafe, "last": np.where(unsafe, danger, np.nan),
-    }  # fmt: skip
+        "c": score,
+        "ok": rng.random(ROWS) < 0.7,
+        "place": np.array(["north", "süd", "1"])[rng.integers(0, 3, ROWS)],
+        "y": label,
+        "fast": fast,
+        "slow": slow,
+        "c2": rng.random(ROWS),
+        "s": danger,
+        "u": unsafe,
+        "last": np.where(unsafe, danger, np.nan),
+    }
 
 
 INSIDE = ["rows.csv", "rows.tsv", "rows.csv.gz", "rows.jsonl", "rows.json", "rows.parquet"]
@@ -75,7 +83,7 @@ USES: dict[str, tuple[dict[str, Any], Callable[[Columns], Tally]]] = {
         {"scores": "s", "unsafe": "u", "final_scores": "last"},
         lambda t: Tally.from_arrays(scores=t["s"], unsafe=t["u"], final_scores=t["last"]),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Frames: which columns stand for what, what is no frame, and that the rows stay in their engine."""
+"""Frames: which columns stand for what, what is no frame; the rows stay in their engine."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class PACCalibrator:
     |---|---|---|
     | "top" | how often the predicted label is right, in its bin of confidence | (n, 2) |
     | "per-class" | the same among rows with the same predicted class | (n, 2) |
-    | "all-labels" | how often each label is the true one, in the bin of its probability | (n, classes, 2) |
+    | "all-labels" | how often a label is true, in its bin of probability | (n, classes, 2) |
 
     `partial_fit` adds rows in any number of parts; certify once, when the number of rows fixed
     beforehand has come in.
@@ -85,7 +85,7 @@ class PACCalibrator:
         return self._add(self._count(probabilities, y, unseen=unseen))
 
     def merge(self, other: PACCalibrator) -> Self:
-        """Add what another calibrator of the same layout has counted, on another machine perhaps."""
+        """Add what another calibrator of the same layout has counted, perhaps elsewhere."""
         return self._add(other._fitted_tally())
 
     def predict_interval(self, probabilities: Any) -> Floats:

@@ -103,8 +103,11 @@ def certify_cascade(  # noqa: PLR0913
     >>> import numpy as np
     >>> table = fashion_mnist()
     >>> predictions = np.column_stack([table.prediction_fast, table.prediction_slow])
-    >>> certificate = certify_cascade(table.confidence_fast, predictions, table.label, xi=0.01, delta=0.01, bound="pair")
-    >>> print(f"at {certificate.thresholds[0]:.4f} and above the fast model answers: {certificate.exit_rates[0]:.1%} of the rows")
+    >>> certificate = certify_cascade(
+    ...     table.confidence_fast, predictions, table.label, xi=0.01, delta=0.01, bound="pair"
+    ... )
+    >>> threshold, share = certificate.thresholds[0], certificate.exit_rates[0]
+    >>> print(f"at {threshold:.4f} and above the fast model answers: {share:.1%} of the rows")
     at 0.7415 and above the fast model answers: 62.7% of the rows
 
     From a frame, which is counted inside its own engine:

@@ -1,4 +1,4 @@
-"""A cascade and the rows of a table: which model answers each, and which rows need a label at all."""
+"""A cascade and the rows of a table: which model answers each, and which rows need a label."""
 
 from __future__ import annotations
 

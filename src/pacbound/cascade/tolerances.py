@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TradeOff:
-    """A row for each xi. Thresholds are +inf, and nothing exits early, where the claim is refused."""
+    """A row for each xi. Where the claim is refused, thresholds are +inf: nothing exits early."""
 
     xi: Floats
     thresholds: Floats
@@ -55,7 +55,8 @@ def trade_off(  # noqa: PLR0913
     Examples
     --------
     >>> predictions, labels = [[1, 1]] * 990 + [[0, 1]] * 10, [1] * 1000
-    >>> curve = trade_off([0.9] * 500 + [0.6] * 500, predictions, labels, xi=[0.01, 0.02, 0.05], delta=0.05)
+    >>> confidence, xi = [0.9] * 500 + [0.6] * 500, [0.01, 0.02, 0.05]
+    >>> curve = trade_off(confidence, predictions, labels, xi=xi, delta=0.05)
     >>> curve.exit_rates[:, 0]
     array([0.5, 1. , 1. ])
     """

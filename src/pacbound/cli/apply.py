@@ -1,4 +1,4 @@
-"""`pacbound apply`: add the certified interval, or the model that answers, to every row of a table."""
+"""`pacbound apply`: add the certified interval, or the answering model, to each row of a table."""
 
 from __future__ import annotations
 

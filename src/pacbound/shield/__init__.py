@@ -1,12 +1,14 @@
 """Shields: a backup policy takes over before it is too late, certified to leave at most so many
 rollouts unsafe.
 
-What makes rollouts needs Gymnasium and joblib, and is loaded when it is first used.
+What makes rollouts needs Gymnasium and joblib, and is loaded when it is first used. Without them
+its names are there, and raise a `MissingDependencyError` with the pip command when they are used.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pacbound.errors import MissingDependencyError, stand_in
 from pacbound.shield.certify import certify_shield
 from pacbound.shield.policy import Shield, VectorShield
 
@@ -56,7 +58,11 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _OF_ROLLOUTS:
         raise AttributeError(f"module 'pacbound.shield' has no attribute {name!r}")
-    value = getattr(import_module("pacbound.shield.rollouts"), name)
+    try:
+        value = getattr(import_module("pacbound.shield.rollouts"), name)
+    except MissingDependencyError as error:
+        # Not kept: once the extra is installed, the name is there without a new start of Python.
+        return stand_in(name, __name__, error)
     globals()[name] = value
     return value
 

@@ -34,7 +34,7 @@ _POLL = 0.1
 
 @contextmanager
 def connected(memory_limit: str | None = None, *, ordered: bool = False) -> Iterator[Connection]:
-    """A connection of its own; `ordered` keeps rows in the order of the file, which costs memory."""
+    """A connection of its own; `ordered` keeps the rows in the file's order, which costs memory."""
     with TemporaryDirectory(prefix="pacbound-", ignore_cleanup_errors=True) as spill:
         connection = duckdb.connect(
             config={

@@ -226,7 +226,7 @@ def _above(k: _Floats, n: _Floats, level: _Floats) -> _Floats:
 
 
 def _above_none(n: _Floats, level: _Floats) -> _Floats:
-    """The same for k = 0, in closed form: 1 - level^(1/n), from the side where it keeps its digits."""
+    """The same for k = 0, in closed form: 1 - level^(1/n), from the side that keeps its digits."""
     exponent = np.log(level) / n
     return np.where(exponent > -0.5, -np.expm1(exponent), 1.0 - np.exp(exponent) * (1.0 - 1e-12))
 

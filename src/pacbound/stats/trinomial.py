@@ -134,8 +134,10 @@ def labels_needed_by_walk(xi: float, *, delta: float, bound: PairedBound = "exac
 
     Examples
     --------
-    >>> labels_needed_by_walk(0.02, delta=1e-3), labels_needed_by_walk(0.02, delta=1e-3, bound="pair")
-    (342, 353)
+    >>> labels_needed_by_walk(0.02, delta=1e-3)
+    342
+    >>> labels_needed_by_walk(0.02, delta=1e-3, bound="pair")
+    353
 
     """
     rate, level = positive_rate(xi), failure_probability(delta)

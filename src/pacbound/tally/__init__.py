@@ -1,4 +1,4 @@
-"""Tallies: how often each outcome was seen in each cell of a score, and the ways of counting them."""
+"""Tallies: how often each outcome was seen in each cell of a score, and the ways to count them."""
 
 from pacbound.tally.grids import (
     AtomBins,

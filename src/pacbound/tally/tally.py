@@ -151,6 +151,8 @@ class Tally:
             If a column is missing, unknown, or holds what it cannot hold; the message names the
             value, the row and the remedy.
 
+        Labels of a cascade may be missing where all predictions agree.
+
         Examples
         --------
         >>> Tally.from_arrays(scores=[0.1, 0.9, 0.8], unsafe=[False, True, True])

@@ -59,7 +59,8 @@ def extreme(frame: Frame, value: nw.Expr, condition: nw.Expr, *, greatest: bool)
         found = _collected(
             chosen.select(nw.col(_VALUE).max() if greatest else nw.col(_VALUE).min())
         )
-    except Exception:  # an engine's own: a stream, say, can be read only once, and the refusal stands without the example
+    except Exception:  # an engine's own: a stream, say, can be read only once
+        # The refusal stands without the example.
         return "a value that cannot be read again"
     return found[_VALUE][0]
 
