@@ -1,14 +1,15 @@
 """Every exception that pacbound raises on purpose.
 
-    PacboundError ├── InvalidValueError (ValueError)         a value no guarantee can be computed
-    from: NaN, delta = 1.2, lengths that differ │   └── RepeatedSourceError                the same
-    rows counted twice ├── InvalidTypeError (TypeError)           strings where scores belong,
-    fractions where counts belong ├── CertificateError (ValueError)          a file that is no
-    certificate, or one that was changed after it was written │   └── UnknownProcedureError
-    a certificate from a newer pacbound ├── NotFittedError (ValueError, AttributeError) ├──
-    ModelError (RuntimeError)              a model of a cascade failed, or gave what is no answer
-    └── MissingDependencyError (ImportError)   an optional package is not installed; the message is
-    the pip command
+    PacboundError
+    ├── InvalidValueError (ValueError)      NaN, delta = 1.2, lengths that differ
+    │   └── RepeatedSourceError             the same rows counted twice
+    ├── InvalidTypeError (TypeError)        strings where scores belong, fractions for counts
+    ├── CertificateError (ValueError)       not a certificate, or changed after it was written
+    │   └── UnknownProcedureError           a certificate from a newer pacbound
+    ├── UnwritableFileError (OSError)       a folder, a full disk, no write permission
+    ├── NotFittedError (ValueError, AttributeError)
+    ├── ModelError (RuntimeError)           a model of a cascade failed, or gave no valid answer
+    └── MissingDependencyError (ImportError)    the message is the pip command
 
 A message says what came, what is expected and what to do. Failing to certify is not here: it is a
 result.
@@ -41,6 +42,10 @@ class CertificateError(PacboundError, ValueError):
 
 class UnknownProcedureError(CertificateError):
     """A certificate made by a procedure that this version does not know."""
+
+
+class UnwritableFileError(PacboundError, OSError):
+    """A result has nowhere to go: its path is a folder, is protected, or the disk is full."""
 
 
 class NotFittedError(PacboundError, ValueError, AttributeError):

@@ -15,12 +15,12 @@ from typing import Any, BinaryIO, Protocol
 
 from numpy.typing import NDArray
 
+from pacbound.atomic_files import atomic_file
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.files import TableFile
 from pacbound.sources.npy import NpyFile
 from pacbound.sources.npz import NpzFile
 from pacbound.sources.npz_writer import NpzWriter
-from pacbound.whole_files import whole_file
 
 Added = Mapping[str, NDArray[Any]]
 """The columns that are added to a batch, by their names."""
@@ -45,7 +45,7 @@ def open_writer(target: str | os.PathLike[str], tables: Sequence[TableFile]) -> 
     _refuse_to_overwrite(path, tables)
     _require_one_layout(tables)
     kind = _writer_for(path, tables)
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         writer = kind(file)
         try:
             yield writer

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from pacbound.atomic_files import atomic_file
 from pacbound.errors import InvalidValueError
 from pacbound.shield.robot.depth import COLUMNS, ROWS
-from pacbound.whole_files import whole_file
 
 Array = NDArray[np.float32]
 Shapes = Mapping[str, tuple[int, ...]]
@@ -166,7 +166,7 @@ def write_weights(path: str | os.PathLike[str], weights: Mapping[str, Any]) -> N
     arrays: dict[str, Any] = {
         name: np.asarray(values, dtype=np.float32) for name, values in weights.items()
     }
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         np.savez(file, **arrays)
 
 

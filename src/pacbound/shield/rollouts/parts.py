@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound import documents
+from pacbound.atomic_files import atomic_file
 from pacbound.documents import Json
 from pacbound.errors import InvalidValueError
-from pacbound.whole_files import whole_file
 
 Columns = dict[str, NDArray[Any]]
 
@@ -92,7 +92,7 @@ class Parts:
 
     def write(self, place: int, data: bytes) -> None:
         """Keep a part."""
-        with whole_file(part_path(self._folder, place)) as file:
+        with atomic_file(part_path(self._folder, place)) as file:
             file.write(data)
 
 
