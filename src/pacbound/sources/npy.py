@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
+from pacbound.sources.array_headers import read_header
 from pacbound.sources.files import Progress, require_columns
 from pacbound.sources.npz import ArrayBatch, sliced
 
@@ -36,19 +37,24 @@ class NpyFile:
 
     @cached_property
     def _array(self) -> NDArray[Any]:
-        try:
-            array = np.load(self.path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, OSError, EOFError) as error:
+        with self.path.open("rb") as file:
+            if file.read(4) == b"PK\x03\x04":
+                raise InvalidValueError(f"{self.path} holds several arrays: rename it to .npz.")
+            file.seek(0)
+            header = read_header(file, str(self.path), self.path.stat().st_size)
+        if header.dtype.names is None or len(header.shape) != 1:
             raise InvalidValueError(
-                f"{self.path} cannot be read as .npy ({error}). Was it cut short, or does it hold "
-                "objects? Write it again."
-            ) from None
-        if not isinstance(array, np.ndarray):
-            raise InvalidValueError(f"{self.path} holds several arrays: rename it to .npz.")
-        if array.dtype.names is None or array.ndim != 1:
-            raise InvalidValueError(
-                f"{self.path} holds {array.dtype} values of shape {array.shape}, which have no "
+                f"{self.path} holds {header.dtype} values of shape {header.shape}, which have no "
                 "names: expected a structured one. Save columns by their names instead: "
                 "np.savez('rows.npz', confidence=..., correct=...)."
             )
-        return array
+        if not header.rows:
+            # There is nothing to map, which NumPy takes for an error.
+            return np.empty(0, header.dtype)
+        try:
+            mapped: NDArray[Any] = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, OSError, EOFError) as error:
+            raise InvalidValueError(
+                f"{self.path} cannot be read as .npy ({error}). Write it again."
+            ) from None
+        return mapped
