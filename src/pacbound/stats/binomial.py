@@ -10,12 +10,12 @@ does not confirm is searched for.
 
 The forward function is itself trusted only where it was found accurate:
 
-- Up to 1e10 trials it errs by at most 5e-10 of itself. Beyond, the error grows as the square root
-  of the trials, to 5e-9 at 1e12, and the last step outwards covers it.
+- Up to 1e10 trials no error above 5e-10 of itself was found. Beyond, the error grows as the
+  square root of the trials, to 5e-9 at 1e12, and the last step outwards covers it.
 - From 3e10 trials on it jumps, by up to 9e-4 of itself, for counts within about a thousand of one
-  half. No jump was found at other ratios. With more than 1e10 trials, and more than 1e9 of both
-  outcomes, the bound is therefore that of Zubkov and Serov: valid without any forward function, and
-  at most one success wider, which is below 1e-3 of `delta`.
+  half. No jump was found with fewer trials or at other ratios. With more than 1e10 trials, and more
+  than 1e9 of both outcomes, the bound is therefore that of Zubkov and Serov: valid without any
+  forward function, and at most one success wider, which up to delta = 0.4 is below 1e-3 of `delta`.
 - With more than 1e12 trials, or at levels below 1e-200, nothing was measured, and the bound is
   Chernoff's: wider, still valid.
 
