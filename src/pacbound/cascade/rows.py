@@ -1,4 +1,4 @@
-"""A cascade and the rows of a table: which model answers each, and which rows need a label at all."""
+"""A cascade and the rows of a table: which model answers each, and which rows need a label."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def apply_to_file(
     there were.
 
     A row is answered by the first model whose score, in float64, is at or above its threshold, and
-    else by the last.
+    else by the last. From no rows, `target` has the columns and no rows.
     """
     thresholds = certificate.thresholds
     if len(confidences) != len(thresholds):
@@ -53,7 +53,15 @@ def apply_to_file(
         }
 
     added, needed = ADDED if predictions else ADDED[:1], [*confidences, *(predictions or ())]
-    rows, _ = rewrite(source, target, with_answer, needed=needed, added=added, progress=progress)
+    rows, _ = rewrite(
+        source,
+        target,
+        with_answer,
+        needed=needed,
+        added=added,
+        may_be_empty=True,
+        progress=progress,
+    )
     return rows
 
 

@@ -119,7 +119,7 @@ def _apply(
             confidence=table.confidence_slow[future],
             prediction=table.prediction_slow[future],
         )
-    count = apply_to_file(certificate, rows, target, confidence="confidence")
+    count = apply_to_file(certificate, rows, target, confidence="confidence").rows
     typer.echo(f"{count:,} predictions with their intervals: {target}.")
 
 

@@ -35,6 +35,10 @@ class NpyFile:
         require_columns(self, names)
         yield from sliced({name: self._array[name] for name in names}, len(self._array), progress)
 
+    def no_rows(self) -> ArrayBatch:
+        """Its columns with no rows in them."""
+        return ArrayBatch(0, 0, {name: self._array[name][:0] for name in self.columns})
+
     @cached_property
     def _array(self) -> NDArray[Any]:
         with self.path.open("rb") as file:

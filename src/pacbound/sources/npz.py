@@ -131,14 +131,7 @@ class NpzFile:
     def batches(
         self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
     ) -> Iterator[ArrayBatch]:
-        names = list(self.columns if columns is None else columns)
-        require_columns(self, names)
-        with self._opened() as archive, ExitStack() as stack:
-            members = {_column(member): member for member in archive.infolist()}
-            streams = {
-                name: stack.enter_context(_Member(archive, members[name], f"{self.path}: {name}"))
-                for name in names
-            }
+        with self._streams(self.columns if columns is None else columns) as streams:
             rows = self._rows({name: stream.header for name, stream in streams.items()})
             for start in range(0, rows, _ROWS):
                 some = min(_ROWS, rows - start)
@@ -149,6 +142,21 @@ class NpzFile:
                     progress((start + some) / rows)
             for stream in streams.values():
                 stream.finish()
+
+    def no_rows(self) -> ArrayBatch:
+        """Its columns with no rows in them."""
+        with self._streams(self.columns) as streams:
+            return ArrayBatch(0, 0, {name: stream.read(0) for name, stream in streams.items()})
+
+    @contextmanager
+    def _streams(self, names: Sequence[str]) -> Iterator[dict[str, _Member]]:
+        require_columns(self, names)
+        with self._opened() as archive, ExitStack() as stack:
+            members = {_column(member): member for member in archive.infolist()}
+            yield {
+                name: stack.enter_context(_Member(archive, members[name], f"{self.path}: {name}"))
+                for name in names
+            }
 
     @contextmanager
     def _opened(self) -> Iterator[zipfile.ZipFile]:
