@@ -84,6 +84,26 @@ def binomial_interval(
     `delta`/2. No attempts give [0, 1]. Arrays broadcast, `delta` too, and each interval then holds
     on its own; for all of them at once pass a corrected `delta` (see `pacbound.stats.sequences`).
 
+    Parameters
+    ----------
+    successes, trials
+        Whole numbers, 0 <= successes <= trials <= 2**53; arrays broadcast.
+    delta
+        The chance that the interval does not hold p, 0 < delta < 1; arrays broadcast too.
+
+    Returns
+    -------
+    tuple of float or ndarray
+        The lower end, rounded down, and the upper end, rounded up.
+
+    Raises
+    ------
+    InvalidValueError
+        If a count is negative or not whole, if more succeeded than were tried, if `delta` is not
+        between 0 and 1, or if the shapes do not fit together.
+    InvalidTypeError
+        If a count or `delta` is not a number: text, booleans, None.
+
     Examples
     --------
     >>> lower, upper = binomial_interval(90, 100, delta=0.05)
@@ -109,6 +129,26 @@ def binomial_upper(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike)
     value is at least p with probability at least 1 - `delta`. No attempts give the bound 1. To
     bound an error rate, count errors. Arrays broadcast.
 
+    Parameters
+    ----------
+    successes, trials
+        Whole numbers, 0 <= successes <= trials <= 2**53; arrays broadcast.
+    delta
+        The chance that the bound is below p, 0 < delta < 1; arrays broadcast too.
+
+    Returns
+    -------
+    float or ndarray
+        The bound, rounded up.
+
+    Raises
+    ------
+    InvalidValueError
+        If a count is negative or not whole, if more succeeded than were tried, if `delta` is not
+        between 0 and 1, or if the shapes do not fit together.
+    InvalidTypeError
+        If a count or `delta` is not a number: text, booleans, None.
+
     Examples
     --------
     No failure in 59 attempts is what it takes to claim 5 % at 95 % confidence:
@@ -132,6 +172,26 @@ def binomial_lower(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike)
     value is at most p with probability at least 1 - `delta`. No attempts give the bound 0. Arrays
     broadcast.
 
+    Parameters
+    ----------
+    successes, trials
+        Whole numbers, 0 <= successes <= trials <= 2**53; arrays broadcast.
+    delta
+        The chance that the bound is above p, 0 < delta < 1; arrays broadcast too.
+
+    Returns
+    -------
+    float or ndarray
+        The bound, rounded down.
+
+    Raises
+    ------
+    InvalidValueError
+        If a count is negative or not whole, if more succeeded than were tried, if `delta` is not
+        between 0 and 1, or if the shapes do not fit together.
+    InvalidTypeError
+        If a count or `delta` is not a number: text, booleans, None.
+
     Examples
     --------
     >>> round(binomial_lower(90, 100, delta=0.01), 4)
@@ -143,10 +203,32 @@ def binomial_lower(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike)
 
 
 def binomial_cdf(successes: ArrayLike, trials: ArrayLike, rate: ArrayLike) -> Any:
-    """P(S <= `successes`) for S binomial: the chance of so few. Exact up to rounding, *not* rounded
-    towards either side.
+    """P(S <= `successes`) for S binomial: the chance of so few. Not rounded towards either
+    side.
 
     Any integer may be asked about: 0 for negative ones, 1 from `trials` on.
+
+    Parameters
+    ----------
+    successes
+        Whole numbers, also negative ones; arrays broadcast.
+    trials
+        Whole numbers from 0 to 2**53.
+    rate
+        The chance that one trial succeeds, 0 <= rate <= 1.
+
+    Returns
+    -------
+    float or ndarray
+        The probability, as SciPy computes it. Where trials exceed 3e10 and successes are near half
+        of them it can be off by 1e-3 of itself: for a guarantee use the bounds above.
+
+    Raises
+    ------
+    InvalidValueError
+        If a count is not whole, `trials` is negative, or `rate` is not between 0 and 1.
+    InvalidTypeError
+        If an argument does not hold numbers.
 
     Examples
     --------
@@ -161,11 +243,33 @@ def binomial_cdf(successes: ArrayLike, trials: ArrayLike, rate: ArrayLike) -> An
 
 
 def binomial_sf(successes: ArrayLike, trials: ArrayLike, rate: ArrayLike) -> Any:
-    """P(S >= `successes`) for S binomial: the chance of so many. Exact up to rounding, *not*
-    rounded towards either side.
+    """P(S >= `successes`) for S binomial: the chance of so many. Not rounded towards either
+    side.
 
     `successes` itself is included, unlike in `scipy.stats.binom.sf`. Any integer may be asked
     about: 1 up to zero, 0 beyond `trials`.
+
+    Parameters
+    ----------
+    successes
+        Whole numbers, also negative ones; arrays broadcast.
+    trials
+        Whole numbers from 0 to 2**53.
+    rate
+        The chance that one trial succeeds, 0 <= rate <= 1.
+
+    Returns
+    -------
+    float or ndarray
+        The probability, as SciPy computes it. Where trials exceed 3e10 and successes are near half
+        of them it can be off by 1e-3 of itself: for a guarantee use the bounds above.
+
+    Raises
+    ------
+    InvalidValueError
+        If a count is not whole, `trials` is negative, or `rate` is not between 0 and 1.
+    InvalidTypeError
+        If an argument does not hold numbers.
 
     Examples
     --------
