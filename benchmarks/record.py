@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks import figure
 from benchmarks.row import HEADINGS, Row
 from pacbound import __version__
-from pacbound.whole_files import whole_file
+from pacbound.atomic_files import atomic_file
 
 RESULTS = Path("benchmarks/results.json")
 PAGE = Path("docs/benchmarks.md")
@@ -76,12 +76,12 @@ def write(rows: Sequence[Row], root: Path) -> None:
         root / PAGE,
         f"{before}{BEGIN}\n\n{_markdown(rows)}\n{_measured_on()}\n\n{_PICTURE}\n\n{END}{after}",
     )
-    with whole_file(root / FIGURE) as file:
+    with atomic_file(root / FIGURE) as file:
         figure.draw(rows, file)
 
 
 def _write(path: Path, text: str) -> None:
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write(text.encode("utf-8"))
 
 

@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pacbound.atomic_files import atomic_file
 from pacbound.errors import CertificateError
-from pacbound.whole_files import whole_file
 
 LARGEST_FILE = 32 * 2**20
 DEEPEST_NESTING = 32
@@ -83,7 +83,7 @@ def shown(value: Json, limit: int = 60) -> str:
 def write(path: str | os.PathLike[str], document: Mapping[str, Json]) -> None:
     """Write `document` to `path`; a crash leaves the old file or the new one, never half of one."""
     text = _readable(document)
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write(text.encode("ascii"))
 
 

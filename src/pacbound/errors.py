@@ -43,6 +43,10 @@ class UnknownProcedureError(CertificateError):
     """A certificate made by a procedure that this version does not know."""
 
 
+class UnwritableFileError(PacboundError, OSError):
+    """A result has nowhere to go: its path is a folder, is protected, or the disk is full."""
+
+
 class NotFittedError(PacboundError, ValueError, AttributeError):
     """An estimator was asked before it was fitted."""
 

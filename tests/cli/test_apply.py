@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
@@ -190,7 +191,6 @@ def test_files_of_a_glob_go_out_as_one_in_the_order_of_their_names(
         ({"a.csv": "c\n0.5\n"}, "a.csv", "link.csv", "is where the rows come from"),
         ({"a.csv": "c\n0.5\n"}, "a.csv", "out.xlsx", "can be written to .csv"),
         ({"a.csv": "c\n0.5\n"}, "a.csv", "out.npz", "can be written to .csv"),
-        ({"a.csv": "c\n"}, "a.csv", "out.csv", "no rows"),
         ({"a.csv": "c\n0.5\nx\n"}, "a.csv", "out.parquet", "a.csv: c[1] is 'x'"),
         ({"a.csv": "c,pac_lower\n0.5,1\n"}, "a.csv", "out.csv", "already has a column"),
         ({"a.csv": "d\n0.5\n"}, "a.csv", "out.csv", "has no column 'c'"),
@@ -227,6 +227,170 @@ def test_types_that_change_from_file_to_file_do_not_go_into_one(
     )
     assert "x has type string here and int64" in done.stderr
     assert not (folder / "out.parquet").exists()
+
+
+NOTHING = pa.table({"c": pa.array([], pa.float32()), "text": pa.array([], pa.string())})
+
+
+@pytest.mark.parametrize("source", ["r.csv", "r.tsv", "r.csv.gz", "r.parquet", "r.feather"])
+@pytest.mark.parametrize("target", ["out.csv", "out.parquet", "out.feather", "out.jsonl"])
+def test_no_rows_give_a_table_with_the_columns_and_no_rows(
+    pacbound: Run, folder: Path, source: str, target: str
+) -> None:
+    if source.endswith((".parquet", ".feather")):
+        _write(NOTHING, folder / source)
+    else:
+        text = ("c\ttext\n" if source.endswith(".tsv") else "c,text\n").encode()
+        (folder / source).write_bytes(gzip.compress(text) if source.endswith(".gz") else text)
+    done = pacbound("apply", "cal.json", source, "-o", target, "--confidence", "c")
+    assert done.stdout.startswith(f"0 rows written to {target} with pac_lower")
+    names = ["c", "text", "pac_lower", "pac_upper", "pac_estimate"]
+    if target == "out.csv":
+        assert (folder / target).read_text() == ",".join(names) + "\n"
+    elif target == "out.jsonl":
+        assert (folder / target).read_bytes() == b""
+    else:
+        out = _read(folder / target)
+        assert (out.num_rows, out.schema.names) == (0, names)
+        kept = pa.float32() if source.endswith((".parquet", ".feather")) else pa.string()
+        assert out.schema.types == [kept, pa.string(), *[pa.float64()] * 3]
+
+
+def test_no_rows_of_arrays_give_arrays_without_rows(pacbound: Run, folder: Path) -> None:
+    np.savez(folder / "r.npz", c=np.zeros(0, np.float32), p=np.zeros((0, 3)))
+    np.save(folder / "r.npy", np.zeros(0, dtype=[("c", np.float32), ("p", float, 3)]))
+    for source in ("r.npz", "r.npy"):
+        pacbound("apply", "cal.json", source, "-o", "out.npz", "--confidence", "c")
+        out = np.load(folder / "out.npz")
+        assert {name: (out[name].shape, out[name].dtype) for name in out.files} == {
+            "c": ((0,), np.float32),
+            "p": ((0, 3), np.float64),
+            **dict.fromkeys(("pac_lower", "pac_upper", "pac_estimate"), ((0,), np.float64)),
+        }
+
+
+def test_no_rows_of_a_partitioned_folder_keep_its_columns(pacbound: Run, folder: Path) -> None:
+    (folder / "logs" / "day=monday").mkdir(parents=True)
+    _write(NOTHING, folder / "logs" / "day=monday" / "r.parquet")
+    apply(pacbound, "logs", "out.parquet")
+    assert pq.read_table(folder / "out.parquet").schema.names[:3] == ["c", "text", "day"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl", "npz"])
+def test_rows_of_groups_that_were_not_certified_get_the_whole_interval_and_are_counted(
+    pacbound: Run, tmp_path: Path, suffix: str
+) -> None:
+    calibrate([0.1, 0.9] * 50, [0, 1] * 50, groups=["a", "b"] * 50, delta=0.05, n_bins=2).save(
+        tmp_path / "cal.json"
+    )
+    rows = pa.table({"c": [0.1, 0.9, 0.9, 0.2], "g": ["a", "new", "b", "newer"]})
+    source, target = f"r.{suffix}", f"out.{suffix}"
+    _write_any(rows, tmp_path / source)
+    options = ("-o", target, "--confidence", "c", "--group", "g")
+    done = pacbound("apply", "cal.json", source, *options)
+    assert done.stdout.splitlines()[1] == (
+        "2 rows of 2 groups that were not certified got [0, 1]: 'new', 'newer'."
+    )
+    lower, upper, estimate = _intervals(tmp_path / target)
+    assert (lower[[1, 3]].tolist(), upper[[1, 3]].tolist()) == ([0, 0], [1, 1])
+    assert np.isnan(estimate).tolist() == [False, True, False, True]
+    assert upper[0] < 0.5 < lower[2]
+    found = json.loads(pacbound("apply", "cal.json", source, *options, "--json").stdout)
+    assert (found["uncertified_rows"], found["uncertified_groups"]) == (2, ["new", "newer"])
+    (tmp_path / target).unlink()
+    refused = pacbound("apply", "cal.json", source, *options, "--strict", code=2)
+    assert "g[1] is 'new', a group that was not certified" in refused.stderr
+    assert not (tmp_path / target).exists()
+
+
+def test_strict_takes_rows_of_certified_groups(pacbound: Run, tmp_path: Path) -> None:
+    calibrate([0.5] * 50, [1] * 50, groups=[1] * 50, delta=0.05).save(tmp_path / "cal.json")
+    (tmp_path / "r.csv").write_text("c,g\n0.5,1\n0.6,1\n")
+    options = ("-o", "out.csv", "--confidence", "c", "--group", "g", "--strict")
+    assert pacbound("apply", "cal.json", "r.csv", *options).stdout.startswith("2 rows written")
+
+
+@pytest.mark.parametrize("source", ["r.csv", "r.parquet", "r.npz"])
+def test_rows_go_to_standard_output_as_what_they_were_and_the_report_to_stderr(
+    pacbound: Run, folder: Path, source: str
+) -> None:
+    _write_any(pa.table({"c": [0.1, 0.9]}), folder / source)
+    pacbound("apply", "cal.json", source, "-o", "/dev/null", "--confidence", "c")
+    assert Path("/dev/null").is_char_device()
+    program = "from pacbound.cli import main; main()"
+    arguments = ["apply", "cal.json", source, "-o", "/dev/stdout", "--confidence", "c"]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], cwd=folder, capture_output=True, check=True
+    )
+    assert done.stderr.startswith(b"2 rows written to /dev/stdout")
+    (folder / f"out{Path(source).suffix}").write_bytes(done.stdout)
+    lower, _, _ = _intervals(folder / f"out{Path(source).suffix}")
+    assert lower.tolist() == expected([0.1, 0.9])[:, 0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (".", "error: .: the rows of r.csv can be written to .csv"),
+        ("folder.csv", "error: folder.csv is a folder: name a file in it.\n"),
+        ("none/out.csv", "error: none/out.csv cannot be written: there is no folder "),
+        ("r.csv/out.csv", "error: r.csv/out.csv cannot be written: "),
+        ("s3://bucket/out.csv", "error: s3://bucket/out.csv is an address: only local files"),
+    ],
+)
+def test_an_output_that_cannot_be_written_ends_in_one_sentence_with_its_path(
+    pacbound: Run, folder: Path, target: str, message: str
+) -> None:
+    (folder / "r.csv").write_text("c\n0.5\n")
+    (folder / "folder.csv").mkdir()
+    before = sorted(folder.rglob("*"))
+    options = ("-o", target, "--confidence", "c")
+    done = pacbound("apply", "cal.json", "r.csv", *options, code=2)
+    assert done.stderr.startswith(message)
+    assert len(done.stderr.splitlines()) == 1
+    assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize("target", [".", "none/x.json", "rows.csv/x.json", "s3://bucket/x.json"])
+def test_a_certificate_that_cannot_be_written_ends_in_one_sentence_with_its_path(
+    pacbound: Run, folder: Path, target: str
+) -> None:
+    (folder / "rows.csv").write_text("c,ok\n0.5,1\n")
+    command = ("calibrate", "rows.csv", "--confidence", "c", "--correct", "ok", "--delta", 0.1)
+    done = pacbound(*command, "-o", target, code=2)
+    assert done.stderr.startswith(f"error: {target} ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_address_is_shown_as_it_was_written(pacbound: Run, folder: Path) -> None:
+    done = pacbound("apply", "cal.json", "s3://b/x.csv", "-o", "o.csv", "--confidence", "c", code=2)
+    assert done.stderr.startswith("error: s3://b/x.csv is an address: only local files are read")
+    assert folder.exists()
+
+
+def _write_any(table: Any, path: Path) -> None:
+    if path.suffix == ".csv":
+        pyarrow.csv.write_csv(table, path)
+    elif path.suffix == ".jsonl":
+        path.write_text("\n".join(map(json.dumps, table.to_pylist())))
+    elif path.suffix == ".npz":
+        arrays: dict[str, Any] = {
+            name: np.array(table[name].to_pylist()) for name in table.schema.names
+        }
+        np.savez(path, **arrays)
+    else:
+        _write(table, path)
+
+
+def _intervals(path: Path) -> list[Any]:
+    names = ("pac_lower", "pac_upper", "pac_estimate")
+    if path.suffix == ".npz":
+        return [np.load(path)[name] for name in names]
+    if path.suffix == ".jsonl":
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        return [np.array([row[name] for row in rows], dtype=np.float64) for name in names]
+    table = pyarrow.csv.read_csv(path) if path.suffix == ".csv" else _read(path)
+    return [np.array(table[name].to_pylist(), dtype=np.float64) for name in names]
 
 
 def _write(table: Any, path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from experiments.huge_counts import cases, excesses, tail
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betainccinv, comb
@@ -170,6 +171,68 @@ def test_no_bound_at_random_is_optimistic_or_loose(
     k = n - few if mirrored else few
     check_upper(oracle, k, n, 10.0**exponent)
     check_lower(oracle, k, n, 10.0**exponent)
+
+
+JUMPS = [
+    ("the lower bound", 235071008297, 470142016593, 1.8179632021058675e-10),
+    ("the upper bound", 60228669690, 120457339381, 7.723764956887432e-05),
+]
+"""Where SciPy's forward function is off by 2.7e-5 and 2.5e-6 of itself at the exact bound."""
+
+
+def check_excesses(drawn: list[tuple[str, int, int, float]]) -> None:
+    for case, excess in zip(drawn, excesses(drawn), strict=True):
+        assert -1e-3 < excess.many <= 0, case
+        assert -1e-3 < excess.few <= 0, case
+
+
+def test_no_bound_is_optimistic_where_the_forward_function_jumps() -> None:
+    check_excesses(JUMPS)
+
+
+def test_the_normal_bound_on_huge_counts_holds_for_small_ones_too(oracle: Any) -> None:
+    # It is a theorem for every number of trials, so that it can be tried where all can be tried.
+    for n in range(4, 25):
+        k = np.arange(1, n - 1, dtype=np.float64)
+        for delta in (0.9, 0.5, 0.3, 1e-2, 1e-6, 1e-30):
+            levels = np.full_like(k, delta)
+            upper = binomial._normal(k, np.full_like(k, n), levels, 1.0)
+            lower = binomial._normal(k + 1, np.full_like(k, n), levels, 0.0)
+            for few, above, below in zip(k.astype(int).tolist(), upper, lower, strict=True):
+                assert oracle.chance_of_so_few(few, n, above) <= delta
+                assert oracle.chance_of_so_many(few + 1, n, below) <= delta
+
+
+@pytest.mark.slow
+def test_no_bound_from_huge_counts_is_optimistic_or_loose() -> None:
+    check_excesses(cases(500, seed=2021))
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.7, 0.999])
+@pytest.mark.parametrize("n", [10**11, 10**12 - 1])
+def test_huge_counts_are_bounded_beyond_the_observed_rate_at_any_level(
+    n: int, delta: float
+) -> None:
+    for k in (n // 2 - 1, n // 2, n // 2 + 1, n // 3, 2 * n // 3):
+        lower, upper = binomial_interval(k, n, delta=delta)
+        assert lower < k / n < upper
+        assert binomial_lower(k, n, delta=delta) < k / n < binomial_upper(k, n, delta=delta)
+
+
+def test_huge_counts_are_bounded_in_the_order_of_their_successes() -> None:
+    for n in (3 * 10**10, 10**12):
+        for middle in (n // 2, n // 4, 10**9, n - 10**9):
+            k = np.arange(middle - 30, middle + 31)
+            lower, upper = binomial_interval(k, n, delta=1e-6)
+            assert (np.diff(lower) >= 0).all()
+            assert (np.diff(upper) >= 0).all()
+
+
+def test_the_integral_of_the_experiment_agrees_with_the_oracle(oracle: Any) -> None:
+    with mpmath.workdps(50):
+        for k, n, rate in [(500, 1000, 0.4), (999, 10**12, 8e-10), (10**5, 10**9, 9.96e-5)]:
+            exact = oracle.chance_of_so_many(k, n, rate)
+            assert abs(tail(k, n, mpmath.mpf(rate)) / exact - 1) < 1e-12
 
 
 @pytest.mark.parametrize("delta", [0.5, 0.1, 0.05, 1e-2, 1e-4])
@@ -413,13 +476,13 @@ def test_bad_deltas_are_refused(delta: Any, error: type[Exception], message: str
 
 
 def test_bad_rates_are_refused() -> None:
-    for tail in (binomial_cdf, binomial_sf):
+    for chance in (binomial_cdf, binomial_sf):
         with pytest.raises(
             InvalidValueError,
             match=r"rate holds 1.5, which is not a probability: expected 0 <= rate <= 1",
         ):
-            tail(1, 10, 1.5)
+            chance(1, 10, 1.5)
         with pytest.raises(InvalidValueError, match="rate holds NaN"):
-            tail(1, 10, math.nan)
+            chance(1, 10, math.nan)
         with pytest.raises(InvalidTypeError, match="rate has dtype"):
-            tail(1, 10, "half")
+            chance(1, 10, "half")

@@ -55,7 +55,15 @@ def apply_to_file(
         }
 
     added, needed = ADDED if predictions else ADDED[:1], [*confidences, *(predictions or ())]
-    rows, _ = rewrite(source, target, with_answer, needed=needed, added=added, progress=progress)
+    rows, _ = rewrite(
+        source,
+        target,
+        with_answer,
+        needed=needed,
+        added=added,
+        may_be_empty=True,
+        progress=progress,
+    )
     return rows
 
 

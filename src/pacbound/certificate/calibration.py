@@ -4,7 +4,7 @@ on it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -164,21 +164,52 @@ class CalibrationCertificate(Certificate):
         return {name: self._table(place) for place, name in enumerate(names)}
 
     def interval(self, confidence: Any, groups: Any = None) -> Floats:
-        """The certified interval of each score, as an (n, 2) array.
+        """The certified interval of each score.
 
         With probability at least 1 - delta over the calibration rows, every interval this ever
-        returns holds the true confidence of its score's bin. A certificate for groups (or predicted
-        classes, or labels) needs the group of each row.
-        """
-        return self._look_up(np.stack([self.lower, self.upper], axis=-1), confidence, groups)
+        returns holds the true confidence of its score's bin.
 
-    def estimate(self, confidence: Any, groups: Any = None) -> Floats:
+        Parameters
+        ----------
+        confidence
+            Scores from 0 to 1: one number, or anything that NumPy reads as a column (a list, an
+            array, a tensor, a column of a data frame).
+        groups
+            The group (or predicted class, or label) of each score, or one for all; needed if and
+            only if the certificate has groups.
+
+        Returns
+        -------
+        ndarray
+            Lower and upper end: of shape (2,) for one number, else of shape (n, 2).
+
+        Raises
+        ------
+        InvalidValueError
+            If a score is not between 0 and 1, if groups are missing or not wanted, or if one of
+            them was not certified.
+
+        Examples
+        --------
+        >>> from pacbound import calibrate
+        >>> certificate = calibrate([0.3, 0.9] * 100, [False, True] * 100, delta=0.05, n_bins=2)
+        >>> certificate.interval(0.9).round(3).tolist()
+        [0.957, 1.0]
+        >>> certificate.interval([0.9, 0.2]).round(3).tolist()
+        [[0.957, 1.0], [0.0, 0.043]]
+
+        """
+        found = self._look_up(np.stack([self.lower, self.upper], axis=-1), confidence, groups)
+        return found[0] if _is_single(confidence) else found
+
+    def estimate(self, confidence: Any, groups: Any = None) -> Any:
         """The share of right predictions seen in each score's bin; NaN where none were seen. An
-        estimate, not a bound.
+        estimate, not a bound. One number gives a float, a column gives an array.
         """
         empty = self.trials == 0
         share = np.where(empty, np.nan, self.successes / np.where(empty, 1, self.trials))
-        return self._look_up(share[..., None], confidence, groups)[:, 0]
+        found = self._look_up(share[..., None], confidence, groups)[:, 0]
+        return float(found[0]) if _is_single(confidence) else found
 
     def claim(self) -> dict[str, Json]:
         return {
@@ -320,6 +351,11 @@ class CalibrationCertificate(Certificate):
                 f"This certificate is per group ({self.scope}): pass groups=, the group of each "
                 "row."
             )
+        if isinstance(groups, Mapping | Set):
+            raise InvalidTypeError(
+                f"groups is a {type(groups).__name__}, which has no order of rows: pass the group "
+                "of each row as a list or an array, or one group for all."
+            )
         if np.ndim(groups) == 0:
             groups = np.full(rows, groups)
         column = as_names(groups, "groups")
@@ -351,6 +387,12 @@ class CalibrationCertificate(Certificate):
             "lower": self.lower[place, seen].tolist(),
             "upper": self.upper[place, seen].tolist(),
         }
+
+
+def _is_single(confidence: Any) -> bool:
+    """Whether it is one number, as Python, NumPy or a tensor holds it, and not a column."""
+    plain = isinstance(confidence, int | float) and not isinstance(confidence, bool)
+    return plain or getattr(confidence, "ndim", None) == 0
 
 
 def _read_table(table: Reader, n_cells: int) -> tuple[Integers, Integers, Floats, Floats]:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from pacbound.atomic_files import is_standard_output
 from pacbound.calibration import rows as calibration_rows
 from pacbound.cascade import rows as cascade_rows
 from pacbound.certificate import (
     CalibrationCertificate,
     CascadeCertificate,
-    Certificate,
     load_certificate,
 )
 from pacbound.cli.exits import VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.lists import names
-from pacbound.cli.terminal import print_json, progress_bar
+from pacbound.cli.terminal import json_line, progress_bar
 from pacbound.errors import InvalidValueError
 from pacbound.sources import Progress, open_tables
 
@@ -29,14 +29,14 @@ def apply(
         Path, typer.Argument(metavar="CERT", help="A calibration or cascade certificate.")
     ],
     file: Annotated[
-        Path,
+        str,
         typer.Argument(
             metavar="FILE",
             help="The rows: CSV, Parquet, JSON lines, Arrow, .npz, a folder or a glob.",
         ),
     ],
     output: Annotated[
-        Path,
+        str,
         typer.Option(
             "--output",
             "-o",
@@ -52,11 +52,15 @@ def apply(
     group: Annotated[
         str | None, typer.Option(help="Group column of a calibration, if not named so.")
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse rows of groups that were not certified.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Add the certified interval, or the model that answers, to every row, in order.
 
     The certificate is verified first: one that does not follow from its own counts is not applied.
+    A row of a group that was not certified gets [0, 1] and no estimate.
     """
     loaded = load_certificate(certificate)
     verification = loaded.verify()
@@ -68,48 +72,77 @@ def apply(
         **_given(confidence=confidence, prediction=prediction, group=group),
     }
     with progress_bar("applying") as progress:
-        rows, added = _applied(loaded, file, output, columns, progress)
-    if as_json:
-        print_json({"rows": rows, "output": str(output), "columns": list(added)})
-    else:
-        typer.echo(f"{rows:,} rows written to {output} with {', '.join(added)}.")
+        if isinstance(loaded, CalibrationCertificate):
+            result = _with_intervals(loaded, file, output, columns, strict, progress)
+        elif isinstance(loaded, CascadeCertificate):
+            result = _with_answers(loaded, file, output, columns, progress)
+        else:
+            raise InvalidValueError(
+                f"A {loaded.kind} certificate is not applied to the rows of a table."
+            )
+    report = json_line({**result, "output": output}) if as_json else _in_words(result, output)
+    # What is said must not be among the rows.
+    typer.echo(report, err=is_standard_output(output))
     return 0
 
 
-def _applied(
-    certificate: Certificate,
-    file: Path,
-    output: Path,
+def _with_intervals(
+    certificate: CalibrationCertificate,
+    file: str,
+    output: str,
+    columns: Mapping[str, str],
+    strict: bool,  # noqa: FBT001, RUF100
+    progress: Progress | None,
+) -> dict[str, Any]:
+    applied = calibration_rows.apply_to_file(
+        certificate,
+        file,
+        output,
+        confidence=columns.get("confidence", "confidence"),
+        group=columns.get("group"),
+        strict=strict,
+        progress=progress,
+    )
+    return {
+        "rows": applied.rows,
+        "columns": list(calibration_rows.ADDED),
+        "uncertified_rows": applied.uncertified_rows,
+        "uncertified_groups": list(applied.uncertified_groups),
+    }
+
+
+def _with_answers(
+    certificate: CascadeCertificate,
+    file: str,
+    output: str,
     columns: Mapping[str, str],
     progress: Progress | None,
-) -> tuple[int, Sequence[str]]:
-    confidence = columns.get("confidence", "confidence")
-    if isinstance(certificate, CalibrationCertificate):
-        group = columns.get("group")
-        rows = calibration_rows.apply_to_file(
-            certificate, file, output, confidence=confidence, group=group, progress=progress
-        )
-        return rows, calibration_rows.ADDED
-    if isinstance(certificate, CascadeCertificate):
-        tables, predictions = (
-            open_tables(file),
-            (names(columns["prediction"]) if "prediction" in columns else None),
-        )
-        # In use the slow model has not run where a fast one answers, so its column may not be
-        # there.
-        if predictions and not set(predictions) <= set(tables[0].columns):
-            predictions = None
-        rows = cascade_rows.apply_to_file(
-            certificate,
-            file,
-            output,
-            confidences=names(confidence),
-            predictions=predictions,
-            progress=progress,
-        )
-        return rows, cascade_rows.ADDED if predictions else cascade_rows.ADDED[:1]
-    raise InvalidValueError(
-        f"A {certificate.kind} certificate is not applied to the rows of a table."
+) -> dict[str, Any]:
+    predictions = names(columns["prediction"]) if "prediction" in columns else None
+    # In use the slow model has not run where a fast one answers, so its column may not be there.
+    if predictions and not set(predictions) <= set(open_tables(file)[0].columns):
+        predictions = None
+    rows = cascade_rows.apply_to_file(
+        certificate,
+        file,
+        output,
+        confidences=names(columns.get("confidence", "confidence")),
+        predictions=predictions,
+        progress=progress,
+    )
+    added = cascade_rows.ADDED if predictions else cascade_rows.ADDED[:1]
+    return {"rows": rows, "columns": list(added)}
+
+
+def _in_words(result: Mapping[str, Any], output: str) -> str:
+    said = f"{result['rows']:,} rows written to {output} with {', '.join(result['columns'])}."
+    strange = result.get("uncertified_groups")
+    if not strange:
+        return said
+    named = ", ".join(map(repr, strange[:5])) + (", …" if len(strange) > 5 else "")
+    return (
+        f"{said}\n{result['uncertified_rows']:,} rows of {len(strange)} groups that were not "
+        f"certified got [0, 1]: {named}."
     )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from pacbound.atomic_files import atomic_file
 from pacbound.baselines import NAIVE_THRESHOLD, POLICY_ALONE, HistogramBinning
 from pacbound.calibration.certify import calibrate
 from pacbound.calibration.metrics import expected_calibration_error, induced_calibration_error
@@ -112,10 +113,13 @@ def _apply(
     certificate: CalibrationCertificate, table: FashionMnistPredictions, future: Rows, output: Path
 ) -> None:
     rows, target = output / "predictions.npz", output / "predictions_with_intervals.npz"
-    np.savez(
-        rows, confidence=table.confidence_slow[future], prediction=table.prediction_slow[future]
-    )
-    count = apply_to_file(certificate, rows, target, confidence="confidence")
+    with atomic_file(rows) as file:
+        np.savez(
+            file,
+            confidence=table.confidence_slow[future],
+            prediction=table.prediction_slow[future],
+        )
+    count = apply_to_file(certificate, rows, target, confidence="confidence").rows
     typer.echo(f"{count:,} predictions with their intervals: {target}.")
 
 
@@ -225,8 +229,7 @@ def _draw(
             ),
         ),
     ):
-        display.figure_.savefig(output / name, dpi=150)
-        typer.echo(f"{output / name}")
+        _save(display, output / name)
 
 
 def _draw_shields(
@@ -246,5 +249,10 @@ def _draw_shields(
         certified=["certified", "the paper's product"],
         delta=DELTA,
     )
-    display.figure_.savefig(output / "shield.png", dpi=150)
-    typer.echo(f"{output / 'shield.png'}")
+    _save(display, output / "shield.png")
+
+
+def _save(display: Any, path: Path) -> None:
+    with atomic_file(path) as file:
+        display.figure_.savefig(file, dpi=150, format="png")
+    typer.echo(f"{path}")

@@ -27,5 +27,10 @@ def progress_bar(title: str) -> Iterator[Progress | None]:
 
 
 def print_json(result: Mapping[str, Json]) -> None:
-    """A result for programs, on one line."""
-    sys.stdout.write(json.dumps(result, allow_nan=False) + "\n")
+    """Print a result for programs, on one line."""
+    sys.stdout.write(json_line(result) + "\n")
+
+
+def json_line(result: Mapping[str, Json]) -> str:
+    """A result for programs, as one line of JSON."""
+    return json.dumps(result, allow_nan=False)

@@ -34,21 +34,30 @@ class NpyFile:
         require_columns(self, names)
         yield from sliced({name: self._array[name] for name in names}, len(self._array), progress)
 
+    def no_rows(self) -> ArrayBatch:
+        """Its columns with no rows in them."""
+        return ArrayBatch(0, 0, {name: self._array[name][:0] for name in self.columns})
+
     @cached_property
     def _array(self) -> NDArray[Any]:
-        try:
-            array = np.load(self.path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, OSError, EOFError) as error:
+        with self.path.open("rb") as file:
+            if file.read(4) == b"PK\x03\x04":
+                raise InvalidValueError(f"{self.path} holds several arrays: rename it to .npz.")
+            file.seek(0)
+            header = read_header(file, str(self.path), self.path.stat().st_size)
+        if header.dtype.names is None or len(header.shape) != 1:
             raise InvalidValueError(
-                f"{self.path} cannot be read as .npy ({error}). Was it cut short, or does it hold "
-                "objects? Write it again."
-            ) from None
-        if not isinstance(array, np.ndarray):
-            raise InvalidValueError(f"{self.path} holds several arrays: rename it to .npz.")
-        if array.dtype.names is None or array.ndim != 1:
-            raise InvalidValueError(
-                f"{self.path} holds {array.dtype} values of shape {array.shape}, which have no "
+                f"{self.path} holds {header.dtype} values of shape {header.shape}, which have no "
                 "names: expected a structured one. Save columns by their names instead: "
                 "np.savez('rows.npz', confidence=..., correct=...)."
             )
-        return array
+        if not header.rows:
+            # There is nothing to map, which NumPy takes for an error.
+            return np.empty(0, header.dtype)
+        try:
+            mapped: NDArray[Any] = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, OSError, EOFError) as error:
+            raise InvalidValueError(
+                f"{self.path} cannot be read as .npy ({error}). Write it again."
+            ) from None
+        return mapped

@@ -38,7 +38,7 @@ FORMATS = {
 """The format of a table by the end of its name; text may be compressed, as in .csv.gz."""
 
 _COMPRESSED = ("delimited", "json")
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 _WILD = re.compile(r"[*?\[]")
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -100,6 +100,11 @@ def partitions_of(path: Path) -> dict[str, str | None]:
     return found
 
 
+def _as_written(path: Path) -> str:
+    """An address as it was written: a Path has dropped one of its slashes."""
+    return _ADDRESS.sub(r"\1://", str(path), count=1)
+
+
 def _files(path: Path) -> Iterator[Path]:
     if path.is_dir():
         yield from _tables_in(path)
@@ -107,8 +112,8 @@ def _files(path: Path) -> Iterator[Path]:
         yield _table(path)
     elif _ADDRESS.match(str(path)):
         raise InvalidValueError(
-            f"{path} is an address: only local files are read. Download it, or mount it as a "
-            "folder."
+            f"{_as_written(path)} is an address: only local files are read. Download it, or mount "
+            "it as a folder."
         )
     elif _WILD.search(str(path)):
         # Path.glob takes no absolute pattern.
@@ -142,7 +147,8 @@ def _tables_in(folder: Path) -> list[Path]:
     ]
     if lost:
         raise InvalidValueError(
-            f"{lost[0]} is no file and no folder of its own: name what it stands for."
+            f"{lost[0]} is a link to a folder, a broken link or a device: name the files that are "
+            "meant."
         )
     files = [path for path in inside if path.is_file()]
     if not files:

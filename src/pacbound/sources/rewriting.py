@@ -4,8 +4,11 @@ memory at a time.
 
 from __future__ import annotations
 
+import csv
+import gzip
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeAlias
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -25,13 +28,15 @@ def rewrite(
     *,
     needed: Sequence[str],
     added: Sequence[str],
+    may_be_empty: bool = False,
     progress: Progress | None = None,
 ) -> tuple[int, int]:
     """Write the rows of `source` to `target` as `change` has them, and return how many came in and
     how many went out.
 
     Several files go out as one, in order. All columns go out as they came in. `target` appears when
-    it is complete.
+    it is complete. Tables without rows are refused, unless they `may_be_empty`: then the columns go
+    out without rows.
     """
     tables, came, went = open_tables(source), 0, 0
     for table in tables:
@@ -45,7 +50,9 @@ def rewrite(
                 written = _written(writer, change, batch, table)
                 came, went = came + batch.rows, went + written
         if not came:
-            raise InvalidValueError(f"{tables[0].path}: no rows, so nothing is written.")
+            if not may_be_empty:
+                raise InvalidValueError(f"{tables[0].path}: no rows, so nothing is written.")
+            _written(writer, change, _no_rows(tables[0]), tables[0])
     return came, went
 
 
@@ -59,6 +66,41 @@ def _written(writer: Writer, change: Change, batch: Batch, table: TableFile) -> 
     except (InvalidValueError, InvalidTypeError) as error:
         raise type(error)(f"{table.path}: {error}") from None
     return rows.rows
+
+
+def _no_rows(table: TableFile) -> Batch:
+    """The columns of the table with no rows in them."""
+    if isinstance(table, (NpzFile, NpyFile)):
+        return table.no_rows()
+    # Arrays go out without Arrow.
+    import pyarrow  # noqa: PLC0415
+
+    from pacbound.sources.records import RecordRows, with_constants  # noqa: PLC0415
+
+    if format_of(table.path) == "delimited":
+        _refuse_unread_lines(table.path)
+    # Text has no types to keep.
+    schema = getattr(
+        table, "schema", pyarrow.schema([(name, pyarrow.string()) for name in table.columns])
+    )
+    columns = [pyarrow.nulls(0, kind) for kind in schema.types]
+    record = pyarrow.RecordBatch.from_arrays(columns, schema=schema)
+    folders: dict[str, str | None] = {
+        name: None for name in table.columns if name not in schema.names
+    }
+    is_text = not hasattr(table, "schema")
+    return RecordRows(0, with_constants(record, folders), is_text=is_text)
+
+
+def _refuse_unread_lines(path: Path) -> None:
+    """Refuse a text table of which nothing was read but its header, although more is there."""
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        next(csv.reader(file), None)
+        if any(line.strip() for line in file):
+            raise InvalidValueError(
+                f"{path} has lines after its header, but no row can be read. Is a quote not closed?"
+            )
 
 
 def _refuse_taken(table: TableFile, added: Sequence[str]) -> None:

@@ -15,12 +15,23 @@ from typing import Any, BinaryIO, Protocol
 
 from numpy.typing import NDArray
 
+from pacbound.atomic_files import atomic_file, is_stream
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import TableFile
 from pacbound.sources.npy import NpyFile
 from pacbound.sources.npz import NpzFile
 from pacbound.sources.npz_writer import NpzWriter
-from pacbound.whole_files import whole_file
+from pacbound.sources.paths import format_of
+
+_SAME = {
+    "delimited": ".csv",
+    "parquet": ".parquet",
+    "json": ".jsonl",
+    "arrow": ".arrow",
+    "npz": ".npz",
+    "npy": ".npz",
+}
+"""How rows of a format are written as what they were."""
 
 Added = Mapping[str, NDArray[Any]]
 """The columns that are added to a batch, by their names."""
@@ -45,7 +56,7 @@ def open_writer(target: str | os.PathLike[str], tables: Sequence[TableFile]) -> 
     _refuse_to_overwrite(path, tables)
     _require_one_layout(tables)
     kind = _writer_for(path, tables)
-    with whole_file(path) as file:
+    with atomic_file(target) as file:
         writer = kind(file)
         try:
             yield writer
@@ -57,21 +68,27 @@ def open_writer(target: str | os.PathLike[str], tables: Sequence[TableFile]) -> 
 
 def _writer_for(path: Path, tables: Sequence[TableFile]) -> Callable[[BinaryIO], Writer]:
     if all(isinstance(table, (NpzFile, NpyFile)) for table in tables):
-        _require_suffix(path, tables, (".npz",))
+        _suffix(path, tables, (".npz",))
         return NpzWriter
     # Arrays are written without Arrow.
     from pacbound.sources import record_writers  # noqa: PLC0415
 
-    _require_suffix(path, tables, tuple(record_writers.WRITERS))
-    return record_writers.WRITERS[path.suffix.lower()]
+    return record_writers.WRITERS[_suffix(path, tables, tuple(record_writers.WRITERS))]
 
 
-def _require_suffix(path: Path, tables: Sequence[TableFile], known: Sequence[str]) -> None:
-    if path.suffix.lower() not in known:
+def _suffix(path: Path, tables: Sequence[TableFile], known: Sequence[str]) -> str:
+    """The format that rows go out in: by the name of the file; to a device or a pipe whose name
+    says nothing, the one that they came in.
+    """
+    suffix = path.suffix.lower()
+    if not suffix and is_stream(path):
+        suffix = _SAME[format_of(tables[0].path) or ""]
+    if suffix not in known:
         raise InvalidValueError(
             f"{path}: the rows of {tables[0].path.name} can be written to {', '.join(known)}, by "
             "the file's name."
         )
+    return suffix
 
 
 def _refuse_to_overwrite(path: Path, tables: Sequence[TableFile]) -> None:

@@ -141,7 +141,8 @@ def _not_a_failure_probability(delta: Any, name: str) -> InvalidValueError:
 def _array(values: Any, name: str, what: str) -> NDArray[Any]:
     if np.ma.is_masked(values):
         raise InvalidValueError(
-            f"{name} holds masked entries, which are not {what}. Drop them first."
+            f"{name} holds masked entries, which are not {what}: pass an array without a mask. "
+            "Leaving out what is masked is valid only if the mask does not depend on outcomes."
         )
     try:
         return np.asarray(values)

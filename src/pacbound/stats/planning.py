@@ -32,9 +32,30 @@ def trials_needed(
     """How many trials let `binomial_upper` stay at or below `target`, with probability `power`,
     when the true rate is `expected`.
 
-    Returns (first, always): `first` is the smallest number of trials that does, and from `always`
-    on every number does. In between some do and some do not, because counts are whole. Exact
-    binomial probabilities, no normal approximation.
+    It is computed from exact binomial probabilities, without a normal approximation.
+
+    Parameters
+    ----------
+    target
+        The rate that the bound is to show, 0 <= target < 1.
+    expected
+        The true rate as far as you can tell, below `target`.
+    delta
+        The chance that the bound is wrong, 1e-200 <= delta < 1.
+    power
+        The chance that the bound reaches the target, 0 < power < 1.
+
+    Returns
+    -------
+    tuple of int
+        (first, always): `first` is the smallest number of trials that will do, and from `always` on
+        every number does. In between some do and some do not, because counts are whole.
+
+    Raises
+    ------
+    InvalidValueError
+        If `expected` is not below `target`, if a rate, `delta` or `power` is out of its range, or
+        if it would take more than 10**9 trials.
 
     Examples
     --------

@@ -36,6 +36,23 @@ def fixed_sequence(
     `passes` holds booleans, or is a function of one step that is called for each of `steps` in
     turn. A function or a generator is not asked again after the first failure.
 
+    Parameters
+    ----------
+    passes
+        Booleans in the declared order, or a function of a step that gives one.
+    steps
+        What the function is called with, in the declared order; only with a function.
+
+    Returns
+    -------
+    int
+        The number of tests before the first failure; 0 if the first one fails: nothing is claimed.
+
+    Raises
+    ------
+    InvalidTypeError
+        If an outcome is not True or False (a p-value, say), or if a function comes without `steps`.
+
     Examples
     --------
     >>> fixed_sequence([True, True, False, True])
@@ -53,6 +70,24 @@ def bonferroni_level(delta: float, tests: int) -> float:
 
     Valid however the tests depend on each other. Rounded down: `tests` times the level is at most
     `delta`.
+
+    Parameters
+    ----------
+    delta
+        The chance that any of the tests is wrong, 0 < delta < 1.
+    tests
+        How many tests there are, at least 1; fixed before the data were seen.
+
+    Returns
+    -------
+    float
+        The level of each test.
+
+    Raises
+    ------
+    InvalidValueError
+        If `delta` is not between 0 and 1, if `tests` is not a whole number of at least 1, or if
+        the level is too small for a float.
 
     Examples
     --------
@@ -75,6 +110,24 @@ def sidak_level(delta: float, tests: int) -> float:
     `bonferroni_level`, which is never larger. Rounded down: (1 - level)^`tests` is at least 1 -
     `delta`.
 
+    Parameters
+    ----------
+    delta
+        The chance that any of the tests is wrong, 0 < delta < 1.
+    tests
+        How many tests there are, at least 1; fixed before the data were seen.
+
+    Returns
+    -------
+    float
+        The level of each test.
+
+    Raises
+    ------
+    InvalidValueError
+        If `delta` is not between 0 and 1, if `tests` is not a whole number of at least 1, or if
+        the level is too small for a float.
+
     Examples
     --------
     >>> round(sidak_level(0.05, 20), 6)
@@ -95,6 +148,23 @@ def bonferroni_rejections(p_values: ArrayLike, *, delta: float) -> NDArray[np.bo
     No true hypothesis is rejected, with probability at least 1 - `delta`, however the p-values
     depend on each other. All of the grid must be passed, and it must be fixed in advance: the level
     is `delta` divided by its size.
+
+    Parameters
+    ----------
+    p_values
+        The p-value of each hypothesis, 0 to 1, in an array of any shape.
+    delta
+        The chance that any true hypothesis is rejected, 0 < delta < 1.
+
+    Returns
+    -------
+    ndarray of bool
+        Which are rejected, in the shape of `p_values`. None may be.
+
+    Raises
+    ------
+    InvalidValueError
+        If a p-value is not between 0 and 1, or `delta` is not.
 
     Examples
     --------
@@ -120,7 +190,7 @@ def _outcomes(passes: Any, steps: Iterable[Any] | None) -> Iterable[Any]:
         )
     if not isinstance(passes, Iterable) or isinstance(passes, (str, bytes)):
         raise InvalidTypeError(
-            f"passes={passes!r} is no sequence of outcomes: expected booleans in the declared "
+            f"passes={passes!r} is not a sequence of outcomes: expected booleans in the declared "
             "order."
         )
     return passes

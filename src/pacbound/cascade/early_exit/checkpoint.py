@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from pacbound.atomic_files import atomic_file
 from pacbound.errors import InvalidValueError
-from pacbound.whole_files import whole_file
 
 FORMAT = "pacbound early-exit training 1"
 
 
 def write(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
     """Write `state` to `path`; a crash leaves the old file or the new one, never half of one."""
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         torch.save({"format": FORMAT, **state}, file)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound import documents
+from pacbound.atomic_files import atomic_file
 from pacbound.documents import Json
 from pacbound.errors import InvalidValueError
 from pacbound.shield.rollouts.task import UNIDENTIFIED
@@ -93,7 +94,7 @@ class CheckpointFolder:
 
     def write(self, place: int, data: bytes) -> None:
         """Keep a part."""
-        with whole_file(part_path(self._folder, place)) as file:
+        with atomic_file(part_path(self._folder, place)) as file:
             file.write(data)
 
 

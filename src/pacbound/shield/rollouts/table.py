@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.atomic_files import atomic_file
 from pacbound.errors import InvalidValueError
 from pacbound.shield.rollouts.checkpoint_folder import UNREADABLE, unpacked
 from pacbound.whole_files import whole_file
@@ -40,11 +41,11 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, NDArray[Any]
     """Write the columns as the file's ending says."""
     target = Path(path)
     if target.suffix.lower() == ".npz":
-        with whole_file(target) as file:
+        with atomic_file(target) as file:
             np.savez_compressed(file, allow_pickle=False, **dict(columns))
         return
     separator = _separator(target)
-    with whole_file(target) as file:
+    with atomic_file(target) as file:
         text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
         writer = csv.writer(text, delimiter=separator, lineterminator="\n")
         writer.writerow(columns)

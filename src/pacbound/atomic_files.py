@@ -1,0 +1,214 @@
+"""The one way in which files are written: each appears when it is complete, or not at all.
+
+What stands at the path decides how. An existing file is replaced and keeps its permissions and, as
+far as the system allows, its owner; a link is followed and stays a link; a device, a pipe or a
+descriptor of this process (/dev/null, /dev/stdout) is written to as it stands, because there is
+nothing to replace. A folder, a file without write permission and an address are refused before
+anything is written. A file with several hard links is replaced under the one name that was given.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import BufferedWriter, FileIO
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pacbound.errors import UnwritableFileError
+
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to that takes the place of `path` in the end; until then, and after a
+    failure, what was there stays.
+
+    Parameters
+    ----------
+    path
+        Where the file goes. Devices, pipes and descriptors are written to directly: what reached
+        them before a failure cannot be taken back.
+
+    Yields
+    ------
+    BinaryIO
+        The file, open for writing. It tells its position; pipes cannot seek.
+
+    Raises
+    ------
+    UnwritableFileError
+        If `path` cannot be written: a folder, no write permission, no such folder, a full disk.
+
+    Examples
+    --------
+    >>> with atomic_file("notes.txt") as file:
+    ...     _ = file.write(b"all of it")
+    >>> Path("notes.txt").read_text()
+    'all of it'
+
+    """
+    with _stream(path) if is_stream(path) else _draft(path) as file:
+        yield file
+
+
+def is_stream(path: str | os.PathLike[str]) -> bool:
+    """Whether `path` is written to as it stands: a device, a pipe, a descriptor of this process."""
+    if _descriptor(path) is not None:
+        return True
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - a Path would drop what the user wrote
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def is_standard_output(path: str | os.PathLike[str]) -> bool:
+    """Whether what is written to `path` comes out where this process prints."""
+    return _descriptor(path) == 1
+
+
+class _Stream(FileIO):
+    """A pipe or device that counts what went into it, as the writers of some formats ask for."""
+
+    _written = 0
+
+    def write(self, data: Any) -> int:
+        # A pipe may take a part of it only.
+        rest = memoryview(data).cast("B")
+        size = len(rest)
+        while rest:
+            rest = rest[super().write(rest) or 0 :]
+        self._written += size
+        return size
+
+    def tell(self) -> int:
+        return self._written
+
+    def seekable(self) -> bool:
+        return False
+
+    def seek(self, *_: Any) -> int:
+        raise OSError(errno.ESPIPE, "a pipe or device cannot seek")
+
+
+@contextmanager
+def _stream(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    own = _descriptor(path)
+    try:
+        # A descriptor is duplicated, not opened again: it keeps its place, and still appends.
+        opened = os.dup(own) if own is not None else os.open(path, os.O_WRONLY | os.O_NOCTTY)
+    except OSError as error:
+        raise _unwritable(path, error) from None
+    with _explained(path), _Stream(opened, "wb") as file:
+        yield file
+
+
+@contextmanager
+def _draft(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    target = Path(os.path.realpath(path))
+    # Beside its place, so that it can be moved there in one step.
+    draft = target.with_name(f".{target.name[:100]}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    with _explained(path, str(draft), str(target)):
+        before = _replaceable(target, path)
+        try:
+            with draft.open("xb") as file:
+                yield file
+                file.flush()
+                if before is not None:
+                    _dress(file, before)
+                os.fsync(file.fileno())
+            draft.replace(target)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+
+
+def _replaceable(target: Path, path: str | os.PathLike[str]) -> os.stat_result | None:
+    """What is at `target` and may be replaced; None if nothing is."""
+    shown = _shown(path)
+    if _ADDRESS.match(os.fspath(path)) and not target.parent.is_dir():
+        raise UnwritableFileError(f"{shown} is an address: only local files are written.")
+    try:
+        before = target.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        _require_folder(target.parent, shown)
+        if not target.name or os.fspath(path).endswith(os.sep):
+            raise UnwritableFileError(f"{shown} names a folder: name a file in it.") from None
+        return None
+    if stat.S_ISDIR(before.st_mode):
+        raise UnwritableFileError(f"{shown} is a folder: name a file in it.")
+    # The superuser may write to any file. One that nobody may write to is protected on purpose.
+    if not before.st_mode & 0o222 or not os.access(target, os.W_OK):
+        raise UnwritableFileError(
+            f"{shown} is there and has no write permission: name another file, or allow it with "
+            "chmod u+w."
+        )
+    _require_folder(target.parent, shown)
+    return before
+
+
+def _require_folder(folder: Path, shown: str) -> None:
+    if not folder.exists():
+        raise UnwritableFileError(f"{shown} cannot be written: there is no folder {folder}.")
+    if not folder.is_dir():
+        raise UnwritableFileError(f"{shown} cannot be written: {folder} is not a folder.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UnwritableFileError(
+            f"{shown} cannot be written: its folder {folder} takes no new files from you."
+        )
+
+
+def _dress(file: BufferedWriter, before: os.stat_result) -> None:
+    """Give the new file the owner, where that is allowed, and the permissions of the old one."""
+    if not hasattr(os, "fchown"):
+        return
+    now = os.fstat(file.fileno())
+    if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
+        with suppress(PermissionError):
+            os.fchown(file.fileno(), before.st_uid, before.st_gid)
+    os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
+
+
+def _descriptor(path: str | os.PathLike[str]) -> int | None:
+    """The descriptor of this process that `path` stands for, by its name or through links."""
+    place = os.path.abspath(path)  # noqa: PTH100 - links are followed one by one
+    for _ in range(40):
+        folder, name = os.path.split(place)
+        if name.isdigit() and os.path.realpath(folder) in (f"/proc/{os.getpid()}/fd", "/dev/fd"):
+            return int(name)
+        if not os.path.islink(place):  # noqa: PTH114
+            return None
+        place = os.path.join(folder, os.readlink(place))  # noqa: PTH115, PTH118
+    return None
+
+
+@contextmanager
+def _explained(path: str | os.PathLike[str], *files: str) -> Iterator[None]:
+    """Say what the system says of `files`, or of the room on the disk, in a sentence about `path`.
+
+    All other errors are those of whoever writes.
+    """
+    try:
+        yield
+    except UnwritableFileError:
+        raise
+    except OSError as error:
+        if error.errno in _NO_ROOM or error.filename in files:
+            raise _unwritable(path, error) from None
+        raise
+
+
+def _unwritable(path: str | os.PathLike[str], error: OSError) -> UnwritableFileError:
+    return UnwritableFileError(f"{_shown(path)} cannot be written: {error.strerror}.")
+
+
+def _shown(path: str | os.PathLike[str]) -> str:
+    """The path as the user wrote it; a Path has dropped a slash of an address."""
+    return _ADDRESS.sub(r"\1://", os.fspath(path), count=1)
