@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
+from pacbound.sources.array_headers import read_header
 from pacbound.sources.batches import Progress, require_columns
 from pacbound.sources.npz import ArrayBatch, sliced
 

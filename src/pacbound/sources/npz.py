@@ -17,10 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
+from pacbound.sources.array_headers import ArrayHeader, read_header
 from pacbound.sources.batches import Progress, require_columns
 from pacbound.sources.values import Values, values_of
 
 _ROWS = 2**20
+_ARRAY = np.lib.format.MAGIC_PREFIX
+_BROKEN = (
+    ValueError,
+    OSError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
+"""What zipfile raises for an archive that is damaged, or of a kind that it cannot read."""
 
 
 @dataclass(frozen=True)

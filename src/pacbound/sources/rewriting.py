@@ -13,7 +13,9 @@ from typing import TypeAlias
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import Batch, Progress, TableFile, part_of, require_columns
-from pacbound.sources.paths import Paths
+from pacbound.sources.npy import NpyFile
+from pacbound.sources.npz import NpzFile
+from pacbound.sources.paths import Paths, format_of
 from pacbound.sources.tables import open_tables
 from pacbound.sources.writers import Added, Writer, open_writer
 

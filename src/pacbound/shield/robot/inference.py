@@ -18,7 +18,6 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from pacbound.atomic_files import atomic_file
 from pacbound.errors import InvalidValueError
 from pacbound.shield.robot.depth import COLUMNS, ROWS
 

@@ -24,7 +24,6 @@ from pacbound.atomic_files import atomic_file
 from pacbound.documents import Json
 from pacbound.errors import InvalidValueError
 from pacbound.shield.rollouts.task import UNIDENTIFIED
-from pacbound.whole_files import whole_file
 
 Columns = dict[str, NDArray[Any]]
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from pacbound.atomic_files import atomic_file
 from pacbound.errors import InvalidValueError
 from pacbound.shield.rollouts.checkpoint_folder import UNREADABLE, unpacked
-from pacbound.whole_files import whole_file
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _FLAGS = {"true": True, "false": False}
