@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import doctest
 import os
+import sys
 from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,7 +58,15 @@ def pytest_make_collect_report(
         if missing:
             report.outcome = "skipped"
             report.longrepr = (str(collector.path), 0, f"Skipped: {missing}")
+            _forget_half_loaded(collector.path)
     return report
+
+
+def _forget_half_loaded(path: Path) -> None:
+    """Drop a module that failed: pytest leaves it where others would take it for whole."""
+    for name, module in [*sys.modules.items()]:
+        if name.startswith("pacbound.") and getattr(module, "__file__", None) == str(path):
+            del sys.modules[name]
 
 
 @pytest.hookimpl(wrapper=True)

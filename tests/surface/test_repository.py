@@ -120,3 +120,18 @@ def test_the_lowest_versions_that_are_tested_are_those_that_are_allowed() -> Non
     assert allowed.keys() - tested.keys() == {"mujoco", "pyspark", "torch"}
     for name in allowed.keys() & tested.keys():
         assert re.fullmatch(rf"{re.escape(allowed[name])}(\.0)*", tested[name]), name
+
+
+def test_the_workflows_run_targets_that_the_makefile_has() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE))
+    called = {
+        target
+        for path in [*(ROOT / ".github" / "workflows").glob("*.yml"), ROOT / ".ci" / "run"]
+        for command in re.findall(
+            r"(?:run:|step) make ([a-z -]+)", path.read_text(encoding="utf-8")
+        )
+        for target in command.split()
+    }
+    assert called - targets == set()
+    assert {"lint", "test", "test-core", "test-lowest", "docs", "dist"} <= called
