@@ -64,7 +64,7 @@ def test_a_link_in_a_folder_that_would_not_be_followed_is_refused(
 ) -> None:
     (folder / "elsewhere").mkdir()
     (folder / "deep" / "link").symlink_to(folder / ("elsewhere" if there else "nowhere"))
-    with pytest.raises(InvalidValueError, match="name what it stands for"):
+    with pytest.raises(InvalidValueError, match="name the files that are meant"):
         expanded(folder / "deep")
 
 
