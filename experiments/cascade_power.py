@@ -19,8 +19,8 @@ from scipy.special import ndtr, ndtri
 
 from pacbound.cascade.certify import certify_cascade
 from pacbound.procedures.cascade import Bound
-from pacbound.tally.questions.cascade import EXIT_OUTCOMES
 from pacbound.tally.grids import DyadicGrid
+from pacbound.tally.questions.cascade import EXIT_OUTCOMES
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pacbound.whole_files import whole_file
 from torch import Tensor, nn
 
 from pacbound.errors import InvalidValueError
@@ -24,7 +25,6 @@ from pacbound.shield.robot.inference import (
     POLICY_SHAPES,
     nearness,
 )
-from pacbound.whole_files import whole_file
 
 Observations = Mapping[str, NDArray[Any]]
 Progress = Callable[[float], None]

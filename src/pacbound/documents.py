@@ -22,6 +22,7 @@ from pacbound.errors import CertificateError
 
 LARGEST_FILE = 32 * 2**20
 DEEPEST_NESTING = 32
+_CHUNK = 2**20
 LARGEST_INTEGER = 2**53
 """Larger integers are not exact in float64, which other programs read JSON numbers into."""
 
@@ -100,9 +101,12 @@ def read(
     source = Path(path)
     if source.is_dir():
         raise CertificateError(f"{source} is a folder, not {what}.")
+    data = bytearray()
     with source.open("rb") as file:
-        data = file.read(largest + 1)
-    return parse(data, what=what, name=str(source), largest=largest)
+        # In pieces: room for the largest file would be taken for every small one.
+        while len(data) <= largest and (chunk := file.read(_CHUNK)):
+            data += chunk
+    return parse(bytes(data), what=what, name=str(source), largest=largest)
 
 
 def parse(data: bytes, *, what: str, name: str, largest: int = LARGEST_FILE) -> dict[str, Json]:

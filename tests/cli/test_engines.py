@@ -31,9 +31,8 @@ ENGINES = ["duckdb", "polars", SPARK]
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session of Spark that is running before anything is counted."""
-    from pyspark.sql import SparkSession
-
     from pacbound.sources.on_spark import _started
+    from pyspark.sql import SparkSession
 
     running = _started(SparkSession.builder, "local[1]", tmp_path_factory.mktemp("spark") / "log")
     yield running

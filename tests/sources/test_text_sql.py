@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources import text
 from pacbound.sources.embedded import Connection, QueryError, connected
-from pacbound.sources.text_sql import FALSE, TRUE, Kind, typed
+from pacbound.sources.formats import text
+from pacbound.sources.formats.text_sql import FALSE, TRUE, Kind, typed
 
 AWKWARD = [
     *(

@@ -61,11 +61,15 @@ USES: dict[str, tuple[dict[str, Any], Callable[[Columns], Tally]]] = {
     ),
     "groups": (
         {"confidence": "c", "correct": "ok", "groups": "place", "edges": [0, 0.15, 0.6, 1]},
-        lambda t: Tally.from_arrays(confidence=t["c"], correct=t["ok"], groups=t["place"], edges=[0, 0.15, 0.6, 1]),
+        lambda t: Tally.from_arrays(
+            confidence=t["c"], correct=t["ok"], groups=t["place"], edges=[0, 0.15, 0.6, 1]
+        ),
     ),
     "cascade": (
         {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "y"},
-        lambda t: Tally.from_arrays(confidences=t["c"], predictions=np.column_stack([t["fast"], t["slow"]]), labels=t["y"]),
+        lambda t: Tally.from_arrays(
+            confidences=t["c"], predictions=np.column_stack([t["fast"], t["slow"]]), labels=t["y"]
+        ),
     ),
     "cascade of three": (
         {"confidences": ["c", "c2"], "predictions": ["fast", "fast", "slow"], "labels": "y"},

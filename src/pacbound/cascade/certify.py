@@ -113,9 +113,11 @@ def certify_cascade(  # noqa: PLR0913
     From a frame, which is counted inside its own engine:
 
     >>> import polars
-    >>> columns = {"c": table.confidence_fast, "fast": table.prediction_fast, "slow": table.prediction_slow, "y": table.label}
+    >>> columns = {"c": table.confidence_fast, "y": table.label}
+    >>> columns |= {"fast": table.prediction_fast, "slow": table.prediction_slow}
     >>> named = {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "y"}
-    >>> same = certify_cascade(polars.DataFrame(columns), xi=0.01, delta=0.01, bound="pair", columns=named)
+    >>> frame = polars.DataFrame(columns)
+    >>> same = certify_cascade(frame, xi=0.01, delta=0.01, bound="pair", columns=named)
     >>> bool((same.thresholds == certificate.thresholds).all())
     True
     """

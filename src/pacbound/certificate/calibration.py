@@ -16,7 +16,7 @@ from pacbound.certificate import calibration_words
 from pacbound.certificate.document import CHANGED, Certificate, Provenance, interval_work, sealed
 from pacbound.certificate.tallies import exact_sum
 from pacbound.documents import Json, Reader
-from pacbound.errors import CertificateError, InvalidValueError
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.procedures import calibration as procedure
 from pacbound.procedures.calibration import Correction, Side
 from pacbound.procedures.registry import require

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidValueError
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.grids import DyadicGrid
-from pacbound.tally.tally import Kind, Tally
+from pacbound.tally.questions import Kind
+from pacbound.tally.tally import Tally
 
 
 def require_tally(tally: Tally, kind: Kind, grid: DyadicGrid, *, lowest: int, columns: str) -> None:

@@ -16,7 +16,7 @@ from pacbound.certificate import (
     CascadeCertificate,
     load_certificate,
 )
-from pacbound.cli.exits import VERIFICATION_FAILED, complain, ending_well
+from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.lists import names
 from pacbound.cli.terminal import json_line, progress_bar
 from pacbound.errors import InvalidValueError

@@ -19,7 +19,7 @@ from pacbound.cli.counting import (
     class_options,
 )
 from pacbound.cli.delivery import deliver
-from pacbound.cli.exits import ending_well
+from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import numbers
 from pacbound.cli.terminal import progress_bar
 from pacbound.procedures.calibration import Correction, Side

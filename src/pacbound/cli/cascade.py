@@ -20,7 +20,7 @@ from pacbound.cli.counting import (
     class_options,
 )
 from pacbound.cli.delivery import deliver
-from pacbound.cli.exits import ending_well
+from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import names, numbers
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.errors import InvalidTypeError

@@ -15,7 +15,7 @@ from pacbound.calibration.certify import calibrate
 from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate import Certificate
 from pacbound.cli.delivery import deliver
-from pacbound.cli.exits import ending_well
+from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import numbers
 from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.procedures.calibration import Correction, Side

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from pacbound.certificate import Certificate
-from pacbound.cli.exits import REFUSED
+from pacbound.cli.exit_codes import REFUSED
 from pacbound.cli.terminal import print_json
 
 

@@ -18,7 +18,7 @@ from pacbound.calibration.rows import apply_to_file
 from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate import CalibrationCertificate, load_certificate
 from pacbound.certificate.files import certificate_from_dict
-from pacbound.cli.exits import ending_well
+from pacbound.cli.exit_codes import ending_well
 from pacbound.data import (
     FashionMnistPredictions,
     IndoorNavigationRollouts,

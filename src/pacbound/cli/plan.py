@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pacbound.cli.exits import ending_well
+from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.terminal import print_json
 from pacbound.stats.planning import trials_needed
 

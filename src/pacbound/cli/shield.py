@@ -9,7 +9,7 @@ import typer
 
 from pacbound.cli.counting import EngineOption, FilesArgument, MasterOption, MemoryOption
 from pacbound.cli.delivery import deliver
-from pacbound.cli.exits import ending_well
+from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.terminal import progress_bar
 from pacbound.procedures.shield import Bound
 from pacbound.shield.certify import certify_shield

@@ -17,7 +17,7 @@ from pacbound.cli.counting import (
     UnseenOption,
     class_options,
 )
-from pacbound.cli.exits import ending_well
+from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import names, numbers
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.tally import Tally

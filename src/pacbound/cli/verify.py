@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pacbound.certificate import Certificate, Verification, load_certificate
-from pacbound.cli.exits import BAD_INPUT, REFUSED, VERIFICATION_FAILED, complain, ending_well
+from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.terminal import print_json
 from pacbound.documents import Json
 from pacbound.errors import CertificateError

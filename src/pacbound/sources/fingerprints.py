@@ -18,6 +18,7 @@ from threading import Event
 from typing import TypeAlias
 
 from pacbound.errors import InvalidValueError
+from pacbound.sources.paths import format_of
 
 _CHUNK = 2**20
 _State: TypeAlias = tuple[int, int, int] | None
@@ -33,19 +34,30 @@ def file_fingerprint(path: str | os.PathLike[str], *, stop: Event | None = None)
 
 
 def require_sound(path: Path, *, stop: Event | None = None) -> None:
-    """Refuse a file compressed by gzip, of one member or several, whose length or checksum is not
-    that of what is in it.
+    """Refuse damage that whoever reads the rows may not notice.
+
+    That is a file compressed by gzip whose length or checksum is not that of what is in it, and
+    text with a quote that is not closed: DuckDB leaves out all rows from there on, without a word.
     """
-    if path.suffix.lower() != ".gz":
+    is_packed, has_quotes = path.suffix.lower() == ".gz", format_of(path) == "delimited"
+    if not is_packed and not has_quotes:
         return
+    quotes = 0
     try:
-        with gzip.open(path) as file:
-            while file.read(_CHUNK) and not (stop is not None and stop.is_set()):
-                pass
+        with gzip.open(path) if is_packed else path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                quotes += chunk.count(b'"')
+                if stop is not None and stop.is_set():
+                    return
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InvalidValueError(
             f"{path} is damaged ({str(error).rstrip('.')}). Write or copy it again."
         ) from None
+    if has_quotes and quotes % 2:
+        raise InvalidValueError(
+            f"{path} has an odd number of quotes, so one is not closed, and rows would be lost. "
+            "Mend it, or write the file again."
+        )
 
 
 @contextmanager

@@ -162,7 +162,7 @@ def _refuse_text(engine: str, files: Sequence[Path]) -> None:
 
 
 def _partitions(files: Sequence[Path]) -> tuple[str, ...]:
-    """The columns that the folders of all files stand for; none if not all are partitioned alike."""
+    """The columns that the folders of all files stand for; none if they differ."""
     names = {tuple(partitions_of(file)) for file in files}
     return names.pop() if len(names) == 1 else ()
 

@@ -4,18 +4,15 @@ memory at a time.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TypeAlias
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import Batch, Progress, TableFile, part_of, require_columns
-from pacbound.sources.npy import NpyFile
-from pacbound.sources.npz import NpzFile
-from pacbound.sources.paths import Paths, format_of
+from pacbound.sources.formats.npy import NpyFile
+from pacbound.sources.formats.npz import NpzFile
+from pacbound.sources.paths import Paths
 from pacbound.sources.tables import open_tables
 from pacbound.sources.writers import Added, Writer, open_writer
 
@@ -77,10 +74,8 @@ def _no_rows(table: TableFile) -> Batch:
     # Arrays go out without Arrow.
     import pyarrow  # noqa: PLC0415
 
-    from pacbound.sources.records import RecordRows, with_constants  # noqa: PLC0415
+    from pacbound.sources.formats.records import RecordRows, with_constants  # noqa: PLC0415
 
-    if format_of(table.path) == "delimited":
-        _refuse_unread_lines(table.path)
     # Text has no types to keep.
     schema = getattr(
         table, "schema", pyarrow.schema([(name, pyarrow.string()) for name in table.columns])
@@ -92,17 +87,6 @@ def _no_rows(table: TableFile) -> Batch:
     }
     is_text = not hasattr(table, "schema")
     return RecordRows(0, with_constants(record, folders), is_text=is_text)
-
-
-def _refuse_unread_lines(path: Path) -> None:
-    """Refuse a text table of which nothing was read but its header, although more is there."""
-    opened = gzip.open if path.suffix.lower() == ".gz" else open
-    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-        next(csv.reader(file), None)
-        if any(line.strip() for line in file):
-            raise InvalidValueError(
-                f"{path} has lines after its header, but no row can be read. Is a quote not closed?"
-            )
 
 
 def _refuse_taken(table: TableFile, added: Sequence[str]) -> None:

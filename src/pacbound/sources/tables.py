@@ -43,10 +43,10 @@ def _opened(file: Path) -> TableFile:
 
             return JsonFile(file)
         case "npy":
-            from pacbound.sources.npy import NpyFile  # noqa: PLC0415
+            from pacbound.sources.formats.npy import NpyFile  # noqa: PLC0415
 
             return NpyFile(file)
         case _:
-            from pacbound.sources.npz import NpzFile  # noqa: PLC0415
+            from pacbound.sources.formats.npz import NpzFile  # noqa: PLC0415
 
             return NpzFile(file)

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from pacbound.atomic_files import atomic_file, is_stream
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import TableFile
-from pacbound.sources.npy import NpyFile
-from pacbound.sources.npz import NpzFile
-from pacbound.sources.npz_writer import NpzWriter
+from pacbound.sources.formats.npy import NpyFile
+from pacbound.sources.formats.npz import NpzFile, NpzWriter
 from pacbound.sources.paths import format_of
 
 _SAME = {
@@ -71,7 +70,7 @@ def _writer_for(path: Path, tables: Sequence[TableFile]) -> Callable[[BinaryIO],
         _suffix(path, tables, (".npz",))
         return NpzWriter
     # Arrays are written without Arrow.
-    from pacbound.sources import record_writers  # noqa: PLC0415
+    from pacbound.sources.formats import record_writers  # noqa: PLC0415
 
     return record_writers.WRITERS[_suffix(path, tables, tuple(record_writers.WRITERS))]
 

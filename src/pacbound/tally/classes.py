@@ -120,7 +120,7 @@ class ClassRule:
         return cls(listed, codes, share)
 
     def read(self, value: Any, *, typed: bool) -> Class | None:
-        """The class that a value names, None if it is missing; `NotAClassError` if it names none."""
+        """The class that a value names, None if it is missing; it may name none, and raise."""
         listed = self.classes is not None and isinstance(value, str) and value in self.classes
         try:
             found = class_of(value) if typed else class_of_text(value)
@@ -341,4 +341,5 @@ _CHANGES: Final[Mapping[str, Callable[[str], str]]] = {
 def _rounded_up(share: float) -> float:
     """The share in two digits, rounded up."""
     digits = 2 if share >= 0.01 else 4
-    return min(1.0, ceil(share * 10**digits) / 10**digits)
+    steps: int = 10**digits
+    return min(1.0, ceil(share * steps) / steps)

@@ -61,7 +61,7 @@ class Counting:
         self.add(self._question.judge(rows, self._vocabulary, self._evidence))
 
     def ask_inside(self, native: Any, *, keyed: bool = False, read_again: bool = False) -> None:
-        """Judge the rows of a frame inside its engine; `keyed` columns are called by their slots."""
+        """Judge the rows of a frame inside its engine; `keyed` columns go by their slots."""
         # Loaded here, because arrays need no narwhals.
         from pacbound.tally.frames.engine_rows import EngineRows  # noqa: PLC0415
 

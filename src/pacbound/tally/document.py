@@ -90,7 +90,7 @@ def _names(values: Json) -> tuple[str, ...]:
 
 
 def _integers(rows: Json, width: int) -> Integers:
-    """A list of rows, each of `width` integers: NumPy would cut fractions off, and take true for 1."""
+    """Rows of `width` integers each: NumPy would cut fractions off, and take true for 1."""
     if type(rows) is not list or not all(type(row) is list and len(row) == width for row in rows):
         raise TypeError(f"cells and counts are not all lists, of {width} here")
     if not set(map(type, chain.from_iterable(rows))) <= {int}:
@@ -124,7 +124,7 @@ def _check_layout(fields: Mapping[str, Any]) -> None:
 
 
 def _check_cells(fields: Mapping[str, Any]) -> None:
-    """Refuse cells that the grid or the groups have not, or that are there twice or out of order."""
+    """Refuse cells that the grid has not, or that are there twice or out of order."""
     cells, grouped = fields["cells"], fields["scope"] != "top"
     if len(cells) != len(fields["counts"]):
         raise CertificateError("This tally has not as many cells as counts. Count the data again.")

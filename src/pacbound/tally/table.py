@@ -15,7 +15,7 @@ _DENSE = 2**22
 
 
 class CountTable:
-    """Counts by cell, or cells, of a row's scores, by outcome, and by group where there are groups."""
+    """Counts by the cells of a row's scores, by outcome, and by group where there are groups."""
 
     def __init__(
         self, grid: Bins | DyadicGrid, *, scores: int, outcomes: int, grouped: bool

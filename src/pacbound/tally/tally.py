@@ -433,7 +433,7 @@ class Tally:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Json]) -> Tally:
-        """The tally that `to_dict` wrote, or a `CertificateError` that says what is wrong with it."""
+        """The tally that `to_dict` wrote, or a `CertificateError` that says what is wrong."""
         return cls(**fields_of(document))
 
     def save(self, path: str | os.PathLike[str]) -> None:

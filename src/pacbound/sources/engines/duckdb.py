@@ -30,9 +30,9 @@ from pacbound.sources.embedded import (
     run,
     select,
 )
+from pacbound.sources.formats.text_sql import typed
 from pacbound.sources.parts import CannotCountError, Part, in_order
 from pacbound.sources.paths import format_of, partitions_beside, partitions_of
-from pacbound.sources.text_sql import typed
 
 Result = TypeVar("Result")
 

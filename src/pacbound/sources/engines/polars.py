@@ -28,9 +28,8 @@ SCANS = {
 @contextmanager
 def parts(files: Sequence[Path], *, partitions: Sequence[str]) -> Iterator[list[Part]]:
     """All rows of `files` as one lazy frame; their folders stand for the columns `partitions`."""
-    from narwhals.exceptions import (
-        NarwhalsError,
-    )  # noqa: PLC0415 - whoever counts speaks through it
+    # Whoever counts speaks through narwhals.
+    from narwhals.exceptions import NarwhalsError  # noqa: PLC0415
 
     def watched(work: Callable[[], Any]) -> Any:
         with _reading(files, NarwhalsError):

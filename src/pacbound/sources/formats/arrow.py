@@ -21,7 +21,7 @@ try:
 except ImportError:
     raise MissingDependencyError.for_extra("pyarrow", "frames", "Reading Arrow files") from None
 
-from pacbound.sources.records import RecordRows, with_constants
+from pacbound.sources.formats.records import RecordRows, with_constants
 
 _ROWS = 2**16
 _FILE = b"ARROW1"
@@ -58,6 +58,8 @@ class ArrowFile:
         with self._opened() as (_, records):
             for share, whole in records:
                 record = whole if columns is None else whole.select(stored)
+                # Offsets that point outside of a damaged file would end the process.
+                record.validate(full=True)
                 for first in range(0, record.num_rows, _ROWS):
                     part = record.slice(first, _ROWS)
                     yield RecordRows(start, with_constants(part, constants))

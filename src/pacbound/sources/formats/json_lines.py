@@ -85,7 +85,7 @@ class JsonFile:
         self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
     ) -> Iterator[Any]:
         # Counting needs no Arrow.
-        from pacbound.sources.records import (  # noqa: PLC0415
+        from pacbound.sources.formats.records import (  # noqa: PLC0415
             RecordRows,
             UnreadableError,
             with_constants,

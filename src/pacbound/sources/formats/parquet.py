@@ -38,7 +38,7 @@ class ParquetFile:
         self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
     ) -> Iterator[Any]:
         # Counting inside DuckDB needs no Arrow.
-        from pacbound.sources.records import RecordRows, with_constants  # noqa: PLC0415
+        from pacbound.sources.formats.records import RecordRows, with_constants  # noqa: PLC0415
 
         if columns is not None:
             require_columns(self, columns)

@@ -126,7 +126,7 @@ class EngineRows:
         unsafe: Flag,
         final_scores: str | None,
     ) -> None:
-        """Refuse rollouts whose danger is not a score, or contradicts what else is known of them."""
+        """Refuse rollouts whose danger is not a score, or contradicts their outcome."""
         name, keys = self.name(scores), counts.numbers(key)
         saved = counts.rows_where((keys == LOST) & (outcomes == 0))
         if saved:

@@ -16,7 +16,7 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError
-from pacbound.sources.records import RecordRows
+from pacbound.sources.formats.records import RecordRows
 
 _GROUP = 2**20
 """Rows in a row group of Parquet."""

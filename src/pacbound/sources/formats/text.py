@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources.text_sql import FALSE, TRUE
+from pacbound.sources.formats.text_sql import FALSE, TRUE
 
 
 def numbers(column: Any, name: str, start: int, *, missing: bool = False) -> NDArray[np.float64]:

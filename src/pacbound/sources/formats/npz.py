@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources.array_headers import ArrayHeader, read_header
 from pacbound.sources.batches import Progress, require_columns
+from pacbound.sources.formats.array_headers import ArrayHeader, read_header
 from pacbound.sources.values import Values, values_of
 
 _ROWS = 2**20
@@ -218,3 +218,23 @@ def sliced(
         yield ArrayBatch(start, min(_ROWS, rows - start), part)
         if progress is not None:
             progress(min(1.0, (start + _ROWS) / rows))
+
+
+class NpzWriter:
+    """Collects the rows, because an array is written with its length first."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._parts: list[Mapping[str, NDArray[Any]]] = []
+
+    def write(self, batch: ArrayBatch, added: Mapping[str, NDArray[Any]]) -> None:
+        self._parts.append({**batch.arrays, **added})
+
+    def close(self) -> None:
+        # As np.savez does it, but any name may be a column's: savez keeps `file` and `allow_pickle`
+        # for itself.
+        with zipfile.ZipFile(self._file, "w") as archive:
+            for name in self._parts[0] if self._parts else ():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                    array = np.concatenate([part[name] for part in self._parts])
+                    np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)

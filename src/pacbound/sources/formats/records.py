@@ -22,7 +22,7 @@ except ImportError:
         "pyarrow", "frames", "Reading the rows of a file"
     ) from None
 
-from pacbound.sources import text
+from pacbound.sources.formats import text
 from pacbound.sources.values import MISSING, Values
 
 UnreadableError = (pyarrow.ArrowException, OSError)

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources.array_headers import read_header
 from pacbound.sources.batches import Progress, require_columns
-from pacbound.sources.npz import ArrayBatch, sliced
+from pacbound.sources.formats.array_headers import read_header
+from pacbound.sources.formats.npz import ArrayBatch, sliced
 
 
 class NpyFile:
