@@ -6,10 +6,9 @@ certificate that carries the integer counts it follows from, so that anyone can 
 the data.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pacbound.errors import MissingDependencyError, PacboundError, stand_in
+from pacbound.lazy_names import lazy_names
 from pacbound.stats.binomial import binomial_interval, binomial_lower, binomial_upper
 from pacbound.version import VERSION
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
         Verification,
         load_certificate,
     )
+    from pacbound.errors import PacboundError
     from pacbound.shield import Shield, certify_shield
     from pacbound.stats.planning import trials_needed
     from pacbound.tally import Tally, equal_mass_edges, top_label
@@ -35,28 +35,29 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _HOMES = {
-    "AsyncCascade": "cascade",
-    "CalibrationCertificate": "certificate",
-    "Cascade": "cascade",
-    "CascadeCertificate": "certificate",
-    "Certificate": "certificate",
-    "HistogramBinning": "baselines",
-    "PACCalibrator": "calibration.calibrator",
-    "PACClassifier": "calibration.estimators",
-    "Shield": "shield",
-    "ShieldCertificate": "certificate",
-    "Tally": "tally",
-    "TemperatureScaling": "baselines",
-    "Verification": "certificate",
-    "calibrate": "calibration.certify",
-    "certify_cascade": "cascade",
-    "certify_shield": "shield",
-    "equal_mass_edges": "tally",
-    "expected_calibration_error": "calibration.metrics",
-    "induced_calibration_error": "calibration.metrics",
-    "load_certificate": "certificate",
-    "top_label": "tally",
-    "trials_needed": "stats.planning",
+    "AsyncCascade": "pacbound.cascade",
+    "CalibrationCertificate": "pacbound.certificate",
+    "Cascade": "pacbound.cascade",
+    "CascadeCertificate": "pacbound.certificate",
+    "Certificate": "pacbound.certificate",
+    "HistogramBinning": "pacbound.baselines",
+    "PACCalibrator": "pacbound.calibration.calibrator",
+    "PACClassifier": "pacbound.calibration.estimators",
+    "PacboundError": "pacbound.errors",
+    "Shield": "pacbound.shield",
+    "ShieldCertificate": "pacbound.certificate",
+    "Tally": "pacbound.tally",
+    "TemperatureScaling": "pacbound.baselines",
+    "Verification": "pacbound.certificate",
+    "calibrate": "pacbound.calibration.certify",
+    "certify_cascade": "pacbound.cascade",
+    "certify_shield": "pacbound.shield",
+    "equal_mass_edges": "pacbound.tally",
+    "expected_calibration_error": "pacbound.calibration.metrics",
+    "induced_calibration_error": "pacbound.calibration.metrics",
+    "load_certificate": "pacbound.certificate",
+    "top_label": "pacbound.tally",
+    "trials_needed": "pacbound.stats.planning",
 }
 """Where the names live that are loaded when they are first used, so that the import costs no more
 than its bounds."""
@@ -92,17 +93,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'pacbound' has no attribute {name!r}")
-    try:
-        value = getattr(import_module(f"pacbound.{_HOMES[name]}"), name)
-    except MissingDependencyError as error:
-        # Not kept: once the extra is installed, the name is there without a new start of Python.
-        return stand_in(name, __name__, error)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -28,7 +28,7 @@ def table(tmp_path: Path) -> Path:
     """A fast and a slow model on 600 rows, with a label only where they differ."""
     rng = np.random.default_rng(0)
     confidence = rng.beta(5, 1, size=600)
-    label = rng.choice(["cat", "dog", "none"], size=600)
+    label = rng.choice(["cat", "dog", "ox"], size=600)
     fast = np.where(rng.random(600) < confidence, label, "cat")
     slow = np.where(rng.random(600) < 0.9, label, "dog")
     lines = ["id,c,fast,slow,y"]
@@ -142,7 +142,7 @@ def test_a_refusal_ends_with_code_3_and_says_what_it_would_take(pacbound: Run, t
         "cascade", table, *COLUMNS, "--xi", 0.001, "--delta", 0.05, "-o", "no.json", code=3
     )
     assert "REFUSED" in done.stdout
-    assert "It would take about 2,995 labels" in done.stdout
+    assert "It would take about 2,995 rows" in done.stdout
     assert not load_certificate(table.parent / "no.json").certified
 
 
@@ -154,7 +154,7 @@ def test_a_refusal_ends_with_code_3_and_says_what_it_would_take(pacbound: Run, t
         ((*COLUMNS, "--xi", 0.1, "--delta", 2), "delta=2.0"),
         ((*COLUMNS, *CLAIM, "--cost", "9,1"), "do not rise"),
         ((*COLUMNS, *CLAIM, "--cost", "1,a"), "not a list of numbers"),
-        ((*COLUMNS[:2], "--prediction", "fast", "--label", "y", *CLAIM), "no cascade"),
+        ((*COLUMNS[:2], "--prediction", "fast", "--label", "y", *CLAIM), "not a cascade"),
         (
             (*COLUMNS[:2], "--prediction", "fast,slower", "--label", "y", *CLAIM),
             "no column 'slower'",

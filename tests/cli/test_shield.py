@@ -112,8 +112,8 @@ def test_a_shield_is_not_applied_to_rows(pacbound: Run, table: Path) -> None:
     [
         ((*COLUMNS, "--xi", 1.0, "--delta", 0.1), "xi=1.0"),
         ((*COLUMNS, "--xi", 0.1, "--delta", 2), "delta=2.0"),
-        ((*COLUMNS, *CLAIM, "--bound", "product"), "go together"),
-        ((*COLUMNS, *CLAIM, "--final-score", "final_scores"), "go together"),
+        ((*COLUMNS, *CLAIM, "--bound", "product"), "needs final_scores"),
+        ((*COLUMNS, *CLAIM, "--final-score", "danger"), "goes with bound="),
         ((*COLUMNS, *CLAIM, "--bound", "pair"), "'pair'"),
         (("--score", "nothing", "--unsafe", "u", *CLAIM), "no column 'nothing'"),
         (("--score", "u", "--unsafe", "u", *CLAIM), "not a number"),

@@ -251,9 +251,7 @@ class CascadeCertificate(Certificate):
             f"{exact(self.xi)}, delta = {exact(self.delta)}, bound {self.bound!r}"
         )
         if self.cells is None:
-            return "\n".join(
-                [head, *described_refusal(self.refusal, "labels", "Never exit early.")]
-            )
+            return "\n".join([head, *described_refusal(self.refusal, "rows", "Never exit early.")])
         limits = ", ".join(repr(value) for value in self._thresholds().tolist())
         if self.refusal is not None:
             return "\n".join(
@@ -276,15 +274,18 @@ class CascadeCertificate(Certificate):
         cost = ""
         if self.costs is not None:
             cost = f", cost {self.expected_cost:.4g} instead of {exact(self.costs[-1])}"
-        useless = (
-            " Nothing exits early there: certified, but of no use."
-            if not self.exit_rates.any()
-            else ""
-        )
         return (
             f"On these rows (descriptive): {rates} exit early{cost}, error increase "
-            f"{self.observed_error_increase:+.4f}.{useless}"
+            f"{self.observed_error_increase:+.4f}.{self._remark()}"
         )
+
+    def _remark(self) -> str:
+        """What the thresholds mean where they are at an end of their range."""
+        if not self.exit_rates.any():
+            return " Nothing exits early there: certified, but of no use."
+        if self.certified and (self._thresholds() == 0).any():
+            return " Every score is at least 0: the slow model is never needed."
+        return ""
 
     def _thresholds(self) -> Floats:
         if self.cells is None:

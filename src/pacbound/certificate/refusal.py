@@ -1,4 +1,4 @@
-"""A refusal inside a certificate: the reason in words, and the labels it would take."""
+"""A refusal inside a certificate: the reason in words, and what it would take."""
 
 from __future__ import annotations
 

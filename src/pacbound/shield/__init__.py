@@ -5,10 +5,9 @@ What makes rollouts needs Gymnasium and joblib, and is loaded when it is first u
 its names are there, and raise a `MissingDependencyError` with the pip command when they are used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pacbound.errors import MissingDependencyError, stand_in
+from pacbound.lazy_names import lazy_names
 from pacbound.shield.certify import certify_shield
 from pacbound.shield.policy import Shield, VectorShield
 
@@ -24,20 +23,6 @@ if TYPE_CHECKING:
         collect_rollouts,
         run_shielded,
     )
-
-_OF_ROLLOUTS = frozenset(
-    [
-        "Frames",
-        "LabelCheck",
-        "PerRollout",
-        "Rollouts",
-        "ShieldedRollouts",
-        "Task",
-        "check_label",
-        "collect_rollouts",
-        "run_shielded",
-    ]
-)
 
 __all__ = [
     "Frames",
@@ -55,17 +40,20 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _OF_ROLLOUTS:
-        raise AttributeError(f"module 'pacbound.shield' has no attribute {name!r}")
-    try:
-        value = getattr(import_module("pacbound.shield.rollouts"), name)
-    except MissingDependencyError as error:
-        # Not kept: once the extra is installed, the name is there without a new start of Python.
-        return stand_in(name, __name__, error)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    dict.fromkeys(
+        [
+            "Frames",
+            "LabelCheck",
+            "PerRollout",
+            "Rollouts",
+            "ShieldedRollouts",
+            "Task",
+            "check_label",
+            "collect_rollouts",
+            "run_shielded",
+        ],
+        "pacbound.shield.rollouts",
+    ),
+)
