@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pacbound.whole_files import whole_file
 from torch import Tensor, nn
 
+from pacbound.atomic_files import atomic_file
 from pacbound.errors import InvalidValueError
 from pacbound.shield.robot.inference import (
     BEARING,
@@ -162,7 +162,7 @@ def write_weights(path: str | os.PathLike[str], weights: Mapping[str, Any]) -> N
     held: dict[str, Any] = {
         name: np.asarray(values, dtype=np.float32) for name, values in weights.items()
     }
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         np.savez(file, **held)
 
 

@@ -7,6 +7,7 @@
     ├── CertificateError (ValueError)          not a certificate, or one that was changed
     │   └── UnknownProcedureError              a certificate from a newer pacbound
     ├── NotFittedError (ValueError, AttributeError)
+    ├── UnwritableFileError (OSError)          nothing can be written there
     ├── ModelError (RuntimeError)              a model of a cascade failed to answer
     └── MissingDependencyError (ImportError)   an optional package is not installed
 

@@ -76,25 +76,10 @@ def test_integers_beside_floats_are_not_rounded(tmp_path: Path) -> None:
     assert applied_to_arrays(tmp_path, fast, slow) == [LARGE + 1, 2, LARGE + 1, 4]
 
 
-@pytest.mark.parametrize(
-    ("fast", "slow", "held"),
-    [
-        (
-            pa.array([-1] * 4, pa.int64()),
-            pa.array([2**63] * 4, pa.uint64()),
-            "slow has dtype uint64 and holds 922337203685",
-        ),
-        (
-            pa.array([2**64 - 1] * 4, pa.uint64()),
-            pa.array([1] * 4, pa.int64()),
-            "fast has dtype uint64 and holds 184467440737",
-        ),
-    ],
-)
-def test_answers_that_no_one_integer_type_holds_are_refused(
-    tmp_path: Path, fast: Any, slow: Any, held: str
-) -> None:
-    with pytest.raises(InvalidTypeError, match=f"{held}.*write all predictions with one type"):
+def test_answers_that_no_one_integer_type_holds_are_refused(tmp_path: Path) -> None:
+    fast = pa.array([-1, -1, -1, -1], pa.int64())
+    slow = pa.array([2**63] * 4, pa.uint64())
+    with pytest.raises(InvalidTypeError, match="no type holds both: write all predictions with"):
         applied(tmp_path, fast, slow)
     assert not (tmp_path / "out.parquet").exists()
 

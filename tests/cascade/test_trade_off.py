@@ -67,7 +67,7 @@ def test_a_tally_gives_the_curve_of_its_rows_and_leaves_no_room_for_arrays() -> 
     one = trade_off(tally, xi=[0.05, 0.1], delta=0.05)
     other = trade_off(scores, predictions, labels, xi=iter([0.05, 0.1]), delta=0.05)
     assert one.thresholds.tolist() == other.thresholds.tolist()
-    with pytest.raises(InvalidTypeError, match="leave both out"):
+    with pytest.raises(InvalidTypeError, match="stands beside a tally"):
         trade_off(tally, predictions, labels, xi=[0.05], delta=0.05)
     with pytest.raises(InvalidTypeError, match="missing"):
         trade_off(scores, xi=[0.05], delta=0.05)

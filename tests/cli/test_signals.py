@@ -34,7 +34,7 @@ import signal, sys, time
 from pathlib import Path
 from pacbound.calibration import rows
 from pacbound.cli import main
-from pacbound.sources import engine
+from pacbound.sources import embedded
 
 def wait(*_):
     Path("at-work").touch()
@@ -49,7 +49,7 @@ def connect(config):
 
 signal.signal(signal.SIGHUP, {hangup})
 rows.checked_scores = lambda *_, **__: wait()
-engine.duckdb.connect = connect
+embedded.duckdb.connect = connect
 main()
 """
 """The command line, made to wait in the middle of its work: `apply` with its output begun,

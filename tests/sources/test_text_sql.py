@@ -100,16 +100,13 @@ def outside(value: str, kind: Kind) -> Any:
                 return float(text.numbers(column, "x", 0, missing=True)[0])
             case "flag":
                 return bool(text.flags(column, "x", 0)[0])
-            case "class":
-                classes = text.classes(column)
-                return None if np.ma.getmaskarray(classes)[0] else str(np.ma.getdata(classes)[0])
             case "name":
                 return str(text.names(column, "x", 0)[0])
     except InvalidValueError:
         return None
 
 
-@pytest.mark.parametrize("kind", ["number", "flag", "class", "name"])
+@pytest.mark.parametrize("kind", ["number", "flag", "name"])
 @given(given_values=st.lists(values, min_size=1, max_size=20))
 def test_what_is_accepted_inside_has_the_value_it_has_outside(
     connection: Connection, kind: Kind, given_values: list[str]
@@ -122,7 +119,7 @@ def test_what_is_accepted_inside_has_the_value_it_has_outside(
     for value, (found,) in zip(plain, rows, strict=True):
         if found is not None:
             assert repr(found) == repr(outside(value, kind)), value
-        elif kind in ("class", "name"):
+        elif kind == "name":
             assert outside(value, kind) is None, value
 
 

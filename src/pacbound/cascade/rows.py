@@ -156,7 +156,19 @@ def _differ(batch: Batch, predictions: Sequence[str]) -> NDArray[np.bool_]:
                 f"{name}[{batch.start + missing[0]}] is missing ({missing.size} such values): "
                 "every model must predict every row."
             )
+    _require_one_type(vocabulary, codes, predictions)
     return np.asarray(np.any([column != codes[-1] for column in codes[:-1]], axis=0))
+
+
+def _require_one_type(
+    vocabulary: Vocabulary, codes: Sequence[NDArray[np.int64]], predictions: Sequence[str]
+) -> None:
+    kinds = [{type(found) for found in vocabulary.classes(column.tolist())} for column in codes]
+    if any(one and other and not one & other for one in kinds for other in kinds):
+        raise InvalidTypeError(
+            f"{', '.join(predictions)} hold numbers and text, which are never equal: name classes "
+            "one way."
+        )
 
 
 def _missing(batch: Batch, label: str) -> NDArray[np.bool_]:

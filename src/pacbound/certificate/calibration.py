@@ -21,7 +21,7 @@ from pacbound.procedures import calibration as procedure
 from pacbound.procedures.calibration import Correction, Side
 from pacbound.procedures.registry import require
 from pacbound.stats.arguments import LARGEST_COUNT, failure_probability
-from pacbound.tally.columns import as_names, as_score_column, checked_scores
+from pacbound.tally.columns import as_array, as_names, as_score_column, checked_scores
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
 from pacbound.tally.questions.calibration import CalibrationQuestion
 from pacbound.tally.questions.question import OVERLAPPING, Scope
@@ -304,11 +304,13 @@ class CalibrationCertificate(Certificate):
         held = self.trials.sum(axis=1)
         if self.scope not in OVERLAPPING:
             return int(held.sum())
-        fewest, most = int(held.min()), int(held.max())
+        most = int(held.max())
         if self.scope == "overlapping-groups":
             return max(self.n, most)
-        # Every row is in the table of every label, so each of them holds n.
-        return most if most != self.n else fewest
+        # Every row is in the table of every label, so each holds n; a label that no model gives a
+        # probability to has none, and its table is empty.
+        other = [int(rows) for rows in held if rows not in (0, most)]
+        return most if most != self.n or not other else other[0]
 
     def _table(self, place: int) -> CalibrationBins:
         begin, end = self.grid.bounds
@@ -324,6 +326,8 @@ class CalibrationCertificate(Certificate):
 
     def _look_up(self, table: Floats, confidence: Any, groups: Any) -> Floats:
         self.require_verified()
+        if _is_single(confidence):
+            confidence = np.reshape(as_array(confidence, "confidence"), 1)
         scores = as_score_column(confidence, "confidence")
         places = self._places(groups, len(scores))
         result = np.empty((len(scores), table.shape[-1]))
