@@ -15,6 +15,7 @@ from functools import cache, partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 from tests.fuzz.mutations import damaged_bytes, damaged_document
@@ -93,7 +94,6 @@ def tallies() -> list[bytes]:
         Tally.from_arrays(
             confidence=score, correct=ok, edges=[0.0, 0.3, 1.0], groups=["a", "b"] * 15
         ),
-        Tally.from_arrays(confidence=score, correct=ok, kind="abstention"),
         Tally.from_arrays(confidences=score, predictions=predictions, labels=predictions[:, 0]),
         Tally.from_arrays(scores=score, unsafe=ok, final_scores=np.where(ok, score, np.nan)),
     ]
@@ -130,10 +130,12 @@ def read_table(path: Path, seed: bytes, *, suffix: str) -> None:
     from pacbound.calibration.rows import apply_to_file
 
     refused = 0
-    for named in (
+    questions: list[dict[str, Any]] = [
         {"confidence": "c", "correct": "ok"},
-        {"confidence": "c", "correct": "ok", "group": "y"},
-    ):
+        {"confidence": "c", "correct": "ok", "groups": "y"},
+        {"confidence": "c", "prediction": "y", "labels": "y"},
+    ]
+    for named in questions:
         try:
             tally = Tally.from_files(path, **named)
             assert tally.rows > 0
@@ -146,7 +148,7 @@ def read_table(path: Path, seed: bytes, *, suffix: str) -> None:
     except PacboundError:
         refused += 1
         assert not target.exists(), "a refused file left half a result"
-    if refused == 3:
+    if refused == 4:
         raise PacboundError("refused each time")
 
 
