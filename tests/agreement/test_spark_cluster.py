@@ -154,7 +154,7 @@ def _settings(folder: Path) -> dict[str, object]:
 
 def _commands() -> list[list[str]]:
     """The master's and the workers', from the page, with ports that are free."""
-    lines = re.findall(r"^spark-class .*$", PAGE, flags=re.MULTILINE)
+    lines = re.findall(r"^spark-class .*$", PAGE.replace("\\\n", " "), flags=re.MULTILINE)
     return [[*shlex.split(line)[:2], "--webui-port", "0", *shlex.split(line)[2:]] for line in lines]
 
 

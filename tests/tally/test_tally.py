@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -200,3 +201,17 @@ def test_a_tally_that_was_changed_on_disk_is_refused(tmp_path: Path) -> None:
 def test_columns_that_fit_no_use_are_refused() -> None:
     with pytest.raises(InvalidTypeError, match="Name either correct"):
         Tally.from_arrays(confidence=[0.5])
+
+
+@pytest.mark.parametrize("listed", [list, tuple, set, np.array])
+def test_classes_are_listed_by_whatever_can_be_walked_over(listed: Any) -> None:
+    rows: dict[str, Any] = {"confidence": [0.9, 0.8], "prediction": [1, 2], "labels": [1, 3]}
+    assert Tally.from_arrays(**rows, classes=listed([1, 2, 3])).totals == {"wrong": 1, "right": 1}
+    with pytest.raises(InvalidValueError, match=r"prediction\[0\] is missing"):
+        Tally.from_arrays(**rows, missing=listed([1, 7]), unseen_labels=1.0)
+
+
+@pytest.mark.parametrize("said", [{"classes": np.array([0, 1])}, {"missing": 0}])
+def test_what_is_said_of_classes_is_refused_where_none_are_counted(said: Any) -> None:
+    with pytest.raises(InvalidTypeError, match="is about classes, and none are counted here"):
+        Tally.from_arrays(confidence=[0.9], correct=[True], **said)

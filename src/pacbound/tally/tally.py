@@ -483,10 +483,11 @@ def _asked(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _fitting(rule: Mapping[str, Any], question: Question) -> ClassRule:
     """The rule for classes, if the question is about classes at all."""
-    said = [name for name, value in rule.items() if value is not None and value != 0]
+    fitting, silent = ClassRule.of(**rule), ClassRule()
+    said = [name for name in rule if getattr(fitting, name) != getattr(silent, name)]
     if said and "labels" not in question.slots:
         raise InvalidTypeError(
             f"{said[0]} is about classes, and none are counted here: leave it out, or pass "
             "predictions and labels."
         )
-    return ClassRule.of(**rule)
+    return fitting
