@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from tokenize import TokenError
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -19,6 +20,21 @@ _WIDEST_ROW = 2**26
 
 _LARGEST_TURNED = 2**30
 """Bytes of an array stored by columns, which has to be held as a whole to get at its rows."""
+
+
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    SyntaxError,
+    TokenError,
+    OverflowError,
+    RecursionError,
+    MemoryError,
+    EOFError,
+)
+"""What NumPy raises for a header that it cannot read, which it takes apart as Python code."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +71,7 @@ def read_header(file: BinaryIO, name: str, size: int) -> ArrayHeader:
         shape, fortran, dtype = read(file)
         if version == (3, 0) and dtype.names:
             dtype.names = tuple(name.encode("latin-1").decode() for name in dtype.names)
-    except (ValueError, TypeError, OverflowError, RecursionError, MemoryError, EOFError) as error:
+    except _UNREADABLE as error:
         raise InvalidValueError(
             f"{name} has no header that can be read ({_first_line(error)}). Write it again with "
             "np.save or np.savez."
