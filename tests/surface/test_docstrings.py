@@ -46,12 +46,9 @@ def _thing(module: str, name: str) -> Any:
 
 def _sections(thing: Any) -> dict[str, str]:
     text = inspect.getdoc(thing) or ""
-    found = [*HEADING.finditer(text)]
-    ends = [heading.start() for heading in found[1:]] + [len(text)]
-    return {
-        heading["title"]: text[heading.end() : end]
-        for heading, end in zip(found, ends, strict=True)
-    }
+    # Before the first title is the summary; after it, titles and their texts alternate.
+    _, *parts = HEADING.split(text)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def _parameters(thing: Any) -> list[str]:
