@@ -50,8 +50,8 @@ class CascadeCertificate(Certificate):
 
     What is certified is `xi`. Exit rates, costs and the observed error increase are descriptive:
     they were seen at thresholds that were chosen from the same rows. The probability is over the
-    draw of the rows, which must be independent draws from the distribution of use. `certify_cascade`
-    makes such a certificate, and `load_certificate` reads one.
+    draw of the rows, which must be independent draws from the distribution of use.
+    `certify_cascade` makes such a certificate, and `load_certificate` reads one.
 
     A refusal has `certified` False and the thresholds +inf: never exit early. The method "greedy"
     carries no proof, so it is never certified even though it names thresholds.
