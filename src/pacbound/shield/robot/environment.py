@@ -288,6 +288,16 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
 def brake(observation: Any = None) -> NDArray[np.float32]:  # noqa: ARG001, RUF100
     """The backup policy: stop, whatever is observed.
 
+    Parameters
+    ----------
+    observation
+        Not looked at; it is there because a policy takes one.
+
+    Returns
+    -------
+    ndarray of shape (2,)
+        The action of standing still: no forward speed, no turning.
+
     Examples
     --------
     >>> brake().tolist()

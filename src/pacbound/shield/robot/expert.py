@@ -24,7 +24,13 @@ _REACTION = 0.25  # seconds
 
 
 class Expert:
-    """A driver with the map of one room.
+    """A driver with the map of one room: it plans around the furniture, and slows down where it is
+    narrow.
+
+    Parameters
+    ----------
+    room
+        The room, as `IndoorNavigation.reset` gives it in its info.
 
     Examples
     --------

@@ -64,6 +64,12 @@ class ImagePolicy:
     and speed. It imitates an expert that knows the room, from what the robot sees, and is unsafe in
     about half of all rooms: it is there to be shielded.
 
+    Parameters
+    ----------
+    weights
+        Float32 arrays by the names of the layers; `load` reads those that come with the package.
+        Others than the network needs raise `InvalidValueError`.
+
     Examples
     --------
     >>> from pacbound.shield.robot import IndoorNavigation
@@ -105,8 +111,14 @@ class DangerModel:
 
     The same few kernels look at each column of the depth image, and learn what there is in its
     direction, and whether it is in the way of a robot that moves as this one does; the column that
-    is worst counts. The danger is a score and no probability: what it is worth is what
+    is worst counts. The danger is a score, not a probability: what it is worth is what
     `pacbound.certify_shield` finds on rollouts.
+
+    Parameters
+    ----------
+    weights
+        Float32 arrays by the names of the layers; `load` reads those that come with the package.
+        Others than the network needs raise `InvalidValueError`.
 
     Examples
     --------
@@ -156,8 +168,8 @@ def read_weights(path: str | os.PathLike[str]) -> dict[str, Array]:
             return {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise
-    except Exception as error:  # a file that is no .npz fails in many ways
-        raise InvalidValueError(f"{path} is no weights file: {error}") from error
+    except Exception as error:  # a file that is not .npz fails in many ways
+        raise InvalidValueError(f"{path} is not a weights file: {error}") from error
 
 
 def _motion(forward: float, turn: float) -> Array:

@@ -70,6 +70,31 @@ class ShieldedRollouts:
         How many steps were taken, by the policy and its backup.
     lost, error
         Whether the rollout raised twice, which counts as unsafe, and what.
+
+    Examples
+    --------
+    A car that drives towards a wall, from two to eight steps away, without and with a shield:
+
+    >>> import gymnasium
+    >>> class Car(gymnasium.Env):
+    ...     def reset(self, *, seed=None, options=None):
+    ...         super().reset(seed=seed)
+    ...         self.gap = int(self.np_random.integers(2, 9))
+    ...         return self.gap, {}
+    ...     def step(self, action):
+    ...         self.gap -= action
+    ...         return self.gap, 0.0, False, False, {}
+    ...     def save_state(self):
+    ...         return self.gap
+    ...     def restore_state(self, state):
+    ...         self.gap = state
+    ...     def is_unsafe(self):
+    ...         return self.gap < 0
+    >>> drive, stop, danger = lambda gap: 1, lambda gap: 0, lambda gap: 1 / (1 + gap)
+    >>> task = Task(Car, drive, stop, danger, horizon=6, backup_steps=1)
+    >>> tested = run_shielded(task, certificate_or_thresholds=[0.5, np.inf], seeds=range(4))
+    >>> tested.at(np.inf), tested.at(0.5)
+    (ShieldedRollouts(4: 1 unsafe, 0 fired), ShieldedRollouts(4: 0 unsafe, 1 fired))
     """
 
     seed: NDArray[np.int64]
