@@ -26,7 +26,19 @@ LARGEST_GRID = 2**20
 
 
 class Grid(Protocol):
-    """A fixed partition of the scores into cells 0, 1, …, n_cells - 1."""
+    """A fixed partition of the scores into cells 0, 1, …, n_cells - 1.
+
+    It must be fixed before any label was seen: a partition that was chosen by looking at outcomes
+    voids every guarantee. Grids are equal if they are the same rule with the same numbers.
+
+    Examples
+    --------
+    >>> for grid in (EqualWidthBins(4), GivenBins((0.0, 0.9, 1.0)), DyadicGrid(2)):
+    ...     print(grid.n_cells, grid.cells(np.array([0.0, 0.5, 1.0])), grid.to_dict()["rule"])
+    4 [0 1 3] equal-width
+    2 [0 0 1] edges
+    5 [0 2 4] dyadic
+    """
 
     @property
     def n_cells(self) -> int: ...
@@ -43,6 +55,19 @@ class Grid(Protocol):
 @dataclass(frozen=True)
 class EqualWidthBins:
     """K bins (k/K, (k+1)/K], the first one [0, 1/K], with the edges k/K rounded to float64.
+
+    A score belongs to a bin exactly if it lies between the bin's edges as float64 numbers, whatever
+    engine counts it.
+
+    Parameters
+    ----------
+    n_bins : int
+        The number K of bins, at least 1. Anything else raises `InvalidTypeError` or
+        `InvalidValueError`.
+
+    Examples
+    --------
+    A score on an edge belongs to the bin that ends there:
 
     >>> EqualWidthBins(20).cells(np.array([0.0, 0.05, 0.15, np.nextafter(0.15, 1), 1.0]))
     array([ 0,  0,  2,  3, 19])
@@ -83,6 +108,13 @@ class GivenBins:
     """Bins (edge, next edge], the first one closed on both sides, with edges fixed before any label
     was seen.
 
+    Parameters
+    ----------
+    limits : tuple of float
+        Two or more rising edges, from 0.0 to 1.0. Anything else raises `InvalidValueError`.
+
+    Examples
+    --------
     >>> GivenBins((0.0, 0.5, 0.9, 1.0)).cells(np.array([0.0, 0.5, 0.9, 0.95]))
     array([0, 0, 1, 2])
     """
@@ -125,6 +157,13 @@ class AtomBins:
     edges, the scores strictly between two of them are still a plain sample. Cells alternate: below
     the first edge, the first edge, between, …
 
+    Parameters
+    ----------
+    limits : tuple of float
+        One or more rising edges in [0, 1]. Anything else raises `InvalidValueError`.
+
+    Examples
+    --------
     >>> AtomBins((0.5, 0.9)).cells(np.array([0.1, 0.5, 0.7, 0.9, 1.0]))
     array([0, 1, 2, 3, 4])
     """
@@ -165,6 +204,13 @@ class DyadicGrid:
     A score of -inf, the mark of a rollout lost at its start, has a cell of its own below all
     others: -1.
 
+    Parameters
+    ----------
+    bits : int
+        From 1 to 30. Anything else raises `InvalidValueError`.
+
+    Examples
+    --------
     >>> DyadicGrid(16).cells(np.array([-np.inf, 0.0, 0.5, 1.0]))
     array([   -1,     0, 32768, 65536])
     """
@@ -203,6 +249,26 @@ def equal_mass_edges(scores: Any, *, n_bins: int) -> Floats:
     Take the scores from other data than the rows to be certified; no labels are needed. Edges
     chosen from the certified rows themselves are `calibrate(..., edges="equal-mass")`, which counts
     each edge value apart. Ties may leave fewer bins.
+
+    Parameters
+    ----------
+    scores
+        One score in [0, 1] per row, in any order.
+    n_bins
+        The most bins that there may be.
+
+    Returns
+    -------
+    ndarray
+        Rising edges from 0.0 to 1.0, for the argument `edges` of `calibrate`. Those between are
+        values of the sample.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `n_bins` is not an integer, or the scores are not numbers.
+    InvalidValueError
+        If there are no scores, one of them is not in [0, 1], or `n_bins` is not at least 1.
 
     Examples
     --------

@@ -34,12 +34,36 @@ _CLASS_OPTIONS = ("classes", "missing", "unseen_labels")
 class Tally:
     """Counts of named outcomes per cell of a score, for one question.
 
-    `cells` has a row for each cell that was hit, in order: the position of its group in `groups`
-    first, where there are groups, then the cell of each score. `counts` has the outcomes of that
-    cell. `rows` is the number of rows counted, and `sources` names what they came from: adding a
-    tally to another that has one of its sources raises, since rows that count twice void every
-    guarantee. Equal files and equal arrays are recognised. Equal rows in another format, in another
-    order, or in a frame that is counted again, are not.
+    It holds all that a guarantee needs from the data, in integers. Tallies of one layout add with
+    `+`, exactly and in any order; the sum over parts of the data is the tally of the whole.
+    `from_arrays`, `from_frame` and `from_files` count; `calibrate`, `certify_cascade` and
+    `certify_shield` take a tally in place of their arrays.
+
+    Adding a tally to another that has one of its sources raises `RepeatedSourceError`, since rows
+    that count twice void every guarantee. Equal files and equal arrays are recognised. Equal rows
+    in another format, in another order, or in a frame that is counted again, are not.
+
+    Attributes
+    ----------
+    kind : str
+        The question: "calibration", "cascade" or "shield".
+    grid
+        How scores become cells.
+    outcomes : tuple of str
+        The names of the outcomes, one for each column of `counts`.
+    rows : int
+        The number of rows that were counted.
+    cells : ndarray of int64
+        A row for each cell that was hit, in order: the position of its group in `groups` first,
+        where there are groups, then the cell of each score.
+    counts : ndarray of int64
+        How often each outcome was seen in each of these cells.
+    scope : str
+        What the groups are: "top" where there are none.
+    groups : tuple of str
+        The names of the groups.
+    sources : frozenset of str
+        Names what the rows came from, by its contents.
 
     Examples
     --------
@@ -150,8 +174,6 @@ class Tally:
         InvalidTypeError, InvalidValueError
             If a column is missing, unknown, or holds what it cannot hold; the message names the
             value, the row and the remedy.
-
-        Labels of a cascade may be missing where all predictions agree.
 
         Examples
         --------
