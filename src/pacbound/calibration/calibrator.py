@@ -141,7 +141,27 @@ class PACCalibrator:
         return self._add(self._count(probabilities, y, unseen=unseen))
 
     def merge(self, other: PACCalibrator) -> Self:
-        """Add what another calibrator of the same layout has counted, perhaps elsewhere."""
+        """Add what another calibrator has counted, perhaps on another machine.
+
+        Parameters
+        ----------
+        other
+            A calibrator with the same bins, scope and classes, which has counted other rows.
+
+        Returns
+        -------
+        PACCalibrator
+            This object, with the rows of both.
+
+        Raises
+        ------
+        NotFittedError
+            If the other one has counted nothing.
+        RepeatedSourceError
+            If both counted the same rows, where they can be recognised.
+        InvalidValueError
+            If bins, scope or classes differ.
+        """
         return self._add(other._fitted_tally())
 
     def predict_interval(self, probabilities: Any) -> Floats:
@@ -167,14 +187,34 @@ class PACCalibrator:
         return self._look_up("interval", probabilities)
 
     def predict_confidence(self, probabilities: Any) -> Floats:
-        """The observed share of right predictions in the same bin; NaN where none were seen. No
-        guarantee.
+        """The observed share of right predictions in the same bin: an estimate, without guarantee.
+
+        Parameters
+        ----------
+        probabilities
+            (n, classes) class probabilities, the classes as in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,), or (n, classes) for the scope "all-labels"
+            The share; NaN where no row was seen.
+
+        Raises
+        ------
+        NotFittedError, InvalidValueError
+            As from `predict_interval`.
         """
         return self._look_up("estimate", probabilities)
 
     @property
     def certificate_(self) -> CalibrationCertificate:
-        """The certificate for the rows counted so far."""
+        """The certificate for the rows counted so far, at the present `delta`.
+
+        Raises
+        ------
+        NotFittedError
+            If nothing was counted yet.
+        """
         tally, made = self._fitted_tally(), self._certificate
         if made is None or (made.delta, made.correction, made.side) != (
             self.delta,

@@ -193,6 +193,7 @@ class CascadeCertificate(Certificate):
 
     @property
     def certified(self) -> bool:
+        """Whether the rows support the claim; False is a refusal, and `refusal` says why."""
         return self.refusal is None
 
     @property

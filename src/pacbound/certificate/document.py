@@ -124,6 +124,7 @@ class Provenance:
         return cls(VERSION, created, dict(columns or {}), _listed(sources))
 
     def to_dict(self) -> dict[str, Json]:
+        """The provenance as a document holds it."""
         return {
             "package": "pacbound",
             "version": self.version,
@@ -311,6 +312,12 @@ class Certificate(ABC):
 
         A certificate is recomputed once, by this or by `verify`. One that was made in this process
         was computed here, and is not computed again.
+
+        Raises
+        ------
+        CertificateError
+            If the document was changed, if a value differs from what the counts imply, or if
+            recomputing it would take too long to be tried without `verify(patient=True)`.
         """
         if self.loaded is None:
             return
@@ -324,8 +331,13 @@ class Certificate(ABC):
             )
 
     def require_intact(self) -> None:
-        """Raise if the document was changed after it was written; whoever hands out a number of
+        """Raise if the document was changed after it was written; whatever hands out a number of
         the claim calls this, so that a changed file is never used.
+
+        Raises
+        ------
+        CertificateError
+            If the claim is not the one that its digest was taken of.
         """
         if not self._intact:
             raise CertificateError(

@@ -166,6 +166,7 @@ class ShieldCertificate(Certificate):
 
     @property
     def certified(self) -> bool:
+        """Whether the rollouts support the claim; False is a refusal, and `refusal` says why."""
         return self.refusal is None
 
     @property
