@@ -41,7 +41,9 @@ class Grid(Protocol):
     """
 
     @property
-    def n_cells(self) -> int: ...
+    def n_cells(self) -> int:
+        """The number of cells from 0 on."""
+        ...
 
     def cells(self, scores: Floats) -> Integers:
         """The cell of each score; the scores are known to be in range."""
@@ -80,10 +82,12 @@ class EqualWidthBins:
 
     @property
     def n_cells(self) -> int:
+        """The number of cells from 0 on."""
         return self.n_bins
 
     @cached_property
     def edges(self) -> Floats:
+        """The edges as an array."""
         return np.arange(self.n_bins + 1) / self.n_bins
 
     @property
@@ -92,6 +96,7 @@ class EqualWidthBins:
         return self.edges[:-1], self.edges[1:]
 
     def cells(self, scores: Floats) -> Integers:
+        """The cell of each score; the scores are known to be in range."""
         # ceil(p * K) is off by one next to an edge, where p * K rounds; comparing with the edges
         # themselves decides.
         guess = np.ceil(scores * self.n_bins)
@@ -100,6 +105,7 @@ class EqualWidthBins:
         return np.asarray(np.maximum(guess - 1, 0), dtype=np.int64)
 
     def to_dict(self) -> dict[str, Json]:
+        """The grid as a document holds it."""
         return {"rule": "equal-width", "n_bins": self.n_bins}
 
 
@@ -131,10 +137,12 @@ class GivenBins:
 
     @property
     def n_cells(self) -> int:
+        """The number of cells from 0 on."""
         return len(self.limits) - 1
 
     @cached_property
     def edges(self) -> Floats:
+        """The edges as an array."""
         return np.array(self.limits)
 
     @property
@@ -143,9 +151,11 @@ class GivenBins:
         return self.edges[:-1], self.edges[1:]
 
     def cells(self, scores: Floats) -> Integers:
+        """The cell of each score; the scores are known to be in range."""
         return np.maximum(np.searchsorted(self.edges, scores, side="left") - 1, 0).astype(np.int64)
 
     def to_dict(self) -> dict[str, Json]:
+        """The grid as a document holds it."""
         return {"rule": "edges", "edges": list(self.limits)}
 
 
@@ -175,10 +185,12 @@ class AtomBins:
 
     @property
     def n_cells(self) -> int:
+        """The number of cells from 0 on."""
         return 2 * len(self.limits) + 1
 
     @cached_property
     def edges(self) -> Floats:
+        """The edges as an array."""
         return np.array(self.limits)
 
     @property
@@ -188,11 +200,13 @@ class AtomBins:
         return np.concatenate(([0.0], repeated)), np.concatenate((repeated, [1.0]))
 
     def cells(self, scores: Floats) -> Integers:
+        """The cell of each score; the scores are known to be in range."""
         at_or_below = np.searchsorted(self.edges, scores, side="right")
         below = np.searchsorted(self.edges, scores, side="left")
         return (at_or_below + below).astype(np.int64)
 
     def to_dict(self) -> dict[str, Json]:
+        """The grid as a document holds it."""
         return {"rule": "edges-as-cells", "edges": list(self.limits)}
 
 
@@ -223,9 +237,11 @@ class DyadicGrid:
 
     @property
     def n_cells(self) -> int:
+        """The number of cells from 0 on; a lost rollout has the cell -1."""
         return (1 << self.bits) + 1
 
     def cells(self, scores: Floats) -> Integers:
+        """The cell of each score; the scores are known to be in range."""
         # Only -inf is negative here, and it must not be multiplied into something that no integer
         # holds.
         return np.asarray(
@@ -237,6 +253,7 @@ class DyadicGrid:
         return cell / (1 << self.bits)
 
     def to_dict(self) -> dict[str, Json]:
+        """The grid as a document holds it."""
         return {"rule": "dyadic", "bits": self.bits}
 
 

@@ -455,16 +455,70 @@ class Tally:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Json]) -> Tally:
-        """The tally that `to_dict` wrote, or a `CertificateError` that says what is wrong."""
+        """The tally that a document of `to_dict` describes.
+
+        Parameters
+        ----------
+        document
+            The parsed JSON.
+
+        Returns
+        -------
+        Tally
+            The same counts and layout. A tally that names no sources, such as that of a frame, is
+            now named by its own digest, so that it cannot be added twice.
+
+        Raises
+        ------
+        CertificateError
+            If it is not a tally, was changed after it was written, or does not add up.
+        """
         return cls(**fields_of(document))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the tally to `path`, whole or not at all."""
+        """Write the tally to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where to write it, as JSON. A file that is there is replaced.
+
+        Raises
+        ------
+        UnwritableFileError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> day = Tally.from_arrays(confidence=[0.91, 0.42], correct=[True, False])
+        >>> day.save("day.json")
+        >>> Tally.load("day.json") == day
+        True
+        """
         documents.write(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tally:
-        """Read what `save` wrote."""
+        """Read a tally that `save` wrote.
+
+        Parameters
+        ----------
+        path
+            The file.
+
+        Returns
+        -------
+        Tally
+            The same counts and layout. A tally that names no sources, such as that of a frame, is
+            now named by its own digest, so that it cannot be added twice.
+
+        Raises
+        ------
+        CertificateError
+            If the file is not a tally, was changed after it was written, or does not add up.
+        OSError
+            If the file is not there or cannot be opened.
+        """
         return cls.from_dict(documents.read(path, "a pacbound tally", largest=LARGEST_FILE))
 
     def _layout(self) -> tuple[object, ...]:
