@@ -158,8 +158,13 @@ class CascadeStatistics:
         return answered / answered.sum() if answered.any() else np.full(len(answered), np.nan)
 
     def add(self, answered: Integers, seconds: Floats, failed: Integers) -> None:
-        """Count the rows of one call: per model, the rows answered, the seconds spent, and the
-        items it failed on.
+        """Count the rows of one call.
+
+        Parameters
+        ----------
+        answered, seconds, failed
+            For each model: the rows that it answered, the seconds spent in it, and the items that
+            it failed on.
         """
         with self._lock:
             self._answered += answered

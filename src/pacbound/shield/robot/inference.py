@@ -84,7 +84,23 @@ class ImagePolicy:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | None = None) -> ImagePolicy:
-        """The network in `path`, or the one that comes with the package."""
+        """Read the network from a file of weights.
+
+        Parameters
+        ----------
+        path
+            The .npz file; None is the one that comes with the package.
+
+        Returns
+        -------
+        ImagePolicy
+            The network.
+
+        Raises
+        ------
+        InvalidValueError
+            If the file does not hold the weights of such a network.
+        """
         return cls(read_weights(WEIGHTS / "policy.npz" if path is None else path))
 
     def __call__(self, observation: Mapping[str, Any]) -> Array:
@@ -134,7 +150,23 @@ class DangerModel:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | None = None) -> DangerModel:
-        """The network in `path`, or the one that comes with the package."""
+        """Read the network from a file of weights.
+
+        Parameters
+        ----------
+        path
+            The .npz file; None is the one that comes with the package.
+
+        Returns
+        -------
+        DangerModel
+            The network.
+
+        Raises
+        ------
+        InvalidValueError
+            If the file does not hold the weights of such a network.
+        """
         return cls(read_weights(WEIGHTS / "danger.npz" if path is None else path))
 
     def __call__(self, observation: Mapping[str, Any]) -> float:

@@ -161,18 +161,36 @@ class Rollouts:
         return Tally.from_arrays(scores=self.score, unsafe=self.unsafe, **more)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table to an .npz, .csv or .tsv file, whole or not at all.
+        """Write the table to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where to write it: a name that ends in .npz, .csv or .tsv.
 
         Raises
         ------
         InvalidValueError
             If the name ends in something else.
+        UnwritableFileError
+            If the file cannot be written.
         """
         write_table(path, self.columns)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Rollouts:
-        """The table in a file that `save` wrote, or in the folder of a complete collection.
+        """Read the table from a file that `save` wrote, or from the folder of a complete
+        collection.
+
+        Parameters
+        ----------
+        path
+            The file or the folder.
+
+        Returns
+        -------
+        Rollouts
+            The table.
 
         Raises
         ------

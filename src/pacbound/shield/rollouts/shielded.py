@@ -115,12 +115,22 @@ class ShieldedRollouts:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def at(self, threshold: Any) -> ShieldedRollouts:
-        """The rollouts of one threshold, or of that of a certificate.
+        """The rollouts of one threshold.
+
+        Parameters
+        ----------
+        threshold
+            The threshold, or a certificate that has it.
+
+        Returns
+        -------
+        ShieldedRollouts
+            The rollouts that have it, in order.
 
         Raises
         ------
         InvalidValueError
-            If there are none.
+            If no rollout has that threshold.
         """
         chosen = self.threshold == threshold_of(threshold)
         if not chosen.any():
@@ -131,18 +141,36 @@ class ShieldedRollouts:
         return ShieldedRollouts(**{name: column[chosen] for name, column in self.columns.items()})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table to an .npz, .csv or .tsv file, whole or not at all.
+        """Write the table to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where to write it: a name that ends in .npz, .csv or .tsv.
 
         Raises
         ------
         InvalidValueError
             If the name ends in something else.
+        UnwritableFileError
+            If the file cannot be written.
         """
         write_table(path, self.columns)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ShieldedRollouts:
-        """The table in a file that `save` wrote, or in the folder of a complete collection.
+        """Read the table from a file that `save` wrote, or from the folder of a complete
+        collection.
+
+        Parameters
+        ----------
+        path
+            The file or the folder.
+
+        Returns
+        -------
+        ShieldedRollouts
+            The table.
 
         Raises
         ------
