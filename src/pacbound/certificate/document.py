@@ -102,9 +102,9 @@ class Provenance:
 
     Examples
     --------
+    >>> import polars
     >>> from pacbound import calibrate
     >>> named = {"confidence": "score", "correct": "right"}
-    >>> import polars
     >>> frame = polars.DataFrame({"score": [0.9, 0.8], "right": [True, False]})
     >>> calibrate(frame, delta=0.05, columns=named).provenance.columns
     {'confidence': 'score', 'correct': 'right'}

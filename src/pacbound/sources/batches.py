@@ -65,7 +65,9 @@ class Batch(Protocol):
         ...
 
     @property
-    def rows(self) -> int: ...
+    def rows(self) -> int:
+        """The number of rows."""
+        ...
 
     def numbers(self, name: str, *, missing: bool = False) -> NDArray[Any]:
         """A column of numbers, in any range; with `missing`, NaN where there is none."""

@@ -116,10 +116,14 @@ class Question(Protocol):
         ...
 
     @property
-    def outcomes(self) -> tuple[str, ...]: ...
+    def outcomes(self) -> tuple[str, ...]:
+        """The names of what a row can turn out to be."""
+        ...
 
     @property
-    def scope(self) -> Scope: ...
+    def scope(self) -> Scope:
+        """What the groups are: "top" where there are none."""
+        ...
 
     @property
     def slots(self) -> Mapping[str, Slot]:
