@@ -41,8 +41,8 @@ def top_label(probabilities: Any) -> tuple[Array, NDArray[np.intp]]:
     Raises
     ------
     InvalidValueError
-        If there are not two dimensions or no classes; if there is a NaN anywhere, a highest
-        probability is not in [0, 1], or the numbers look like logits.
+        If the table does not have two dimensions and at least one class; if there is a NaN
+        anywhere, a highest probability is not in [0, 1], or the numbers look like logits.
     InvalidTypeError
         If they are not numbers.
 
