@@ -362,7 +362,7 @@ def test_a_tally_leaves_no_room_for_arrays() -> None:
         with pytest.raises(InvalidTypeError, match="leave both out"):
             certify_cascade(tally, **extra, xi=0.1, delta=0.1)
     other = Tally.from_arrays(confidence=[0.5], correct=[True])
-    with pytest.raises(InvalidValueError, match="no tally of a cascade"):
+    with pytest.raises(InvalidValueError, match="not a tally of a cascade"):
         certify_cascade(other, xi=0.1, delta=0.1)
 
 

@@ -154,7 +154,7 @@ def test_a_refusal_ends_with_code_3_and_says_what_it_would_take(pacbound: Run, t
         ((*COLUMNS, "--xi", 0.1, "--delta", 2), "delta=2.0"),
         ((*COLUMNS, *CLAIM, "--cost", "9,1"), "do not rise"),
         ((*COLUMNS, *CLAIM, "--cost", "1,a"), "not a list of numbers"),
-        ((*COLUMNS[:2], "--prediction", "fast", "--label", "y", *CLAIM), "no cascade"),
+        ((*COLUMNS[:2], "--prediction", "fast", "--label", "y", *CLAIM), "not a cascade"),
         (
             (*COLUMNS[:2], "--prediction", "fast,slower", "--label", "y", *CLAIM),
             "no column 'slower'",

@@ -156,7 +156,7 @@ def test_dangers_of_zero_are_certified_and_said_to_be_of_no_use() -> None:
         ),
         (
             {"scores": Tally.from_arrays(confidence=[0.1], correct=[0]), "unsafe": None},
-            "no tally of rollouts",
+            "not a tally of a shield",
         ),
         ({"scores": [], "unsafe": []}, "no rollouts"),
         ({"scores": [0.1, 0.2], "unsafe": [0]}, "Rows do not match"),
