@@ -6,6 +6,7 @@
     ├── InvalidTypeError (TypeError)           strings where scores belong
     ├── CertificateError (ValueError)          not a certificate, or one that was changed
     │   └── UnknownProcedureError              a certificate from a newer pacbound
+    ├── UnwritableFileError (OSError)          no file can be written there
     ├── NotFittedError (ValueError, AttributeError)
     ├── UnwritableFileError (OSError)          nothing can be written there
     ├── ModelError (RuntimeError)              a model of a cascade failed to answer
@@ -37,7 +38,7 @@ class InvalidTypeError(PacboundError, TypeError):
 
 
 class CertificateError(PacboundError, ValueError):
-    """A document that is no certificate, or that was changed after it was written."""
+    """A document that is not a certificate, or that was changed after it was written."""
 
 
 class UnknownProcedureError(CertificateError):
@@ -53,7 +54,7 @@ class NotFittedError(PacboundError, ValueError, AttributeError):
 
 
 class ModelError(PacboundError, RuntimeError):
-    """A model of a cascade failed, or gave what is no answer.
+    """A model of a cascade failed, or what it gave is not an answer.
 
     `model` is its place in the cascade, `row` the row or item where one alone is to blame, and
     `partial` what an `AsyncCascade` had finished and not yet handed out. What the model raised is

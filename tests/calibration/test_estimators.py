@@ -1,4 +1,4 @@
-"""PACClassifier: a scikit-learn classifier like any other, and the certificate of its predictions."""
+"""PACClassifier: a scikit-learn classifier like any other, with certified intervals."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_the_calibration_size_is_a_share_or_a_number_of_rows(size: Any) -> None:
 @pytest.mark.parametrize(
     ("size", "error", "message"),
     [
-        (0.0, InvalidValueError, "calibration_size=0.0 is no part"),
+        (0.0, InvalidValueError, "calibration_size=0.0 is not a part"),
         (1.0, InvalidValueError, "share between 0 and 1"),
         (-3, InvalidValueError, "calibration_size=-3"),
         (float("nan"), InvalidValueError, "calibration_size=nan"),

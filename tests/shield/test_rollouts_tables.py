@@ -105,7 +105,7 @@ def test_a_table_with_values_that_are_none_is_refused(rollouts: Rollouts, tmp_pa
     path = tmp_path / "rollouts.csv"
     rollouts.save(path)
     path.write_text(path.read_text().replace("true", "perhaps"))
-    with pytest.raises(InvalidValueError, match="is no table of rollouts: 'perhaps'"):
+    with pytest.raises(InvalidValueError, match="is not a table of rollouts: 'perhaps'"):
         Rollouts.load(path)
     with pytest.raises(InvalidValueError, match=r"ends in \.npz, \.csv or \.tsv"):
         rollouts.save(tmp_path / "rollouts.parquet")

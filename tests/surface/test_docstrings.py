@@ -1,8 +1,9 @@
 """Whatever stands in an `__all__` has a complete docstring in NumPy's form.
 
 A function names each parameter, what it returns, what it raises itself, and has an example; a class
-does so for what it is made from, as Parameters or as Attributes. Constants, type aliases and
-exceptions, which the docstring of `pacbound.errors` draws, are exempt.
+does so for what it is made from, as Parameters or as Attributes, and its public methods and
+properties have a docstring, their own or that of the class they come from. Constants, type aliases
+and exceptions, which the docstring of `pacbound.errors` draws, are exempt.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +48,9 @@ def _thing(module: str, name: str) -> Any:
 
 def _sections(thing: Any) -> dict[str, str]:
     text = inspect.getdoc(thing) or ""
-    found = [*HEADING.finditer(text)]
-    ends = [heading.start() for heading in found[1:]] + [len(text)]
-    return {
-        heading["title"]: text[heading.end() : end]
-        for heading, end in zip(found, ends, strict=True)
-    }
+    # Before the first title is the summary; after it, titles and their texts alternate.
+    _, *parts = HEADING.split(text)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def _parameters(thing: Any) -> list[str]:
@@ -81,6 +80,11 @@ def _raised(function: Any) -> set[str]:
     return {name.split(".", maxsplit=1)[0] for name in names} & set(vars(errors))
 
 
+def _is_method(value: Any) -> bool:
+    kinds = (property, cached_property, classmethod, staticmethod)
+    return isinstance(value, kinds) or inspect.isfunction(value)
+
+
 NAMES = sorted({(module, name) for module, name in _public() if not name.startswith("__")})
 IDS = [".".join(pair) for pair in NAMES]
 
@@ -104,6 +108,15 @@ def test_what_is_returned_and_raised_is_described(module: str, name: str) -> Non
     returned = inspect.signature(thing).return_annotation
     assert returned in (None, "None") or {"Returns", "Yields"} & sections.keys()
     assert _raised(thing) - _named_in(sections.get("Raises", "")) == set()
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES, ids=IDS)
+def test_every_method_has_a_docstring(module: str, name: str) -> None:
+    thing = _thing(module, name)
+    if not inspect.isclass(thing):
+        pytest.skip("a function")
+    own = [member for member, value in vars(thing).items() if _is_method(value)]
+    assert [one for one in own if one[0] != "_" and not inspect.getdoc(getattr(thing, one))] == []
 
 
 @pytest.mark.parametrize(("module", "name"), NAMES, ids=IDS)

@@ -76,6 +76,20 @@ class TemperatureThreshold:
         The fitted temperature scaling, whose confidences are compared.
     threshold
         The threshold on these confidences, not on those of the softmax.
+
+    Examples
+    --------
+    Logits that are three times too large, so that the softmax is over-confident:
+
+    >>> rng = np.random.default_rng(0)
+    >>> logits = rng.normal(size=(2000, 3))
+    >>> shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    >>> labels = (rng.random((2000, 1)) > shares.cumsum(axis=1)).sum(axis=1)
+    >>> chosen = temperature_threshold(3 * logits, labels, 0.07, xi=0.02)
+    >>> round(chosen.scaling.temperature_, 1), round(chosen.threshold, 2)
+    (3.0, 0.91)
+    >>> print(f"{chosen.exits(3 * logits).mean():.1%} of the rows exit")
+    1.4% of the rows exit
     """
 
     scaling: TemperatureScaling

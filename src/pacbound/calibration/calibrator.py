@@ -38,6 +38,27 @@ class PACCalibrator:
     `partial_fit` adds rows in any number of parts; certify once, when the number of rows fixed
     beforehand has come in.
 
+    Parameters
+    ----------
+    n_bins
+        The number of bins.
+    delta
+        The chance that any interval is wrong.
+    scope
+        "top", "per-class" or "all-labels", as in the table above.
+    edges
+        None for bins of equal width, or edges as in `calibrate`. "equal-mass" works with the scope
+        "top" and with `fit` alone.
+    correction, side
+        As in `calibrate`.
+
+    Attributes
+    ----------
+    tally_ : Tally
+        What was counted so far.
+    certificate_ : CalibrationCertificate
+        The certificate for it. There is no refusal: intervals from few rows are wide.
+
     Examples
     --------
     >>> probabilities = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]] * 100)
@@ -65,18 +86,53 @@ class PACCalibrator:
         self.side = side
 
     def fit(self, probabilities: Any, y: Any, *, unseen: bool = False) -> Self:
-        """Count (n, classes) `probabilities` against the true classes' columns `y`, forgetting all
-        before.
+        """Count rows, forgetting all that were counted before.
 
-        With `unseen`, -1 in `y` is a class that has no column: whatever is predicted for such a row
-        is wrong.
+        Parameters
+        ----------
+        probabilities
+            (n, classes) class probabilities.
+        y
+            (n,) the column of each row's true class, from 0.
+        unseen
+            Whether -1 in `y` is a class that has no column: whatever is predicted for such a row is
+            wrong.
+
+        Returns
+        -------
+        PACCalibrator
+            This object.
+
+        Raises
+        ------
+        InvalidValueError, InvalidTypeError
+            If a probability or a label cannot be what it should be, or an option of this object is
+            not valid.
         """
         self.tally_ = self._count(probabilities, y, unseen=unseen)
         self._certificate: CalibrationCertificate | None = None
         return self
 
     def partial_fit(self, probabilities: Any, y: Any, *, unseen: bool = False) -> Self:
-        """Count more rows. The same rows twice raise, where they can be recognised."""
+        """Count more rows.
+
+        Parameters
+        ----------
+        probabilities, y, unseen
+            As in `fit`, with the same classes each time.
+
+        Returns
+        -------
+        PACCalibrator
+            This object.
+
+        Raises
+        ------
+        RepeatedSourceError
+            If the same rows come twice, where they can be recognised.
+        InvalidValueError, InvalidTypeError
+            As from `fit`; if the classes are others than before, or `edges` needs all rows at once.
+        """
         if isinstance(self.edges, str):
             raise InvalidValueError(
                 f"edges={self.edges!r} needs all rows at once: use fit, or edges from other data "
@@ -85,22 +141,80 @@ class PACCalibrator:
         return self._add(self._count(probabilities, y, unseen=unseen))
 
     def merge(self, other: PACCalibrator) -> Self:
-        """Add what another calibrator of the same layout has counted, perhaps elsewhere."""
+        """Add what another calibrator has counted, perhaps on another machine.
+
+        Parameters
+        ----------
+        other
+            A calibrator with the same bins, scope and classes, which has counted other rows.
+
+        Returns
+        -------
+        PACCalibrator
+            This object, with the rows of both.
+
+        Raises
+        ------
+        NotFittedError
+            If the other one has counted nothing.
+        RepeatedSourceError
+            If both counted the same rows, where they can be recognised.
+        InvalidValueError
+            If bins, scope or classes differ.
+        """
         return self._add(other._fitted_tally())
 
     def predict_interval(self, probabilities: Any) -> Floats:
-        """The certified interval of each row's predicted label, or of every label."""
+        """The certified interval of each row's predicted label, or of every label.
+
+        Parameters
+        ----------
+        probabilities
+            (n, classes) class probabilities, the classes as in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n, 2), or (n, classes, 2) for the scope "all-labels"
+            Lower and upper end.
+
+        Raises
+        ------
+        NotFittedError
+            If nothing was counted yet.
+        InvalidValueError
+            If a probability is not in [0, 1], or the classes are others than those calibrated.
+        """
         return self._look_up("interval", probabilities)
 
     def predict_confidence(self, probabilities: Any) -> Floats:
-        """The observed share of right predictions in the same bin; NaN where none were seen. No
-        guarantee.
+        """The observed share of right predictions in the same bin: an estimate, without guarantee.
+
+        Parameters
+        ----------
+        probabilities
+            (n, classes) class probabilities, the classes as in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,), or (n, classes) for the scope "all-labels"
+            The share; NaN where no row was seen.
+
+        Raises
+        ------
+        NotFittedError, InvalidValueError
+            As from `predict_interval`.
         """
         return self._look_up("estimate", probabilities)
 
     @property
     def certificate_(self) -> CalibrationCertificate:
-        """The certificate for the rows counted so far."""
+        """The certificate for the rows counted so far, at the present `delta`.
+
+        Raises
+        ------
+        NotFittedError
+            If nothing was counted yet.
+        """
         tally, made = self._fitted_tally(), self._certificate
         if made is None or (made.delta, made.correction, made.side) != (
             self.delta,

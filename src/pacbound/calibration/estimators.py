@@ -333,13 +333,13 @@ def _held_out(size: Any, rows: int) -> int:
     whole = isinstance(size, (int, np.integer))
     if isinstance(size, (bool, np.bool_)) or not (whole or isinstance(size, (float, np.floating))):
         raise InvalidTypeError(
-            f"calibration_size={size!r} is no part of the rows: expected a share such as 0.5, or a "
-            "number of rows."
+            f"calibration_size={size!r} is not a part of the rows: expected a share such as 0.5, "
+            "or a number of rows."
         )
     if not (size >= 1 if whole else 0 < size < 1):
         raise InvalidValueError(
-            f"calibration_size={size} is no part of the rows: expected a share between 0 and 1, or "
-            "at least 1 row."
+            f"calibration_size={size} is not a part of the rows: expected a share between 0 and 1, "
+            "or at least 1 row."
         )
     held = int(size) if whole else int(np.ceil(size * rows))
     if held >= rows:

@@ -69,8 +69,8 @@ def apply_to_file(
         if strict and strange:
             row = batch.start + int(np.flatnonzero(~known)[0])
             raise InvalidValueError(
-                f"{group}[{row}] is {str(groups[~known][0])!r}, a group that was not certified: nothing "
-                "is known about it. Without --strict (strict=True) such rows get [0, 1]."
+                f"{group}[{row}] is {str(groups[~known][0])!r}, a group that was not certified: "
+                "nothing is known about it. Without --strict (strict=True) such rows get [0, 1]."
             )
         added = {
             name: np.full(batch.rows, value) for name, value in zip(ADDED, UNKNOWN, strict=True)

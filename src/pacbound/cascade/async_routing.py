@@ -123,12 +123,42 @@ class AsyncCascade:
         return np.array([stage.threshold for stage in self._stages[:-1]], dtype=np.float64)
 
     async def predict(self, items: Items) -> Array:
-        """The answer for each item, in the order of the items, of an iterable or async iterable."""
+        """The answer for each item.
+
+        Parameters
+        ----------
+        items : iterable or async iterable
+            What the models are asked about, one by one.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Class indices or names, in the order of the items.
+
+        Raises
+        ------
+        ModelError
+            As from `run`.
+        """
         return (await self.run(items)).predictions
 
     async def predict_exits(self, items: Items) -> NDArray[np.intp]:
-        """The place of the model that answers each item: 0 for the fastest. Items are as in
-        `predict`.
+        """Which model answers each item.
+
+        Parameters
+        ----------
+        items : iterable or async iterable
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The place of the model: 0 for the fastest.
+
+        Raises
+        ------
+        ModelError
+            As from `run`.
         """
         return (await self.run(items)).exits
 

@@ -73,6 +73,22 @@ class Routed:
         The time spent waiting for each model.
     failed : tuple of int
         The places of the models that failed on this item.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> from pacbound.cascade import AsyncCascade
+    >>> async def fast(item):
+    ...     return [0.95, 0.05] if item == "clear" else [0.6, 0.4]
+    >>> async def slow(item):
+    ...     return [0.2, 0.8]
+    >>> async def main():
+    ...     cascade = AsyncCascade([fast, slow], [0.9], classes=["yes", "no"])
+    ...     return [routed async for routed in cascade.stream(["clear", "blurred"])]
+    >>> for routed in asyncio.run(main()):
+    ...     print(routed.index, routed.item, routed.prediction, routed.exit)
+    0 clear yes 0
+    1 blurred no 1
     """
 
     index: int
@@ -142,8 +158,13 @@ class CascadeStatistics:
         return answered / answered.sum() if answered.any() else np.full(len(answered), np.nan)
 
     def add(self, answered: Integers, seconds: Floats, failed: Integers) -> None:
-        """Count the rows of one call: per model, the rows answered, the seconds spent, and the
-        items it failed on.
+        """Count the rows of one call.
+
+        Parameters
+        ----------
+        answered, seconds, failed
+            For each model: the rows that it answered, the seconds spent in it, and the items that
+            it failed on.
         """
         with self._lock:
             self._answered += answered

@@ -43,7 +43,8 @@ class Cascade:
     models are called with the rows that are left. A model whose threshold is +inf is not called at
     all.
 
-    A model that fails, or gives what is no answer, raises a `ModelError` that names it and the row.
+    A model that fails, or gives what is not an answer, raises a `ModelError` that names it and the
+    row.
     A call answers all its rows, in their order, or raises: no row is lost.
 
     Parameters

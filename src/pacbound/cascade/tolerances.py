@@ -23,7 +23,32 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TradeOff:
-    """A row for each xi. Where the claim is refused, thresholds are +inf: nothing exits early."""
+    """What a cascade does at each of several tolerances.
+
+    Each row holds alone, for an xi chosen beforehand. Where the claim is refused, thresholds are
+    +inf and exit rates 0: nothing exits early.
+
+    Attributes
+    ----------
+    xi : ndarray of shape (k,)
+        The tolerances.
+    thresholds : ndarray of shape (k, M-1)
+        The certified threshold of each exit.
+    exit_rates : ndarray of shape (k, M-1)
+        The share of the rows that left at each exit; descriptive.
+    error_increase : ndarray of shape (k,)
+        The accuracy that was lost on these very rows; descriptive.
+    cost : ndarray of shape (k,)
+        What a row cost on average; NaN if no costs were passed. Descriptive.
+
+    Examples
+    --------
+    >>> predictions, labels = [[1, 1]] * 900 + [[0, 1]] * 100, [1] * 1000
+    >>> confidence = [0.9] * 900 + [0.6] * 100
+    >>> curve = trade_off(confidence, predictions, labels, xi=[0.001, 0.02], delta=0.05)
+    >>> curve.thresholds.round(2).tolist(), curve.exit_rates.tolist()
+    ([[inf], [0.6]], [[0.0], [0.9]])
+    """
 
     xi: Floats
     thresholds: Floats
@@ -48,9 +73,34 @@ def trade_off(  # noqa: PLR0913
 ) -> TradeOff:
     """The cascade certified at each of several tolerances; descriptive as a curve.
 
-    Each point holds alone for an `xi` chosen beforehand. The default bound answers at once; "exact"
-    takes its time for each new `xi`. `cost` is NaN without `costs`. With `columns`, `confidences`
-    is a table, as in `certify_cascade`.
+    Each point holds alone, with probability at least 1 - `delta`, for an `xi` that was chosen
+    beforehand. Whoever chooses `xi` by looking at the curve chooses from the data, and then no
+    point holds: certify the choice on other rows.
+
+    Parameters
+    ----------
+    confidences, predictions, labels
+        As in `certify_cascade`: arrays, a `Tally` in place of all, or, with `columns`, a table.
+    xi
+        The tolerances, any number of them.
+    delta
+        The chance that a point is wrong, for each point alone.
+    costs
+        As in `certify_cascade`. Without them `cost` is NaN.
+    bound
+        "pair", which answers at once; "exact", which takes its time for each new `xi`; "product".
+    classes, missing, unseen_labels, columns
+        As in `certify_cascade`.
+
+    Returns
+    -------
+    TradeOff
+        A row for each `xi`. Where the claim is refused, thresholds are +inf and exit rates 0.
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError
+        As from `certify_cascade`.
 
     Examples
     --------

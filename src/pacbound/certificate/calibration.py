@@ -40,8 +40,31 @@ few kilobytes can name more."""
 
 @dataclass(frozen=True)
 class CalibrationBins:
-    """One table of bins, as arrays. `begin` and `end` are where each bin starts and stops; an empty
-    bin's estimate is NaN.
+    """One table of bins, as arrays that cannot be written into, with an entry for each bin.
+
+    All intervals of a certificate hold together, so those of one table do too. A bin without rows
+    has the interval [0, 1] and the estimate NaN.
+
+    Attributes
+    ----------
+    edges
+        The edges of the bins, as they were asked for.
+    begin, end
+        Where each bin begins and ends; both are the same number for a bin of a single value, as
+        `edges="equal-mass"` makes them.
+    trials, successes
+        How many rows fell into each bin, and how many of them were predicted right.
+    lower, upper
+        The certified interval of each bin.
+
+    Examples
+    --------
+    >>> from pacbound import calibrate
+    >>> bins = calibrate([0.3, 0.9] * 100, [False, True] * 100, delta=0.05, n_bins=2).bins
+    >>> len(bins), bins.trials.tolist(), bins.estimate.tolist()
+    (2, [100, 100], [0.0, 1.0])
+    >>> bins.lower.round(3).tolist(), bins.upper.round(3).tolist()
+    ([0.0, 0.957], [0.043, 1.0])
     """
 
     edges: Floats
@@ -68,8 +91,46 @@ class CalibrationCertificate(Certificate):
     `delta`.
 
     The true confidence of a bin is the share of right predictions among all rows, seen or not,
-    whose confidence falls into it. `trials`, `successes`, `lower` and `upper` have a row for each
-    group (one if there are none) and a column for each bin.
+    whose confidence falls into it. The probability is over the draw of the rows, which must be
+    independent draws from the distribution of use. `calibrate` makes such a certificate, and
+    `load_certificate` reads one.
+
+    A calibration is never refused: where rows say little, the interval is wide.
+
+    Attributes
+    ----------
+    n : int
+        The number of rows that were counted.
+    delta : float
+        The chance that any interval is wrong.
+    grid
+        The bins.
+    scope : str
+        What the tables are for: "top" for one table, else what each group is.
+    groups : tuple of str
+        The group of each table, empty if there is a single one.
+    correction : str
+        "sidak" or "bonferroni": how `delta` is shared among the bins.
+    side : str
+        "both", "lower" or "upper": which ends of the intervals are bounds.
+    trials, successes : ndarray of shape (tables, bins)
+        How many rows fell into each bin, and how many of them were predicted right.
+    lower, upper : ndarray of shape (tables, bins)
+        The interval of each bin.
+    provenance : Provenance
+        Where the certificate comes from.
+    loaded : mapping or None
+        The document that it was read from; None if it was made in this process.
+
+    Examples
+    --------
+    >>> from pacbound import calibrate
+    >>> certificate = calibrate([0.3, 0.9] * 100, [False, True] * 100, delta=0.05, n_bins=2)
+    >>> certificate.interval([0.9, 0.2]).round(3).tolist()
+    [[0.957, 1.0], [0.0, 0.043]]
+    >>> certificate.save("calibration.json")
+    >>> print(certificate.verify())
+    verified
     """
 
     kind: ClassVar[str] = "calibration"
@@ -99,7 +160,37 @@ class CalibrationCertificate(Certificate):
         side: Side = "both",
         columns: Mapping[str, str] | None = None,
     ) -> Self:
-        """Certify a calibration tally."""
+        """Certify a calibration tally; `calibrate` does this for rows and tallies alike.
+
+        Parameters
+        ----------
+        tally
+            A calibration tally of at least one row.
+        delta
+            The chance that any interval is wrong.
+        correction, side
+            As in `calibrate`.
+        columns
+            The names of the columns that were counted, for the provenance.
+
+        Returns
+        -------
+        CalibrationCertificate
+            The intervals. There is no refusal: a bin without rows has the interval [0, 1].
+
+        Raises
+        ------
+        InvalidValueError
+            If the tally has no rows or no bins of confidence, or its counts do not add up; if
+            `delta` is not between 0 and 1.
+
+        Examples
+        --------
+        >>> from pacbound import Tally
+        >>> tally = Tally.from_arrays(confidence=[0.9] * 100, correct=[True] * 100, n_bins=2)
+        >>> CalibrationCertificate.from_tally(tally, delta=0.05).interval([0.9]).round(3).tolist()
+        [[0.964, 1.0]]
+        """
         if tally.kind != "calibration" or isinstance(tally.grid, DyadicGrid):
             raise InvalidValueError(
                 f"A {tally.kind} tally has no calibration bins: count with confidence, correct and "
@@ -197,14 +288,34 @@ class CalibrationCertificate(Certificate):
         [0.957, 1.0]
         >>> certificate.interval([0.9, 0.2]).round(3).tolist()
         [[0.957, 1.0], [0.0, 0.043]]
-
         """
         found = self._look_up(np.stack([self.lower, self.upper], axis=-1), confidence, groups)
         return found[0] if _is_single(confidence) else found
 
     def estimate(self, confidence: Any, groups: Any = None) -> Any:
-        """The share of right predictions seen in each score's bin; NaN where none were seen. An
-        estimate, not a bound. One number gives a float, a column gives an array.
+        """The share of right predictions seen in each score's bin: an estimate, not a bound.
+
+        Parameters
+        ----------
+        confidence, groups
+            As in `interval`.
+
+        Returns
+        -------
+        float or ndarray of shape (n,)
+            A float for one number, else an array; NaN where no row was seen.
+
+        Raises
+        ------
+        InvalidValueError
+            As from `interval`.
+
+        Examples
+        --------
+        >>> from pacbound import calibrate
+        >>> certificate = calibrate([0.9, 0.8, 0.2], [True, False, False], delta=0.05, n_bins=2)
+        >>> certificate.estimate([0.7, 0.1]).tolist()
+        [0.5, 0.0]
         """
         empty = self.trials == 0
         share = np.where(empty, np.nan, self.successes / np.where(empty, 1, self.trials))

@@ -49,8 +49,52 @@ class CascadeCertificate(Certificate):
     against its slow model.
 
     What is certified is `xi`. Exit rates, costs and the observed error increase are descriptive:
-    they were seen at thresholds that were chosen from the same rows. `cells` are the thresholds on
-    their grid, None if the claim is refused.
+    they were seen at thresholds that were chosen from the same rows. The probability is over the
+    draw of the rows, which must be independent draws from the distribution of use.
+    `certify_cascade` makes such a certificate, and `load_certificate` reads one.
+
+    A refusal has `certified` False and the thresholds +inf: never exit early. The method "greedy"
+    carries no proof, so it is never certified even though it names thresholds.
+
+    Attributes
+    ----------
+    n : int
+        The number of rows that were counted.
+    xi : float
+        The accuracy that may be lost.
+    delta : float
+        The chance that more is lost.
+    bound : str
+        "exact", "pair" or "product".
+    method : str
+        "walk" for two models; "paths" or "greedy" for more.
+    costs : tuple of float or None
+        What a row costs that is answered by each model, the models before it included.
+    cells : tuple of int or None
+        The thresholds on their grid; None if there are none.
+    chosen : int
+        Which of the walks has these thresholds.
+    walks : tuple of JointWalk
+        The counts that the decision follows from, wherever they change as the thresholds fall.
+    refusal : Refusal or None
+        Why nothing is certified, and about how many rows it would take; None if it is.
+    provenance : Provenance
+        Where the certificate comes from.
+    loaded : mapping or None
+        The document that it was read from; None if it was made in this process.
+
+    Examples
+    --------
+    Where the fast model is sure, it agrees with the slow one:
+
+    >>> import numpy as np
+    >>> from pacbound import certify_cascade
+    >>> confidence = np.array([0.9, 0.9, 0.9, 0.4] * 250)
+    >>> answers = np.array([[1, 1], [1, 1], [1, 1], [0, 1]] * 250)
+    >>> labels = np.ones(1000, dtype=int)
+    >>> certificate = certify_cascade(confidence, answers, labels, xi=0.02, delta=0.01)
+    >>> certificate.certified, certificate.thresholds.round(2), certificate.exit_rates
+    (True, array([0.4]), array([0.75]))
     """
 
     kind: ClassVar[str] = "cascade"
@@ -80,7 +124,36 @@ class CascadeCertificate(Certificate):
         costs: tuple[float, ...] | None = None,
         columns: Mapping[str, str] | None = None,
     ) -> Self:
-        """Certify a cascade tally; with two models there is one walk, whatever the method."""
+        """Certify a cascade tally; `certify_cascade` does this for rows and tallies alike.
+
+        Parameters
+        ----------
+        tally
+            A cascade tally of at least one row.
+        xi, delta, bound, method, costs
+            As in `certify_cascade`. With two models there is one walk, whatever the method.
+        columns
+            The names of the columns that were counted, for the provenance.
+
+        Returns
+        -------
+        CascadeCertificate
+            The thresholds. A refusal has `certified` False and the thresholds +inf (never exit).
+
+        Raises
+        ------
+        InvalidValueError
+            If the tally is not one of a cascade, has no rows, or does not add up; if an option
+            cannot be what it should be.
+
+        Examples
+        --------
+        >>> from pacbound import Tally
+        >>> rows = {"confidences": [0.9] * 500, "predictions": [[1, 1]] * 500, "labels": [1] * 500}
+        >>> tally = Tally.from_arrays(**rows)
+        >>> CascadeCertificate.from_tally(tally, xi=0.02, delta=0.01).certified
+        True
+        """
         _check(tally, bound, method, xi)
         exits = tally.cells.shape[1]
         rate, level = tolerated_rate(xi), failure_probability(delta)
@@ -120,6 +193,7 @@ class CascadeCertificate(Certificate):
 
     @property
     def certified(self) -> bool:
+        """Whether the rows support the claim; False is a refusal, and `refusal` says why."""
         return self.refusal is None
 
     @property

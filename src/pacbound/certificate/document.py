@@ -44,7 +44,27 @@ _LISTED_SOURCES = 1000
 
 @dataclass(frozen=True)
 class Verification:
-    """What recomputing a certificate from its own counts found; true if it found nothing."""
+    """What recomputing a certificate from its own counts found; true if nothing differs.
+
+    It says that the claim follows from the counts in the certificate. It cannot say that the counts
+    are those of the data.
+
+    Attributes
+    ----------
+    differences : tuple of str
+        A line for each value that the counts do not imply and for each digest that is off; empty
+        if the certificate is verified.
+
+    Examples
+    --------
+    >>> from pacbound import calibrate
+    >>> found = calibrate([0.9, 0.8], [True, False], delta=0.05).verify()
+    >>> found.ok, found.differences
+    (True, ())
+    >>> print(Verification(("claim.n: stored 3, recomputed 2",)))
+    NOT VERIFIED
+      claim.n: stored 3, recomputed 2
+    """
 
     differences: tuple[str, ...] = ()
 
@@ -66,7 +86,29 @@ class Verification:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a certificate comes from: no part of the claim, and not needed to verify it."""
+    """Where a certificate comes from. It is not part of the claim and not needed to verify it.
+
+    Attributes
+    ----------
+    version : str
+        The version of pacbound that made the certificate.
+    created : str
+        When, in UTC, such as "2026-01-31T12:00:00Z".
+    columns : mapping of str to str
+        The names of the table's columns by what they were used as; empty for arrays.
+    sources : tuple of str
+        SHA-256 of each file or array that was counted, in order; one digest over all of them if
+        there are more than a thousand. Frames have none.
+
+    Examples
+    --------
+    >>> import polars
+    >>> from pacbound import calibrate
+    >>> named = {"confidence": "score", "correct": "right"}
+    >>> frame = polars.DataFrame({"score": [0.9, 0.8], "right": [True, False]})
+    >>> calibrate(frame, delta=0.05, columns=named).provenance.columns
+    {'confidence': 'score', 'correct': 'right'}
+    """
 
     version: str
     created: str
@@ -82,6 +124,7 @@ class Provenance:
         return cls(VERSION, created, dict(columns or {}), _listed(sources))
 
     def to_dict(self) -> dict[str, Json]:
+        """The provenance as a document holds it."""
         return {
             "package": "pacbound",
             "version": self.version,
@@ -107,8 +150,27 @@ class Provenance:
 class Certificate(ABC):
     """A claim about a classifier that can be recomputed from the counts it carries.
 
-    `loaded` is the document that the certificate was read from, None if it was made in this
-    process.
+    This is what all kinds of certificates have in common: `certified`, `summary`, `save`, `verify`
+    and `to_dict`. A refusal is a certificate too: `certified` is then False, and `summary` says why
+    and what it would take. A certificate that was changed after it was written can be looked at,
+    but whatever would act on it raises `CertificateError`.
+
+    Attributes
+    ----------
+    provenance : Provenance
+        Where the certificate comes from.
+    loaded : mapping or None
+        The document that it was read from; None if it was made in this process.
+
+    Examples
+    --------
+    >>> from pacbound import certify_shield
+    >>> certificate = certify_shield([0.1] * 30, [False] * 30, xi=0.02, delta=0.01)
+    >>> isinstance(certificate, Certificate), certificate.kind, certificate.certified
+    (True, 'shield', False)
+    >>> print(certificate.summary())
+    Shield certificate: 30 rollouts, xi = 0.02, delta = 0.01, bound 'exact'
+    REFUSED: ...
     """
 
     kind: ClassVar[str]
@@ -180,8 +242,26 @@ class Certificate(ABC):
         return documents.digest(self.counted())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the certificate to `path`; a crash leaves the old file or the new one, never half
-        of one.
+        """Write the certificate to a file, as JSON.
+
+        A crash leaves the old file or the new one, never half of one.
+
+        Parameters
+        ----------
+        path
+            Where to write it. A file that is there is replaced.
+
+        Raises
+        ------
+        UnwritableFileError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> from pacbound import calibrate, load_certificate
+        >>> calibrate([0.9, 0.8], [True, False], delta=0.05).save("calibration.json")
+        >>> load_certificate("calibration.json").certified
+        True
         """
         documents.write(path, self.to_dict())
 
@@ -232,6 +312,12 @@ class Certificate(ABC):
 
         A certificate is recomputed once, by this or by `verify`. One that was made in this process
         was computed here, and is not computed again.
+
+        Raises
+        ------
+        CertificateError
+            If the document was changed, if a value differs from what the counts imply, or if
+            recomputing it would take too long to be tried without `verify(patient=True)`.
         """
         if self.loaded is None:
             return
@@ -245,8 +331,13 @@ class Certificate(ABC):
             )
 
     def require_intact(self) -> None:
-        """Raise if the document was changed after it was written; whoever hands out a number of
+        """Raise if the document was changed after it was written; whatever hands out a number of
         the claim calls this, so that a changed file is never used.
+
+        Raises
+        ------
+        CertificateError
+            If the claim is not the one that its digest was taken of.
         """
         if not self._intact:
             raise CertificateError(

@@ -25,8 +25,30 @@ _LATER_PARTS = {"counts_digest"}
 def load_certificate(path: str | os.PathLike[str]) -> Certificate:
     """Read a certificate of any kind from a file.
 
-    Raises `CertificateError` if the file is not one. A certificate that was changed after it was
-    written can be loaded, so that `verify()` can say what was changed, but nothing acts on it.
+    Reading does not verify. A certificate that was changed after it was written can be loaded, so
+    that `verify()` can say what was changed, but whatever would act on it raises. A certificate
+    that is intact is verified before it is first acted on.
+
+    Parameters
+    ----------
+    path
+        The file, as `save` wrote it.
+
+    Returns
+    -------
+    Certificate
+        A `CalibrationCertificate`, `CascadeCertificate` or `ShieldCertificate`. A refusal is one
+        too, with `certified` False.
+
+    Raises
+    ------
+    CertificateError
+        If the file is not a certificate, or holds values that a certificate cannot have; the
+        message names the place.
+    UnknownProcedureError
+        If a newer version of pacbound made it.
+    OSError
+        If the file is not there or cannot be opened.
 
     Examples
     --------

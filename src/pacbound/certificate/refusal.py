@@ -31,5 +31,5 @@ def described_refusal(refusal: Refusal | None, unit: str, instead: str) -> list[
     return [
         f"REFUSED: {refusal.reason}",
         f"{help_} {instead}",
-        "A refusal is no evidence that the model is bad.",
+        "A refusal does not show that the model is bad.",
     ]

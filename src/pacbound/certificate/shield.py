@@ -35,10 +35,54 @@ class ShieldCertificate(Certificate):
     """With probability at least 1 - `delta` at most a share `xi` of the rollouts under the shield
     is unsafe.
 
-    The shield fires once the danger is at or above `limit`; `cells` and `misses` are the unsafe
-    rollouts that the search for it passed through: how many stay unnoticed up to and including each
-    cell. The paper's product looks at the number of all `unsafe` rollouts too; the exact bound does
-    not, and has None there.
+    The shield fires once the danger is at or above `threshold`, and stays fired. The probability is
+    over the draw of the rollouts, which must be independent draws from the distribution of use,
+    taken without the shield. `certify_shield` makes such a certificate, and `load_certificate`
+    reads one.
+
+    A refusal has `certified` False and the threshold -inf: always brake.
+
+    Attributes
+    ----------
+    n : int
+        The number of rollouts that were counted.
+    xi : float
+        The share of the rollouts that may be unsafe under the shield. This is what is certified.
+    delta : float
+        The chance that more are.
+    bound : str
+        "exact" or "product".
+    limit : float
+        The threshold as the file has it. Use `threshold`, which raises if the file was changed.
+    unsafe : int or None
+        The number of unsafe rollouts, which the product looks at; None for the exact bound.
+    cells, misses : ndarray
+        The search for the threshold: how many unsafe rollouts stay unnoticed up to and including
+        each cell.
+    allowed : int
+        How many unsafe rollouts may stay unnoticed among `n`.
+    interventions : int
+        How many of these rollouts the shield would have stopped; descriptive.
+    refusal : Refusal or None
+        Why nothing is certified, and about how many rollouts it would take; None if it is.
+    provenance : Provenance
+        Where the certificate comes from.
+    loaded : mapping or None
+        The document that it was read from; None if it was made in this process.
+
+    Examples
+    --------
+    >>> from pacbound import certify_shield
+    >>> scores, unsafe = [0.1] * 950 + [0.9] * 50, [False] * 950 + [True] * 50
+    >>> certificate = certify_shield(scores, unsafe, xi=0.02, delta=0.01)
+    >>> certificate.certified, round(certificate.threshold, 3), certificate.interventions
+    (True, 0.9, 50)
+
+    Thirty rollouts cannot show it, whatever they are:
+
+    >>> refused = certify_shield(scores[:30], unsafe[:30], xi=0.02, delta=0.01)
+    >>> refused.certified, refused.threshold
+    (False, -inf)
     """
 
     kind: ClassVar[str] = "shield"
@@ -68,10 +112,36 @@ class ShieldCertificate(Certificate):
         bound: Bound = "exact",
         columns: Mapping[str, str] | None = None,
     ) -> Self:
-        """Certify a shield tally: of running maxima, or, for the product, of the dangers at the
-        first un-recoverable state.
+        """Certify a shield tally; `certify_shield` does this for rollouts and tallies alike.
 
-        Taking one for the other is loose, never wrong: the maximum is at least the last danger.
+        Parameters
+        ----------
+        tally
+            A shield tally of running maxima or, for the product, of the dangers at the first
+            un-recoverable state. Taking one for the other is loose, never wrong: the maximum is at
+            least the last danger.
+        xi, delta, bound
+            As in `certify_shield`.
+        columns
+            The names of the columns that were counted, for the provenance.
+
+        Returns
+        -------
+        ShieldCertificate
+            The threshold. A refusal has `certified` False and the threshold -inf (always brake).
+
+        Raises
+        ------
+        InvalidValueError
+            If the tally is not one of a shield, has no rows, or does not add up; if `xi`, `delta`
+            or `bound` cannot be what it should be.
+
+        Examples
+        --------
+        >>> from pacbound import Tally
+        >>> tally = Tally.from_arrays(scores=[0.1] * 500, unsafe=[False] * 500)
+        >>> ShieldCertificate.from_tally(tally, xi=0.02, delta=0.01).certified
+        True
         """
         _check(tally, bound)
         xi, delta = tolerated_rate(xi), failure_probability(delta)
@@ -96,6 +166,7 @@ class ShieldCertificate(Certificate):
 
     @property
     def certified(self) -> bool:
+        """Whether the rollouts support the claim; False is a refusal, and `refusal` says why."""
         return self.refusal is None
 
     @property

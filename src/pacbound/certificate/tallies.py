@@ -22,7 +22,7 @@ def require_tally(tally: Tally, kind: Kind, grid: DyadicGrid, *, lowest: int, co
     are those to count, for the message.
     """
     if tally.kind != kind:
-        raise InvalidValueError(f"{tally!r} is no tally of a {kind}: count with {columns}.")
+        raise InvalidValueError(f"{tally!r} is not a tally of a {kind}: count with {columns}.")
     if tally.grid != grid:
         raise InvalidValueError(
             f"{tally!r} was counted on the grid {tally.grid.to_dict()}, and this certificate is "

@@ -16,7 +16,7 @@ from pacbound.sources import Progress
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Progress | None]:
-    """A bar on stderr that takes the share done; None where stderr is no terminal."""
+    """A bar on stderr that takes the share done; None where stderr is not a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None

@@ -13,7 +13,7 @@ class Refusal:
     """A reason in words, and about how many labels (rollouts) it would take; None if no number of
     them would help.
 
-    A refusal is no evidence that the model is bad: it says that this sample cannot show that it is
+    A refusal does not show that the model is bad: it says that this sample cannot show that it is
     good.
     """
 

@@ -182,7 +182,13 @@ class VectorShield:
         return merged(fired, self._backup.act(observations), self._policy.act(observations))
 
     def reset(self, mask: Any = None) -> None:
-        """Begin a new rollout in the environments of `mask` (booleans), or in all of them."""
+        """Begin a new rollout in some environments or in all.
+
+        Parameters
+        ----------
+        mask
+            A truth value for each environment: where a new rollout begins. None is all of them.
+        """
         self._latch.reset(mask)
         begun = None if mask is None else np.asarray(mask)
         self._policy.reset(begun)

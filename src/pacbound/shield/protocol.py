@@ -18,7 +18,7 @@ from pacbound.errors import InvalidTypeError
 class Restorable(Protocol):
     """An environment that can be saved and restored, and that knows what is unsafe.
 
-    The generator `np_random` of the environment is no part of the state: whoever simulates takes
+    The generator `np_random` of the environment is not part of the state: whoever simulates takes
     care of it.
     """
 

@@ -28,14 +28,36 @@ ColumnKind = Literal["number", "number or nothing", "flag", "class", "name"]
 
 @dataclass(frozen=True)
 class Wanted:
-    """A column of a table, and what it stands for where it is text."""
+    """A column of a table, and what it stands for where it is text.
+
+    Attributes
+    ----------
+    column : str
+        The name of the column.
+    kind : str
+        "number", "number or nothing", "flag", "class" or "name".
+
+    Examples
+    --------
+    >>> Wanted("score", "number")
+    Wanted(column='score', kind='number')
+    """
 
     column: str
     kind: ColumnKind
 
 
 class Batch(Protocol):
-    """Some consecutive rows of a table."""
+    """Some consecutive rows of a table.
+
+    Examples
+    --------
+    >>> from pacbound.sources import open_table
+    >>> np.savez("day.npz", score=[0.9, 0.4], right=[True, False])
+    >>> (batch,) = open_table("day.npz").batches()
+    >>> batch.start, batch.rows, batch.numbers("score").tolist(), batch.flags("right").tolist()
+    (0, 2, [0.9, 0.4], [True, False])
+    """
 
     @property
     def start(self) -> int:
@@ -43,7 +65,9 @@ class Batch(Protocol):
         ...
 
     @property
-    def rows(self) -> int: ...
+    def rows(self) -> int:
+        """The number of rows."""
+        ...
 
     def numbers(self, name: str, *, missing: bool = False) -> NDArray[Any]:
         """A column of numbers, in any range; with `missing`, NaN where there is none."""
@@ -67,7 +91,16 @@ class Batch(Protocol):
 
 
 class TableFile(Protocol):
-    """A table in a file."""
+    """A table in a file, read in batches of consecutive rows.
+
+    Examples
+    --------
+    >>> from pacbound.sources import open_table
+    >>> np.savez("day.npz", score=[0.9, 0.4], right=[True, False])
+    >>> table = open_table("day.npz")
+    >>> list(table.columns), sum(batch.rows for batch in table.batches(["score"]))
+    (['score', 'right'], 2)
+    """
 
     path: Path
 

@@ -25,7 +25,31 @@ _State: TypeAlias = tuple[int, int, int] | None
 
 
 def file_fingerprint(path: str | os.PathLike[str], *, stop: Event | None = None) -> str:
-    """SHA-256 of the bytes of a file; whoever sets `stop` is not interested any more."""
+    """SHA-256 of the bytes of a file: equal for equal files, whatever their names.
+
+    Parameters
+    ----------
+    path
+        The file.
+    stop
+        Ends the reading early once it is set. What is returned then names nothing.
+
+    Returns
+    -------
+    str
+        "sha256:" and 64 hexadecimal digits.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> _ = Path("empty.csv").write_bytes(b"")
+    >>> file_fingerprint("empty.csv")
+    'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+    """
     digest = hashlib.sha256()
     with Path(path).open("rb") as file:
         while (chunk := file.read(_CHUNK)) and not (stop is not None and stop.is_set()):

@@ -31,7 +31,20 @@ _TEXT = ("delimited", "json")
 class Opened:
     """The rows of all files in parts, and a name for each file once they have been counted.
 
-    `fingerprints` is None where nothing names the rows: what addresses stand for is not looked at.
+    Attributes
+    ----------
+    parts : list of Part
+        The rows: as frames that stay in an engine, in batches, or either.
+    listed : str
+        The first of the files, for messages.
+    fingerprints : list of str or None
+        SHA-256 of each file, once the `with` block is left; None where nothing names the rows,
+        because what addresses stand for is not looked at.
+
+    Examples
+    --------
+    >>> Opened([], "day.csv").fingerprints is None
+    True
     """
 
     parts: list[Part]
@@ -49,7 +62,52 @@ def opened(
     memory_limit: str | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Opened]:
-    """The wanted columns of all rows of all files; `master` is Spark's, `memory_limit` DuckDB's."""
+    """Open files for counting, in a `with` block: the wanted columns of all rows of all files.
+
+    Every local file counts once: the same file or the same bytes twice are refused, and so is a
+    file that changes while it is counted.
+
+    Parameters
+    ----------
+    paths
+        A file, a glob, a folder, or several of these.
+    wanted
+        The columns that are needed, by a key that is free to choose.
+    engine
+        "duckdb", "polars" or "spark".
+    master
+        Spark's master.
+    memory_limit
+        What DuckDB may use, such as "500MB".
+    progress
+        Called with the share that is done, from 0 to 1.
+
+    Yields
+    ------
+    Opened
+        The rows, and after the block the names of the files.
+
+    Raises
+    ------
+    InvalidValueError
+        If a file cannot be read or changes meanwhile, a column is not there, or an option is not
+        known.
+    InvalidTypeError
+        If an option is one of another engine.
+    RepeatedSourceError
+        If two files are the same or hold the same bytes.
+    MissingDependencyError
+        If the engine, or what reads the format, is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> np.savez("day.npz", score=[0.9, 0.4])
+    >>> with opened("day.npz", {"confidence": Wanted("score", "number")}) as found:
+    ...     rows = [batch.rows for part in found.parts for _, batch in part.batches()]
+    >>> rows, len(found.fingerprints)
+    ([2], 1)
+    """
     _check_engine(engine, master, memory_limit)
     with ExitStack() as stack:
         if engine == "duckdb":

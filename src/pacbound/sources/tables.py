@@ -11,12 +11,65 @@ from pacbound.sources.paths import Paths, expanded, format_of
 
 
 def open_tables(paths: Paths) -> list[TableFile]:
-    """The tables in all files that `paths` stand for: files, globs and folders."""
+    """The tables in all files that are meant, each file once and in order.
+
+    Parameters
+    ----------
+    paths
+        A file, a glob, a folder, or several of these.
+
+    Returns
+    -------
+    list of TableFile
+        A table for each file. Rows are read when they are asked for.
+
+    Raises
+    ------
+    InvalidValueError
+        If a path stands for no file, or for one that is not a table.
+    RepeatedSourceError
+        If a file is named twice.
+    MissingDependencyError
+        If what reads the format is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> for day in ("monday", "tuesday"):
+    ...     np.savez(f"{day}.npz", score=[0.9, 0.4])
+    >>> [table.path.name for table in open_tables("*day.npz")]
+    ['monday.npz', 'tuesday.npz']
+    """
     return [_opened(file) for file in expanded(paths)]
 
 
 def open_table(path: str | os.PathLike[str]) -> TableFile:
-    """The table in one file."""
+    """The table in one file.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    TableFile
+        The table. Rows are read when they are asked for.
+
+    Raises
+    ------
+    InvalidValueError
+        If there is no such file, it is not a table, or the path stands for several files.
+    MissingDependencyError
+        If what reads the format is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> np.savez("day.npz", score=[0.9, 0.4], right=[True, False])
+    >>> list(open_table("day.npz").columns)
+    ['score', 'right']
+    """
     tables = open_tables(path)
     if len(tables) > 1:
         raise InvalidValueError(f"{path} stands for {len(tables)} files: expected one.")

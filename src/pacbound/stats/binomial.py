@@ -368,7 +368,7 @@ def _below(k: _Floats, n: _Floats, level: _Floats) -> _Floats:
 
 
 def _confirmed(tail: _Floats, level: _Floats) -> _Bools:
-    # A tail of 0 is no confirmation but an underflow; NaN fails both comparisons.
+    # A tail of 0 is an underflow and confirms nothing; NaN fails both comparisons.
     return (tail > 0.0) & (tail <= level * (1.0 - _SAFETY))
 
 

@@ -42,8 +42,8 @@ def paired_test(
     """Whether `b` losses and `c` gains in `n` outcomes certify P(loss) - P(gain) < `xi`.
 
     If in truth P(loss) - P(gain) >= `xi`, the answer is True with probability at most `delta`, for
-    independent outcomes of one law, `n` and 0 < `xi` < 1 fixed in advance. False is no evidence of
-    the contrary. Arrays give an array, each entry a test on its own; along a walk that stops at the
+    independent outcomes of one law, `n` and 0 < `xi` < 1 fixed in advance. False does not show the
+    contrary. Arrays give an array, each entry a test on its own; along a walk that stops at the
     first False all of them hold together (`pacbound.stats.sequences`).
 
     "exact" is the likelihood-ratio test of the trinomial law, calibrated over all nulls. From n =

@@ -26,10 +26,24 @@ LARGEST_GRID = 2**20
 
 
 class Grid(Protocol):
-    """A fixed partition of the scores into cells 0, 1, …, n_cells - 1."""
+    """A fixed partition of the scores into cells 0, 1, …, n_cells - 1.
+
+    It must be fixed before any label was seen: a partition that was chosen by looking at outcomes
+    voids every guarantee. Grids are equal if they are the same rule with the same numbers.
+
+    Examples
+    --------
+    >>> for grid in (EqualWidthBins(4), GivenBins((0.0, 0.9, 1.0)), DyadicGrid(2)):
+    ...     print(grid.n_cells, grid.cells(np.array([0.0, 0.5, 1.0])), grid.to_dict()["rule"])
+    4 [0 1 3] equal-width
+    2 [0 0 1] edges
+    5 [0 2 4] dyadic
+    """
 
     @property
-    def n_cells(self) -> int: ...
+    def n_cells(self) -> int:
+        """The number of cells from 0 on."""
+        ...
 
     def cells(self, scores: Floats) -> Integers:
         """The cell of each score; the scores are known to be in range."""
@@ -44,6 +58,19 @@ class Grid(Protocol):
 class EqualWidthBins:
     """K bins (k/K, (k+1)/K], the first one [0, 1/K], with the edges k/K rounded to float64.
 
+    A score belongs to a bin exactly if it lies between the bin's edges as float64 numbers, whatever
+    engine counts it.
+
+    Parameters
+    ----------
+    n_bins : int
+        The number K of bins, at least 1. Anything else raises `InvalidTypeError` or
+        `InvalidValueError`.
+
+    Examples
+    --------
+    A score on an edge belongs to the bin that ends there:
+
     >>> EqualWidthBins(20).cells(np.array([0.0, 0.05, 0.15, np.nextafter(0.15, 1), 1.0]))
     array([ 0,  0,  2,  3, 19])
     """
@@ -55,10 +82,12 @@ class EqualWidthBins:
 
     @property
     def n_cells(self) -> int:
+        """The number of cells from 0 on."""
         return self.n_bins
 
     @cached_property
     def edges(self) -> Floats:
+        """The edges as an array."""
         return np.arange(self.n_bins + 1) / self.n_bins
 
     @property
@@ -67,6 +96,7 @@ class EqualWidthBins:
         return self.edges[:-1], self.edges[1:]
 
     def cells(self, scores: Floats) -> Integers:
+        """The cell of each score; the scores are known to be in range."""
         # ceil(p * K) is off by one next to an edge, where p * K rounds; comparing with the edges
         # themselves decides.
         guess = np.ceil(scores * self.n_bins)
@@ -75,6 +105,7 @@ class EqualWidthBins:
         return np.asarray(np.maximum(guess - 1, 0), dtype=np.int64)
 
     def to_dict(self) -> dict[str, Json]:
+        """The grid as a document holds it."""
         return {"rule": "equal-width", "n_bins": self.n_bins}
 
 
@@ -83,6 +114,13 @@ class GivenBins:
     """Bins (edge, next edge], the first one closed on both sides, with edges fixed before any label
     was seen.
 
+    Parameters
+    ----------
+    limits : tuple of float
+        Two or more rising edges, from 0.0 to 1.0. Anything else raises `InvalidValueError`.
+
+    Examples
+    --------
     >>> GivenBins((0.0, 0.5, 0.9, 1.0)).cells(np.array([0.0, 0.5, 0.9, 0.95]))
     array([0, 0, 1, 2])
     """
@@ -99,10 +137,12 @@ class GivenBins:
 
     @property
     def n_cells(self) -> int:
+        """The number of cells from 0 on."""
         return len(self.limits) - 1
 
     @cached_property
     def edges(self) -> Floats:
+        """The edges as an array."""
         return np.array(self.limits)
 
     @property
@@ -111,9 +151,11 @@ class GivenBins:
         return self.edges[:-1], self.edges[1:]
 
     def cells(self, scores: Floats) -> Integers:
+        """The cell of each score; the scores are known to be in range."""
         return np.maximum(np.searchsorted(self.edges, scores, side="left") - 1, 0).astype(np.int64)
 
     def to_dict(self) -> dict[str, Json]:
+        """The grid as a document holds it."""
         return {"rule": "edges", "edges": list(self.limits)}
 
 
@@ -125,6 +167,13 @@ class AtomBins:
     edges, the scores strictly between two of them are still a plain sample. Cells alternate: below
     the first edge, the first edge, between, …
 
+    Parameters
+    ----------
+    limits : tuple of float
+        One or more rising edges in [0, 1]. Anything else raises `InvalidValueError`.
+
+    Examples
+    --------
     >>> AtomBins((0.5, 0.9)).cells(np.array([0.1, 0.5, 0.7, 0.9, 1.0]))
     array([0, 1, 2, 3, 4])
     """
@@ -136,10 +185,12 @@ class AtomBins:
 
     @property
     def n_cells(self) -> int:
+        """The number of cells from 0 on."""
         return 2 * len(self.limits) + 1
 
     @cached_property
     def edges(self) -> Floats:
+        """The edges as an array."""
         return np.array(self.limits)
 
     @property
@@ -149,11 +200,13 @@ class AtomBins:
         return np.concatenate(([0.0], repeated)), np.concatenate((repeated, [1.0]))
 
     def cells(self, scores: Floats) -> Integers:
+        """The cell of each score; the scores are known to be in range."""
         at_or_below = np.searchsorted(self.edges, scores, side="right")
         below = np.searchsorted(self.edges, scores, side="left")
         return (at_or_below + below).astype(np.int64)
 
     def to_dict(self) -> dict[str, Json]:
+        """The grid as a document holds it."""
         return {"rule": "edges-as-cells", "edges": list(self.limits)}
 
 
@@ -165,6 +218,13 @@ class DyadicGrid:
     A score of -inf, the mark of a rollout lost at its start, has a cell of its own below all
     others: -1.
 
+    Parameters
+    ----------
+    bits : int
+        From 1 to 30. Anything else raises `InvalidValueError`.
+
+    Examples
+    --------
     >>> DyadicGrid(16).cells(np.array([-np.inf, 0.0, 0.5, 1.0]))
     array([   -1,     0, 32768, 65536])
     """
@@ -177,9 +237,11 @@ class DyadicGrid:
 
     @property
     def n_cells(self) -> int:
+        """The number of cells from 0 on; a lost rollout has the cell -1."""
         return (1 << self.bits) + 1
 
     def cells(self, scores: Floats) -> Integers:
+        """The cell of each score; the scores are known to be in range."""
         # Only -inf is negative here, and it must not be multiplied into something that no integer
         # holds.
         return np.asarray(
@@ -191,6 +253,7 @@ class DyadicGrid:
         return cell / (1 << self.bits)
 
     def to_dict(self) -> dict[str, Json]:
+        """The grid as a document holds it."""
         return {"rule": "dyadic", "bits": self.bits}
 
 
@@ -203,6 +266,26 @@ def equal_mass_edges(scores: Any, *, n_bins: int) -> Floats:
     Take the scores from other data than the rows to be certified; no labels are needed. Edges
     chosen from the certified rows themselves are `calibrate(..., edges="equal-mass")`, which counts
     each edge value apart. Ties may leave fewer bins.
+
+    Parameters
+    ----------
+    scores
+        One score in [0, 1] per row, in any order.
+    n_bins
+        The most bins that there may be.
+
+    Returns
+    -------
+    ndarray
+        Rising edges from 0.0 to 1.0, for the argument `edges` of `calibrate`. Those between are
+        values of the sample.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `n_bins` is not an integer, or the scores are not numbers.
+    InvalidValueError
+        If there are no scores, one of them is not in [0, 1], or `n_bins` is not at least 1.
 
     Examples
     --------

@@ -34,12 +34,36 @@ _CLASS_OPTIONS = ("classes", "missing", "unseen_labels")
 class Tally:
     """Counts of named outcomes per cell of a score, for one question.
 
-    `cells` has a row for each cell that was hit, in order: the position of its group in `groups`
-    first, where there are groups, then the cell of each score. `counts` has the outcomes of that
-    cell. `rows` is the number of rows counted, and `sources` names what they came from: adding a
-    tally to another that has one of its sources raises, since rows that count twice void every
-    guarantee. Equal files and equal arrays are recognised. Equal rows in another format, in another
-    order, or in a frame that is counted again, are not.
+    It holds all that a guarantee needs from the data, in integers. Tallies of one layout add with
+    `+`, exactly and in any order; the sum over parts of the data is the tally of the whole.
+    `from_arrays`, `from_frame` and `from_files` count; `calibrate`, `certify_cascade` and
+    `certify_shield` take a tally in place of their arrays.
+
+    Adding a tally to another that has one of its sources raises `RepeatedSourceError`, since rows
+    that count twice void every guarantee. Equal files and equal arrays are recognised. Equal rows
+    in another format, in another order, or in a frame that is counted again, are not.
+
+    Attributes
+    ----------
+    kind : str
+        The question: "calibration", "cascade" or "shield".
+    grid
+        How scores become cells.
+    outcomes : tuple of str
+        The names of the outcomes, one for each column of `counts`.
+    rows : int
+        The number of rows that were counted.
+    cells : ndarray of int64
+        A row for each cell that was hit, in order: the position of its group in `groups` first,
+        where there are groups, then the cell of each score.
+    counts : ndarray of int64
+        How often each outcome was seen in each of these cells.
+    scope : str
+        What the groups are: "top" where there are none.
+    groups : tuple of str
+        The names of the groups.
+    sources : frozenset of str
+        Names what the rows came from, by its contents.
 
     Examples
     --------
@@ -150,8 +174,6 @@ class Tally:
         InvalidTypeError, InvalidValueError
             If a column is missing, unknown, or holds what it cannot hold; the message names the
             value, the row and the remedy.
-
-        Labels of a cascade may be missing where all predictions agree.
 
         Examples
         --------
@@ -433,16 +455,70 @@ class Tally:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Json]) -> Tally:
-        """The tally that `to_dict` wrote, or a `CertificateError` that says what is wrong."""
+        """The tally that a document of `to_dict` describes.
+
+        Parameters
+        ----------
+        document
+            The parsed JSON.
+
+        Returns
+        -------
+        Tally
+            The same counts and layout. A tally that names no sources, such as that of a frame, is
+            now named by its own digest, so that it cannot be added twice.
+
+        Raises
+        ------
+        CertificateError
+            If it is not a tally, was changed after it was written, or does not add up.
+        """
         return cls(**fields_of(document))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the tally to `path`, whole or not at all."""
+        """Write the tally to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where to write it, as JSON. A file that is there is replaced.
+
+        Raises
+        ------
+        UnwritableFileError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> day = Tally.from_arrays(confidence=[0.91, 0.42], correct=[True, False])
+        >>> day.save("day.json")
+        >>> Tally.load("day.json") == day
+        True
+        """
         documents.write(path, self.to_dict())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tally:
-        """Read what `save` wrote."""
+        """Read a tally that `save` wrote.
+
+        Parameters
+        ----------
+        path
+            The file.
+
+        Returns
+        -------
+        Tally
+            The same counts and layout. A tally that names no sources, such as that of a frame, is
+            now named by its own digest, so that it cannot be added twice.
+
+        Raises
+        ------
+        CertificateError
+            If the file is not a tally, was changed after it was written, or does not add up.
+        OSError
+            If the file is not there or cannot be opened.
+        """
         return cls.from_dict(documents.read(path, "a pacbound tally", largest=LARGEST_FILE))
 
     def _layout(self) -> tuple[object, ...]:

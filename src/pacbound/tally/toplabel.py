@@ -22,9 +22,29 @@ _LOOKED_AT = 2**16
 def top_label(probabilities: Any) -> tuple[Array, NDArray[np.intp]]:
     """The highest probability of each row and the class that has it; of equal ones the first.
 
-    The confidence keeps the dtype of the probabilities. Rows need not sum to one, so
-    one-versus-rest scores will do, but NaN anywhere and a top score outside [0, 1] raise. Works in
-    blocks: the extra memory is the result.
+    Rows need not sum to one, so one-versus-rest scores will do. It works in blocks: the only extra
+    memory is that of the result.
+
+    Parameters
+    ----------
+    probabilities
+        (n, classes) numbers, in anything that NumPy can read.
+
+    Returns
+    -------
+    confidence : ndarray of shape (n,)
+        The highest probability of each row, in the dtype of the probabilities. One that is above 1
+        by float32 rounding is 1.
+    prediction : ndarray of shape (n,)
+        The column that has it.
+
+    Raises
+    ------
+    InvalidValueError
+        If the table does not have two dimensions and at least one class; if there is a NaN
+        anywhere, a highest probability is not in [0, 1], or the numbers look like logits.
+    InvalidTypeError
+        If they are not numbers.
 
     Examples
     --------

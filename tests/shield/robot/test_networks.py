@@ -45,7 +45,7 @@ def test_what_are_no_weights_is_refused(tmp_path: Path) -> None:
         ImagePolicy({name: values for name, values in policy.items() if name != "hidden.bias"})
     half = tmp_path / "half.npz"
     half.write_bytes((WEIGHTS / "policy.npz").read_bytes()[:5000])
-    with pytest.raises(InvalidValueError, match="is no weights file"):
+    with pytest.raises(InvalidValueError, match="is not a weights file"):
         ImagePolicy.load(half)
     with pytest.raises(FileNotFoundError):
         ImagePolicy.load(tmp_path / "missing.npz")

@@ -31,6 +31,17 @@ class EarlyExitResult:
         The confidence of that answer, float64.
     exits
         The exit that gave it, counted from 0.
+
+    Examples
+    --------
+    Two stages that leave their input as it is, so that the heads see the same two logits:
+
+    >>> from pacbound.cascade.early_exit import EarlyExitNetwork
+    >>> parts = nn.Identity(), nn.Identity()
+    >>> network = EarlyExitNetwork(parts, parts).eval()
+    >>> result = network.infer(torch.tensor([[4.0, 0.0], [0.1, 0.0]]), [0.9])
+    >>> result.labels.tolist(), result.exits.tolist()
+    ([0, 0], [0, 1])
     """
 
     labels: Tensor

@@ -27,6 +27,17 @@ class ExitTable:
         (n, M) predicted classes, the slow network's last.
     labels
         (n,) true classes; None if there were none.
+
+    Examples
+    --------
+    >>> from torch import nn
+    >>> from pacbound.cascade.early_exit import EarlyExitNetwork
+    >>> parts = nn.Identity(), nn.Identity()
+    >>> network = EarlyExitNetwork(parts, parts).eval()
+    >>> batch = torch.tensor([[4.0, 0.0], [0.0, 2.0]]), torch.tensor([0, 1])
+    >>> table = network.exit_table([batch])
+    >>> table.confidences.round(3).tolist(), table.predictions.tolist(), table.labels.tolist()
+    ([[0.982], [0.881]], [[0, 0], [1, 1]], [0, 1])
     """
 
     confidences: NDArray[np.float64]

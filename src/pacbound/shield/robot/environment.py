@@ -145,7 +145,25 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Put the robot at rest into a new room, or into `options["room"]`."""
+        """Put the robot at rest into a new room.
+
+        Parameters
+        ----------
+        seed
+            What the room is drawn from; None goes on with the generator of before.
+        options
+            {"room": a `Room`} for this room instead of a new one.
+
+        Returns
+        -------
+        observation, info
+            What the robot sees; and the room and what is known about the robot in it.
+
+        Raises
+        ------
+        InvalidTypeError
+            If options["room"] is not a `Room`.
+        """
         super().reset(seed=seed)
         room = (options or {}).get("room")
         if room is None:
@@ -168,7 +186,25 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
         return self._observation(), {**self._info(), "room": room}
 
     def step(self, action: NDArray[Any]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Drive for a tenth of a second."""
+        """Drive for a tenth of a second.
+
+        Parameters
+        ----------
+        action
+            Forward speed in [0, 1] and turning rate in [-1, 1], as shares of the highest; more is
+            cut off.
+
+        Returns
+        -------
+        observation, reward, terminated, truncated, info
+            As in Gymnasium. The reward is the way gained towards the goal, and 1 more at the goal.
+            The rollout is over at the goal or once the robot has touched something.
+
+        Raises
+        ------
+        InvalidValueError
+            If the action is not two finite numbers.
+        """
         before = self._goal_distance()
         self._data.ctrl[:] = _wheel_speeds(action)
         self._unsafe = False
@@ -287,6 +323,16 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
 
 def brake(observation: Any = None) -> NDArray[np.float32]:  # noqa: ARG001, RUF100
     """The backup policy: stop, whatever is observed.
+
+    Parameters
+    ----------
+    observation
+        Not looked at; it is there because a policy takes one.
+
+    Returns
+    -------
+    ndarray of shape (2,)
+        The action of standing still: no forward speed, no turning.
 
     Examples
     --------

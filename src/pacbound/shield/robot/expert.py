@@ -24,7 +24,13 @@ _REACTION = 0.25  # seconds
 
 
 class Expert:
-    """A driver with the map of one room.
+    """A driver with the map of one room: it plans around the furniture, and slows down where it is
+    narrow.
+
+    Parameters
+    ----------
+    room
+        The room, as `IndoorNavigation.reset` gives it in its info.
 
     Examples
     --------
@@ -47,7 +53,20 @@ class Expert:
     def act(
         self, pose: tuple[float, float, float], speed: tuple[float, float]
     ) -> NDArray[np.float32]:
-        """The action for a place, heading and speed."""
+        """The action in a situation.
+
+        Parameters
+        ----------
+        pose
+            x, y and heading of the robot.
+        speed
+            Its forward speed in m/s and its turning rate in rad/s.
+
+        Returns
+        -------
+        ndarray of shape (2,)
+            The action, as `IndoorNavigation.step` takes it.
+        """
         x, y, heading = pose
         target = self._target(x, y)
         error = _wrapped(math.atan2(target[1] - y, target[0] - x) - heading)

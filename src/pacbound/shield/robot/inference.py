@@ -64,6 +64,12 @@ class ImagePolicy:
     and speed. It imitates an expert that knows the room, from what the robot sees, and is unsafe in
     about half of all rooms: it is there to be shielded.
 
+    Parameters
+    ----------
+    weights
+        Float32 arrays by the names of the layers; `load` reads those that come with the package.
+        Others than the network needs raise `InvalidValueError`.
+
     Examples
     --------
     >>> from pacbound.shield.robot import IndoorNavigation
@@ -78,7 +84,23 @@ class ImagePolicy:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | None = None) -> ImagePolicy:
-        """The network in `path`, or the one that comes with the package."""
+        """Read the network from a file of weights.
+
+        Parameters
+        ----------
+        path
+            The .npz file; None is the one that comes with the package.
+
+        Returns
+        -------
+        ImagePolicy
+            The network.
+
+        Raises
+        ------
+        InvalidValueError
+            If the file does not hold the weights of such a network.
+        """
         return cls(read_weights(WEIGHTS / "policy.npz" if path is None else path))
 
     def __call__(self, observation: Mapping[str, Any]) -> Array:
@@ -105,8 +127,14 @@ class DangerModel:
 
     The same few kernels look at each column of the depth image, and learn what there is in its
     direction, and whether it is in the way of a robot that moves as this one does; the column that
-    is worst counts. The danger is a score and no probability: what it is worth is what
+    is worst counts. The danger is a score, not a probability: what it is worth is what
     `pacbound.certify_shield` finds on rollouts.
+
+    Parameters
+    ----------
+    weights
+        Float32 arrays by the names of the layers; `load` reads those that come with the package.
+        Others than the network needs raise `InvalidValueError`.
 
     Examples
     --------
@@ -122,7 +150,23 @@ class DangerModel:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | None = None) -> DangerModel:
-        """The network in `path`, or the one that comes with the package."""
+        """Read the network from a file of weights.
+
+        Parameters
+        ----------
+        path
+            The .npz file; None is the one that comes with the package.
+
+        Returns
+        -------
+        DangerModel
+            The network.
+
+        Raises
+        ------
+        InvalidValueError
+            If the file does not hold the weights of such a network.
+        """
         return cls(read_weights(WEIGHTS / "danger.npz" if path is None else path))
 
     def __call__(self, observation: Mapping[str, Any]) -> float:
@@ -156,8 +200,8 @@ def read_weights(path: str | os.PathLike[str]) -> dict[str, Array]:
             return {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise
-    except Exception as error:  # a file that is no .npz fails in many ways
-        raise InvalidValueError(f"{path} is no weights file: {error}") from error
+    except Exception as error:  # a file that is not .npz fails in many ways
+        raise InvalidValueError(f"{path} is not a weights file: {error}") from error
 
 
 def _motion(forward: float, turn: float) -> Array:

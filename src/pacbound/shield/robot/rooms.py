@@ -34,8 +34,28 @@ FURNITURE_GAP = 0.3
 
 @dataclass(frozen=True)
 class Obstacle:
-    """An upright box or cylinder: its centre, half its extent along its own axes (a cylinder has
-    its radius twice), its turn.
+    """An upright box or cylinder in a room.
+
+    Attributes
+    ----------
+    kind : str
+        "wall", "box", "cylinder", "table top" or "table leg". Cylinders and legs are round, the
+        others are boxes.
+    x, y, z : float
+        Its centre, in metres.
+    half_size : tuple of three floats
+        Half its extent along its own axes; something round has its radius twice.
+    yaw : float
+        How far it is turned about the vertical, in radians.
+
+    Examples
+    --------
+    The robot can touch a box on the floor, and drives under the top of a table:
+
+    >>> Obstacle("box", 2.0, 1.0, 0.3, (0.5, 0.2, 0.3)).blocks
+    True
+    >>> Obstacle("table top", 2.0, 1.0, 0.7, (0.5, 0.4, 0.03)).blocks
+    False
     """
 
     kind: Kind
@@ -65,8 +85,26 @@ class Obstacle:
 
 @dataclass(frozen=True)
 class Room:
-    """The floor [0, width] x [0, depth], what stands on it, where the robot starts (x, y, heading)
-    and where it should go.
+    """A room as plain data: the floor, what stands on it, where the robot starts and where it
+    should go.
+
+    Attributes
+    ----------
+    width, depth : float
+        The floor is [0, width] x [0, depth], in metres.
+    obstacles : tuple of Obstacle
+        Walls and furniture.
+    start : tuple of three floats
+        x, y and heading of the robot.
+    goal : tuple of two floats
+        x and y of the goal.
+
+    Examples
+    --------
+    >>> box = Obstacle("box", 2.0, 1.0, 0.3, (0.5, 0.2, 0.3))
+    >>> room = Room(4.0, 3.0, (box,), start=(0.5, 1.0, 0.0), goal=(3.5, 1.0))
+    >>> room.distance(np.array([[0.5, 1.0], [2.0, 1.0]])).tolist()
+    [1.0, 0.0]
     """
 
     width: float
@@ -119,6 +157,16 @@ def random_room(rng: np.random.Generator) -> Room:
 
     No two pieces touch, and none stands in a wall. Every other room has a wall that divides it in
     part. Start and goal are at least three and a half metres apart and have free floor around them.
+
+    Parameters
+    ----------
+    rng
+        What the room is drawn from: the same generator in the same state gives the same room.
+
+    Returns
+    -------
+    Room
+        The room.
 
     Examples
     --------

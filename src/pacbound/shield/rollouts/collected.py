@@ -89,6 +89,36 @@ class Rollouts:
         How many backups were simulated to check `surely_recoverable()`. All of them were safe.
     error
         What a rollout that raised twice raised; empty otherwise.
+
+    Examples
+    --------
+    A car that drives towards a wall, from two to eight steps away:
+
+    >>> import gymnasium
+    >>> class Car(gymnasium.Env):
+    ...     def reset(self, *, seed=None, options=None):
+    ...         super().reset(seed=seed)
+    ...         self.gap = int(self.np_random.integers(2, 9))
+    ...         return self.gap, {}
+    ...     def step(self, action):
+    ...         self.gap -= action
+    ...         return self.gap, 0.0, False, False, {}
+    ...     def save_state(self):
+    ...         return self.gap
+    ...     def restore_state(self, state):
+    ...         self.gap = state
+    ...     def is_unsafe(self):
+    ...         return self.gap < 0
+    >>> drive, stop, danger = lambda gap: 1, lambda gap: 0, lambda gap: 1 / (1 + gap)
+    >>> task = Task(Car, drive, stop, danger, horizon=6, backup_steps=1)
+    >>> rollouts = collect_rollouts(task, seeds=range(4))
+    >>> rollouts
+    Rollouts(4: 1 unsafe, 0 of them lost)
+    >>> rollouts.first_unrecoverable.tolist(), rollouts.score.round(2).tolist()
+    ([-1, 5, -1, -1], [0.33, 1.0, 0.33, 0.33])
+    >>> rollouts.save("rollouts.csv")
+    >>> len(Rollouts.load("rollouts.csv"))
+    4
     """
 
     seed: NDArray[np.int64]
@@ -131,18 +161,36 @@ class Rollouts:
         return Tally.from_arrays(scores=self.score, unsafe=self.unsafe, **more)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table to an .npz, .csv or .tsv file, whole or not at all.
+        """Write the table to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where to write it: a name that ends in .npz, .csv or .tsv.
 
         Raises
         ------
         InvalidValueError
             If the name ends in something else.
+        UnwritableFileError
+            If the file cannot be written.
         """
         write_table(path, self.columns)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Rollouts:
-        """The table in a file that `save` wrote, or in the folder of a complete collection.
+        """Read the table from a file that `save` wrote, or from the folder of a complete
+        collection.
+
+        Parameters
+        ----------
+        path
+            The file or the folder.
+
+        Returns
+        -------
+        Rollouts
+            The table.
 
         Raises
         ------

@@ -47,7 +47,7 @@ class _Moment:
 
 
 def rehearse(task: Task, seeds: Iterable[int], *, trust_clearance: bool) -> None:
-    """Try the first seeds until one goes well; if all raise it is no accident, and the last error
+    """Try the first seeds until one goes well; if all raise it is not chance, and the last error
     is raised.
     """
     failure: Exception | None = None

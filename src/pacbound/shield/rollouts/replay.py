@@ -30,6 +30,13 @@ class LabelCheck:
         Whether braking at the first un-recoverable state is safe.
     safe_after
         Whether the policy's next step, and braking after it, is safe.
+
+    Examples
+    --------
+    Braking a step later would still have been safe, so step 17 was not the last moment:
+
+    >>> bool(LabelCheck(seed=4, first_unrecoverable=17, safe_at=True, safe_after=True))
+    False
     """
 
     seed: int

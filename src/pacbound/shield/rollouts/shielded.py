@@ -70,6 +70,31 @@ class ShieldedRollouts:
         How many steps were taken, by the policy and its backup.
     lost, error
         Whether the rollout raised twice, which counts as unsafe, and what.
+
+    Examples
+    --------
+    A car that drives towards a wall, from two to eight steps away, without and with a shield:
+
+    >>> import gymnasium
+    >>> class Car(gymnasium.Env):
+    ...     def reset(self, *, seed=None, options=None):
+    ...         super().reset(seed=seed)
+    ...         self.gap = int(self.np_random.integers(2, 9))
+    ...         return self.gap, {}
+    ...     def step(self, action):
+    ...         self.gap -= action
+    ...         return self.gap, 0.0, False, False, {}
+    ...     def save_state(self):
+    ...         return self.gap
+    ...     def restore_state(self, state):
+    ...         self.gap = state
+    ...     def is_unsafe(self):
+    ...         return self.gap < 0
+    >>> drive, stop, danger = lambda gap: 1, lambda gap: 0, lambda gap: 1 / (1 + gap)
+    >>> task = Task(Car, drive, stop, danger, horizon=6, backup_steps=1)
+    >>> tested = run_shielded(task, certificate_or_thresholds=[0.5, np.inf], seeds=range(4))
+    >>> tested.at(np.inf), tested.at(0.5)
+    (ShieldedRollouts(4: 1 unsafe, 0 fired), ShieldedRollouts(4: 0 unsafe, 1 fired))
     """
 
     seed: NDArray[np.int64]
@@ -90,12 +115,22 @@ class ShieldedRollouts:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def at(self, threshold: Any) -> ShieldedRollouts:
-        """The rollouts of one threshold, or of that of a certificate.
+        """The rollouts of one threshold.
+
+        Parameters
+        ----------
+        threshold
+            The threshold, or a certificate that has it.
+
+        Returns
+        -------
+        ShieldedRollouts
+            The rollouts that have it, in order.
 
         Raises
         ------
         InvalidValueError
-            If there are none.
+            If no rollout has that threshold.
         """
         chosen = self.threshold == threshold_of(threshold)
         if not chosen.any():
@@ -106,18 +141,36 @@ class ShieldedRollouts:
         return ShieldedRollouts(**{name: column[chosen] for name, column in self.columns.items()})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table to an .npz, .csv or .tsv file, whole or not at all.
+        """Write the table to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where to write it: a name that ends in .npz, .csv or .tsv.
 
         Raises
         ------
         InvalidValueError
             If the name ends in something else.
+        UnwritableFileError
+            If the file cannot be written.
         """
         write_table(path, self.columns)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ShieldedRollouts:
-        """The table in a file that `save` wrote, or in the folder of a complete collection.
+        """Read the table from a file that `save` wrote, or from the folder of a complete
+        collection.
+
+        Parameters
+        ----------
+        path
+            The file or the folder.
+
+        Returns
+        -------
+        ShieldedRollouts
+            The table.
 
         Raises
         ------

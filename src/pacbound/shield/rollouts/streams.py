@@ -97,7 +97,7 @@ def fixed_seeds(seeds: Any) -> NDArray[np.int64]:
     values = np.asarray(list(seeds)) if isinstance(seeds, range) else np.asarray(seeds)
     if values.ndim != 1:
         raise InvalidTypeError(
-            f"seeds={seeds!r} is no list of seeds: expected one for each rollout, such as "
+            f"seeds={seeds!r} is not a list of seeds: expected one for each rollout, such as "
             "range(2000)."
         )
     if values.size == 0:

@@ -73,7 +73,7 @@ def read_table(
     try:
         return {name: _typed(found[name], kind) for name, kind in types.items()}
     except (ValueError, KeyError) as error:
-        raise InvalidValueError(f"{source} is no table of rollouts: {error}.") from None
+        raise InvalidValueError(f"{source} is not a table of rollouts: {error}.") from None
 
 
 def _read_npz(source: Path) -> Mapping[str, Any]:

@@ -19,7 +19,32 @@ QUESTIONS: Mapping[Kind, type[Question]] = {
 
 
 def question_for(given: Mapping[str, Any], kind: str | None = None) -> type[Question]:
-    """The question that what was passed belongs to, by its names, or the one of the `kind`."""
+    """The question that the passed columns belong to, by their names, or the one of the `kind`.
+
+    Parameters
+    ----------
+    given
+        What was passed, by name; None counts as not passed.
+    kind
+        "calibration", "cascade" or "shield", where it is known; the names are then not looked at.
+
+    Returns
+    -------
+    type
+        The class of the question.
+
+    Raises
+    ------
+    InvalidTypeError
+        If the names are not enough for any question; the message lists what each needs.
+    InvalidValueError
+        If there is no question of that kind.
+
+    Examples
+    --------
+    >>> question_for({"scores": [0.1], "unsafe": [False]}).kind
+    'shield'
+    """
     if kind is not None:
         if kind not in QUESTIONS:
             raise InvalidValueError(f"kind={kind!r} is not one of {', '.join(QUESTIONS)}.")

@@ -41,8 +41,25 @@ _MARGIN = 2.0**-50
 class CalibrationQuestion:
     """Right and wrong predictions per bin of confidence.
 
-    `members` are the groups that overlap, where a mapping of them was passed: a truth value for
-    each row and group.
+    `of_arrays` and `of_columns` make it from what was passed.
+
+    Attributes
+    ----------
+    grid
+        The bins.
+    slots : mapping of str to Slot
+        The columns that each row brings.
+    scope : str
+        "top" for one table, else what each group is.
+    members : tuple of str
+        The groups that overlap, where a mapping of them was passed: a truth value for each row and
+        group.
+
+    Examples
+    --------
+    >>> question = CalibrationQuestion.of_columns(confidence="score", correct="right", n_bins=10)
+    >>> question.grid, question.outcomes
+    (EqualWidthBins(n_bins=10), ('wrong', 'right'))
     """
 
     kind: ClassVar[Kind] = "calibration"

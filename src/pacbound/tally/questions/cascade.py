@@ -38,7 +38,25 @@ MOST_EXITS = 5
 
 @dataclass(frozen=True)
 class CascadeQuestion:
-    """What each exit's answer does against the slow model's."""
+    """What each exit's answer does against the slow model's.
+
+    `of_arrays` and `of_columns` make it from what was passed.
+
+    Attributes
+    ----------
+    exits : int
+        The number of models before the slow one.
+    slots : mapping of str to Slot
+        The columns that each row brings.
+
+    Examples
+    --------
+    >>> question = CascadeQuestion.of_columns(
+    ...     confidences=["c"], predictions=["fast", "slow"], labels="y"
+    ... )
+    >>> question.exits, question.grid, question.outcomes
+    (1, DyadicGrid(bits=16), ('agree', 'only_fast', 'only_slow', 'neither'))
+    """
 
     kind: ClassVar[Kind] = "cascade"
     roles: ClassVar[Mapping[str, bool]] = {

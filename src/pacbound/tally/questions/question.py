@@ -32,7 +32,20 @@ OVERLAPPING: frozenset[Scope] = frozenset(["overlapping-groups", "all-labels"])
 
 @dataclass(frozen=True)
 class Slot:
-    """A column that a question asks for: what it holds, and its name where it comes from."""
+    """A column that a question asks for.
+
+    Attributes
+    ----------
+    kind : str
+        What it holds: "number", "number or nothing", "flag", "class" or "name".
+    name : str
+        What it is called where it comes from, for messages and for reading it.
+
+    Examples
+    --------
+    >>> Slot("number", "score")
+    Slot(kind='number', name='score')
+    """
 
     kind: ColumnKind
     name: str
@@ -40,11 +53,33 @@ class Slot:
 
 @dataclass(frozen=True)
 class Judged:
-    """Rows by the cell of each score (n, scores), and the outcome of each (n,).
+    """Rows as a question judged them: the cell of each score, and the outcome.
 
-    Where there are groups, `places` are those of the rows' groups among `groups`. `times` is how
-    often each was seen, once if it is None. `rows` is the number of rows that were looked at.
-    `told` is what tells rows with an order from others, their scores and a number for each row.
+    Attributes
+    ----------
+    rows : int
+        The number of rows that were looked at.
+    cells : ndarray of shape (n, scores)
+        The cell of each score.
+    outcomes : ndarray of shape (n,)
+        The position of each outcome among those of the question.
+    groups : tuple of str
+        The names of the groups, where there are groups.
+    places : ndarray of shape (n,) or None
+        The position of each row's group in `groups`.
+    times : ndarray of shape (n,) or None
+        How often each was seen; once if it is None.
+    told : tuple or None
+        The scores and a number for each row, by which the same rows are recognised again; None
+        where the rows have no order.
+
+    Examples
+    --------
+    Two rows in the cells 3 and 7, the first of them wrong:
+
+    >>> judged = Judged(2, np.array([[3], [7]]), np.array([0, 1]))
+    >>> judged.rows, judged.times is None
+    (2, True)
     """
 
     rows: int
@@ -57,7 +92,19 @@ class Judged:
 
 
 class Question(Protocol):
-    """A question about rows. One file each; `pacbound.tally.questions` lists them."""
+    """What rows are counted for: the columns that a row brings, the outcomes, the grid, and how a
+    row is judged.
+
+    Each question is one file, and `pacbound.tally.questions` lists them. Whatever counts, loads or
+    certifies a tally reads it there, so a tally of another grid or other outcomes is refused.
+
+    Examples
+    --------
+    >>> from pacbound.tally.questions import QUESTIONS
+    >>> question = QUESTIONS["shield"].of_columns(scores="danger", unsafe="crashed")
+    >>> question.outcomes, sorted(question.slots)
+    (('safe', 'unsafe'), ['scores', 'unsafe'])
+    """
 
     kind: ClassVar[Kind]
     roles: ClassVar[Mapping[str, bool]]
@@ -69,10 +116,14 @@ class Question(Protocol):
         ...
 
     @property
-    def outcomes(self) -> tuple[str, ...]: ...
+    def outcomes(self) -> tuple[str, ...]:
+        """The names of what a row can turn out to be."""
+        ...
 
     @property
-    def scope(self) -> Scope: ...
+    def scope(self) -> Scope:
+        """What the groups are: "top" where there are none."""
+        ...
 
     @property
     def slots(self) -> Mapping[str, Slot]:

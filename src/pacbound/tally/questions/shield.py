@@ -30,7 +30,21 @@ GRID = DyadicGrid(16)
 
 @dataclass(frozen=True)
 class ShieldQuestion:
-    """Safe and unsafe rollouts per fine cell of the danger."""
+    """Safe and unsafe rollouts per fine cell of the danger.
+
+    `of_arrays` and `of_columns` make it from what was passed.
+
+    Attributes
+    ----------
+    slots : mapping of str to Slot
+        The columns that each row, which is a rollout, brings.
+
+    Examples
+    --------
+    >>> question = ShieldQuestion.of_columns(scores="danger", unsafe="crashed")
+    >>> question.grid, question.outcomes
+    (DyadicGrid(bits=16), ('safe', 'unsafe'))
+    """
 
     kind: ClassVar[Kind] = "shield"
     roles: ClassVar[Mapping[str, bool]] = {"scores": True, "unsafe": True, "final_scores": False}
