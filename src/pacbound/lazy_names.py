@@ -1,8 +1,8 @@
 """Public names of a package that are loaded when they are first used.
 
-So an import costs no more than what is used of it, and a package can be looked at without its extras:
-a name whose extra is missing is there, and raises a `MissingDependencyError` with the pip command
-when it is used.
+So an import costs no more than what is used of it, and a package can be looked at without its
+extras: a name whose extra is missing is there, and raises a `MissingDependencyError` with the pip
+command when it is used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def lazy_names(
         try:
             value = getattr(import_module(homes[name]), name)
         except MissingDependencyError as error:
-            # Not kept: once the extra is installed, the name is there without a new start of Python.
+            # Not kept: once the extra is installed, the name is there without a new start of
+            # Python.
             return stand_in(name, package, error)
         setattr(sys.modules[package], name, value)
         return value

@@ -14,11 +14,11 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 
 Engine: TypeAlias = Callable[[Any], Any]
 
-CORRECT = {"confidence": "c", "correct": "ok"}
-ANSWER = {"confidence": "c", "prediction": "p", "labels": "y"}
-CASCADE = {"confidences": ["c"], "predictions": ["p", "q"], "labels": "y"}
-SHIELD = {"scores": "c", "unsafe": "u"}
-FINAL = {**SHIELD, "final_scores": "f"}
+CORRECT: dict[str, Any] = {"confidence": "c", "correct": "ok"}
+ANSWER: dict[str, Any] = {"confidence": "c", "prediction": "p", "labels": "y"}
+CASCADE: dict[str, Any] = {"confidences": ["c"], "predictions": ["p", "q"], "labels": "y"}
+SHIELD: dict[str, Any] = {"scores": "c", "unsafe": "u"}
+FINAL: dict[str, Any] = {**SHIELD, "final_scores": "f"}
 THREE = [0.5, 0.6, 0.7]
 
 

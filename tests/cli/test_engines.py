@@ -31,8 +31,9 @@ ENGINES = ["duckdb", "polars", SPARK]
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session of Spark that is running before anything is counted."""
-    from pacbound.sources.on_spark import _started
     from pyspark.sql import SparkSession
+
+    from pacbound.sources.engines.spark import _started
 
     running = _started(SparkSession.builder, "local[1]", tmp_path_factory.mktemp("spark") / "log")
     yield running
@@ -345,10 +346,10 @@ def test_a_running_session_is_left_as_it_was(
 def test_an_address_goes_to_spark_as_it_is_named(
     pacbound: Run, table: Path, session: Any, engine: str
 ) -> None:
-    from pacbound.sources.on_spark import remote_table
+    from pacbound.sources.engines.spark import remote_parts
 
-    with remote_table([f"file://{table}"], master=None) as frame:
-        assert sorted(row.day for row in frame.select("day").distinct().collect()) == [
+    with remote_parts([f"file://{table}"], master=None) as (part,):
+        assert sorted(row.day for row in part.frame.select("day").distinct().collect()) == [
             "mon",
             "tue",
         ]

@@ -357,7 +357,7 @@ def test_without_a_package_the_command_that_installs_it_is_named(
     with pytest.raises(
         MissingDependencyError, match=rf"needs {package}.*pip install 'pacbound\[shield\]'"
     ):
-        pacbound.shield.run_shielded()
+        pacbound.shield.run_shielded()  # type: ignore[call-arg]
 
 
 def test_names_that_are_not_there_are_attribute_errors_and_all_others_are_listed() -> None:

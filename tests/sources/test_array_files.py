@@ -18,7 +18,7 @@ from pacbound.errors import InvalidValueError
 from pacbound.sources import open_table
 
 GOOD = {"c": np.linspace(0, 1, 7), "ok": np.arange(7) % 2}
-COLUMNS = {"confidence": "c", "correct": "ok"}
+COLUMNS: dict[str, Any] = {"confidence": "c", "correct": "ok"}
 
 
 def saved(array: Any, **options: Any) -> bytes:

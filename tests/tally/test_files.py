@@ -302,7 +302,7 @@ def test_progress_rises_to_no_more_than_all(folder: Path, name: str) -> None:
 
 def test_columns_that_fit_no_use_are_refused(folder: Path) -> None:
     with pytest.raises(InvalidTypeError, match="scores is not enough"):
-        Tally.from_files(folder / "rows.csv", scores="c")
+        Tally.from_files(folder / "rows.csv", scores="c")  # type: ignore[call-overload]
 
 
 def test_reading_installs_nothing_and_leaves_nothing(

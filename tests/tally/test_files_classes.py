@@ -105,6 +105,6 @@ def test_an_integer_that_floats_do_not_hold_is_no_score_and_no_truth_value(
     tmp_path: Path, suffix: str, role: str, huge: int
 ) -> None:
     path = written(tmp_path, suffix, p=[huge], ok=[1])
-    named = {"confidence": "c", "correct": "ok"} | {role: "p"}
+    named: dict[str, Any] = {"confidence": "c", "correct": "ok"} | {role: "p"}
     with pytest.raises(InvalidValueError, match=rf"rows\.{suffix}: \w+\[0\] is"):
         Tally.from_files(path, **named)

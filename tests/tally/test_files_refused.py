@@ -69,8 +69,12 @@ ROLES_OF_NAN: list[dict[str, Any]] = [
     {"scores": "c", "unsafe": "ok", "final_scores": "x"},
 ]
 # In text, nan may be the name of a group.
-NAN = [(named, suffix) for named in ROLES_OF_NAN for suffix in ("parquet", "feather", "npz", "csv", "jsonl")
-       if "groups" not in named or suffix not in ("csv", "jsonl")]  # fmt: skip
+NAN = [
+    (named, suffix)
+    for named in ROLES_OF_NAN
+    for suffix in ("parquet", "feather", "npz", "csv", "jsonl")
+    if "groups" not in named or suffix not in ("csv", "jsonl")
+]
 
 
 @pytest.mark.parametrize(("named", "suffix"), NAN)

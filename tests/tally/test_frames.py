@@ -21,7 +21,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceE
 from pacbound.tally.frames import counting as frame_counts
 
 FRAME = pl.DataFrame({"c": [0.15, 0.95, 0.95], "ok": [True, True, False]})
-CORRECT = {"confidence": "c", "correct": "ok"}
+CORRECT: dict[str, Any] = {"confidence": "c", "correct": "ok"}
 NO_MAPPING: Any = "c"
 COUNTED = Tally.from_arrays(confidence=[0.15, 0.95, 0.95], correct=[True, True, False])
 

@@ -22,6 +22,7 @@ from pacbound.sources.formats.array_headers import ArrayHeader, read_header
 from pacbound.sources.values import Values, values_of
 
 _ROWS = 2**20
+_LAST_LETTER = 0x10FFFF
 _ARRAY = np.lib.format.MAGIC_PREFIX
 _BROKEN = (
     ValueError,
@@ -53,10 +54,22 @@ class ArrayBatch:
         return self.arrays[name]
 
     def names(self, name: str) -> NDArray[Any]:
-        return self.arrays[name]
+        return self._sound(name)
 
     def values(self, name: str) -> Values:
-        return values_of(self.arrays[name], name)
+        return values_of(self._sound(name), name)
+
+    def _sound(self, name: str) -> NDArray[Any]:
+        """A column, if it holds no text that cannot be, as a damaged file may."""
+        array = self.arrays[name]
+        if array.dtype.kind == "U" and array.size and array.dtype.itemsize:
+            letters = np.ascontiguousarray(array).view(array.dtype.byteorder + "u4")
+            if letters.max() > _LAST_LETTER:
+                raise InvalidValueError(
+                    f"{name} holds characters that do not exist. Is the file damaged? Write it "
+                    "again."
+                )
+        return array
 
     def where(self, chosen: NDArray[np.bool_]) -> ArrayBatch:
         return ArrayBatch(
