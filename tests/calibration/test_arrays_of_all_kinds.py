@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pacbound import CalibrationCertificate, PACCalibrator, calibrate, top_label
-from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 
 NAMES = np.array(["bird", "cat", "dog"])
 SCOPES = ["top", "per-class", "all-labels"]
@@ -242,3 +242,12 @@ def test_no_holder_is_written_to() -> None:
     for scope in SCOPES:
         PACCalibrator(scope=scope).fit(table, labels).predict_interval(table)  # type: ignore[arg-type]
     assert table[0, 0] > 1
+
+
+def test_the_same_saturated_rows_are_not_fitted_twice() -> None:
+    rng = np.random.default_rng(0)
+    labels = (rng.random(500) < 0.2).astype(int)
+    probabilities = np.column_stack([np.ones(500), np.zeros(500)])
+    calibrator = PACCalibrator().partial_fit(probabilities, labels)
+    with pytest.raises(RepeatedSourceError, match="twice"):
+        calibrator.partial_fit(probabilities, labels)

@@ -167,3 +167,22 @@ def test_bad_usage_is_explained(
 ) -> None:
     assert message in pacbound("cascade", table, *arguments, "-o", "cascade.json", code=2).stderr
     assert not (table.parent / "cascade.json").exists()
+
+
+def test_classes_that_never_match_are_refused_and_options_say_what_is_meant(
+    pacbound: Run, tmp_path: Path
+) -> None:
+    lines = ["c,fast,slow,y"]
+    lines += [f"0.9,{'A' if i % 2 else 'B'},B,{'NA' if i % 2 == 0 else 'C'}" for i in range(400)]
+    (tmp_path / "rows.csv").write_text("\n".join(lines))
+    run = ("cascade", "rows.csv", *COLUMNS, "--xi", 0.3, "--delta", 0.05, "-o", "out.json")
+    assert "usually a code for a missing value" in pacbound(*run, code=2).stderr
+    named = (*run, "--missing", "NA")
+    assert "have no class in common" in pacbound(*named, code=2).stderr
+    lines[2:6] = ["0.9,A,B,B"] * 2 + ["0.9,A,B,A"] * 2
+    (tmp_path / "rows.csv").write_text("\n".join(lines))
+    assert "no model predicts in any row: 'C'" in pacbound(*named, code=2).stderr
+    assert not (tmp_path / "out.json").exists()
+    pacbound(*named, "--unseen-labels", 0.5)
+    pacbound(*named, "--classes", "A,B,C")
+    assert "not one of the classes" in pacbound(*named, "--classes", "A,B", code=2).stderr

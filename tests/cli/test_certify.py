@@ -179,3 +179,10 @@ def test_a_tally_for_programs_says_what_it_counted(pacbound: Run, parts: list[Pa
     written = json.loads(done.stdout)
     tally = Tally.load(parts[0].parent / "a.json")
     assert written == {"tally": "a.json", "kind": "shield", "rows": ROWS, "outcomes": tally.totals}
+
+
+def test_the_same_tally_is_not_certified_twice(pacbound: Run, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("c,ok\n" + "1.0,1\n" * 50)
+    pacbound("tally", "rows.csv", "--confidence", "c", "--correct", "ok", "-o", "q.json")
+    done = pacbound("certify", "q.json", "q.json", "--delta", 0.05, code=2)
+    assert "twice" in done.stderr

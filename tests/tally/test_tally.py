@@ -215,3 +215,36 @@ def test_classes_are_listed_by_whatever_can_be_walked_over(listed: Any) -> None:
 def test_what_is_said_of_classes_is_refused_where_none_are_counted(said: Any) -> None:
     with pytest.raises(InvalidTypeError, match="is about classes, and none are counted here"):
         Tally.from_arrays(confidence=[0.9], correct=[True], **said)
+
+
+def test_a_tally_is_never_added_to_itself_however_alike_its_rows_are(tmp_path: Path) -> None:
+    alike = Tally.from_arrays(confidence=[1.0] * 100, correct=[True] * 100)
+    alike.save(tmp_path / "part.json")
+    for one, other in [(alike, alike), (alike, Tally.load(tmp_path / "part.json"))]:
+        with pytest.raises(RepeatedSourceError, match="twice"):
+            one + other
+    with pytest.raises(RepeatedSourceError):
+        sum([alike] * 10)
+    with pytest.raises(RepeatedSourceError):
+        Tally.load(tmp_path / "part.json") + Tally.load(tmp_path / "part.json")
+
+
+def test_saturated_rows_are_recognised_by_their_outcomes_and_rows_all_alike_are_not() -> None:
+    right = np.random.default_rng(0).random(1000) < 0.9
+    one, again = (Tally.from_arrays(confidence=np.ones(1000), correct=right) for _ in range(2))
+    with pytest.raises(RepeatedSourceError, match="twice"):
+        one + again
+    alike, other = (Tally.from_arrays(confidence=[1.0] * 50, correct=[True] * 50) for _ in range(2))
+    assert (alike + other).rows == 100
+
+
+def test_the_same_rows_with_more_labels_are_the_same_rows() -> None:
+    rng = np.random.default_rng(1)
+    scores, predictions = rng.random(200), np.column_stack([np.zeros(200), np.arange(200) % 2])
+    labels = np.where(np.arange(200) % 2, 1.0, np.nan)
+    few, all_ = (
+        Tally.from_arrays(confidences=scores, predictions=predictions, labels=given)
+        for given in (labels, predictions[:, 1])
+    )
+    with pytest.raises(RepeatedSourceError):
+        few + all_

@@ -22,7 +22,7 @@ from pacbound.certificate.refusal import claimed_refusal, described_refusal, rea
 from pacbound.certificate.tallies import require_tally
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidValueError
-from pacbound.procedures import cascade, cascade_greedy, cascade_paths, joint_walk
+from pacbound.procedures import cascade, cascade_greedy, cascade_paths
 from pacbound.procedures.cascade import ASSUMPTIONS, Bound, Walk
 from pacbound.procedures.cascade_paths import PathsDecision
 from pacbound.procedures.joint_walk import JointWalk
@@ -31,6 +31,7 @@ from pacbound.procedures.registry import require
 from pacbound.stats.arguments import failure_probability, tolerated_rate
 from pacbound.stats.sequences import bonferroni_level
 from pacbound.stats.trinomial import paired_test_work
+from pacbound.tally.questions.cascade import grid_of
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
@@ -404,7 +405,7 @@ def _unit_costs(exits: int) -> tuple[float, ...]:
 
 
 def _check(tally: Tally, bound: str, method: str, xi: float) -> None:
-    grid = cascade.GRID if tally.cells.shape[1] == 1 else joint_walk.GRID
+    grid = grid_of(tally.cells.shape[1])
     require_tally(tally, "cascade", grid, lowest=0, columns="confidences, predictions and labels")
     if bound not in cascade.NAMES:
         raise InvalidValueError(

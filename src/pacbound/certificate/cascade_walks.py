@@ -15,7 +15,8 @@ from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError
 from pacbound.procedures import cascade, cascade_paths, joint_walk
 from pacbound.procedures.cascade import Bound
-from pacbound.procedures.joint_walk import MOST_EXITS, NEVER, JointWalk
+from pacbound.procedures.joint_walk import NEVER, JointWalk
+from pacbound.tally.questions.cascade import MOST_EXITS
 
 _COUNTS = ("exits", "only_slow", "only_fast")
 

@@ -19,6 +19,7 @@ from pacbound.procedures.refusal import Refusal
 from pacbound.procedures.registry import require
 from pacbound.procedures.shield import TOP, Bound, ShieldDecision
 from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.tally.questions.shield import GRID
 from pacbound.tally.tally import Tally
 
 Integers = NDArray[np.int64]
@@ -313,7 +314,7 @@ class ShieldCertificate(Certificate):
 
 
 def _check(tally: Tally, bound: str) -> None:
-    require_tally(tally, "shield", shield.GRID, lowest=-1, columns="scores and unsafe")
+    require_tally(tally, "shield", GRID, lowest=-1, columns="scores and unsafe")
     if bound not in NAMES:
         raise InvalidValueError(
             f"bound={bound!r} is not known: expected 'exact' or 'product' (the paper's)."

@@ -23,7 +23,7 @@ from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.binomial import binomial_interval
 from pacbound.stats.sequences import bonferroni_level, fixed_sequence
 from pacbound.stats.trinomial import labels_needed_by_walk, mcnemar_test, paired_test
-from pacbound.tally.grids import DyadicGrid
+from pacbound.tally.questions.cascade import TWO_MODELS as GRID
 
 Bound = Literal["exact", "pair", "product"]
 Integers = NDArray[np.int64]
@@ -47,10 +47,9 @@ ASSUMPTIONS = (
     ),
     "A row exits early if its score, in float64, is at or above the threshold.",
 )
-GRID = DyadicGrid(16)
-"""The grid that two models are decided on; a procedure of another grid would need another name."""
-
 TOP = GRID.n_cells - 1
+"""The highest cell of the question's grid; a procedure of another grid would need another name."""
+
 XI_ZERO_GRID = tuple(
     int(np.ceil(t * TOP))
     for t in (

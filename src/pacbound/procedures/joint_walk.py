@@ -11,17 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.procedures.cascade import Bound, Walk
-from pacbound.tally.grids import DyadicGrid
+from pacbound.tally.questions.cascade import MORE_MODELS as GRID
 
 Integers = NDArray[np.int64]
 
-GRID = DyadicGrid(10)
-"""The grid that more than two models are decided on; another grid would need another name."""
-
-MOST_EXITS = 5
-"""Joint outcomes are 4 to the power of the exits, so no more exits are ever counted."""
-
 TOP = GRID.n_cells - 1
+"""The highest cell of the question's grid; a procedure of another grid would need another name."""
+
 NEVER = TOP + 1
 """A threshold above every score: this exit is never taken."""
 

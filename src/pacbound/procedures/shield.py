@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pacbound.procedures.refusal import Refusal, least_passing
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.binomial import binomial_upper
-from pacbound.tally.grids import DyadicGrid
+from pacbound.tally.questions.shield import GRID
 
 Bound = Literal["exact", "product"]
 Integers = NDArray[np.int64]
@@ -44,10 +44,8 @@ ASSUMPTIONS = (
     ),
     "The shield fires once the danger is at or above the threshold, and stays fired until reset.",
 )
-GRID = DyadicGrid(16)
-"""The grid that shields are decided on; a procedure of another grid would need another name."""
-
 TOP = GRID.n_cells - 1
+"""The highest cell of the question's grid; a procedure of another grid would need another name."""
 
 
 @dataclass(frozen=True)

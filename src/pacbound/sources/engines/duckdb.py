@@ -36,9 +36,6 @@ from pacbound.sources.paths import format_of, partitions_beside, partitions_of
 
 Result = TypeVar("Result")
 
-INSIDE = ("delimited", "json", "parquet")
-"""The formats that DuckDB reads by itself."""
-
 
 class NotPlainError(Exception):
     """The tables are not laid out so that DuckDB reads exactly the columns that are meant."""
