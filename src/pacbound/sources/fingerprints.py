@@ -18,7 +18,8 @@ from threading import Event
 from typing import TypeAlias
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources.paths import format_of
+from pacbound.sources.paths import SEPARATORS, suffix_of
+from pacbound.sources.quotes import QuoteCheck
 
 _CHUNK = 2**20
 _State: TypeAlias = tuple[int, int, int] | None
@@ -60,27 +61,30 @@ def file_fingerprint(path: str | os.PathLike[str], *, stop: Event | None = None)
 def require_sound(path: Path, *, stop: Event | None = None) -> None:
     """Refuse damage that whoever reads the rows may not notice.
 
-    That is a file compressed by gzip whose length or checksum is not that of what is in it, and
-    text with a quote that is not closed: DuckDB leaves out all rows from there on, without a word.
+    That is a file compressed by gzip whose length or checksum is not that of what is in it, and a
+    text table with a quote out of place: DuckDB may leave out all rows from there on, without a
+    word.
     """
-    is_packed, has_quotes = path.suffix.lower() == ".gz", format_of(path) == "delimited"
-    if not is_packed and not has_quotes:
+    is_packed, separator = path.suffix.lower() == ".gz", SEPARATORS.get(suffix_of(path))
+    if not is_packed and separator is None:
         return
-    quotes = 0
+    quotes = QuoteCheck(separator or "")
     try:
         with gzip.open(path) if is_packed else path.open("rb") as file:
             while chunk := file.read(_CHUNK):
-                quotes += chunk.count(b'"')
+                if separator is not None:
+                    quotes.feed(chunk)
                 if stop is not None and stop.is_set():
                     return
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InvalidValueError(
             f"{path} is damaged ({str(error).rstrip('.')}). Write or copy it again."
         ) from None
-    if has_quotes and quotes % 2:
+    if separator is not None and not quotes.is_sound:
+        where = "" if quotes.wrong is None else f" (byte {quotes.wrong})"
         raise InvalidValueError(
-            f"{path} has an odd number of quotes, so one is not closed, and rows would be lost. "
-            "Mend it, or write the file again."
+            f"{path} has a quote that is not closed, or stands where none can{where}: rows would "
+            "be lost. Quotes go around a whole value, and are doubled inside."
         )
 
 
