@@ -23,7 +23,7 @@ class QuoteCheck:
     def __init__(self, separator: str) -> None:
         self._beside = np.zeros(256, dtype=bool)
         self._beside[list(separator.encode() + _ENDS + b'"')] = True
-        self._begun = False
+        self._begun, self._first = False, b""
         self._held = b"\n"
         self._seen = 0
         self._done = 0
@@ -33,9 +33,20 @@ class QuoteCheck:
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes."""
         if not self._begun:
-            self._begun = True
-            if chunk.startswith(_BOM):
-                chunk, self._done = chunk[len(_BOM) :], len(_BOM)
+            self._first += chunk
+            if len(self._first) < len(_BOM):
+                return
+            self._begin()
+        else:
+            self._judge(chunk)
+
+    def _begin(self) -> None:
+        self._begun, first = True, self._first
+        if first.startswith(_BOM):
+            self._done = len(_BOM)
+        self._judge(first.removeprefix(_BOM))
+
+    def _judge(self, chunk: bytes) -> None:
         data = self._held + chunk
         # A byte is judged by its neighbours, so the last one waits for the next.
         inside = np.frombuffer(data, dtype=np.uint8)
@@ -55,5 +66,7 @@ class QuoteCheck:
     @property
     def is_sound(self) -> bool:
         """Whether every quote is where it can be, once all bytes were taken."""
-        self.feed(b"\n")
+        if not self._begun:
+            self._begin()
+        self._judge(b"\n")
         return self.wrong is None and self._seen % 2 == 0
