@@ -1,4 +1,4 @@
-"""A quote out of place is refused, since rows would be lost, and files as others write them are not."""
+"""A quote out of place is refused, since rows would be lost; what others write is not."""
 
 import csv
 import io

@@ -13,7 +13,7 @@ import numpy as np
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import is_missing
 from pacbound.tally.classes import ClassRule, Evidence
-from pacbound.tally.frames.answers import Answers
+from pacbound.tally.frames.answer_columns import AnswerColumns
 from pacbound.tally.frames.cell_keys import LOST, cell_key, cells_of, check_scores
 from pacbound.tally.frames.counting import KeyCounts, counted
 from pacbound.tally.frames.flags import Flag
@@ -152,14 +152,14 @@ class EngineRows:
         """A column of truth values."""
         return Flag(self.frame, self._columns[slot], self.name(slot))
 
-    def answers(self, predictions: Sequence[str], labels: str, evidence: Evidence) -> Answers:
+    def answers(self, predictions: Sequence[str], labels: str, evidence: Evidence) -> AnswerColumns:
         """Columns of predictions against a column of labels."""
         named = {self.name(slot): self._columns[slot] for slot in predictions}
         if len(named) < len(predictions):
             # One column may stand for several models.
             named = {f"{self.name(slot)} ({slot})": self._columns[slot] for slot in predictions}
         truth = self.name(labels), self._columns[labels]
-        return Answers(self.frame, named, truth, self._rule, evidence)
+        return AnswerColumns(self.frame, named, truth, self._rule, evidence)
 
     def group_key(self, slot: str) -> nw.Expr:
         """A column of groups as it is, except that every fraction becomes one value."""

@@ -66,7 +66,7 @@ class ClassColumn:
         return (self.value.cast(nw.String) if self.float_by_text else self.value).cast(nw.Float64)
 
 
-class Answers:
+class AnswerColumns:
     """Columns of predictions against a column of labels.
 
     Columns come with the names that they have where they come from. The distinct values of each
