@@ -256,3 +256,58 @@ def test_two_classes_that_are_both_predicted_and_both_labels_are_told_apart(
     for one, other in [("DE", "de"), (" a", "a"), ("01", "001"), (1, 2), ("\u00e9", "e\u0301")]:
         columns = {"c": [0.5] * 3, "p": [one, other, one], "y": [one, other, other]}
         assert count(columns, tmp_path, CALIBRATION).totals == {"wrong": 1, "right": 2}
+
+
+@pytest.mark.parametrize("source", [*TYPED, *TEXT])
+@pytest.mark.parametrize(
+    ("classes", "of_slow"),
+    [
+        ([0, 1], [-1, 1]),
+        ([0, 1], [1, 2]),
+        (["cat", "dog"], ["kitty", "dog"]),
+        (["neg", "pos"], ["LABEL_0", "LABEL_1"]),
+    ],
+)
+def test_a_slow_model_that_names_classes_in_its_own_way_is_refused_and_gains_nothing(
+    source: str, classes: list[Any], of_slow: list[Any], tmp_path: Path
+) -> None:
+    count = {**TYPED, **TEXT}[source]
+    labels, fast = [0, 1, 0, 1, 0, 1], [0, 1, 1, 0, 0, 1]
+    columns = {
+        "c": [0.5] * 6,
+        "p": [classes[k] for k in fast],
+        "q": [of_slow[k] for k in labels],
+        "y": [classes[k] for k in labels],
+    }
+    with pytest.raises(InvalidValueError, match=r"never predicts|no model predicts"):
+        count(columns, tmp_path, CASCADE)
+
+
+@pytest.mark.parametrize("source", [*TYPED, *TEXT])
+def test_a_gain_counts_where_the_slow_model_predicts_the_class_elsewhere(
+    source: str, tmp_path: Path
+) -> None:
+    count = {**TYPED, **TEXT}[source]
+    columns = {"c": [0.5] * 3, "p": [0, 1, 1], "q": [1, 0, 1], "y": [0, 0, 1]}
+    assert count(columns, tmp_path, CASCADE).totals == {
+        "agree": 1,
+        "only_fast": 1,
+        "only_slow": 1,
+        "neither": 0,
+    }
+
+
+def test_gains_that_the_slow_model_cannot_have_made_are_refused_beyond_the_share_allowed() -> None:
+    arrays: dict[str, Any] = {
+        "confidences": [0.5] * 100,
+        "predictions": [(0, 1)] * 29 + [(1, 1)] * 71,
+        "labels": [0] * 29 + [1] * 71,
+    }
+    with pytest.raises(
+        InvalidValueError, match=r"never predicts: 0 \(29 rows\).*unseen_labels=0\.29\."
+    ):
+        Tally.from_arrays(**arrays)
+    with pytest.raises(InvalidValueError, match="never predicts"):
+        Tally.from_arrays(**arrays, unseen_labels=0.28)
+    for allowed in ({"unseen_labels": 0.29}, {"classes": [0, 1]}):
+        assert Tally.from_arrays(**arrays, **allowed).totals["only_fast"] == 29

@@ -46,8 +46,11 @@ def tally_of(part: list[tuple[float, bool, str]], use: str) -> Tally:
             confidences=np.column_stack([scores, scores**2]),
             predictions=predictions[:, [0, 1, 1]],
             labels=groups,
+            classes=["a", "b", "c"],
         )
-    return Tally.from_arrays(confidences=scores, predictions=predictions, labels=groups)
+    return Tally.from_arrays(
+        confidences=scores, predictions=predictions, labels=groups, classes=["a", "b", "c"]
+    )
 
 
 USES = [

@@ -39,6 +39,7 @@ from pacbound.tally.grids import Integers
 
 _WIDE: Final = frozenset([nw.UInt64(), nw.UInt128(), nw.Int128()])
 _VALUE: Final = "value"
+_RIGHT: Final = "right"
 _NO_LABEL: Final = -1
 _NO_PREDICTION: Final = -2
 _FRACTION: Final = float("inf")
@@ -90,6 +91,8 @@ class Answers:
         self._looked_at = 0
         for column in self._answers:
             evidence.saw(column.name, self._distinct(column))
+            if len(self._answers) > 1:
+                evidence.slow = column.name
         evidence.labelled |= self._distinct(self._truth).keys()
 
     @property
@@ -155,18 +158,25 @@ class Answers:
         return codes
 
     def witness(self) -> None:
-        """Count the labels that equal none of the predictions of their row, where that matters."""
-        unmatched = reduce(nw.Expr.__and__, (one_where(right) == 0 for right in self.right))
+        """Count the labels that equal none of the predictions of their row, where that matters, and
+        those that only an exit predicts.
+        """
+        right = reduce(nw.Expr.__add__, (one_where(right) for right in self.right))
+        wanted = one_where(self.right[-1]) == 0
         if self.agree:
-            unmatched &= reduce(nw.Expr.__or__, (one_where(agree) == 0 for agree in self.agree))
+            wanted &= reduce(nw.Expr.__or__, (one_where(agree) == 0 for agree in self.agree))
         found = counted(
-            self._frame.filter(unmatched & ~self._truth.value.is_null()),
-            {_VALUE: self._truth.value},
+            self._frame.filter(wanted & ~self._truth.value.is_null()),
+            {_VALUE: self._truth.value, _RIGHT: one_where(right > 0)},
         )
-        for value, rows in zip(found.keys[_VALUE].tolist(), found.rows.tolist(), strict=True):
+        is_gain = (found.numbers(_RIGHT) == 1).tolist()
+        for value, gain, rows in zip(
+            found.keys[_VALUE].tolist(), is_gain, found.rows.tolist(), strict=True
+        ):
             read = None if is_missing(value) else class_of(value)
             if read is not None:
-                self._evidence.unmatched[read] += rows
+                counts = self._evidence.gained if gain else self._evidence.unmatched
+                counts[read] += rows
 
     def _distinct(self, column: ClassColumn) -> Counter[Class]:
         """The classes of a column, with their rows."""

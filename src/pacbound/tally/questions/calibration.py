@@ -198,7 +198,7 @@ class CalibrationQuestion:
         wrong = np.bincount(truth[~right], minlength=len(vocabulary))
         evidence.saw(rows.name("prediction"), vocabulary.classes(np.unique(said).tolist()))
         evidence.labelled |= vocabulary.classes(np.unique(truth).tolist())
-        evidence.unmatched += vocabulary.counted(dict(enumerate(wrong.tolist())))
+        evidence.unmatched += vocabulary.counted(wrong)
         return np.asarray(right, dtype=np.int64)
 
     def _in_each(self, rows: Rows, cells: Integers, right: Integers) -> Judged:

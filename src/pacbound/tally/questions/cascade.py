@@ -130,7 +130,8 @@ class CascadeQuestion:
         differ = np.any(differs, axis=0)
         self._require_labels(rows, truth, differ)
         for slot, codes in zip(self._slots("prediction"), answers, strict=True):
-            evidence.saw(rows.name(slot), vocabulary.classes(np.unique(codes).tolist()))
+            evidence.slow = rows.name(slot)
+            evidence.saw(evidence.slow, vocabulary.classes(np.unique(codes).tolist()))
         self._witness(answers, truth, differ, vocabulary, evidence)
         # Not by the labels: the same rows with more of them are still the same rows.
         pattern = np.sum([flags << m for m, flags in enumerate(differs)], axis=0)
@@ -173,11 +174,13 @@ class CascadeQuestion:
     ) -> None:
         size = len(vocabulary)
         known = truth != MISSING
-        alone = differ & known & np.all([codes != truth for codes in answers], axis=0)
+        right = np.any([codes == truth for codes in answers], axis=0)
         labelled = np.bincount(truth[known], minlength=size)
-        unmatched = np.bincount(truth[alone], minlength=size)
         evidence.labelled |= vocabulary.classes(np.flatnonzero(labelled).tolist())
-        evidence.unmatched += vocabulary.counted(dict(enumerate(unmatched.tolist())))
+        unmatched = truth[differ & known & ~right]
+        gained = truth[differ & known & right & (answers[-1] != truth)]
+        evidence.unmatched += vocabulary.counted(np.bincount(unmatched, minlength=size))
+        evidence.gained += vocabulary.counted(np.bincount(gained, minlength=size))
 
 
 def grid_of(exits: int) -> DyadicGrid:
