@@ -18,7 +18,8 @@ from threading import Event
 from typing import TypeAlias
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources.paths import format_of
+from pacbound.sources.formats.quotes import Quotes, require_same_rows
+from pacbound.sources.paths import SEPARATORS, suffix_of
 
 _CHUNK = 2**20
 _State: TypeAlias = tuple[int, int, int] | None
@@ -37,27 +38,30 @@ def require_sound(path: Path, *, stop: Event | None = None) -> None:
     """Refuse damage that whoever reads the rows may not notice.
 
     That is a file compressed by gzip whose length or checksum is not that of what is in it, and
-    text with a quote that is not closed: DuckDB leaves out all rows from there on, without a word.
+    delimited text that is not read as it stands: DuckDB leaves out rows and values without a word.
     """
-    is_packed, has_quotes = path.suffix.lower() == ".gz", format_of(path) == "delimited"
-    if not is_packed and not has_quotes:
+    is_packed, separator = path.suffix.lower() == ".gz", SEPARATORS.get(suffix_of(path))
+    if not is_packed and separator is None:
         return
-    quotes = 0
+    quotes = Quotes(separator or ",")
     try:
         with gzip.open(path) if is_packed else path.open("rb") as file:
             while chunk := file.read(_CHUNK):
-                quotes += chunk.count(b'"')
+                if separator is not None:
+                    quotes.take(chunk)
                 if stop is not None and stop.is_set():
                     return
+        if separator is None:
+            return
+        quotes.finish()
+        if not quotes.plain:
+            opened = gzip.open if is_packed else open
+            with opened(path, "rt", encoding="utf-8-sig", newline="") as text:
+                require_same_rows(text, separator, str(path))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InvalidValueError(
             f"{path} is damaged ({str(error).rstrip('.')}). Write or copy it again."
         ) from None
-    if has_quotes and quotes % 2:
-        raise InvalidValueError(
-            f"{path} has an odd number of quotes, so one is not closed, and rows would be lost. "
-            "Mend it, or write the file again."
-        )
 
 
 @contextmanager

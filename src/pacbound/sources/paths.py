@@ -37,6 +37,9 @@ FORMATS = {
 }
 """The format of a table by the end of its name; text may be compressed, as in .csv.gz."""
 
+SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t"}
+"""What stands between the values of delimited text, by the end of its name."""
+
 _COMPRESSED = ("delimited", "json")
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 _WILD = re.compile(r"[*?\[]")

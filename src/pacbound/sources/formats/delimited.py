@@ -32,10 +32,9 @@ from pacbound.sources.embedded import (
     share_done,
 )
 from pacbound.sources.fingerprints import require_sound
-from pacbound.sources.paths import partitions_beside, suffix_of
+from pacbound.sources.paths import SEPARATORS, partitions_beside, suffix_of
 
 _ROWS = 2**16
-_SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t"}
 _FIXED = (
     "auto_detect=false, header=true, quote='\"', escape='\"', comment='', strict_mode=true, "
     "null_padding=false, nullstr=''"
@@ -58,7 +57,7 @@ class DelimitedFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._separator = _SEPARATORS[suffix_of(path)]
+        self._separator = SEPARATORS[suffix_of(path)]
 
     @cached_property
     def header(self) -> Sequence[str]:
