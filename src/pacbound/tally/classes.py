@@ -72,7 +72,8 @@ def class_of(value: Any) -> Class | None:
             return int(number)
         raise NotAClassError("not a whole number that floats hold exactly")
     if isinstance(value, str):
-        return str(value)
+        # Not str(value): a member of an enumeration of text would say its own name instead.
+        return str.__str__(value)
     raise NotAClassError(f"a {type(value).__name__}")
 
 
@@ -128,10 +129,10 @@ class ClassRule:
             found = class_of(value) if typed else class_of_text(value)
         except NotAClassError:
             if listed:
-                return str(value)
+                return str.__str__(value)
             raise
         if found is None:
-            return str(value) if listed else None
+            return str.__str__(value) if listed else None
         if found in self.missing:
             return None
         if not listed and isinstance(found, str) and is_missing_code(found):

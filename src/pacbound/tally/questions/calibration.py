@@ -74,6 +74,11 @@ class CalibrationQuestion:
         """The question about a table: `confidence`; `correct`, or `prediction` and `labels`."""
         named = only_known(given, cls.roles, "A calibration")
         _require_outcome(named)
+        if "labels" in named and named["labels"] == named["prediction"]:
+            raise InvalidValueError(
+                f"labels and prediction are both {named['labels']!r}, so that every row would be "
+                "right: name the column of the true classes."
+            )
         if isinstance(named.get("edges"), str):
             raise InvalidValueError(
                 f"edges={named['edges']!r} needs all rows at once: load them, or take edges from "

@@ -7,7 +7,7 @@ exits and the outcome is joint too, because the walk judges the whole cascade.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -73,6 +73,11 @@ class CascadeQuestion:
             raise InvalidTypeError(
                 f"{len(exits)} confidences and {len(answers)} predictions are not a cascade: name "
                 "a confidence for each model but the last, and a prediction for each model."
+            )
+        if named["labels"] in answers[:-1]:
+            raise InvalidValueError(
+                f"labels and predictions are both {named['labels']!r}, so that an exit would "
+                "always be right: name the column of the true classes."
             )
         return cls(_checked_exits(len(exits)), _slots(exits, answers, named["labels"]))
 
@@ -227,6 +232,12 @@ def _joint_outcome(answers: Sequence[Integers], truth: Integers) -> Integers:
 def _prediction_columns(predictions: Any) -> list[Any]:
     """The predictions of each model: the columns of a table, whatever holds it."""
     if isinstance(predictions, (list, tuple)):
+        if any(isinstance(row, (str, bytes, Mapping, Set)) for row in predictions):
+            # These can be iterated over too, but what comes out is no answers of models.
+            raise InvalidTypeError(
+                "predictions holds text or mappings: expected (n, M), in each row a list with the "
+                "class that each model predicts, the slow one last."
+            )
         try:
             columns = [list(column) for column in zip(*predictions, strict=True)]
         except (TypeError, ValueError):
@@ -260,6 +271,11 @@ def _as_table(values: Any) -> Any:
 
 
 def _label_column(labels: Any) -> Any:
-    if np.ndim(labels) != 1:
-        raise InvalidValueError(f"labels has shape {np.shape(labels)}: expected one label per row.")
+    try:
+        shape = np.shape(labels)
+    except (TypeError, ValueError, RuntimeError):
+        # Rows of different lengths, or what NumPy cannot read: said where values are taken in.
+        return labels
+    if len(shape) != 1:
+        raise InvalidValueError(f"labels has shape {shape}: expected one label per row.")
     return labels
