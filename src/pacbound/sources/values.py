@@ -76,7 +76,9 @@ def _column(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         return values.data, np.ma.getmaskarray(values)
     if hasattr(values, "detach"):
         values = values.detach()
-    if isinstance(values, (list, tuple)) and any(isinstance(value, str) for value in values):
+    if isinstance(values, (list, tuple)) and any(
+        issubclass(kind, str) for kind in set(map(type, values))
+    ):
         # NumPy would write a number, or a missing value, among text as text.
         objects = np.empty(len(values), dtype=object)
         for place, value in enumerate(values):

@@ -3,65 +3,81 @@
 DuckDB is lenient without a word: it leaves out the rows after a quote that is not closed, if a
 literal quote stood before it; it drops separators at the end of a row, however many there are too
 many; and it takes spaces beside quotes for nothing. Text in which quotes stand only around whole
-values, and in which no row ends with a separator, has none of that. Other text is read once more by
-Python's own reader, which is strict.
+values, and that has no more separators than its rows need, has none of that: rows that are too
+short are refused by DuckDB itself. Other text is read once more by Python's own reader, which is
+strict.
 """
 
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
 
-_QUOTE = ord('"')
-_ENDS = b"\r\n"
+Places = NDArray[np.intp]
+
+_QUOTE, _LINE_FEED, _RETURN = b'"\n\r'
 
 
 class Quotes:
     """Takes text in chunks, and knows whether it is plain."""
 
     def __init__(self, separator: str) -> None:
-        self._beside = np.frombuffer(separator.encode() + _ENDS + b'"', dtype=np.uint8)
-        self._row_end = re.compile(re.escape(separator.encode()) + rb"[\r\n]")
-        self._separator = separator.encode()
-        self._seen = 0
+        (self._separator,) = separator.encode()
+        self._beside = np.array([self._separator, _LINE_FEED, _RETURN, _QUOTE], dtype=np.uint8)
         self._last = b"\n"
-        self.plain = True
+        self._quotes = self._separators = self._rows = 0
+        self._width: int | None = None
+        self._regular = True
+
+    @property
+    def plain(self) -> bool:
+        """Whether all quotes are regular, and there are as many separators as the rows need."""
+        needed = self._rows * (self._width or 0)
+        return self._regular and self._quotes % 2 == 0 and self._separators == needed
 
     def take(self, chunk: bytes) -> None:
         """Look at the next bytes."""
-        if not self.plain:
+        if not (self._regular and chunk):
             return
         # With the byte before, so that nothing is hidden between two chunks.
         text = self._last + chunk
-        self._last = text[-1:]
-        if self._row_end.search(text):
-            self.plain = False
-        elif b'"' in text:
-            self._look_at_quotes(text)
+        self._last = chunk[-1:]
+        codes = np.frombuffer(text, dtype=np.uint8)
+        separators = codes == self._separator
+        ends = (codes == _LINE_FEED) | (codes == _RETURN)
+        if b'"' in text or self._quotes % 2:
+            quotes = codes == _QUOTE
+            before = self._quotes - int(quotes[0])
+            self._look_at_quotes(codes, np.flatnonzero(quotes), before)
+            outside = (np.cumsum(quotes) + before) % 2 == 0
+            separators &= outside
+            ends &= outside
+            self._quotes += int(np.count_nonzero(quotes[1:]))
+        # A blank line is no row.
+        rows = ends[1:] & ~ends[:-1]
+        if self._width is None and rows.any():
+            # The header decides.
+            first = int(rows.argmax())
+            self._width = self._separators + int(np.count_nonzero(separators[1 : first + 1]))
+        self._separators += int(np.count_nonzero(separators[1:]))
+        self._rows += int(np.count_nonzero(rows))
 
     def finish(self) -> None:
         """There are no more bytes."""
         self.take(b"\n")
-        self.plain = self.plain and self._seen % 2 == 0
 
-    def _look_at_quotes(self, text: bytes) -> None:
+    def _look_at_quotes(self, codes: NDArray[np.uint8], places: Places, before: int) -> None:
         """Quotes open and close by turns: what stands before the one and after the other?"""
-        codes = np.frombuffer(text, dtype=np.uint8)
-        places = np.flatnonzero(codes == _QUOTE)
-        # The first byte was the last of the chunk before, and counted there if it is a quote: only
-        # what comes after it is new.
-        opens = places[(self._seen - (places[0] == 0)) % 2 :: 2]
-        closes = places[(self._seen - (places[0] == 0) + 1) % 2 :: 2]
-        before, after = opens[opens > 0] - 1, closes[closes < len(codes) - 1] + 1
-        beside = np.concatenate([codes[before], codes[after]])
-        self.plain = bool(np.isin(beside, self._beside).all())
-        self._seen += int((places > 0).sum())
+        opens, closes = places[before % 2 :: 2], places[(before + 1) % 2 :: 2]
+        left, right = opens[opens > 0] - 1, closes[closes < len(codes) - 1] + 1
+        beside = np.concatenate([codes[left], codes[right]])
+        self._regular = bool(np.isin(beside, self._beside).all())
 
 
 def require_same_rows(file: TextIO, separator: str, name: str) -> None:

@@ -282,7 +282,7 @@ def _without(value: nw.Expr, codes: Sequence[Any]) -> nw.Expr:
     return nw.when(reduce(nw.Expr.__and__, (_is_not(value, code) for code in codes))).then(value)
 
 
-def _is_not(value: nw.Expr, code: Any) -> nw.Expr:
+def _is_not(value: nw.Expr, code: str | float) -> nw.Expr:
     if isinstance(code, int) and not _holds(nw.Int64(), code):
         # Arrow takes no such integer from Python.
         return value.cast(nw.String) != str(code)

@@ -232,7 +232,9 @@ def _joint_outcome(answers: Sequence[Integers], truth: Integers) -> Integers:
 def _prediction_columns(predictions: Any) -> list[Any]:
     """The predictions of each model: the columns of a table, whatever holds it."""
     if isinstance(predictions, (list, tuple)):
-        if any(isinstance(row, (str, bytes, Mapping, Set)) for row in predictions):
+        if any(
+            issubclass(kind, (str, bytes, Mapping, Set)) for kind in set(map(type, predictions))
+        ):
             # These can be iterated over too, but what comes out is no answers of models.
             raise InvalidTypeError(
                 "predictions holds text or mappings: expected (n, M), in each row a list with the "
@@ -242,7 +244,7 @@ def _prediction_columns(predictions: Any) -> list[Any]:
             columns = [list(column) for column in zip(*predictions, strict=True)]
         except (TypeError, ValueError):
             columns = []
-        if columns and not any(isinstance(value, (list, tuple)) for value in columns[0]):
+        if columns and not {list, tuple} & set(map(type, columns[0])):
             return columns
         if not len(predictions):
             raise InvalidValueError("predictions is empty: expected (n, M), a column per model.")
