@@ -223,12 +223,11 @@ class Evidence:
         predicted = set[Class]().union(*self.predicted.values())
         if not self.labelled or not predicted:
             return
-        sides = f"Labels: {_some(self.labelled)}. Predictions: {_some(predicted)}."
         if not self.labelled & predicted:
             raise InvalidValueError(
                 f"{labels} and {', '.join(self.predicted)} have no class in common, so every "
-                f"prediction would count as wrong. {sides} "
-                f"{_likely_cause(self.labelled, predicted)}"
+                f"prediction would count as wrong. Labels: {_some(self.labelled)}. Predictions: "
+                f"{_some(predicted)}. {_likely_cause(self.labelled, predicted)}"
             )
         if rule.classes is None:
             self._check_each_model(labels)
