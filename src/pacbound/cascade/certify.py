@@ -76,7 +76,7 @@ def certify_cascade(  # noqa: PLR0913
     unseen_labels
         The share of the rows whose label may be a class that no model ever predicts, or that an
         exit gets right and the slow model never predicts in any row; 0 if left out. More of them
-        raise: they are mostly misspelt, and all models, or the slow one, would count as wrong there.
+        raise: they are mostly misspelt, and would count as mistakes of all models, or of the slow.
     columns
         The names of the table's columns, by the names of the arrays: `confidences` and
         `predictions`, a list of each in the order of the models, and `labels`.
