@@ -123,7 +123,7 @@ def _columns(prediction: Any, label: Any) -> dict[str, list[Any]]:
 
 
 def _arrow(columns: dict[str, list[Any]]) -> Any:
-    return pa.table({name: pa.array(values) for name, values in columns.items()})
+    return pa.table(columns)
 
 
 def _written(write: Callable[[dict[str, list[Any]], Path], None], ending: str) -> Any:
@@ -258,3 +258,102 @@ def test_two_classes_that_are_both_predicted_and_both_labels_are_told_apart(
     for one, other in [("DE", "de"), (" a", "a"), ("01", "001"), (1, 2), ("\u00e9", "e\u0301")]:
         columns = {"c": [0.5] * 3, "p": [one, other, one], "y": [one, other, other]}
         assert count(columns, tmp_path, CALIBRATION).totals == {"wrong": 1, "right": 2}
+
+
+@pytest.mark.parametrize("source", [*TYPED, *TEXT])
+@pytest.mark.parametrize(
+    ("classes", "of_slow"),
+    [
+        ([0, 1], [-1, 1]),
+        ([0, 1], [1, 2]),
+        (["cat", "dog"], ["kitty", "dog"]),
+        (["neg", "pos"], ["LABEL_0", "LABEL_1"]),
+    ],
+)
+def test_a_slow_model_that_names_classes_in_its_own_way_is_refused_and_gains_nothing(
+    source: str, classes: list[Any], of_slow: list[Any], tmp_path: Path
+) -> None:
+    count = {**TYPED, **TEXT}[source]
+    labels, fast = [0, 1, 0, 1, 0, 1], [0, 1, 1, 0, 0, 1]
+    columns = {
+        "c": [0.5] * 6,
+        "p": [classes[k] for k in fast],
+        "q": [of_slow[k] for k in labels],
+        "y": [classes[k] for k in labels],
+    }
+    with pytest.raises(InvalidValueError, match=r"never predicts|no model predicts"):
+        count(columns, tmp_path, CASCADE)
+
+
+@pytest.mark.parametrize("source", [*TYPED, *TEXT])
+def test_a_gain_counts_where_the_slow_model_predicts_the_class_elsewhere(
+    source: str, tmp_path: Path
+) -> None:
+    count = {**TYPED, **TEXT}[source]
+    columns = {"c": [0.5] * 3, "p": [0, 1, 1], "q": [1, 0, 1], "y": [0, 0, 1]}
+    assert count(columns, tmp_path, CASCADE).totals == {
+        "agree": 1,
+        "only_fast": 1,
+        "only_slow": 1,
+        "neither": 0,
+    }
+
+
+def test_gains_that_the_slow_model_cannot_have_made_are_refused_beyond_the_share_allowed() -> None:
+    arrays: dict[str, Any] = {
+        "confidences": [0.5] * 100,
+        "predictions": [(0, 1)] * 29 + [(1, 1)] * 71,
+        "labels": [0] * 29 + [1] * 71,
+    }
+    with pytest.raises(
+        InvalidValueError, match=r"never predicts: 0 \(29 rows\).*unseen_labels=0\.29\."
+    ):
+        Tally.from_arrays(**arrays)
+    with pytest.raises(InvalidValueError, match="never predicts"):
+        Tally.from_arrays(**arrays, unseen_labels=0.28)
+    for allowed in ({"unseen_labels": 0.29}, {"classes": [0, 1]}):
+        assert Tally.from_arrays(**arrays, **allowed).totals["only_fast"] == 29
+
+
+@pytest.mark.parametrize("code", [-1, 999, 2**63, 2**70, 10**400, -(2**63) - 1])
+@pytest.mark.parametrize("kind", [pa.uint8(), pa.int64(), pa.uint64(), pa.float64(), pa.bool_()])
+@pytest.mark.parametrize("source", [name for name in TYPED if name not in ("arrays", "npz")])
+def test_a_code_for_missing_values_may_be_beyond_what_the_column_holds(
+    source: str, kind: Any, code: int, tmp_path: Path
+) -> None:
+    columns = {
+        "c": pa.array([0.5] * 3),
+        **{name: pa.array([1, 0, 1], pa.int8()).cast(kind) for name in "pqy"},
+    }
+    found = TYPED[source](columns, tmp_path, {**CASCADE, "missing": code})
+    assert found.totals["agree"] == found.rows == 3
+
+
+@pytest.mark.parametrize("source", [*TYPED, *TEXT])
+def test_classes_of_64_bits_stay_apart_beside_labels_that_are_missing(
+    source: str, tmp_path: Path
+) -> None:
+    count, first, second = {**TYPED, **TEXT}[source], 2**60 + 1, 2**60 + 2
+    columns = {
+        "c": [0.5] * 4,
+        "p": [first, second, first, second],
+        "q": [first, second, second, second],
+        "y": [first, second, second, None],
+    }
+    if source in ("npz", "pandas"):
+        # Here integers beside a missing value are floats.
+        with pytest.raises(InvalidValueError, match="floats hold exactly"):
+            count(columns, tmp_path, CASCADE)
+        return
+    assert count(columns, tmp_path, CASCADE).totals["only_slow"] == 1
+
+
+@pytest.mark.parametrize("nested", [["a"], {"a": 1}, [1], []])
+@pytest.mark.parametrize("column", ["p", "y"])
+def test_a_list_or_an_object_in_json_is_no_class(column: str, nested: Any, tmp_path: Path) -> None:
+    columns: dict[str, list[Any]] = {"c": [0.5] * 2, "p": ["a", "b"], "y": ["a", "b"]}
+    columns[column][1] = nested
+    with pytest.raises(InvalidTypeError, match=rf"{column}\[1\] is .*a list or an object"):
+        TEXT["jsonl"](columns, tmp_path, CALIBRATION)
+    columns = {"c": [0.5] * 2, "p": ["[1]", "{}"], "y": ["[1]", "{}"]}
+    assert TEXT["jsonl"](columns, tmp_path, CALIBRATION).totals["right"] == 2

@@ -8,6 +8,7 @@ import pytest
 
 from pacbound import Tally, top_label
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally.columns import as_names
 
 
 @pytest.mark.parametrize(
@@ -143,3 +144,9 @@ def test_groups_must_be_names(groups: Any, error: type[Exception], message: str)
         groups = np.array(groups, dtype=object)
     with pytest.raises(error, match=message):
         Tally.from_arrays(confidence=[0.5, 0.6], correct=[1, 0], groups=groups)
+
+
+def test_floats_that_do_not_tell_integers_apart_name_no_groups() -> None:
+    for name in (1e300, 2.0**53, float("inf")):
+        with pytest.raises(InvalidValueError, match=r"groups\[1\] is"):
+            as_names([1.0, name, 1e301], "groups")

@@ -203,3 +203,11 @@ def test_a_number_that_only_duckdb_takes_for_one_is_refused(tmp_path: Path, numb
     (tmp_path / "rows.csv").write_text(f"c,ok\n{number},1\n")
     with pytest.raises(InvalidValueError, match=r"c\[0\] is '.*', which is not a number"):
         Tally.from_files(tmp_path / "rows.csv", confidence="c", correct="ok")
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_final_scores_in_several_columns_are_refused(columns: int, tmp_path: Path) -> None:
+    path = tmp_path / "rows.npz"
+    np.savez(path, s=[0.1, 0.9, 0.8], u=[0, 1, 1], f=np.full((3, columns), 0.5))
+    with pytest.raises(InvalidValueError, match="expected one value per row"):
+        Tally.from_files(path, scores="s", unsafe="u", final_scores="f")

@@ -479,3 +479,11 @@ def test_nan_is_refused_where_the_statistics_of_a_parquet_file_deny_it(
         Tally.from_frame(duckdb.read_parquet(str(tmp_path / "table.parquet")), **columns)
     with pytest.raises(InvalidValueError):
         Tally.from_files(tmp_path / "table.parquet", **columns)
+
+
+def test_a_stream_with_classes_in_it_is_refused_with_what_to_do() -> None:
+    table = pa.table({"c": [0.5, 0.6], "p": [1, 2], "y": [1, 2]})
+    stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
+    connection = duckdb.connect()
+    with pytest.raises(InvalidValueError, match="read only once: load it first"):
+        Tally.from_frame(connection.from_arrow(stream), confidence="c", prediction="p", labels="y")

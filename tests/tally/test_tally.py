@@ -47,8 +47,11 @@ def tally_of(part: list[tuple[float, bool, str]], use: str) -> Tally:
             confidences=np.column_stack([scores, scores**2]),
             predictions=predictions[:, [0, 1, 1]],
             labels=groups,
+            classes=["a", "b", "c"],
         )
-    return Tally.from_arrays(confidences=scores, predictions=predictions, labels=groups)
+    return Tally.from_arrays(
+        confidences=scores, predictions=predictions, labels=groups, classes=["a", "b", "c"]
+    )
 
 
 USES = [
@@ -248,3 +251,28 @@ def test_the_same_rows_with_more_labels_are_the_same_rows() -> None:
     )
     with pytest.raises(RepeatedSourceError):
         few + all_
+
+
+@pytest.mark.parametrize(
+    "name", ["confidence", "correct", "prediction", "labels", "groups", "confidence high", ""]
+)
+@pytest.mark.parametrize("by_classes", [False, True])
+def test_a_group_may_have_the_name_of_anything_else_that_is_counted(
+    name: str, by_classes: bool
+) -> None:
+    right = np.array([True, True, False, False])
+    outcome = {"prediction": right, "labels": [1] * 4} if by_classes else {"correct": right}
+    tally = Tally.from_arrays(
+        confidence=[0.9, 0.2, 0.9, 0.2],
+        groups={name: [True, False, True, True], "all": [True] * 4},
+        **outcome,
+    )
+    assert tally.groups == in_order(["all", name])
+    assert tally.dense().sum(axis=1).tolist() == [
+        [2, 2] if group == "all" else [2, 1] for group in tally.groups
+    ]
+
+
+def test_two_groups_of_one_text_are_refused() -> None:
+    with pytest.raises(InvalidValueError, match="names one group twice: 1, '1'"):
+        Tally.from_arrays(confidence=[0.9, 0.2], correct=[1, 0], groups={1: [1, 0], "1": [1, 1]})

@@ -74,8 +74,9 @@ def certify_cascade(  # noqa: PLR0913
         What stands for a missing label, such as "NA" or -1. Usual codes raise unless they are named
         here or in `classes`.
     unseen_labels
-        The share of the rows whose label may be a class that no model ever predicts, 0 if left out.
-        More of them raise: they are mostly misspelt, and every model would count as wrong there.
+        The share of the rows whose label may be a class that no model ever predicts, or that an
+        exit gets right and the slow model never predicts in any row; 0 if left out. More of them
+        raise: they are mostly misspelt, and would count as mistakes of all models, or of the slow.
     columns
         The names of the table's columns, by the names of the arrays: `confidences` and
         `predictions`, a list of each in the order of the models, and `labels`.

@@ -18,8 +18,8 @@ from threading import Event
 from typing import TypeAlias
 
 from pacbound.errors import InvalidValueError
+from pacbound.sources.formats.quotes import Quotes, require_same_rows
 from pacbound.sources.paths import SEPARATORS, suffix_of
-from pacbound.sources.quotes import QuoteCheck
 
 _CHUNK = 2**20
 _State: TypeAlias = tuple[int, int, int] | None
@@ -61,31 +61,31 @@ def file_fingerprint(path: str | os.PathLike[str], *, stop: Event | None = None)
 def require_sound(path: Path, *, stop: Event | None = None) -> None:
     """Refuse damage that whoever reads the rows may not notice.
 
-    That is a file compressed by gzip whose length or checksum is not that of what is in it, and a
-    text table with a quote out of place: DuckDB may leave out all rows from there on, without a
-    word.
+    That is a file compressed by gzip whose length or checksum is not that of what is in it, and
+    delimited text that is not read as it stands: DuckDB leaves out rows and values without a word.
     """
     is_packed, separator = path.suffix.lower() == ".gz", SEPARATORS.get(suffix_of(path))
     if not is_packed and separator is None:
         return
-    quotes = QuoteCheck(separator or "")
+    quotes = Quotes(separator or ",")
     try:
         with gzip.open(path) if is_packed else path.open("rb") as file:
             while chunk := file.read(_CHUNK):
                 if separator is not None:
-                    quotes.feed(chunk)
+                    quotes.take(chunk)
                 if stop is not None and stop.is_set():
                     return
+        if separator is None:
+            return
+        quotes.finish()
+        if not quotes.plain:
+            opened = gzip.open if is_packed else open
+            with opened(path, "rt", encoding="utf-8-sig", newline="") as text:
+                require_same_rows(text, separator, str(path))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InvalidValueError(
             f"{path} is damaged ({str(error).rstrip('.')}). Write or copy it again."
         ) from None
-    if separator is not None and not quotes.is_sound:
-        where = "" if quotes.wrong is None else f" (byte {quotes.wrong})"
-        raise InvalidValueError(
-            f"{path} has a quote that is not closed, or stands where none can{where}: rows would "
-            "be lost. Quotes go around a whole value, and are doubled inside."
-        )
 
 
 @contextmanager

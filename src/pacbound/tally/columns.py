@@ -168,8 +168,10 @@ def as_names(values: Any, name: str, *, start: int = 0) -> Array:
     if array.dtype == bool:
         return array.astype(np.int64)
     if array.dtype.kind == "f":
-        if not (np.isfinite(array).all() and (array == np.floor(array)).all()):
-            row = int(np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))[0])
+        # Floats from 2**53 on do not tell integers apart.
+        whole = (np.abs(array) < 2.0**53) & (array == np.floor(array))
+        if not whole.all():
+            row = int(np.flatnonzero(~whole)[0])
             raise InvalidValueError(
                 f"{name}[{start + row}] is {array[row]}: expected an integer or a string. Name the "
                 "missing ones."

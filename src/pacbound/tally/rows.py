@@ -114,7 +114,8 @@ def _of_batch(batch: Batch, slot: Slot) -> Any:
         case "number":
             return _one_column(numeric(batch.numbers(slot.name), slot.name), slot.name)
         case "number or nothing":
-            return numeric(batch.numbers(slot.name, missing=True), slot.name)
+            numbers = numeric(batch.numbers(slot.name, missing=True), slot.name)
+            return _one_column(numbers, slot.name)
         case "flag":
             return as_flags(batch.flags(slot.name), slot.name, start=batch.start)
         case "class":

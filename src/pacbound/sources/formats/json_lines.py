@@ -99,17 +99,21 @@ class JsonFile:
         require_sound(self.path)
         with connected(ordered=True) as connection, explained(str(self.path)):
             values = (
-                self._typed(connection, keys) if columns is None else [_text(key) for key in keys]
+                self._typed(connection, keys)
+                if columns is None
+                else [*map(_text, keys), *map(_is_nested, keys)]
             )
             start, total = 0, self._rows(connection) if progress is not None else 1
             try:
                 for record in self._reader(connection, values):
-                    lines, rows = (
-                        self._checked(record, start),
-                        record.select(range(2, record.num_columns)).rename_columns(keys),
-                    )
+                    lines, nested = self._checked(record, start), record.columns[2 + len(keys) :]
+                    rows = record.select(range(2, 2 + len(keys))).rename_columns(keys)
                     yield RecordRows(
-                        start, with_constants(rows, constants), is_text=True, lines=lines
+                        start,
+                        with_constants(rows, constants),
+                        is_text=True,
+                        lines=lines,
+                        nested=dict(zip(keys, nested, strict=True)) if nested else {},
                     )
                     start += record.num_rows
                     if progress is not None:
@@ -163,6 +167,12 @@ class JsonFile:
 
 def _text(key: str) -> str:
     return f"json_extract_string(json, {_pointer(key)})"
+
+
+def _is_nested(key: str) -> str:
+    """Whether the value is a list or an object, whose text would pass for a name."""
+    listed = f"json_type(json, {_pointer(key)}) IN ('ARRAY', 'OBJECT')"
+    return f"CASE WHEN left({_text(key)}, 1) IN ('[', '{{') THEN {listed} ELSE false END"
 
 
 def _pointer(key: str) -> str:

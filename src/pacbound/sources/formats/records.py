@@ -6,7 +6,8 @@ may stand for numbers and truth values too; in one with types (Parquet, Arrow) i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -32,13 +33,14 @@ UnreadableError = (pyarrow.ArrowException, OSError)
 @dataclass(frozen=True)
 class RecordRows:
     """Rows in a record batch. `lines` are the rows as they stood in a file of JSON lines, where
-    they came from one.
+    they came from one, and `nested` says in which rows a column is the text of a list or an object.
     """
 
     start: int
     record: Any
     is_text: bool = False
     lines: Any = None
+    nested: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -102,6 +104,8 @@ class RecordRows:
                 f"{name} has type {column.type}, which does not hold classes: expected integers, "
                 "whole numbers or names."
             )
+        if name in self.nested:
+            self._refuse_nested(column, name)
         if pyarrow.types.is_float16(column.type):
             column = column.cast(pyarrow.float64())
         encoded = column.dictionary_encode()
@@ -115,6 +119,7 @@ class RecordRows:
             self,
             record=self.record.filter(mask),
             lines=None if self.lines is None else self.lines.filter(mask),
+            nested={name: rows.filter(mask) for name, rows in self.nested.items()},
         )
 
     def _column(self, name: str) -> Any:
@@ -123,6 +128,14 @@ class RecordRows:
             column = column.dictionary_decode()
         # In text, nothing and an empty value are the same.
         return pc.fill_null(column, "") if self.is_text and _holds_text(column) else column
+
+    def _refuse_nested(self, column: Any, name: str) -> None:
+        rows = np.flatnonzero(self.nested[name].to_numpy(zero_copy_only=False))
+        if rows.size:
+            raise InvalidTypeError(
+                f"{name}[{self.start + rows[0]}] is {column[int(rows[0])].as_py()}, a list or an "
+                f"object ({rows.size} such values): expected integers, whole numbers or names."
+            )
 
     def _refuse_null(self, column: Any, name: str, remedy: str) -> None:
         if column.null_count:

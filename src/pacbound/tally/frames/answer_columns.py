@@ -39,6 +39,8 @@ from pacbound.tally.grids import Integers
 
 _WIDE: Final = frozenset([nw.UInt64(), nw.UInt128(), nw.Int128()])
 _VALUE: Final = "value"
+_RIGHT: Final = "right"
+_EXACT_FLOATS: Final = 2**53
 _NO_LABEL: Final = -1
 _NO_PREDICTION: Final = -2
 _FRACTION: Final = float("inf")
@@ -90,6 +92,8 @@ class AnswerColumns:
         self._looked_at = 0
         for column in self._answers:
             evidence.saw(column.name, self._distinct(column))
+            if len(self._answers) > 1:
+                evidence.slow = column.name
         evidence.labelled |= self._distinct(self._truth).keys()
 
     @property
@@ -155,18 +159,25 @@ class AnswerColumns:
         return codes
 
     def witness(self) -> None:
-        """Count the labels that equal none of the predictions of their row, where that matters."""
-        unmatched = reduce(nw.Expr.__and__, (one_where(right) == 0 for right in self.right))
+        """Count the labels that equal none of the predictions of their row, where that matters, and
+        those that only an exit predicts.
+        """
+        right = reduce(nw.Expr.__add__, (one_where(right) for right in self.right))
+        wanted = one_where(self.right[-1]) == 0
         if self.agree:
-            unmatched &= reduce(nw.Expr.__or__, (one_where(agree) == 0 for agree in self.agree))
+            wanted &= reduce(nw.Expr.__or__, (one_where(agree) == 0 for agree in self.agree))
         found = counted(
-            self._frame.filter(unmatched & ~self._truth.value.is_null()),
-            {_VALUE: self._truth.value},
+            self._frame.filter(wanted & ~self._truth.value.is_null()),
+            {_VALUE: self._truth.value, _RIGHT: one_where(right > 0)},
         )
-        for value, rows in zip(found.keys[_VALUE].tolist(), found.rows.tolist(), strict=True):
+        is_gain = (found.numbers(_RIGHT) == 1).tolist()
+        for value, gain, rows in zip(
+            found.keys[_VALUE].tolist(), is_gain, found.rows.tolist(), strict=True
+        ):
             read = None if is_missing(value) else class_of(value)
             if read is not None:
-                self._evidence.unmatched[read] += rows
+                counts = self._evidence.gained if gain else self._evidence.unmatched
+                counts[read] += rows
 
     def _distinct(self, column: ClassColumn) -> Counter[Class]:
         """The classes of a column, with their rows."""
@@ -219,19 +230,23 @@ def class_column(frame: Frame, name: str, key: str, rule: ClassRule) -> ClassCol
     dtype, column = typed(frame, key)
     if isinstance(dtype, (nw.Categorical, nw.Enum, nw.String)):
         text = column.cast(nw.String)
-        codes = [code for code in rule.missing if isinstance(code, str)]
+        names = [code for code in rule.missing if isinstance(code, str)]
         empty = [] if rule.classes is not None and "" in rule.classes else [""]
-        return ClassColumn(name, nw.String(), _without(text, [*empty, *codes]))
+        return ClassColumn(name, nw.String(), _without(text, [*empty, *names]))
     numbers = [code for code in rule.missing if isinstance(code, int)]
     if dtype == nw.Boolean:
-        return ClassColumn(name, nw.Int64(), _without(column.cast(nw.Int64), numbers))
+        codes = [code for code in numbers if code in (0, 1)]
+        return ClassColumn(name, nw.Int64(), _without(column.cast(nw.Int64), codes))
     if dtype.is_integer():
+        # Engines fail on a number that their type does not hold, and no value is it.
+        codes = [code for code in numbers if _holds(dtype, code)]
         wide = is_too_wide_for_arrow(frame, key)
-        return ClassColumn(name, dtype, _without(column, numbers), float_by_text=wide)
+        return ClassColumn(name, dtype, _without(column, codes), float_by_text=wide)
     if dtype.is_float():
         value = column.cast(nw.Float64)
         present = nw.when(is_number(value)).then(value)
-        return ClassColumn(name, nw.Float64(), _without(present, [float(n) for n in numbers]))
+        exact = [float(code) for code in numbers if abs(code) < _EXACT_FLOATS]
+        return ClassColumn(name, nw.Float64(), _without(present, exact))
     if isinstance(dtype, (nw.Unknown, nw.Object)):
         # A column of nothing but nulls has no type of its own in some engines.
         return ClassColumn(name, dtype, column, comparable=False)
@@ -253,8 +268,22 @@ def same_class(one: ClassColumn, other: ClassColumn) -> nw.Expr:
     return one.value == other.value
 
 
+def _holds(dtype: nw.dtypes.DType, number: int) -> bool:
+    """Whether a type of integers, such as UInt8, holds the number."""
+    unsigned, bits = str(dtype).startswith("U"), int(str(dtype).removeprefix("U")[len("Int") :])
+    least, most = (0, 1 << bits) if unsigned else (-1 << (bits - 1), 1 << (bits - 1))
+    return least <= number < most
+
+
 def _without(value: nw.Expr, codes: Sequence[Any]) -> nw.Expr:
     """The values, null where one is a code for a missing value."""
     if not codes:
         return value
-    return nw.when(reduce(nw.Expr.__and__, (value != code for code in codes))).then(value)
+    return nw.when(reduce(nw.Expr.__and__, (_is_not(value, code) for code in codes))).then(value)
+
+
+def _is_not(value: nw.Expr, code: str | float) -> nw.Expr:
+    if isinstance(code, int) and not _holds(nw.Int64(), code):
+        # Arrow takes no such integer from Python.
+        return value.cast(nw.String) != str(code)
+    return value != code

@@ -80,7 +80,14 @@ def _collected(frame: Frame) -> dict[str, NDArray[Any]]:
             for name, column in zip(native.columns, columns, strict=True)
         }
     collected = frame.collect(engine="streaming") if engine.is_polars() else frame.collect()
-    return {name: column.to_numpy() for name, column in collected.to_dict(as_series=True).items()}
+    return {name: _with_gaps(column) for name, column in collected.to_dict(as_series=True).items()}
+
+
+def _with_gaps(column: nw.Series[Any]) -> NDArray[Any]:
+    """A column as an array; integers beside nulls stay integers, which floats would round."""
+    if column.dtype.is_integer() and column.null_count():
+        return np.array(column.to_list(), dtype=object)
+    return column.to_numpy()
 
 
 def _with_none(column: NDArray[Any]) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
-from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.sources.values import is_missing
 from pacbound.tally.classes import ClassRule, Evidence
 from pacbound.tally.frames.answer_columns import AnswerColumns
@@ -159,7 +159,18 @@ class EngineRows:
             # One column may stand for several models.
             named = {f"{self.name(slot)} ({slot})": self._columns[slot] for slot in predictions}
         truth = self.name(labels), self._columns[labels]
-        return AnswerColumns(self.frame, named, truth, self._rule, evidence)
+        try:
+            return AnswerColumns(self.frame, named, truth, self._rule, evidence)
+        except PacboundError:
+            raise
+        except Exception as error:  # an engine's own
+            if self.read_again:
+                raise
+            said = str(error).strip().splitlines()[0].rstrip(".")
+            raise InvalidValueError(
+                f"The frame cannot be read ({said}). Classes are looked at more than once, and a "
+                "stream can be read only once: load it first."
+            ) from None
 
     def group_key(self, slot: str) -> nw.Expr:
         """A column of groups as it is, except that every fraction becomes one value."""

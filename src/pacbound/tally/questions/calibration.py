@@ -91,6 +91,11 @@ class CalibrationQuestion:
         """The question about a table: `confidence`; `correct`, or `prediction` and `labels`."""
         named = only_known(given, cls.roles, "A calibration")
         _require_outcome(named)
+        if "labels" in named and named["labels"] == named["prediction"]:
+            raise InvalidValueError(
+                f"labels and prediction are both {named['labels']!r}, so that every row would be "
+                "right: name the column of the true classes."
+            )
         if isinstance(named.get("edges"), str):
             raise InvalidValueError(
                 f"edges={named['edges']!r} needs all rows at once: load them, or take edges from "
@@ -114,10 +119,15 @@ class CalibrationQuestion:
         del slots["groups"]
         if not groups:
             raise InvalidValueError("groups is empty: name at least one group.")
-        members = {str(name): member for name, member in groups.items()}
-        overlapping = {name: Slot("flag", f"groups[{name!r}]") for name in members}
-        question = cls(grid, {**slots, **overlapping}, "overlapping-groups", tuple(members))
-        return question, {**passed, **members}
+        names = tuple(map(str, groups))
+        if len(set(names)) < len(names):
+            raise InvalidValueError(
+                f"groups names one group twice: {', '.join(map(repr, groups))}. Groups go by their "
+                "text: rename one."
+            )
+        overlapping = {_member(name): Slot("flag", f"groups[{name!r}]") for name in names}
+        question = cls(grid, {**slots, **overlapping}, "overlapping-groups", names)
+        return question, {**passed, **dict(zip(overlapping, groups.values(), strict=True))}
 
     @classmethod
     def check_layout(
@@ -210,12 +220,12 @@ class CalibrationQuestion:
         wrong = np.bincount(truth[~right], minlength=len(vocabulary))
         evidence.saw(rows.name("prediction"), vocabulary.classes(np.unique(said).tolist()))
         evidence.labelled |= vocabulary.classes(np.unique(truth).tolist())
-        evidence.unmatched += vocabulary.counted(dict(enumerate(wrong.tolist())))
+        evidence.unmatched += vocabulary.counted(wrong)
         return np.asarray(right, dtype=np.int64)
 
     def _in_each(self, rows: Rows, cells: Integers, right: Integers) -> Judged:
         """Every row once for each group that it is in."""
-        inside = [np.flatnonzero(rows.flags(name)) for name in self.members]
+        inside = [np.flatnonzero(rows.flags(_member(name))) for name in self.members]
         chosen = np.concatenate(inside)
         places = np.repeat(np.arange(len(inside)), [len(part) for part in inside])
         return Judged(len(rows), cells[chosen], right[chosen], self.members, places)
@@ -235,6 +245,11 @@ def bins_for(*, n_bins: int, edges: Any, scores: NDArray[Any] | None = None) -> 
     if isinstance(edges, AtomBins | GivenBins | EqualWidthBins):
         return edges
     return GivenBins(tuple(as_scores(edges, "edges").tolist()))
+
+
+def _member(name: str) -> str:
+    """The slot of a group that overlaps others: no group's name is that of another slot."""
+    return f"member of {name}"
 
 
 def _kinds(named: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -7,7 +7,7 @@ exits and the outcome is joint too, because the walk judges the whole cascade.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -92,6 +92,11 @@ class CascadeQuestion:
                 f"{len(exits)} confidences and {len(answers)} predictions are not a cascade: name "
                 "a confidence for each model but the last, and a prediction for each model."
             )
+        if named["labels"] in answers[:-1]:
+            raise InvalidValueError(
+                f"labels and predictions are both {named['labels']!r}, so that an exit would "
+                "always be right: name the column of the true classes."
+            )
         return cls(_checked_exits(len(exits)), _slots(exits, answers, named["labels"]))
 
     @classmethod
@@ -148,7 +153,8 @@ class CascadeQuestion:
         differ = np.any(differs, axis=0)
         self._require_labels(rows, truth, differ)
         for slot, codes in zip(self._slots("prediction"), answers, strict=True):
-            evidence.saw(rows.name(slot), vocabulary.classes(np.unique(codes).tolist()))
+            evidence.slow = rows.name(slot)
+            evidence.saw(evidence.slow, vocabulary.classes(np.unique(codes).tolist()))
         self._witness(answers, truth, differ, vocabulary, evidence)
         # Not by the labels: the same rows with more of them are still the same rows.
         pattern = np.sum([flags << m for m, flags in enumerate(differs)], axis=0)
@@ -191,11 +197,13 @@ class CascadeQuestion:
     ) -> None:
         size = len(vocabulary)
         known = truth != MISSING
-        alone = differ & known & np.all([codes != truth for codes in answers], axis=0)
+        right = np.any([codes == truth for codes in answers], axis=0)
         labelled = np.bincount(truth[known], minlength=size)
-        unmatched = np.bincount(truth[alone], minlength=size)
         evidence.labelled |= vocabulary.classes(np.flatnonzero(labelled).tolist())
-        evidence.unmatched += vocabulary.counted(dict(enumerate(unmatched.tolist())))
+        unmatched = truth[differ & known & ~right]
+        gained = truth[differ & known & right & (answers[-1] != truth)]
+        evidence.unmatched += vocabulary.counted(np.bincount(unmatched, minlength=size))
+        evidence.gained += vocabulary.counted(np.bincount(gained, minlength=size))
 
 
 def grid_of(exits: int) -> DyadicGrid:
@@ -242,11 +250,19 @@ def _joint_outcome(answers: Sequence[Integers], truth: Integers) -> Integers:
 def _prediction_columns(predictions: Any) -> list[Any]:
     """The predictions of each model: the columns of a table, whatever holds it."""
     if isinstance(predictions, (list, tuple)):
+        if any(
+            issubclass(kind, (str, bytes, Mapping, Set)) for kind in set(map(type, predictions))
+        ):
+            # These can be iterated over too, but what comes out is no answers of models.
+            raise InvalidTypeError(
+                "predictions holds text or mappings: expected (n, M), in each row a list with the "
+                "class that each model predicts, the slow one last."
+            )
         try:
             columns = [list(column) for column in zip(*predictions, strict=True)]
         except (TypeError, ValueError):
             columns = []
-        if columns and not any(isinstance(value, (list, tuple)) for value in columns[0]):
+        if columns and not {list, tuple} & set(map(type, columns[0])):
             return columns
         if not len(predictions):
             raise InvalidValueError("predictions is empty: expected (n, M), a column per model.")
@@ -275,6 +291,11 @@ def _as_table(values: Any) -> Any:
 
 
 def _label_column(labels: Any) -> Any:
-    if np.ndim(labels) != 1:
-        raise InvalidValueError(f"labels has shape {np.shape(labels)}: expected one label per row.")
+    try:
+        shape = np.shape(labels)
+    except (TypeError, ValueError, RuntimeError):
+        # Rows of different lengths, or what NumPy cannot read: said where values are taken in.
+        return labels
+    if len(shape) != 1:
+        raise InvalidValueError(f"labels has shape {shape}: expected one label per row.")
     return labels

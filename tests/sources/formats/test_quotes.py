@@ -1,0 +1,31 @@
+"""A quote out of place is refused, since rows would be lost; what others write is not."""
+
+from pathlib import Path
+
+import pytest
+
+from pacbound import Tally
+from pacbound.errors import InvalidValueError
+
+ROW = "0.5,1,x\n"
+OPEN = [
+    ROW * 5 + '0.5,1,"x\n' + ROW,
+    '0.5,1,"x\n' + ROW * 5,
+    ROW * 5 + '0.5,1,x"\n' + ROW,
+    ROW * 5 + '0.5,1,a"b\n' + ROW + '0.5,1,"x\n' + ROW,
+    ROW + '0.5,1, "x"\n' + ROW,
+    ROW + '0.5,1,"x" \n' + ROW,
+    ROW + '0.5,1,"a"b"\n' + ROW,
+    ROW + '0.5,1,"',
+]
+
+
+@pytest.mark.parametrize("rows", OPEN)
+@pytest.mark.parametrize("named", ["rows.csv", "rows.tsv"])
+def test_a_quote_out_of_place_is_refused_before_a_row_is_lost(
+    tmp_path: Path, rows: str, named: str
+) -> None:
+    text = "c,ok,text\n" + rows
+    (tmp_path / named).write_text(text.replace(",", "\t") if named == "rows.tsv" else text)
+    with pytest.raises(InvalidValueError, match="quote"):
+        Tally.from_files(tmp_path / named, confidence="c", correct="ok")
