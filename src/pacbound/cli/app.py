@@ -22,7 +22,7 @@ app = typer.Typer(
     help="Provable guarantees on what a trained classifier says.",
     epilog=(
         "Exit codes: 0 certified or verified, 1 not verified, 2 bad usage or data, 3 refused, 70 a "
-        "bug, 130 interrupted."
+        "bug, 130 interrupted, 128 + n ended by signal n."
     ),
     no_args_is_help=True,
     add_completion=False,
