@@ -203,7 +203,7 @@ def violations(law: Law, seed: int, runs: int, n: int = ROWS, **claim: Any) -> t
     rng = np.random.default_rng(seed)
     broken = certified = 0
     for _ in range(runs):
-        certificate = certify_cascade(*law.draw(rng, n), **claim)
+        certificate = certify_cascade(*law.draw(rng, n), classes=range(10), **claim)
         certified += certificate.certified
         broken += certificate.certified and law.loss(certificate.thresholds) > claim["xi"]
     return broken, certified
@@ -324,9 +324,8 @@ def test_no_law_over_six_kinds_of_rows_breaks_the_promise_when_summed_over_every
     masses = np.maximum(np.concatenate([masses, edges]), 1e-300)
     chance = np.zeros(len(masses))
     for sample in samples:
-        certificate = certify_cascade(
-            *KINDS.rows(np.repeat(np.arange(6), sample)), xi=xi, delta=delta, bound=bound
-        )
+        rows = KINDS.rows(np.repeat(np.arange(6), sample))
+        certificate = certify_cascade(*rows, xi=xi, delta=delta, bound=bound, classes=range(10))
         weight = np.exp(gammaln(n + 1) - gammaln(sample + 1).sum() + np.log(masses) @ sample)
         # The loss is linear in the masses: that of each kind, at these thresholds.
         per_kind = np.array(

@@ -74,8 +74,9 @@ class Law:
         marks = [draw < loss, draw < loss + gain, draw < loss + gain + neither]
         fast, slow = np.select(marks, [1, 0, 1], 3), np.select(marks, [0, 1, 2], 3)
         labels = np.where(fast == slow, np.nan, 0.0)
+        predictions = np.column_stack([fast, slow])
         return Tally.from_arrays(
-            confidences=score, predictions=np.column_stack([fast, slow]), labels=labels
+            confidences=score, predictions=predictions, labels=labels, classes=range(4)
         )
 
 
@@ -265,6 +266,7 @@ def certified_places(n: int, counts: NDArray[np.int64], **claim: Any) -> NDArray
             confidences=np.repeat(score, line),
             predictions=np.repeat(answers, line, axis=0),
             labels=np.zeros(n),
+            classes=range(4),
         )
         threshold = CascadeCertificate.from_tally(tally, **claim).thresholds[0]
         places.append(sum(score >= threshold for score in SCORES.tolist()))

@@ -148,7 +148,10 @@ GAPS: dict[str, Any] = {
 def test_a_missing_label_is_missing_however_it_is_held(labels: Any) -> None:
     confidences = [0.9, 0.8]
     counted = Tally.from_arrays(
-        confidences=confidences, predictions=[["a", "b"], ["b", "b"]], labels=labels
+        confidences=confidences,
+        predictions=[["a", "b"], ["b", "b"]],
+        labels=labels,
+        classes=["a", "b"],
     )
     assert counted.totals == {"agree": 1, "only_fast": 1, "only_slow": 0, "neither": 0}
     with pytest.raises(InvalidValueError, match="1 rows have no label"):

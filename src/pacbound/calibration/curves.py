@@ -41,6 +41,12 @@ class AccuracyConfidenceCurve:
         How many of the answered rows are right.
     rows
         The number of all rows.
+
+    Examples
+    --------
+    >>> curve = AccuracyConfidenceCurve(np.array([0.0, 0.9]), np.array([4, 2]), np.array([3, 2]), 4)
+    >>> curve.accuracy.tolist(), curve.coverage.tolist()
+    ([0.75, 1.0], [1.0, 0.5])
     """
 
     thresholds: Floats
@@ -75,6 +81,12 @@ class AccuracyConfidenceBand:
         The curve of the lower ends.
     by_upper
         The curve of the upper ends.
+
+    Examples
+    --------
+    >>> band = accuracy_confidence_band([[0.4, 0.7]], [True], thresholds=[0.5])
+    >>> band.by_lower.coverage.tolist(), band.by_upper.coverage.tolist()
+    ([0.0], [1.0])
     """
 
     by_lower: AccuracyConfidenceCurve

@@ -159,8 +159,8 @@ class JsonFile:
         if unsound:
             line = str(record.column("line")[unsound[0]].as_py())[:80]
             raise InvalidValueError(
-                f"{self.path}: row {start + unsound[0]} is not an object with each key once: {line}. "
-                "Expected one JSON object a row."
+                f"{self.path}: row {start + unsound[0]} is not an object with each key once: "
+                f"{line}. Expected one JSON object a row."
             )
         return record.column("line")
 
