@@ -65,7 +65,7 @@ def pytest_make_collect_report(
 def _forget_half_loaded(path: Path) -> None:
     """Drop a module that failed: pytest leaves it where others would take it for whole."""
     for name, module in [*sys.modules.items()]:
-        if name.startswith("pacbound.") and getattr(module, "__file__", None) == str(path):
+        if getattr(module, "__file__", None) == str(path):
             del sys.modules[name]
 
 

@@ -43,6 +43,9 @@ def _thing(module: str, name: str) -> Any:
         pytest.skip("a constant or a type alias")
     if inspect.isclass(thing) and issubclass(thing, BaseException):
         pytest.skip("an exception: the docstring of pacbound.errors draws them all")
+    missing = getattr(thing, "__missing_dependency__", None)
+    if missing is not None:
+        pytest.skip(missing)
     return thing
 
 

@@ -15,6 +15,8 @@ from pacbound.errors import InvalidValueError, PacboundError
 from pacbound.sources.formats.quotes import Quotes
 from pacbound.sources.tables import open_table
 
+pytest.importorskip("duckdb", reason="reading text needs the extra `frames`")
+
 VALUES = ["a", "1", "", '"x"', '"a,b"', '"a""b"', '"a\nb"', '""', ' "x"', 'x"', '"x" ', '"a"b',
           "NULL", " ", "\0", 'a"b"c', '"', '\\"', "#x", '"a\r\nb"', '"\r"', "a\rb", "é", '""a',
           "a,", ",,"]  # fmt: skip
