@@ -120,7 +120,7 @@ def test_a_pipe_stays_a_pipe_and_takes_formats_that_ask_for_their_position(tmp_p
     reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
     reader.start()
     with atomic_file(pipe) as file:
-        np.savez(file, allow_pickle=False, a=np.arange(100_000))
+        np.savez(file, a=np.arange(100_000))
     reader.join()
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert list(tmp_path.iterdir()) == [pipe]

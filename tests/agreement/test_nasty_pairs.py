@@ -168,11 +168,11 @@ def _write_lines(columns: dict[str, list[Any]], path: Path) -> None:
 
 def _write_npz(columns: dict[str, list[Any]], path: Path) -> None:
     # NumPy has no missing value for text; where there is one, it is NaN.
-    arrays = {
+    arrays: dict[str, Any] = {
         name: np.array([nan if value is None else value for value in values])
         for name, values in columns.items()
     }
-    np.savez(path, allow_pickle=False, **arrays)
+    np.savez(path, **arrays)
 
 
 TYPED: dict[str, Any] = {

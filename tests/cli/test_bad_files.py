@@ -83,11 +83,8 @@ def write(table: dict[str, Any], path: Path) -> None:
         case ".jsonl":
             path.write_text("\n".join(json.dumps(row) for row in pa.table(table).to_pylist()))
         case ".npz":
-            np.savez(
-                path,
-                allow_pickle=False,
-                **{name: np.asarray(column) for name, column in table.items()},
-            )
+            arrays: dict[str, Any] = {name: np.asarray(column) for name, column in table.items()}
+            np.savez(path, **arrays)
 
 
 def cut(name: str) -> Callable[[Path], Path]:

@@ -62,7 +62,7 @@ def write_stream(columns: Columns, path: Path) -> None:
 
 
 def write_npz(columns: Columns, path: Path) -> None:
-    np.savez(path, allow_pickle=False, **dict(columns))
+    np.savez(path, **dict[str, Any](columns))
 
 
 def write_npy(columns: Columns, path: Path) -> None:

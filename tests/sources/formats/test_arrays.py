@@ -201,7 +201,7 @@ def test_names_with_folders_in_them_are_columns(tmp_path: Path) -> None:
 )
 @pytest.mark.filterwarnings("ignore:Stored array in format 3.0")
 def test_arrays_of_all_kinds_are_read_as_they_were_written(tmp_path: Path, array: Any) -> None:
-    np.savez_compressed(tmp_path / "rows.npz", allow_pickle=False, a=array)
+    np.savez_compressed(tmp_path / "rows.npz", a=array)
     found = read(tmp_path / "rows.npz")["a"]
     assert np.array_equal(found, array)
     assert found.dtype == array.dtype

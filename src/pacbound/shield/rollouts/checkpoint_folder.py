@@ -35,7 +35,7 @@ UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.
 def packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """The arrays as the bytes of an .npz file, compressed; the same arrays give the same bytes."""
     target = BytesIO()
-    np.savez_compressed(target, allow_pickle=False, **dict(arrays))
+    np.savez_compressed(target, **dict[str, Any](arrays))
     return target.getvalue()
 
 

@@ -41,7 +41,7 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, NDArray[Any]
     target = Path(path)
     if target.suffix.lower() == ".npz":
         with atomic_file(target) as file:
-            np.savez_compressed(file, allow_pickle=False, **dict(columns))
+            np.savez_compressed(file, **dict[str, Any](columns))
         return
     separator = _separator(target)
     with atomic_file(target) as file:
