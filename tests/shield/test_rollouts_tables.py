@@ -14,7 +14,7 @@ pytest.importorskip("joblib", reason="joblib is not installed: pip install 'pacb
 
 from tests.shield.cars import Car, brake, danger, is_recoverable, rash, slippery
 
-from pacbound import certify_shield
+from pacbound import Tally, certify_shield
 from pacbound.errors import InvalidValueError
 from pacbound.shield import Frames, Rollouts, ShieldedRollouts, collect_rollouts, run_shielded
 
@@ -59,15 +59,15 @@ def test_errors_with_commas_and_quotes_come_back(tmp_path: Path) -> None:
 def test_the_command_line_certifies_from_the_file_as_it_is(
     rollouts: Rollouts, tmp_path: Path, name: str
 ) -> None:
-    files = pytest.importorskip("pacbound.tally.files", reason="reading text needs the extra `cli`")
+    pytest.importorskip("duckdb", reason="reading text needs the extra `frames`")
     assert np.isneginf(rollouts.score).any()
     rollouts.save(tmp_path / name)
-    counted = files.count_shield_files(tmp_path / name, score="score", unsafe="unsafe")
+    counted = Tally.from_files(tmp_path / name, scores="score", unsafe="unsafe")
     expected = certify_shield(rollouts.score, rollouts.unsafe, xi=0.3, delta=0.05)
     assert certify_shield(counted, xi=0.3, delta=0.05).threshold == expected.threshold
     assert expected.certified
-    last = files.count_shield_files(
-        tmp_path / name, score="score", unsafe="unsafe", final_score="final_score"
+    last = Tally.from_files(
+        tmp_path / name, scores="score", unsafe="unsafe", final_scores="final_score"
     )
     paper = certify_shield(
         rollouts.score,
