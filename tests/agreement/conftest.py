@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -74,9 +74,12 @@ def _written_to(folder: Path, ending: str) -> Engine:
     return write
 
 
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """Spark on two cores of this machine, quiet."""
+@pytest.fixture
+def spark() -> Any:
+    """Spark on two cores of this machine, quiet: the session that is running, or a new one.
+
+    Asked for anew by every test, since others may have stopped it. It ends with the process.
+    """
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java 17 or later, and there is none here.")
     sql = pytest.importorskip("pyspark.sql")
@@ -89,6 +92,4 @@ def spark() -> Iterator[Any]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    session = sql.SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
-    yield session
-    session.stop()
+    return sql.SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
