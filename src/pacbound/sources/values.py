@@ -15,7 +15,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 MISSING: Final = -1
 """The place of a value that is missing."""
 
-_EXACT_FLOATS: Final = 2.0**53
+EXACT_FLOATS: Final = 2.0**53
 _CLOSE: Final = 2**16
 
 
@@ -114,7 +114,7 @@ def _of_integers(column: NDArray[Any]) -> Values:
 
 def _of_floats(column: NDArray[Any]) -> Values:
     missing = np.isnan(column)
-    exact = np.abs(column) < _EXACT_FLOATS
+    exact = np.abs(column) < EXACT_FLOATS
     if (missing | (exact & (column == np.floor(column)))).all():
         found = _of_integers(np.where(missing, 0, column).astype(np.int64))
         return Values(found.distinct, np.where(missing, MISSING, found.places))

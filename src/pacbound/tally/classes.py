@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
-from pacbound.sources.values import MISSING, Values, is_missing
+from pacbound.sources.values import EXACT_FLOATS, MISSING, Values, is_missing
 from pacbound.stats.arguments import real_number
 
 Class = int | str
@@ -43,7 +43,6 @@ MISSING_CODES: Final = frozenset(
 )
 """Text that usually stands for a missing value, in lower case and without spaces around it."""
 
-_EXACT_FLOATS: Final = 2.0**53
 _LONGEST_NUMBER: Final = 400
 _INTEGER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _NUMBER: Final = re.compile(
@@ -68,7 +67,7 @@ def class_of(value: Any) -> Class | None:
         return int(value)
     if isinstance(value, (float, np.floating)):
         number = float(value)
-        if isfinite(number) and number == floor(number) and abs(number) < _EXACT_FLOATS:
+        if isfinite(number) and number == floor(number) and abs(number) < EXACT_FLOATS:
             return int(number)
         raise NotAClassError("not a whole number that floats hold exactly")
     if isinstance(value, str):
