@@ -1,0 +1,203 @@
+"""The router in examples/llm_router.py, with the vendor's own client, against a server on loopback
+that speaks OpenAI's chat completions."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import runpy
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pacbound import certify_cascade
+
+pytest.importorskip("openai", reason="openai is missing: pip install openai")
+EXAMPLE = Path(__file__).parents[2] / "examples" / "llm_router.py"
+
+WORDS = {"refund": "money", "delivery": "parcel", "login": "password"}
+CLASSES = list(WORDS)
+
+
+def _message(number: int) -> tuple[str, str]:
+    """A message and its class; every fifth says a misleading word first, which the small model
+    falls for, and is unsure of."""
+    true, other = CLASSES[number % 3], CLASSES[(number + 1) % 3]
+    words = [WORDS[other], WORDS[true]] if number % 5 == 0 else [WORDS[true]]
+    return f"{number}: about my " + ",\nor my ".join(words), true
+
+
+@dataclass
+class Server:
+    """What the handler of a request shares with the test."""
+
+    address: str = ""
+    calls: dict[str, int] = field(default_factory=lambda: {"small": 0, "large": 0})
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    refuse_next: int = 0
+    without_logprobs: bool = False
+    reply: Callable[[str], str] | None = None
+
+    def answer(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        system, user = (message["content"] for message in request["messages"])
+        with self.lock:
+            if self.refuse_next:
+                self.refuse_next -= 1
+                return 503, {"error": {"message": "overloaded"}}
+            self.calls[request["model"]] += 1
+        letters = dict(line.split(": ")[::-1] for line in system.splitlines()[1:])
+        found = sorted((user.find(word), name) for name, word in WORDS.items() if word in user)
+        said = found[0][1] if request["model"] == "small" else found[-1][1]
+        letter = self.reply(user) if self.reply else letters[said]
+        sure = 0.97 if len(found) == 1 else 0.55
+        # Two tokens of one letter, as real vocabularies have them.
+        tokens = [(letter, sure - 0.1), (f" {letter}", 0.1), ("the", 1 - sure)]
+        top = [{"token": token, "logprob": math.log(p), "bytes": None} for token, p in tokens]
+        logprobs = None if self.without_logprobs else {"content": [{**top[0], "top_logprobs": top}]}
+        choice = {
+            "index": 0,
+            "finish_reason": "length",
+            "message": {"role": "assistant", "content": letter},
+            "logprobs": logprobs,
+        }
+        whole = {"id": "1", "object": "chat.completion", "created": 0, "model": request["model"]}
+        return 200, whole | {"choices": [choice]}
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    state = Server()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            known = self.path == "/v1/chat/completions"
+            status, reply = state.answer(request) if known else (404, {})
+            body = json.dumps(reply).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Retry-After-Ms", "1")
+            self.end_headers()
+            self.wfile.write(body)
+
+        # The name is the standard library's.
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, RUF100
+            pass
+
+    class Listener(ThreadingHTTPServer):
+        # The five of the standard library make the sixth client wait a second.
+        request_queue_size = 64
+
+    with Listener(("127.0.0.1", 0), Handler) as httpd:
+        state.address = f"http://127.0.0.1:{httpd.server_address[1]}/v1"
+        thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield state
+        httpd.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def run(server: Server, tmp_path: Path) -> Callable[..., int]:
+    main = runpy.run_path(str(EXAMPLE))["main"]
+
+    def step(name: str, source: str, target: str, *more: str) -> int:
+        files = [str(tmp_path / source), "-o", str(tmp_path / target)]
+        models = ["--small", "small", "--large", "large", "--classes", ",".join(CLASSES)]
+        arguments = [name, *files, "--text", "message", *models, *more]
+        code: int = main(arguments, base_url=server.address, api_key="not a key")
+        return code
+
+    return step
+
+
+def _write(path: Path, numbers: range, *, labelled: bool) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["message", "label"][: 2 if labelled else 1])
+        table.writerows(_message(number)[: 2 if labelled else 1] for number in numbers)
+
+
+def _read(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_router_is_collected_certified_and_run(
+    server: Server, run: Callable[..., int], tmp_path: Path
+) -> None:
+    _write(tmp_path / "sample.csv", range(200), labelled=True)
+    assert run("collect", "sample.csv", "rows.csv") == 0
+    assert server.calls == {"small": 200, "large": 200}
+    columns = {"confidences": "confidence", "predictions": ["small", "large"], "labels": "label"}
+    certificate = certify_cascade(tmp_path / "rows.csv", xi=0.05, delta=0.05, columns=columns)
+    assert certificate.certified
+    assert 0.55 < certificate.thresholds[0] <= 0.97
+    certificate.save(tmp_path / "router.json")
+
+    _write(tmp_path / "new.csv", range(1000, 1060), labelled=False)
+    certified = str(tmp_path / "router.json")
+    assert run("route", "new.csv", "answers.csv", "--certificate", certified) == 0
+    answers = _read(tmp_path / "answers.csv")
+    assert [row["answer"] for row in answers] == [_message(n)[1] for n in range(1000, 1060)]
+    expected = ["small" if n % 5 else "large" for n in range(1000, 1060)]
+    assert [row["model"] for row in answers] == expected
+    assert server.calls == {"small": 260, "large": 212}
+
+
+def test_a_collection_that_was_cut_off_pays_for_no_finished_row_twice(
+    server: Server, run: Callable[..., int], tmp_path: Path
+) -> None:
+    _write(tmp_path / "sample.csv", range(40), labelled=True)
+    run("collect", "sample.csv", "rows.csv")
+    whole = (tmp_path / "rows.csv").read_bytes()
+    cut = whole.index(b"25: about") + 20
+    (tmp_path / "rows.csv").write_bytes(whole[:cut])
+    run("collect", "sample.csv", "rows.csv")
+    assert (tmp_path / "rows.csv").read_bytes() == whole
+    assert server.calls == {"small": 40 + 15, "large": 40 + 15}
+
+
+def test_a_collection_of_other_rows_is_left_alone(run: Callable[..., int], tmp_path: Path) -> None:
+    _write(tmp_path / "sample.csv", range(10), labelled=True)
+    _write(tmp_path / "other.csv", range(5, 15), labelled=True)
+    run("collect", "sample.csv", "rows.csv")
+    before = (tmp_path / "rows.csv").read_bytes()
+    with pytest.raises(SystemExit, match="collected from other rows"):
+        run("collect", "other.csv", "rows.csv")
+    assert (tmp_path / "rows.csv").read_bytes() == before
+
+
+def test_a_server_that_is_overloaded_is_asked_again(
+    server: Server, run: Callable[..., int], tmp_path: Path
+) -> None:
+    server.refuse_next = 2
+    _write(tmp_path / "sample.csv", range(8), labelled=True)
+    assert run("collect", "sample.csv", "rows.csv") == 0
+    assert len(_read(tmp_path / "rows.csv")) == 8
+
+
+def test_a_reply_that_names_no_class_is_never_sure(
+    server: Server, run: Callable[..., int], tmp_path: Path
+) -> None:
+    server.reply = lambda text: "Z"
+    _write(tmp_path / "sample.csv", range(4), labelled=True)
+    run("collect", "sample.csv", "rows.csv")
+    rows = _read(tmp_path / "rows.csv")
+    assert {(row["small"], float(row["confidence"])) for row in rows} == {("(no class)", 0.0)}
+
+
+def test_a_model_without_log_probabilities_is_refused(
+    server: Server, run: Callable[..., int], tmp_path: Path
+) -> None:
+    server.without_logprobs = True
+    _write(tmp_path / "sample.csv", range(4), labelled=True)
+    with pytest.raises(RuntimeError, match="small returns no log-probabilities"):
+        run("collect", "sample.csv", "rows.csv")
