@@ -20,7 +20,7 @@ from scipy.special import ndtr, ndtri
 from pacbound.cascade.certify import certify_cascade
 from pacbound.procedures.cascade import Bound
 from pacbound.tally.grids import DyadicGrid
-from pacbound.tally.questions.cascade import EXIT_OUTCOMES
+from pacbound.tally.questions.cascade import outcomes_of, with_unlabelled
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
@@ -88,7 +88,8 @@ class TwoNetworks:
             rng.multinomial(n, self.outcomes.ravel() / self.outcomes.sum()).reshape(-1, 4),
         )
         seen = counts.any(axis=1)
-        return Tally("cascade", GRID, EXIT_OUTCOMES, n, cells[seen, None], counts[seen])
+        whole = with_unlabelled(counts[seen], 1)
+        return Tally("cascade", GRID, outcomes_of(1), n, cells[seen, None], whole)
 
     def share(self, n: int, seeds: int, bound: Bound) -> float:
         """The true exit rate at certified thresholds, on average, as a share of the oracle's."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pacbound.baselines.temperature import TemperatureScaling
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import real_number, tolerated_rate
-from pacbound.tally.questions.cascade import EXIT_OUTCOMES
+from pacbound.tally.questions.cascade import ONLY_FAST, ONLY_SLOW, UNLABELLED
 from pacbound.tally.tally import Tally
 
 SLOW_ALONE: Final = math.inf
@@ -193,7 +193,8 @@ def histogram_threshold(
     InvalidTypeError
         If `predictions` or `labels` are missing, or come with a tally.
     InvalidValueError
-        If there are no rows, or the tally is not one of two models; if `xi` is not in [0, 1).
+        If there are no rows, if a label is missing where predictions differ, or the tally is not
+        one of two models; if `xi` is not in [0, 1).
 
     Examples
     --------
@@ -209,9 +210,7 @@ def histogram_threshold(
     """
     rate, tally = tolerated_rate(xi), _counted(confidence, predictions, labels)
     cells, counts = tally.cells[::-1, 0], tally.counts[::-1]
-    only_slow, only_fast = (
-        counts[:, EXIT_OUTCOMES.index(name)] for name in ("only_slow", "only_fast")
-    )
+    only_slow, only_fast = counts[:, ONLY_SLOW], counts[:, ONLY_FAST]
     lost = np.concatenate(([0], np.cumsum(only_slow - only_fast)))
     # A quotient of integers is rounded once, as xi was when it was written: 29 of 100 are at most
     # 0.29.
@@ -241,6 +240,12 @@ def _counted(confidence: Any, predictions: Any, labels: Any) -> Tally:
         raise InvalidValueError(
             f"{tally!r} is not a tally of two models: count one confidence, two predictions and a "
             "label per row."
+        )
+    unlabelled = int(tally.counts[:, UNLABELLED:].sum())
+    if unlabelled:
+        raise InvalidValueError(
+            f"{unlabelled} rows have no label although predictions differ: means need all of them. "
+            "Label them, or certify: certify_cascade counts them as losses."
         )
     if tally.rows == 0:
         raise InvalidValueError("There are no rows to choose a threshold from: pass at least one.")

@@ -39,8 +39,11 @@ def certify_cascade(  # noqa: PLR0913
     seen. What is certified is `xi`, over the whole population, gains offsetting losses; exit rates,
     costs and the observed error increase are descriptive.
 
-    Labels are needed only where predictions differ: elsewhere they may be missing (None, NaN). Rows
-    may not be dropped for it.
+    Labels matter only where predictions differ, and may be missing (None, NaN) in any row, for any
+    reason. A row without one in which the answer differs from the slow model's counts as a loss,
+    so labels may be asked for in any order, and the claim be made again after each. Rows may not
+    be dropped, nor labels changed once they were seen. Without labels at all, what is certified is
+    that at most `xi` of the answers differ from the slow model's.
 
     Parameters
     ----------
@@ -51,8 +54,8 @@ def certify_cascade(  # noqa: PLR0913
     predictions
         (n, M) predicted classes, the slow model's last.
     labels
-        (n,) true classes, missing (None, NaN) where all predictions agree if you like; a code such
-        as -1 is a class like others.
+        (n,) true classes, missing (None, NaN) wherever you like, or None for none at all; a code
+        such as -1 is a class like others. More labels never raise a threshold of two models.
     xi
         The accuracy that may be lost. 0 asks that nothing is, which is tested on a coarse grid.
     delta
@@ -79,7 +82,7 @@ def certify_cascade(  # noqa: PLR0913
         raise: they are mostly misspelt, and would count as mistakes of all models, or of the slow.
     columns
         The names of the table's columns, by the names of the arrays: `confidences` and
-        `predictions`, a list of each in the order of the models, and `labels`.
+        `predictions`, a list of each in the order of the models, and `labels`, if there are any.
     engine, master, memory_limit
         For files: "duckdb" (if left out), "polars" or "spark"; Spark's master; what DuckDB may use,
         such as "500MB".
@@ -91,12 +94,14 @@ def certify_cascade(  # noqa: PLR0913
     CascadeCertificate
         The thresholds, with the counts that they follow from. A refusal has `certified` False and
         the thresholds +inf (never exit); `refusal` says why, and about how many rows it would take.
+        `unlabelled` says how many missing labels counted as losses, `best_possible` what labels for
+        them could gain, and `settled` whether they could change the thresholds at all.
 
     Raises
     ------
     InvalidValueError, InvalidTypeError
-        If a label is missing where predictions differ, or scores or classes cannot be what they
-        should be; the message names the value, its row and the remedy.
+        If scores or classes cannot be what they should be; the message names the value, its row
+        and the remedy. If labels are missing where predictions differ and `method` is "greedy".
 
     Examples
     --------
@@ -110,6 +115,14 @@ def certify_cascade(  # noqa: PLR0913
     >>> threshold, share = certificate.thresholds[0], certificate.exit_rates[0]
     >>> print(f"at {threshold:.4f} and above the fast model answers: {share:.1%} of the rows")
     at 0.7415 and above the fast model answers: 62.7% of the rows
+
+    Without a label, fewer rows exit early, and the claim is about answers that differ:
+
+    >>> early = certify_cascade(
+    ...     table.confidence_fast, predictions, xi=0.01, delta=0.01, bound="pair"
+    ... )
+    >>> early.exit_rates.round(3), early.best_possible.exit_rates.round(3), early.without_labels
+    (array([0.552]), array([1.]), True)
 
     From a frame, which is counted inside its own engine:
 

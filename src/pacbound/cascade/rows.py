@@ -80,7 +80,8 @@ def rows_to_label(
 
     A row needs one if the models do not all predict the same and `label`, where it is named, is
     empty. All others stay in the sample unlabelled: agreement loses nothing against the slow model,
-    whatever the truth is.
+    whatever the truth is. Of the rows written, as many as you like may stay without a label, too:
+    each then counts as a loss.
     """
 
     def needing_label(batch: Batch) -> tuple[Batch, dict[str, NDArray[np.int64]]]:

@@ -37,7 +37,8 @@ class TradeOff:
     exit_rates : ndarray of shape (k, M-1)
         The share of the rows that left at each exit; descriptive.
     error_increase : ndarray of shape (k,)
-        The accuracy that was lost on these very rows; descriptive.
+        The accuracy that was lost on these very rows, those without a label counted as losses;
+        descriptive.
     cost : ndarray of shape (k,)
         What a row cost on average; NaN if no costs were passed. Descriptive.
 
@@ -81,6 +82,7 @@ def trade_off(  # noqa: PLR0913
     ----------
     confidences, predictions, labels
         As in `certify_cascade`: arrays, a `Tally` in place of all, or, with `columns`, a table.
+        Rows without a label in which predictions differ count as losses.
     xi
         The tolerances, any number of them.
     delta

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.cascade_walks import claimed_walks, grid_top, read_cells, read_walks
+from pacbound.certificate.cascade_labels import (
+    BestPossible,
+    PartialLabels,
+    Unlabelled,
+    counts_at,
+    thresholds_of,
+)
+from pacbound.certificate.cascade_walks import claimed_walks, read_cells, read_walks
 from pacbound.certificate.document import (
     Certificate,
     Provenance,
@@ -22,8 +29,8 @@ from pacbound.certificate.refusal import claimed_refusal, described_refusal, rea
 from pacbound.certificate.tallies import require_tally
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidValueError
-from pacbound.procedures import cascade, cascade_greedy, cascade_paths
-from pacbound.procedures.cascade import ASSUMPTIONS, Bound, Walk
+from pacbound.procedures import cascade, cascade_greedy, cascade_partial, cascade_paths
+from pacbound.procedures.cascade import Bound, CascadeDecision, Walk
 from pacbound.procedures.cascade_paths import PathsDecision
 from pacbound.procedures.joint_walk import JointWalk
 from pacbound.procedures.refusal import Refusal
@@ -31,7 +38,7 @@ from pacbound.procedures.registry import require
 from pacbound.stats.arguments import failure_probability, tolerated_rate
 from pacbound.stats.sequences import bonferroni_level
 from pacbound.stats.trinomial import paired_test_work
-from pacbound.tally.questions.cascade import grid_of
+from pacbound.tally.questions.cascade import grid_of, with_unlabelled
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
@@ -42,6 +49,18 @@ NAMES: dict[Method, dict[Bound, str]] = {
     "paths": cascade_paths.NAMES,
     "greedy": cascade_greedy.NAMES,
 }
+PARTIAL_NAMES: dict[Method, dict[Bound, str]] = {
+    "walk": cascade_partial.NAMES,
+    "paths": cascade_partial.PATHS_NAMES,
+    "greedy": {},
+}
+"""The procedures of samples in which a label is missing where predictions differ."""
+
+
+class _Asked(TypedDict):
+    xi: float
+    delta: float
+    bound: Bound
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -53,6 +72,10 @@ class CascadeCertificate(Certificate):
     they were seen at thresholds that were chosen from the same rows. The probability is over the
     draw of the rows, which must be independent draws from the distribution of use.
     `certify_cascade` makes such a certificate, and `load_certificate` reads one.
+
+    Labels may be missing: rows without one in which predictions differ counted as losses, and
+    `unlabelled` says how many. `best_possible` says what more labels could gain. Without a single
+    label the claim is stronger: at most `xi` of the answers differ from the slow model's.
 
     A refusal has `certified` False and the thresholds +inf: never exit early. The method "greedy"
     carries no proof, so it is never certified even though it names thresholds.
@@ -79,6 +102,9 @@ class CascadeCertificate(Certificate):
         The counts that the decision follows from, wherever they change as the thresholds fall.
     refusal : Refusal or None
         Why nothing is certified, and about how many rows it would take; None if it is.
+    partial : PartialLabels or None
+        How many rows in which predictions differ have a label, and what more labels could gain;
+        None if all have one.
     provenance : Provenance
         Where the certificate comes from.
     loaded : mapping or None
@@ -109,6 +135,7 @@ class CascadeCertificate(Certificate):
     chosen: int
     walks: tuple[JointWalk, ...]
     refusal: Refusal | None
+    partial: PartialLabels | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "walks", tuple(_sealed_walk(walk) for walk in self.walks))
@@ -145,7 +172,7 @@ class CascadeCertificate(Certificate):
         ------
         InvalidValueError
             If the tally is not one of a cascade, has no rows, or does not add up; if an option
-            cannot be what it should be.
+            cannot be what it should be; if a greedy choice is asked for and labels are missing.
 
         Examples
         --------
@@ -156,33 +183,34 @@ class CascadeCertificate(Certificate):
         True
         """
         _check(tally, bound, method, xi)
-        exits = tally.cells.shape[1]
+        exits, n = tally.cells.shape[1], tally.rows
         rate, level = tolerated_rate(xi), failure_probability(delta)
         costs = None if costs is None else cascade_paths.checked_costs(costs, exits + 1)
+        asked: _Asked = {"xi": rate, "delta": level, "bound": bound}
+        counts = with_unlabelled(tally.counts, exits)
+        unlabelled = bool(counts[:, 4**exits :].any())
+        best: PathsDecision | None = None
         if exits == 1:
-            walk = Walk.from_counts(tally.cells[:, 0], tally.counts).judged_by(bound)
-            decision = _decide_walk(walk, tally.rows, rate, level, bound)
+            walk = Walk.from_counts(tally.cells[:, 0], counts).judged_by(bound)
+            decision = _of_one_walk(cascade.decide(walk, n, **asked))
+            if unlabelled:
+                best = _of_one_walk(cascade_partial.best_possible(walk, n, **asked))
         elif method == "greedy":
-            decision = cascade_greedy.decide(
-                tally.cells, tally.counts, tally.rows, xi=rate, delta=level, bound=bound
-            )
+            decision = cascade_greedy.decide(tally.cells, counts, n, **asked)
         else:
-            walks = cascade_paths.walks_from_counts(tally.cells, tally.counts, bound)
-            decision = cascade_paths.decide(
-                walks,
-                tally.rows,
-                xi=rate,
-                delta=level,
-                bound=bound,
-                costs=costs or _unit_costs(exits),
-            )
+            paid = costs or _unit_costs(exits)
+            walks = cascade_paths.walks_from_counts(tally.cells, counts, bound)
+            decision = cascade_paths.decide(walks, n, **asked, costs=paid)
+            if unlabelled:
+                best = cascade_partial.best_possible_paths(walks, n, **asked, costs=paid)
         return cls(
-            n=tally.rows,
+            n=n,
             xi=rate,
             delta=level,
             bound=bound,
             method="walk" if exits == 1 else method,
             costs=costs,
+            partial=None if best is None else PartialLabels.of(counts, best),
             provenance=Provenance.now(tally.sources, columns),
             **vars(decision),
         )
@@ -224,21 +252,62 @@ class CascadeCertificate(Certificate):
 
     @property
     def observed_error_increase(self) -> float:
-        """The accuracy lost on these very rows; descriptive, and not an unbiased estimate."""
-        return float((self._seen("only_slow") - self._seen("only_fast")).sum() / self.n)
+        """The accuracy lost on these very rows; descriptive, and not an unbiased estimate. Rows
+        without a label count as lost, so with them it is the most that can have been lost.
+        """
+        lost = self._seen("only_slow") + self._seen("unlabelled")
+        return float((lost - self._seen("only_fast")).sum() / self.n)
 
     @property
     def expected_cost(self) -> float | None:
         """What a row cost on average, by the costs given; descriptive. None if none were given."""
-        if self.costs is None:
-            return None
-        return cascade_paths.total_cost(self._seen("exits"), self.n, self.costs) / self.n
+        return self._cost(self._seen("exits").tolist())
+
+    @property
+    def unlabelled(self) -> Unlabelled:
+        """How many rows counted as losses because they have no label and predictions differ."""
+        in_all = 0 if self.partial is None else self.partial.unlabelled
+        return Unlabelled(int(self._seen("unlabelled").sum()), in_all)
+
+    @property
+    def without_labels(self) -> bool:
+        """Whether no row in which predictions differ has a label. What is certified is then that at
+        most `xi` of the answers differ from the slow model's.
+        """
+        return self.partial is not None and self.partial.labelled == 0
+
+    @property
+    def best_possible(self) -> BestPossible:
+        """What more labels of the same rows could lead to at best; descriptive. The certificate's
+        own thresholds if no label is missing where it matters.
+        """
+        if self.partial is None:
+            return BestPossible(self._thresholds(), self.exit_rates, self.expected_cost)
+        rates = np.array(self.partial.exits) / self.n
+        return BestPossible(self.partial.thresholds, rates, self._cost(self.partial.exits))
+
+    @property
+    def settled(self) -> bool:
+        """Whether more labels of the same rows cannot change the thresholds."""
+        if self.partial is None or self.partial.cells is None:
+            return True
+        best = self.partial.cells, self.partial.chosen
+        return best == (self.cells, self.chosen)
 
     def claim(self) -> dict[str, Json]:
+        partial = self.partial
+        names = NAMES if partial is None else PARTIAL_NAMES
+        assumptions = (cascade if partial is None else cascade_partial).ASSUMPTIONS
+        labels: dict[str, Json] = {} if partial is None else {"labels": partial.claimed()}
+        best: dict[str, Json] = (
+            {}
+            if partial is None
+            else {"best_possible": partial.claimed_best(self._cost(partial.exits))}
+        )
         return {
             "kind": self.kind,
-            "procedure": NAMES[self.method][self.bound],
-            "assumptions": list(ASSUMPTIONS),
+            "procedure": names[self.method][self.bound],
+            "assumptions": list(assumptions),
             "certified": self.certified,
             "n": self.n,
             "xi": self.xi,
@@ -246,20 +315,21 @@ class CascadeCertificate(Certificate):
             "costs": None if self.costs is None else list(self.costs),
             "thresholds": [encode_float(value) for value in self._thresholds().tolist()],
             "chosen": self.chosen,
-            "walks": claimed_walks(self.walks, self.bound),
+            **labels,
+            "walks": claimed_walks(self.walks, self.bound, partial=partial is not None),
             "refusal": claimed_refusal(self.refusal),
             "descriptive": {
                 "exit_rates": self.exit_rates.tolist(),
                 "observed_error_increase": self.observed_error_increase,
                 "expected_cost": self.expected_cost,
+                **best,
             },
         }
 
     def counted(self) -> dict[str, Json]:
         claim = self.claim()
-        return {
-            key: claim[key] for key in ("kind", "procedure", "n", "xi", "delta", "costs", "walks")
-        }
+        asked = ("kind", "procedure", "n", "xi", "delta", "costs", "labels", "walks")
+        return {key: claim[key] for key in asked if key in claim}
 
     def work(self) -> float:
         steps = sum(walk.cells.size for walk in self.walks)
@@ -273,38 +343,35 @@ class CascadeCertificate(Certificate):
         return walking + paired_test_work(self.n, xi=self.xi, delta=level)
 
     def recomputed(self) -> CascadeCertificate:
+        asked: _Asked = {"xi": self.xi, "delta": self.delta, "bound": self.bound}
         if self.method == "walk":
-            decision = _decide_walk(
-                self.walks[0].of_exit(0), self.n, self.xi, self.delta, self.bound
-            )
+            walk = self.walks[0].of_exit(0)
+            decision = _of_one_walk(cascade.decide(walk, self.n, **asked))
         elif self.method == "greedy":
-            decision = cascade_greedy.decide_again(
-                self.walks, self.n, xi=self.xi, delta=self.delta, bound=self.bound
-            )
+            decision = cascade_greedy.decide_again(self.walks, self.n, **asked)
         else:
             costs = self.costs or _unit_costs(self.exits)
-            decision = cascade_paths.decide(
-                self.walks, self.n, xi=self.xi, delta=self.delta, bound=self.bound, costs=costs
-            )
+            decision = cascade_paths.decide(self.walks, self.n, **asked, costs=costs)
         return replace(self, loaded=None, **vars(decision))
 
     @classmethod
     def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
         known = {
-            name: (method, bound)
-            for method, names in NAMES.items()
+            name: (method, bound, partial)
+            for partial, table in ((False, NAMES), (True, PARTIAL_NAMES))
+            for method, names in table.items()
             for bound, name in names.items()
         }
-        method, bound = known[require(claim.text("procedure"), *known)]
+        method, bound, partial = known[require(claim.text("procedure"), *known)]
         n = claim.positive("n")
-        walks = read_walks(claim, n, bound, method)
+        walks = read_walks(claim, n, bound, method, partial=partial)
         costs = _read_costs(claim, len(walks[0].cells) + 1)
         chosen = claim.count("chosen")
         if chosen >= len(walks):
             raise CertificateError(
                 f"{claim.place('chosen')} is {chosen}: there are {len(walks)} walks."
             )
-        return cls(
+        found = cls(
             n=n,
             xi=claim.rate("xi"),
             delta=claim.probability("delta"),
@@ -315,9 +382,12 @@ class CascadeCertificate(Certificate):
             chosen=chosen,
             walks=walks,
             refusal=read_refusal(claim),
+            partial=PartialLabels.read(claim, n, walks) if partial else None,
             provenance=provenance,
             loaded=loaded,
         )
+        found._require_no_worse(claim)
+        return found
 
     def words(self) -> str:
         """The claim in words."""
@@ -326,7 +396,8 @@ class CascadeCertificate(Certificate):
             f"{exact(self.xi)}, delta = {exact(self.delta)}, bound {self.bound!r}"
         )
         if self.cells is None:
-            return "\n".join([head, *described_refusal(self.refusal, "rows", "Never exit early.")])
+            refused = described_refusal(self.refusal, "rows", "Never exit early.")
+            return "\n".join([head, *refused, *self._labels_described()])
         limits = ", ".join(repr(value) for value in self._thresholds().tolist())
         if self.refusal is not None:
             return "\n".join(
@@ -337,22 +408,47 @@ class CascadeCertificate(Certificate):
                     self._described(),
                 ]
             )
+        held = (
+            f"at most {exact(self.xi)} of all answers then differ from the slow model's."
+            if self.without_labels
+            else f"that loses at most {exact(self.xi)} accuracy against the slow model alone."
+        )
         claim = (
             f"Let a fast model answer where its score is at least {limits}.\nWith probability at "
-            f"least {likelihood(self.delta)} over the draw of these rows, that loses at most "
-            f"{exact(self.xi)} accuracy against the slow model alone."
+            f"least {likelihood(self.delta)} over the draw of these rows, {held}"
         )
-        return "\n".join([head, claim, self._described()])
+        return "\n".join([head, claim, self._described(), *self._labels_described()])
 
     def _described(self) -> str:
         rates = ", ".join(f"{rate:.1%}" for rate in self.exit_rates)
         cost = ""
         if self.costs is not None:
             cost = f", cost {self.expected_cost:.4g} instead of {exact(self.costs[-1])}"
+        most = " at most" if self.unlabelled.exiting else ""
         return (
-            f"On these rows (descriptive): {rates} exit early{cost}, error increase "
+            f"On these rows (descriptive): {rates} exit early{cost}, error increase{most} "
             f"{self.observed_error_increase:+.4f}.{self._remark()}"
         )
+
+    def _labels_described(self) -> list[str]:
+        """How many rows without a label counted as losses, and what labelling them could gain."""
+        if self.partial is None:
+            return []
+        missing, best = self.unlabelled, self.best_possible
+        said = (
+            f"Rows without a label count as losses where predictions differ: {missing.exiting:,} "
+            f"that exit early, of {missing.in_all:,} in all."
+        )
+        if self.settled:
+            return [f"{said} More labels cannot change the thresholds."]
+        limits = ", ".join(repr(value) for value in best.thresholds.tolist())
+        rates = ", ".join(f"{rate:.1%}" for rate in best.exit_rates)
+        cost = "" if best.expected_cost is None else f", cost {best.expected_cost:.4g}"
+        return [
+            said,
+            f"With labels for them the thresholds could become {limits} at best (descriptive): "
+            f"{rates} exit early{cost}.",
+        ]
 
     def _remark(self) -> str:
         """What the thresholds mean where they are at an end of their range."""
@@ -363,30 +459,42 @@ class CascadeCertificate(Certificate):
         return ""
 
     def _thresholds(self) -> Floats:
-        if self.cells is None:
-            return np.full(self.exits, np.inf)
-        top = grid_top(self.exits)
-        return np.array([cell / top if cell <= top else np.inf for cell in self.cells])
+        return thresholds_of(self.cells, self.exits)
 
-    def _seen(self, count: Literal["exits", "only_slow", "only_fast"]) -> NDArray[np.int64]:
+    def _seen(
+        self, count: Literal["exits", "only_slow", "only_fast", "unlabelled"]
+    ) -> NDArray[np.int64]:
         """The counts of each exit at the thresholds, none if the claim is refused."""
-        if self.cells is None:
-            return np.zeros(self.exits, dtype=np.int64)
         walk = self.walks[self.chosen]
-        there = np.flatnonzero((walk.cells == np.array(self.cells)[:, None]).all(axis=0))
-        return np.asarray(
-            getattr(walk, count)[:, there[-1]]
-            if there.size
-            else np.zeros(self.exits, dtype=np.int64)
-        )
+        return counts_at(walk, self.cells, getattr(walk, count))
+
+    def _cost(self, exits: Sequence[int]) -> float | None:
+        """What a row costs on average if `exits` rows take each exit; None without costs."""
+        if self.costs is None:
+            return None
+        return cascade_paths.total_cost(np.array(exits), self.n, self.costs) / self.n
+
+    def _require_no_worse(self, claim: Reader) -> None:
+        """Raise if the best that more labels could lead to is worse than the claim itself."""
+        partial = self.partial
+        if partial is None or self.cells is None:
+            return
+        here, there = self._seen("exits"), np.array(partial.exits)
+        costs = self.costs or _unit_costs(self.exits)
+        best, now = (cascade_paths.total_cost(exits, self.n, costs) for exits in (there, here))
+        moved = self.settled and not np.array_equal(here, there)
+        if partial.cells is None or best > now or moved:
+            raise CertificateError(
+                f"{claim.place('descriptive')}.best_possible: worse than the claim itself, or not "
+                "the same where it should be."
+            )
 
 
 def _sealed_walk(walk: JointWalk) -> JointWalk:
     return JointWalk(**{name: sealed(column) for name, column in vars(walk).items()})
 
 
-def _decide_walk(walk: Walk, n: int, xi: float, delta: float, bound: Bound) -> PathsDecision:
-    decision = cascade.decide(walk, n, xi=xi, delta=delta, bound=bound)
+def _of_one_walk(decision: CascadeDecision) -> PathsDecision:
     cells = None if decision.cell is None else (decision.cell,)
     return PathsDecision(cells, 0, (JointWalk.of_two_models(decision.walk),), decision.refusal)
 
@@ -415,6 +523,12 @@ def _check(tally: Tally, bound: str, method: str, xi: float) -> None:
         raise InvalidValueError(
             f"method={method!r} is not known: expected 'paths' or 'greedy' (the paper's, without "
             "proof)."
+        )
+    exits = tally.cells.shape[1]
+    if method == "greedy" and exits > 1 and tally.counts[:, 4**exits :].any():
+        raise InvalidValueError(
+            "method='greedy' takes no rows without a label where predictions differ: use "
+            "method='paths', or label them."
         )
     if method == "greedy" and xi == 0 and tally.cells.shape[1] > 1:
         raise InvalidValueError(

@@ -21,16 +21,22 @@ from pacbound.tally.questions.cascade import MOST_EXITS
 _COUNTS = ("exits", "only_slow", "only_fast")
 
 
-def claimed_walks(walks: tuple[JointWalk, ...], bound: Bound) -> list[dict[str, Json]]:
-    """Each walk with a list of numbers for every exit."""
+def claimed_walks(
+    walks: tuple[JointWalk, ...], bound: Bound, *, partial: bool
+) -> list[dict[str, Json]]:
+    """Each walk with a list of numbers for every exit; with `partial` labels, also how many rows
+    have none.
+    """
     return [
         {"cells": walk.cells.tolist()}
-        | {f"{name}_added": _added(getattr(walk, name)) for name in _counts(bound)}
+        | {f"{name}_added": _added(getattr(walk, name)) for name in _counts(bound, partial=partial)}
         for walk in walks
     ]
 
 
-def read_walks(claim: Reader, n: int, bound: Bound, method: str) -> tuple[JointWalk, ...]:
+def read_walks(
+    claim: Reader, n: int, bound: Bound, method: str, *, partial: bool
+) -> tuple[JointWalk, ...]:
     """The walks of a claim, if they could be walks of `n` rows."""
     parts = claim.mappings("walks")
     if not parts or (method == "walk" and len(parts) != 1):
@@ -38,7 +44,7 @@ def read_walks(claim: Reader, n: int, bound: Bound, method: str) -> tuple[JointW
             f"{claim.place('walks')}: expected "
             f"{'one walk' if method == 'walk' else 'a list of walks'}."
         )
-    walks = tuple(_read_walk(part, n, bound, method) for part in parts)
+    walks = tuple(_read_walk(part, n, method, _counts(bound, partial=partial)) for part in parts)
     exits = {len(walk.cells) for walk in walks}
     if len(exits) != 1 or (method == "walk") != (exits == {1}):
         raise CertificateError(
@@ -88,27 +94,30 @@ def _highest(exits: int, method: str) -> int:
     return NEVER if method == "greedy" else grid_top(exits)
 
 
-def _read_walk(part: Reader, n: int, bound: Bound, method: str) -> JointWalk:
+def _read_walk(part: Reader, n: int, method: str, names: tuple[str, ...]) -> JointWalk:
     cells = part.table("cells")
     if len(cells) > MOST_EXITS:
         raise CertificateError(
             f"{part.place('cells')} has {len(cells)} exits: expected at most {MOST_EXITS}."
         )
-    counts = {name: _read_running(part, f"{name}_added", n) for name in _counts(bound)}
+    counts = {name: _read_running(part, f"{name}_added", n) for name in names}
     columns = {"cells": np.array(cells, dtype=np.int64), **counts}
     if len({column.shape for column in columns.values()}) != 1 or not columns["cells"].size:
         raise CertificateError(
             f"{part.place('cells')}: expected tables of one shape, with at least one step."
         )
-    walk = JointWalk(**{"differ": columns["only_slow"] + columns["only_fast"], **columns})
+    columns.setdefault("unlabelled", np.zeros_like(columns["exits"]))
+    told = columns["only_slow"] + columns["only_fast"] + columns["unlabelled"]
+    walk = JointWalk(**{"differ": told, **columns})
     top = _highest(len(walk.cells), method)
     if (walk.cells < 0).any() or (walk.cells > top).any() or (np.diff(walk.cells) > 0).any():
         raise CertificateError(f"{part.place('cells')} does not fall from {top} towards 0.")
     if len(walk.cells) == 1 and (walk.cells[0, 0] != top or (np.diff(walk.cells[0]) == 0).any()):
         raise CertificateError(f"{part.place('cells')} does not begin at {top}, or stands still.")
-    if (walk.only_slow + walk.only_fast > walk.differ).any():
+    if (told > walk.differ).any():
         raise CertificateError(
-            f"{part.place('only_slow_added')}: expected only_slow + only_fast <= differ."
+            f"{part.place('only_slow_added')}: expected only_slow + only_fast <= differ, those "
+            "without a label included."
         )
     if (walk.differ > walk.exits).any() or (walk.exits.sum(axis=0) > n).any():
         raise CertificateError(
@@ -137,8 +146,9 @@ def _read_running(part: Reader, key: str, n: int) -> NDArray[np.int64]:
     return np.array(running, dtype=np.int64)
 
 
-def _counts(bound: Bound) -> tuple[str, ...]:
-    return (*_COUNTS, "differ") if bound == "product" else _COUNTS
+def _counts(bound: Bound, *, partial: bool) -> tuple[str, ...]:
+    counts = (*_COUNTS, "unlabelled") if partial else _COUNTS
+    return (*counts, "differ") if bound == "product" else counts
 
 
 def _added(running: NDArray[np.int64]) -> list[list[int]]:

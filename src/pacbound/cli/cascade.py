@@ -39,7 +39,10 @@ def cascade(
     ] = None,
     label: Annotated[
         str | None,
-        typer.Option(help="Column with the true class; may be empty where all predictions agree."),
+        typer.Option(
+            help="Column with the true class; may be empty in any row. Leave it out to certify "
+            "without labels."
+        ),
     ] = None,
     xi: Annotated[
         float | None, typer.Option(help="The accuracy that may be lost, for example 0.02.")
@@ -62,7 +65,7 @@ def cascade(
     ] = "paths",
     to_label: Annotated[
         Path | None,
-        typer.Option(help="Write the rows that need a label here, and certify nothing."),
+        typer.Option(help="Write the rows whose label matters here, and certify nothing."),
     ] = None,
     classes: ClassesOption = None,
     missing: MissingOption = None,
@@ -78,14 +81,15 @@ def cascade(
     """Certify the thresholds at which fast models may answer for the slow one, losing at most xi
     accuracy.
 
-    Labels are needed only where predictions differ: --to-label writes those rows.
+    Labels matter only where predictions differ: --to-label writes those rows. One that stays
+    without a label counts as a loss, so it may be missing for any reason. Without --label, xi
+    bounds how many answers differ from the slow model's.
     """
     if to_label is not None:
         return _write_rows_to_label(files, names(prediction), label, to_label, as_json=as_json)
-    if confidence is None or label is None or xi is None or delta is None:
+    if confidence is None or xi is None or delta is None:
         raise InvalidTypeError(
-            "Certifying needs --confidence, --label, --xi and --delta; --to-label needs none of "
-            "them."
+            "Certifying needs --confidence, --xi and --delta; --to-label needs none of them."
         )
     with progress_bar("counting") as progress:
         certificate = certify_cascade(
@@ -125,7 +129,7 @@ def _write_rows_to_label(
     else:
         share = f" ({needing / rows:.1%})" if rows else ""
         typer.echo(
-            f"{needing:,} of {rows:,} rows{share} need a label; they are in {target}. Keep all "
-            "rows when you certify."
+            f"{needing:,} of {rows:,} rows{share} need a label; they are in {target}. Those that "
+            "stay without one count as losses. Keep all rows when you certify."
         )
     return 0

@@ -5,7 +5,8 @@ The loss is P[cascade wrong] - P[slow wrong] = P(D = 1) - P(D = -1), where D is 
 exits early and is then wrong where the slow model is right, -1 the other way round, and 0 on all
 others. The loss is not monotone in the threshold, so the paper's line search is not valid; a
 fixed-sequence walk is: from "never exit" down a grid fixed in advance, each step tested at the full
-delta, up to the first failure.
+delta, up to the first failure. A row on which the models differ and that has no label counts as a
+loss; `pacbound.procedures.cascade_partial` says why that is valid.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.binomial import binomial_interval
 from pacbound.stats.sequences import bonferroni_level, fixed_sequence
 from pacbound.stats.trinomial import labels_needed_by_walk, mcnemar_test, paired_test
+from pacbound.tally.questions.cascade import ONLY_FAST, ONLY_SLOW, UNLABELLED, with_unlabelled
 from pacbound.tally.questions.cascade import TWO_MODELS as GRID
 
 Bound = Literal["exact", "pair", "product"]
@@ -84,8 +86,8 @@ class Walk:
     """The running counts of a cascade as its threshold falls.
 
     At threshold cells[i] / 2^16, `exits` rows exit early, on `differ` of them the two models
-    differ, on `only_slow` of these only the slow model is right (b), on `only_fast` only the fast
-    one (c). The first step is the grid's top, 2^16.
+    differ, on `only_slow` of these only the slow model is right, on `only_fast` only the fast one
+    (c), and `unlabelled` of these have no label. The first step is the grid's top, 2^16.
     """
 
     cells: Integers
@@ -93,22 +95,33 @@ class Walk:
     differ: Integers
     only_slow: Integers
     only_fast: Integers
+    unlabelled: Integers
 
     @classmethod
     def from_counts(cls, cells: Integers, counts: Integers) -> Walk:
-        """From the occupied cells in rising order and their counts of agree, only_fast, only_slow
-        and neither.
+        """From the occupied cells in rising order and their counts of agree, only_fast, only_slow,
+        neither and unlabelled; the last may be left out if there are none.
         """
-        falling, table = cells[::-1], counts[::-1]
+        falling, table = cells[::-1], with_unlabelled(counts, 1)[::-1]
         if not len(falling) or falling[0] != TOP:
             falling, table = (
                 np.concatenate(([TOP], falling)),
-                np.concatenate((np.zeros((1, 4), dtype=np.int64), table)),
+                np.concatenate((np.zeros((1, table.shape[1]), dtype=np.int64), table)),
             )
         running = np.cumsum(table, axis=0)
         return cls(
-            falling, running.sum(axis=1), running[:, 1:].sum(axis=1), running[:, 2], running[:, 1]
+            falling,
+            running.sum(axis=1),
+            running[:, ONLY_FAST:].sum(axis=1),
+            running[:, ONLY_SLOW],
+            running[:, ONLY_FAST],
+            running[:, UNLABELLED],
         )
+
+    @property
+    def losses(self) -> Integers:
+        """Rows that count as lost (b): those that are, and those without a label."""
+        return self.only_slow + self.unlabelled
 
     def take(self, steps: Integers | slice) -> Walk:
         """The walk at some of its steps."""
@@ -118,6 +131,7 @@ class Walk:
             self.differ[steps],
             self.only_slow[steps],
             self.only_fast[steps],
+            self.unlabelled[steps],
         )
 
     def at(self, cells: Integers) -> Walk:
@@ -130,7 +144,7 @@ class Walk:
 
     def changes(self) -> Walk:
         """The first step, and each at which a count that the tests look at changes."""
-        judged = np.column_stack([self.differ, self.only_slow, self.only_fast])
+        judged = np.column_stack([self.differ, self.losses, self.only_fast])
         return self.take(
             np.flatnonzero(np.concatenate(([True], (np.diff(judged, axis=0) != 0).any(axis=1))))
         )
@@ -139,7 +153,7 @@ class Walk:
         """The walk with the counts that `bound` looks at: only the product looks at rows that
         differ to no effect.
         """
-        return self if bound == "product" else replace(self, differ=self.only_slow + self.only_fast)
+        return self if bound == "product" else replace(self, differ=self.losses + self.only_fast)
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -195,9 +209,7 @@ def _leading_passes(walk: Walk, test: Callable[[Walk], Passes]) -> int:
 def _test(n: int, xi: float, delta: float, bound: Bound) -> Callable[[Walk], Passes]:
     if bound == "product":
         return lambda walk: product_bound(walk, n, delta) <= xi
-    return lambda walk: paired_test(
-        walk.only_slow, walk.only_fast, n, xi=xi, delta=delta, bound=bound
-    )
+    return lambda walk: paired_test(walk.losses, walk.only_fast, n, xi=xi, delta=delta, bound=bound)
 
 
 def product_bound(walk: Walk, n: int, delta: float) -> NDArray[np.float64]:
@@ -207,7 +219,7 @@ def product_bound(walk: Walk, n: int, delta: float) -> NDArray[np.float64]:
     level = bonferroni_level(delta, 3)
     rate_low, rate_high = binomial_interval(walk.differ, n, delta=level)
     fast_low, _ = binomial_interval(walk.only_fast, walk.differ, delta=level)
-    _, slow_high = binomial_interval(walk.only_slow, walk.differ, delta=level)
+    _, slow_high = binomial_interval(walk.losses, walk.differ, delta=level)
     # One unit in the last place, three times over, covers the rounding of the sums and products.
     bound = (1 - fast_low) * rate_high - (1 - slow_high) * rate_low
     return np.asarray(bound + 4 * np.finfo(float).eps)
@@ -219,7 +231,7 @@ def _decide_without_loss(walk: Walk, n: int, delta: float) -> CascadeDecision:
     """
     level = bonferroni_level(delta, len(XI_ZERO_GRID))
     tried = walk.at(np.array(XI_ZERO_GRID))
-    passes = np.flatnonzero(mcnemar_test(tried.only_slow, tried.only_fast, delta=level))
+    passes = np.flatnonzero(mcnemar_test(tried.losses, tried.only_fast, delta=level))
     if passes.size:
         return CascadeDecision(XI_ZERO_GRID[passes[-1]], tried, None)
     reason = (
@@ -233,7 +245,7 @@ def refusal_at_top(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound)
     """Why not even the highest threshold, the first step of `walk`, passes at the walk's own
     `delta`, and what would help.
     """
-    losses, gains = int(walk.only_slow[0]), int(walk.only_fast[0])
+    losses, gains = int(walk.losses[0]), int(walk.only_fast[0])
     needed = None if losses - gains >= xi * n else _rows_needed(walk, n, xi, delta, bound)
     if losses == 0:
         return Refusal(
@@ -253,6 +265,10 @@ def refusal_at_top(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound)
         "Use a score that separates them (a temperature, logits in float64, another model's), or "
         "leave that exit out."
     )
+    unlabelled = int(walk.unlabelled[0])
+    if unlabelled:
+        saturated += f" ({unlabelled} of the losses only because they have no label)"
+        remedy = f"Label these rows, which may help. {remedy}"
     return Refusal(f"{saturated}, {verdict}. {remedy}", needed)
 
 
@@ -260,7 +276,7 @@ def _rows_needed(walk: Walk, n: int, xi: float, delta: float, bound: Bound) -> i
     """About how many rows would pass if the rates at the top stayed as they were seen; None if more
     than can be counted.
     """
-    losses, gains, differ = int(walk.only_slow[0]), int(walk.only_fast[0]), int(walk.differ[0])
+    losses, gains, differ = int(walk.losses[0]), int(walk.only_fast[0]), int(walk.differ[0])
     least = 1 if bound == "product" else labels_needed_by_walk(xi=xi, delta=delta, bound=bound)
     if losses == gains == 0 and bound != "product":
         return least if least <= LARGEST_COUNT else None
@@ -270,7 +286,13 @@ def _rows_needed(walk: Walk, n: int, xi: float, delta: float, bound: Bound) -> i
     def passes(rows: int) -> bool:
         more = [
             np.array([count])
-            for count in (rows, -(-differ * rows // n), -(-losses * rows // n), gains * rows // n)
+            for count in (
+                rows,
+                -(-differ * rows // n),
+                -(-losses * rows // n),
+                gains * rows // n,
+                0,
+            )
         ]
         test = _test(rows, xi, delta, "product" if bound == "product" else "pair")
         return rows >= least and bool(test(Walk(np.array([TOP]), *more))[0])

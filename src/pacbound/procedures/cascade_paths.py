@@ -120,11 +120,12 @@ def _refusal(walk: JointWalk, n: int, xi: float, level: float, bound: Bound) -> 
         # Losses are rounded up and gains down, in Python's integers: the products leave int64.
         up = [
             [-(-count * rows // n) for count in part[:, 0].tolist()]
-            for part in (walk.exits, walk.differ, walk.only_slow)
+            for part in (walk.exits, walk.differ, walk.only_slow + walk.unlabelled)
         ]
         down = [count * rows // n for count in walk.only_fast[:, 0].tolist()]
-        more = JointWalk(walk.cells[:, :1], *(np.array(part)[:, None] for part in (*up, down)))
-        return bool(step_test(rows, xi, level, bound)(more)[0])
+        more = [np.array(part)[:, None] for part in (*up, down, [0] * len(down))]
+        top = JointWalk(walk.cells[:, :1], *more)
+        return bool(step_test(rows, xi, level, bound)(top)[0])
 
     return replace(refusal, needed=least_passing(passes))
 

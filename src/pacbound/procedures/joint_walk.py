@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pacbound.procedures.cascade import Bound, Walk
 from pacbound.tally.questions.cascade import MORE_MODELS as GRID
+from pacbound.tally.questions.cascade import ONLY_FAST, ONLY_SLOW, UNLABELLED, of_exit
 
 Integers = NDArray[np.int64]
 
@@ -28,7 +29,8 @@ class JointWalk:
 
     At step s, a row of the data exits at the first exit m whose score is at or above cells[m, s] on
     the grid. `exits` rows do so there, on `differ` of them the exit's answer differs from the slow
-    model's, on `only_slow` only the slow model is then right, on `only_fast` only the exit.
+    model's, on `only_slow` only the slow model is then right, on `only_fast` only the exit, and
+    `unlabelled` of those that differ have no label.
     """
 
     cells: Integers
@@ -36,32 +38,28 @@ class JointWalk:
     differ: Integers
     only_slow: Integers
     only_fast: Integers
+    unlabelled: Integers
 
     @classmethod
     def of_two_models(cls, walk: Walk) -> JointWalk:
         """The walk of a single exit."""
-        return cls(
-            walk.cells[None],
-            walk.exits[None],
-            walk.differ[None],
-            walk.only_slow[None],
-            walk.only_fast[None],
-        )
+        return cls(**{name: column[None] for name, column in vars(walk).items()})
 
     def of_exit(self, exit_: int) -> Walk:
         """One exit's part of the counts."""
-        columns = (self.cells, self.exits, self.differ, self.only_slow, self.only_fast)
-        return Walk(*(column[exit_] for column in columns))
+        return Walk(**{name: column[exit_] for name, column in vars(self).items()})
 
     def of_all_exits(self) -> Walk:
         """The counts of all exits together; the cells are those of the first."""
-        columns = (self.exits, self.differ, self.only_slow, self.only_fast)
-        return Walk(self.cells[0], *(column.sum(axis=0) for column in columns))
+        sums = {name: column.sum(axis=0) for name, column in vars(self).items()}
+        return Walk(**{**sums, "cells": self.cells[0]})
 
     @property
     def losses(self) -> Integers:
-        """Rows that the whole cascade loses against the slow model (b)."""
-        return np.asarray(self.only_slow.sum(axis=0))
+        """Rows that count as lost against the slow model by the whole cascade (b): those that are,
+        and those without a label.
+        """
+        return np.asarray((self.only_slow + self.unlabelled).sum(axis=0))
 
     @property
     def gains(self) -> Integers:
@@ -70,19 +68,21 @@ class JointWalk:
 
     def take(self, steps: Integers | slice | list[int]) -> JointWalk:
         """The walk at some of its steps."""
-        columns = (self.cells, self.exits, self.differ, self.only_slow, self.only_fast)
-        return JointWalk(*(column[:, steps] for column in columns))
+        return JointWalk(**{name: column[:, steps] for name, column in vars(self).items()})
 
     def changes(self) -> Integers:
         """The first step, and each at which a count that the tests look at changes."""
-        judged = np.concatenate([self.differ, self.only_slow, self.only_fast])
+        lost = self.only_slow + self.unlabelled
+        judged = np.concatenate([self.differ, lost, self.only_fast])
         return np.flatnonzero(np.concatenate(([True], (np.diff(judged, axis=1) != 0).any(axis=0))))
 
     def judged_by(self, bound: Bound) -> JointWalk:
         """The walk with the counts that `bound` looks at: only the product looks at rows that
         differ to no effect.
         """
-        return self if bound == "product" else replace(self, differ=self.only_slow + self.only_fast)
+        if bound == "product":
+            return self
+        return replace(self, differ=self.only_slow + self.only_fast + self.unlabelled)
 
     def __len__(self) -> int:
         return int(self.cells.shape[1])
@@ -111,7 +111,7 @@ def _along(path: Integers, cells: Integers, answered: list[tuple[Integers, ...]]
     n_exits, n_steps = path.shape
     # Where no step reaches a score the index is n_steps: it never leaves there.
     first = np.stack([np.searchsorted(-path[m], -cells[:, m], side="left") for m in range(n_exits)])
-    parts = np.zeros((4, n_exits, n_steps), dtype=np.int64)
+    parts = np.zeros((5, n_exits, n_steps), dtype=np.int64)
     until = np.full(len(cells), n_steps)
     for m in range(n_exits):
         for part, weights in enumerate(answered[m]):
@@ -132,7 +132,9 @@ def _running(first: Integers, until: Integers, weights: Integers, n_steps: int) 
 
 
 def _at_exit(counts: Integers, exit_: int, n_exits: int) -> tuple[Integers, ...]:
-    """All rows, those that differ, only_slow and only_fast, by what `exit_` would answer."""
-    others = tuple(axis + 1 for axis in range(n_exits) if axis != exit_)
-    single = counts.reshape(len(counts), *([4] * n_exits)).sum(axis=others)
-    return single.sum(axis=1), single[:, 1:].sum(axis=1), single[:, 2], single[:, 1]
+    """All rows, those that differ, only_slow, only_fast and unlabelled, by what `exit_` would
+    answer.
+    """
+    single = of_exit(counts, exit_, n_exits)
+    differ = single[:, ONLY_FAST:].sum(axis=1)
+    return single.sum(axis=1), differ, *single[:, [ONLY_SLOW, ONLY_FAST, UNLABELLED]].T

@@ -11,6 +11,7 @@ from pacbound.procedures import (
     calibration,
     cascade,
     cascade_greedy,
+    cascade_partial,
     cascade_paths,
     shield,
     shield_product,
@@ -19,7 +20,13 @@ from pacbound.procedures import (
 PROCEDURES: dict[str, str] = {
     calibration.NAME: "calibration",
     **dict.fromkeys(
-        [*cascade.NAMES.values(), *cascade_paths.NAMES.values(), *cascade_greedy.NAMES.values()],
+        [
+            *cascade.NAMES.values(),
+            *cascade_partial.NAMES.values(),
+            *cascade_partial.PATHS_NAMES.values(),
+            *cascade_paths.NAMES.values(),
+            *cascade_greedy.NAMES.values(),
+        ],
         "cascade",
     ),
     shield.EXACT: "shield",

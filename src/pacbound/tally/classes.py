@@ -217,10 +217,15 @@ class Evidence:
         self.gained += other.gained
         self.slow = other.slow or self.slow
 
-    def check(self, rule: ClassRule, rows: int, labels: str) -> None:
-        """Refuse labels that cannot be right: of another type or spelling, or never predicted."""
+    def check(self, rule: ClassRule, rows: int, labels: str | None) -> None:
+        """Refuse labels that cannot be right: of another type or spelling, or never predicted.
+
+        `labels` is what their column is called, None if there is none. Without a single label only
+        the models can be held against each other.
+        """
         predicted = set[Class]().union(*self.predicted.values())
-        if not self.labelled or not predicted:
+        if labels is None or not self.labelled or not predicted:
+            self._check_models_alone()
             return
         if not self.labelled & predicted:
             raise InvalidValueError(
@@ -231,6 +236,18 @@ class Evidence:
         if rule.classes is None:
             self._check_each_model(labels)
             self._check_shares(rule, rows, labels, predicted)
+
+    def _check_models_alone(self) -> None:
+        """Refuse a model whose classes are of another type than the slow model's: it would differ
+        in every row.
+        """
+        slow = self.predicted.get(self.slow or "", set())
+        for model, classes in self.predicted.items():
+            if classes and slow and not _types(classes) & _types(slow):
+                raise InvalidValueError(
+                    f"{model} holds {_some(classes)} and {self.slow} {_some(slow)}, which are "
+                    "never equal: numbers on one side and names on the other. Name classes one way."
+                )
 
     def _check_shares(self, rule: ClassRule, rows: int, labels: str, predicted: set[Class]) -> None:
         """Refuse more labels than allowed that a model cannot have predicted, by all that is seen.

@@ -83,11 +83,12 @@ class Counting:
 
     def result(self, sources: Iterable[str] | None = None) -> Counted:
         """What was counted, if its classes can be right; its name where `sources` have none."""
-        if "labels" in self._question.slots:
-            self._evidence.check(self._rule, self.rows, self._question.slots["labels"].name)
+        if has_classes(self._question):
+            labels = self._question.slots.get("labels")
+            self._evidence.check(self._rule, self.rows, None if labels is None else labels.name)
         cells, counts, groups = self._table.result()
         if sources is None:
-            sources = [self._fingerprint.name(counts) or own_name()] if self.rows else []
+            sources = [self._fingerprint.name() or own_name()] if self.rows else []
         return Counted(self.rows, cells, counts, groups, frozenset(sources))
 
 
@@ -99,7 +100,7 @@ def count_arrays(
     rows = Rows.of_arrays(question.slots, arrays)
     same_length(**{slot.name: rows.columns[key] for key, slot in question.slots.items()})
     # Classes are numbered over a whole column, which blocks would do again and again.
-    block = counting.block if "labels" not in question.slots else max(1, len(rows))
+    block = max(1, len(rows)) if has_classes(question) else counting.block
     for start in range(0, len(rows), block):
         counting.ask(rows if block >= len(rows) else rows.part(start, start + block))
     return counting.result()
@@ -161,6 +162,11 @@ def _count_part(counting: Counting, question: Question, part: Part) -> None:
             counting.ask(Rows.of_batch(question.slots, batch))
         except (InvalidTypeError, InvalidValueError) as error:
             raise type(error)(f"{path}: {error}") from None
+
+
+def has_classes(question: Question) -> bool:
+    """Whether rows bring classes, which must be comparable."""
+    return any(slot.kind == "class" for slot in question.slots.values())
 
 
 def _scores(question: Question) -> int:

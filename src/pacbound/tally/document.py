@@ -19,6 +19,7 @@ from pacbound.errors import CertificateError
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
 from pacbound.tally.questions import QUESTIONS
+from pacbound.tally.questions.cascade import outcomes_of, with_unlabelled
 from pacbound.tally.questions.question import Integers
 from pacbound.tally.table import in_order
 
@@ -60,6 +61,11 @@ def fields_of(document: Mapping[str, Json]) -> dict[str, Any]:
     _check_layout(fields)
     _check_cells(fields)
     _check_counts(fields)
+    if fields["kind"] == "cascade":
+        # Tallies of before rows without a label were counted have no outcome for them.
+        exits = fields["cells"].shape[1]
+        fields["counts"] = with_unlabelled(fields["counts"], exits)
+        fields["outcomes"] = outcomes_of(exits)
     if not fields["sources"] and fields["rows"]:
         # Whatever it was counted from: the same document is the same rows.
         fields["sources"] = frozenset([f"tally:{document['digest']}"])

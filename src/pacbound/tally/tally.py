@@ -20,7 +20,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceE
 from pacbound.sources import Engine, Paths, Progress
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.classes import ClassRule
-from pacbound.tally.count import Counted, count_arrays, count_files, count_frame
+from pacbound.tally.count import Counted, count_arrays, count_files, count_frame, has_classes
 from pacbound.tally.document import FORMAT, LARGEST_FILE, fields_of
 from pacbound.tally.grids import Bins, DyadicGrid
 from pacbound.tally.questions import Kind, Question, Scope, question_for
@@ -133,7 +133,7 @@ class Tally:
         *,
         confidences: Any,
         predictions: Any,
-        labels: Any,
+        labels: Any = None,
         classes: Any = None,
         missing: Any = None,
         unseen_labels: float = 0.0,
@@ -157,7 +157,8 @@ class Tally:
             Calibration: as in `calibrate`.
         confidences, predictions, labels
             Cascade: (n, M-1) scores, (n, M) predicted classes, and (n,) true classes, which may be
-            missing where all predictions agree.
+            missing in any row, or be left out. A row without one in which predictions differ is
+            counted as unlabelled.
         scores, unsafe, final_scores
             Shield: as in `certify_shield`.
         classes, missing, unseen_labels
@@ -209,7 +210,7 @@ class Tally:
         *,
         confidences: str | Sequence[str],
         predictions: Sequence[str],
-        labels: str,
+        labels: str | None = None,
         classes: Any = None,
         missing: Any = None,
         unseen_labels: float = 0.0,
@@ -285,7 +286,7 @@ class Tally:
         *,
         confidences: str | Sequence[str],
         predictions: Sequence[str],
-        labels: str,
+        labels: str | None = None,
         classes: Any = None,
         missing: Any = None,
         unseen_labels: float = 0.0,
@@ -561,7 +562,7 @@ def _fitting(rule: Mapping[str, Any], question: Question) -> ClassRule:
     """The rule for classes, if the question is about classes at all."""
     fitting, silent = ClassRule.of(**rule), ClassRule()
     said = [name for name in rule if getattr(fitting, name) != getattr(silent, name)]
-    if said and "labels" not in question.slots:
+    if said and not has_classes(question):
         raise InvalidTypeError(
             f"{said[0]} is about classes, and none are counted here: leave it out, or pass "
             "predictions and labels."

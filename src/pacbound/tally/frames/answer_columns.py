@@ -69,7 +69,7 @@ class ClassColumn:
 
 
 class AnswerColumns:
-    """Columns of predictions against a column of labels.
+    """Columns of predictions against a column of labels, if there is one.
 
     Columns come with the names that they have where they come from. The distinct values of each
     column are looked at when this is made: one that names no class
@@ -80,7 +80,7 @@ class AnswerColumns:
         self,
         frame: Frame,
         predictions: Mapping[str, str],
-        labels: tuple[str, str],
+        labels: tuple[str, str] | None,
         rule: ClassRule,
         evidence: Evidence,
     ) -> None:
@@ -88,13 +88,14 @@ class AnswerColumns:
         self._answers = [
             class_column(frame, name, column, rule) for name, column in predictions.items()
         ]
-        self._truth = class_column(frame, *labels, rule)
+        self._truth = None if labels is None else class_column(frame, *labels, rule)
         self._looked_at = 0
         for column in self._answers:
             evidence.saw(column.name, self._distinct(column))
             if len(self._answers) > 1:
                 evidence.slow = column.name
-        evidence.labelled |= self._distinct(self._truth).keys()
+        if self._truth is not None:
+            evidence.labelled |= self._distinct(self._truth).keys()
 
     @property
     def agree(self) -> list[nw.Expr]:
@@ -104,14 +105,27 @@ class AnswerColumns:
     @property
     def right(self) -> list[nw.Expr]:
         """For every model, where it predicts the label."""
+        if self._truth is None:
+            return [_nowhere() for _ in self._answers]
         return [same_class(answer, self._truth) for answer in self._answers]
+
+    @property
+    def unlabelled(self) -> nw.Expr:
+        """Where there is no label."""
+        if self._truth is None:
+            return nw.lit(0) == nw.lit(0)
+        return one_where(self._truth.value.is_null()) == 1
 
     def right_as_number(self, model: int) -> nw.Expr:
         """1 where a model predicts the label, else 0."""
         return one_where(self.right[model])
 
-    def joint_outcome(self, names: Sequence[str]) -> nw.Expr:
-        """The joint outcome of all exits, by the places of `names`: agree, fast, slow, neither."""
+    def joint_outcome(self) -> nw.Expr:
+        """The joint outcome of all exits of a cascade, numbered as its question does.
+
+        Each exit's digit is agree, fast, slow or neither, the first exit's leading. Rows without a
+        label in which an exit differs come after all of these: a digit for each exit, agree or not.
+        """
         *exits, slow = self.right
         singles = [
             nw.when(agree)
@@ -123,26 +137,29 @@ class AnswerColumns:
             )
             for agree, fast in zip(self.agree, exits, strict=True)
         ]
-        return reduce(lambda joint, single: joint * len(names) + single, singles)
+        differs = [nw.when(agree).then(nw.lit(0)).otherwise(nw.lit(1)) for agree in self.agree]
+        pattern = reduce(lambda joint, single: joint * 2 + single, differs)
+        labelled = reduce(lambda joint, single: joint * 4 + single, singles)
+        without = pattern + (4 ** len(exits) - 1)
+        return nw.when(self.unlabelled & (pattern > 0)).then(without).otherwise(labelled)
 
     def coded(self, outcome: nw.Expr) -> nw.Expr:
-        """`outcome`, a number from 0, or below 0 what keeps a row from having one."""
+        """`outcome`, a number from 0, or below 0 what keeps a row from having one.
+
+        A cascade has an outcome for rows without a label.
+        """
         unpredicted = reduce(
             nw.Expr.__or__, (one_where(a.value.is_null()) == 1 for a in self._answers)
         )
-        needs = (
-            reduce(nw.Expr.__or__, (one_where(a) == 0 for a in self.agree)) if self.agree else None
-        )
-        unlabelled = one_where(self._truth.value.is_null()) == 1
-        if needs is not None:
-            unlabelled = unlabelled & needs
-        flawed = nw.when(unlabelled).then(nw.lit(_NO_LABEL)).otherwise(outcome)
+        flawed = outcome
+        if not self.agree:
+            flawed = nw.when(self.unlabelled).then(nw.lit(_NO_LABEL)).otherwise(outcome)
         return nw.when(unpredicted).then(nw.lit(_NO_PREDICTION)).otherwise(flawed)
 
     def checked(self, counts: KeyCounts, key: str) -> Integers:
         """The outcomes that were counted, if every row has one."""
         codes, rows = counts.numbers(key).astype(np.int64), int(counts.rows.sum())
-        if self._looked_at != rows * (len(self._answers) + 1):
+        if self._looked_at != rows * (len(self._answers) + (self._truth is not None)):
             raise InvalidValueError(
                 f"The frame gave {rows} rows when it was counted and another number before: "
                 "classes are looked at twice. A stream can be read only once: load it first."
@@ -150,10 +167,9 @@ class AnswerColumns:
         if (codes == _NO_PREDICTION).any():
             self._refuse_missing_predictions()
         unlabelled = counts.rows_where(codes == _NO_LABEL)
-        if unlabelled:
-            differ = " although predictions differ" if self.agree else ""
+        if unlabelled and self._truth is not None:
             raise InvalidValueError(
-                f"{unlabelled} rows have no label in {self._truth.name}{differ}: label them. "
+                f"{unlabelled} rows have no label in {self._truth.name}: label them. "
                 "Dropping them, or labelling only some, would void the guarantee."
             )
         return codes
@@ -162,6 +178,8 @@ class AnswerColumns:
         """Count the labels that equal none of the predictions of their row, where that matters, and
         those that only an exit predicts.
         """
+        if self._truth is None:
+            return
         right = reduce(nw.Expr.__add__, (one_where(right) for right in self.right))
         wanted = one_where(self.right[-1]) == 0
         if self.agree:
@@ -257,7 +275,7 @@ def same_class(one: ClassColumn, other: ClassColumn) -> nw.Expr:
     """Where both columns name the same class; null or false where either is missing."""
     if not (one.comparable and other.comparable) or one.is_text != other.is_text:
         # A number never equals text.
-        return nw.lit(0) == nw.lit(1)
+        return _nowhere()
     if nw.Float64 in (one.dtype, other.dtype):
         # Whole floats below 2**53 are exact, and no other integer becomes one of them.
         return one.as_float == other.as_float
@@ -266,6 +284,10 @@ def same_class(one: ClassColumn, other: ClassColumn) -> nw.Expr:
         # does.
         return one.value.cast(nw.String) == other.value.cast(nw.String)
     return one.value == other.value
+
+
+def _nowhere() -> nw.Expr:
+    return nw.lit(0) == nw.lit(1)
 
 
 def _holds(dtype: nw.dtypes.DType, number: int) -> bool:

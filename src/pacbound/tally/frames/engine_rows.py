@@ -152,13 +152,15 @@ class EngineRows:
         """A column of truth values."""
         return Flag(self.frame, self._columns[slot], self.name(slot))
 
-    def answers(self, predictions: Sequence[str], labels: str, evidence: Evidence) -> AnswerColumns:
-        """Columns of predictions against a column of labels."""
+    def answers(
+        self, predictions: Sequence[str], labels: str | None, evidence: Evidence
+    ) -> AnswerColumns:
+        """Columns of predictions against a column of labels, if there is one."""
         named = {self.name(slot): self._columns[slot] for slot in predictions}
         if len(named) < len(predictions):
             # One column may stand for several models.
             named = {f"{self.name(slot)} ({slot})": self._columns[slot] for slot in predictions}
-        truth = self.name(labels), self._columns[labels]
+        truth = None if labels is None else (self.name(labels), self._columns[labels])
         try:
             return AnswerColumns(self.frame, named, truth, self._rule, evidence)
         except PacboundError:

@@ -1,8 +1,13 @@
 """Cascade: what does answering early do to each row, against the slow model?
 
 A row brings the confidence of every model but the last, the prediction of every model, and a label,
-which may be missing where all predictions agree. For M models the cell is joint over the M - 1
-exits and the outcome is joint too, because the walk judges the whole cascade.
+which may be missing in any row, or in all. For M models the cell is joint over the M - 1 exits and
+the outcome is joint too, because the walk judges the whole cascade.
+
+An exit that predicts what the slow model does needs no label. Where it differs and the row has no
+label, the outcome is `unlabelled`. A row has a label or has none, so no exit is `unlabelled` where
+another is right or wrong: the joint outcomes are 4 to the power of the exits for rows with a label,
+then 2 to the power of the exits less one for rows without.
 """
 
 from __future__ import annotations
@@ -26,14 +31,18 @@ from pacbound.tally.rows import Rows, only_known
 if TYPE_CHECKING:
     from pacbound.tally.frames.engine_rows import EngineRows
 
-EXIT_OUTCOMES = ("agree", "only_fast", "only_slow", "neither")
+LABELLED_OUTCOMES = ("agree", "only_fast", "only_slow", "neither")
 """The exit's answer is the slow model's; it alone is right; it alone is wrong; neither is right."""
 
-AGREE, ONLY_FAST, ONLY_SLOW, NEITHER = range(4)
+EXIT_OUTCOMES = (*LABELLED_OUTCOMES, "unlabelled")
+"""The last: the exit's answer is not the slow model's, and the row has no label."""
+
+AGREE, ONLY_FAST, ONLY_SLOW, NEITHER, UNLABELLED = range(5)
 TWO_MODELS = DyadicGrid(16)
 MORE_MODELS = DyadicGrid(10)
 MOST_EXITS = 5
-"""Joint outcomes are 4 to the power of the exits; beyond this their table outgrows the data."""
+"""Joint outcomes are more than 4 to the power of the exits; beyond this their table outgrows the
+data."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +64,14 @@ class CascadeQuestion:
     ...     confidences=["c"], predictions=["fast", "slow"], labels="y"
     ... )
     >>> question.exits, question.grid, question.outcomes
-    (1, DyadicGrid(bits=16), ('agree', 'only_fast', 'only_slow', 'neither'))
+    (1, DyadicGrid(bits=16), ('agree', 'only_fast', 'only_slow', 'neither', 'unlabelled'))
     """
 
     kind: ClassVar[Kind] = "cascade"
     roles: ClassVar[Mapping[str, bool]] = {
         "confidences": True,
         "predictions": True,
-        "labels": True,
+        "labels": False,
     }
     scope: ClassVar[Scope] = "top"
 
@@ -81,8 +90,11 @@ class CascadeQuestion:
 
     @classmethod
     def of_columns(cls, **given: Any) -> CascadeQuestion:
-        """The question about a table: columns in the order of the models, the slow one last."""
+        """The question about a table: columns in the order of the models, the slow one last, and
+        the labels, if there are any.
+        """
         named = only_known(given, cls.roles, "A cascade")
+        labels = named.get("labels")
         exits, answers = (
             [names] if isinstance(names, str) else list(names)
             for names in (named["confidences"], named["predictions"])
@@ -92,16 +104,16 @@ class CascadeQuestion:
                 f"{len(exits)} confidences and {len(answers)} predictions are not a cascade: name "
                 "a confidence for each model but the last, and a prediction for each model."
             )
-        if named["labels"] in answers[:-1]:
+        if labels in answers[:-1]:
             raise InvalidValueError(
-                f"labels and predictions are both {named['labels']!r}, so that an exit would "
+                f"labels and predictions are both {labels!r}, so that an exit would "
                 "always be right: name the column of the true classes."
             )
-        return cls(_checked_exits(len(exits)), _slots(exits, answers, named["labels"]))
+        return cls(_checked_exits(len(exits)), _slots(exits, answers, labels))
 
     @classmethod
     def of_arrays(cls, **given: Any) -> tuple[CascadeQuestion, dict[str, Any]]:
-        """The question about (n, M-1) confidences, (n, M) predictions and (n,) labels."""
+        """The question about (n, M-1) confidences, (n, M) predictions and (n,) labels, if any."""
         passed = only_known(given, cls.roles, "A cascade")
         scores = numeric(as_array(passed["confidences"], "confidences"), "confidences")
         scores = scores[:, None] if scores.ndim == 1 else scores
@@ -113,14 +125,17 @@ class CascadeQuestion:
                 "not a cascade: expected (n, M-1) confidences, one for each exit, and (n, M) "
                 "predictions, the slow model's last."
             )
-        labels = _label_column(passed["labels"])
-        same_length(confidences=scores, predictions=answers[0], labels=labels)
+        same_length(confidences=scores, predictions=answers[0])
+        columns: list[Any] = [*scores.T, *answers]
+        if "labels" in passed:
+            labels = _label_column(passed["labels"])
+            same_length(confidences=scores, labels=labels)
+            columns.append(labels)
         slots = _slots(
             [f"confidences[:, {m}]" for m in range(exits)],
             [f"predictions[:, {m}]" for m in range(exits + 1)],
-            "labels",
+            "labels" if "labels" in passed else None,
         )
-        columns: list[Any] = [*scores.T, *answers, labels]
         return cls(_checked_exits(exits), slots), dict(zip(slots, columns, strict=True))
 
     @classmethod
@@ -134,12 +149,17 @@ class CascadeQuestion:
             return f"cells of {width} scores"
         if grid != grid_of(width):
             return f"another grid than the {grid_of(width)} that {width + 1} models are counted on"
-        return None if outcomes == outcomes_of(width) else "other outcomes"
+        known = outcomes_of(width), _labelled_outcomes(width)
+        return None if outcomes in known else "other outcomes"
 
     def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
         """The cell of each exit's confidence, and what its answer does."""
         answers = [rows.classes(slot, vocabulary) for slot in self._slots("prediction")]
-        truth = rows.classes("labels", vocabulary)
+        truth = (
+            rows.classes("labels", vocabulary)
+            if "labels" in self.slots
+            else np.full(len(rows), MISSING)
+        )
         for slot, codes in zip(self._slots("prediction"), answers, strict=True):
             missing = np.flatnonzero(codes == MISSING)
             if missing.size:
@@ -150,12 +170,10 @@ class CascadeQuestion:
         scores = [rows.scores(slot) for slot in self._slots("confidence")]
         cells = np.column_stack([self.grid.cells(column) for column in scores])
         differs = [codes != answers[-1] for codes in answers[:-1]]
-        differ = np.any(differs, axis=0)
-        self._require_labels(rows, truth, differ)
         for slot, codes in zip(self._slots("prediction"), answers, strict=True):
             evidence.slow = rows.name(slot)
             evidence.saw(evidence.slow, vocabulary.classes(np.unique(codes).tolist()))
-        self._witness(answers, truth, differ, vocabulary, evidence)
+        self._witness(answers, truth, np.any(differs, axis=0), vocabulary, evidence)
         # Not by the labels: the same rows with more of them are still the same rows.
         pattern = np.sum([flags << m for m, flags in enumerate(differs)], axis=0)
         told = np.column_stack(scores).ravel(), pattern
@@ -163,12 +181,11 @@ class CascadeQuestion:
 
     def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
         """The same inside an engine."""
-        answers = rows.answers(self._slots("prediction"), "labels", evidence)
+        labels = "labels" if "labels" in self.slots else None
+        answers = rows.answers(self._slots("prediction"), labels, evidence)
         scores = self._slots("confidence")
         keys = {slot: rows.cell_key(slot, self.grid) for slot in scores}
-        counts = rows.count(
-            {**keys, "outcome": answers.coded(answers.joint_outcome(EXIT_OUTCOMES))}
-        )
+        counts = rows.count({**keys, "outcome": answers.coded(answers.joint_outcome())})
         outcomes = answers.checked(counts, "outcome")
         cells = np.column_stack([rows.cells(counts, slot, slot, self.grid) for slot in scores])
         answers.witness()
@@ -176,16 +193,6 @@ class CascadeQuestion:
 
     def _slots(self, role: str) -> list[str]:
         return [slot for slot in self.slots if slot.startswith(role)]
-
-    def _require_labels(self, rows: Rows, truth: Integers, differ: NDArray[np.bool_]) -> None:
-        unlabelled = np.flatnonzero((truth == MISSING) & differ)
-        if unlabelled.size:
-            first = ", ".join(map(str, (unlabelled[:5] + rows.start).tolist()))
-            raise InvalidValueError(
-                f"{unlabelled.size} rows have no label in {rows.name('labels')} although "
-                f"predictions differ (first rows: {first}): label them. Dropping them, or "
-                "labelling only some, would void the guarantee."
-            )
 
     def _witness(
         self,
@@ -212,8 +219,36 @@ def grid_of(exits: int) -> DyadicGrid:
 
 
 def outcomes_of(exits: int) -> tuple[str, ...]:
-    """The names of the joint outcomes of so many exits."""
-    return tuple("|".join(parts) for parts in product(EXIT_OUTCOMES, repeat=exits))
+    """The names of the joint outcomes of so many exits: those of rows with a label, then those of
+    rows without in which an exit differs.
+    """
+    without = list(product(("agree", "unlabelled"), repeat=exits))[1:]
+    return (*_labelled_outcomes(exits), *map("|".join, without))
+
+
+def with_unlabelled(counts: Integers, exits: int) -> Integers:
+    """Counts of all joint outcomes, also from a tally of before rows without a label were counted,
+    which has none of them.
+    """
+    return np.pad(counts, ((0, 0), (0, len(outcomes_of(exits)) - counts.shape[1])))
+
+
+def of_exit(counts: Integers, exit_: int, exits: int) -> Integers:
+    """Counts of joint outcomes as counts of one exit's outcomes, in the order of `EXIT_OUTCOMES`,
+    the other exits disregarded.
+    """
+    whole, labelled = with_unlabelled(counts, exits), 4**exits
+    others = tuple(axis + 1 for axis in range(exits) if axis != exit_)
+    single = whole[:, :labelled].reshape(-1, *[4] * exits).sum(axis=others)
+    # The first of these, in which every exit agrees, is counted among the rows with a label.
+    without = np.pad(whole[:, labelled:], ((0, 0), (1, 0))).reshape(-1, *[2] * exits)
+    agree, unlabelled = without.sum(axis=others).T
+    single[:, AGREE] += agree
+    return np.column_stack([single, unlabelled])
+
+
+def _labelled_outcomes(exits: int) -> tuple[str, ...]:
+    return tuple("|".join(parts) for parts in product(LABELLED_OUTCOMES, repeat=exits))
 
 
 def _checked_exits(exits: int) -> int:
@@ -225,17 +260,17 @@ def _checked_exits(exits: int) -> int:
     return exits
 
 
-def _slots(exits: Sequence[str], answers: Sequence[str], labels: str) -> dict[str, Slot]:
+def _slots(exits: Sequence[str], answers: Sequence[str], labels: str | None) -> dict[str, Slot]:
     return {
         **{f"confidence {m}": Slot("number", name) for m, name in enumerate(exits)},
         **{f"prediction {m}": Slot("class", name) for m, name in enumerate(answers)},
-        "labels": Slot("class", labels),
+        **({} if labels is None else {"labels": Slot("class", labels)}),
     }
 
 
 def _joint_outcome(answers: Sequence[Integers], truth: Integers) -> Integers:
     slow, joint = answers[-1], np.zeros(len(truth), dtype=np.int64)
-    slow_right = slow == truth
+    slow_right, pattern = slow == truth, np.zeros_like(joint)
     for fast in answers[:-1]:
         # Where the two differ, at most one of them is right.
         single = np.where(
@@ -243,8 +278,10 @@ def _joint_outcome(answers: Sequence[Integers], truth: Integers) -> Integers:
             AGREE,
             np.where(fast == truth, ONLY_FAST, np.where(slow_right, ONLY_SLOW, NEITHER)),
         )
-        joint = joint * len(EXIT_OUTCOMES) + single
-    return joint
+        joint = joint * len(LABELLED_OUTCOMES) + single
+        pattern = pattern * 2 + (fast != slow)
+    without = len(LABELLED_OUTCOMES) ** (len(answers) - 1) + pattern - 1
+    return np.where((truth == MISSING) & (pattern > 0), without, joint)
 
 
 def _prediction_columns(predictions: Any) -> list[Any]:

@@ -1,0 +1,122 @@
+"""Cascades with labels missing anywhere: a disagreement without a label counts as a loss.
+
+The decisions are those of `cascade` and `cascade_paths`, on counts in which every row that exits
+early, whose answer differs from the slow model's, and that has no label is a loss.
+
+Lemma (monotone tests). A step that passes with b losses and c gains passes with fewer losses and
+with more gains.
+Exact: the region is {b <= bmax(c)}, and bmax is made nondecreasing when it is computed.
+Pair: Upper(b) rises in b and Lower(c) in c, and the bound is their difference.
+Product: how many rows differ needs no label and stays. More gains raise c_lo and lower
+(1 - c_lo) r_up; more losses raise c'_up and raise -(1 - c'_up) r_lo.
+xi = 0: P(Bin(b + c, 1/2) <= b) = P(Bin(b + c, 1/2) >= c) rises in b and falls in c.
+
+Theorem. Let n rows be independent draws, n fixed, and let each row's label exist, and be what it
+is, whether it is asked for or not. Ask for labels in any order, by any rule, also one that looks at
+the scores, at all predictions and at the labels so far; stop at any time, look as often as you
+like. Then with probability at least 1 - delta every threshold that passes at any of these looks
+loses at most xi.
+Proof. Let D be what a row does to the cascade at a step: +1 where it loses, -1 where it gains, 0
+else. Let D' be D where the row has a label or its answering exit agrees with the slow model (then
+D = 0), and +1 where neither is so. D' >= D in every row and step, so the losses that are counted
+are at least those that there are, and the gains at most. By the lemma a step that passes as counted
+passes with all labels, so what passes before the first failure is a part of what would pass with
+all labels, whatever was asked. That is a fixed sequence on n independent rows, which holds a step
+that loses more than xi with probability at most delta. The same event covers all looks. With seven
+paths each is such a sequence at delta / 7, and choosing an end by its cost is free; for xi = 0 the
+set of declared thresholds that pass takes the place of the sequence. QED
+
+Without a single label D' is 1 where the answer differs from the slow model's and 0 else, and the
+claim is the stronger one that at most xi of the answers differ: the same walk with D' for D.
+
+Stop rule. Of all labels that the unlabelled rows could still get, gains at all their exits let the
+most steps pass, and losses, as counted, the fewest. A path's end under any labels lies between
+these two, and the cost falls along a path. So if the decision with gains filled in is the present
+one, no label can change it; if it is not, the labels that make them gains do. (What a tally knows
+of a row without a label, that its exits differ, allows that all of them gain.) Void is only what
+looks at an outcome and then changes what was fixed: relabelling a row because it lost, or another
+xi.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from pacbound.procedures import cascade, cascade_paths
+from pacbound.procedures.cascade import Bound, CascadeDecision, Walk
+from pacbound.procedures.cascade_paths import PathsDecision
+from pacbound.procedures.joint_walk import JointWalk
+
+Walked = TypeVar("Walked", Walk, JointWalk)
+
+NAMES: dict[Bound, str] = {
+    "exact": "cascade/two-models/exact/partial-labels/1",
+    "pair": "cascade/two-models/pair/partial-labels/1",
+    "product": "cascade/two-models/product/partial-labels/1",
+}
+PATHS_NAMES: dict[Bound, str] = {
+    "exact": "cascade/seven-paths/exact/partial-labels/1",
+    "pair": "cascade/seven-paths/pair/partial-labels/1",
+    "product": "cascade/seven-paths/product/partial-labels/1",
+}
+ASSUMPTIONS = (
+    cascade.ASSUMPTIONS[0],
+    (
+        "The number of rows was fixed beforehand and every drawn row is counted; xi and delta were "
+        "fixed before any label was seen."
+    ),
+    (
+        "Labels may be missing in any row and for any reason; each that is missing where the "
+        "answer differs from the slow model's counts as a loss."
+    ),
+    (
+        "A label does not depend on whether, when or why it was asked for, and none was changed "
+        "after it was seen."
+    ),
+    *cascade.ASSUMPTIONS[3:],
+)
+
+
+def with_gains(walk: Walked) -> Walked:
+    """The walk as it would be if every row without a label were a gain."""
+    return replace(
+        walk,
+        only_fast=walk.only_fast + walk.unlabelled,
+        unlabelled=np.zeros_like(walk.unlabelled),
+    )
+
+
+def best_possible(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound) -> CascadeDecision:
+    """The lowest threshold that more labels could lead to, for two models."""
+    return cascade.decide(with_gains(walk), n, xi=xi, delta=delta, bound=bound)
+
+
+def best_possible_paths(
+    walks: tuple[JointWalk, ...],
+    n: int,
+    *,
+    xi: float,
+    delta: float,
+    bound: Bound,
+    costs: tuple[float, ...],
+) -> PathsDecision:
+    """The cheapest thresholds that more labels could lead to, for more than two models."""
+    filled = tuple(map(with_gains, walks))
+    return cascade_paths.decide(filled, n, xi=xi, delta=delta, bound=bound, costs=costs)
+
+
+def settled(now: CascadeDecision | PathsDecision, best: CascadeDecision | PathsDecision) -> bool:
+    """Whether more labels cannot change the thresholds, by the present decision and the best
+    possible one of the same walks.
+    """
+    return _end(now) == _end(best)
+
+
+def _end(decision: CascadeDecision | PathsDecision) -> tuple[object, ...]:
+    """Where a decision ends: nowhere, at a cell, or at the cells of one of the paths."""
+    if isinstance(decision, CascadeDecision):
+        return (decision.cell,)
+    return (None,) if decision.cells is None else (decision.cells, decision.chosen)
