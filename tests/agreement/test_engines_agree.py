@@ -46,6 +46,7 @@ OK = PLACE % 3 == 0
 FAST, SLOW, TRUTH = PLACE % 5, PLACE % 7, PLACE % 4
 MIDDLE = np.where(PLACE % 2, FAST, SLOW)
 AGREE = (FAST == SLOW) & (MIDDLE == SLOW)
+FEW = PLACE % 11 > 2
 LOST = PLACE % 6 == 0
 DANGER = np.where(LOST, -np.inf, NASTY)
 UNSAFE = LOST | OK
@@ -67,6 +68,8 @@ TABLE = pa.table(
         "y8": TRUTH.astype(np.int8),
         "yf": TRUTH.astype(np.float64),
         "gaps": pa.array(TRUTH, mask=AGREE),
+        "few": pa.array(TRUTH, mask=FEW),
+        "few_f": np.where(FEW, np.nan, TRUTH),
         "fast_name": NAMES[FAST],
         "slow_name": NAMES[SLOW % 5],
         "y_name": NAMES[TRUTH],
@@ -122,6 +125,33 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "confidences": np.column_stack([NASTY, NASTY[::-1]]),
             "predictions": np.column_stack([FAST, MIDDLE, SLOW]),
             "labels": TRUTH,
+        },
+    ),
+    "two-models-few-labels": (
+        {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "few"},
+        {
+            "confidences": NASTY,
+            "predictions": np.column_stack([FAST, SLOW]),
+            "labels": np.where(FEW, np.nan, TRUTH),
+        },
+    ),
+    "three-models-few-labels": (
+        {
+            "confidences": ["c", "reverse"],
+            "predictions": ["fast", "middle", "slow"],
+            "labels": "few_f",
+        },
+        {
+            "confidences": np.column_stack([NASTY, NASTY[::-1]]),
+            "predictions": np.column_stack([FAST, MIDDLE, SLOW]),
+            "labels": np.where(FEW, np.nan, TRUTH),
+        },
+    ),
+    "three-models-no-labels": (
+        {"confidences": ["c", "reverse"], "predictions": ["fast", "middle", "slow"]},
+        {
+            "confidences": np.column_stack([NASTY, NASTY[::-1]]),
+            "predictions": np.column_stack([FAST, MIDDLE, SLOW]),
         },
     ),
     "named-models": (

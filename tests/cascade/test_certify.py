@@ -235,28 +235,29 @@ def test_certified_but_of_no_use_is_said_so() -> None:
         ),
     ],
 )
-def test_a_label_missing_where_predictions_differ_is_an_error_with_the_first_rows(
+def test_a_label_missing_where_predictions_differ_counts_as_a_loss(
     missing: str, prepare: Callable[[Array], Any]
 ) -> None:
     predictions = np.zeros((200, 3), dtype=int)
     predictions[50:60, 1] = 1
     labels = np.zeros(200, dtype=int)
     labels[[0, 1, 52, 53, 57]] = -1
-    with pytest.raises(
-        InvalidValueError, match=r"3 rows have no label.*first rows: 52, 53, 57\).*void"
-    ):
-        certify_cascade(np.full((200, 2), 0.5), predictions, prepare(labels), xi=0.1, delta=0.1)
+    scores = np.full((200, 2), 0.5)
+    partial = certify_cascade(scores, predictions, prepare(labels), xi=0.2, delta=0.1)
+    assert partial.unlabelled.in_all == 3
     labels[[52, 53, 57]] = 0
-    assert certify_cascade(
-        np.full((200, 2), 0.5), predictions, prepare(labels), xi=0.2, delta=0.1
-    ).certified
+    full = certify_cascade(scores, predictions, prepare(labels), xi=0.2, delta=0.1)
+    assert full.certified
+    assert full.unlabelled.in_all == 0
+    assert "partial-labels" in partial.claim()["procedure"]
+    assert "partial-labels" not in full.claim()["procedure"]
 
 
 def test_a_gap_in_a_list_of_names_is_a_missing_label_and_not_a_class_called_nan() -> None:
     predictions, labels = [["cat", "dog"]] * 100, ["dog"] * 99
     for gap in (float("nan"), None):
-        with pytest.raises(InvalidValueError, match="1 rows have no label"):
-            certify_cascade([0.9] * 100, predictions, [*labels, gap], xi=0.1, delta=0.1)
+        found = certify_cascade([0.9] * 100, predictions, [*labels, gap], xi=0.1, delta=0.1)
+        assert found.unlabelled.in_all == 1
         with pytest.raises(InvalidValueError, match=r"predictions\[:, 1\]\[99\] is missing"):
             certify_cascade(
                 [0.9] * 100, [*predictions[1:], ["cat", gap]], [*labels, "dog"], xi=0.1, delta=0.1
@@ -335,7 +336,6 @@ GOOD: dict[str, Any] = {
         ({"labels": np.zeros((100, 2))}, "one label per row"),
         ({"labels": np.ma.masked_array(np.zeros((100, 1)))}, "one label per row"),
         ({"labels": np.zeros(99)}, "labels has 99"),
-        ({"labels": None}, "labels is missing"),
         ({"predictions": None}, "missing"),
         (
             {

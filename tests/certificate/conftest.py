@@ -1,6 +1,7 @@
 """One certificate of each kind and verdict, small enough to change in every place."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -63,6 +64,21 @@ def three_models(rows: int) -> Tally:
     return Tally.from_arrays(confidences=confidences, predictions=predictions, labels=label)
 
 
+def few_labels(tally: Tally, kept: int) -> Tally:
+    """The same rows, with a label only in the cells before the first `kept`, from below."""
+    exits = tally.cells.shape[1]
+    patterns = [
+        int("".join("0" if part == "agree" else "1" for part in name.split("|")), 2)
+        for name in tally.outcomes[: 4**exits]
+    ]
+    counts = tally.counts.copy()
+    for place, pattern in enumerate(patterns):
+        if pattern:
+            counts[kept:, 4**exits + pattern - 1] += counts[kept:, place]
+            counts[kept:, place] = 0
+    return replace(tally, counts=counts)
+
+
 def shield_tally(rows: int) -> Tally:
     rng = np.random.default_rng(5)
     unsafe = rng.random(rows) < 0.2
@@ -108,6 +124,39 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     ),
     "cascade-paths-refused": lambda: CascadeCertificate.from_tally(
         three_models(50), xi=0.01, delta=0.05
+    ),
+    "cascade-partial-exact": lambda: CascadeCertificate.from_tally(
+        few_labels(cascade_tally(600), 560), xi=0.05, delta=0.05, costs=(1.0, 9.0)
+    ),
+    "cascade-partial-pair": lambda: CascadeCertificate.from_tally(
+        few_labels(cascade_tally(600), 500), xi=0.05, delta=0.05, bound="pair"
+    ),
+    "cascade-partial-product": lambda: CascadeCertificate.from_tally(
+        few_labels(cascade_tally(2000), 1900), xi=0.05, delta=0.05, bound="product"
+    ),
+    "cascade-partial-no-loss": lambda: CascadeCertificate.from_tally(
+        few_labels(cascade_tally(2000), 1900), xi=0.0, delta=0.05
+    ),
+    "cascade-partial-refused": lambda: CascadeCertificate.from_tally(
+        few_labels(cascade_tally(50), 10), xi=0.01, delta=0.05
+    ),
+    "cascade-no-labels": lambda: CascadeCertificate.from_tally(
+        few_labels(cascade_tally(600), 0), xi=0.05, delta=0.05
+    ),
+    "cascade-paths-partial-exact": lambda: CascadeCertificate.from_tally(
+        few_labels(three_models(600), 500), xi=0.1, delta=0.05, costs=(1.0, 3.0, 9.0)
+    ),
+    "cascade-paths-partial-pair": lambda: CascadeCertificate.from_tally(
+        few_labels(three_models(600), 500), xi=0.1, delta=0.05, bound="pair"
+    ),
+    "cascade-paths-partial-product": lambda: CascadeCertificate.from_tally(
+        few_labels(three_models(600), 500), xi=0.2, delta=0.05, bound="product"
+    ),
+    "cascade-paths-partial-no-loss": lambda: CascadeCertificate.from_tally(
+        few_labels(three_models(2000), 1900), xi=0.0, delta=0.05
+    ),
+    "cascade-paths-no-labels": lambda: CascadeCertificate.from_tally(
+        few_labels(three_models(600), 0), xi=0.1, delta=0.05
     ),
     "cascade-greedy-exact": lambda: _greedy("exact"),
     "cascade-greedy-pair": lambda: _greedy("pair"),

@@ -76,15 +76,29 @@ def test_only_rows_on_which_the_models_differ_need_a_label(pacbound: Run, table:
     assert json.loads(nothing.stdout)["to_label"] == 0
 
 
-def test_a_label_missing_where_the_models_differ_is_an_error_with_its_row(
+def test_a_label_missing_where_the_models_differ_counts_as_a_loss(
     pacbound: Run, table: Path
 ) -> None:
     rows = table.read_text().splitlines()
     first = next(i for i, row in enumerate(rows[1:]) if not row.endswith(","))
     rows[first + 1] = rows[first + 1].rpartition(",")[0] + ","
     table.write_text("\n".join(rows) + "\n")
-    done = pacbound("cascade", table, *COLUMNS, *CLAIM, code=2)
-    assert f"no label in y although predictions differ (first rows: {first})" in done.stderr
+    pacbound("cascade", table, *COLUMNS, *CLAIM, "-o", "partial.json")
+    partial = load_certificate(table.parent / "partial.json")
+    assert isinstance(partial, CascadeCertificate)
+    assert partial.unlabelled.in_all == 1
+
+
+def test_without_a_label_column_the_claim_is_about_answers_that_differ(
+    pacbound: Run, table: Path
+) -> None:
+    named = [name for name in COLUMNS if name not in ("--label", "y")]
+    done = pacbound("cascade", table, *named, *CLAIM, "-o", "none.json")
+    certificate = load_certificate(table.parent / "none.json")
+    assert isinstance(certificate, CascadeCertificate)
+    assert certificate.without_labels
+    assert certificate.verify()
+    assert "Rows without a label count as losses" in done.stdout
 
 
 def test_apply_says_which_model_answers_and_what(pacbound: Run, table: Path) -> None:

@@ -184,7 +184,7 @@ def literal_product(counts: tuple[tuple[int, ...], ...], n: int, delta: float) -
 
 
 def one_step(differ: int, only_slow: int, only_fast: int) -> Any:
-    columns = (np.array([[value]]) for value in (TOP, differ, differ, only_slow, only_fast))
+    columns = (np.array([[value]]) for value in (TOP, differ, differ, only_slow, only_fast, 0))
     return JointWalk(*columns).of_exit(0)
 
 

@@ -75,8 +75,10 @@ def test_the_counts_along_a_path_are_those_of_a_loop_over_every_step_and_row(
     path, cells, outcomes = case
     walk = along(path, *tabulated(cells, outcomes))
     assert np.array_equal(walk.cells, path)
-    for counted, expected in zip(astuple(walk)[1:], literal(path, cells, outcomes), strict=True):
+    counts = astuple(walk)[1:]
+    for counted, expected in zip(counts[:4], literal(path, cells, outcomes), strict=True):
         assert np.array_equal(counted, expected)
+    assert not walk.unlabelled.any()
 
 
 @given(walked())
@@ -98,6 +100,27 @@ def test_no_row_is_lost_or_counted_twice_along_a_path(
     assert (walk.differ <= walk.exits).all()
     assert walk.losses[-1] == (outcomes[:, :1] == ONLY_SLOW).sum()
     assert walk.gains[-1] == (outcomes[:, :1] == ONLY_FAST).sum()
+
+
+@given(walked())
+def test_rows_without_a_label_are_unlabelled_where_the_answering_exit_differs(
+    case: tuple[Integers, Integers, Integers],
+) -> None:
+    """The same rows with all labels taken away: what differed is unlabelled, and nothing else."""
+    path, cells, outcomes = case
+    n_exits = cells.shape[1]
+    pattern = (outcomes != AGREE) @ 2 ** np.arange(n_exits - 1, -1, -1)
+    occupied = sorted({tuple(row) for row in cells.tolist()})
+    counts = np.zeros((len(occupied), 4**n_exits + 2**n_exits - 1), dtype=np.int64)
+    for row, differs in zip(cells.tolist(), pattern.tolist(), strict=True):
+        counts[occupied.index(tuple(row)), 4**n_exits + differs - 1 if differs else 0] += 1
+    table = np.array(occupied, dtype=np.int64).reshape(-1, n_exits), counts
+    labelled, without = along(path, *tabulated(cells, outcomes)), along(path, *table)
+    assert np.array_equal(without.exits, labelled.exits)
+    assert np.array_equal(without.differ, labelled.differ)
+    assert np.array_equal(without.unlabelled, labelled.differ)
+    assert not without.only_slow.any()
+    assert not without.only_fast.any()
 
 
 @given(walked())

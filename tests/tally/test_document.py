@@ -75,7 +75,7 @@ LAYOUTS: list[tuple[str, dict[str, Any], str]] = [
     ("shield", {"outcomes": ["unsafe", "safe"]}, "other outcomes"),
     (
         "cascade of 1 exits",
-        {"outcomes": ["only_fast", "agree", "only_slow", "neither"]},
+        {"outcomes": ["only_fast", "agree", "only_slow", "neither", "unlabelled"]},
         "other outcomes",
     ),
     ("top", {"grid": {"rule": "dyadic", "bits": 16}}, "a dyadic grid, which no calibration has"),

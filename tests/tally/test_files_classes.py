@@ -87,6 +87,7 @@ def test_whole_floats_and_integers_of_every_width_number_the_same_classes(
         "only_fast": 0,
         "only_slow": 1,
         "neither": 0,
+        "unlabelled": 0,
     }
 
 

@@ -63,7 +63,6 @@ ROLES_OF_NAN: list[dict[str, Any]] = [
     {"confidence": "c", "correct": "x"},
     {"confidence": "c", "prediction": "a", "labels": "x"},
     {"confidence": "c", "correct": "ok", "groups": "x"},
-    {"confidences": ["c"], "predictions": ["a", "b"], "labels": "x"},
     {"confidences": ["c"], "predictions": ["a", "x"], "labels": "b"},
     {"scores": "x", "unsafe": "ok"},
     {"scores": "c", "unsafe": "ok", "final_scores": "x"},
@@ -94,6 +93,20 @@ def test_nan_is_refused_whatever_it_stands_for(
     )
     with pytest.raises((InvalidValueError, InvalidTypeError)):
         Tally.from_files(tmp_path / f"rows.{suffix}", **named)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "npz"])
+def test_nan_in_the_place_of_a_label_is_a_label_that_is_missing(
+    tmp_path: Path, suffix: str
+) -> None:
+    table = {"x": [1.0, np.nan], "c": [0.5, 0.5], "a": [1.0, 2.0], "b": [1.0, 3.0]}
+    WRITERS[f"rows.{suffix}"](
+        {name: np.array(values) for name, values in table.items()}, tmp_path / f"rows.{suffix}"
+    )
+    found = Tally.from_files(
+        tmp_path / f"rows.{suffix}", confidences=["c"], predictions=["a", "b"], labels="x"
+    )
+    assert (found.totals["agree"], found.totals["unlabelled"]) == (1, 1)
 
 
 def test_a_lone_array_has_no_columns_and_says_how_to_give_it_some(tmp_path: Path) -> None:

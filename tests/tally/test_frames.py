@@ -450,7 +450,6 @@ NAN_USES: list[dict[str, Any]] = [
     {"confidence": "nan", "correct": "ok", "edges": [0.0, 0.5, 1.0]},
     {"confidence": "c", "correct": "nan_flag"},
     {"confidence": "c", "prediction": "p", "labels": "nan_class"},
-    {"confidences": ["c"], "predictions": ["p", "other"], "labels": "nan_class"},
     {"scores": "nan", "unsafe": "ok"},
     {"scores": "c", "unsafe": "always", "final_scores": "nan"},
 ]
@@ -479,6 +478,27 @@ def test_nan_is_refused_where_the_statistics_of_a_parquet_file_deny_it(
         Tally.from_frame(duckdb.read_parquet(str(tmp_path / "table.parquet")), **columns)
     with pytest.raises(InvalidValueError):
         Tally.from_files(tmp_path / "table.parquet", **columns)
+
+
+def test_a_nan_label_is_missing_where_the_statistics_of_a_parquet_file_deny_it(
+    tmp_path: Path,
+) -> None:
+    """Taken for a label, the row would be one on which neither model is right: not a loss."""
+    odd = np.arange(1000) == 7
+    table = {
+        "c": np.linspace(0.01, 0.99, 1000),
+        "p": np.ones(1000),
+        "other": np.where(odd, 2.0, 1.0),
+        "y": np.where(odd, np.nan, 1.0),
+    }
+    path = tmp_path / "table.parquet"
+    pl.DataFrame(table).write_parquet(path, statistics=True)
+    named: dict[str, Any] = {"confidences": ["c"], "predictions": ["p", "other"], "labels": "y"}
+    for found in (
+        Tally.from_frame(duckdb.read_parquet(str(path)), **named),
+        Tally.from_files(path, **named),
+    ):
+        assert (found.totals["agree"], found.totals["unlabelled"]) == (999, 1)
 
 
 def test_a_stream_with_classes_in_it_is_refused_with_what_to_do() -> None:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from pacbound import documents
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, PacboundError
+from pacbound.tally.fingerprint import HISTOGRAM
 from pacbound.version import VERSION
 
 FORMAT = "pacbound-certificate"
@@ -417,7 +418,7 @@ def likelihood(delta: float) -> str:
 
 def _listed(sources: frozenset[str]) -> tuple[str, ...]:
     """All sources, or, where they are too many to list, one digest over them."""
-    names = sorted(sources)
+    names = sorted(name for name in sources if not name.startswith(HISTOGRAM))
     return (
         tuple(names)
         if len(names) <= _LISTED_SOURCES

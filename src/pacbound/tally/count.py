@@ -16,8 +16,9 @@ from pacbound.sources import Engine, Paths, Progress, Wanted, opened
 from pacbound.sources.parts import CannotCountError, Part
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
 from pacbound.tally.columns import same_length
-from pacbound.tally.fingerprint import Fingerprint, own_name
+from pacbound.tally.fingerprint import Fingerprint, histogram_name, own_name
 from pacbound.tally.questions import Judged, Question
+from pacbound.tally.questions.cascade import disagreements
 from pacbound.tally.questions.question import Integers
 from pacbound.tally.rows import Rows
 from pacbound.tally.table import CountTable
@@ -89,7 +90,12 @@ class Counting:
         cells, counts, groups = self._table.result()
         if sources is None:
             sources = [self._fingerprint.name() or own_name()] if self.rows else []
-        return Counted(self.rows, cells, counts, groups, frozenset(sources))
+        names = frozenset(sources)
+        if self._question.kind == "cascade":
+            # Labels come later, and make other files of the same rows.
+            told = histogram_name(cells, disagreements(counts, cells.shape[1]))
+            names |= {told} if told else set()
+        return Counted(self.rows, cells, counts, groups, names)
 
 
 def count_arrays(

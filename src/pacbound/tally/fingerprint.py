@@ -26,6 +26,10 @@ TELLING_BITS = 128
 """Fewer distinct scores do too, if they and the numbers beside them can be arranged in 2 to the
 power of this many ways."""
 
+HISTOGRAM = "rows:"
+"""How the names of `histogram_name` begin. They tell the same rows with other labels, which are
+other files, and say nothing about where the rows come from."""
+
 _LOOKED_AT = 4096
 
 
@@ -84,6 +88,22 @@ def arrangements(counts: Iterable[int]) -> float:
     seen = np.array([count for count in counts if count], dtype=np.float64)
     total = seen.sum()
     return float(total * np.log2(total) - (seen * np.log2(seen)).sum()) if total else 0.0
+
+
+def histogram_name(cells: NDArray[np.int64], counts: NDArray[np.int64]) -> str | None:
+    """The name of rows by how many of each kind are in each cell, in whatever order they came; None
+    if honest rows could be equal to them.
+
+    Two samples of one law have the same count of a kind that is expected c times with a chance of
+    about 1 / (2 sqrt(pi c)).
+    """
+    seen = counts[counts > 0].astype(np.float64)
+    if np.log2(2 * np.sqrt(np.pi * seen)).sum() < TELLING_BITS:
+        return None
+    whole = hashlib.sha256(b"pacbound histogram 1")
+    for table in (np.array(counts.shape), cells, counts):
+        whole.update(np.ascontiguousarray(table, dtype="<i8").data)
+    return f"{HISTOGRAM}sha256:{whole.hexdigest()}"
 
 
 def own_name() -> str:

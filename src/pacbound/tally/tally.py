@@ -41,7 +41,9 @@ class Tally:
 
     Adding a tally to another that has one of its sources raises `RepeatedSourceError`, since rows
     that count twice void every guarantee. Equal files and equal arrays are recognised. Equal rows
-    in another format, in another order, or in a frame that is counted again, are not.
+    in another format, in another order, or in a frame that is counted again, are not, except those
+    of a cascade: they are recognised by their scores and predictions, with whatever labels, if they
+    are many enough to tell and were counted as one.
 
     Attributes
     ----------

@@ -1,25 +1,33 @@
-"""Cascades are counted by what exiting early does, and labels are needed only where predictions
-differ."""
+"""Cascades are counted by what exiting early does, and by whether a label is missing where it
+matters."""
 
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import csv
 
-from pacbound import Tally
-from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound import Tally, certify_cascade
+from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
+from pacbound.tally.questions.cascade import of_exit
 
 CONFIDENCE = [0.9, 0.8, 0.7, 0.6]
 PREDICTIONS = [[1, 1], [1, 2], [1, 2], [1, 2]]
 
 
-def test_the_four_outcomes_are_told_apart() -> None:
+def test_the_five_outcomes_are_told_apart() -> None:
     tally = Tally.from_arrays(
         confidences=CONFIDENCE, predictions=PREDICTIONS, labels=[5, 1, 2, 3], unseen_labels=0.25
     )
-    assert tally.totals == {"agree": 1, "only_fast": 1, "only_slow": 1, "neither": 1}
+    four = {"agree": 1, "only_fast": 1, "only_slow": 1, "neither": 1}
+    assert tally.totals == {**four, "unlabelled": 0}
+    without = Tally.from_arrays(
+        confidences=CONFIDENCE, predictions=PREDICTIONS, labels=[5, 1, 2, None]
+    )
+    assert without.totals == {**four, "neither": 0, "unlabelled": 1}
     assert tally.cells[:, 0].tolist() == [int(c * 2**16) for c in reversed(CONFIDENCE)]
 
 
@@ -44,11 +52,95 @@ def test_a_label_may_be_missing_where_all_predictions_agree(labels: Any) -> None
     )
 
 
-def test_a_label_missing_where_predictions_differ_is_refused_with_its_row() -> None:
-    with pytest.raises(InvalidValueError, match=r"2 rows have no label.*first rows: 1, 3.*void"):
-        Tally.from_arrays(
-            confidences=CONFIDENCE, predictions=PREDICTIONS, labels=[1, None, 2, None]
-        )
+def test_labels_left_out_count_as_labels_that_are_all_missing() -> None:
+    rows: dict[str, Any] = {"confidences": CONFIDENCE, "predictions": PREDICTIONS}
+    left_out = Tally.from_arrays(**rows)
+    assert left_out == Tally.from_arrays(**rows, labels=[None] * 4)
+    assert left_out.totals["unlabelled"] == 3
+    with pytest.raises(InvalidValueError, match="never equal: numbers on one side"):
+        Tally.from_arrays(confidences=[0.9, 0.8], predictions=[[1, "a"], [2, "b"]])
+
+
+def test_each_exit_of_a_row_without_a_label_agrees_or_is_unlabelled() -> None:
+    predictions = [[1, 1, 1], [1, 1, 2], [1, 2, 1], [2, 1, 1], [1, 2, 3], [1, 2, 3]]
+    tally = Tally.from_arrays(
+        confidences=np.full((6, 2), 0.5), predictions=predictions, labels=[None] * 5 + [1]
+    )
+    assert {name: seen for name, seen in tally.totals.items() if seen} == {
+        "agree|agree": 1,
+        "unlabelled|unlabelled": 2,
+        "agree|unlabelled": 1,
+        "unlabelled|agree": 1,
+        "only_fast|neither": 1,
+    }
+    assert len(tally.outcomes) == 4**2 + 2**2 - 1
+    for place, expected in enumerate(([2, 1, 0, 0, 3], [2, 0, 0, 1, 3])):
+        assert of_exit(tally.counts, place, 2).sum(axis=0).tolist() == expected
+
+
+@pytest.mark.parametrize("scores", [np.linspace(0, 1, 400), np.full(400, 0.5)])
+def test_the_same_rows_with_more_labels_are_not_added_up(scores: Any) -> None:
+    rng = np.random.default_rng(0)
+    predictions = rng.integers(0, 2, size=(400, 2))
+    labels = rng.integers(0, 2, size=400).astype(object)
+    rows: dict[str, Any] = {"confidences": scores, "predictions": predictions}
+    few, none = labels.copy(), Tally.from_arrays(**rows)
+    few[50:] = None
+    some = Tally.from_arrays(**rows, labels=few)
+    full = Tally.from_arrays(**rows, labels=labels)
+    for one, other in ((none, some), (some, full), (none, full)):
+        with pytest.raises(RepeatedSourceError):
+            one + other
+
+
+@pytest.mark.parametrize("exits", [1, 2])
+def test_rows_of_files_and_frames_with_more_labels_are_not_added_up(
+    tmp_path: Path, exits: int
+) -> None:
+    """Their files differ, and frames have no order: they are recognised by what needs no label."""
+    rng = np.random.default_rng(2)
+
+    def drawn() -> dict[str, Any]:
+        predictions = {f"p{m}": rng.integers(0, 3, size=300) for m in range(exits + 1)}
+        return {f"c{m}": rng.random(300) for m in range(exits)} | predictions
+
+    def counted(columns: dict[str, Any], labels: int, name: str, order: Any) -> Tally:
+        y = pa.array(columns["p0"][order], mask=np.arange(300) >= labels)
+        table = pa.table({key: value[order] for key, value in columns.items()} | {"y": y})
+        named: dict[str, Any] = {
+            "confidences": [f"c{m}" for m in range(exits)],
+            "predictions": [f"p{m}" for m in range(exits + 1)],
+            "labels": "y",
+        }
+        if name == "frame":
+            return Tally.from_frame(table, **named)
+        csv.write_csv(table, tmp_path / f"{name}-{labels}.csv")
+        return Tally.from_files(tmp_path / f"{name}-{labels}.csv", **named)
+
+    here, there, straight = drawn(), drawn(), np.arange(300)
+    first = counted(here, 50, "one", straight)
+    other = counted(there, 80, "other", straight)
+    for again in (
+        counted(here, 100, "one", straight),
+        counted(here, 0, "frame", straight),
+        counted(here, 120, "shuffled", rng.permutation(300)),
+    ):
+        for whole in (first, first + other):
+            with pytest.raises(RepeatedSourceError):
+                whole + again
+    certificate = certify_cascade(first, xi=0.5, delta=0.1)
+    assert [name[:7] for name in certificate.provenance.sources] == ["sha256:"]
+
+
+def test_rows_told_apart_by_labels_alone_may_be_added() -> None:
+    """They are recognised by what stays when labels come, and here that is all alike."""
+    rows: dict[str, Any] = {"confidences": np.full(300, 0.5), "predictions": [[0, 1]] * 300}
+    rng = np.random.default_rng(1)
+    parts = [
+        Tally.from_arrays(**rows, labels=rng.integers(0, 2, size=300), classes=[0, 1])
+        for _ in range(2)
+    ]
+    assert (parts[0] + parts[1]).rows == 600
 
 
 def test_class_names_are_compared_as_text() -> None:
@@ -104,7 +196,13 @@ def test_members_of_an_enumeration_of_text_are_the_text_they_hold() -> None:
         predictions=list(zip(["cat", "dog", "cat"], slow, strict=True)),
         labels=["cat", "dog", "dog"],
     )
-    assert found.totals == {"agree": 2, "only_fast": 0, "only_slow": 1, "neither": 0}
+    assert found.totals == {
+        "agree": 2,
+        "only_fast": 0,
+        "only_slow": 1,
+        "neither": 0,
+        "unlabelled": 0,
+    }
 
 
 def test_the_column_of_an_exit_is_no_column_of_labels() -> None:

@@ -230,21 +230,32 @@ def with_unlabelled(counts: Integers, exits: int) -> Integers:
     """Counts of all joint outcomes, also from a tally of before rows without a label were counted,
     which has none of them.
     """
-    return np.pad(counts, ((0, 0), (0, len(outcomes_of(exits)) - counts.shape[1])))
+    more = len(outcomes_of(exits)) - counts.shape[1]
+    return np.pad(counts, ((0, 0), (0, more))) if more else counts
 
 
 def of_exit(counts: Integers, exit_: int, exits: int) -> Integers:
     """Counts of joint outcomes as counts of one exit's outcomes, in the order of `EXIT_OUTCOMES`,
     the other exits disregarded.
     """
-    whole, labelled = with_unlabelled(counts, exits), 4**exits
-    others = tuple(axis + 1 for axis in range(exits) if axis != exit_)
-    single = whole[:, :labelled].reshape(-1, *[4] * exits).sum(axis=others)
-    # The first of these, in which every exit agrees, is counted among the rows with a label.
-    without = np.pad(whole[:, labelled:], ((0, 0), (1, 0))).reshape(-1, *[2] * exits)
-    agree, unlabelled = without.sum(axis=others).T
-    single[:, AGREE] += agree
-    return np.column_stack([single, unlabelled])
+    places = [EXIT_OUTCOMES.index(name.split("|")[exit_]) for name in outcomes_of(exits)]
+    return _gathered(counts, places, len(EXIT_OUTCOMES))
+
+
+def disagreements(counts: Integers, exits: int) -> Integers:
+    """Counts of joint outcomes as counts of which exits differ from the slow model: what is known
+    of rows without their labels, and stays when these come.
+    """
+    differs = [[part != "agree" for part in name.split("|")] for name in outcomes_of(exits)]
+    places = [sum(flag << m for m, flag in enumerate(flags)) for flags in differs]
+    return _gathered(counts, places, 2**exits)
+
+
+def _gathered(counts: Integers, places: Sequence[int], width: int) -> Integers:
+    """The columns of `counts` added up by the place that each belongs to."""
+    belongs = np.zeros((counts.shape[1], width), dtype=np.int64)
+    belongs[np.arange(counts.shape[1]), places[: counts.shape[1]]] = 1
+    return counts @ belongs
 
 
 def _labelled_outcomes(exits: int) -> tuple[str, ...]:

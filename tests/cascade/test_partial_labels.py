@@ -1,0 +1,229 @@
+"""Cascades certified with few labels, or none: what is claimed, what more labels could gain."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+
+from pacbound import Cascade, Tally, certify_cascade, documents, load_certificate
+from pacbound.cascade import trade_off
+from pacbound.certificate.files import certificate_from_dict
+from pacbound.data import fashion_mnist
+from pacbound.errors import CertificateError, InvalidValueError
+
+Array = NDArray[Any]
+
+
+@pytest.fixture(scope="module")
+def images() -> tuple[Array, Array, Array]:
+    """The confidence of the fast model, both predictions, and the labels."""
+    table = fashion_mnist()
+    predictions = np.column_stack([table.prediction_fast, table.prediction_slow])
+    return table.confidence_fast, predictions, table.label
+
+
+def few(labels: Array, scores: Array, above: float) -> Array:
+    """The labels of the rows with a score from `above` on."""
+    return np.where(scores >= above, labels, np.nan)
+
+
+@pytest.mark.parametrize(
+    ("xi", "without", "whole"), [(0.01, 0.553, 0.646), (0.005, 0.480, 0.562), (0.002, 0.383, 0.461)]
+)
+def test_without_labels_fashion_mnist_exits_nearly_as_often(
+    images: tuple[Array, Array, Array], xi: float, without: float, whole: float
+) -> None:
+    scores, predictions, labels = images
+    none = certify_cascade(scores, predictions, xi=xi, delta=0.01)
+    full = certify_cascade(scores, predictions, labels, xi=xi, delta=0.01)
+    assert none.exit_rates[0].round(3) == without
+    assert full.exit_rates[0].round(3) == whole
+    assert none.without_labels
+    assert not none.settled
+    assert "of all answers then differ from the slow model's" in none.summary()
+    exits = scores >= none.thresholds[0]
+    differ = predictions[:, 0] != predictions[:, 1]
+    assert none.unlabelled.exiting == (exits & differ).sum()
+    assert none.unlabelled.in_all == differ.sum()
+    assert none.best_possible.thresholds[0] <= full.thresholds[0] < none.thresholds[0]
+
+
+def test_labels_from_the_top_of_the_walk_give_the_whole_claim_long_before_all_are_there(
+    images: tuple[Array, Array, Array],
+) -> None:
+    scores, predictions, labels = images
+    full = certify_cascade(scores, predictions, labels, xi=0.01, delta=0.01)
+    last = np.inf
+    for above in (0.95, 0.85, 0.75, 0.72):
+        certificate = certify_cascade(
+            scores, predictions, few(labels, scores, above), xi=0.01, delta=0.01
+        )
+        assert full.thresholds[0] <= certificate.thresholds[0] <= last
+        last = certificate.thresholds[0]
+    assert last == full.thresholds[0]
+    assert certificate.settled
+    assert "More labels cannot change the thresholds" in certificate.summary()
+    assert certificate.unlabelled.exiting == 0
+    assert certificate.unlabelled.in_all > 2000
+
+
+def test_left_out_labels_and_labels_that_are_all_missing_make_the_same_claim() -> None:
+    rng = np.random.default_rng(3)
+    scores, predictions = rng.random(500), rng.integers(0, 9, size=(500, 2))
+    predictions[scores > 0.2, 0] = predictions[scores > 0.2, 1]
+    asked: dict[str, Any] = {"xi": 0.1, "delta": 0.1, "costs": [1, 9]}
+    left_out = certify_cascade(scores, predictions, **asked)
+    agreeing = np.where(predictions[:, 0] == predictions[:, 1], predictions[:, 0], np.nan)
+    names = {"confidences": ["c"], "predictions": ["fast", "slow"]}
+    frame = pl.DataFrame({"c": scores, "fast": predictions[:, 0], "slow": predictions[:, 1]})
+    for other in (
+        certify_cascade(scores, predictions, [None] * 500, **asked),
+        certify_cascade(scores, predictions, agreeing, **asked),
+        certify_cascade(frame, columns=names, **asked),
+        certify_cascade(frame, columns={**names, "labels": None}, **asked),
+        certify_cascade(Tally.from_arrays(confidences=scores, predictions=predictions), **asked),
+    ):
+        assert other.claim_digest == left_out.claim_digest
+    assert left_out.without_labels
+
+
+def test_a_cascade_runs_on_a_certificate_without_labels(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    scores = rng.random(400)
+    answers = np.column_stack([np.zeros(400), (scores < 0.3) * 1]).astype(int)
+    certify_cascade(scores, answers, xi=0.1, delta=0.1).save(tmp_path / "c.json")
+    loaded: Any = load_certificate(tmp_path / "c.json")
+
+    def fast(rows: Array) -> Array:
+        others = np.tile((1 - rows[:, None]) / 9, 9)
+        return np.column_stack([rows, others])
+
+    cascade = Cascade([fast, lambda rows: np.eye(10)[[1] * len(rows)]], loaded)
+    exits = cascade.run(np.array([0.99, 0.1])).exits
+    assert exits.tolist() == [0, 1]
+
+
+def test_a_curve_of_tolerances_needs_no_labels() -> None:
+    rng = np.random.default_rng(5)
+    scores, predictions = rng.random(900), np.zeros((900, 2), dtype=int)
+    predictions[scores < 0.2, 0] = 1
+    curve = trade_off(scores, predictions, xi=[0.01, 0.1], delta=0.1)
+    assert curve.exit_rates[0, 0] < curve.exit_rates[1, 0]
+
+
+def test_a_greedy_choice_takes_no_partial_labels() -> None:
+    scores, predictions = np.full((50, 2), 0.5), np.tile([1, 2, 3], (50, 1))
+    with pytest.raises(InvalidValueError, match=r"greedy.*label them"):
+        certify_cascade(scores, predictions, xi=0.1, delta=0.1, method="greedy")
+
+
+def test_a_few_labels_that_match_nothing_are_refused_and_none_are_not() -> None:
+    scores, predictions = np.linspace(0, 1, 100), np.tile([1, 2], (100, 1))
+    labels = np.array([None] * 99 + ["two"], dtype=object)
+    with pytest.raises(InvalidValueError, match="no class in common"):
+        certify_cascade(scores, predictions, labels, xi=0.1, delta=0.1)
+    labels[-1] = 7
+    with pytest.raises(InvalidValueError, match="no class in common"):
+        certify_cascade(scores, predictions, labels, xi=0.1, delta=0.1)
+    labels[0] = 1
+    with pytest.raises(InvalidValueError, match=r"never predicts|no model predicts"):
+        certify_cascade(scores, predictions, labels, xi=0.1, delta=0.1)
+    assert certify_cascade(scores, predictions, xi=0.1, delta=0.1).unlabelled.in_all == 100
+
+
+def test_a_tally_saved_before_labels_could_be_missing_loads_and_adds_to_new_ones() -> None:
+    rng = np.random.default_rng(6)
+
+    def part(exits: int) -> Tally:
+        predictions = rng.integers(0, 3, size=(200, exits + 1))
+        return Tally.from_arrays(
+            confidences=rng.random((200, exits)),
+            predictions=predictions,
+            labels=rng.integers(0, 3, size=200),
+        )
+
+    for exits in (1, 2):
+        new, other = part(exits), part(exits)
+        body = {key: value for key, value in new.to_dict().items() if key != "digest"}
+        body["outcomes"] = body["outcomes"][: 4**exits]
+        body["counts"] = [row[: 4**exits] for row in body["counts"]]
+        old = Tally.from_dict({**body, "digest": documents.digest(body)})
+        assert old == new
+        assert (old + other) == (new + other)
+
+
+def forged(certificate: Any, change: Any) -> Any:
+    document = json.loads(json.dumps(certificate.to_dict()))
+    change(document["claim"])
+    document["claim_digest"] = documents.digest(document["claim"])
+    return certificate_from_dict(document)
+
+
+def unlabelled_as_gains(claim: dict[str, Any]) -> None:
+    walk = claim["walks"][0]
+    walk["only_fast_added"], walk["unlabelled_added"] = (
+        walk["unlabelled_added"],
+        walk["only_fast_added"],
+    )
+
+
+def fewer_unlabelled(claim: dict[str, Any]) -> None:
+    added = claim["walks"][0]["unlabelled_added"][0]
+    added[:] = [0] * len(added)
+
+
+def fewer_in_all(claim: dict[str, Any]) -> None:
+    claim["labels"]["unlabelled"] = 1
+
+
+def labels_where_there_were_none(claim: dict[str, Any]) -> None:
+    walk = claim["walks"][0]
+    walk["only_slow_added"], walk["unlabelled_added"] = (
+        walk["unlabelled_added"],
+        walk["only_slow_added"],
+    )
+
+
+def another_procedure(claim: dict[str, Any]) -> None:
+    claim["procedure"] = claim["procedure"].replace("/partial-labels", "")
+
+
+def worse_than_itself(claim: dict[str, Any]) -> None:
+    claim["descriptive"]["best_possible"]["exits"] = [0]
+
+
+def never(claim: dict[str, Any]) -> None:
+    claim["descriptive"]["best_possible"]["thresholds"] = ["+inf"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        unlabelled_as_gains,
+        fewer_unlabelled,
+        fewer_in_all,
+        labels_where_there_were_none,
+        another_procedure,
+        worse_than_itself,
+        never,
+    ],
+)
+def test_forged_counts_of_missing_labels_are_found_although_the_digest_was_mended(
+    change: Any,
+) -> None:
+    rng = np.random.default_rng(7)
+    scores = rng.random(600)
+    predictions = np.zeros((600, 2), dtype=int)
+    predictions[rng.random(600) > scores, 0] = 1
+    certificate = certify_cascade(scores, predictions, xi=0.05, delta=0.1)
+    assert certificate.certified
+    assert forged(certificate, lambda claim: None).verify()
+    with contextlib.suppress(CertificateError):
+        assert not forged(certificate, change).verify()
