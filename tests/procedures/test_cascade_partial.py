@@ -84,7 +84,7 @@ ROWS: tuple[tuple[int, int, int], ...] = ((1020, 900, 3), (1000, 1010, 2), (700,
 LABELLED: dict[int, list[tuple[str, str]]] = {
     1: [("agree", other) for other in (FAST, SLOW, NEITHER)],
     2: [(other, "agree") for other in (FAST, SLOW, NEITHER)],
-    3: [(SLOW, SLOW), *product((FAST, NEITHER), repeat=2)],
+    3: [(SLOW, SLOW), *((one, other) for one in (FAST, NEITHER) for other in (FAST, NEITHER))],
 }
 """What a label can make of a row: the slow model is right and both exits wrong, or it is wrong and
 each exit is right or not."""
