@@ -12,12 +12,15 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from experiments.huge_counts import tail
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import optimize, stats
+from scipy.special import betainc, betaincc
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.stats import binomial
 from pacbound.stats.paired_region import likelihood_ratio, paired_region
 from pacbound.stats.trinomial import (
     PairedBound,
@@ -387,6 +390,22 @@ def test_mcnemar_is_the_exact_sign_test() -> None:
         assert mcnemar_test(b, c, delta=0.01) is (tail < 0.01)
     assert mcnemar_test(0, 0, delta=0.999) is False
     assert mcnemar_test(0, 2000, delta=1e-200) is True
+
+
+@pytest.mark.parametrize(
+    ("b", "c"), [(9_990_000, 10_010_000), (999_900_000, 10**9), (10**11 - 10**6, 10**11)]
+)
+def test_mcnemar_of_huge_counts_is_exact_whatever_the_precision_of_the_forward_function(
+    monkeypatch: pytest.MonkeyPatch, b: int, c: int
+) -> None:
+    with mpmath.workdps(50):
+        chance = float(tail(c, b + c, mpmath.mpf("0.5")))
+    for name, forward in [("betainc", betainc), ("betaincc", betaincc)]:
+        monkeypatch.setattr(
+            binomial, name, lambda a, b, x, f=forward: f(a, b, x) * (1 - 9e-16 * np.minimum(a, b))
+        )
+    assert mcnemar_test(b, c, delta=chance * (1 - 1e-9)) is False
+    assert mcnemar_test(b, c, delta=chance * (1 + 2e-3)) is True
 
 
 def test_scalars_give_booleans_and_arrays_give_arrays() -> None:
