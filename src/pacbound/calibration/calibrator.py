@@ -4,13 +4,14 @@ or every label.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.certificate.calibration import CalibrationCertificate
-from pacbound.errors import InvalidValueError, NotFittedError
+from pacbound.errors import InvalidTypeError, InvalidValueError, NotFittedError
 from pacbound.procedures.calibration import Correction, Side, check_options
 from pacbound.stats.arguments import failure_probability
 from pacbound.tally.probabilities import count_probabilities
@@ -133,11 +134,7 @@ class PACCalibrator:
         InvalidValueError, InvalidTypeError
             As from `fit`; if the classes are others than before, or `edges` needs all rows at once.
         """
-        if isinstance(self.edges, str):
-            raise InvalidValueError(
-                f"edges={self.edges!r} needs all rows at once: use fit, or edges from other data "
-                "(equal_mass_edges)."
-            )
+        self._refuse_parts()
         return self._add(self._count(probabilities, y, unseen=unseen))
 
     def merge(self, other: PACCalibrator) -> Self:
@@ -160,9 +157,30 @@ class PACCalibrator:
         RepeatedSourceError
             If both counted the same rows, where they can be recognised.
         InvalidValueError
-            If bins, scope or classes differ.
+            If bins, scope or classes differ, or if the `edges` of either need all rows at once.
+        InvalidTypeError
+            If `other` is not a calibrator.
+
+        Examples
+        --------
+        >>> rows, labels = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0, 1])
+        >>> here, there = PACCalibrator(n_bins=5), PACCalibrator(n_bins=5)
+        >>> here.fit(rows, labels).merge(there.fit(rows[:, ::-1], labels)).tally_
+        Tally(calibration, 4 rows in 2 cells: 2 wrong, 2 right)
         """
-        return self._add(other._fitted_tally())
+        if not isinstance(other, PACCalibrator):
+            raise InvalidTypeError(
+                f"A {type(other).__name__} cannot be merged into a PACCalibrator: expected another "
+                "PACCalibrator. Rows are added by partial_fit, tallies with +."
+            )
+        self._refuse_parts()
+        other._refuse_parts()
+        tally = other._fitted_tally()
+        if not hasattr(self, "tally_"):
+            # Nothing was counted here, but this object has said which bins and scope it is for.
+            grid = bins_for(n_bins=self.n_bins, edges=self.edges, scores=None)
+            tally = replace(tally.zero(), grid=grid, scope=self.scope) + tally
+        return self._add(tally)
 
     def predict_interval(self, probabilities: Any) -> Floats:
         """The certified interval of each row's predicted label, or of every label.
@@ -243,6 +261,13 @@ class PACCalibrator:
             scores, _ = top_label(probabilities)
         grid = bins_for(n_bins=self.n_bins, edges=self.edges, scores=scores)
         return count_probabilities(probabilities, y, grid=grid, scope=self.scope, unseen=unseen)
+
+    def _refuse_parts(self) -> None:
+        if isinstance(self.edges, str):
+            raise InvalidValueError(
+                f"edges={self.edges!r} needs all rows at once: use fit, or edges from other data "
+                "(equal_mass_edges)."
+            )
 
     def _add(self, tally: Tally) -> Self:
         before: Tally | None = getattr(self, "tally_", None)
