@@ -156,11 +156,15 @@ def _certificate_of_a_pipeline(scope: Any) -> tuple[CalibrationCertificate, Any,
 
     from pacbound import PACClassifier
 
+    class Single(LogisticRegression):  # type: ignore[misc]
+        """Up to scikit-learn 1.8 it answers float32 with float64, which not every holder keeps."""
+
+        def predict_proba(self, X: Any) -> Any:
+            return super().predict_proba(X).astype(np.float32)
+
     rows, y = make_classification(2000, n_informative=4, n_classes=3, flip_y=0.3, random_state=0)
     rows = rows.astype(np.float32)
-    pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(
-        rows[:1000], NAMES[y[:1000]]
-    )
+    pipeline = make_pipeline(StandardScaler(), Single()).fit(rows[:1000], NAMES[y[:1000]])
     model = PACClassifier(FrozenEstimator(pipeline), scope=scope).fit(rows[1000:], NAMES[y[1000:]])
     return model.certificate_, pipeline.predict_proba(rows[1000:]), y[1000:]
 
