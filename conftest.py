@@ -16,6 +16,7 @@ import sys
 from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
+from traceback import walk_tb
 from types import TracebackType
 
 # Several test processes, each with as many threads as there are cores, spend their time waiting for
@@ -58,14 +59,19 @@ def pytest_make_collect_report(
         if missing:
             report.outcome = "skipped"
             report.longrepr = (str(collector.path), 0, f"Skipped: {missing}")
-            _forget_half_loaded(collector.path)
+            _forget_half_loaded(error)
+            _forget_half_loaded(error.__cause__)
     return report
 
 
-def _forget_half_loaded(path: Path) -> None:
-    """Drop a module that failed: pytest leaves it where others would take it for whole."""
+def _forget_half_loaded(error: BaseException | None) -> None:
+    """Drop the modules, and the packages around them, that were being loaded when it failed: pytest
+    leaves them where others would take them for whole.
+    """
+    frames = walk_tb(error.__traceback__ if error else None)
+    files = {frame.f_code.co_filename for frame, _ in frames if frame.f_code.co_name == "<module>"}
     for name, module in [*sys.modules.items()]:
-        if getattr(module, "__file__", None) == str(path):
+        if getattr(module, "__file__", None) in files:
             del sys.modules[name]
 
 
