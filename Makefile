@@ -38,9 +38,10 @@ test: .venv/$(STAMP)
 	$(TOOLS) pytest -n $(WORKERS)
 
 # What needs an extra that is not there is skipped, and the summary says what and why. Left out: the
-# long simulations, what compares all engines with each other, and the words of docstrings.
+# long simulations, what compares all engines with each other, damaged files, the benchmarks, and the
+# words of docstrings.
 ELSEWHERE := --skip-missing -m "not slow" --ignore=tests/guarantees --ignore=tests/agreement \
-	--ignore=tests/surface/test_docstrings.py
+	--ignore=tests/fuzz --ignore=tests/benchmarking --ignore=tests/surface/test_docstrings.py
 
 test-core: .venv-core/$(STAMP)
 	.venv-core/$(BIN)/python -m pytest -n $(WORKERS) $(ELSEWHERE)
