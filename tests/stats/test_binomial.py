@@ -200,7 +200,7 @@ MANY = [
     ("mirrored", 1395649177, 1419325988, 5.376445082883617e-38),
     ("few of very many", 57223775, 863106598916, 2.0201695197303334e-99),
 ]
-"""Where bounds were optimistic by up to 7e-7 of delta with SciPy up to 1.16, whose forward function
+"""Where bounds were optimistic by up to 6e-7 of delta with SciPy up to 1.16, whose forward function
 is computed in double precision."""
 
 
