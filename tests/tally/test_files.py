@@ -17,6 +17,7 @@ from tests.tally.table_writers import WRITERS, Columns
 from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import file_fingerprint
+from pacbound.tally.fingerprint import HISTOGRAM
 
 ROWS = 3000
 EDGES = np.array([0.0, 0.05, 0.15, 0.3, 0.35, 0.6, 0.7, 1.0])
@@ -106,7 +107,8 @@ def test_every_format_gives_the_integers_of_the_arrays(
     named, count = USES[use]
     tally = Tally.from_files(folder / name, **named)
     assert tally == count(columns)
-    assert tally.sources == {file_fingerprint(folder / name)}
+    told = {name for name in tally.sources if not name.startswith(HISTOGRAM)}
+    assert told == {file_fingerprint(folder / name)}
 
 
 @pytest.mark.parametrize("name", INSIDE)
