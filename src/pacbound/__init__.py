@@ -18,8 +18,16 @@ if TYPE_CHECKING:
     from pacbound.calibration.certify import calibrate
     from pacbound.calibration.estimators import PACClassifier
     from pacbound.calibration.metrics import expected_calibration_error, induced_calibration_error
-    from pacbound.cascade import AsyncCascade, Cascade, certify_cascade
+    from pacbound.cascade import (
+        AsyncCascade,
+        BatchSession,
+        Cascade,
+        answer_batch,
+        answer_batch_async,
+        certify_cascade,
+    )
     from pacbound.certificate import (
+        BatchCertificate,
         CalibrationCertificate,
         CascadeCertificate,
         Certificate,
@@ -36,6 +44,8 @@ __version__ = VERSION
 
 _HOMES = {
     "AsyncCascade": "pacbound.cascade",
+    "BatchCertificate": "pacbound.certificate",
+    "BatchSession": "pacbound.cascade",
     "CalibrationCertificate": "pacbound.certificate",
     "Cascade": "pacbound.cascade",
     "CascadeCertificate": "pacbound.certificate",
@@ -49,6 +59,8 @@ _HOMES = {
     "Tally": "pacbound.tally",
     "TemperatureScaling": "pacbound.baselines",
     "Verification": "pacbound.certificate",
+    "answer_batch": "pacbound.cascade",
+    "answer_batch_async": "pacbound.cascade",
     "calibrate": "pacbound.calibration.certify",
     "certify_cascade": "pacbound.cascade",
     "certify_shield": "pacbound.shield",
@@ -64,6 +76,8 @@ than its bounds."""
 
 __all__ = [
     "AsyncCascade",
+    "BatchCertificate",
+    "BatchSession",
     "CalibrationCertificate",
     "Cascade",
     "CascadeCertificate",
@@ -78,6 +92,8 @@ __all__ = [
     "TemperatureScaling",
     "Verification",
     "__version__",
+    "answer_batch",
+    "answer_batch_async",
     "binomial_interval",
     "binomial_lower",
     "binomial_upper",

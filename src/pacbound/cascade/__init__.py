@@ -3,6 +3,12 @@ routing over any models.
 """
 
 from pacbound.cascade.async_routing import AsyncCascade
+from pacbound.cascade.batches import (
+    BatchResult,
+    BatchSession,
+    answer_batch,
+    answer_batch_async,
+)
 from pacbound.cascade.certify import certify_cascade
 from pacbound.cascade.model_outputs import Answer, Answers
 from pacbound.cascade.result import CascadeResult, CascadeStatistics, Routed
@@ -13,11 +19,15 @@ __all__ = [
     "Answer",
     "Answers",
     "AsyncCascade",
+    "BatchResult",
+    "BatchSession",
     "Cascade",
     "CascadeResult",
     "CascadeStatistics",
     "Routed",
     "TradeOff",
+    "answer_batch",
+    "answer_batch_async",
     "certify_cascade",
     "trade_off",
 ]

@@ -11,28 +11,36 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
-from pacbound.cascade.result import Routed
 from pacbound.errors import InvalidTypeError, ModelError
 
-Ask = Callable[[int, Any], Coroutine[Any, Any, Routed]]
 Items = Iterable[Any] | AsyncIterable[Any]
 
 
-class BoundedStream:
+class Indexed(Protocol):
+    """A result that knows the place of its item in the stream."""
+
+    @property
+    def index(self) -> int: ...
+
+
+Result = TypeVar("Result", bound=Indexed)
+
+
+class BoundedStream(Generic[Result]):
     """The items of one stream that are under way."""
 
-    def __init__(self, ask: Ask, items: Items, *, limit: int) -> None:
+    def __init__(self, ask: Callable[[int, Any], Coroutine[Any, Any, Result]], items: Items, *, limit: int) -> None:
         _require_items(items)
         self._ask = ask
         self._items = items
         self._room = asyncio.Semaphore(limit)
         self._ended: asyncio.Queue[asyncio.Task[Any]] = asyncio.Queue()
-        self._tasks: set[asyncio.Task[Routed]] = set()
+        self._tasks: set[asyncio.Task[Result]] = set()
         self._started = 0
 
-    async def results(self, *, ordered: bool) -> AsyncGenerator[Routed, None]:
+    async def results(self, *, ordered: bool) -> AsyncGenerator[Result, None]:
         """The results as they are finished, or in the order of the items.
 
         The first failure cancels what is under way and raises at once; what was finished and not
@@ -41,7 +49,7 @@ class BoundedStream:
         """
         feeder = asyncio.create_task(self._feed())
         feeder.add_done_callback(self._ended.put_nowait)
-        feeding, handed, ready = True, 0, dict[int, Routed]()
+        feeding, handed, ready = True, 0, dict[int, Result]()
         try:
             while feeding or handed < self._started:
                 task = await self._ended.get()
@@ -77,7 +85,7 @@ class BoundedStream:
                 self._tasks.add(task)
                 task.add_done_callback(self._ended.put_nowait)
 
-    def _finished(self, ready: dict[int, Routed]) -> tuple[Routed, ...]:
+    def _finished(self, ready: dict[int, Result]) -> tuple[Result, ...]:
         good = [
             task.result()
             for task in self._tasks

@@ -2,6 +2,7 @@
 without the data.
 """
 
+from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.calibration import CalibrationBins, CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.document import Certificate, Provenance, Verification
@@ -9,6 +10,7 @@ from pacbound.certificate.files import load_certificate
 from pacbound.certificate.shield import ShieldCertificate
 
 __all__ = [
+    "BatchCertificate",
     "CalibrationBins",
     "CalibrationCertificate",
     "CascadeCertificate",

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 
 from pacbound import documents
+from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.document import FORMAT, SCHEMA, Certificate, Provenance
@@ -14,7 +15,8 @@ from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError
 
 KINDS: dict[str, type[Certificate]] = {
-    kind.kind: kind for kind in (CalibrationCertificate, CascadeCertificate, ShieldCertificate)
+    kind.kind: kind
+    for kind in (BatchCertificate, CalibrationCertificate, CascadeCertificate, ShieldCertificate)
 }
 
 _PARTS = {"format", "schema", "claim", "claim_digest", "provenance", "provenance_digest"}
@@ -37,8 +39,8 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate:
     Returns
     -------
     Certificate
-        A `CalibrationCertificate`, `CascadeCertificate` or `ShieldCertificate`. A refusal is one
-        too, with `certified` False.
+        A `BatchCertificate`, `CalibrationCertificate`, `CascadeCertificate` or `ShieldCertificate`.
+        A refusal is one too, with `certified` False.
 
     Raises
     ------

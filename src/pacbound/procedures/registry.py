@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pacbound.errors import UnknownProcedureError
 from pacbound.procedures import (
+    batch,
     calibration,
     cascade,
     cascade_greedy,
@@ -29,6 +30,7 @@ PROCEDURES: dict[str, str] = {
         ],
         "cascade",
     ),
+    **dict.fromkeys(batch.NAMES.values(), "batch"),
     shield.EXACT: "shield",
     shield_product.NAME: "shield",
 }

@@ -175,6 +175,10 @@ class Vocabulary:
         """The number of a class."""
         return self._codes.setdefault(found, len(self._codes))
 
+    def names(self) -> list[Class]:
+        """All classes, each at its number."""
+        return list(self._codes)
+
     def classes(self, codes: Iterable[int]) -> set[Class]:
         """The classes that have the numbers."""
         wanted = set(codes)

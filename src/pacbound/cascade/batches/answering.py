@@ -1,0 +1,389 @@
+"""Asking the slow model until a batch is answered: in chunks, one call after the other or several at
+a time, with retries, and without ever paying for an answer twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from inspect import isawaitable, iscoroutinefunction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.cascade.batches.session import BatchResult, BatchSession, OnMissing
+from pacbound.cascade.bounded_stream import BoundedStream
+from pacbound.errors import InvalidTypeError, ModelError, PacboundError
+from pacbound.sources import Progress
+from pacbound.stats.arguments import real_number, whole_number
+
+Rows = NDArray[np.int64]
+
+SLOW: Final = 1
+"""The place of the slow model, in errors."""
+
+
+def answer_batch(  # noqa: PLR0913
+    confidence: Any,
+    prediction: Any,
+    slow: Callable[[Rows], Any],
+    *,
+    xi: float,
+    delta: float,
+    rng: np.random.Generator | None,
+    journal: str | os.PathLike[str] | None = None,
+    chunk: int = 64,
+    retries: int = 2,
+    pause: float = 1.0,
+    progress: Progress | None = None,
+    sample: int | None = None,
+    looks: int = 1,
+    whole_ties: bool = False,
+    on_missing: OnMissing = "raise",
+    classes: Any = None,
+    missing: Any = None,
+) -> BatchResult:
+    """An answer for each of n known records, of which at most floor(`xi` n) differ from the slow
+    model's, with probability at least 1 - `delta`, asking the slow model about as few as it can.
+
+    Nothing is assumed about the records: they are fixed, and the probability is over the draw of a
+    sample of them, which is sent to the slow model first. The fast model's answers and scores must
+    be fixed before, and the slow model's answer to a record may not depend on which others it is
+    asked about. What is bounded is how many answers differ from the slow model's, right or wrong;
+    no label is needed.
+
+    Where `xi` n is below 1 no answer may differ, and everything is sent to the slow model.
+
+    Parameters
+    ----------
+    confidence
+        (n,) scores from 0 to 1: how sure the fast model is. A record without one (NaN, None) goes
+        to the slow model. The better they order the records, the fewer calls.
+    prediction
+        (n,) the fast model's answers: numbers or text.
+    slow
+        A function of an array of rows, counted from 0, that gives an answer for each; None for a
+        record that it cannot answer. Of an async function use `answer_batch_async`.
+    xi
+        The share of the answers that may differ, 0 <= xi < 1.
+    delta
+        The chance that more do.
+    rng
+        Draws the key of the permutation, once. None will do where the journal has a key.
+    journal
+        A file that keeps the key and every answer as it comes in. If the run is interrupted, even
+        by kill -9, calling again with the same file goes on with the same sample, and no answer
+        that was kept is paid for again.
+    chunk
+        How many rows a call of `slow` gets at most.
+    retries, pause
+        How often a call that raises is repeated, and the seconds before the first repetition,
+        which double each time.
+    progress
+        Called with the share that is done, from 0 to 1.
+    sample
+        The size of the sample, if a rule is not to choose it.
+    looks
+        1, or 2 for a second, larger sample where the first promises that it pays: where about half
+        of the scores are equal.
+    whole_ties
+        Keep records of one score together, so that `certificate.threshold` says which kept the fast
+        answer.
+    on_missing
+        "raise", or "leave" to leave records outside the sample without an answer if the slow model
+        gives none. In the sample such a record counts as a disagreement.
+    classes, missing
+        As in `certify_cascade`.
+
+    Returns
+    -------
+    BatchResult
+        `predictions`, `asked` (where the slow model answered), `failed`, and the `certificate`.
+        There is no refusal: in the worst case everything was asked.
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError
+        If an argument cannot be what it should be, the journal belongs to another batch, or the
+        slow model answers with what is no class, or with names where the fast one has numbers.
+    ModelError
+        If the slow model still fails after the retries, or gives as many answers as it should not.
+        What was answered is in the journal.
+
+    Examples
+    --------
+    >>> from pacbound.data import fashion_mnist
+    >>> table = fashion_mnist()
+    >>> result = answer_batch(
+    ...     table.confidence_fast,
+    ...     table.prediction_fast,
+    ...     lambda rows: table.prediction_slow[rows],
+    ...     xi=0.05,
+    ...     delta=0.1,
+    ...     rng=np.random.default_rng(0),
+    ... )
+    >>> print(result.certificate)
+    """
+    if iscoroutinefunction(slow) or iscoroutinefunction(getattr(slow, "__call__", None)):
+        raise InvalidTypeError(
+            "slow is an async function: call answer_batch_async, which awaits it, several calls at "
+            "a time."
+        )
+    retry = _Retry.of(retries, pause)
+    size = whole_number(chunk, "chunk", least=1)
+    with BatchSession(
+        confidence,
+        prediction,
+        xi=xi,
+        delta=delta,
+        rng=rng,
+        journal=journal,
+        sample=sample,
+        looks=looks,
+        whole_ties=whole_ties,
+        on_missing=on_missing,
+        classes=classes,
+        missing=missing,
+    ) as session:
+        _report(progress, session)
+        while not session.done:
+            for rows in _chunks(session.ask(), size):
+                session.tell(rows, _counted(_called(slow, rows, retry), rows))
+                _report(progress, session)
+        return session.result()
+
+
+async def answer_batch_async(  # noqa: PLR0913
+    confidence: Any,
+    prediction: Any,
+    slow: Callable[[Rows], Awaitable[Any]],
+    *,
+    xi: float,
+    delta: float,
+    rng: np.random.Generator | None,
+    journal: str | os.PathLike[str] | None = None,
+    chunk: int = 1,
+    concurrency: int = 8,
+    retries: int = 2,
+    pause: float = 1.0,
+    progress: Progress | None = None,
+    sample: int | None = None,
+    looks: int = 1,
+    whole_ties: bool = False,
+    on_missing: OnMissing = "raise",
+    classes: Any = None,
+    missing: Any = None,
+) -> BatchResult:
+    """`answer_batch` for a slow model that is awaited, with several calls under way at once.
+
+    The guarantee and the assumptions are those of `answer_batch`, whatever the order in which the
+    answers come in. If a call fails for good, the calls under way are finished and kept before the
+    error is raised.
+
+    Parameters
+    ----------
+    confidence, prediction, xi, delta, rng, journal
+        As in `answer_batch`.
+    slow
+        An async function of an array of rows that gives an answer for each.
+    chunk
+        How many rows a call gets at most.
+    concurrency
+        The most calls under way at a time.
+    retries, pause, progress, sample, looks, whole_ties, on_missing, classes, missing
+        As in `answer_batch`.
+
+    Returns
+    -------
+    BatchResult
+        As from `answer_batch`.
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError, ModelError
+        As from `answer_batch`.
+
+    Examples
+    --------
+    >>> async def slow(rows):
+    ...     return ["dog"] * len(rows)
+    >>> scores, fast = np.linspace(0, 1, 200), ["dog"] * 200
+    >>> result = asyncio.run(
+    ...     answer_batch_async(scores, fast, slow, xi=0.05, delta=0.1, rng=np.random.default_rng(0))
+    ... )
+    >>> int(result.asked.sum())
+    37
+    """
+    retry = _Retry.of(retries, pause)
+    size, limit = (
+        whole_number(chunk, "chunk", least=1),
+        whole_number(concurrency, "concurrency", least=1),
+    )
+    with BatchSession(
+        confidence,
+        prediction,
+        xi=xi,
+        delta=delta,
+        rng=rng,
+        journal=journal,
+        sample=sample,
+        looks=looks,
+        whole_ties=whole_ties,
+        on_missing=on_missing,
+        classes=classes,
+        missing=missing,
+    ) as session:
+        _report(progress, session)
+        while not session.done:
+            await _round(session, slow, size, limit, retry, progress)
+        return session.result()
+
+
+@dataclass(frozen=True)
+class _Retry:
+    times: int
+    pause: float
+
+    @classmethod
+    def of(cls, retries: Any, pause: Any) -> _Retry:
+        wait = real_number(pause, "pause", "a number of seconds")
+        return cls(whole_number(retries, "retries"), max(0.0, wait))
+
+    def waits(self) -> Iterator[float]:
+        """The seconds to wait before each repetition."""
+        for time_ in range(self.times):
+            yield self.pause * 2.0**time_
+
+
+@dataclass(frozen=True)
+class _Told:
+    """A call that has ended: what it gave, or why it failed."""
+
+    index: int
+    rows: Rows
+    answers: Any = None
+    error: PacboundError | None = None
+
+
+async def _round(
+    session: BatchSession,
+    slow: Callable[[Rows], Awaitable[Any]],
+    size: int,
+    limit: int,
+    retry: _Retry,
+    progress: Progress | None,
+) -> None:
+    """Ask about the rows of one round. After a failure no call is begun, those under way are
+    finished, and the first error is raised when all that came in is kept.
+    """
+    failures: list[PacboundError] = []
+
+    def pending() -> Iterator[Rows]:
+        for rows in _chunks(session.ask(), size):
+            if failures:
+                return
+            yield rows
+
+    async def ask(index: int, rows: Rows) -> _Told:
+        try:
+            return _Told(index, rows, _counted(await _awaited(slow, rows, retry), rows))
+        except PacboundError as error:
+            failures.append(error)
+            return _Told(index, rows, error=error)
+
+    async with aclosing(
+        BoundedStream(ask, pending(), limit=limit).results(ordered=False)
+    ) as results:
+        async for told in results:
+            if told.error is None:
+                try:
+                    session.tell(told.rows, told.answers)
+                except PacboundError as error:
+                    failures.append(error)
+                _report(progress, session)
+    if failures:
+        raise failures[0]
+
+
+def _chunks(rows: Rows, size: int) -> Iterator[Rows]:
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]
+
+
+def _called(slow: Callable[[Rows], Any], rows: Rows, retry: _Retry) -> Any:
+    waits = retry.waits()
+    while True:
+        try:
+            answers = slow(rows)
+        except Exception as error:
+            wait = next(waits, None)
+            if wait is None:
+                raise _failure(error, rows, retry) from error
+            time.sleep(wait)
+            continue
+        if isawaitable(answers):
+            if hasattr(answers, "close"):
+                answers.close()
+            raise InvalidTypeError(
+                "slow gave what must be awaited: call answer_batch_async, which awaits it."
+            )
+        return answers
+
+
+async def _awaited(slow: Callable[[Rows], Awaitable[Any]], rows: Rows, retry: _Retry) -> Any:
+    waits = retry.waits()
+    while True:
+        try:
+            called = slow(rows)
+            answers = await called if isawaitable(called) else called
+        except Exception as error:
+            wait = next(waits, None)
+            if wait is None:
+                raise _failure(error, rows, retry) from error
+            await asyncio.sleep(wait)
+            continue
+        if not isawaitable(called):
+            raise InvalidTypeError(
+                f"slow gave a {type(answers).__name__} that cannot be awaited: expected an async "
+                "function. For a function that answers at once use answer_batch."
+            )
+        return answers
+
+
+def _failure(error: Exception, rows: Rows, retry: _Retry) -> ModelError:
+    return ModelError(
+        f"The slow model failed on {len(rows)} rows, from row {rows[0]} on, {retry.times + 1} "
+        f"times, at last with {type(error).__name__}: {error}. With a journal, call again to go on "
+        "from here; a record that it can never answer may be answered with None.",
+        model=SLOW,
+        row=int(rows[0]) if len(rows) == 1 else None,
+    )
+
+
+def _counted(answers: Any, rows: Rows) -> Any:
+    """The answers, if they are as many as the rows."""
+    if hasattr(answers, "detach"):
+        answers = answers.detach().cpu()
+    if isinstance(answers, str | bytes) or not hasattr(answers, "__len__"):
+        raise ModelError(
+            f"The slow model gave a {type(answers).__name__} for {len(rows)} rows: expected a list "
+            "or an array with an answer for each.",
+            model=SLOW,
+        )
+    if len(answers) != len(rows):
+        raise ModelError(
+            f"The slow model gave {len(answers)} answers for {len(rows)} rows: expected one for "
+            "each, in their order.",
+            model=SLOW,
+        )
+    return answers
+
+
+def _report(progress: Progress | None, session: BatchSession) -> None:
+    if progress is not None:
+        progress(session.share)

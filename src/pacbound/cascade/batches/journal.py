@@ -1,0 +1,200 @@
+"""What was paid for, on disk: an append-only file of the slow model's answers.
+
+The first line says which batch it belongs to and holds the key of its permutation; each line after
+it holds some rows and their answers. A line is written in one piece and reaches the disk before the
+next call is made, so that a process that is killed loses at most the calls under way. A last line
+that was cut short is dropped. Whoever takes up a batch again takes up its permutation: a second one,
+after answers to the first were seen, would void the guarantee.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Self
+
+from pacbound.documents import Json, shown
+from pacbound.errors import InvalidValueError, UnwritableFileError
+
+try:
+    import fcntl
+except ImportError:  # Windows has no advisory locks of this kind.
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT: Final = "pacbound-batch"
+SCHEMA: Final = 1
+
+FIXED: Final = ("rows", "records", "xi", "delta", "sample", "looks", "whole_ties")
+"""What the sample was drawn for. Nothing of it may change once answers were seen."""
+
+_NAMED: Final = {
+    "rows": "the scores or the fast answers",
+    "records": "the number of records",
+    "sample": "the size of the sample",
+    "looks": "the number of looks",
+    "whole_ties": "whether ties are split",
+}
+
+Answers = Sequence[int | str | None]
+
+
+class Journal:
+    """The journal of one batch, open for appending; one process at a time."""
+
+    def __init__(self, path: Path, file: int, header: Mapping[str, Json]) -> None:
+        self.path = path
+        self.header = header
+        self._file = file
+        self._entries: list[tuple[list[int], list[int | str | None]]] = []
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], header: Mapping[str, Json]) -> Self:
+        """The journal at `path`, with the header that it already has, or a new one with `header`.
+
+        One that belongs to another batch, or to other limits, is refused, and so is one that
+        another process has open.
+        """
+        target = Path(path)
+        try:
+            file = os.open(target, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise UnwritableFileError(
+                error.errno, f"the journal cannot be written: {error.strerror}", str(target)
+            ) from None
+        try:
+            _lock(file, target)
+            journal = cls(target, file, header)
+            journal._take_up(header)
+        except BaseException:
+            os.close(file)
+            raise
+        return journal
+
+    def entries(self) -> Iterator[tuple[list[int], list[int | str | None]]]:
+        """The rows and answers that it held when it was opened."""
+        yield from self._entries
+
+    def append(self, rows: Sequence[int], answers: Answers) -> None:
+        """Write down what was answered; it is on the disk when this returns."""
+        self._write({"rows": list(rows), "answers": list(answers)})
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _take_up(self, header: Mapping[str, Json]) -> None:
+        lines = read_lines(self.path)
+        if not lines:
+            os.ftruncate(self._file, 0)
+            self._write({"format": FORMAT, "schema": SCHEMA, **header})
+            return
+        kept = sum(size for size, _ in lines)
+        os.ftruncate(self._file, kept)
+        self.header = lines[0][1]
+        _require_same(self.path, self.header, header)
+        self._entries = [
+            _entry(line, f"{self.path}, line {place}")
+            for place, (_, line) in enumerate(lines[1:], start=2)
+        ]
+
+    def _write(self, line: Mapping[str, Json]) -> None:
+        data = json.dumps(line, ensure_ascii=True, allow_nan=False).encode("ascii") + b"\n"
+        try:
+            while data:
+                data = data[os.write(self._file, data) :]
+            os.fsync(self._file)
+        except OSError as error:
+            raise UnwritableFileError(
+                error.errno, f"the journal cannot be written: {error.strerror}", str(self.path)
+            ) from None
+
+
+def read_header(path: str | os.PathLike[str]) -> Mapping[str, Json] | None:
+    """What the journal at `path` belongs to; None if there is none, or it was never begun."""
+    if not Path(path).exists():
+        return None
+    lines = read_lines(Path(path))
+    return lines[0][1] if lines else None
+
+
+def read_lines(path: Path) -> list[tuple[int, dict[str, Json]]]:
+    """The whole lines of a journal with their sizes in bytes; one at the end that was cut short is
+    left out.
+    """
+    data = path.read_bytes()
+    pieces = data.split(b"\n")
+    # What follows the last line break was cut short, or is nothing.
+    whole, found = pieces[:-1], list[tuple[int, dict[str, Json]]]()
+    for place, piece in enumerate(whole):
+        line = None
+        with suppress(ValueError, RecursionError):
+            line = json.loads(piece)
+        if not isinstance(line, dict):
+            # A disk that lost power may have kept the length of the last line and not its bytes.
+            if place and place == len(whole) - 1 and not pieces[-1] and not piece.strip(b"\0"):
+                break
+            raise InvalidValueError(
+                f"{path} is not a journal of a batch, or is damaged in line {place + 1}: "
+                f"{shown(piece[:40].decode('ascii', 'replace'))}. Name another file, or restore it."
+            )
+        if not place and (line.get("format") != FORMAT or line.get("schema") != SCHEMA):
+            raise InvalidValueError(
+                f"{path} is not a journal of a batch that this version can read: its format is "
+                f"{shown(line.get('format'))}. Name another file."
+            )
+        found.append((len(piece) + 1, line))
+    begun = f'{{"format": "{FORMAT}"'.encode()
+    if not found and not begun.startswith(data[: len(begun)]):
+        # It would be overwritten.
+        raise InvalidValueError(f"{path} is not a journal of a batch. Name another file.")
+    return found
+
+
+def _require_same(path: Path, stored: Mapping[str, Json], wanted: Mapping[str, Json]) -> None:
+    for name in FIXED:
+        if stored.get(name) != wanted[name]:
+            raise InvalidValueError(
+                f"{path} belongs to another batch: {_NAMED.get(name, name)} was "
+                f"{shown(stored.get(name))} when its sample was drawn and is "
+                f"{shown(wanted[name])} now. What was fixed then stays: pass the same, or name "
+                "another journal for another batch. To draw again for the same records after "
+                "answers were seen voids the guarantee."
+            )
+    if not isinstance(stored.get("key"), str):
+        raise InvalidValueError(f"{path} has lost the key of its permutation: it cannot be used.")
+
+
+def _entry(line: Mapping[str, Json], where: str) -> tuple[list[int], list[int | str | None]]:
+    rows, answers = line.get("rows"), line.get("answers")
+    if (
+        not isinstance(rows, list)
+        or not isinstance(answers, list)
+        or len(rows) != len(answers)
+        or any(type(row) is not int for row in rows)
+        or any(type(answer) not in (int, str, type(None)) for answer in answers)
+    ):
+        raise InvalidValueError(f"{where} is damaged: expected rows and as many answers.")
+    return rows, answers
+
+
+def _lock(file: int, path: Path) -> None:
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise InvalidValueError(
+            f"{path} is in use by another process, which pays for the same answers: wait for it, or "
+            "end it."
+        ) from None

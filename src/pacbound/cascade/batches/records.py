@@ -1,0 +1,132 @@
+"""The records of a batch: a score and the fast model's answer each, from arrays or from files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.sources import Paths, Progress, open_tables
+from pacbound.sources.batches import part_of, require_columns
+from pacbound.sources.values import MISSING, Values, values_of
+from pacbound.tally.classes import ClassRule, Vocabulary
+from pacbound.tally.columns import as_numbers_with_gaps, checked_scores, numeric, same_length
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Records:
+    """Scores, NaN where there is none, and the fast answers by their numbers in the vocabulary, -1
+    where there is none.
+    """
+
+    scores: Floats
+    fast: Integers
+    vocabulary: Vocabulary
+    rule: ClassRule
+    sources: frozenset[str] = frozenset()
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        """Which records can keep the fast answer: those that have one, and a score."""
+        return ~np.isnan(self.scores) & (self.fast != MISSING)
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the scores and of which fast answers are equal.
+
+        What the classes are called is left out: a batch whose fast answers were named in another
+        way than the slow model names them can be taken up again under the right names.
+        """
+        # Classes have their numbers in the order in which they came; -0.0 is 0.0.
+        fast = self.fast.astype("<i8").tobytes()
+        scores = np.where(np.isnan(self.scores), np.nan, self.scores + 0.0).astype("<f8").tobytes()
+        return f"sha256:{hashlib.sha256(scores + fast).hexdigest()}"
+
+
+def records_of_arrays(confidence: Any, prediction: Any, rule: ClassRule) -> Records:
+    """The records in two columns of one length."""
+    scores = _scores(as_numbers_with_gaps(_one_model(confidence), "confidence"), "confidence", 0)
+    vocabulary = Vocabulary(rule)
+    fast = vocabulary.codes(values_of(prediction, "prediction"), "prediction")
+    same_length(confidence=scores, prediction=fast)
+    return _some(Records(scores, fast, vocabulary, rule))
+
+
+def records_of_files(
+    source: Paths,
+    *,
+    confidence: str,
+    prediction: str,
+    rule: ClassRule,
+    progress: Progress | None = None,
+) -> Records:
+    """The records in two columns of one or more files, in order."""
+    tables, vocabulary = open_tables(source), Vocabulary(rule)
+    scores, fast, start = list[Floats](), list[Integers](), 0
+    for place, table in enumerate(tables):
+        require_columns(table, [confidence, prediction])
+        share = part_of(progress, place / len(tables), 1 / len(tables))
+        for batch in table.batches([confidence, prediction], progress=share):
+            try:
+                found = numeric(batch.numbers(confidence, missing=True), confidence)
+                scores.append(_scores(found, confidence, batch.start))
+                fast.append(vocabulary.codes(batch.values(prediction), prediction, batch.start))
+            except (InvalidValueError, InvalidTypeError) as error:
+                raise type(error)(f"{table.path}: {error}") from None
+            start += batch.rows
+    none = (np.zeros(0), np.zeros(0, dtype=np.int64))
+    return _some(
+        Records(
+            np.concatenate([none[0], *scores]), np.concatenate([none[1], *fast]), vocabulary, rule
+        )
+    )
+
+
+def codes_of(answers: Any, records: Records, name: str) -> Integers:
+    """The slow model's answers by their numbers in the vocabulary, -1 where there is none."""
+    values = answers if isinstance(answers, Values) else values_of(answers, name)
+    return records.vocabulary.codes(values, name)
+
+
+def joined(parts: Iterable[Values]) -> Values:
+    """Columns of consecutive batches as one."""
+    distinct: dict[Any, int] = {}
+    places, typed = [np.zeros(0, dtype=np.int64)], True
+    for part in parts:
+        typed = part.typed
+        numbers = [distinct.setdefault(value, len(distinct)) for value in part.distinct]
+        places.append(np.array([*numbers, MISSING], dtype=np.int64)[part.places])
+    return Values(list(distinct), np.concatenate(places), typed)
+
+
+def _one_model(confidence: Any) -> Any:
+    shape = np.shape(confidence) if hasattr(confidence, "shape") else ()
+    if len(shape) == 2 and shape[1] > 1:
+        raise InvalidValueError(
+            f"confidence has shape {shape}: a batch has one fast model and the slow one, so expected "
+            "one score per record. For more models certify a cascade, or pass one column."
+        )
+    return confidence
+
+
+def _scores(found: NDArray[Any], name: str, start: int) -> Floats:
+    values = found.astype(np.float64)
+    gaps = np.isnan(values)
+    checked = checked_scores(np.where(gaps, 0.0, values), name, start=start)
+    return np.where(gaps, np.nan, checked)
+
+
+def _some(records: Records) -> Records:
+    if not len(records):
+        raise InvalidValueError("There are no records: a batch has at least one.")
+    return records

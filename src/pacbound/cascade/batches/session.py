@@ -1,0 +1,592 @@
+"""A batch in the making: which rows the slow model has to be asked about next, what it has answered,
+and in the end all answers with their certificate.
+
+Nothing here asks: it says what to ask, takes what was answered, and keeps it. The rounds are as few
+as can be: the sample and whatever has no score, then (with two looks, if it is worth it) the rest of
+the larger sample, then all rows that did not keep the fast answer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.cascade.batches.journal import Journal, read_header
+from pacbound.cascade.batches.records import Records, codes_of, records_of_arrays
+from pacbound.certificate.batch import BatchCertificate, WholeTies
+from pacbound.certificate.document import Provenance
+from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
+from pacbound.procedures import batch
+from pacbound.sources.values import MISSING
+from pacbound.stats.arguments import failure_probability, tolerated_rate, whole_number, whole_numbers
+from pacbound.stats.permutations import keyed_permutation, new_key
+from pacbound.tally.classes import Class, ClassRule, Evidence
+
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+NOT_ASKED = -2
+"""In place of the number of an answer."""
+
+ENOUGH_TO_JUDGE = 10
+"""From so many answers on, classes that never meet those of the fast model are refused: fewer may
+differ by chance."""
+
+OnMissing = Literal["raise", "leave"]
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """All answers of a batch.
+
+    Of these answers at most `certificate.tolerated` differ from the slow model's, with probability
+    at least 1 - delta over the draw of the sample.
+
+    Attributes
+    ----------
+    predictions : ndarray of shape (n,)
+        The answer to each record, in their order: numbers or text. An object array with None where
+        there is no answer, if there are such records.
+    asked : ndarray of bool
+        Where the slow model was asked, and its answer stands.
+    failed : ndarray of bool
+        Where there is no answer, because the slow model was asked and gave none.
+    certificate : BatchCertificate
+        The guarantee, with the counts that it follows from.
+
+    Examples
+    --------
+    >>> from pacbound import answer_batch
+    >>> result = answer_batch(
+    ...     [0.9, 0.2], ["dog", "cat"], lambda rows: ["dog"] * len(rows), xi=0.5, delta=0.1,
+    ...     rng=np.random.default_rng(0),
+    ... )
+    >>> result.predictions.tolist(), result.asked.tolist(), result.failed.any()
+    (['dog', 'dog'], [False, True], np.False_)
+    """
+
+    predictions: NDArray[Any]
+    asked: Mask
+    failed: Mask
+    certificate: BatchCertificate
+
+
+class BatchSession:
+    """A batch that is answered in rounds: ask the slow model about the rows that `ask` gives, tell
+    what it said, until `done`.
+
+    In the end, with probability at least 1 - `delta` over the draw of the sample, at most floor(`xi`
+    n) of the n answers differ from the slow model's. Nothing is assumed about the records: they are
+    fixed, and the only chance is which of them are sampled. The permutation is drawn once; a journal
+    keeps its key and every answer, so that a session that is made again with the same journal goes
+    on where it was. To draw again after answers were seen voids the guarantee.
+
+    `answer_batch` runs a session to its end.
+
+    Parameters
+    ----------
+    confidence : array-like of shape (n,)
+        How sure the fast model is of each record, from 0 to 1. A record without a score (NaN, None)
+        goes to the slow model.
+    prediction : array-like of shape (n,)
+        The fast model's answers: numbers or text.
+    xi : float
+        The share of the answers that may differ from the slow model's, 0 <= xi < 1.
+    delta : float
+        The chance that more do.
+    rng : numpy.random.Generator, optional
+        Where the key of the permutation comes from. It is not used, and may be left out, where the
+        journal has one already.
+    journal : path, optional
+        A file that keeps the key and the answers. Made if it is not there.
+    sample : int, optional
+        The size of the sample, at the first look; by a rule that keeps the calls few if left out.
+    looks : {1, 2}, default=1
+        How often the sample is looked at. 2 pays where half of the scores are equal.
+    whole_ties : bool, default=False
+        Whether records of one score stay together, so that `certificate.threshold` says which kept
+        the fast answer; fewer do.
+    on_missing : {"raise", "leave"}, default="raise"
+        What becomes of a record outside the sample to which the slow model gives no answer: an
+        error, or a record without an answer. In the sample it counts as a disagreement either way.
+    classes, missing
+        As in `certify_cascade`: all classes that there are, and what stands for a missing one.
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError
+        If an argument cannot be what it should be; if the journal belongs to another batch.
+
+    Examples
+    --------
+    >>> session = BatchSession(
+    ...     [0.9, 0.8, 0.3, None], ["dog"] * 4, xi=0.5, delta=0.1, rng=np.random.default_rng(0)
+    ... )
+    >>> while not session.done:
+    ...     rows = session.ask()
+    ...     session.tell(rows, ["dog"] * len(rows))
+    >>> session.result().predictions.tolist()
+    ['dog', 'dog', 'dog', 'dog']
+    """
+
+    def __init__(
+        self,
+        confidence: Any,
+        prediction: Any,
+        *,
+        xi: float,
+        delta: float,
+        rng: np.random.Generator | None = None,
+        journal: str | os.PathLike[str] | None = None,
+        sample: int | None = None,
+        looks: int = 1,
+        whole_ties: bool = False,
+        on_missing: OnMissing = "raise",
+        classes: Any = None,
+        missing: Any = None,
+    ) -> None:
+        self._begin(
+            records_of_arrays(confidence, prediction, ClassRule.of(classes, missing)),
+            limits_of(xi, delta, sample, looks, whole_ties),
+            rng=rng,
+            journal=journal,
+            on_missing=on_missing,
+        )
+        self._dtype = getattr(prediction, "dtype", None)
+
+    @classmethod
+    def of_records(
+        cls,
+        records: Records,
+        limits: Mapping[str, Any],
+        *,
+        rng: np.random.Generator | None,
+        journal: str | os.PathLike[str] | None,
+        on_missing: OnMissing = "raise",
+        columns: Mapping[str, str] | None = None,
+    ) -> Self:
+        """The session of records that were read elsewhere, within `limits_of` the arguments."""
+        session = cls.__new__(cls)
+        session._begin(
+            records, limits, rng=rng, journal=journal, on_missing=on_missing, columns=columns
+        )
+        session._dtype = None
+        return session
+
+    def _begin(
+        self,
+        records: Records,
+        limits: Mapping[str, Any],
+        *,
+        rng: np.random.Generator | None,
+        journal: str | os.PathLike[str] | None,
+        on_missing: OnMissing,
+        columns: Mapping[str, str] | None = None,
+    ) -> None:
+        if on_missing not in ("raise", "leave"):
+            raise InvalidValueError(
+                f"on_missing={on_missing!r} is not known: expected 'raise' or 'leave'."
+            )
+        self._records = records
+        self._limits = limits
+        self._on_missing = on_missing
+        self._columns = dict(columns or {})
+        self._slow = np.full(len(records), NOT_ASKED, dtype=np.int64)
+        scored = records.scored
+        self._plan = batch.plan(
+            len(records),
+            int(scored.sum()),
+            xi=limits["xi"],
+            delta=limits["delta"],
+            looks=limits["looks"],
+            drawn=_sample_size(limits["sample"], int(scored.sum())),
+        )
+        self._rows = np.flatnonzero(scored)
+        header = {
+            **limits,
+            "rows": records.fingerprint(),
+            "records": len(records),
+            "columns": self._columns,
+        }
+        self._journal = None if journal is None else _opened(journal, header, rng)
+        self._key = (
+            _key_of(rng) if self._journal is None else str(self._journal.header["key"])
+        )
+        # By falling score and, among equal ones, by row: one order, fixed beforehand.
+        self._order = self._rows[np.argsort(-records.scores[self._rows], kind="stable")]
+        self._rank = np.full(len(records), -1, dtype=np.int64)
+        self._rank[self._order] = np.arange(len(self._order))
+        self._permuted = self._rows[keyed_permutation(len(self._rows), self._key)]
+        self._looked = 0
+        self._sample: Mask = np.zeros(len(records), dtype=bool)
+        self._exits: Mask | None = None
+        self._said: set[int] = set()
+        self._predicted = set(np.unique(records.fast).tolist())
+        self._answered = 0
+        self._need(np.ones_like(scored) if self._plan.asks_all else ~scored)
+        if self._plan.drawn:
+            self._draw(1)
+        self._take_up()
+
+    @property
+    def key(self) -> str:
+        """What the permutation follows from."""
+        return self._key
+
+    @property
+    def done(self) -> bool:
+        """Whether everything that had to be asked was answered."""
+        return self._exits is not None and not self._open
+
+    @property
+    def sampling(self) -> bool:
+        """Whether it is still the sample that is asked about, so that more rows may follow."""
+        return self._exits is None
+
+    @property
+    def answered(self) -> int:
+        """How many records the slow model has answered."""
+        return self._answered
+
+    @property
+    def share(self) -> float:
+        """The part of the work that is done, from 0 to 1. While the sample is asked about it is
+        taken to be all records, as nobody knows yet how few it will be.
+        """
+        total = len(self._slow) if self.sampling else int(self._needed.sum())
+        return self.answered / total if total else 1.0
+
+    def ask(self, most: int | None = None) -> NDArray[np.int64]:
+        """The rows that the slow model has to be asked about now.
+
+        Parameters
+        ----------
+        most
+            At most so many of them; all of the round if left out.
+
+        Returns
+        -------
+        ndarray of int
+            Rows, counted from 0, in rising order; none if the batch is done.
+        """
+        rows = np.flatnonzero(self._needed & (self._slow == NOT_ASKED))
+        return rows if most is None else rows[: whole_number(most, "most", least=1)]
+
+    def tell(self, rows: Any, answers: Any) -> None:
+        """Take what the slow model answered. It is in the journal when this returns, and where an
+        error is raised all answers that can be used are in it too.
+
+        Parameters
+        ----------
+        rows
+            Rows that `ask` gave, in any order and number, each once.
+        answers
+            An answer for each; None or NaN where the slow model has none for good. A row that was
+            answered before must have the same answer.
+
+        Raises
+        ------
+        InvalidValueError, InvalidTypeError
+            If a row was not asked for or stands there twice, the lengths differ, or an answer is
+            not a class or of another type than the fast model's.
+        ModelError
+            If a row outside the sample has no answer, unless these are to be left without one.
+        """
+        places = self._asked_rows(rows)
+        codes = codes_of(answers, self._records, "answers")
+        if len(places) != len(codes):
+            raise InvalidValueError(
+                f"{len(places)} rows and {len(codes)} answers: expected one answer for each row."
+            )
+        self._require_unchanged(places, codes)
+        fresh = self._slow[places] == NOT_ASKED
+        places, codes = places[fresh], codes[fresh]
+        unanswerable = (codes == MISSING) & ~self._sample[places]
+        refused = unanswerable & (self._on_missing == "raise")
+        self._keep(places[~refused], codes[~refused])
+        if refused.any():
+            raise ModelError(
+                f"The slow model gave no answer to {int(refused.sum())} records outside the sample, "
+                f"the first in row {int(places[refused][0])}. All other answers are kept. Ask again "
+                "about these, or pass on_missing='leave' to leave them without an answer.",
+                row=int(places[refused][0]),
+            )
+
+    def result(self) -> BatchResult:
+        """All answers and their certificate.
+
+        Returns
+        -------
+        BatchResult
+            One answer for each record, in order.
+
+        Raises
+        ------
+        InvalidValueError
+            If the slow model has not answered all that it has to.
+        """
+        if self._exits is None or not self.done:
+            raise InvalidValueError(
+                f"{len(self.ask())} rows have no answer of the slow model yet: ask() gives them."
+            )
+        codes = np.where(self._exits, self._records.fast, self._slow)
+        return BatchResult(
+            predictions=self._classes(codes),
+            asked=~self._exits,
+            failed=codes == MISSING,
+            certificate=self._certificate(self._exits, codes),
+        )
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _take_up(self) -> None:
+        """Go on where the journal is."""
+        self._advance()
+        for rows, answers in () if self._journal is None else self._journal.entries():
+            places = np.array(rows, dtype=np.int64)
+            if places.size and not (0 <= places.min() and places.max() < len(self._slow)):
+                raise InvalidValueError(
+                    f"The journal has an answer for row {int(places.max())} of {len(self._slow)}: "
+                    "it is damaged."
+                )
+            vocabulary = self._records.vocabulary
+            codes = [MISSING if answer is None else vocabulary.code(answer) for answer in answers]
+            self._take(places, np.array(codes, dtype=np.int64))
+
+    def _take(self, places: Integers, codes: Integers) -> None:
+        fresh = places[self._slow[places] == NOT_ASKED]
+        self._answered += fresh.size
+        self._open -= int(self._needed[fresh].sum())
+        self._slow[places] = codes
+        self._said.update(codes[codes != MISSING].tolist())
+        self._check_types()
+        self._advance()
+
+    def _need(self, rows: Mask) -> None:
+        """Take `rows` for what the slow model has to answer."""
+        self._needed = rows
+        self._open = int((rows & (self._slow == NOT_ASKED)).sum())
+
+    def _advance(self) -> None:
+        """Take every step for which there are answers enough."""
+        while self._exits is None and not self._open:
+            if self._looked == 1 and len(self._plan.drawn) == 2 and self._worth_another_look():
+                self._draw(2)
+            else:
+                self._check_classes()
+                self._exits = self._kept()
+                self._need(~self._exits)
+
+    def _draw(self, look: int) -> None:
+        self._looked = look
+        self._sample[self._sampled(look)] = True
+        self._need(self._needed | self._sample)
+
+    def _worth_another_look(self) -> bool:
+        return batch.worth_another_look(
+            self._disagreements(1), self._plan.drawn, self._plan.allowed, self._plan.scored
+        )
+
+    def _sampled(self, look: int) -> Integers:
+        return self._permuted[: self._plan.drawn[look - 1]] if look else self._permuted[:0]
+
+    def _disagreements(self, look: int) -> Integers:
+        """The places of the sampled disagreements in the order, rising."""
+        rows = self._sampled(look)
+        differ = self._slow[rows] != self._records.fast[rows]
+        return np.sort(self._rank[rows[differ]])
+
+    def _stops(self) -> list[int]:
+        return [
+            batch.stop(self._disagreements(look), self._plan.allowed[look - 1], self._plan.scored)
+            for look in range(1, self._looked + 1)
+        ]
+
+    def _kept(self) -> Mask:
+        """Which records keep the fast answer."""
+        kept = np.zeros(len(self._slow), dtype=bool)
+        if self._plan.asks_all:
+            return kept
+        kept[self._order[: self._beginning()]] = True
+        return kept & ~self._sample
+
+    def _beginning(self) -> int:
+        """How many records of the order are kept or sampled: up to the disagreement that stops the
+        longest look, or as many as may differ in any case; with whole ties, not half of one.
+        """
+        left = np.cumsum(~self._sample[self._order])
+        free = int(np.searchsorted(left, self._plan.tolerated, side="right"))
+        prefix = max([free, *self._stops()])
+        if self._limits["whole_ties"] and prefix < len(self._order):
+            scores = -self._records.scores[self._order]
+            prefix = int(np.searchsorted(scores, scores[prefix], side="left"))
+        return prefix
+
+    def _certificate(self, exits: Mask, codes: Integers) -> BatchCertificate:
+        stop = max(self._stops(), default=0)
+        ranks = [self._disagreements(look) for look in range(1, self._looked + 1)]
+        return BatchCertificate(
+            n=len(self._slow),
+            xi=self._limits["xi"],
+            delta=self._limits["delta"],
+            scored=self._plan.scored,
+            key=self._key,
+            drawn=self._plan.drawn,
+            allowed=self._plan.allowed,
+            disagreements=tuple(
+                places[: max(0, count + 1)]
+                for places, count in zip(ranks, self._plan.allowed, strict=False)
+            ),
+            stop=stop,
+            sampled_before=self._sampled_before(stop),
+            ties=self._ties(exits),
+            differing=len(ranks[-1]) if ranks else 0,
+            unanswered=int((codes == MISSING).sum()),
+            provenance=Provenance.now(self._records.sources, self._columns),
+        )
+
+    def _ties(self, exits: Mask) -> WholeTies | None:
+        if not self._limits["whole_ties"]:
+            return None
+        prefix = 0 if self._plan.asks_all else self._beginning()
+        lowest = self._records.scores[self._order[prefix - 1]] if prefix else np.inf
+        return WholeTies(prefix, prefix - int(exits.sum()), float(lowest))
+
+    def _sampled_before(self, stop: int) -> int:
+        return int((self._rank[self._sampled(self._looked)] < stop).sum())
+
+    def _asked_rows(self, rows: Any) -> Integers:
+        places = np.atleast_1d(whole_numbers(rows, "rows"))
+        if places.ndim != 1:
+            raise InvalidValueError(f"rows has shape {places.shape}: expected a list of rows.")
+        found, times = np.unique(places, return_counts=True)
+        if (times > 1).any():
+            raise InvalidValueError(
+                f"Row {found[times > 1][0]} stands among the answers {times.max()} times: expected "
+                "each row once."
+            )
+        beyond = found[found >= len(self._slow)]
+        strange = beyond if beyond.size else found[~self._needed[found]]
+        if strange.size:
+            raise InvalidValueError(
+                f"Row {strange[0]} was not asked for ({strange.size} such rows): answer the rows "
+                "that ask() gives."
+            )
+        return places
+
+    def _require_unchanged(self, places: Integers, codes: Integers) -> None:
+        changed = places[(self._slow[places] != NOT_ASKED) & (self._slow[places] != codes)]
+        if changed.size:
+            raise InvalidValueError(
+                f"Row {changed[0]} was answered before, and differently ({changed.size} such rows): "
+                "an answer is kept as it was first given."
+            )
+
+    def _keep(self, places: Integers, codes: Integers) -> None:
+        if not places.size:
+            return
+        if self._journal is not None:
+            names = [*self._records.vocabulary.names(), None]
+            self._journal.append(places.tolist(), [names[code] for code in codes.tolist()])
+        self._take(places, codes)
+
+    def _check_types(self) -> None:
+        """Refuse numbers where the fast model answers with text, or the other way round."""
+        slow, fast = self._answers()
+        if slow and fast and not {type(one) for one in slow} & {type(one) for one in fast}:
+            raise InvalidTypeError(
+                f"The slow model answers {_some(slow)} and the fast one {_some(fast)}, which are "
+                "never equal: numbers on one side and names on the other. Name the fast model's "
+                "answers as the slow model does; with the same journal nothing is paid for again."
+            )
+
+    def _check_classes(self) -> None:
+        if self._answered < ENOUGH_TO_JUDGE or self._plan.asks_all:
+            return
+        slow, fast = self._answers()
+        seen = Evidence()
+        seen.saw("prediction", fast)
+        seen.labelled = slow
+        seen.check(self._records.rule, len(self._slow), "the slow model's answers")
+
+    def _answers(self) -> tuple[set[Class], set[Class]]:
+        vocabulary = self._records.vocabulary
+        return vocabulary.classes(self._said), vocabulary.classes(self._predicted)
+
+    def _classes(self, codes: Integers) -> NDArray[Any]:
+        """The classes as an array of one plain type; of objects where some are missing, or where
+        numbers stand beside text.
+        """
+        names: list[Class | None] = [*self._records.vocabulary.names(), None]
+        found = [names[code] for code in codes.tolist()]
+        if all(isinstance(name, str) for name in found):
+            return np.array(found, dtype=np.str_)
+        if all(isinstance(name, int) and abs(name) < 2**63 for name in found):
+            plain = np.array(found, dtype=np.int64)
+            if isinstance(self._dtype, np.dtype) and self._dtype.kind in "biuf":
+                same = plain.astype(self._dtype)
+                return same if (same == plain).all() else plain
+            return plain
+        column = np.empty(len(found), dtype=object)
+        column[:] = found
+        return column
+
+
+def limits_of(
+    xi: Any, delta: Any, sample: Any, looks: Any, whole_ties: Any
+) -> dict[str, Any]:
+    """What is fixed before the sample is drawn, checked."""
+    if looks not in (1, 2) or isinstance(looks, bool):
+        raise InvalidValueError(f"looks={looks!r} is not known: expected 1 or 2.")
+    return {
+        "xi": tolerated_rate(xi),
+        "delta": failure_probability(delta),
+        "sample": None if sample is None else whole_number(sample, "sample", least=1),
+        "looks": int(looks),
+        "whole_ties": bool(whole_ties),
+    }
+
+
+def _sample_size(sample: int | None, scored: int) -> int | None:
+    if sample is not None and sample > scored:
+        raise InvalidValueError(
+            f"sample={sample} is more than the {scored} records that have a score: leave it out, "
+            "and a rule chooses it."
+        )
+    return sample
+
+
+def _opened(
+    path: str | os.PathLike[str], header: Mapping[str, Any], rng: np.random.Generator | None
+) -> Journal:
+    stored = read_header(path)
+    key = str(stored["key"]) if stored is not None and "key" in stored else _key_of(rng)
+    return Journal.open(path, {**header, "key": key})
+
+
+def _key_of(rng: np.random.Generator | None) -> str:
+    if not isinstance(rng, np.random.Generator):
+        raise InvalidTypeError(
+            f"rng is {'missing' if rng is None else f'a {type(rng).__name__}'}: expected a "
+            "numpy.random.Generator, such as numpy.random.default_rng(), to draw the sample."
+        )
+    return new_key(rng)
+
+
+def _some(classes: Sequence[Class] | set[Class]) -> str:
+    ordered = sorted(classes, key=str)
+    return ", ".join(map(repr, ordered[:3])) + (", …" if len(ordered) > 3 else "")

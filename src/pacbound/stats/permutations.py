@@ -1,0 +1,27 @@
+"""Random orders that follow from a key, the same on every machine and with every version of NumPy.
+
+The words come from the counter-based generator Philox, whose stream is fixed; `Generator` itself
+promises no such thing. Nothing here knows what is put in order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+KEY_BYTES = 16
+
+
+def new_key(rng: np.random.Generator) -> str:
+    """A key of 128 random bits, in 32 hexadecimal digits."""
+    return rng.bytes(KEY_BYTES).hex()
+
+
+def keyed_permutation(size: int, key: str) -> NDArray[np.int64]:
+    """The numbers from 0 to `size` - 1 in the order that `key` gives them.
+
+    Each gets 128 random bits and the order is theirs. Two are equal with a chance below `size`^2 /
+    2^129, which is below 1e-20 for a billion of them.
+    """
+    words = np.random.Philox(key=int(key, 16)).random_raw(2 * size).reshape(2, size)
+    return np.lexsort((words[1], words[0]))
