@@ -184,9 +184,7 @@ def measure(setting: Setting, folder: Path, *, delta: float, draws: int, peer: A
         )
         seconds[0] += time.perf_counter() - started
         started = time.perf_counter()
-        answers, asked = peer.answer(
-            confidence, fast, slow, xi=setting.xi, delta=delta, seed=draw
-        )
+        answers, asked = peer.answer(confidence, fast, slow, xi=setting.xi, delta=delta, seed=draw)
         seconds[1] += time.perf_counter() - started
         for place, (said, sent) in enumerate(
             [(result.predictions, result.asked), (answers, asked)]

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from pacbound import Tally, calibrate
+from pacbound import Tally, answer_batch, calibrate
 from pacbound.certificate import CascadeCertificate, Certificate, ShieldCertificate
 
 
@@ -87,6 +88,22 @@ def shield_tally(rows: int) -> Tally:
     return Tally.from_arrays(scores=score, unsafe=unsafe)
 
 
+def _batch(
+    rows: int, *, xi: float = 0.05, gaps: int = 0, skipped: int = 0, **options: Any
+) -> Certificate:
+    rng = np.random.default_rng(7)
+    slow = rng.integers(0, 10, size=rows)
+    confidence = np.round(rng.beta(5, 1, size=rows), 2)
+    fast = np.where(rng.random(rows) < confidence, slow, (slow + 1) % 10)
+    confidence[:gaps] = np.nan
+
+    def answers(asked: NDArray[np.int64]) -> list[int | None]:
+        return [None if row < skipped else int(slow[row]) for row in asked]
+
+    options |= {"on_missing": "leave"} if skipped else {}
+    return answer_batch(confidence, fast, answers, xi=xi, delta=0.1, rng=rng, **options).certificate
+
+
 def _greedy(bound: Literal["exact", "pair", "product"]) -> Certificate:
     return CascadeCertificate.from_tally(
         three_models(600), xi=0.1, delta=0.05, bound=bound, method="greedy"
@@ -94,6 +111,12 @@ def _greedy(bound: Literal["exact", "pair", "product"]) -> Certificate:
 
 
 MAKERS: dict[str, Callable[[], Certificate]] = {
+    "batch": lambda: _batch(1000),
+    "batch-all-asked": lambda: _batch(15),
+    "batch-gaps": lambda: _batch(400, gaps=50, skipped=60),
+    "batch-nothing-sampled": lambda: _batch(20, xi=0.6, gaps=10),
+    "batch-two-looks": lambda: _batch(1000, looks=2),
+    "batch-whole-ties": lambda: _batch(1000, whole_ties=True),
     "calibration": _calibration,
     "calibration-groups": _grouped,
     "calibration-equal-mass": _equal_mass,

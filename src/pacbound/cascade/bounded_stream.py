@@ -31,7 +31,9 @@ Result = TypeVar("Result", bound=Indexed)
 class BoundedStream(Generic[Result]):
     """The items of one stream that are under way."""
 
-    def __init__(self, ask: Callable[[int, Any], Coroutine[Any, Any, Result]], items: Items, *, limit: int) -> None:
+    def __init__(
+        self, ask: Callable[[int, Any], Coroutine[Any, Any, Result]], items: Items, *, limit: int
+    ) -> None:
         _require_items(items)
         self._ask = ask
         self._items = items

@@ -386,9 +386,7 @@ def _read_disagreements(looks: Sequence[Reader], scored: int) -> tuple[Integers,
     return tuple(found)
 
 
-def _read_stop(
-    claim: Reader, scored: int, sampled: int, ranks: Integers | None
-) -> tuple[int, int]:
+def _read_stop(claim: Reader, scored: int, sampled: int, ranks: Integers | None) -> tuple[int, int]:
     stop, before = _read_beginning(claim, scored, sampled)
     listed = 0 if ranks is None else int((ranks < stop).sum())
     if before < listed:

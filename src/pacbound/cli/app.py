@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from pacbound.cli.apply import apply
+from pacbound.cli.batch import batch
 from pacbound.cli.calibrate import calibrate
 from pacbound.cli.cascade import cascade
 from pacbound.cli.certify import certify
@@ -30,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for _verb in (calibrate, cascade, shield, tally, certify, apply, verify, plan, demo):
+for _verb in (calibrate, cascade, batch, shield, tally, certify, apply, verify, plan, demo):
     app.command()(_verb)
 
 

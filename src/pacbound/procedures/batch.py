@@ -123,9 +123,7 @@ def plan(
     )
 
 
-def allowed(
-    scored: int, tolerated: int, drawn: Sequence[int], *, delta: float
-) -> tuple[int, ...]:
+def allowed(scored: int, tolerated: int, drawn: Sequence[int], *, delta: float) -> tuple[int, ...]:
     """How many sampled disagreements each look of so many records allows."""
     if len(drawn) <= 1:
         return tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import Paths, Progress, open_tables
 from pacbound.sources.batches import part_of, require_columns
+from pacbound.sources.fingerprints import fingerprinting
 from pacbound.sources.values import MISSING, Values, values_of
 from pacbound.tally.classes import ClassRule, Vocabulary
 from pacbound.tally.columns import as_numbers_with_gaps, checked_scores, numeric, same_length
@@ -47,10 +48,12 @@ class Records:
         What the classes are called is left out: a batch whose fast answers were named in another
         way than the slow model names them can be taken up again under the right names.
         """
-        # Classes have their numbers in the order in which they came; -0.0 is 0.0.
-        fast = self.fast.astype("<i8").tobytes()
-        scores = np.where(np.isnan(self.scores), np.nan, self.scores + 0.0).astype("<f8").tobytes()
-        return f"sha256:{hashlib.sha256(scores + fast).hexdigest()}"
+        _, first, places = np.unique(self.fast, return_index=True, return_inverse=True)
+        by_row = np.argsort(np.argsort(first))[places]
+        fast = np.where(self.fast == MISSING, MISSING, by_row).astype("<i8")
+        # -0.0 is 0.0, and every NaN is the same.
+        scores = np.where(np.isnan(self.scores), np.nan, self.scores + 0.0).astype("<f8")
+        return f"sha256:{hashlib.sha256(scores.tobytes() + fast.tobytes()).hexdigest()}"
 
 
 def records_of_arrays(confidence: Any, prediction: Any, rule: ClassRule) -> Records:
@@ -59,7 +62,7 @@ def records_of_arrays(confidence: Any, prediction: Any, rule: ClassRule) -> Reco
     vocabulary = Vocabulary(rule)
     fast = vocabulary.codes(values_of(prediction, "prediction"), "prediction")
     same_length(confidence=scores, prediction=fast)
-    return _some(Records(scores, fast, vocabulary, rule))
+    return _with_source(_some(Records(scores, fast, vocabulary, rule)))
 
 
 def records_of_files(
@@ -72,24 +75,20 @@ def records_of_files(
 ) -> Records:
     """The records in two columns of one or more files, in order."""
     tables, vocabulary = open_tables(source), Vocabulary(rule)
-    scores, fast, start = list[Floats](), list[Integers](), 0
-    for place, table in enumerate(tables):
-        require_columns(table, [confidence, prediction])
-        share = part_of(progress, place / len(tables), 1 / len(tables))
-        for batch in table.batches([confidence, prediction], progress=share):
-            try:
-                found = numeric(batch.numbers(confidence, missing=True), confidence)
-                scores.append(_scores(found, confidence, batch.start))
-                fast.append(vocabulary.codes(batch.values(prediction), prediction, batch.start))
-            except (InvalidValueError, InvalidTypeError) as error:
-                raise type(error)(f"{table.path}: {error}") from None
-            start += batch.rows
-    none = (np.zeros(0), np.zeros(0, dtype=np.int64))
-    return _some(
-        Records(
-            np.concatenate([none[0], *scores]), np.concatenate([none[1], *fast]), vocabulary, rule
-        )
-    )
+    scores, fast = [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
+    with fingerprinting([table.path for table in tables]) as fingerprints:
+        for place, table in enumerate(tables):
+            require_columns(table, [confidence, prediction])
+            share = part_of(progress, place / len(tables), 1 / len(tables))
+            for batch in table.batches([confidence, prediction], progress=share):
+                try:
+                    found = numeric(batch.numbers(confidence, missing=True), confidence)
+                    scores.append(_scores(found, confidence, batch.start))
+                    fast.append(vocabulary.codes(batch.values(prediction), prediction, batch.start))
+                except (InvalidValueError, InvalidTypeError) as error:
+                    raise type(error)(f"{table.path}: {error}") from None
+        sources = frozenset(fingerprint.result() for fingerprint in fingerprints)
+    return _some(Records(np.concatenate(scores), np.concatenate(fast), vocabulary, rule, sources))
 
 
 def codes_of(answers: Any, records: Records, name: str) -> Integers:
@@ -124,6 +123,10 @@ def _scores(found: NDArray[Any], name: str, start: int) -> Floats:
     gaps = np.isnan(values)
     checked = checked_scores(np.where(gaps, 0.0, values), name, start=start)
     return np.where(gaps, np.nan, checked)
+
+
+def _with_source(records: Records) -> Records:
+    return replace(records, sources=frozenset([records.fingerprint()]))
 
 
 def _some(records: Records) -> Records:

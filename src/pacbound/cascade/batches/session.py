@@ -23,7 +23,12 @@ from pacbound.certificate.document import Provenance
 from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
 from pacbound.procedures import batch
 from pacbound.sources.values import MISSING
-from pacbound.stats.arguments import failure_probability, tolerated_rate, whole_number, whole_numbers
+from pacbound.stats.arguments import (
+    failure_probability,
+    tolerated_rate,
+    whole_number,
+    whole_numbers,
+)
 from pacbound.stats.permutations import keyed_permutation, new_key
 from pacbound.tally.classes import Class, ClassRule, Evidence
 
@@ -214,9 +219,7 @@ class BatchSession:
             "columns": self._columns,
         }
         self._journal = None if journal is None else _opened(journal, header, rng)
-        self._key = (
-            _key_of(rng) if self._journal is None else str(self._journal.header["key"])
-        )
+        self._key = _key_of(rng) if self._journal is None else str(self._journal.header["key"])
         # By falling score and, among equal ones, by row: one order, fixed beforehand.
         self._order = self._rows[np.argsort(-records.scores[self._rows], kind="stable")]
         self._rank = np.full(len(records), -1, dtype=np.int64)
@@ -546,9 +549,7 @@ class BatchSession:
         return column
 
 
-def limits_of(
-    xi: Any, delta: Any, sample: Any, looks: Any, whole_ties: Any
-) -> dict[str, Any]:
+def limits_of(xi: Any, delta: Any, sample: Any, looks: Any, whole_ties: Any) -> dict[str, Any]:
     """What is fixed before the sample is drawn, checked."""
     if looks not in (1, 2) or isinstance(looks, bool):
         raise InvalidValueError(f"looks={looks!r} is not known: expected 1 or 2.")

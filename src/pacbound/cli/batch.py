@@ -1,0 +1,194 @@
+"""`pacbound batch`: answer a table of records, asking the slow model about as few as can be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from pacbound.atomic_files import is_standard_output
+from pacbound.cascade.batches.files import ADDED, Step, begin_or_go_on
+from pacbound.cli.counting import ClassesOption, FilesArgument, MissingOption
+from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.lists import names
+from pacbound.cli.terminal import json_line, progress_bar
+from pacbound.errors import InvalidTypeError, InvalidValueError
+
+STATE = ".batch"
+"""The end of the state's name, behind that of the table."""
+
+
+@ending_well
+def batch(
+    files: FilesArgument,
+    confidence: Annotated[
+        str | None, typer.Option(help="Column with the fast model's confidence, 0 to 1.")
+    ] = None,
+    prediction: Annotated[
+        str | None, typer.Option(help="Column with the fast model's answers.")
+    ] = None,
+    xi: Annotated[
+        float | None,
+        typer.Option(help="The share of the answers that may differ from the slow model's."),
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Chance that more differ, for example 0.1.")
+    ] = None,
+    ask: Annotated[
+        str | None, typer.Option(help="Where the rows go that the slow model has to answer next.")
+    ] = None,
+    answers: Annotated[
+        str | None,
+        typer.Option(help="What it answered: the rows that were asked, with a column added."),
+    ] = None,
+    answer: Annotated[str, typer.Option(help="The column of --answers with the answer.")] = (
+        "answer"
+    ),
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="Where all rows go in the end, with their answers."),
+    ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(help="Where the certificate goes; beside --output if left out."),
+    ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(help="What keeps the sample and all answers; FILE.batch if left out."),
+    ] = None,
+    give_up: Annotated[
+        bool,
+        typer.Option(
+            "--give-up", help="Take empty answers for records that can never be answered."
+        ),
+    ] = False,
+    sample: Annotated[
+        int | None, typer.Option(help="The size of the sample, if a rule is not to choose it.")
+    ] = None,
+    looks: Annotated[
+        int | None, typer.Option(help="2 for a second, larger sample, where many scores are equal.")
+    ] = None,
+    whole_ties: Annotated[
+        bool | None,
+        typer.Option("--whole-ties", help="Keep rows of one score together, above a threshold."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="For the same sample again in a test; drawn if left out.")
+    ] = None,
+    classes: ClassesOption = None,
+    missing: MissingOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
+) -> int:
+    """Answer a table of records so that at most a share xi of the answers differ from the slow
+    model's, asking it about as few as can be.
+
+    Begin with --ask ask.csv; let the slow model answer these rows in a column `answer`; pass them
+    with --answers, another --ask and -o. It takes two rounds. The state file keeps every answer: a
+    batch may be taken up again at any time, and no row is asked about twice.
+    """
+    if ask is None and output is None:
+        raise InvalidTypeError(
+            "Name --ask, where the rows go that have to be answered, or -o for all answers."
+        )
+    target = _state_of(files) if state is None else state
+    with progress_bar("reading") as progress:
+        step = begin_or_go_on(
+            files,
+            target,
+            given={
+                "confidence": confidence,
+                "prediction": prediction,
+                "xi": xi,
+                "delta": delta,
+                "sample": sample,
+                "looks": looks,
+                "whole_ties": whole_ties,
+                "classes": None if classes is None else names(classes),
+                "missing": None if missing is None else names(missing),
+            },
+            rng=np.random.default_rng(seed),
+            answers=answers,
+            answer=answer,
+            give_up=give_up,
+            ask=ask,
+            output=output,
+            progress=progress,
+        )
+    goes_to = certificate or (None if output is None else _beside(Path(output)))
+    if step.result is not None and output is not None and goes_to is not None:
+        step.result.certificate.save(goes_to)
+    said = (
+        json_line(_for_programs(step, ask, output, goes_to))
+        if as_json
+        else _in_words(step, ask, output, goes_to)
+    )
+    # What is said must not be among the rows.
+    typer.echo(said, err=any(is_standard_output(name) for name in (ask, output) if name))
+    return 0
+
+
+def _state_of(files: list[str]) -> Path:
+    if len(files) != 1 or not Path(files[0]).is_file():
+        raise InvalidValueError(
+            f"{', '.join(files[:3])}: name the state of a batch of several files with --state."
+        )
+    return Path(files[0] + STATE)
+
+
+def _beside(output: Path) -> Path | None:
+    """all.csv gives all.certificate.json; a stream has nothing beside it."""
+    return None if is_standard_output(output) else output.with_suffix(".certificate.json")
+
+
+def _for_programs(
+    step: Step, ask: str | None, output: str | None, certificate: Path | None
+) -> dict[str, object]:
+    is_done = step.result is not None
+    return {
+        "done": is_done,
+        "rows": step.rows,
+        "answered": step.answered,
+        "to_ask": step.open,
+        "sampling": step.sampling,
+        "left_empty": step.left_empty,
+        "ask": None if is_done else ask,
+        "output": output if is_done else None,
+        "certificate": str(certificate) if is_done and certificate is not None else None,
+        "claim": None if step.result is None else step.result.certificate.to_dict(),
+    }
+
+
+def _in_words(step: Step, ask: str | None, output: str | None, certificate: Path | None) -> str:
+    if step.result is not None:
+        return _when_done(step, output, certificate)
+    what = (
+        "are the sample; the rest follows from the answers"
+        if step.sampling
+        else "did not keep the fast answer; then it is done"
+    )
+    lines = [
+        f"{step.open:,} of {step.rows:,} rows {what}. {step.answered:,} are answered.",
+        (
+            f"They are in {ask}: add a column with the slow model's answers, and pass the file with "
+            "--answers."
+            if ask is not None
+            else "Every answer is kept. Name --ask, where the rows go that are asked next."
+        ),
+    ]
+    if step.left_empty:
+        lines.append(
+            f"{step.left_empty:,} rows came back empty and are asked again; --give-up takes them "
+            "for records that can never be answered."
+        )
+    return "\n".join(lines)
+
+
+def _when_done(step: Step, output: str | None, certificate: Path | None) -> str:
+    assert step.result is not None
+    said = step.result.certificate.summary()
+    if output is None:
+        return f"{said}\n\nAll is answered. Name -o, where the answers go."
+    beside = "" if certificate is None else f" The certificate is in {certificate}."
+    return f"{said}\n\n{step.rows:,} rows written to {output} with {', '.join(ADDED)}.{beside}"

@@ -1,0 +1,560 @@
+"""A batch is answered with few calls, nothing is paid for twice, and nothing is lost."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacbound import BatchCertificate, BatchSession, answer_batch, answer_batch_async
+from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError, PacboundError
+
+N = 400
+RNG = np.random.default_rng(3)
+SLOW = RNG.integers(0, 4, size=N)
+CONFIDENCE = RNG.beta(4, 1, size=N)
+FAST = np.where(RNG.random(N) < CONFIDENCE, SLOW, (SLOW + 1) % 4)
+
+
+class Oracle:
+    """A slow model that counts how often it is asked about each row, and may fail."""
+
+    def __init__(self, answers: Any = SLOW, fail_after: int | None = None) -> None:
+        self.answers = np.asarray(answers)
+        self.times = np.zeros(len(self.answers), dtype=int)
+        self.calls = 0
+        self.fail_after = fail_after
+
+    def __call__(self, rows: np.ndarray) -> Any:
+        self.calls += 1
+        if self.fail_after is not None and self.calls > self.fail_after:
+            raise ConnectionError("the line is dead")
+        self.times[rows] += 1
+        return self.answers[rows]
+
+
+def answered(slow: Callable[[np.ndarray], Any], **options: Any) -> Any:
+    given = {"xi": 0.05, "delta": 0.1, "rng": np.random.default_rng(0), "pause": 0.0, **options}
+    confidence, fast = given.pop("confidence", CONFIDENCE), given.pop("prediction", FAST)
+    return answer_batch(confidence, fast, slow, **given)
+
+
+def test_every_answer_is_the_fast_or_the_slow_one_and_asked_says_which() -> None:
+    slow = Oracle()
+    result = answered(slow)
+    assert (result.predictions == np.where(result.asked, SLOW, FAST)).all()
+    assert (slow.times == result.asked).all()
+    assert not result.failed.any()
+    assert isinstance(result.certificate, BatchCertificate)
+    assert result.certificate.asked == result.asked.sum() < N
+    assert result.predictions.dtype == FAST.dtype
+
+
+def test_the_same_generator_gives_the_same_batch() -> None:
+    first, again = answered(Oracle()), answered(Oracle())
+    assert first.certificate.counts_digest == again.certificate.counts_digest
+    other = answered(Oracle(), rng=np.random.default_rng(1))
+    assert other.certificate.key != first.certificate.key
+
+
+def test_what_is_kept_stands_before_the_disagreement_that_is_too_many() -> None:
+    result = answered(Oracle())
+    order = np.argsort(-CONFIDENCE, kind="stable")
+    kept = np.flatnonzero(~result.asked[order])
+    assert kept.max() < result.certificate.stop
+    stopping = order[result.certificate.stop]
+    assert FAST[stopping] != SLOW[stopping]
+    assert result.asked[stopping]
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 10_000])
+def test_the_size_of_a_chunk_changes_nothing(chunk: int) -> None:
+    slow = Oracle()
+    result = answered(slow, chunk=chunk)
+    assert result.certificate.counts_digest == answered(Oracle()).certificate.counts_digest
+    assert slow.times.max() == 1
+
+
+def test_progress_rises_to_one() -> None:
+    seen: list[float] = []
+    answered(Oracle(), progress=seen.append, chunk=5)
+    assert seen == sorted(seen)
+    assert seen[0] == 0
+    assert seen[-1] == 1
+
+
+def test_a_call_that_fails_is_repeated() -> None:
+    slow, failures = Oracle(), iter([True, True, False] * N)
+
+    def shaky(rows: np.ndarray) -> Any:
+        if next(failures):
+            raise TimeoutError
+        return slow(rows)
+
+    assert answered(shaky, retries=2).certificate.verify()
+    assert slow.times.max() == 1
+
+
+def test_a_run_that_failed_half_way_goes_on_and_pays_for_nothing_twice(tmp_path: Path) -> None:
+    journal = tmp_path / "batch.jsonl"
+    slow = Oracle(fail_after=9)
+    with pytest.raises(ModelError, match="the line is dead") as caught:
+        answered(slow, journal=journal, chunk=5, retries=0)
+    assert isinstance(caught.value.__cause__, ConnectionError)
+    assert slow.times.sum() == 45
+    slow.fail_after = None
+    # Another generator, or none: the permutation is that of the journal.
+    result = answered(slow, journal=journal, chunk=5, rng=None)
+    assert slow.times.max() == 1
+    whole = answered(Oracle(), chunk=5)
+    assert result.certificate.counts_digest == whole.certificate.counts_digest
+    asked = slow.times.sum()
+    again = answered(slow, journal=journal, rng=np.random.default_rng(9))
+    assert slow.times.sum() == asked
+    assert (again.predictions == result.predictions).all()
+
+
+@pytest.mark.parametrize("cut", [1, 3, 40])
+def test_a_journal_that_was_cut_short_loses_its_last_line_alone(tmp_path: Path, cut: int) -> None:
+    journal = tmp_path / "batch.jsonl"
+    with pytest.raises(ModelError):
+        answered(Oracle(fail_after=6), journal=journal, chunk=20, retries=0)
+    data = journal.read_bytes()
+    journal.write_bytes(data[:-cut])
+    lines = [json.loads(line) for line in data.splitlines()[1:-1]]
+    kept = [row for line in lines for row in line["rows"]]
+    slow = Oracle()
+    result = answered(slow, journal=journal, chunk=20, rng=None)
+    assert (
+        sorted(kept + np.flatnonzero(slow.times).tolist()) == np.flatnonzero(result.asked).tolist()
+    )
+    assert len(kept) > 0
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system cannot kill so")
+def test_a_process_that_is_killed_loses_the_call_under_way_alone(tmp_path: Path) -> None:
+    script = """
+import os, signal, sys
+import numpy as np
+from pacbound import answer_batch
+calls = 0
+def slow(rows):
+    global calls
+    calls += 1
+    if calls == 8:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [0] * len(rows)
+scores = np.linspace(0, 1, 400)
+answer_batch(scores, [0] * 400, slow, xi=0.05, delta=0.1, chunk=3, journal=sys.argv[1],
+             rng=np.random.default_rng(0))
+"""
+    journal = tmp_path / "batch.jsonl"
+    ended = subprocess.run([sys.executable, "-c", script, str(journal)], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    asked: list[int] = []
+
+    def slow(rows: np.ndarray) -> list[int]:
+        asked.extend(rows.tolist())
+        return [0] * len(rows)
+
+    result = answer_batch(
+        np.linspace(0, 1, 400), [0] * 400, slow, xi=0.05, delta=0.1, rng=None, journal=journal
+    )
+    assert len(asked) == result.asked.sum() - 7 * 3
+
+
+def test_a_journal_that_was_cut_in_its_first_line_begins_anew(tmp_path: Path) -> None:
+    journal = tmp_path / "batch.jsonl"
+    journal.write_bytes(b'{"format": "pacbound-ba')
+    assert answered(Oracle(), journal=journal).certificate.verify()
+
+
+def test_a_file_that_is_no_journal_is_not_touched(tmp_path: Path) -> None:
+    for content in (b"my thesis", b"a,b\n1,2\n", b'{"format": "pacbound-tally"}\n'):
+        journal = tmp_path / "thesis.txt"
+        journal.write_bytes(content)
+        with pytest.raises(InvalidValueError, match="not a journal"):
+            answered(Oracle(), journal=journal)
+        assert journal.read_bytes() == content
+
+
+def test_a_line_that_is_damaged_in_the_middle_is_refused(tmp_path: Path) -> None:
+    journal = tmp_path / "batch.jsonl"
+    answered(Oracle(), journal=journal, chunk=20)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([*lines[:2], b"oops\n", *lines[3:]]))
+    with pytest.raises(InvalidValueError, match="line 3"):
+        answered(Oracle(), journal=journal)
+    journal.write_bytes(b"".join([*lines[:2], b'{"rows": [1], "answers": []}\n', *lines[3:]]))
+    with pytest.raises(InvalidValueError, match="line 3"):
+        answered(Oracle(), journal=journal)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"xi": 0.1}, "xi"),
+        ({"delta": 0.2}, "delta"),
+        ({"sample": 50}, "size of the sample"),
+        ({"looks": 2}, "looks"),
+        ({"whole_ties": True}, "ties"),
+        ({"confidence": CONFIDENCE[::-1]}, "scores"),
+        ({"prediction": np.roll(FAST, 1)}, "fast answers"),
+    ],
+)
+def test_a_journal_of_another_batch_is_refused_and_nothing_is_asked(
+    tmp_path: Path, change: dict[str, Any], named: str
+) -> None:
+    journal = tmp_path / "batch.jsonl"
+    answered(Oracle(), journal=journal)
+    slow = Oracle()
+    with pytest.raises(InvalidValueError, match=f"belongs to another batch.*{named}"):
+        answered(slow, journal=journal, **change)
+    assert slow.calls == 0
+
+
+def test_two_processes_do_not_share_a_journal(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    journal = tmp_path / "batch.jsonl"
+    options = {"xi": 0.05, "delta": 0.1, "rng": np.random.default_rng(0), "journal": journal}
+    with BatchSession(CONFIDENCE, FAST, **options):
+        with pytest.raises(InvalidValueError, match="in use by another process"):
+            BatchSession(CONFIDENCE, FAST, **options)
+    BatchSession(CONFIDENCE, FAST, **options).close()
+
+
+def test_a_record_of_the_sample_without_an_answer_counts_as_a_disagreement() -> None:
+    session = BatchSession(CONFIDENCE, FAST, xi=0.05, delta=0.1, rng=np.random.default_rng(0))
+    sample = session.ask()
+    skipped = int(sample[np.argmax(CONFIDENCE[sample])])
+    answers = [None if row == skipped else int(SLOW[row]) for row in sample]
+    session.tell(sample, answers)
+    rest = session.ask()
+    session.tell(rest, SLOW[rest])
+    result = session.result()
+    assert result.failed.tolist() == [row == skipped for row in range(N)]
+    assert result.predictions[skipped] is None
+    assert result.certificate.unanswered == 1
+    assert "1 records have no answer" in result.certificate.summary()
+    without = answered(Oracle())
+    assert result.certificate.differing == without.certificate.differing + 1
+    assert result.certificate.stop <= without.certificate.stop
+
+
+def test_a_record_outside_the_sample_without_an_answer_loses_nothing(tmp_path: Path) -> None:
+    journal = tmp_path / "batch.jsonl"
+    whole = answered(Oracle())
+    sampled = whole.certificate.sampled
+    missing = np.flatnonzero(whole.asked)[-3:]
+    answers = np.array([None if row in missing else int(SLOW[row]) for row in range(N)], object)
+    slow = Oracle(answers)
+    with pytest.raises(ModelError, match="outside the sample"):
+        answered(slow, journal=journal, chunk=N)
+    assert slow.times.sum() > sampled
+    mended = Oracle()
+    result = answered(mended, journal=journal, chunk=N, rng=None)
+    assert set(np.flatnonzero(mended.times)) <= set(missing.tolist())
+    assert (result.predictions == whole.predictions).all()
+
+
+def test_records_may_be_left_without_an_answer() -> None:
+    answers = np.array([None if row % 50 == 0 else int(SLOW[row]) for row in range(N)], object)
+    result = answered(Oracle(answers), on_missing="leave")
+    assert result.failed.any()
+    assert (np.flatnonzero(result.failed) % 50 == 0).all()
+    assert result.certificate.unanswered == result.failed.sum()
+    assert result.certificate.verify()
+
+
+def test_records_without_a_score_go_to_the_slow_model_in_the_first_round() -> None:
+    confidence = CONFIDENCE.copy()
+    confidence[:30] = np.nan
+    session = BatchSession(confidence, FAST, xi=0.05, delta=0.1, rng=np.random.default_rng(0))
+    assert set(range(30)) <= set(session.ask().tolist())
+    result = answered(Oracle(), confidence=confidence)
+    assert result.asked[:30].all()
+    assert result.certificate.scored == N - 30
+    assert result.certificate.tolerated == 20
+    assert "30 records without a score" in result.certificate.summary()
+
+
+def test_a_record_without_a_fast_answer_goes_to_the_slow_model() -> None:
+    fast: list[int | None] = FAST.tolist()
+    fast[3] = None
+    result = answered(Oracle(), prediction=fast)
+    assert result.asked[3]
+    assert result.predictions[3] == SLOW[3]
+
+
+def test_no_score_at_all_sends_everything_to_the_slow_model() -> None:
+    result = answered(Oracle(), confidence=np.full(N, np.nan))
+    assert result.asked.all()
+    assert result.certificate.verify()
+
+
+@pytest.mark.parametrize("records", [1, 2, 19])
+def test_where_no_answer_may_differ_everything_is_asked_and_that_is_said(records: int) -> None:
+    result = answered(Oracle(), confidence=CONFIDENCE[:records], prediction=FAST[:records])
+    assert result.asked.all()
+    assert (result.predictions == SLOW[:records]).all()
+    assert "all records were sent to the slow model" in result.certificate.summary()
+    assert result.certificate.verify()
+
+
+def test_a_sample_of_everything_leaves_nothing_to_keep() -> None:
+    result = answered(Oracle(), sample=N)
+    assert result.asked.all()
+    assert "of no use" in result.certificate.summary()
+
+
+def test_equal_scores_are_kept_in_the_order_of_the_rows() -> None:
+    result = answered(Oracle(), confidence=np.full(N, 0.5))
+    kept = np.flatnonzero(~result.asked)
+    assert kept.max() < result.certificate.stop
+    assert result.certificate.verify()
+
+
+def test_as_many_records_as_may_differ_are_kept_whatever_the_sample_says() -> None:
+    result = answered(Oracle((FAST + 1) % 4))
+    assert (~result.asked).sum() == 20
+    assert (result.predictions != (FAST + 1) % 4).sum() == 20
+
+
+def test_whole_ties_are_kept_by_a_threshold() -> None:
+    confidence = np.round(CONFIDENCE, 1)
+    result = answered(Oracle(), confidence=confidence, whole_ties=True)
+    certificate = result.certificate
+    sampled = np.zeros(N, dtype=bool)
+    session = BatchSession(
+        confidence, FAST, xi=0.05, delta=0.1, rng=np.random.default_rng(0), whole_ties=True
+    )
+    sampled[session.ask()] = True
+    assert ((confidence >= certificate.threshold) & ~sampled == ~result.asked).all()
+    split = answered(Oracle(), confidence=confidence)
+    assert split.certificate.threshold is None
+    assert certificate.exits <= split.certificate.exits
+
+
+def test_whole_ties_of_one_score_are_all_kept_or_none() -> None:
+    result = answered(Oracle(), confidence=np.full(N, 0.5), whole_ties=True)
+    assert result.asked.all()
+    assert result.certificate.threshold == np.inf
+    perfect = answered(
+        Oracle(FAST), confidence=np.full(N, 0.5), whole_ties=True, rng=np.random.default_rng(0)
+    )
+    assert perfect.certificate.threshold == 0.5
+
+
+def test_a_second_look_is_taken_where_it_pays() -> None:
+    rng = np.random.default_rng(5)
+    slow = rng.integers(0, 4, size=4000)
+    confidence = np.where(np.arange(4000) % 2, 0.9, rng.random(4000) * 0.8)
+    fast = np.where(rng.random(4000) < 0.055, (slow + 1) % 4, slow)
+    taken = [
+        len(
+            answered(
+                Oracle(slow),
+                confidence=confidence,
+                prediction=fast,
+                looks=2,
+                rng=np.random.default_rng(seed),
+            ).certificate.disagreements
+        )
+        for seed in range(8)
+    ]
+    assert set(taken) == {1, 2}
+
+
+def test_a_slow_model_of_other_names_is_refused_and_can_be_taken_up(tmp_path: Path) -> None:
+    journal = tmp_path / "batch.jsonl"
+    names = np.array(["cat", "dog", "cow", "owl"])
+    slow = Oracle(names[SLOW])
+    with pytest.raises(InvalidTypeError, match="numbers on one side and names on the other"):
+        answered(slow, journal=journal)
+    paid = slow.times.sum()
+    assert paid > 0
+    result = answered(slow, journal=journal, prediction=names[FAST])
+    assert slow.times.max() == 1
+    assert (result.predictions == names[np.where(result.asked, SLOW, FAST)]).all()
+
+
+def test_a_slow_model_that_spells_classes_in_another_way_is_refused() -> None:
+    with pytest.raises(InvalidValueError, match="upper and lower case"):
+        answered(
+            Oracle(np.array(["A", "B", "C", "D"])[SLOW]),
+            prediction=np.array(["a", "b", "c", "d"])[FAST],
+        )
+
+
+@pytest.mark.parametrize("answer", [0.5, ["a"], "NA", b"x"])
+def test_an_answer_that_is_no_class_is_refused(answer: Any) -> None:
+    def slow(rows: np.ndarray) -> list[Any]:
+        return [answer] * len(rows)
+
+    with pytest.raises(PacboundError):
+        answered(slow)
+
+
+@pytest.mark.parametrize(
+    "answers", [lambda rows: [1], lambda rows: "dog", lambda rows: 3, lambda rows: None]
+)
+def test_another_number_of_answers_than_rows_is_refused(answers: Callable[..., Any]) -> None:
+    with pytest.raises(ModelError, match="expected"):
+        answered(answers)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"xi": 1.0}, InvalidValueError, "xi=1.0"),
+        ({"xi": -0.1}, InvalidValueError, "xi=-0.1"),
+        ({"delta": 0.0}, InvalidValueError, "delta=0.0"),
+        ({"delta": 1.2}, InvalidValueError, "delta=1.2"),
+        ({"rng": 7}, InvalidTypeError, "Generator"),
+        ({"rng": None}, InvalidTypeError, "rng is missing"),
+        ({"looks": 3}, InvalidValueError, "looks=3"),
+        ({"sample": 0}, InvalidValueError, "sample"),
+        ({"sample": N + 1}, InvalidValueError, "sample=401"),
+        ({"chunk": 0}, InvalidValueError, "chunk"),
+        ({"retries": -1}, InvalidValueError, "retries"),
+        ({"on_missing": "drop"}, InvalidValueError, "on_missing='drop'"),
+        ({"confidence": CONFIDENCE[:-1]}, InvalidValueError, "confidence has 399"),
+        ({"confidence": CONFIDENCE * 9}, InvalidValueError, "logits"),
+        ({"confidence": np.zeros((N, 2))}, InvalidValueError, "one fast model"),
+        ({"confidence": [], "prediction": []}, InvalidValueError, "no records"),
+        ({"prediction": FAST + 0.5}, InvalidValueError, "prediction"),
+    ],
+)
+def test_bad_arguments_are_named_and_nothing_is_asked(
+    change: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    slow = Oracle()
+    with pytest.raises(error, match=message):
+        answered(slow, **change)
+    assert slow.calls == 0
+
+
+def test_rows_are_told_once_as_asked_and_as_they_were_first_answered() -> None:
+    session = BatchSession(CONFIDENCE, FAST, xi=0.05, delta=0.1, rng=np.random.default_rng(0))
+    rows = session.ask()
+    strange = int(np.setdiff1d(np.arange(N), rows)[0])
+    for bad, message in (
+        ([strange], "not asked for"),
+        ([N], "not asked for"),
+        ([rows[0], rows[0]], "2 times"),
+        ([-1], "not a count"),
+    ):
+        with pytest.raises(InvalidValueError, match=message):
+            session.tell(bad, [0] * len(bad))
+    with pytest.raises(InvalidValueError, match="one answer for each"):
+        session.tell(rows[:2], [0])
+    session.tell(rows[:1], [SLOW[rows[0]]])
+    session.tell(rows[:1], [SLOW[rows[0]]])
+    with pytest.raises(InvalidValueError, match="answered before, and differently"):
+        session.tell(rows[:1], [SLOW[rows[0]] + 1])
+    with pytest.raises(InvalidValueError, match="have no answer of the slow model yet"):
+        session.result()
+    assert session.answered == 1
+    assert len(session.ask(3)) == 3
+
+
+def test_the_journal_holds_whole_lines_and_the_key(tmp_path: Path) -> None:
+    journal = tmp_path / "batch.jsonl"
+    result = answered(Oracle(), journal=journal, chunk=50)
+    header, *lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    assert header["key"] == result.certificate.key
+    assert sum(len(line["rows"]) for line in lines) == result.asked.sum()
+
+
+def test_awaited_calls_give_the_same_batch_with_no_more_at_once_than_allowed() -> None:
+    under_way, most = 0, 0
+    oracle = Oracle()
+
+    async def slow(rows: np.ndarray) -> Any:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0)
+        under_way -= 1
+        return oracle(rows)
+
+    result = asyncio.run(
+        answer_batch_async(
+            CONFIDENCE,
+            FAST,
+            slow,
+            xi=0.05,
+            delta=0.1,
+            rng=np.random.default_rng(0),
+            concurrency=5,
+            chunk=3,
+        )
+    )
+    assert 1 < most <= 5
+    assert oracle.times.max() == 1
+    assert result.certificate.counts_digest == answered(Oracle()).certificate.counts_digest
+
+
+def test_awaited_calls_that_are_under_way_when_one_fails_are_kept(tmp_path: Path) -> None:
+    journal = tmp_path / "batch.jsonl"
+    oracle = Oracle()
+
+    async def slow(rows: np.ndarray) -> Any:
+        if oracle.calls == 10:
+            oracle.calls += 1
+            raise ConnectionError("the line is dead")
+        answers = oracle(rows)
+        await asyncio.sleep(0.01)
+        return answers
+
+    options = {"xi": 0.05, "delta": 0.1, "journal": journal, "retries": 0, "concurrency": 4}
+    with pytest.raises(ModelError, match="the line is dead"):
+        asyncio.run(
+            answer_batch_async(CONFIDENCE, FAST, slow, rng=np.random.default_rng(0), **options)
+        )
+    paid = oracle.times.copy()
+    asyncio.run(answer_batch_async(CONFIDENCE, FAST, slow, rng=None, **options))
+    assert paid.sum() >= 10
+    assert oracle.times.max() == 1
+
+
+def test_a_function_of_the_other_kind_is_refused() -> None:
+    async def slow(rows: np.ndarray) -> Any:
+        return SLOW[rows]
+
+    with pytest.raises(InvalidTypeError, match="answer_batch_async"):
+        answered(slow)
+    with pytest.raises(InvalidTypeError, match="answer_batch_async"):
+        answered(lambda rows: slow(rows))
+    with pytest.raises(InvalidTypeError, match="cannot be awaited"):
+        asyncio.run(
+            answer_batch_async(
+                CONFIDENCE,
+                FAST,
+                Oracle(),  # type: ignore[arg-type]
+                xi=0.05,
+                delta=0.1,
+                rng=np.random.default_rng(0),
+                retries=0,
+            )
+        )
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int64, np.float32, bool])
+def test_answers_have_the_type_of_the_fast_ones(kind: Any) -> None:
+    fast, slow = (FAST % 2).astype(kind), SLOW % 2
+    result = answered(Oracle(slow), prediction=fast)
+    assert result.predictions.dtype == kind
+
+
+def test_text_answers_are_text() -> None:
+    names = np.array(["cat", "dog", "cow", "owl"])
+    result = answered(lambda rows: names[SLOW[rows]].tolist(), prediction=names[FAST].tolist())
+    assert result.predictions.dtype.kind == "U"
+    assert (result.predictions == names[np.where(result.asked, SLOW, FAST)]).all()

@@ -1,0 +1,31 @@
+"""Random orders follow from their key alone, and are the same forever."""
+
+import numpy as np
+import pytest
+
+from pacbound.stats.permutations import keyed_permutation, new_key
+
+
+def test_the_order_of_a_key_never_changes() -> None:
+    assert keyed_permutation(10, "0" * 30 + "2a").tolist() == [7, 1, 6, 4, 3, 5, 9, 0, 2, 8]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 1000])
+def test_an_order_holds_every_number_once(size: int) -> None:
+    order = keyed_permutation(size, new_key(np.random.default_rng(0)))
+    assert sorted(order.tolist()) == list(range(size))
+
+
+def test_every_order_of_four_comes_up_equally_often() -> None:
+    rng = np.random.default_rng(1)
+    orders = [tuple(keyed_permutation(4, new_key(rng)).tolist()) for _ in range(4800)]
+    _, counts = np.unique(orders, axis=0, return_counts=True)
+    assert len(counts) == 24
+    # Chi-squared with 23 degrees of freedom exceeds 49.7 with a chance of 0.001.
+    assert ((counts - 200) ** 2 / 200).sum() < 49.7
+
+
+def test_a_key_has_32_digits_and_follows_from_the_generator() -> None:
+    keys = [new_key(np.random.default_rng(seed)) for seed in (0, 0, 1)]
+    assert keys[0] == keys[1] != keys[2]
+    assert all(len(key) == 32 and int(key, 16) >= 0 for key in keys)
