@@ -1,4 +1,5 @@
-"""How many records of a batch go to the slow model, at the same guarantee: pacbound against BARGAIN.
+"""How many records of a batch go to the slow model, at the same guarantee: pacbound against
+BARGAIN.
 
     python -m benchmarks.batches --data FOLDER [--draws 100] [--only NAME]
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -222,11 +223,16 @@ def test_a_journal_of_another_batch_is_refused_and_nothing_is_asked(
 def test_two_processes_do_not_share_a_journal(tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     journal = tmp_path / "batch.jsonl"
-    options = {"xi": 0.05, "delta": 0.1, "rng": np.random.default_rng(0), "journal": journal}
-    with BatchSession(CONFIDENCE, FAST, **options):
-        with pytest.raises(InvalidValueError, match="in use by another process"):
-            BatchSession(CONFIDENCE, FAST, **options)
-    BatchSession(CONFIDENCE, FAST, **options).close()
+
+    def opened() -> BatchSession:
+        rng = np.random.default_rng(0)
+        return BatchSession(CONFIDENCE, FAST, xi=0.05, delta=0.1, rng=rng, journal=journal)
+
+    first = opened()
+    with pytest.raises(InvalidValueError, match="in use by another process"):
+        opened()
+    first.close()
+    opened().close()
 
 
 def test_a_record_of_the_sample_without_an_answer_counts_as_a_disagreement() -> None:
@@ -513,7 +519,8 @@ def test_awaited_calls_that_are_under_way_when_one_fails_are_kept(tmp_path: Path
         await asyncio.sleep(0.01)
         return answers
 
-    options = {"xi": 0.05, "delta": 0.1, "journal": journal, "retries": 0, "concurrency": 4}
+    options: dict[str, Any] = {"xi": 0.05, "delta": 0.1, "journal": journal}
+    options |= {"retries": 0, "concurrency": 4}
     with pytest.raises(ModelError, match="the line is dead"):
         asyncio.run(
             answer_batch_async(CONFIDENCE, FAST, slow, rng=np.random.default_rng(0), **options)
@@ -531,13 +538,13 @@ def test_a_function_of_the_other_kind_is_refused() -> None:
     with pytest.raises(InvalidTypeError, match="answer_batch_async"):
         answered(slow)
     with pytest.raises(InvalidTypeError, match="answer_batch_async"):
-        answered(lambda rows: slow(rows))
+        answered(partial(slow))
     with pytest.raises(InvalidTypeError, match="cannot be awaited"):
         asyncio.run(
             answer_batch_async(
                 CONFIDENCE,
                 FAST,
-                Oracle(),  # type: ignore[arg-type]
+                Oracle(),
                 xi=0.05,
                 delta=0.1,
                 rng=np.random.default_rng(0),

@@ -1,7 +1,7 @@
 """More than m answers of a batch differ from the slow model's with probability at most delta.
 
-The records are fixed, so everything can be enumerated: every pattern of disagreements, every sample,
-through the session that users run.
+The records are fixed, so everything can be enumerated: every pattern of disagreements, every
+sample, through the session that users run.
 """
 
 from collections.abc import Iterator
@@ -93,10 +93,10 @@ def test_the_worst_pattern_of_disagreements_violates_as_the_theorem_says(
     worst = 0.0
     for differ in _patterns(records):
         wrong = 0
-        for drawn, beginning in zip(samples, free, strict=True):
-            stop = batch.stop(np.flatnonzero(drawn & differ), allowed, records)
+        for sampled, beginning in zip(samples, free, strict=True):
+            stop = batch.stop(np.flatnonzero(sampled & differ), allowed, records)
             prefix = max(stop, int(beginning))
-            wrong += int((differ & ~drawn)[:prefix].sum()) > tolerated
+            wrong += int((differ & ~sampled)[:prefix].sum()) > tolerated
         worst = max(worst, wrong / len(samples))
     assert worst == pytest.approx(_theory(records, tolerated, sample, allowed))
     assert worst <= delta
@@ -148,7 +148,7 @@ def test_ties_that_stay_whole_violate_less_often(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("always", [True, False])
 def test_two_looks_violate_at_most_as_often_as_the_recursion_says_whichever_is_taken(
     monkeypatch: pytest.MonkeyPatch,
-    always: bool,  # noqa: FBT001
+    always: bool,
 ) -> None:
     """The second look is taken as planned, or always: the theorem allows every choice."""
     records, tolerated, delta = 5, 1, 0.6
@@ -159,7 +159,7 @@ def test_two_looks_violate_at_most_as_often_as_the_recursion_says_whichever_is_t
         population=records, tolerated=tolerated, looks=looks.drawn, counts=looks.allowed
     )
     if always:
-        monkeypatch.setattr(sessions.batch, "worth_another_look", lambda *_: True)
+        monkeypatch.setattr(batch, "worth_another_look", lambda *_: True)
     orders = [
         (first, *rest, *(set(range(records)) - {first, *rest}))
         for first in range(records)

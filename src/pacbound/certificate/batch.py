@@ -239,7 +239,9 @@ class BatchCertificate(Certificate):
         return replace(again, ties=ties, differing=again._differing_implied())
 
     def _differing_implied(self) -> int:
-        """The number of sampled disagreements as near to the stored one as the listed ones allow."""
+        """The number of sampled disagreements as near to the stored one as the listed ones
+        allow.
+        """
         looks = len(self.disagreements)
         listed = len(self.disagreements[-1]) if looks else 0
         # A list that ends before the disagreement that would be one too many holds all there are.
@@ -287,8 +289,8 @@ class BatchCertificate(Certificate):
         differing = claim.mapping("descriptive").count("sampled_differing")
         if unanswered > n or differing > sampled:
             raise CertificateError(
-                f"{claim.place('unanswered')} is {unanswered} and {differing} of the sample differ: "
-                f"there are {n} records, and {sampled} were sampled."
+                f"{claim.place('unanswered')} is {unanswered} and {differing} of the sample "
+                f"differ: there are {n} records, and {sampled} were sampled."
             )
         return cls(
             n=n,

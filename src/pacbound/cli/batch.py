@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from pacbound.atomic_files import is_standard_output
+from pacbound.cascade.batches import BatchResult
 from pacbound.cascade.batches.files import ADDED, Step, begin_or_go_on
 from pacbound.cli.counting import ClassesOption, FilesArgument, MissingOption
 from pacbound.cli.exit_codes import ending_well
@@ -162,7 +163,7 @@ def _for_programs(
 
 def _in_words(step: Step, ask: str | None, output: str | None, certificate: Path | None) -> str:
     if step.result is not None:
-        return _when_done(step, output, certificate)
+        return _when_done(step, step.result, output, certificate)
     what = (
         "are the sample; the rest follows from the answers"
         if step.sampling
@@ -171,8 +172,8 @@ def _in_words(step: Step, ask: str | None, output: str | None, certificate: Path
     lines = [
         f"{step.open:,} of {step.rows:,} rows {what}. {step.answered:,} are answered.",
         (
-            f"They are in {ask}: add a column with the slow model's answers, and pass the file with "
-            "--answers."
+            f"They are in {ask}: add a column with the slow model's answers, and pass the file "
+            "with --answers."
             if ask is not None
             else "Every answer is kept. Name --ask, where the rows go that are asked next."
         ),
@@ -185,9 +186,10 @@ def _in_words(step: Step, ask: str | None, output: str | None, certificate: Path
     return "\n".join(lines)
 
 
-def _when_done(step: Step, output: str | None, certificate: Path | None) -> str:
-    assert step.result is not None
-    said = step.result.certificate.summary()
+def _when_done(
+    step: Step, result: BatchResult, output: str | None, certificate: Path | None
+) -> str:
+    said = result.certificate.summary()
     if output is None:
         return f"{said}\n\nAll is answered. Name -o, where the answers go."
     beside = "" if certificate is None else f" The certificate is in {certificate}."

@@ -6,11 +6,12 @@ randomness is which of them are sampled, by one permutation that is drawn once. 
 exact arithmetic. The records that have a score stand in one order, by falling score and among equal
 ones by their row, so that ties need no care: what keeps the fast answer is a set of records.
 
-**Theorem (credit).** Draw n of the records that have a score. Let k = k*(n) be the largest number in
--1, 0, .., n with P(Hyp(N', m + 1 + k, n) <= k) <= delta, N' being the number of records that have a
-score. Let every record that was not sampled and stands before the (k + 1)-th sampled disagreement
-keep the fast answer (all, if fewer were sampled; none if k = -1), and let the slow model answer all
-others. Then more than m of the answers differ from the slow model's with probability at most delta.
+**Theorem (credit).** Draw n of the records that have a score. Let k = k*(n) be the largest number
+in -1, 0, .., n with P(Hyp(N', m + 1 + k, n) <= k) <= delta, N' being the number of records that
+have a score. Let every record that was not sampled and stands before the (k + 1)-th sampled
+disagreement keep the fast answer (all, if fewer were sampled; none if k = -1), and let the slow
+model answer all others. Then more than m of the answers differ from the slow model's with
+probability at most delta.
 
 *Proof.* More than m differ iff at least m + 1 disagreements that were not sampled stand before the
 (k + 1)-th sampled one, which is to say that of the first J = m + 1 + k disagreements at most k were
@@ -28,8 +29,8 @@ that were seen. *Proof.* As above for each look; given the places of the first J
 relative to the looks, the others lie in random order in the other places. QED
 
 Shortening what is kept, such as leaving out a whole tie, keeps the bound. So do records without a
-score, which go to the slow model and leave the order while m stays floor(xi N); and so does counting
-a sampled record on which the slow model gives no answer as a disagreement.
+score, which go to the slow model and leave the order while m stays floor(xi N); and so does
+counting a sampled record on which the slow model gives no answer as a disagreement.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ ASSUMPTIONS: Final = (
         "drawn; nothing is assumed about where they come from."
     ),
     (
-        "The sample is the beginning of one random permutation, drawn once: no second one was drawn "
-        "after the slow model's answers to the first were seen."
+        "The sample is the beginning of one random permutation, drawn once: no second one was "
+        "drawn after the slow model's answers to the first were seen."
     ),
     "The slow model's answer to a record does not depend on which records it is asked about.",
     "xi, delta and the size of the sample were fixed before the slow model was asked.",

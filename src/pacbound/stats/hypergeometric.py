@@ -91,9 +91,10 @@ def largest_count(*, population: int, tolerated: int, drawn: int, delta: float) 
     `delta`.
 
     Where more than `population` records would be marked the probability is 0: so many cannot be. -1
-    stands for "not even none". Kup(k) - k, where Kup(k) is the largest number of marks that k marked
-    draws do not exclude, is nondecreasing in k, because one more mark raises the count of marked
-    draws by at most one: so every k up to the largest qualifies, and it is found by bisection.
+    stands for "not even none". Kup(k) - k, where Kup(k) is the largest number of marks that k
+    marked draws do not exclude, is nondecreasing in k, because one more mark raises the count of
+    marked draws by at most one: so every k up to the largest qualifies, and it is found by
+    bisection.
 
     Parameters
     ----------
@@ -158,7 +159,8 @@ def least_drawn(count: int, *, population: int, tolerated: int, delta: float) ->
 
 def passes(count: int, *, population: int, tolerated: int, drawn: int, delta: float) -> bool:
     """Whether `count` marked draws exclude, at level `delta`, that `tolerated` + 1 marked records
-    were left before one more of them was drawn."""
+    were left before one more of them was drawn.
+    """
     marked = tolerated + 1 + count
     if count < 0 or marked > population:
         return True
@@ -358,7 +360,8 @@ def _tail(successes: int, population: int, marked: int, drawn: int) -> float:
 
 def _weights(population: int, marked: int, drawn: int) -> tuple[int, Floats]:
     """The first place that has a weight to speak of, and the weights from there on, the mode's
-    being 1."""
+    being 1.
+    """
     least, most = max(0, drawn + marked - population), min(drawn, marked)
     mode = (drawn + 1) * (marked + 1) // (population + 2)
     reach = isqrt(360 * min(drawn, marked)) + 2

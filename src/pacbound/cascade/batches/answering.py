@@ -1,5 +1,5 @@
-"""Asking the slow model until a batch is answered: in chunks, one call after the other or several at
-a time, with retries, and without ever paying for an answer twice.
+"""Asking the slow model until a batch is answered: in chunks, one call after the other or several
+at a time, with retries, and without ever paying for an answer twice.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def answer_batch(  # noqa: PLR0913
     ... )
     >>> print(result.certificate)
     """
-    if iscoroutinefunction(slow) or iscoroutinefunction(getattr(slow, "__call__", None)):
+    if iscoroutinefunction(slow):
         raise InvalidTypeError(
             "slow is an async function: call answer_batch_async, which awaits it, several calls at "
             "a time."
@@ -153,7 +153,7 @@ def answer_batch(  # noqa: PLR0913
         _report(progress, session)
         while not session.done:
             for rows in _chunks(session.ask(), size):
-                session.tell(rows, _counted(_called(slow, rows, retry), rows))
+                session.tell(rows, _counted(_called(slow, rows, retry), rows), paid=True)
                 _report(progress, session)
         return session.result()
 
@@ -302,7 +302,7 @@ async def _round(
         async for told in results:
             if told.error is None:
                 try:
-                    session.tell(told.rows, told.answers)
+                    session.tell(told.rows, told.answers, paid=True)
                 except PacboundError as error:
                     failures.append(error)
                 _report(progress, session)

@@ -1,8 +1,8 @@
-"""A batch through files: rows to ask about go out, answers come in, and in the end every row goes out
-with its answer.
+"""A batch through files: rows to ask about go out, answers come in, and in the end every row goes
+out with its answer.
 
-The journal is the state: it keeps the key, the limits, the names of the columns and every answer, so
-that each step needs no more than the rows and what is new.
+The journal is the state: it keeps the key, the limits, the names of the columns and every answer,
+so that each step needs no more than the rows and what is new.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Step:
     result: BatchResult | None
 
 
-def begin_or_go_on(
+def begin_or_go_on(  # noqa: PLR0913
     source: Paths,
     state: str | os.PathLike[str],
     *,
@@ -145,7 +145,7 @@ def _told(
 def _is_empty(values: Values) -> NDArray[np.bool_]:
     """Which rows have no answer: nothing, or text without a character."""
     places = [place for place, value in enumerate(values.distinct) if value == ""]
-    return (values.places == MISSING) | np.isin(values.places, places)
+    return np.asarray((values.places == MISSING) | np.isin(values.places, places))
 
 
 def _read_answers(path: str | os.PathLike[str], answer: str) -> tuple[NDArray[np.int64], Values]:

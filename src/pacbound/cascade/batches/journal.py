@@ -3,8 +3,8 @@
 The first line says which batch it belongs to and holds the key of its permutation; each line after
 it holds some rows and their answers. A line is written in one piece and reaches the disk before the
 next call is made, so that a process that is killed loses at most the calls under way. A last line
-that was cut short is dropped. Whoever takes up a batch again takes up its permutation: a second one,
-after answers to the first were seen, would void the guarantee.
+that was cut short is dropped. Whoever takes up a batch again takes up its permutation: a second
+one, after answers to the first were seen, would void the guarantee.
 """
 
 from __future__ import annotations
@@ -195,6 +195,6 @@ def _lock(file: int, path: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         raise InvalidValueError(
-            f"{path} is in use by another process, which pays for the same answers: wait for it, or "
-            "end it."
+            f"{path} is in use by another process, which pays for the same answers: wait for it, "
+            "or end it."
         ) from None

@@ -112,8 +112,8 @@ def _one_model(confidence: Any) -> Any:
     shape = np.shape(confidence) if hasattr(confidence, "shape") else ()
     if len(shape) == 2 and shape[1] > 1:
         raise InvalidValueError(
-            f"confidence has shape {shape}: a batch has one fast model and the slow one, so expected "
-            "one score per record. For more models certify a cascade, or pass one column."
+            f"confidence has shape {shape}: a batch has one fast model and the slow one, so "
+            "expected one score per record. For more models certify a cascade, or pass one column."
         )
     return confidence
 

@@ -1,9 +1,9 @@
-"""A batch in the making: which rows the slow model has to be asked about next, what it has answered,
-and in the end all answers with their certificate.
+"""A batch in the making: which rows the slow model has to be asked about next, what it has
+answered, and in the end all answers with their certificate.
 
 Nothing here asks: it says what to ask, takes what was answered, and keeps it. The rounds are as few
-as can be: the sample and whatever has no score, then (with two looks, if it is worth it) the rest of
-the larger sample, then all rows that did not keep the fast answer.
+as can be: the sample and whatever has no score, then (with two looks, if it is worth it) the rest
+of the larger sample, then all rows that did not keep the fast answer.
 """
 
 from __future__ import annotations
@@ -85,11 +85,12 @@ class BatchSession:
     """A batch that is answered in rounds: ask the slow model about the rows that `ask` gives, tell
     what it said, until `done`.
 
-    In the end, with probability at least 1 - `delta` over the draw of the sample, at most floor(`xi`
-    n) of the n answers differ from the slow model's. Nothing is assumed about the records: they are
-    fixed, and the only chance is which of them are sampled. The permutation is drawn once; a journal
-    keeps its key and every answer, so that a session that is made again with the same journal goes
-    on where it was. To draw again after answers were seen voids the guarantee.
+    In the end, with probability at least 1 - `delta` over the draw of the sample, at most
+    floor(`xi` n) of the n answers differ from the slow model's. Nothing is assumed about the
+    records: they are fixed, and the only chance is which of them are sampled. The permutation is
+    drawn once; a journal keeps its key and every answer, so that a session that is made again with
+    the same journal goes on where it was. To draw again after answers were seen voids the
+    guarantee.
 
     `answer_batch` runs a session to its end.
 
@@ -139,7 +140,7 @@ class BatchSession:
     ['dog', 'dog', 'dog', 'dog']
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         confidence: Any,
         prediction: Any,
@@ -280,9 +281,8 @@ class BatchSession:
         rows = np.flatnonzero(self._needed & (self._slow == NOT_ASKED))
         return rows if most is None else rows[: whole_number(most, "most", least=1)]
 
-    def tell(self, rows: Any, answers: Any) -> None:
-        """Take what the slow model answered. It is in the journal when this returns, and where an
-        error is raised all answers that can be used are in it too.
+    def tell(self, rows: Any, answers: Any, *, paid: bool = False) -> None:
+        """Take what the slow model answered; it is in the journal when this returns.
 
         Parameters
         ----------
@@ -291,6 +291,11 @@ class BatchSession:
         answers
             An answer for each; None or NaN where the slow model has none for good. A row that was
             answered before must have the same answer.
+        paid
+            Whether the answers are lost if they are not kept. Then they are kept even if the slow
+            model names its classes in another way than the fast one, which raises all the same: a
+            session of the same journal, with the fast answers named as the slow model names them,
+            need not ask again.
 
         Raises
         ------
@@ -298,7 +303,8 @@ class BatchSession:
             If a row was not asked for or stands there twice, the lengths differ, or an answer is
             not a class or of another type than the fast model's.
         ModelError
-            If a row outside the sample has no answer, unless these are to be left without one.
+            If a row outside the sample has no answer, unless these are to be left without one. All
+            other answers are kept.
         """
         places = self._asked_rows(rows)
         codes = codes_of(answers, self._records, "answers")
@@ -311,13 +317,16 @@ class BatchSession:
         places, codes = places[fresh], codes[fresh]
         unanswerable = (codes == MISSING) & ~self._sample[places]
         refused = unanswerable & (self._on_missing == "raise")
+        if not paid:
+            self._check_names(self._said | set(codes[codes != MISSING].tolist()), len(codes))
         self._keep(places[~refused], codes[~refused])
         if refused.any():
+            first = int(places[refused][0])
             raise ModelError(
-                f"The slow model gave no answer to {int(refused.sum())} records outside the sample, "
-                f"the first in row {int(places[refused][0])}. All other answers are kept. Ask again "
-                "about these, or pass on_missing='leave' to leave them without an answer.",
-                row=int(places[refused][0]),
+                f"The slow model gave no answer to {int(refused.sum())} records outside the "
+                f"sample, the first in row {first}. All other answers are kept. Ask again about "
+                "these, or pass on_missing='leave' to leave them without an answer.",
+                row=first,
             )
 
     def result(self) -> BatchResult:
@@ -361,7 +370,7 @@ class BatchSession:
         self._advance()
         for rows, answers in () if self._journal is None else self._journal.entries():
             places = np.array(rows, dtype=np.int64)
-            if places.size and not (0 <= places.min() and places.max() < len(self._slow)):
+            if places.size and not (places.min() >= 0 and places.max() < len(self._slow)):
                 raise InvalidValueError(
                     f"The journal has an answer for row {int(places.max())} of {len(self._slow)}: "
                     "it is damaged."
@@ -376,7 +385,7 @@ class BatchSession:
         self._open -= int(self._needed[fresh].sum())
         self._slow[places] = codes
         self._said.update(codes[codes != MISSING].tolist())
-        self._check_types()
+        self._check_names(self._said)
         self._advance()
 
     def _need(self, rows: Mask) -> None:
@@ -390,7 +399,6 @@ class BatchSession:
             if self._looked == 1 and len(self._plan.drawn) == 2 and self._worth_another_look():
                 self._draw(2)
             else:
-                self._check_classes()
                 self._exits = self._kept()
                 self._need(~self._exits)
 
@@ -495,8 +503,8 @@ class BatchSession:
         changed = places[(self._slow[places] != NOT_ASKED) & (self._slow[places] != codes)]
         if changed.size:
             raise InvalidValueError(
-                f"Row {changed[0]} was answered before, and differently ({changed.size} such rows): "
-                "an answer is kept as it was first given."
+                f"Row {changed[0]} was answered before, and differently ({changed.size} such "
+                "rows): an answer is kept as it was first given."
             )
 
     def _keep(self, places: Integers, codes: Integers) -> None:
@@ -507,28 +515,28 @@ class BatchSession:
             self._journal.append(places.tolist(), [names[code] for code in codes.tolist()])
         self._take(places, codes)
 
-    def _check_types(self) -> None:
-        """Refuse numbers where the fast model answers with text, or the other way round."""
-        slow, fast = self._answers()
+    def _check_names(self, said: set[int], more: int = 0) -> None:
+        """Refuse a slow model that names its classes in another way than the fast one: numbers
+        where that has text, or another spelling. Every answer would differ.
+
+        No more than money is lost by it, so that few answers, or a batch that asks about everything
+        anyway, are not judged by their spelling.
+        """
+        vocabulary = self._records.vocabulary
+        slow, fast = vocabulary.classes(said), vocabulary.classes(self._predicted)
         if slow and fast and not {type(one) for one in slow} & {type(one) for one in fast}:
             raise InvalidTypeError(
                 f"The slow model answers {_some(slow)} and the fast one {_some(fast)}, which are "
                 "never equal: numbers on one side and names on the other. Name the fast model's "
                 "answers as the slow model does; with the same journal nothing is paid for again."
             )
-
-    def _check_classes(self) -> None:
-        if self._answered < ENOUGH_TO_JUDGE or self._plan.asks_all:
+        is_round = self._exits is None and more >= self._open
+        if not is_round or self._answered + more < ENOUGH_TO_JUDGE or self._plan.asks_all:
             return
-        slow, fast = self._answers()
         seen = Evidence()
         seen.saw("prediction", fast)
         seen.labelled = slow
         seen.check(self._records.rule, len(self._slow), "the slow model's answers")
-
-    def _answers(self) -> tuple[set[Class], set[Class]]:
-        vocabulary = self._records.vocabulary
-        return vocabulary.classes(self._said), vocabulary.classes(self._predicted)
 
     def _classes(self, codes: Integers) -> NDArray[Any]:
         """The classes as an array of one plain type; of objects where some are missing, or where
