@@ -86,7 +86,7 @@ class BatchCertificate(Certificate):
     ... )
     >>> certificate = result.certificate
     >>> certificate.n, certificate.tolerated, certificate.exits, certificate.verify().ok
-    (2000, 100, 1432, True)
+    (2000, 100, 1554, True)
     """
 
     kind: ClassVar[str] = "batch"

@@ -127,7 +127,10 @@ def answer_batch(  # noqa: PLR0913
     ...     delta=0.1,
     ...     rng=np.random.default_rng(0),
     ... )
-    >>> print(result.certificate)
+    >>> print(f"{result.asked.mean():.1%} were asked, {result.certificate.tolerated:,} may differ")
+    25.5% were asked, 1,000 may differ
+    >>> int((result.predictions != table.prediction_slow).sum())
+    926
     """
     if iscoroutinefunction(slow):
         raise InvalidTypeError(

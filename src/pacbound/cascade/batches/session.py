@@ -71,8 +71,8 @@ class BatchResult:
     ...     [0.9, 0.2], ["dog", "cat"], lambda rows: ["dog"] * len(rows), xi=0.5, delta=0.1,
     ...     rng=np.random.default_rng(0),
     ... )
-    >>> result.predictions.tolist(), result.asked.tolist(), result.failed.any()
-    (['dog', 'dog'], [False, True], np.False_)
+    >>> result.predictions.tolist(), result.asked.tolist(), bool(result.failed.any())
+    (['dog', 'cat'], [True, False], False)
     """
 
     predictions: NDArray[Any]
