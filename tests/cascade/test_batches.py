@@ -407,6 +407,20 @@ def test_an_answer_that_is_no_class_is_refused(answer: Any) -> None:
         answered(slow)
 
 
+def test_of_a_chunk_with_an_answer_that_is_no_class_the_others_are_kept(tmp_path: Path) -> None:
+    journal = tmp_path / "batch.jsonl"
+    answers = SLOW.astype(object)
+    odd = int(np.flatnonzero(answered(Oracle()).asked)[5])
+    answers[odd] = 0.5
+    with pytest.raises(InvalidValueError, match=r"0\.5"):
+        answered(Oracle(answers), journal=journal, chunk=N)
+    mended = Oracle()
+    answered(mended, journal=journal, chunk=N, rng=None)
+    kept = [json.loads(line)["rows"] for line in journal.read_text().splitlines()[1:]]
+    assert mended.times[odd] <= 1
+    assert mended.times.sum() < sum(map(len, kept))
+
+
 @pytest.mark.parametrize(
     "answers", [lambda rows: [1], lambda rows: "dog", lambda rows: 3, lambda rows: None]
 )

@@ -126,6 +126,27 @@ def test_a_session_violates_as_the_theorem_says_whatever_the_ties(
     assert 0 < worst <= delta
 
 
+def test_records_without_a_score_leave_the_population(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may differ in any way: the slow model answers them, and the others keep m."""
+    scores = np.array([0.9, np.nan, 0.8, 0.7, 0.6, 0.5])
+    xi, delta, sample = 1.5 / RECORDS, 0.6, 2
+    (allowed,) = plan(RECORDS, RECORDS - 1, xi=xi, delta=delta, drawn=sample).allowed
+    options = {"xi": xi, "delta": delta, "sample": sample, "rng": np.random.default_rng(0)}
+    worst = max(
+        float(
+            np.mean(
+                [
+                    _violates(monkeypatch, scores, differ, drawn, 1, **options)
+                    for drawn in _samples(RECORDS - 1, sample)
+                ]
+            )
+        )
+        for differ in _patterns(RECORDS)
+    )
+    assert worst == pytest.approx(_theory(RECORDS - 1, 1, sample, allowed))
+    assert 0 < worst <= delta
+
+
 def test_ties_that_stay_whole_violate_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"xi": 1.5 / RECORDS, "delta": 0.6, "sample": 3, "whole_ties": True}
     (allowed,) = plan(RECORDS, RECORDS, xi=1.5 / RECORDS, delta=0.6, drawn=3).allowed

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from itertools import permutations
 from math import comb, log
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -123,14 +124,14 @@ def test_the_rule_for_the_size_of_a_sample_gives_what_was_measured(
     tolerated = round(rate * population)
     plan = planned_sample(population=population, tolerated=tolerated, rate=rate, delta=delta)
     assert plan == (drawn, count)
-    kept = {"population": population, "tolerated": tolerated, "delta": delta}
+    kept: dict[str, Any] = {"population": population, "tolerated": tolerated, "delta": delta}
     assert passes(count, drawn=drawn, **kept)
     assert not passes(count, drawn=drawn - 1, **kept)
     assert not passes(count + 1, drawn=drawn, **kept)
 
 
 def test_three_looks_allow_what_the_recursion_says() -> None:
-    looks = {"population": 10_000, "tolerated": 500, "looks": [400, 800, 1600]}
+    looks: dict[str, Any] = {"population": 10_000, "tolerated": 500, "looks": [400, 800, 1600]}
     assert staged_counts(**looks, delta=0.1) == (13, 32, 77)
     chance = chance_that_a_look_errs(**looks, counts=[13, 32, 77])
     assert round(chance, 4) == 0.0955
@@ -174,7 +175,7 @@ def test_weighted_looks_together_keep_delta_and_spend_most_of_it(delta: float) -
     counts = staged_counts(
         population=3_000, tolerated=150, looks=[300, 900], delta=delta, weights=(0.85, 0.15)
     )
-    both = {"population": 3_000, "tolerated": 150, "looks": [300, 900]}
+    both: dict[str, Any] = {"population": 3_000, "tolerated": 150, "looks": [300, 900]}
     assert chance_that_a_look_errs(**both, counts=counts) <= delta
     more = chance_that_a_look_errs(**both, counts=[counts[0] + 1, counts[1] + 1])
     assert log(more / delta) > 0

@@ -236,7 +236,8 @@ class BatchCertificate(Certificate):
         if ties is not None and ties.stop - ties.sampled_before > again._most_exits:
             # A longer beginning than the looks allow: say what the most is.
             ties = replace(ties, sampled_before=ties.stop - again._most_exits)
-        return replace(again, ties=ties, differing=again._differing_implied())
+        again = replace(again, ties=ties, differing=again._differing_implied())
+        return replace(again, unanswered=min(self.unanswered, again.asked))
 
     def _differing_implied(self) -> int:
         """The number of sampled disagreements as near to the stored one as the listed ones

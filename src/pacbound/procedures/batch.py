@@ -108,7 +108,8 @@ def plan(
     """The plan by the rule for the size of a sample, or for a first look of `drawn` records.
 
     Where not one answer may differ, nothing could be kept unless nearly all records were sampled,
-    so that everything is asked. Where all scored records may differ, nothing is sampled.
+    so that everything is asked. Where no sample could keep more records than are free without one,
+    nothing is sampled.
     """
     tolerated = tolerated_answers(records, xi)
     if tolerated == 0 or tolerated >= scored:
@@ -118,6 +119,9 @@ def plan(
         drawn, _ = planned_sample(
             population=scored, tolerated=tolerated, rate=xi * (records / scored), delta=level
         )
+        if scored - drawn <= tolerated:
+            # So large a sample leaves no more to keep than what is free without any.
+            return BatchPlan(records, scored, tolerated, (), ())
     sizes = tuple(sorted({min(scored, drawn * SECOND_LOOK**look) for look in range(looks)}))
     return BatchPlan(
         records, scored, tolerated, sizes, allowed(scored, tolerated, sizes, delta=delta)

@@ -75,7 +75,8 @@ def begin_or_go_on(  # noqa: PLR0913
         )
     options = _completed(given, stored)
     for target in (ask, output):
-        _refuse_same(target, answers)
+        _refuse_same(target, answers, "where the answers come from")
+        _refuse_same(target, state, "the state of the batch")
     records = records_of_files(
         source,
         confidence=options["confidence"],
@@ -202,11 +203,10 @@ def _written(result: BatchResult) -> NDArray[Any]:
 
 
 def _refuse_same(
-    target: str | os.PathLike[str] | None, answers: str | os.PathLike[str] | None
+    target: str | os.PathLike[str] | None, other: str | os.PathLike[str] | None, what: str
 ) -> None:
-    if target is None or answers is None or not Path(target).exists():
+    """Refuse to write over what must be kept."""
+    if target is None or other is None or not (Path(target).exists() and Path(other).exists()):
         return
-    if Path(answers).exists() and Path(target).samefile(answers):
-        raise InvalidValueError(
-            f"{target} is where the answers come from: name another file for what goes out."
-        )
+    if Path(target).samefile(other):
+        raise InvalidValueError(f"{target} is {what}: name another file for what goes out.")

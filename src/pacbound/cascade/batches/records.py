@@ -40,7 +40,7 @@ class Records:
     @property
     def scored(self) -> NDArray[np.bool_]:
         """Which records can keep the fast answer: those that have one, and a score."""
-        return ~np.isnan(self.scores) & (self.fast != MISSING)
+        return np.asarray(~np.isnan(self.scores) & (self.fast != MISSING))
 
     def fingerprint(self) -> str:
         """SHA-256 of the scores and of which fast answers are equal.
@@ -109,8 +109,8 @@ def joined(parts: Iterable[Values]) -> Values:
 
 
 def _one_model(confidence: Any) -> Any:
-    shape = np.shape(confidence) if hasattr(confidence, "shape") else ()
-    if len(shape) == 2 and shape[1] > 1:
+    shape = tuple(getattr(confidence, "shape", ()))
+    if len(shape) == 2 and shape[-1] > 1:
         raise InvalidValueError(
             f"confidence has shape {shape}: a batch has one fast model and the slow one, so "
             "expected one score per record. For more models certify a cascade, or pass one column."

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -20,7 +21,7 @@ from pacbound.cascade.batches.journal import Journal, read_header
 from pacbound.cascade.batches.records import Records, codes_of, records_of_arrays
 from pacbound.certificate.batch import BatchCertificate, WholeTies
 from pacbound.certificate.document import Provenance
-from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
+from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError, PacboundError
 from pacbound.procedures import batch
 from pacbound.sources.values import MISSING
 from pacbound.stats.arguments import (
@@ -72,7 +73,7 @@ class BatchResult:
     ...     rng=np.random.default_rng(0),
     ... )
     >>> result.predictions.tolist(), result.asked.tolist(), bool(result.failed.any())
-    (['dog', 'cat'], [True, False], False)
+    (['dog', 'dog'], [False, True], False)
     """
 
     predictions: NDArray[Any]
@@ -307,7 +308,12 @@ class BatchSession:
             other answers are kept.
         """
         places = self._asked_rows(rows)
-        codes = codes_of(answers, self._records, "answers")
+        try:
+            codes = codes_of(answers, self._records, "answers")
+        except PacboundError:
+            if paid:
+                self._keep_each(places, answers)
+            raise
         if len(places) != len(codes):
             raise InvalidValueError(
                 f"{len(places)} rows and {len(codes)} answers: expected one answer for each row."
@@ -514,6 +520,14 @@ class BatchSession:
             names = [*self._records.vocabulary.names(), None]
             self._journal.append(places.tolist(), [names[code] for code in codes.tolist()])
         self._take(places, codes)
+
+    def _keep_each(self, places: Integers, answers: Any) -> None:
+        """Keep the answers that can be kept, of some among which there is one that cannot."""
+        if len(places) < 2 or len(places) != len(answers):
+            return
+        for place, answer in zip(places.tolist(), list(answers), strict=True):
+            with suppress(PacboundError):
+                self.tell([place], [answer], paid=True)
 
     def _check_names(self, said: set[int], more: int = 0) -> None:
         """Refuse a slow model that names its classes in another way than the fast one: numbers
