@@ -29,3 +29,15 @@ def test_a_key_has_32_digits_and_follows_from_the_generator() -> None:
     keys = [new_key(np.random.default_rng(seed)) for seed in (0, 0, 1)]
     assert keys[0] == keys[1] != keys[2]
     assert all(len(key) == 32 and int(key, 16) >= 0 for key in keys)
+
+
+def test_equal_words_are_told_apart_by_the_second_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Words:
+        def __init__(self, key: int) -> None:
+            assert key == 0
+
+        def random_raw(self, size: int) -> np.ndarray:
+            return np.array([5, 5, 1, 9, 2, 0], dtype=np.uint64)[:size]
+
+    monkeypatch.setattr(np.random, "Philox", Words)
+    assert keyed_permutation(3, "0" * 32).tolist() == [2, 1, 0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ class Records:
         """Which records can keep the fast answer: those that have one, and a score."""
         return np.asarray(~np.isnan(self.scores) & (self.fast != MISSING))
 
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the scores and of which fast answers are equal.
 
@@ -126,7 +128,7 @@ def _scores(found: NDArray[Any], name: str, start: int) -> Floats:
 
 
 def _with_source(records: Records) -> Records:
-    return replace(records, sources=frozenset([records.fingerprint()]))
+    return replace(records, sources=frozenset([records.fingerprint]))
 
 
 def _some(records: Records) -> Records:

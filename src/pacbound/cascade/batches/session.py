@@ -216,7 +216,7 @@ class BatchSession:
         self._rows = np.flatnonzero(scored)
         header = {
             **limits,
-            "rows": records.fingerprint(),
+            "rows": records.fingerprint,
             "records": len(records),
             "columns": self._columns,
         }
@@ -556,19 +556,24 @@ class BatchSession:
         """The classes as an array of one plain type; of objects where some are missing, or where
         numbers stand beside text.
         """
-        names: list[Class | None] = [*self._records.vocabulary.names(), None]
-        found = [names[code] for code in codes.tolist()]
-        if all(isinstance(name, str) for name in found):
-            return np.array(found, dtype=np.str_)
-        if all(isinstance(name, int) and abs(name) < 2**63 for name in found):
-            plain = np.array(found, dtype=np.int64)
-            if isinstance(self._dtype, np.dtype) and self._dtype.kind in "biuf":
-                same = plain.astype(self._dtype)
-                return same if (same == plain).all() else plain
-            return plain
-        column = np.empty(len(found), dtype=object)
-        column[:] = found
-        return column
+        names = self._records.vocabulary.names()
+        used = {names[code] if code != MISSING else None for code in np.unique(codes).tolist()}
+        # The last place, -1, is where a missing answer is looked up.
+        if all(isinstance(name, str) for name in used):
+            return np.array([name if name in used else "" for name in (*names, "")])[codes]
+        if all(isinstance(name, int) and abs(name) < 2**63 for name in used):
+            found = np.array([name if name in used else 0 for name in (*names, 0)], dtype=np.int64)
+            return self._as_given(found[codes])
+        column = np.empty(len(names) + 1, dtype=object)
+        column[:] = [*names, None]
+        return column[codes]
+
+    def _as_given(self, answers: Integers) -> NDArray[Any]:
+        """Numbers in the type of the fast ones, if that holds them."""
+        if not isinstance(self._dtype, np.dtype) or self._dtype.kind not in "biuf":
+            return answers
+        same = answers.astype(self._dtype)
+        return same if (same == answers).all() else answers
 
 
 def limits_of(xi: Any, delta: Any, sample: Any, looks: Any, whole_ties: Any) -> dict[str, Any]:
