@@ -3,6 +3,7 @@ from the slow model's, with as few calls as can be.
 """
 
 from pacbound.cascade.batches.answering import answer_batch, answer_batch_async
-from pacbound.cascade.batches.session import BatchResult, BatchSession
+from pacbound.cascade.batches.result import BatchResult
+from pacbound.cascade.batches.session import BatchSession
 
 __all__ = ["BatchResult", "BatchSession", "answer_batch", "answer_batch_async"]

@@ -16,7 +16,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.batches.session import BatchResult, BatchSession, OnMissing
+from pacbound.cascade.batches.result import BatchResult
+from pacbound.cascade.batches.session import BatchSession, OnMissing
 from pacbound.cascade.bounded_stream import BoundedStream
 from pacbound.errors import InvalidTypeError, ModelError, PacboundError
 from pacbound.sources import Progress

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from pacbound.cascade.batches.journal import read_header
 from pacbound.cascade.batches.records import joined, records_of_files
-from pacbound.cascade.batches.session import BatchResult, BatchSession, limits_of
+from pacbound.cascade.batches.result import BatchResult
+from pacbound.cascade.batches.session import BatchSession, limits_of
 from pacbound.cascade.rows import ROW
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError

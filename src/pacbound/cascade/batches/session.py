@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -19,6 +18,8 @@ from numpy.typing import NDArray
 
 from pacbound.cascade.batches.journal import Journal, read_header
 from pacbound.cascade.batches.records import Records, codes_of, records_of_arrays
+from pacbound.cascade.batches.result import BatchResult, classes_of
+from pacbound.cascade.batches.sampled_order import SampledOrder
 from pacbound.certificate.batch import BatchCertificate, WholeTies
 from pacbound.certificate.document import Provenance
 from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError, PacboundError
@@ -30,7 +31,7 @@ from pacbound.stats.arguments import (
     whole_number,
     whole_numbers,
 )
-from pacbound.stats.permutations import keyed_permutation, new_key
+from pacbound.stats.permutations import new_key
 from pacbound.tally.classes import Class, ClassRule, Evidence
 
 Integers = NDArray[np.int64]
@@ -44,42 +45,6 @@ ENOUGH_TO_JUDGE = 10
 differ by chance."""
 
 OnMissing = Literal["raise", "leave"]
-
-
-@dataclass(frozen=True)
-class BatchResult:
-    """All answers of a batch.
-
-    Of these answers at most `certificate.tolerated` differ from the slow model's, with probability
-    at least 1 - delta over the draw of the sample.
-
-    Attributes
-    ----------
-    predictions : ndarray of shape (n,)
-        The answer to each record, in their order: numbers or text. An object array with None where
-        there is no answer, if there are such records.
-    asked : ndarray of bool
-        Where the slow model was asked, and its answer stands.
-    failed : ndarray of bool
-        Where there is no answer, because the slow model was asked and gave none.
-    certificate : BatchCertificate
-        The guarantee, with the counts that it follows from.
-
-    Examples
-    --------
-    >>> from pacbound import answer_batch
-    >>> result = answer_batch(
-    ...     [0.9, 0.2], ["dog", "cat"], lambda rows: ["dog"] * len(rows), xi=0.5, delta=0.1,
-    ...     rng=np.random.default_rng(0),
-    ... )
-    >>> result.predictions.tolist(), result.asked.tolist(), bool(result.failed.any())
-    (['dog', 'dog'], [False, True], False)
-    """
-
-    predictions: NDArray[Any]
-    asked: Mask
-    failed: Mask
-    certificate: BatchCertificate
 
 
 class BatchSession:
@@ -213,7 +178,6 @@ class BatchSession:
             looks=limits["looks"],
             drawn=_sample_size(limits["sample"], int(scored.sum())),
         )
-        self._rows = np.flatnonzero(scored)
         header = {
             **limits,
             "rows": records.fingerprint,
@@ -222,13 +186,7 @@ class BatchSession:
         }
         self._journal = None if journal is None else _opened(journal, header, rng)
         self._key = _key_of(rng) if self._journal is None else str(self._journal.header["key"])
-        # By falling score and, among equal ones, by row: one order, fixed beforehand.
-        self._order = self._rows[np.argsort(-records.scores[self._rows], kind="stable")]
-        self._rank = np.full(len(records), -1, dtype=np.int64)
-        self._rank[self._order] = np.arange(len(self._order))
-        self._permuted = self._rows[keyed_permutation(len(self._rows), self._key)]
-        self._looked = 0
-        self._sample: Mask = np.zeros(len(records), dtype=bool)
+        self._order = SampledOrder(records.scores, scored, self._plan, self._key)
         self._exits: Mask | None = None
         self._said: set[int] = set()
         self._predicted = set(np.unique(records.fast).tolist())
@@ -236,7 +194,11 @@ class BatchSession:
         self._need(np.ones_like(scored) if self._plan.asks_all else ~scored)
         if self._plan.drawn:
             self._draw(1)
-        self._take_up()
+        try:
+            self._take_up()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def key(self) -> str:
@@ -321,7 +283,7 @@ class BatchSession:
         self._require_unchanged(places, codes)
         fresh = self._slow[places] == NOT_ASKED
         places, codes = places[fresh], codes[fresh]
-        unanswerable = (codes == MISSING) & ~self._sample[places]
+        unanswerable = (codes == MISSING) & ~self._order.sample[places]
         refused = unanswerable & (self._on_missing == "raise")
         if not paid:
             self._check_names(self._said | set(codes[codes != MISSING].tolist()), len(codes))
@@ -354,10 +316,10 @@ class BatchSession:
             )
         codes = np.where(self._exits, self._records.fast, self._slow)
         return BatchResult(
-            predictions=self._classes(codes),
+            predictions=classes_of(codes, self._records.vocabulary.names(), self._dtype),
             asked=~self._exits,
             failed=codes == MISSING,
-            certificate=self._certificate(self._exits, codes),
+            certificate=self._certificate(int((codes == MISSING).sum())),
         )
 
     def close(self) -> None:
@@ -402,60 +364,28 @@ class BatchSession:
     def _advance(self) -> None:
         """Take every step for which there are answers enough."""
         while self._exits is None and not self._open:
-            if self._looked == 1 and len(self._plan.drawn) == 2 and self._worth_another_look():
+            if self._order.worth_another_look(self._differ):
                 self._draw(2)
             else:
-                self._exits = self._kept()
+                self._exits = self._order.kept(self._beginning())
                 self._need(~self._exits)
 
     def _draw(self, look: int) -> None:
-        self._looked = look
-        self._sample[self._sampled(look)] = True
-        self._need(self._needed | self._sample)
+        self._order.draw(look)
+        self._need(self._needed | self._order.sample)
 
-    def _worth_another_look(self) -> bool:
-        return batch.worth_another_look(
-            self._disagreements(1), self._plan.drawn, self._plan.allowed, self._plan.scored
-        )
-
-    def _sampled(self, look: int) -> Integers:
-        return self._permuted[: self._plan.drawn[look - 1]] if look else self._permuted[:0]
-
-    def _disagreements(self, look: int) -> Integers:
-        """The places of the sampled disagreements in the order, rising."""
-        rows = self._sampled(look)
-        differ = self._slow[rows] != self._records.fast[rows]
-        return np.sort(self._rank[rows[differ]])
-
-    def _stops(self) -> list[int]:
-        return [
-            batch.stop(self._disagreements(look), self._plan.allowed[look - 1], self._plan.scored)
-            for look in range(1, self._looked + 1)
-        ]
-
-    def _kept(self) -> Mask:
-        """Which records keep the fast answer."""
-        kept = np.zeros(len(self._slow), dtype=bool)
-        if self._plan.asks_all:
-            return kept
-        kept[self._order[: self._beginning()]] = True
-        return kept & ~self._sample
+    @property
+    def _differ(self) -> Mask:
+        """Where the slow model has another answer than the fast one, or none."""
+        return self._slow != self._records.fast
 
     def _beginning(self) -> int:
-        """How many records of the order are kept or sampled: up to the disagreement that stops the
-        longest look, or as many as may differ in any case; with whole ties, not half of one.
-        """
-        left = np.cumsum(~self._sample[self._order])
-        free = int(np.searchsorted(left, self._plan.tolerated, side="right"))
-        prefix = max([free, *self._stops()])
-        if self._limits["whole_ties"] and prefix < len(self._order):
-            scores = -self._records.scores[self._order]
-            prefix = int(np.searchsorted(scores, scores[prefix], side="left"))
-        return prefix
+        ranks = self._order.disagreements(self._differ)
+        return self._order.beginning(ranks, whole_ties=self._limits["whole_ties"])
 
-    def _certificate(self, exits: Mask, codes: Integers) -> BatchCertificate:
-        stop = max(self._stops(), default=0)
-        ranks = [self._disagreements(look) for look in range(1, self._looked + 1)]
+    def _certificate(self, unanswered: int) -> BatchCertificate:
+        ranks = self._order.disagreements(self._differ)
+        stop = self._order.stop(ranks)
         return BatchCertificate(
             n=len(self._slow),
             xi=self._limits["xi"],
@@ -469,22 +399,16 @@ class BatchSession:
                 for places, count in zip(ranks, self._plan.allowed, strict=False)
             ),
             stop=stop,
-            sampled_before=self._sampled_before(stop),
-            ties=self._ties(exits),
+            sampled_before=self._order.sampled_before(stop),
+            ties=self._ties() if self._limits["whole_ties"] else None,
             differing=len(ranks[-1]) if ranks else 0,
-            unanswered=int((codes == MISSING).sum()),
+            unanswered=unanswered,
             provenance=Provenance.now(self._records.sources, self._columns),
         )
 
-    def _ties(self, exits: Mask) -> WholeTies | None:
-        if not self._limits["whole_ties"]:
-            return None
-        prefix = 0 if self._plan.asks_all else self._beginning()
-        lowest = self._records.scores[self._order[prefix - 1]] if prefix else np.inf
-        return WholeTies(prefix, prefix - int(exits.sum()), float(lowest))
-
-    def _sampled_before(self, stop: int) -> int:
-        return int((self._rank[self._sampled(self._looked)] < stop).sum())
+    def _ties(self) -> WholeTies:
+        prefix = self._beginning()
+        return WholeTies(prefix, self._order.sampled_before(prefix), self._order.lowest(prefix))
 
     def _asked_rows(self, rows: Any) -> Integers:
         places = np.atleast_1d(whole_numbers(rows, "rows"))
@@ -551,29 +475,6 @@ class BatchSession:
         seen.saw("prediction", fast)
         seen.labelled = slow
         seen.check(self._records.rule, len(self._slow), "the slow model's answers")
-
-    def _classes(self, codes: Integers) -> NDArray[Any]:
-        """The classes as an array of one plain type; of objects where some are missing, or where
-        numbers stand beside text.
-        """
-        names = self._records.vocabulary.names()
-        used = {names[code] if code != MISSING else None for code in np.unique(codes).tolist()}
-        # The last place, -1, is where a missing answer is looked up.
-        if all(isinstance(name, str) for name in used):
-            return np.array([name if name in used else "" for name in (*names, "")])[codes]
-        if all(isinstance(name, int) and abs(name) < 2**63 for name in used):
-            found = np.array([name if name in used else 0 for name in (*names, 0)], dtype=np.int64)
-            return self._as_given(found[codes])
-        column = np.empty(len(names) + 1, dtype=object)
-        column[:] = [*names, None]
-        return column[codes]
-
-    def _as_given(self, answers: Integers) -> NDArray[Any]:
-        """Numbers in the type of the fast ones, if that holds them."""
-        if not isinstance(self._dtype, np.dtype) or self._dtype.kind not in "biuf":
-            return answers
-        same = answers.astype(self._dtype)
-        return same if (same == answers).all() else answers
 
 
 def limits_of(xi: Any, delta: Any, sample: Any, looks: Any, whole_ties: Any) -> dict[str, Any]:
