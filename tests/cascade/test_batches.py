@@ -136,6 +136,10 @@ def test_a_journal_that_was_cut_short_loses_its_last_line_alone(tmp_path: Path, 
         sorted(kept + np.flatnonzero(slow.times).tolist()) == np.flatnonzero(result.asked).tolist()
     )
     assert len(kept) > 0
+    # What is written next must not be glued to the rest of the line that was cut.
+    again = Oracle()
+    assert (answered(again, journal=journal, rng=None).asked == result.asked).all()
+    assert again.calls == 0
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system cannot kill so")

@@ -377,7 +377,7 @@ class BatchSession:
     @property
     def _differ(self) -> Mask:
         """Where the slow model has another answer than the fast one, or none."""
-        return self._slow != self._records.fast
+        return np.asarray(self._slow != self._records.fast)
 
     def _beginning(self) -> int:
         ranks = self._order.disagreements(self._differ)
