@@ -10,6 +10,7 @@ from pacbound.errors import UnknownProcedureError
 from pacbound.procedures import (
     calibration,
     cascade,
+    cascade_front,
     cascade_greedy,
     cascade_partial,
     cascade_paths,
@@ -25,6 +26,7 @@ PROCEDURES: dict[str, str] = {
             *cascade_partial.NAMES.values(),
             *cascade_partial.PATHS_NAMES.values(),
             *cascade_paths.NAMES.values(),
+            *cascade_front.NAMES.values(),
             *cascade_greedy.NAMES.values(),
         ],
         "cascade",
