@@ -4,6 +4,7 @@ routing over any models.
 
 from pacbound.cascade.async_routing import AsyncCascade
 from pacbound.cascade.certify import certify_cascade
+from pacbound.cascade.cost import CostBound, certified_cost
 from pacbound.cascade.model_outputs import Answer, Answers
 from pacbound.cascade.result import CascadeResult, CascadeStatistics, Routed
 from pacbound.cascade.routing import Cascade
@@ -16,8 +17,10 @@ __all__ = [
     "Cascade",
     "CascadeResult",
     "CascadeStatistics",
+    "CostBound",
     "Routed",
     "TradeOff",
+    "certified_cost",
     "certify_cascade",
     "trade_off",
 ]

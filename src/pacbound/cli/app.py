@@ -10,6 +10,7 @@ from pacbound.cli.apply import apply
 from pacbound.cli.calibrate import calibrate
 from pacbound.cli.cascade import cascade
 from pacbound.cli.certify import certify
+from pacbound.cli.cost import cost
 from pacbound.cli.demo import demo
 from pacbound.cli.plan import plan
 from pacbound.cli.shield import shield
@@ -30,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for _verb in (calibrate, cascade, shield, tally, certify, apply, verify, plan, demo):
+for _verb in (calibrate, cascade, cost, shield, tally, certify, apply, verify, plan, demo):
     app.command()(_verb)
 
 
