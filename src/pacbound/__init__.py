@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pacbound.calibration.certify import calibrate
     from pacbound.calibration.estimators import PACClassifier
     from pacbound.calibration.metrics import expected_calibration_error, induced_calibration_error
-    from pacbound.cascade import AsyncCascade, Cascade, certify_cascade
+    from pacbound.cascade import AsyncCascade, Cascade, certify_cascade, design_cascade
     from pacbound.certificate import (
         CalibrationCertificate,
         CascadeCertificate,
@@ -52,6 +52,7 @@ _HOMES = {
     "calibrate": "pacbound.calibration.certify",
     "certify_cascade": "pacbound.cascade",
     "certify_shield": "pacbound.shield",
+    "design_cascade": "pacbound.cascade",
     "equal_mass_edges": "pacbound.tally",
     "expected_calibration_error": "pacbound.calibration.metrics",
     "induced_calibration_error": "pacbound.calibration.metrics",
@@ -84,6 +85,7 @@ __all__ = [
     "calibrate",
     "certify_cascade",
     "certify_shield",
+    "design_cascade",
     "equal_mass_edges",
     "expected_calibration_error",
     "induced_calibration_error",

@@ -5,6 +5,8 @@ routing over any models.
 from pacbound.cascade.async_routing import AsyncCascade
 from pacbound.cascade.certify import certify_cascade
 from pacbound.cascade.cost import CostBound, certified_cost
+from pacbound.cascade.design import CascadeDesign, design_cascade
+from pacbound.cascade.design_search import Tried
 from pacbound.cascade.model_outputs import Answer, Answers
 from pacbound.cascade.result import CascadeResult, CascadeStatistics, Routed
 from pacbound.cascade.routing import Cascade
@@ -15,12 +17,15 @@ __all__ = [
     "Answers",
     "AsyncCascade",
     "Cascade",
+    "CascadeDesign",
     "CascadeResult",
     "CascadeStatistics",
     "CostBound",
     "Routed",
     "TradeOff",
+    "Tried",
     "certified_cost",
     "certify_cascade",
+    "design_cascade",
     "trade_off",
 ]

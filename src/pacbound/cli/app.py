@@ -12,6 +12,7 @@ from pacbound.cli.cascade import cascade
 from pacbound.cli.certify import certify
 from pacbound.cli.cost import cost
 from pacbound.cli.demo import demo
+from pacbound.cli.design import design
 from pacbound.cli.plan import plan
 from pacbound.cli.shield import shield
 from pacbound.cli.tally import tally
@@ -31,7 +32,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for _verb in (calibrate, cascade, cost, shield, tally, certify, apply, verify, plan, demo):
+for _verb in (calibrate, cascade, design, cost, shield, tally, certify, apply, verify, plan, demo):
     app.command()(_verb)
 
 
