@@ -85,6 +85,8 @@ def check_front(walk: JointWalk, declared: Declared, place: str) -> None:
     """
     if not np.array_equal(walk.cells, declared.cells[:, : len(walk)]):
         raise CertificateError(f"{place}.cells leaves the declared sequence.")
+    if walk.exits[walk.cells == never_cell(len(walk.cells))].any():
+        raise CertificateError(f"{place}: rows leave at an exit that is never taken.")
     left = np.cumsum(walk.exits, axis=0)
     for m, row in enumerate(walk.cells):
         # At [s, t]: every row that leaves at m (has left by m) in step t does so in step s, too.
