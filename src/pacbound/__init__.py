@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         answer_batch,
         answer_batch_async,
         certify_cascade,
+        design_cascade,
     )
     from pacbound.certificate import (
         BatchCertificate,
@@ -64,6 +65,7 @@ _HOMES = {
     "calibrate": "pacbound.calibration.certify",
     "certify_cascade": "pacbound.cascade",
     "certify_shield": "pacbound.shield",
+    "design_cascade": "pacbound.cascade",
     "equal_mass_edges": "pacbound.tally",
     "expected_calibration_error": "pacbound.calibration.metrics",
     "induced_calibration_error": "pacbound.calibration.metrics",
@@ -100,6 +102,7 @@ __all__ = [
     "calibrate",
     "certify_cascade",
     "certify_shield",
+    "design_cascade",
     "equal_mass_edges",
     "expected_calibration_error",
     "induced_calibration_error",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pacbound import Tally, answer_batch, calibrate
 from pacbound.certificate import CascadeCertificate, Certificate, ShieldCertificate
+from pacbound.procedures.cascade_front import Declared
 
 
 def _calibration() -> Certificate:
@@ -110,6 +111,26 @@ def _greedy(bound: Literal["exact", "pair", "product"]) -> Certificate:
     )
 
 
+def front(
+    rows: int,
+    *,
+    xi: float = 0.1,
+    bound: Literal["exact", "pair", "product"] = "exact",
+) -> Certificate:
+    """Along a short sequence that does not fall, with an exit that is not used at first."""
+    steps = [[1000, 1025], [900, 980], [960, 700], [700, 650], [500, 0], [0, 0]]
+    declared = Declared((4, 0, 2), (1.0, 2.0, 6.0), 0.2, 7, 150, np.array(steps).T)
+    return CascadeCertificate.from_front(
+        three_models(rows), declared, xi=xi, delta=0.05, bound=bound
+    )
+
+
+def _front_of_two(rows: int, *, xi: float) -> Certificate:
+    steps = [[65000, 62000, 63000, 40000, 20000, 0]] if xi else [[62000, 60000, 58000, 0]]
+    declared = Declared((1, 0), (1.0, 9.0), 0.25, 0, 200, np.array(steps))
+    return CascadeCertificate.from_front(cascade_tally(rows), declared, xi=xi, delta=0.05)
+
+
 MAKERS: dict[str, Callable[[], Certificate]] = {
     "batch": lambda: _batch(1000),
     "batch-all-asked": lambda: _batch(15),
@@ -184,6 +205,12 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "cascade-greedy-exact": lambda: _greedy("exact"),
     "cascade-greedy-pair": lambda: _greedy("pair"),
     "cascade-greedy-product": lambda: _greedy("product"),
+    "cascade-front-exact": lambda: front(600),
+    "cascade-front-pair": lambda: front(600, bound="pair"),
+    "cascade-front-product": lambda: front(600, bound="product"),
+    "cascade-front-no-loss": lambda: _front_of_two(2000, xi=0.0),
+    "cascade-front-refused": lambda: front(20),
+    "cascade-front-two-models": lambda: _front_of_two(600, xi=0.05),
     "shield": lambda: ShieldCertificate.from_tally(shield_tally(500), xi=0.05, delta=0.05),
     "shield-product": lambda: ShieldCertificate.from_tally(
         shield_tally(500), xi=0.05, delta=0.05, bound="product"

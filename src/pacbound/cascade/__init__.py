@@ -10,6 +10,9 @@ from pacbound.cascade.batches import (
     answer_batch_async,
 )
 from pacbound.cascade.certify import certify_cascade
+from pacbound.cascade.cost import CostBound, certified_cost
+from pacbound.cascade.design import CascadeDesign, design_cascade
+from pacbound.cascade.design_search import Tried
 from pacbound.cascade.model_outputs import Answer, Answers
 from pacbound.cascade.result import CascadeResult, CascadeStatistics, Routed
 from pacbound.cascade.routing import Cascade
@@ -22,12 +25,17 @@ __all__ = [
     "BatchResult",
     "BatchSession",
     "Cascade",
+    "CascadeDesign",
     "CascadeResult",
     "CascadeStatistics",
+    "CostBound",
     "Routed",
     "TradeOff",
+    "Tried",
     "answer_batch",
     "answer_batch_async",
+    "certified_cost",
     "certify_cascade",
+    "design_cascade",
     "trade_off",
 ]

@@ -48,7 +48,7 @@ def apply_to_file(
         )
 
     def with_answer(batch: Batch) -> tuple[Batch, dict[str, NDArray[Any]]]:
-        exits = _exits(batch, confidences, thresholds)
+        exits = exits_of_batch(batch, confidences, thresholds)
         return batch, {
             ADDED[0]: exits,
             **({ADDED[1]: _answers(batch, exits, predictions)} if predictions else {}),
@@ -95,9 +95,10 @@ def rows_to_label(
     return needing, rows
 
 
-def _exits(
+def exits_of_batch(
     batch: Batch, confidences: Sequence[str], thresholds: NDArray[np.float64]
 ) -> NDArray[np.int64]:
+    """The model that answers each row, counted from 0."""
     exits = np.full(batch.rows, len(thresholds))
     for m in reversed(range(len(thresholds))):
         scores = checked_scores(

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, Self, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.certificate.cascade_fronts import check_front, claimed_sequence, read_sequence
 from pacbound.certificate.cascade_labels import (
     BestPossible,
     PartialLabels,
@@ -29,8 +30,15 @@ from pacbound.certificate.refusal import claimed_refusal, described_refusal, rea
 from pacbound.certificate.tallies import require_tally
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidValueError
-from pacbound.procedures import cascade, cascade_greedy, cascade_partial, cascade_paths
+from pacbound.procedures import (
+    cascade,
+    cascade_front,
+    cascade_greedy,
+    cascade_partial,
+    cascade_paths,
+)
 from pacbound.procedures.cascade import Bound, CascadeDecision, Walk
+from pacbound.procedures.cascade_front import Declared
 from pacbound.procedures.cascade_paths import PathsDecision
 from pacbound.procedures.joint_walk import JointWalk
 from pacbound.procedures.refusal import Refusal
@@ -42,17 +50,19 @@ from pacbound.tally.questions.cascade import grid_of, with_unlabelled
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
-Method = Literal["walk", "paths", "greedy"]
+Method = Literal["walk", "paths", "greedy", "front"]
 
 NAMES: dict[Method, dict[Bound, str]] = {
     "walk": cascade.NAMES,
     "paths": cascade_paths.NAMES,
     "greedy": cascade_greedy.NAMES,
+    "front": cascade_front.NAMES,
 }
 PARTIAL_NAMES: dict[Method, dict[Bound, str]] = {
     "walk": cascade_partial.NAMES,
     "paths": cascade_partial.PATHS_NAMES,
     "greedy": {},
+    "front": {},
 }
 """The procedures of samples in which a label is missing where predictions differ."""
 
@@ -91,7 +101,8 @@ class CascadeCertificate(Certificate):
     bound : str
         "exact", "pair" or "product".
     method : str
-        "walk" for two models; "paths" or "greedy" for more.
+        "walk" for two models; "paths" or "greedy" for more; "front" for a sequence of thresholds
+        that a fold declared (`design_cascade`).
     costs : tuple of float or None
         What a row costs that is answered by each model, the models before it included.
     cells : tuple of int or None
@@ -105,6 +116,8 @@ class CascadeCertificate(Certificate):
     partial : PartialLabels or None
         How many rows in which predictions differ have a label, and what more labels could gain;
         None if all have one.
+    declared : Declared or None
+        What a fold declared, with the models that it chose; None for other methods.
     provenance : Provenance
         Where the certificate comes from.
     loaded : mapping or None
@@ -136,9 +149,13 @@ class CascadeCertificate(Certificate):
     walks: tuple[JointWalk, ...]
     refusal: Refusal | None
     partial: PartialLabels | None = None
+    declared: Declared | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "walks", tuple(_sealed_walk(walk) for walk in self.walks))
+        if self.declared is not None:
+            own = replace(self.declared, cells=sealed(self.declared.cells))
+            object.__setattr__(self, "declared", own)
 
     @classmethod
     def from_tally(
@@ -215,6 +232,86 @@ class CascadeCertificate(Certificate):
             **vars(decision),
         )
 
+    @classmethod
+    def from_front(
+        cls,
+        tally: Tally,
+        declared: Declared,
+        *,
+        xi: float,
+        delta: float,
+        bound: Bound = "exact",
+        columns: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Certify a cascade tally along a sequence of thresholds that other rows declared;
+        `design_cascade` chooses one and does this.
+
+        Parameters
+        ----------
+        tally
+            A cascade tally of at least one row, none of which had a part in `declared`.
+        declared
+            The models, their own costs and the sequence of thresholds.
+        xi, delta, bound
+            As in `certify_cascade`.
+        columns
+            The names of the columns that were counted, for the provenance.
+
+        Returns
+        -------
+        CascadeCertificate
+            The last thresholds before the first failure. A refusal has `certified` False and the
+            thresholds +inf (never exit).
+
+        Raises
+        ------
+        InvalidValueError
+            If the tally is not one of a cascade of so many exits, has no rows, does not add up, or
+            has rows without a label in which predictions differ.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pacbound import Tally
+        >>> from pacbound.procedures.cascade_front import Declared
+        >>> rows = {"confidences": [0.9] * 500, "predictions": [[1, 1]] * 500, "labels": [1] * 500}
+        >>> declared = Declared((0, 1), (1.0, 9.0), 0.2, 0, 100, np.array([[60000, 50000]]))
+        >>> certificate = CascadeCertificate.from_front(
+        ...     Tally.from_arrays(**rows), declared, xi=0.02, delta=0.01
+        ... )
+        >>> certificate.certified, certificate.thresholds * 65536, certificate.expected_cost
+        (True, array([50000.]), 1.0)
+        """
+        _check(tally, bound, "paths", xi)
+        exits = tally.cells.shape[1]
+        if exits != len(declared.cells):
+            raise InvalidValueError(
+                f"{tally!r} has {exits} exits, and the declared sequence {len(declared.cells)}: "
+                "count the models that it is for."
+            )
+        if tally.counts[:, 4**exits :].any():
+            raise InvalidValueError(
+                f"{tally!r} has rows without a label where predictions differ, and a declared "
+                "sequence takes none: label them."
+            )
+        asked: _Asked = {
+            "xi": tolerated_rate(xi),
+            "delta": failure_probability(delta),
+            "bound": bound,
+        }
+        counts = with_unlabelled(tally.counts, exits)
+        walk = cascade_front.walk_along(declared.cells, tally.cells, counts, bound)
+        decision = cascade_front.decide(walk, declared, tally.rows, **asked)
+        return cls(
+            n=tally.rows,
+            method="front",
+            costs=cascade_paths.checked_costs(declared.running_costs, len(declared.costs)),
+            declared=declared,
+            provenance=Provenance.now(tally.sources, columns),
+            **asked,
+            **vars(decision),
+        )
+
     @property
     def exits(self) -> int:
         """The number of models before the slow one."""
@@ -246,9 +343,14 @@ class CascadeCertificate(Certificate):
         return self.thresholds
 
     @property
+    def exit_counts(self) -> NDArray[np.int64]:
+        """How many of the rows left at each exit; descriptive."""
+        return self._seen("exits")
+
+    @property
     def exit_rates(self) -> Floats:
         """The share of the rows that left at each exit; descriptive."""
-        return self._seen("exits") / self.n
+        return self.exit_counts / self.n
 
     @property
     def observed_error_increase(self) -> float:
@@ -261,7 +363,17 @@ class CascadeCertificate(Certificate):
     @property
     def expected_cost(self) -> float | None:
         """What a row cost on average, by the costs given; descriptive. None if none were given."""
-        return self._cost(self._seen("exits").tolist())
+        return self._cost(self.exit_counts.tolist())
+
+    @property
+    def costs_in_use(self) -> tuple[float, ...] | None:
+        """What a row costs that each model answers at these thresholds, the models before it
+        included; without those that are never asked, where their own costs are known.
+        """
+        if self.declared is None:
+            return self.costs
+        never = (cascade_front.never_cell(self.exits),) * self.exits
+        return self.declared.costs_at(self.cells or never)
 
     @property
     def unlabelled(self) -> Unlabelled:
@@ -298,6 +410,8 @@ class CascadeCertificate(Certificate):
         partial = self.partial
         names = NAMES if partial is None else PARTIAL_NAMES
         assumptions = (cascade if partial is None else cascade_partial).ASSUMPTIONS
+        if self.declared is not None:
+            assumptions = cascade_front.ASSUMPTIONS
         labels: dict[str, Json] = {} if partial is None else {"labels": partial.claimed()}
         best: dict[str, Json] = (
             {}
@@ -324,11 +438,12 @@ class CascadeCertificate(Certificate):
                 "expected_cost": self.expected_cost,
                 **best,
             },
+            **claimed_sequence(self.declared),
         }
 
     def counted(self) -> dict[str, Json]:
         claim = self.claim()
-        asked = ("kind", "procedure", "n", "xi", "delta", "costs", "labels", "walks")
+        asked = ("kind", "procedure", "n", "xi", "delta", "costs", "labels", "walks", "declared")
         return {key: claim[key] for key in asked if key in claim}
 
     def work(self) -> float:
@@ -338,8 +453,8 @@ class CascadeCertificate(Certificate):
         if self.bound != "exact" or self.xi == 0:
             return walking
         # The region is computed once for all walks, at the level of each.
-        tests = {"walk": 1, "paths": len(cascade_paths.TILTS), "greedy": self.exits}
-        level = bonferroni_level(self.delta, tests[self.method])
+        tests = {"paths": len(cascade_paths.TILTS), "greedy": self.exits}
+        level = bonferroni_level(self.delta, tests.get(self.method, 1))
         return walking + paired_test_work(self.n, xi=self.xi, delta=level)
 
     def recomputed(self) -> CascadeCertificate:
@@ -347,6 +462,8 @@ class CascadeCertificate(Certificate):
         if self.method == "walk":
             walk = self.walks[0].of_exit(0)
             decision = _of_one_walk(cascade.decide(walk, self.n, **asked))
+        elif self.declared is not None:
+            decision = cascade_front.decide(self.walks[0], self.declared, self.n, **asked)
         elif self.method == "greedy":
             decision = cascade_greedy.decide_again(self.walks, self.n, **asked)
         else:
@@ -366,6 +483,10 @@ class CascadeCertificate(Certificate):
         n = claim.positive("n")
         walks = read_walks(claim, n, bound, method, partial=partial)
         costs = _read_costs(claim, len(walks[0].cells) + 1)
+        declared = read_sequence(claim) if method == "front" else None
+        if declared is not None:
+            check_front(walks[0], declared, claim.place("walks"))
+            costs = declared.running_costs
         chosen = claim.count("chosen")
         if chosen >= len(walks):
             raise CertificateError(
@@ -383,6 +504,7 @@ class CascadeCertificate(Certificate):
             walks=walks,
             refusal=read_refusal(claim),
             partial=PartialLabels.read(claim, n, walks) if partial else None,
+            declared=declared,
             provenance=provenance,
             loaded=loaded,
         )
@@ -417,13 +539,25 @@ class CascadeCertificate(Certificate):
             f"Let a fast model answer where its score is at least {limits}.\nWith probability at "
             f"least {likelihood(self.delta)} over the draw of these rows, {held}"
         )
-        return "\n".join([head, claim, self._described(), *self._labels_described()])
+        described = [*self._described_fold(), self._described(), *self._labels_described()]
+        return "\n".join([head, claim, *described])
+
+    def _described_fold(self) -> list[str]:
+        """The line of a summary that says which models these are, where a fold chose them."""
+        if self.declared is None:
+            return []
+        *fast, slow = self.declared.models
+        return [
+            f"A fold of {self.declared.rows:,} other rows chose the models {fast} before "
+            f"{slow} (counted from 0), and the order in which thresholds were tried."
+        ]
 
     def _described(self) -> str:
         rates = ", ".join(f"{rate:.1%}" for rate in self.exit_rates)
         cost = ""
         if self.costs is not None:
-            cost = f", cost {self.expected_cost:.4g} instead of {exact(self.costs[-1])}"
+            alone = self.costs[-1] if self.declared is None else self.declared.costs[-1]
+            cost = f", cost {self.expected_cost:.4g} instead of {exact(alone)}"
         most = " at most" if self.unlabelled.exiting else ""
         return (
             f"On these rows (descriptive): {rates} exit early{cost}, error increase{most} "
@@ -470,9 +604,10 @@ class CascadeCertificate(Certificate):
 
     def _cost(self, exits: Sequence[int]) -> float | None:
         """What a row costs on average if `exits` rows take each exit; None without costs."""
-        if self.costs is None:
+        costs = self.costs_in_use
+        if costs is None:
             return None
-        return cascade_paths.total_cost(np.array(exits), self.n, self.costs) / self.n
+        return cascade_paths.total_cost(np.array(exits), self.n, costs) / self.n
 
     def _require_no_worse(self, claim: Reader) -> None:
         """Raise if the best that more labels could lead to is worse than the claim itself."""

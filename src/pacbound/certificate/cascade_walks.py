@@ -15,10 +15,11 @@ from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError
 from pacbound.procedures import cascade, cascade_paths, joint_walk
 from pacbound.procedures.cascade import Bound
-from pacbound.procedures.joint_walk import NEVER, JointWalk
+from pacbound.procedures.joint_walk import JointWalk
 from pacbound.tally.questions.cascade import MOST_EXITS
 
 _COUNTS = ("exits", "only_slow", "only_fast")
+_LEAVES_EXITS_UNUSED = ("greedy", "front")
 
 
 def claimed_walks(
@@ -39,14 +40,14 @@ def read_walks(
 ) -> tuple[JointWalk, ...]:
     """The walks of a claim, if they could be walks of `n` rows."""
     parts = claim.mappings("walks")
-    if not parts or (method == "walk" and len(parts) != 1):
+    single = method in ("walk", "front")
+    if not parts or (single and len(parts) != 1):
         raise CertificateError(
-            f"{claim.place('walks')}: expected "
-            f"{'one walk' if method == 'walk' else 'a list of walks'}."
+            f"{claim.place('walks')}: expected {'one walk' if single else 'a list of walks'}."
         )
     walks = tuple(_read_walk(part, n, method, _counts(bound, partial=partial)) for part in parts)
     exits = {len(walk.cells) for walk in walks}
-    if len(exits) != 1 or (method == "walk") != (exits == {1}):
+    if len(exits) != 1 or (method != "front" and (method == "walk") != (exits == {1})):
         raise CertificateError(
             f"{claim.place('walks')}: the number of exits does not fit the procedure."
         )
@@ -70,11 +71,11 @@ def read_cells(claim: Reader, walk: JointWalk, method: str) -> tuple[int, ...] |
     never = [value == np.inf for value in thresholds]
     if all(never) and method != "greedy" and not claim.flag("certified"):
         return None
-    if any(never) and method != "greedy":
+    if any(never) and method not in _LEAVES_EXITS_UNUSED:
         raise CertificateError(
             f"{claim.place('thresholds')} holds +inf: expected it only where the claim is refused."
         )
-    cells = [NEVER if value == np.inf else value * top for value in thresholds]
+    cells = [highest if value == np.inf else value * top for value in thresholds]
     if any(cell != np.floor(cell) or not 0 <= cell <= highest for cell in cells):
         raise CertificateError(
             f"{claim.place('thresholds')} holds a value that is not on the grid of 1/{top}."
@@ -90,8 +91,8 @@ def grid_top(exits: int) -> int:
 
 
 def _highest(exits: int, method: str) -> int:
-    """The highest threshold that a walk can have: only a greedy choice leaves exits unused."""
-    return NEVER if method == "greedy" else grid_top(exits)
+    """The highest threshold that a walk can have, above the grid where exits may be unused."""
+    return grid_top(exits) + (method in _LEAVES_EXITS_UNUSED)
 
 
 def _read_walk(part: Reader, n: int, method: str, names: tuple[str, ...]) -> JointWalk:
@@ -110,10 +111,10 @@ def _read_walk(part: Reader, n: int, method: str, names: tuple[str, ...]) -> Joi
     told = columns["only_slow"] + columns["only_fast"] + columns["unlabelled"]
     walk = JointWalk(**{"differ": told, **columns})
     top = _highest(len(walk.cells), method)
-    if (walk.cells < 0).any() or (walk.cells > top).any() or (np.diff(walk.cells) > 0).any():
-        raise CertificateError(f"{part.place('cells')} does not fall from {top} towards 0.")
-    if len(walk.cells) == 1 and (walk.cells[0, 0] != top or (np.diff(walk.cells[0]) == 0).any()):
-        raise CertificateError(f"{part.place('cells')} does not begin at {top}, or stands still.")
+    if (walk.cells < 0).any() or (walk.cells > top).any():
+        raise CertificateError(f"{part.place('cells')} leaves its grid: expected 0 to {top}.")
+    if method != "front":
+        _check_falling(walk, part, top)
     if (told > walk.differ).any():
         raise CertificateError(
             f"{part.place('only_slow_added')}: expected only_slow + only_fast <= differ, those "
@@ -123,18 +124,26 @@ def _read_walk(part: Reader, n: int, method: str, names: tuple[str, ...]) -> Joi
         raise CertificateError(
             f"{part.place('exits_added')}: expected differ <= exits, and no more exits than rows."
         )
-    # Rows come to the first exit and never leave it; those at later ones leave for earlier ones
-    # only.
-    first = [column[0] for name, column in columns.items() if name != "cells"]
-    if any((np.diff(column) < 0).any() for column in (*first, *np.cumsum(walk.exits, axis=0))):
-        raise CertificateError(
-            f"{part.place('exits_added')}: counts fall along the walk where they cannot."
-        )
     if (walk.exits.sum(axis=0) != n)[(walk.cells == 0).any(axis=0)].any():
         raise CertificateError(
             f"{part.place('exits_added')}: at a threshold of 0 every row exits, and these do not."
         )
     return walk
+
+
+def _check_falling(walk: JointWalk, part: Reader, top: int) -> None:
+    """Raise unless all thresholds fall together, and the counts with them as they must."""
+    if (np.diff(walk.cells) > 0).any():
+        raise CertificateError(f"{part.place('cells')} does not fall from {top} towards 0.")
+    if len(walk.cells) == 1 and (walk.cells[0, 0] != top or (np.diff(walk.cells[0]) == 0).any()):
+        raise CertificateError(f"{part.place('cells')} does not begin at {top}, or stands still.")
+    # Rows come to the first exit and never leave it; those at later ones leave for earlier ones
+    # only.
+    first = [column[0] for name, column in vars(walk).items() if name != "cells"]
+    if any((np.diff(column) < 0).any() for column in (*first, *np.cumsum(walk.exits, axis=0))):
+        raise CertificateError(
+            f"{part.place('exits_added')}: counts fall along the walk where they cannot."
+        )
 
 
 def _read_running(part: Reader, key: str, n: int) -> NDArray[np.int64]:

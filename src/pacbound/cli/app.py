@@ -11,7 +11,9 @@ from pacbound.cli.batch import batch
 from pacbound.cli.calibrate import calibrate
 from pacbound.cli.cascade import cascade
 from pacbound.cli.certify import certify
+from pacbound.cli.cost import cost
 from pacbound.cli.demo import demo
+from pacbound.cli.design import design
 from pacbound.cli.plan import plan
 from pacbound.cli.shield import shield
 from pacbound.cli.tally import tally
@@ -31,7 +33,21 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for _verb in (calibrate, cascade, batch, shield, tally, certify, apply, verify, plan, demo):
+VERBS = (
+    calibrate,
+    cascade,
+    design,
+    cost,
+    batch,
+    shield,
+    tally,
+    certify,
+    apply,
+    verify,
+    plan,
+    demo,
+)
+for _verb in VERBS:
     app.command()(_verb)
 
 

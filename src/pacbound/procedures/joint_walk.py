@@ -102,8 +102,7 @@ def along_each(
     paths: Iterable[Integers], cells: Integers, counts: Integers
 ) -> tuple[JointWalk, ...]:
     """The walks along several paths of the same rows."""
-    n_exits = cells.shape[1]
-    answered = [_at_exit(counts, m, n_exits) for m in range(n_exits)]
+    answered = answered_at_exits(counts, cells.shape[1])
     return tuple(_along(path, cells, answered) for path in paths)
 
 
@@ -129,6 +128,13 @@ def _running(first: Integers, until: Integers, weights: Integers, n_steps: int) 
     leave = np.bincount(until[there], weights=weights[there], minlength=n_steps + 1)
     # Sums of integers below 2^53: exact in float64.
     return np.cumsum(arrive - leave)[:n_steps].astype(np.int64)
+
+
+def answered_at_exits(counts: Integers, n_exits: int) -> list[tuple[Integers, ...]]:
+    """For each exit the rows of every cell by what it would answer: all, those that differ,
+    only_slow, only_fast and unlabelled.
+    """
+    return [_at_exit(counts, m, n_exits) for m in range(n_exits)]
 
 
 def _at_exit(counts: Integers, exit_: int, n_exits: int) -> tuple[Integers, ...]:

@@ -117,7 +117,7 @@ class CascadeQuestion:
         passed = only_known(given, cls.roles, "A cascade")
         scores = numeric(as_array(passed["confidences"], "confidences"), "confidences")
         scores = scores[:, None] if scores.ndim == 1 else scores
-        answers = _prediction_columns(passed["predictions"])
+        answers = prediction_columns(passed["predictions"])
         exits = scores.shape[1] if scores.ndim == 2 else 0
         if not exits or len(answers) != exits + 1:
             raise InvalidValueError(
@@ -128,7 +128,7 @@ class CascadeQuestion:
         same_length(confidences=scores, predictions=answers[0])
         columns: list[Any] = [*scores.T, *answers]
         if "labels" in passed:
-            labels = _label_column(passed["labels"])
+            labels = label_column(passed["labels"])
             same_length(confidences=scores, labels=labels)
             columns.append(labels)
         slots = _slots(
@@ -295,7 +295,7 @@ def _joint_outcome(answers: Sequence[Integers], truth: Integers) -> Integers:
     return np.where((truth == MISSING) & (pattern > 0), without, joint)
 
 
-def _prediction_columns(predictions: Any) -> list[Any]:
+def prediction_columns(predictions: Any) -> list[Any]:
     """The predictions of each model: the columns of a table, whatever holds it."""
     if isinstance(predictions, (list, tuple)):
         if any(
@@ -338,7 +338,7 @@ def _as_table(values: Any) -> Any:
         ) from None
 
 
-def _label_column(labels: Any) -> Any:
+def label_column(labels: Any) -> Any:
     try:
         shape = np.shape(labels)
     except (TypeError, ValueError, RuntimeError):

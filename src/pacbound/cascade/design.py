@@ -1,0 +1,424 @@
+"""Choosing a cascade among many models, and certifying it on the rows that had no part in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, log, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.cascade.design_search import Fold, Tried, declared_sequence, search
+from pacbound.cascade.model_table import ModelTable
+from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.procedures.cascade import NAMES, Bound
+from pacbound.procedures.cascade_front import Declared
+from pacbound.procedures.cascade_paths import LARGEST_COST
+from pacbound.sources import Progress
+from pacbound.sources.batches import part_of
+from pacbound.stats.arguments import (
+    failure_probability,
+    real_number,
+    tolerated_rate,
+    whole_number,
+)
+from pacbound.tally.classes import ClassRule
+from pacbound.tally.questions.cascade import MOST_EXITS
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CascadeDesign:
+    """A cascade that was chosen among many models, and the certificate of it.
+
+    What holds is the certificate, for `models` in this order. All that was tried is an estimate on
+    the fold that chose, and too good to be true: the best of many.
+
+    Attributes
+    ----------
+    models : tuple of int
+        The places of the chosen models, in the order in which they are asked, the slow one last.
+    names : tuple of str or None
+        The columns of their predictions; None for arrays.
+    certificate : CascadeCertificate
+        Thresholds for them, certified on the rows outside of the fold.
+    tried : tuple of Tried
+        The cascades that were looked at closely, cheapest first.
+    searched : int
+        How many sets of exits were looked at.
+    slow_cost : float
+        What the slow model costs by itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> labels = rng.integers(0, 10, size=5000)
+    >>> confidences = rng.beta(5, 1, size=(5000, 3))
+    >>> right = rng.random((5000, 3)) < confidences ** [1.0, 0.6, 0.1]
+    >>> predictions = np.where(right, labels[:, None], labels[:, None] + 1)
+    >>> design = design_cascade(
+    ...     confidences, predictions, labels, costs=[1, 4, 20], xi=0.05, delta=0.01, bound="pair"
+    ... )
+    >>> design.models[-1], design.certificate.certified, design.saved > 0.2
+    (2, True, True)
+    >>> sorted(design.table())
+    ['cost', 'loss', 'models', 'saved']
+    """
+
+    models: tuple[int, ...]
+    names: tuple[str, ...] | None
+    certificate: CascadeCertificate
+    tried: tuple[Tried, ...]
+    searched: int
+    slow_cost: float
+
+    @property
+    def saved(self) -> float:
+        """The share of the slow model's cost that was saved on the rows that certified;
+        descriptive.
+        """
+        return 1 - (self.certificate.expected_cost or 0.0) / self.slow_cost
+
+    def table(self) -> dict[str, list[Any]]:
+        """What was tried, as columns that any data frame takes.
+
+        Returns
+        -------
+        dict of lists
+            `models`, `cost`, `saved` (the share of the slow model's cost) and `loss`, a row for
+            each of `tried`. A cost is +inf where no thresholds lose little enough.
+
+        Examples
+        --------
+        >>> tried = (Tried((0, 2), 2.0, 0.01), Tried((1, 2), 5.0, 0.02))
+        >>> design = CascadeDesign((0, 2), None, None, tried, 2, 8.0)
+        >>> design.table()["saved"]
+        [0.75, 0.375]
+        """
+        return {
+            "models": [list(each.models) for each in self.tried],
+            "cost": [each.cost for each in self.tried],
+            "saved": [1 - each.cost / self.slow_cost for each in self.tried],
+            "loss": [each.loss for each in self.tried],
+        }
+
+
+def design_cascade(  # noqa: PLR0913
+    confidences: Any,
+    predictions: Any = None,
+    labels: Any = None,
+    *,
+    costs: Any,
+    xi: float,
+    delta: float,
+    last: int | str | None = None,
+    most: int = 4,
+    fold: float = 0.2,
+    seed: int = 0,
+    contain: Sequence[int | str] = (),
+    first: int | str | None = None,
+    bound: Bound = "exact",
+    classes: Any = None,
+    missing: Any = None,
+    unseen_labels: float | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    progress: Progress | None = None,
+) -> CascadeDesign:
+    """Choose a cascade among many models, and certify with probability at least 1 - `delta` that it
+    loses at most `xi` accuracy against its slow model.
+
+    A fold of the rows, drawn by `seed`, chooses everything: the models, their order, and the
+    sequence in which thresholds are tried. All other rows certify, at the full `delta`: the
+    sequence is walked to its first failure. Given the fold the sequence is fixed, so nothing is
+    paid for how much was searched. The rows must be independent draws from the distribution of use,
+    untouched by training, and `xi`, `delta` and their number fixed before any label was seen. To
+    try several seeds, or several `xi`, and keep the best result voids the guarantee. What is
+    certified is `xi`; costs and the savings are descriptive, and `certified_cost` bounds them.
+
+    The search covers all pairs of a fast model and the slow one. It covers all sets of two, three
+    and more fast models in the order of rising cost, as long as there are at most 10,000 of a size,
+    and beyond that those that extend the best smaller ones. The 24 best are looked at in all
+    orders. Only models that are cheaper than the slow one are taken as exits. It is a search on
+    estimates: there may be a cheaper cascade.
+
+    Parameters
+    ----------
+    confidences
+        (n, M) scores in [0, 1] of all models, the slow one included; or, with `columns`, the paths
+        of files.
+    predictions
+        (n, M) predicted classes.
+    labels
+        (n,) true classes. In the fold they are needed where not all models predict the same, and
+        elsewhere only where the chosen models differ; otherwise they may be missing (None, NaN).
+    costs
+        M numbers: what each model costs a row by itself, not added up along a cascade as in
+        `certify_cascade`.
+    xi
+        The accuracy that may be lost.
+    delta
+        The chance that the cascade loses more than that.
+    last
+        The slow model, which the loss is against: its place from 0, or the name of its prediction
+        column. If it is left out, it is the model that is right most often in the fold, and of
+        equals the cheapest.
+    most
+        The largest number of models, the slow one included: 2 to 6.
+    fold
+        The share of the rows that chooses. They certify nothing.
+    seed
+        What draws the fold, a whole number from 0.
+    contain
+        Models that must be among those before the slow one.
+    first
+        The model that must be asked first.
+    bound, classes, missing, unseen_labels
+        As in `certify_cascade`.
+    columns
+        For files: `confidences` and `predictions`, a list of names with one for every model, and
+        `labels`.
+    progress
+        Called with the share of the work that is done, from 0 to 1.
+
+    Returns
+    -------
+    CascadeDesign
+        The chosen models, their certificate, and what was tried. A refusal has a certificate whose
+        `certified` is False and whose thresholds are +inf (never exit).
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError
+        If costs are not positive numbers, one for each model; if no model is cheaper than the slow
+        one; if the fold or what remains has no rows; if a label is missing where it is needed, or
+        scores or classes cannot be what they should be.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pacbound.data import fashion_mnist
+    >>> table = fashion_mnist()
+    >>> design = design_cascade(
+    ...     np.column_stack([table.confidence_fast, table.confidence_slow]),
+    ...     np.column_stack([table.prediction_fast, table.prediction_slow]),
+    ...     table.label,
+    ...     costs=[115, 3_731],
+    ...     xi=0.01,
+    ...     delta=0.01,
+    ...     bound="pair",
+    ... )
+    >>> design.models, design.certificate.n, f"{design.saved:.0%} saved"
+    ((0, 1), 16000, '59% saved')
+    """
+    rate, level = tolerated_rate(xi), failure_probability(delta)
+    if bound not in NAMES:
+        raise InvalidValueError(
+            f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'."
+        )
+    rule = ClassRule.of(classes, missing, 0.0 if unseen_labels is None else unseen_labels)
+    if columns is None:
+        table = ModelTable.of_arrays(confidences, predictions, labels, rule)
+    else:
+        _refuse_beside_columns(predictions=predictions, labels=labels)
+        table = ModelTable.of_files(
+            confidences, columns, rule, progress=part_of(progress, 0.0, 0.3)
+        )
+    alone = _own_costs(costs, table.models)
+    chosen, rest = _split(len(table), _share(fold), whole_number(seed, "seed"))
+    named = _Places(table, columns is not None)
+    slow = named.place(last, "last") if last is not None else _most_accurate(table, chosen, alone)
+    must = frozenset(named.place(model, "contain") for model in contain)
+    begin = None if first is None else named.place(first, "first")
+    must |= frozenset() if begin is None else {begin}
+    _check_choice(table, alone, slow, must, _most(most))
+
+    table.require_labels(chosen, [*range(table.models), slow], "the fold")
+    rows = Fold(table.cells(chosen), _losses(table, chosen, slow), alone, slow)
+    target = max(0.0, rate - _margin(rate, level, len(rest)))
+    found = search(
+        rows,
+        target=target,
+        most=most,
+        contain=must,
+        first=begin,
+        progress=part_of(progress, 0.3, 0.65),
+    )
+    models = found.tried[0].models
+    table.require_labels(rest, models, "the rows beside the fold")
+    declared = Declared(
+        models,
+        tuple(alone[m] for m in models),
+        float(fold),
+        int(seed),
+        len(chosen),
+        declared_sequence(rows, models, target=target if rate > 0 else 0.0),
+    )
+    certificate = CascadeCertificate.from_front(
+        table.tally(rest, models),
+        declared,
+        xi=rate,
+        delta=level,
+        bound=bound,
+        columns=named.recorded(models),
+    )
+    if progress is not None:
+        progress(1.0)
+    names = table.names.of(models).predictions if columns is not None else None
+    return CascadeDesign(models, names, certificate, found.tried, found.searched, alone[slow])
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Models by their place or, where columns have names, by that of their predictions."""
+
+    table: ModelTable
+    have_names: bool
+
+    def place(self, model: Any, option: str) -> int:
+        """The place of a model among all."""
+        names, count = self.table.names.predictions, self.table.models
+        if isinstance(model, str):
+            if self.have_names and model in names:
+                return names.index(model)
+            known = f"expected one of {', '.join(names)}" if self.have_names else "arrays have none"
+            raise InvalidValueError(f"{option}={model!r} is no column of predictions: {known}.")
+        place = whole_number(model, option)
+        if place >= count:
+            raise InvalidValueError(
+                f"{option}={place} is no model: there are {count}, counted from 0."
+            )
+        return place
+
+    def recorded(self, models: Sequence[int]) -> dict[str, str]:
+        """The columns of the chosen models, as a certificate keeps them."""
+        if not self.have_names:
+            return {}
+        names = self.table.names.of(models)
+        return {
+            "confidence": ",".join(names.confidences[:-1]),
+            "prediction": ",".join(names.predictions),
+            "label": names.labels,
+        }
+
+
+def _refuse_beside_columns(**arrays: Any) -> None:
+    for name, value in arrays.items():
+        if value is not None:
+            raise InvalidTypeError(
+                f"{name} stands beside columns, which say where the files hold everything: leave "
+                "it out."
+            )
+
+
+def _own_costs(costs: Any, models: int) -> tuple[float, ...]:
+    values = tuple(
+        real_number(cost, "costs", "a cost")
+        for cost in np.ravel(np.asarray(costs, dtype=object)).tolist()
+    )
+    if len(values) != models:
+        raise InvalidValueError(
+            f"costs has {len(values)} values for {models} models: pass what each costs by itself, "
+            "not added up along a cascade."
+        )
+    for place, cost in enumerate(values):
+        if not (isfinite(cost) and cost > 0):
+            raise InvalidValueError(
+                f"costs[{place}] is {cost}: expected what that model costs a row by itself, a "
+                "positive number."
+            )
+    if sum(values) > LARGEST_COST:
+        raise InvalidValueError(f"costs add up to more than {LARGEST_COST}: use another unit.")
+    return values
+
+
+def _share(fold: Any) -> float:
+    share = real_number(fold, "fold", "a share of the rows")
+    if not 0 < share < 1:
+        raise InvalidValueError(
+            f"fold={fold} is not a share of the rows: expected 0 < fold < 1. For a fifth pass "
+            "fold=0.2."
+        )
+    return share
+
+
+def _most(most: Any) -> int:
+    count = whole_number(most, "most", least=2)
+    if count > MOST_EXITS + 1:
+        raise InvalidValueError(
+            f"most={count} models are too many to be counted jointly: expected 2 to "
+            f"{MOST_EXITS + 1}."
+        )
+    return count
+
+
+def _split(n: int, share: float, seed: int) -> tuple[Integers, Integers]:
+    """The rows of the fold, in random order, and all others in their own.
+
+    By the raw bits of a counter-based generator, which are the same in every version of NumPy.
+    """
+    size = max(1, round(n * share))
+    if size >= n:
+        raise InvalidValueError(
+            f"fold={share} takes all of {n} rows, and none are left to certify: pass more rows, or "
+            "a smaller fold."
+        )
+    order = np.argsort(np.random.Philox(key=seed).random_raw(n), kind="stable")
+    return order[:size], np.sort(order[size:])
+
+
+def _most_accurate(table: ModelTable, rows: Integers, costs: tuple[float, ...]) -> int:
+    table.require_labels(rows, range(table.models), "the fold")
+    right = (table.answers[rows] == table.truth[rows][:, None]).sum(axis=0).tolist()
+    return min(range(table.models), key=lambda m: (-right[m], costs[m]))
+
+
+def _check_choice(
+    table: ModelTable, costs: tuple[float, ...], slow: int, must: frozenset[int], most: int
+) -> None:
+    if table.models < 2:
+        raise InvalidValueError("There is one model: a cascade needs at least two to choose from.")
+    named = table.names.predictions
+    if table.names.labels in named and named.index(table.names.labels) != slow:
+        raise InvalidValueError(
+            f"labels and predictions are both {table.names.labels!r}, so that an exit would always "
+            "be right: name the column of the true classes."
+        )
+    if slow in must:
+        raise InvalidValueError(
+            f"Model {slow} is the slow one, which is asked last: it cannot be among those before "
+            "it."
+        )
+    if min(costs) >= costs[slow]:
+        raise InvalidValueError(
+            f"No model is cheaper than the slow one, model {slow} at {costs[slow]}: no cascade "
+            "before it saves anything. Use it alone, or name another with last."
+        )
+    dear = [m for m in sorted(must) if costs[m] >= costs[slow]]
+    if dear:
+        raise InvalidValueError(
+            f"Model {dear[0]} costs {costs[dear[0]]}, and the slow one, model {slow}, "
+            f"{costs[slow]}: asking it first saves nothing."
+        )
+    if len(must) > most - 1:
+        raise InvalidValueError(
+            f"{len(must)} models must be there before the slow one, and most={most} allows "
+            f"{most - 1}."
+        )
+
+
+def _losses(table: ModelTable, rows: Integers, slow: int) -> Integers:
+    """+1 where answering by a model loses against the slow one, -1 where it gains."""
+    right = (table.answers[rows] == table.truth[rows][:, None]).astype(np.int64)
+    differs = table.answers[rows] != table.answers[rows, slow][:, None]
+    return np.asarray((right[:, slow][:, None] - right) * differs)
+
+
+def _margin(xi: float, delta: float, n: int) -> float:
+    """About what the certified walk loses against thresholds at xi itself."""
+    return sqrt(2 * xi * log(1 / delta) / n) / 2

@@ -1,0 +1,249 @@
+"""What many models say about each row, whatever it was read from: scores, classes, and the label.
+
+All of it is held in memory, because the rows that choose a cascade and those that certify it are
+drawn from the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.sources import Paths, Progress, Wanted, opened
+from pacbound.sources.values import MISSING, Values
+from pacbound.tally.classes import ClassRule, Vocabulary
+from pacbound.tally.columns import as_array, numeric, same_length
+from pacbound.tally.count import Counting
+from pacbound.tally.questions.cascade import (
+    TWO_MODELS,
+    CascadeQuestion,
+    label_column,
+    prediction_columns,
+)
+from pacbound.tally.questions.question import Slot
+from pacbound.tally.rows import Rows, only_known
+from pacbound.tally.tally import Tally
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_ROLES = {"confidences": True, "predictions": True, "labels": True}
+
+
+@dataclass(frozen=True)
+class ModelTable:
+    """The scores (n, M) and classes (n, M) of M models, and the true class of each row, -1 where it
+    is missing. Classes are numbers into `classes`.
+    """
+
+    scores: Floats
+    answers: Integers
+    truth: Integers
+    classes: list[Any]
+    names: Names
+    rule: ClassRule
+    sources: tuple[str, ...] | None
+
+    @classmethod
+    def of_arrays(
+        cls, confidences: Any, predictions: Any, labels: Any, rule: ClassRule
+    ) -> ModelTable:
+        """The table of (n, M) confidences, (n, M) predictions and (n,) labels."""
+        if predictions is None or labels is None:
+            absent = "predictions" if predictions is None else "labels"
+            raise InvalidTypeError(
+                f"{absent} is missing: pass all arrays, or paths and their columns."
+            )
+        scores = numeric(as_array(confidences, "confidences"), "confidences")
+        answers = prediction_columns(predictions)
+        if scores.ndim != 2 or scores.shape[1] != len(answers):
+            raise InvalidValueError(
+                f"confidences of shape {scores.shape} and predictions of {len(answers)} models do "
+                "not fit together: expected (n, M) of both, a column for every model, the slow one "
+                "included."
+            )
+        truth = label_column(labels)
+        same_length(confidences=scores, predictions=answers[0], labels=truth)
+        models = range(len(answers))
+        names = Names(
+            tuple(f"confidences[:, {m}]" for m in models),
+            tuple(f"predictions[:, {m}]" for m in models),
+            "labels",
+        )
+        reading = _Reading(names, rule)
+        columns: list[Any] = [*scores.T, *answers, truth]
+        reading.take(Rows.of_arrays(names.slots, dict(zip(names.slots, columns, strict=True))))
+        return reading.result(None)
+
+    @classmethod
+    def of_files(
+        cls,
+        paths: Paths,
+        columns: Mapping[str, Any],
+        rule: ClassRule,
+        *,
+        progress: Progress | None = None,
+    ) -> ModelTable:
+        """The table of files, by the names of their columns."""
+        names = Names.of_columns(columns)
+        reading = _Reading(names, rule)
+        wanted = {key: Wanted(slot.name, slot.kind) for key, slot in names.slots.items()}
+        with opened(paths, wanted, progress=progress) as tables:
+            for part in tables.parts:
+                if part.batches is None:
+                    raise InvalidValueError(f"{tables.listed} cannot be read in order.")
+                part.run(partial(reading.take_all, part.batches, names.slots))
+        if not reading.rows:
+            raise InvalidValueError(
+                f"{tables.listed}: no rows. Choosing and certifying need at least two."
+            )
+        return reading.result(tuple(tables.fingerprints or ()))
+
+    def __len__(self) -> int:
+        return len(self.truth)
+
+    @property
+    def models(self) -> int:
+        """How many models there are."""
+        return int(self.answers.shape[1])
+
+    def cells(self, rows: Integers) -> Integers:
+        """The cell of every score of some rows, on the finest grid."""
+        return TWO_MODELS.cells(self.scores[rows])
+
+    def differing(self, rows: Integers, models: Sequence[int]) -> NDArray[np.bool_]:
+        """In which of the rows the models do not all predict the same."""
+        answers = self.answers[rows[:, None], np.array(models)]
+        return np.asarray((answers != answers[:, -1:]).any(axis=1))
+
+    def require_labels(self, rows: Integers, models: Sequence[int], what: str) -> None:
+        """Raise if a label is missing in a row where these models differ; `what` says whose."""
+        lacking = np.sort(rows[self.differing(rows, models) & (self.truth[rows] == MISSING)])
+        if lacking.size:
+            first = ", ".join(map(str, lacking[:5].tolist()))
+            raise InvalidValueError(
+                f"{lacking.size} rows of {what} have no label in {self.names.labels} although "
+                f"predictions differ (first rows: {first}): label them. Rows may not be dropped "
+                "for it."
+            )
+
+    def tally(self, rows: Integers, models: Sequence[int]) -> Tally:
+        """The counts of a cascade of some of the models, the slow one last, over some rows."""
+        names = self.names.of(models)
+        question = CascadeQuestion(len(models) - 1, names.of_a_cascade)
+        scores = [self.scores[rows, m] for m in models[:-1]]
+        codes = [self.answers[rows, m] for m in models] + [self.truth[rows]]
+        classes = [Values(self.classes, column) for column in codes]
+        columns = dict(zip(question.slots, [*scores, *classes], strict=True))
+        counting = Counting(question, self.rule)
+        counting.ask(Rows(question.slots, columns))
+        return Tally.of(question, counting.result(self.sources))
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the columns are called where they come from, a confidence and a prediction of every
+    model.
+    """
+
+    confidences: tuple[str, ...]
+    predictions: tuple[str, ...]
+    labels: str
+
+    @classmethod
+    def of_columns(cls, columns: Mapping[str, Any]) -> Names:
+        """The names that the user gave."""
+        if not isinstance(columns, Mapping):
+            raise InvalidTypeError(
+                f"columns={columns!r} is not a mapping: expected what each column is for, and its "
+                "name."
+            )
+        named = only_known(columns, _ROLES, "A design")
+        confidences, predictions = (
+            (names,) if isinstance(names, str) else tuple(names)
+            for names in (named["confidences"], named["predictions"])
+        )
+        if len(confidences) != len(predictions):
+            raise InvalidTypeError(
+                f"{len(confidences)} confidences and {len(predictions)} predictions: name one of "
+                "each for every model, the slow one included."
+            )
+        twice = [name for name in predictions if predictions.count(name) > 1]
+        if twice:
+            raise InvalidValueError(f"The prediction {twice[0]!r} is named twice: name each once.")
+        return cls(confidences, predictions, named["labels"])
+
+    @property
+    def slots(self) -> dict[str, Slot]:
+        """The columns as a reader asks for them."""
+        return self._slots(self.confidences)
+
+    @property
+    def of_a_cascade(self) -> dict[str, Slot]:
+        """The columns of a cascade, which has no use for the score of its slow model."""
+        return self._slots(self.confidences[:-1])
+
+    def of(self, models: Sequence[int]) -> Names:
+        """The names of some models, in their order."""
+        return Names(
+            tuple(self.confidences[m] for m in models),
+            tuple(self.predictions[m] for m in models),
+            self.labels,
+        )
+
+    def _slots(self, confidences: Sequence[str]) -> dict[str, Slot]:
+        return {
+            **{f"confidence {m}": Slot("number", name) for m, name in enumerate(confidences)},
+            **{f"prediction {m}": Slot("class", name) for m, name in enumerate(self.predictions)},
+            "labels": Slot("class", self.labels),
+        }
+
+
+class _Reading:
+    """A table in the making."""
+
+    def __init__(self, names: Names, rule: ClassRule) -> None:
+        self._names = names
+        self._rule = rule
+        self._vocabulary = Vocabulary(rule)
+        self._parts: list[tuple[Floats, Integers, Integers]] = []
+        self.rows = 0
+
+    def take_all(self, batches: Any, slots: Mapping[str, Slot]) -> None:
+        """Take the rows of a source."""
+        for path, batch in batches():
+            try:
+                self.take(Rows.of_batch(slots, batch))
+            except (InvalidTypeError, InvalidValueError) as error:
+                raise type(error)(f"{path}: {error}") from None
+
+    def take(self, rows: Rows) -> None:
+        """Take some rows."""
+        models = range(len(self._names.predictions))
+        scores = [rows.scores(f"confidence {m}") for m in models]
+        answers = [rows.classes(f"prediction {m}", self._vocabulary) for m in models]
+        truth = rows.classes("labels", self._vocabulary)
+        for m, codes in enumerate(answers):
+            missing = np.flatnonzero(codes == MISSING)
+            if missing.size:
+                raise InvalidValueError(
+                    f"{self._names.predictions[m]}[{rows.start + missing[0]}] is missing "
+                    f"({missing.size} such rows): every model must predict every row."
+                )
+        self._parts.append((np.column_stack(scores), np.column_stack(answers), truth))
+        self.rows += len(rows)
+
+    def result(self, sources: tuple[str, ...] | None) -> ModelTable:
+        """The whole table."""
+        scores, answers, truth = (
+            np.concatenate(columns) for columns in zip(*self._parts, strict=True)
+        )
+        # Counted once each, the classes come in the order of their numbers.
+        classes = list(self._vocabulary.counted(np.ones(len(self._vocabulary), dtype=np.int64)))
+        return ModelTable(scores, answers, truth, classes, self._names, self._rule, sources)

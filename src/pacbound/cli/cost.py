@@ -1,0 +1,63 @@
+"""`pacbound cost`: an upper bound on what a certified cascade costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pacbound.cascade.cost import certified_cost
+from pacbound.certificate import CascadeCertificate, load_certificate
+from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
+from pacbound.cli.lists import names
+from pacbound.cli.terminal import print_json, progress_bar
+from pacbound.errors import InvalidTypeError, InvalidValueError
+
+
+@ending_well
+def cost(
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERT", help="A cascade certificate with costs.")
+    ],
+    delta: Annotated[float, typer.Option(help="Chance that the bound is wrong.")],
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE...]",
+            help="Fresh rows, without labels; if left out, the counts in the certificate are used.",
+        ),
+    ] = None,
+    confidence: Annotated[
+        str | None, typer.Option(help="Confidence columns, if not named as in the certificate.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
+) -> int:
+    """Bound what a row costs on average, from fresh scores or from the certificate's own counts.
+
+    Fresh rows had no part in the certificate. Ask once: the better of two bounds has two chances to
+    be wrong.
+    """
+    loaded = load_certificate(certificate)
+    if not isinstance(loaded, CascadeCertificate):
+        raise InvalidValueError(f"A {loaded.kind} certificate has no costs: pass one of a cascade.")
+    verification = loaded.verify()
+    if not verification:
+        complain(f"{certificate} is {verification}\nIt is not used.")
+        return VERIFICATION_FAILED
+    if not files and confidence is not None:
+        raise InvalidTypeError("--confidence names columns of a file: pass the file, too.")
+    named = confidence or loaded.provenance.columns.get("confidence", "confidence")
+    with progress_bar("reading") as progress:
+        bound = certified_cost(
+            loaded,
+            files or None,
+            delta=delta,
+            columns={"confidences": names(named)} if files else None,
+            progress=progress if files else None,
+        )
+    if as_json:
+        print_json({"certificate": str(certificate), **vars(bound)})
+    else:
+        typer.echo(str(bound))
+    return 0

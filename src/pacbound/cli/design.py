@@ -1,0 +1,145 @@
+"""`pacbound design`: choose a cascade among many models, and certify it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pacbound.cascade.design import CascadeDesign, design_cascade
+from pacbound.cli.counting import (
+    ClassesOption,
+    FilesArgument,
+    MissingOption,
+    UnseenOption,
+    class_options,
+)
+from pacbound.cli.delivery import deliver
+from pacbound.cli.exit_codes import REFUSED, ending_well
+from pacbound.cli.lists import names, numbers
+from pacbound.cli.terminal import print_json, progress_bar
+from pacbound.documents import Json, encode_float
+from pacbound.procedures.cascade import Bound
+
+SHOWN = 8
+"""How many of the cascades that were tried are printed."""
+
+
+@ending_well
+def design(
+    files: FilesArgument,
+    confidence: Annotated[
+        str, typer.Option(help="Columns with the confidence of every model: c1,c2,c3")
+    ],
+    prediction: Annotated[
+        str, typer.Option(help="Columns with the prediction of every model, in the same order.")
+    ],
+    label: Annotated[
+        str,
+        typer.Option(help="Column with the true class; may be empty where predictions agree."),
+    ],
+    cost: Annotated[
+        str, typer.Option(help="What each model costs a row by itself, in the same order: 1,4,20")
+    ],
+    xi: Annotated[float, typer.Option(help="The accuracy that may be lost, for example 0.02.")],
+    delta: Annotated[float, typer.Option(help="Chance that more is lost, for example 1e-3.")],
+    last: Annotated[
+        str | None,
+        typer.Option(
+            help="Prediction column of the slow model; the most accurate of the fold if left out."
+        ),
+    ] = None,
+    most: Annotated[int, typer.Option(help="The largest number of models, the slow one too.")] = 4,
+    fold: Annotated[
+        float, typer.Option(help="Share of the rows that chooses; the others certify.")
+    ] = 0.2,
+    seed: Annotated[int, typer.Option(help="What draws the fold. Fix it beforehand.")] = 0,
+    contain: Annotated[
+        str | None, typer.Option(help="Prediction columns of models that must be there: p2,p5")
+    ] = None,
+    first: Annotated[
+        str | None, typer.Option(help="Prediction column of the model to ask first.")
+    ] = None,
+    bound: Annotated[
+        Bound, typer.Option(help="exact, the pair of binomial bounds, or the paper's product.")
+    ] = "exact",
+    classes: ClassesOption = None,
+    missing: MissingOption = None,
+    unseen_labels: UnseenOption = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
+) -> int:
+    """Choose a cascade among many models on a fold of the rows, and certify it on all others.
+
+    The certificate holds for the chosen models in the chosen order; it keeps the names of their
+    columns, so that `pacbound apply` finds them.
+    """
+    with progress_bar("choosing") as progress:
+        found = design_cascade(
+            files,
+            costs=numbers(cost, "--cost"),
+            xi=xi,
+            delta=delta,
+            last=last,
+            most=most,
+            fold=fold,
+            seed=seed,
+            contain=[] if contain is None else names(contain),
+            first=first,
+            bound=bound,
+            **class_options(classes, missing, unseen_labels),
+            columns={
+                "confidences": names(confidence),
+                "predictions": names(prediction),
+                "labels": label,
+            },
+            progress=progress,
+        )
+    if as_json:
+        return _deliver_json(found, names(prediction), output)
+    _print_tried(found, names(prediction))
+    return deliver(found.certificate, output, as_json=False)
+
+
+def _print_tried(found: CascadeDesign, columns: list[str]) -> None:
+    shown = found.tried[:SHOWN]
+    typer.echo(
+        f"Estimates on the fold, cheapest of {len(found.tried)} that were looked at closely, of "
+        f"{found.searched:,} sets in all:"
+    )
+    typer.echo("   saved     loss  models")
+    for each in shown:
+        saved = f"{1 - each.cost / found.slow_cost:.1%}" if each.cost < float("inf") else "none"
+        typer.echo(f"{saved:>8} {each.loss:+8.4f}  {' > '.join(columns[m] for m in each.models)}")
+    typer.echo(
+        f"\nChosen: {' > '.join(found.names or ())}. On the rows that certify it saved "
+        f"{found.saved:.1%} of {found.slow_cost:g} (descriptive).\n"
+    )
+
+
+def _deliver_json(found: CascadeDesign, columns: list[str], output: Path | None) -> int:
+    if output is not None:
+        found.certificate.save(output)
+    tried: list[Json] = [
+        {
+            "models": [columns[m] for m in each.models],
+            "cost": encode_float(each.cost),
+            "loss": encode_float(each.loss),
+        }
+        for each in found.tried
+    ]
+    print_json(
+        {
+            "certificate": None if output is None else str(output),
+            "models": list(found.names or ()),
+            "places": list(found.models),
+            "saved": found.saved,
+            "searched": found.searched,
+            "tried": tried,
+            **found.certificate.to_dict(),
+        }
+    )
+    return 0 if found.certificate.certified else REFUSED

@@ -1,0 +1,185 @@
+"""`pacbound design`, `pacbound apply` with its certificate, and `pacbound cost`, end to end."""
+
+import csv
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacbound import design_cascade, load_certificate
+from pacbound.cascade import certified_cost
+from pacbound.certificate import CascadeCertificate
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+COSTS = [1.0, 3.0, 20.0]
+COLUMNS = ("--confidence", "c1,c2,c3", "--prediction", "small,medium,large", "--label", "y")
+CLAIM = ("--cost", "1,3,20", "--xi", 0.05, "--delta", 0.05, "--bound", "pair")
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write(path: Path, seed: int, n: int = 1500) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    ease = rng.normal(size=(n, 1))
+    own = ease + 0.5 * rng.normal(size=(n, 3))
+    label = rng.choice(["cat", "dog", "ox"], size=n)
+    right = own > np.array([-0.7, -1.2, -2.0])
+    predictions = np.where(right, label[:, None], np.where(label == "cat", "dog", "cat")[:, None])
+    scores = 1 / (1 + np.exp(-(1.2 + 1.5 * own)))
+    lines = ["id,c1,c2,c3,small,medium,large,y"]
+    for i in range(n):
+        agree = len(set(predictions[i])) == 1
+        numbers = ",".join(repr(score) for score in scores[i].tolist())
+        lines.append(f"{i},{numbers},{','.join(predictions[i])},{'' if agree else label[i]}")
+    path.write_text("\n".join(lines) + "\n")
+    return {"confidences": scores, "predictions": predictions, "labels": label}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    write(tmp_path / "rows.csv", 0)
+    return tmp_path / "rows.csv"
+
+
+def test_the_design_from_a_file_is_that_of_the_arrays(pacbound: Run, tmp_path: Path) -> None:
+    arrays = write(tmp_path / "rows.csv", 0)
+    done = pacbound("design", "rows.csv", *COLUMNS, *CLAIM, "-o", "cascade.json")
+    expected = design_cascade(**arrays, costs=COSTS, xi=0.05, delta=0.05, bound="pair")
+    loaded = load_certificate(tmp_path / "cascade.json")
+    assert loaded.claim_digest == expected.certificate.claim_digest
+    names = np.array(["small", "medium", "large"])[list(expected.models)]
+    assert loaded.provenance.columns["prediction"] == ",".join(names)
+    assert f"Chosen: {' > '.join(names)}." in done.stdout
+    assert "Estimates on the fold" in done.stdout
+    pacbound("verify", "cascade.json")
+
+
+def test_apply_finds_the_chosen_columns_in_the_wide_table(
+    pacbound: Run, table: Path, tmp_path: Path
+) -> None:
+    pacbound("design", table, *COLUMNS, *CLAIM, "-o", "cascade.json")
+    write(tmp_path / "new.csv", 1)
+    pacbound("apply", "cascade.json", "new.csv", "-o", "out.csv")
+    certificate = load_certificate(tmp_path / "cascade.json")
+    assert isinstance(certificate, CascadeCertificate)
+    exits = certificate.provenance.columns["confidence"].split(",")
+    models = certificate.provenance.columns["prediction"].split(",")
+    for row in rows_of(tmp_path / "out.csv"):
+        passing = [
+            m
+            for m, (name, threshold) in enumerate(
+                zip(exits, certificate.thresholds.tolist(), strict=True)
+            )
+            if float(row[name]) >= threshold
+        ]
+        answering = passing[0] if passing else len(exits)
+        assert int(row["pac_exit"]) == answering
+        assert row["pac_prediction"] == row[models[answering]]
+
+
+def test_programs_get_the_models_what_was_tried_and_the_certificate(
+    pacbound: Run, table: Path, tmp_path: Path
+) -> None:
+    done = pacbound("design", table, *COLUMNS, *CLAIM, "-o", "cascade.json", "--json")
+    written = json.loads(done.stdout)
+    assert written["claim"] == json.loads((tmp_path / "cascade.json").read_text())["claim"]
+    assert written["models"] == written["tried"][0]["models"]
+    assert written["places"] == written["claim"]["declared"]["models"]
+    assert written["certificate"] == "cascade.json"
+    costs = [each["cost"] for each in written["tried"] if each["cost"] != "+inf"]
+    assert costs == sorted(costs)
+    assert 0 < written["saved"] < 1
+
+
+def test_parts_of_the_cascade_are_fixed_by_the_names_of_columns(pacbound: Run, table: Path) -> None:
+    options = ("--last", "large", "--first", "medium", "--contain", "small", "--json")
+    written = json.loads(pacbound("design", table, *COLUMNS, *CLAIM, *options).stdout)
+    assert written["models"] == ["medium", "small", "large"]
+    others = ("--last", "medium", "--most", 2, "--fold", 0.3, "--seed", 5, "--json")
+    written = json.loads(pacbound("design", table, *COLUMNS, *CLAIM, *others).stdout)
+    assert written["models"] == ["small", "medium"]
+    assert written["claim"]["declared"]["share"] == 0.3
+    assert written["claim"]["declared"]["seed"] == 5
+    assert written["claim"]["declared"]["rows"] == 450
+
+
+def test_a_refused_design_ends_with_the_code_of_refusals(
+    pacbound: Run, table: Path, tmp_path: Path
+) -> None:
+    claim = (*CLAIM, "--fold", 0.99, "--last", "large")
+    done = pacbound("design", table, *COLUMNS, *claim, "-o", "refused.json", code=3)
+    assert "REFUSED" in done.stdout
+    pacbound("verify", "refused.json", code=3)
+    done = pacbound("design", table, *COLUMNS, *claim, "--json", code=3)
+    assert json.loads(done.stdout)["claim"]["certified"] is False
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("--cost", "1,3"), "costs has 2 values for 3 models"),
+        (("--cost", "1,-3,20"), "costs[1] is -3.0"),
+        (("--cost", "a,b,c"), "is not a list of numbers"),
+        (("--last", "huge"), "expected one of small, medium, large"),
+        (("--fold", "0.99999"), "none are left to certify"),
+        (("--prediction", "small,medium"), "3 confidences and 2 predictions"),
+        (("--label", "z"), "no column 'z'"),
+        (("--most", "9"), "expected 2 to 6"),
+    ],
+)
+def test_bad_options_name_what_came_and_write_nothing(
+    pacbound: Run, table: Path, change: tuple[str, str], message: str
+) -> None:
+    done = pacbound("design", table, *COLUMNS, *CLAIM, *change, "-o", "cascade.json", code=2)
+    assert message in done.stderr
+    assert not (table.parent / "cascade.json").exists()
+
+
+def test_the_cost_is_bounded_from_the_certificate_and_from_fresh_rows(
+    pacbound: Run, table: Path, tmp_path: Path
+) -> None:
+    pacbound("design", table, *COLUMNS, *CLAIM, "-o", "cascade.json")
+    certificate = load_certificate(tmp_path / "cascade.json")
+    assert isinstance(certificate, CascadeCertificate)
+    same = json.loads(pacbound("cost", "cascade.json", "--delta", 0.01, "--json").stdout)
+    assert same["upper"] == certified_cost(certificate, delta=0.01).upper
+    assert (same["source"], same["rows"]) == ("same", 1200)
+    fresh = write(tmp_path / "new.csv", 1)
+    exits = [int(name[1]) - 1 for name in certificate.provenance.columns["confidence"].split(",")]
+    arrays = certified_cost(certificate, fresh["confidences"][:, exits], delta=0.01)
+    written = json.loads(
+        pacbound("cost", "cascade.json", "new.csv", "--delta", 0.01, "--json").stdout
+    )
+    assert written == {"certificate": "cascade.json", **vars(arrays)}
+    words = pacbound("cost", "cascade.json", "new.csv", "--delta", 0.01).stdout
+    assert "1,500 fresh rows" in words
+    assert "holds with probability at least 0.94" in words
+
+
+def test_costs_that_cannot_be_bounded_say_why(pacbound: Run, table: Path, tmp_path: Path) -> None:
+    pacbound("design", table, *COLUMNS, *CLAIM, "-o", "cascade.json")
+    done = pacbound("cost", "cascade.json", table, "--delta", 0.01, code=2)
+    assert "not fresh" in done.stderr
+    done = pacbound("cost", "cascade.json", "--confidence", "c1", "--delta", 0.01, code=2)
+    assert "pass the file" in done.stderr
+    done = pacbound("cost", "cascade.json", "--delta", 0.7, code=2)
+    assert "at most 0.5" in done.stderr
+    document = json.loads((tmp_path / "cascade.json").read_text())
+    document["claim"]["declared"]["costs"][0] = 0.5
+    (tmp_path / "changed.json").write_text(json.dumps(document))
+    done = pacbound("cost", "changed.json", "--delta", 0.01, code=1)
+    assert "It is not used" in done.stderr
+    two = ("--confidence", "c1", "--prediction", "small,large", "--label", "y")
+    pacbound(
+        "cascade", table, *two, "--xi", 0.05, "--delta", 0.05, "--bound", "pair", "-o", "plain.json"
+    )
+    done = pacbound("cost", "plain.json", "--delta", 0.01, code=2)
+    assert "has no costs" in done.stderr

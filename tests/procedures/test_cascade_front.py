@@ -1,0 +1,158 @@
+"""The walk along a declared sequence of thresholds: what is counted, and which step is kept."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacbound.errors import InvalidValueError
+from pacbound.procedures.cascade_front import Declared, decide, never_cell, walk_along
+from pacbound.procedures.cascade_paths import declared_path
+from pacbound.procedures.joint_walk import JointWalk, along
+from pacbound.stats.trinomial import mcnemar_test, paired_test
+from pacbound.tally.questions.cascade import LABELLED_OUTCOMES
+
+N = 400
+
+
+def sequence(*steps: tuple[int, ...]) -> Declared:
+    exits = len(steps[0])
+    models, costs = tuple(range(exits + 1)), tuple(float(m + 1) for m in range(exits + 1))
+    return Declared(models, costs, 0.2, 0, 100, np.array(steps).T)
+
+
+def single(counts: list[tuple[int, int]], declared: Declared) -> JointWalk:
+    """A walk of one exit with these losses and gains."""
+    losses, gains = np.array(counts).T[:, None, :]
+    cells = declared.cells[:, : len(counts)]
+    none = np.zeros_like(losses)
+    return JointWalk(cells, np.full_like(losses, N), losses + gains, losses, gains, none)
+
+
+@pytest.mark.parametrize("exits", [1, 2, 3])
+def test_the_counts_of_every_step_are_those_of_routing_row_by_row(exits: int) -> None:
+    rng = np.random.default_rng(exits)
+    top = never_cell(exits) - 1
+    cells = rng.integers(0, top + 1, size=(200, exits))
+    outcomes = len(LABELLED_OUTCOMES)
+    counts = rng.integers(0, 3, size=(200, outcomes**exits))
+    steps = rng.integers(0, top + 2, size=(exits, 25))
+    walk = walk_along(steps, cells, counts, "product")
+    expected = np.zeros((4, exits, 25), dtype=int)
+    for step in range(25):
+        for cell, row in zip(cells, counts, strict=True):
+            out = next((m for m in range(exits) if cell[m] >= steps[m, step]), None)
+            if out is None:
+                continue
+            for joint, times in enumerate(row.tolist()):
+                outcome = LABELLED_OUTCOMES[joint // outcomes ** (exits - 1 - out) % outcomes]
+                kinds = (True, outcome != "agree", outcome == "only_slow", outcome == "only_fast")
+                expected[:, out, step] += times * np.array(kinds)
+    for part, column in zip(
+        expected, (walk.exits, walk.differ, walk.only_slow, walk.only_fast), strict=True
+    ):
+        np.testing.assert_array_equal(part, column)
+
+
+def test_along_a_path_that_falls_it_counts_what_the_paths_count() -> None:
+    rng = np.random.default_rng(0)
+    cells, counts = rng.integers(0, 1025, size=(300, 2)), rng.integers(0, 2, size=(300, 16))
+    path = declared_path(0.5, 2)[:, ::64]
+    ours, theirs = walk_along(path, cells, counts, "product"), along(path, cells, counts)
+    for name in vars(ours):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+
+
+@pytest.mark.parametrize("bound", ["exact", "pair"])
+def test_the_last_step_before_the_first_failure_is_kept(bound: Any) -> None:
+    declared = sequence((60000,), (50000,), (55000,), (40000,), (30000,))
+    counts = [(0, 0), (2, 3), (60, 0), (1, 1), (0, 0)]
+    decision = decide(single(counts, declared), declared, N, xi=0.05, delta=0.05, bound=bound)
+    verdicts = [paired_test(b, c, N, xi=0.05, delta=0.05, bound=bound) for b, c in counts]
+    assert verdicts == [True, True, False, True, True]
+    assert decision.cells == (50000,)
+    assert len(decision.walks[0]) == 3
+    assert decision.refusal is None
+
+
+def test_the_whole_delta_is_spent_on_every_step() -> None:
+    """However long the sequence is: the largest count that passes alone passes as any step."""
+    most = max(b for b in range(N) if paired_test(b, 0, N, xi=0.05, delta=0.05))
+    declared = sequence(*[(cell,) for cell in range(60000, 50000, -1000)])
+    ends = []
+    for losses in (most, most + 1):
+        walk = single([(losses, 0)] * 10, declared)
+        ends.append(decide(walk, declared, N, xi=0.05, delta=0.05, bound="exact").cells)
+    assert ends == [(51000,), None]
+
+
+def test_a_sequence_without_a_failure_ends_at_its_last_step() -> None:
+    declared = sequence((60000,), (0,))
+    decision = decide(
+        single([(0, 0), (0, 5)], declared), declared, N, xi=0.05, delta=0.05, bound="exact"
+    )
+    assert decision.cells == (0,)
+    assert len(decision.walks[0]) == 2
+
+
+def test_no_loss_is_walked_with_mcnemars_test_at_the_full_delta() -> None:
+    counts = [(2, 15), (3, 14), (8, 9), (0, 20)]
+    assert [mcnemar_test(b, c, delta=0.05) for b, c in counts] == [True, True, False, True]
+    declared = sequence((60000,), (50000,), (40000,), (30000,))
+    decision = decide(single(counts, declared), declared, N, xi=0.0, delta=0.05, bound="exact")
+    assert decision.cells == (50000,)
+
+
+@pytest.mark.parametrize("bound", ["exact", "pair", "product"])
+@pytest.mark.parametrize(
+    ("first", "xi", "reason"),
+    [
+        ((0, 0), 0.001, "even if no row were lost"),
+        ((22, 6), 0.05, "too close for this many rows"),
+        ((30, 2), 0.05, "no less than"),
+        ((20, 0), 0.05, "no less than"),
+        ((5, 5), 0.0, "as many gain"),
+        ((5, 6), 0.0, "too close for this many rows"),
+    ],
+)
+def test_a_first_step_that_fails_refuses_and_says_what_would_pass(
+    first: tuple[int, int], xi: float, reason: str, bound: Any
+) -> None:
+    declared = sequence((60000,), (50000,))
+    walk = single([first, (0, 0)], declared)
+    decision = decide(walk, declared, N, xi=xi, delta=0.01, bound=bound)
+    assert decision.cells is None
+    assert decision.refusal is not None
+    assert reason in decision.refusal.reason
+    assert len(decision.walks[0]) == 1
+    needed = decision.refusal.needed
+    assert (needed is None) == (first[0] - first[1] >= xi * N)
+    if needed is not None:
+        up = [np.array([[-(-count * needed // N)]]) for count in (N, sum(first), first[0])]
+        gains = np.array([[first[1] * needed // N]])
+        exits, differ, losses = up
+        none = np.zeros_like(gains)
+        scaled = JointWalk(walk.cells[:, :1], exits, differ, losses, gains, none)
+        alone = replace(declared, cells=declared.cells[:, :1])
+        assert decide(scaled, alone, needed, xi=xi, delta=0.01, bound=bound).cells is not None
+
+
+def test_a_walk_that_stops_before_it_fails_is_refused() -> None:
+    declared = sequence((60000,), (50000,), (40000,))
+    with pytest.raises(InvalidValueError, match="stops after 2 of 3 declared steps"):
+        decide(single([(0, 0), (0, 0)], declared), declared, N, xi=0.05, delta=0.05, bound="exact")
+
+
+def test_a_walk_along_other_thresholds_is_refused() -> None:
+    declared = sequence((60000,), (50000,))
+    walk = single([(0, 0), (0, 0)], sequence((60000,), (40000,)))
+    with pytest.raises(InvalidValueError, match="leaves the declared sequence"):
+        decide(walk, declared, N, xi=0.05, delta=0.05, bound="exact")
+
+
+def test_a_model_that_is_never_asked_costs_nothing() -> None:
+    declared = Declared((3, 1, 0), (1.0, 4.0, 9.0), 0.2, 0, 50, np.array([[1025], [500]]))
+    assert declared.running_costs == (1.0, 5.0, 14.0)
+    assert declared.costs_at((1025, 500)) == (0.0, 4.0, 13.0)
+    assert declared.costs_at((1024, 1025)) == (1.0, 1.0, 10.0)
