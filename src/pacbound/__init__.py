@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     )
     from pacbound.errors import PacboundError
     from pacbound.shield import Shield, certify_shield
+    from pacbound.stats.looks import PlannedLooks, planned_looks
     from pacbound.stats.planning import trials_needed
     from pacbound.tally import Tally, equal_mass_edges, top_label
 
@@ -55,6 +56,7 @@ _HOMES = {
     "PACCalibrator": "pacbound.calibration.calibrator",
     "PACClassifier": "pacbound.calibration.estimators",
     "PacboundError": "pacbound.errors",
+    "PlannedLooks": "pacbound.stats.looks",
     "Shield": "pacbound.shield",
     "ShieldCertificate": "pacbound.certificate",
     "Tally": "pacbound.tally",
@@ -70,6 +72,7 @@ _HOMES = {
     "expected_calibration_error": "pacbound.calibration.metrics",
     "induced_calibration_error": "pacbound.calibration.metrics",
     "load_certificate": "pacbound.certificate",
+    "planned_looks": "pacbound.stats.looks",
     "top_label": "pacbound.tally",
     "trials_needed": "pacbound.stats.planning",
 }
@@ -88,6 +91,7 @@ __all__ = [
     "PACCalibrator",
     "PACClassifier",
     "PacboundError",
+    "PlannedLooks",
     "Shield",
     "ShieldCertificate",
     "Tally",
@@ -107,6 +111,7 @@ __all__ = [
     "expected_calibration_error",
     "induced_calibration_error",
     "load_certificate",
+    "planned_looks",
     "top_label",
     "trials_needed",
 ]

@@ -132,7 +132,7 @@ class Staircase:
         return total
 
 
-def window_reach(n: int, minus: Floats, level: float) -> Floats:
+def window_reach(n: int | Floats, minus: Floats, level: float) -> Floats:
     """How far from its mean, to both sides, c is summed under laws with P(-) = `minus`: outside n p
     +- (s sd + s^2/2) lies at most 2 exp(-s^2/2) (Bernstein), which is the neglected share of
     `level`.
