@@ -221,6 +221,12 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "shield-product-refused": lambda: ShieldCertificate.from_tally(
         shield_tally(50), xi=0.05, delta=0.05, bound="product"
     ),
+    "shield-looks": lambda: ShieldCertificate.from_tally(
+        shield_tally(500), xi=0.05, delta=0.05, looks=(250, 500, 1000)
+    ),
+    "shield-looks-refused": lambda: ShieldCertificate.from_tally(
+        shield_tally(50), xi=0.05, delta=0.05, looks=(50, 500, 1000)
+    ),
     "shield-refused": lambda: ShieldCertificate.from_tally(shield_tally(50), xi=0.01, delta=0.05),
 }
 

@@ -63,6 +63,11 @@ KINDS = [
         ("--delta", 0.01, "--xi", 0.2),
     ),
     (("--score", "s", "--unsafe", "u"), "shield", ("--delta", 0.01, "--xi", 0.15)),
+    (
+        ("--score", "s", "--unsafe", "u"),
+        "shield",
+        ("--delta", 0.01, "--xi", 0.15, "--looks", "450,900,1800"),
+    ),
 ]
 
 
@@ -143,6 +148,11 @@ def test_a_certificate_in_place_of_a_tally_is_refused(pacbound: Run, parts: list
             ("--score", "s", "--unsafe", "u"),
             ("--xi", 0.1, "--cost", "1,2"),
             "--cost says nothing about a shield",
+        ),
+        (
+            ("--confidence", "c", "--correct", "ok"),
+            ("--looks", "300,600"),
+            "--looks says nothing about a calibration",
         ),
     ],
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import ClassVar, Self
 
 import numpy as np
@@ -14,11 +15,12 @@ from pacbound.certificate.refusal import claimed_refusal, described_refusal, rea
 from pacbound.certificate.tallies import exact_sum, require_tally
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidValueError
-from pacbound.procedures import shield, shield_product
+from pacbound.procedures import shield, shield_looks, shield_product
 from pacbound.procedures.refusal import Refusal
 from pacbound.procedures.registry import require
 from pacbound.procedures.shield import TOP, Bound, ShieldDecision
 from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.stats.looks import PlannedLooks, looks_work, planned_looks
 from pacbound.tally.questions.shield import GRID
 from pacbound.tally.tally import Tally
 
@@ -29,6 +31,9 @@ ASSUMPTIONS: dict[Bound, tuple[str, ...]] = {
     "exact": shield.ASSUMPTIONS,
     "product": shield_product.ASSUMPTIONS,
 }
+
+_LOOKS_WORK = 8e9
+"""Multiplications of a plan that take as long as the longest usual certificate."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -64,6 +69,8 @@ class ShieldCertificate(Certificate):
         How many unsafe rollouts may stay unnoticed among `n`.
     interventions : int
         How many of these rollouts the shield would have stopped; descriptive.
+    looks : tuple of int or None
+        The planned looks, one of which is `n`; None if the number of rollouts was fixed.
     refusal : Refusal or None
         Why nothing is certified, and about how many rollouts it would take; None if it is.
     provenance : Provenance
@@ -98,6 +105,7 @@ class ShieldCertificate(Certificate):
     allowed: int
     interventions: int
     refusal: Refusal | None
+    looks: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("cells", "misses"):
@@ -111,6 +119,7 @@ class ShieldCertificate(Certificate):
         xi: float,
         delta: float,
         bound: Bound = "exact",
+        looks: PlannedLooks | Sequence[int] | None = None,
         columns: Mapping[str, str] | None = None,
     ) -> Self:
         """Certify a shield tally; `certify_shield` does this for rollouts and tallies alike.
@@ -121,7 +130,7 @@ class ShieldCertificate(Certificate):
             A shield tally of running maxima or, for the product, of the dangers at the first
             un-recoverable state. Taking one for the other is loose, never wrong: the maximum is at
             least the last danger.
-        xi, delta, bound
+        xi, delta, bound, looks
             As in `certify_shield`.
         columns
             The names of the columns that were counted, for the provenance.
@@ -134,8 +143,8 @@ class ShieldCertificate(Certificate):
         Raises
         ------
         InvalidValueError
-            If the tally is not one of a shield, has no rows, or does not add up; if `xi`, `delta`
-            or `bound` cannot be what it should be.
+            If the tally is not one of a shield, has no rows, or does not add up; if `xi`, `delta`,
+            `bound` or `looks` cannot be what it should be, or no look was planned at so many rows.
 
         Examples
         --------
@@ -146,9 +155,10 @@ class ShieldCertificate(Certificate):
         """
         _check(tally, bound)
         xi, delta = tolerated_rate(xi), failure_probability(delta)
+        plan = None if looks is None else _plan(looks, xi, delta, bound)
         cells, counts = tally.cells[:, 0], tally.counts
         unsafe = exact_sum(counts[:, 1]) if bound == "product" else None
-        decision = _decide(cells, counts[:, 1], unsafe, tally.rows, xi, delta)
+        decision = _decide(cells, counts[:, 1], unsafe, tally.rows, xi, delta, plan)
         fired = cells >= TOP * decision.threshold
         return cls(
             n=tally.rows,
@@ -162,6 +172,7 @@ class ShieldCertificate(Certificate):
             allowed=decision.allowed,
             interventions=exact_sum(counts[fired]),
             refusal=decision.refusal,
+            looks=None if plan is None else plan.looks,
             provenance=Provenance.now(tally.sources, columns),
         )
 
@@ -175,6 +186,16 @@ class ShieldCertificate(Certificate):
         """The shield fires iff danger >= threshold; -inf (always brake) if the claim is refused."""
         self.require_intact()
         return self.limit
+
+    @property
+    def look(self) -> int | None:
+        """Which of the planned looks this is, from 1; None if the number of rollouts was fixed."""
+        return None if self.looks is None else self.looks.index(self.n) + 1
+
+    def work(self) -> float:
+        if self.looks is None or self.xi == 0:
+            return 0.0
+        return looks_work(self.looks, xi=self.xi, delta=self.delta) / _LOOKS_WORK
 
     @property
     def observed_miss_rate(self) -> float:
@@ -191,12 +212,15 @@ class ShieldCertificate(Certificate):
     def claim(self) -> dict[str, Json]:
         return {
             "kind": self.kind,
-            "procedure": NAMES[self.bound],
-            "assumptions": list(ASSUMPTIONS[self.bound]),
+            "procedure": NAMES[self.bound] if self.looks is None else shield_looks.NAME,
+            "assumptions": list(
+                ASSUMPTIONS[self.bound] if self.looks is None else shield_looks.ASSUMPTIONS
+            ),
             "certified": self.certified,
             "n": self.n,
             "xi": self.xi,
             "delta": self.delta,
+            **({} if self.looks is None else {"looks": list(self.looks), "look": self.look}),
             **({} if self.unsafe is None else {"unsafe": self.unsafe}),
             "threshold": encode_float(self.limit),
             "allowed_misses": self.allowed,
@@ -210,13 +234,17 @@ class ShieldCertificate(Certificate):
 
     def counted(self) -> dict[str, Json]:
         claim = self.claim()
-        keys = ("kind", "procedure", "n", "xi", "delta", "unsafe", "search")
+        keys = ("kind", "procedure", "n", "xi", "delta", "looks", "unsafe", "search")
         return {key: claim[key] for key in keys if key in claim}
 
     def recomputed(self) -> ShieldCertificate:
-        decision = _decide(
-            self.cells, np.diff(self.misses, prepend=0), self.unsafe, self.n, self.xi, self.delta
+        unsafe = np.diff(self.misses, prepend=0)
+        plan = (
+            None
+            if self.looks is None
+            else planned_looks(self.xi, delta=self.delta, looks=self.looks)
         )
+        decision = _decide(self.cells, unsafe, self.unsafe, self.n, self.xi, self.delta, plan)
         again = replace(
             self,
             limit=decision.threshold,
@@ -243,8 +271,9 @@ class ShieldCertificate(Certificate):
 
     @classmethod
     def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
-        known = {name: bound for bound, name in NAMES.items()}
-        bound = known[require(claim.text("procedure"), *known)]
+        known = {name: bound for bound, name in NAMES.items()} | {shield_looks.NAME: "exact"}
+        procedure = require(claim.text("procedure"), *known)
+        bound = known[procedure]
         n = claim.positive("n")
         cells, misses = _read_search(claim.mapping("search"), n)
         limit = _read_limit(claim)
@@ -264,6 +293,7 @@ class ShieldCertificate(Certificate):
             allowed=claim.integer("allowed_misses"),
             interventions=_read_interventions(claim, n),
             refusal=read_refusal(claim),
+            looks=_read_looks(claim, n) if procedure == shield_looks.NAME else None,
             provenance=provenance,
             loaded=loaded,
         )
@@ -274,6 +304,8 @@ class ShieldCertificate(Certificate):
             f"Shield certificate: {self.n:,} rollouts, xi = {exact(self.xi)}, delta = "
             f"{exact(self.delta)}, bound {self.bound!r}"
         )
+        if self.looks is not None:
+            head += f", look {self.look} of {len(self.looks)}"
         if self.refusal is not None:
             return "\n".join([head, *described_refusal(self.refusal, "rollouts", "Always brake.")])
         return "\n".join(
@@ -321,9 +353,35 @@ def _check(tally: Tally, bound: str) -> None:
         )
 
 
+def _plan(looks: PlannedLooks | Sequence[int], xi: float, delta: float, bound: str) -> PlannedLooks:
+    """The plan that was passed, or that of the looks that were."""
+    if bound != "exact":
+        raise InvalidValueError(
+            f"looks go with bound='exact', not with {bound!r}: pass delta divided by the number of "
+            "looks at each of them instead."
+        )
+    if not isinstance(looks, PlannedLooks):
+        return planned_looks(xi, delta=delta, looks=looks)
+    if (looks.xi, looks.delta) != (xi, delta):
+        raise InvalidValueError(
+            f"looks were planned for xi={looks.xi} and delta={looks.delta}, not for xi={xi} and "
+            f"delta={delta}: pass the same."
+        )
+    # Not the given object itself, whose numbers might not be those of `planned_looks`.
+    return planned_looks(xi, delta=delta, looks=looks.looks)
+
+
 def _decide(
-    cells: Integers, unsafe: Integers, total: int | None, n: int, xi: float, delta: float
+    cells: Integers,
+    unsafe: Integers,
+    total: int | None,
+    n: int,
+    xi: float,
+    delta: float,
+    plan: PlannedLooks | None,
 ) -> ShieldDecision:
+    if plan is not None:
+        return shield_looks.decide(cells, unsafe, n, plan)
     if total is None:
         return shield.decide(cells, unsafe, n, xi=xi, delta=delta)
     return shield_product.decide(cells, unsafe, total, n, xi=xi, delta=delta)
@@ -345,6 +403,15 @@ def _read_limit(claim: Reader) -> float:
             f"{claim.place('threshold')} is {limit}, which is not on the grid of 2^-16."
         )
     return limit
+
+
+def _read_looks(claim: Reader, n: int) -> tuple[int, ...]:
+    looks = tuple(claim.integers("looks"))
+    if any(later <= look for look, later in pairwise((0, *looks))) or n not in looks:
+        raise CertificateError(
+            f"{claim.place('looks')} is not a plan: expected rising numbers, one of which is n."
+        )
+    return looks
 
 
 def _read_search(part: Reader, n: int) -> tuple[Integers, Integers]:

@@ -16,7 +16,7 @@ from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate import Certificate
 from pacbound.cli.delivery import deliver
 from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.lists import numbers
+from pacbound.cli.lists import numbers, whole_numbers
 from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.procedures.calibration import Correction, Side
 from pacbound.shield.certify import certify_shield
@@ -47,6 +47,10 @@ def certify(
         Literal["exact", "pair", "product"] | None,
         typer.Option(help="Cascade and shield: exact if left out."),
     ] = None,
+    looks: Annotated[
+        str | None,
+        typer.Option(help="Shield: the planned numbers of rollouts, fixed beforehand: 500,1000"),
+    ] = None,
     method: Annotated[
         Literal["paths", "greedy"] | None,
         typer.Option(help="Cascade of more than two models: paths if left out."),
@@ -72,6 +76,7 @@ def certify(
         "xi": xi,
         "costs": None if cost is None else tuple(numbers(cost, "--cost")),
         "bound": bound,
+        "looks": None if looks is None else whole_numbers(looks, "--looks"),
         "method": method,
         "correction": correction,
         "side": side,
@@ -93,9 +98,10 @@ def _certified(tally: Tally, delta: float, options: dict[str, Any]) -> Certifica
     takes = signature(verb).parameters
     unknown = min((name for name in options if name not in takes), default=None)
     if unknown is not None:
+        option = "cost" if unknown == "costs" else unknown
         raise InvalidTypeError(
-            f"--{unknown.removesuffix('s')} says nothing about a {tally.kind}, which is what these "
-            "tallies are for: leave it out."
+            f"--{option} says nothing about a {tally.kind}, which is what these tallies are for: "
+            "leave it out."
         )
     if "xi" in takes and "xi" not in options:
         raise InvalidTypeError(

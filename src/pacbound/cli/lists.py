@@ -10,6 +10,16 @@ def names(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
 
 
+def whole_numbers(text: str, option: str) -> list[int]:
+    """The whole numbers in `text`; `option` is for the message."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidValueError(
+            f"{option} {text} is not a list of whole numbers: expected for example 500,1000,2000"
+        ) from None
+
+
 def numbers(text: str, option: str) -> list[float]:
     """The numbers in `text`; `option` is for the message."""
     try:

@@ -10,6 +10,7 @@ import typer
 from pacbound.cli.counting import EngineOption, FilesArgument, MasterOption, MemoryOption
 from pacbound.cli.delivery import deliver
 from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.lists import whole_numbers
 from pacbound.cli.terminal import progress_bar
 from pacbound.procedures.shield import Bound
 from pacbound.shield.certify import certify_shield
@@ -40,6 +41,15 @@ def shield(
             help="For the product: column with the danger at the first un-recoverable state."
         ),
     ] = None,
+    looks: Annotated[
+        str | None,
+        typer.Option(
+            help=(
+                "The planned numbers of rollouts, one of which this is: 500,1000,2000. Fixed "
+                "before the first rollout."
+            )
+        ),
+    ] = None,
     engine: EngineOption = "duckdb",
     master: MasterOption = None,
     memory_limit: MemoryOption = None,
@@ -60,6 +70,7 @@ def shield(
             xi=xi,
             delta=delta,
             bound=bound,
+            looks=None if looks is None else whole_numbers(looks, "--looks"),
             columns={"scores": score, "unsafe": unsafe, "final_scores": final_score},
             engine=engine,
             master=master,

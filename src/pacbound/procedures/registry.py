@@ -16,6 +16,7 @@ from pacbound.procedures import (
     cascade_partial,
     cascade_paths,
     shield,
+    shield_looks,
     shield_product,
 )
 
@@ -34,6 +35,7 @@ PROCEDURES: dict[str, str] = {
     ),
     **dict.fromkeys(batch.NAMES.values(), "batch"),
     shield.EXACT: "shield",
+    shield_looks.NAME: "shield",
     shield_product.NAME: "shield",
 }
 """Each name with the kind of certificate it decides."""

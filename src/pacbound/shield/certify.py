@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pacbound.certificate.shield import ShieldCertificate
@@ -10,6 +10,7 @@ from pacbound.errors import InvalidTypeError
 from pacbound.procedures.shield import Bound
 from pacbound.sources import Engine, Progress
 from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.stats.looks import PlannedLooks
 from pacbound.tally.intake import recorded_columns, tally_of
 from pacbound.tally.tally import Tally
 
@@ -22,6 +23,7 @@ def certify_shield(  # noqa: PLR0913
     delta: float,
     bound: Bound = "exact",
     final_scores: Any = None,
+    looks: PlannedLooks | Sequence[int] | None = None,
     columns: Mapping[str, str | None] | None = None,
     engine: Engine | None = None,
     master: str | None = None,
@@ -60,6 +62,11 @@ def certify_shield(  # noqa: PLR0913
     final_scores
         For "product": (n,) the danger at the first un-recoverable state. Those of safe rollouts are
         not looked at.
+    looks
+        The planned looks, if the rollouts grow in number: as `planned_looks` takes or gives them,
+        fixed before the first rollout. All rollouts up to this look are passed, in any order, and
+        their number must be one of the looks. The thresholds of all looks hold together, so it is
+        valid to stop at the first that is certified, or to go on. Only for "exact".
     columns
         The names of the table's columns, by the names of the arrays: `scores`, `unsafe`, and for
         "product" `final_scores`.
@@ -80,7 +87,7 @@ def certify_shield(  # noqa: PLR0913
     ------
     InvalidValueError, InvalidTypeError
         If scores or flags cannot be what they should be; the message names the value, its row and
-        the remedy.
+        the remedy. If no look was planned at this number of rollouts.
 
     Examples
     --------
@@ -93,6 +100,14 @@ def certify_shield(  # noqa: PLR0913
     brake at 0.738 and above
     >>> print(f"{certificate.interventions} of {certificate.n} rollouts stopped")
     85 of 2000 rollouts stopped
+
+    A look after 1,000 of at most 4,000 rollouts; the next would be at 2,000:
+
+    >>> early = certify_shield(
+    ...     scores[:1000], unsafe[:1000], xi=0.02, delta=0.01, looks=[1000, 2000, 4000]
+    ... )
+    >>> print(f"look {early.look}: brake at {early.threshold:.3f} and above")
+    look 1: brake at 0.696 and above
 
     From a frame, which is counted inside its own engine:
 
@@ -120,7 +135,12 @@ def certify_shield(  # noqa: PLR0913
         },
     )
     return ShieldCertificate.from_tally(
-        tally, xi=rate, delta=level, bound=bound, columns=recorded_columns(columns)
+        tally,
+        xi=rate,
+        delta=level,
+        bound=bound,
+        looks=looks,
+        columns=recorded_columns(columns),
     )
 
 
