@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         load_certificate,
     )
     from pacbound.errors import PacboundError
+    from pacbound.planning import PilotPlan, PlanPoint, plan_from_pilot
     from pacbound.shield import Shield, certify_shield
     from pacbound.stats.looks import PlannedLooks, planned_looks
     from pacbound.stats.planning import trials_needed
@@ -56,6 +57,8 @@ _HOMES = {
     "PACCalibrator": "pacbound.calibration.calibrator",
     "PACClassifier": "pacbound.calibration.estimators",
     "PacboundError": "pacbound.errors",
+    "PilotPlan": "pacbound.planning",
+    "PlanPoint": "pacbound.planning",
     "PlannedLooks": "pacbound.stats.looks",
     "Shield": "pacbound.shield",
     "ShieldCertificate": "pacbound.certificate",
@@ -72,6 +75,7 @@ _HOMES = {
     "expected_calibration_error": "pacbound.calibration.metrics",
     "induced_calibration_error": "pacbound.calibration.metrics",
     "load_certificate": "pacbound.certificate",
+    "plan_from_pilot": "pacbound.planning",
     "planned_looks": "pacbound.stats.looks",
     "top_label": "pacbound.tally",
     "trials_needed": "pacbound.stats.planning",
@@ -91,6 +95,8 @@ __all__ = [
     "PACCalibrator",
     "PACClassifier",
     "PacboundError",
+    "PilotPlan",
+    "PlanPoint",
     "PlannedLooks",
     "Shield",
     "ShieldCertificate",
@@ -111,6 +117,7 @@ __all__ = [
     "expected_calibration_error",
     "induced_calibration_error",
     "load_certificate",
+    "plan_from_pilot",
     "planned_looks",
     "top_label",
     "trials_needed",

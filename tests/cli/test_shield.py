@@ -155,3 +155,29 @@ def test_a_bad_value_is_named_by_its_file_column_and_row(pacbound: Run, tmp_path
         "r.csv: scores[1] is 0.7, above its running maximum"
         in pacbound("shield", "r.csv", *options, code=2).stderr
     )
+
+
+def test_a_look_is_certified_and_verified(pacbound: Run, table: Path) -> None:
+    done = pacbound("shield", table, *COLUMNS, *CLAIM, "--looks", "300,600,1200", "-o", "look.json")
+    assert "look 2 of 3" in done.stdout
+    pacbound("verify", "look.json")
+    certificate = load_certificate(table.parent / "look.json")
+    scores, unsafe, _ = arrays(table)
+    planned = certify_shield(scores, unsafe, xi=0.1, delta=0.01, looks=[300, 600, 1200])
+    assert certificate.claim_digest == planned.claim_digest
+
+
+@pytest.mark.parametrize(
+    ("looks", "message"),
+    [
+        ("300,500", "600 is not a planned look"),
+        ("300,six", "not a list of whole numbers"),
+        ("600,300", "rising numbers"),
+    ],
+)
+def test_a_number_of_rollouts_that_was_not_planned_is_refused(
+    pacbound: Run, table: Path, looks: str, message: str
+) -> None:
+    done = pacbound("shield", table, *COLUMNS, *CLAIM, "--looks", looks, "-o", "a.json", code=2)
+    assert message in done.stderr
+    assert not (table.parent / "a.json").exists()

@@ -37,6 +37,7 @@ PACKAGES = [
     "pacbound.calibration",
     "pacbound.cascade",
     "pacbound.certificate",
+    "pacbound.planning",
     "pacbound.report",
     "pacbound.shield",
     "pacbound.stats",
@@ -97,7 +98,12 @@ calibrator = pacbound.PACCalibrator(delta=0.05).fit(probabilities, labels)
 assert calibrator.predict_interval(probabilities).shape == (50, 2)
 pacbound.TemperatureScaling().fit(numpy.log(probabilities), labels)
 """,
-    "planning": "print(pacbound.trials_needed(0.05, 0.01, delta=0.05))",
+    "planning": """
+print(pacbound.trials_needed(0.05, 0.01, delta=0.05))
+assert pacbound.planned_looks(0.05, delta=0.05, looks=[100, 200]).verdict(0, 100)
+pilot = pacbound.Tally.from_arrays(confidence=[0.6, 0.9] * 20, correct=[0, 1] * 20)
+print(pacbound.plan_from_pilot(pilot, delta=0.05, sizes=[100, 200]).summary())
+""",
 }
 
 

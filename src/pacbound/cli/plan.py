@@ -2,26 +2,190 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping, Set
+from pathlib import Path
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.terminal import print_json
+from pacbound.atomic_files import atomic_file
+from pacbound.cli.counting import (
+    ClassesOption,
+    EngineOption,
+    MasterOption,
+    MemoryOption,
+    MissingOption,
+    UnseenOption,
+    class_options,
+)
+from pacbound.cli.exit_codes import REFUSED, ending_well
+from pacbound.cli.lists import names, numbers, whole_numbers
+from pacbound.cli.terminal import print_json, progress_bar
+from pacbound.documents import Json
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.planning import PilotPlan, plan_from_pilot
+from pacbound.stats.looks import PlannedLooks, planned_looks
 from pacbound.stats.planning import trials_needed
+from pacbound.tally import Tally
+
+_RATE = {"target", "expected", "power"}
+_LOOKS = {"looks", "xi", "expected"}
+_NOT_PILOT = {"target", "expected", "looks"}
+_FIGURES = (".pdf", ".png", ".svg")
 
 
 @ending_well
 def plan(
-    target: Annotated[float, typer.Option(help="The rate to be certified, for example 0.02.")],
-    expected: Annotated[
-        float, typer.Option(help="The rate you expect in truth, below the target.")
-    ],
     delta: Annotated[float, typer.Option(help="Chance that the certificate is wrong.")],
-    power: Annotated[float, typer.Option(help="Chance that the certificate comes about.")] = 0.9,
+    target: Annotated[
+        float | None, typer.Option(help="A rate: the rate to be certified, for example 0.02.")
+    ] = None,
+    expected: Annotated[
+        float | None,
+        typer.Option(help="A rate, or looks: the rate you expect in truth, below the target."),
+    ] = None,
+    looks: Annotated[
+        str | None,
+        typer.Option(help="Looks: the numbers of labels at which you will look: 500,1000,2000"),
+    ] = None,
+    pilot: Annotated[
+        list[str] | None,
+        typer.Option("--from", help="Pilot: its file, a folder or a quoted glob; may be repeated."),
+    ] = None,
+    xi: Annotated[
+        float | None, typer.Option(help="Looks, cascade, shield: the rate to be certified.")
+    ] = None,
+    goal: Annotated[
+        float | None,
+        typer.Option(
+            help=(
+                "Pilot: at least this exit rate of a cascade, at most this mean width of a "
+                "calibration, at most this intervention rate of a shield."
+            )
+        ),
+    ] = None,
+    sizes: Annotated[
+        str | None, typer.Option(help="Pilot: the numbers of rows to try: 1000,5000,20000")
+    ] = None,
+    label_cost: Annotated[float | None, typer.Option(help="Pilot: what a label costs.")] = None,
+    draws: Annotated[
+        int | None, typer.Option(help="Pilot: samples drawn of each size, 50 if left out.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Pilot: the seed of the draws, 0 if left out.")
+    ] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Pilot: draw the curve into this file, .png, .svg or .pdf.")
+    ] = None,
+    confidence: Annotated[
+        str | None, typer.Option(help="Pilot: the confidence column. Cascade: c1,c2")
+    ] = None,
+    correct: Annotated[
+        str | None, typer.Option(help="Pilot, calibration: whether the prediction was right.")
+    ] = None,
+    prediction: Annotated[
+        str | None, typer.Option(help="Pilot: the predicted class. Cascade: p1,p2,p3")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Pilot: column with the true class.")] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Pilot, calibration: column with a group.")
+    ] = None,
+    bins: Annotated[
+        int | None, typer.Option(help="Pilot, calibration: number of bins, 20 if left out.")
+    ] = None,
+    edges: Annotated[
+        str | None, typer.Option(help="Pilot, calibration: edges fixed beforehand: 0,0.5,0.9,1")
+    ] = None,
+    score: Annotated[
+        str | None, typer.Option(help="Pilot, shield: running maximum of the danger.")
+    ] = None,
+    unsafe: Annotated[
+        str | None,
+        typer.Option(help="Pilot, shield: whether the rollout has an un-recoverable state."),
+    ] = None,
+    classes: ClassesOption = None,
+    missing: MissingOption = None,
+    unseen_labels: UnseenOption = None,
+    engine: EngineOption = "duckdb",
+    master: MasterOption = None,
+    memory_limit: MemoryOption = None,
+    power: Annotated[
+        float | None,
+        typer.Option(
+            help="A rate, or pilot: chance that the certificate comes about, 0.9 if left out."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
-    """Say how many labels it takes to certify a rate."""
+    """Say how many labels it takes to certify.
+
+    For a rate pass --target and --expected. For several looks at a growing sample pass --looks and
+    --xi. From a pilot pass --from and its columns, as for the command that will certify.
+    """
+    given: dict[str, Any] = {
+        "target": target,
+        "expected": expected,
+        "looks": looks,
+        "from": pilot,
+        "xi": xi,
+        "goal": goal,
+        "sizes": sizes,
+        "label-cost": label_cost,
+        "draws": draws,
+        "seed": seed,
+        "figure": figure,
+        "confidence": confidence,
+        "correct": correct,
+        "prediction": prediction,
+        "label": label,
+        "group": group,
+        "bins": bins,
+        "edges": edges,
+        "score": score,
+        "unsafe": unsafe,
+        "classes": classes,
+        "missing": missing,
+        "unseen-labels": unseen_labels,
+        "power": power,
+    }
+    options = {name: value for name, value in given.items() if value is not None}
+    if "from" in options:
+        _refuse_others(options, options.keys() - _NOT_PILOT, "--from")
+        _check_figure(figure)
+        reading = {"engine": engine, "master": master, "memory_limit": memory_limit}
+        said = class_options(classes, missing, unseen_labels)
+        tally = _pilot_tally(options, {**said, **reading})
+        return _print_pilot(_planned(tally, options, delta), figure, as_json=as_json)
+    if "looks" in options:
+        _refuse_others(options, _LOOKS, "--looks")
+        return _print_looks(options, delta, as_json=as_json)
+    _refuse_others(options, _RATE, "--target")
+    return _print_rate(options, delta, as_json=as_json)
+
+
+def _refuse_others(options: Mapping[str, Any], allowed: Set[str], mode: str) -> None:
+    other = next((name for name in options if name not in allowed), None)
+    if other is not None:
+        raise InvalidTypeError(
+            f"--{other} does not go with {mode}: plan a rate (--target, --expected), looks "
+            "(--looks, --xi), or from a pilot (--from)."
+        )
+
+
+def _required(options: Mapping[str, Any], name: str, mode: str) -> Any:
+    if name not in options:
+        raise InvalidTypeError(
+            f"--{name} is missing: a plan {mode} needs it. Plan a rate (--target, --expected), "
+            "looks (--looks, --xi), or from a pilot (--from)."
+        )
+    return options[name]
+
+
+def _print_rate(options: Mapping[str, Any], delta: float, *, as_json: bool) -> int:
+    target = _required(options, "target", "of a rate")
+    expected = _required(options, "expected", "of a rate")
+    power = options.get("power", 0.9)
     first, always = trials_needed(target, expected, delta=delta, power=power)
     if as_json:
         print_json(
@@ -41,3 +205,106 @@ def plan(
             "every number does. Fix the number before the first label is seen."
         )
     return 0
+
+
+def _print_looks(options: Mapping[str, Any], delta: float, *, as_json: bool) -> int:
+    planned = planned_looks(
+        _required(options, "xi", "of looks"),
+        delta=delta,
+        looks=whole_numbers(options["looks"], "--looks"),
+    )
+    truth = options.get("expected", planned.xi / 2.0)
+    if as_json:
+        print_json(_looks_document(planned, truth))
+        return 0
+    typer.echo(
+        f"Looks that certify a rate of at most {planned.xi:g}, all together at delta = {delta:g} "
+        f"({planned.spent:.4g} is spent).\n\n{'labels':>12}{'errors':>10}"
+    )
+    for trials, most in zip(planned.looks, planned.largest_errors, strict=True):
+        typer.echo(f"{trials:>12,}{f'<= {most}' if most >= 0 else 'none do':>10}")
+    typer.echo(
+        f"\nIf the true rate is {truth:g}, {planned.expected_labels(truth):,.0f} labels are looked "
+        f"at on average, and some look passes with probability {sum(planned.passing(truth)):.3f}.\n"
+        "Fix the looks before the first label is seen. They may be skipped, never added."
+    )
+    return 0
+
+
+def _looks_document(planned: PlannedLooks, truth: float) -> dict[str, Json]:
+    return {
+        "xi": planned.xi,
+        "delta": planned.delta,
+        "looks": list(planned.looks),
+        "levels": list(planned.levels),
+        "largest_errors": list(planned.largest_errors),
+        "spent": planned.spent,
+        "expected": truth,
+        "expected_labels": planned.expected_labels(truth),
+        "passing": list(planned.passing(truth)),
+    }
+
+
+def _pilot_tally(options: Mapping[str, Any], counting: Mapping[str, Any]) -> Tally:
+    several = "," in options.get("prediction", "")
+    roles = {
+        "confidence": "confidences" if several else "confidence",
+        "correct": "correct",
+        "prediction": "predictions" if several else "prediction",
+        "label": "labels",
+        "group": "groups",
+        "bins": "n_bins",
+        "edges": "edges",
+        "score": "scores",
+        "unsafe": "unsafe",
+    }
+    columns = {role: options[name] for name, role in roles.items() if name in options}
+    for role in ("confidences", "predictions"):
+        if role in columns:
+            columns[role] = names(columns[role])
+    if "edges" in columns:
+        columns["edges"] = numbers(columns["edges"], "--edges")
+    said = {name: value for name, value in counting.items() if value is not None}
+    with progress_bar("counting") as progress:
+        return Tally.from_files(options["from"], progress=progress, **columns, **said)
+
+
+def _planned(tally: Tally, options: Mapping[str, Any], delta: float) -> PilotPlan:
+    with progress_bar("drawing") as progress:
+        return plan_from_pilot(
+            tally,
+            delta=delta,
+            xi=options.get("xi"),
+            goal=options.get("goal"),
+            sizes=whole_numbers(options["sizes"], "--sizes") if "sizes" in options else None,
+            label_cost=options.get("label-cost"),
+            power=options.get("power", 0.9),
+            draws=options.get("draws", 50),
+            rng=np.random.default_rng(options.get("seed", 0)),
+            progress=progress,
+        )
+
+
+def _check_figure(figure: Path | None) -> None:
+    if figure is not None and figure.suffix.lower() not in _FIGURES:
+        raise InvalidValueError(
+            f"--figure {figure} has no format that can be drawn: expected a name that ends in "
+            f"{', '.join(_FIGURES)}."
+        )
+
+
+def _print_pilot(found: PilotPlan, figure: Path | None, *, as_json: bool) -> int:
+    if figure is not None:
+        from pacbound.report import PlanDisplay  # noqa: PLC0415
+
+        display = PlanDisplay.from_plan(found)
+        with atomic_file(figure) as file:
+            display.figure_.savefig(file, dpi=150, format=figure.suffix[1:].lower())
+    if as_json:
+        print_json({"figure": None if figure is None else str(figure), **found.to_dict()})
+    else:
+        typer.echo(found.summary())
+        if figure is not None:
+            typer.echo(f"Drawn into {figure}.")
+    hopeless = found.needed is None and not (found.xi is None and found.goal is None)
+    return REFUSED if hopeless else 0

@@ -1,0 +1,135 @@
+"""What a plan looks at, for each question: how a sample is certified, and what makes it useful.
+
+A question that is to be planned for is one entry of `MEASURES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pacbound.certificate import CalibrationCertificate, CascadeCertificate, ShieldCertificate
+from pacbound.stats.trinomial import labels_needed_by_walk, paired_test_work
+from pacbound.tally import Kind, Tally
+
+EXACT_WORK = 0.03
+"""The largest exact test of a cascade that a plan waits for, about a third of a second."""
+
+FEWEST_BINNED = 100
+"""Fewer rows are never planned for a calibration: its bins would be empty."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What one sample came to.
+
+    `certified` is False for a refusal; `value` is the measure; `thresholds` has one for each exit,
+    none for a calibration; `bound` is the one that was used.
+    """
+
+    certified: bool
+    value: float
+    thresholds: tuple[float, ...]
+    bound: str
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How samples for one question are certified and judged.
+
+    `name` is what is measured, in `unit`s, better if `larger`. `certify(tally, xi, delta)` gives
+    the sample's worth, `labels(tally)` how many of its rows need a label, `least(xi, delta)` the
+    fewest rows worth trying, and `silent(tally)` why a pilot cannot be planned from, or None.
+    """
+
+    name: str
+    unit: str
+    larger: bool
+    has_xi: bool
+    certify: Callable[[Tally, Any, float], Sample]
+    labels: Callable[[Tally], int]
+    least: Callable[[Any, float], int]
+    silent: Callable[[Tally], str | None]
+
+
+def _calibration(tally: Tally, _: Any, delta: float) -> Sample:
+    found = CalibrationCertificate.from_tally(tally, delta=delta)
+    widths = (found.upper - found.lower) * found.trials
+    width = float(widths.sum() / found.trials.sum())
+    return Sample(certified=True, value=width, thresholds=(), bound="exact")
+
+
+def _cascade(tally: Tally, xi: float, delta: float) -> Sample:
+    quick = paired_test_work(tally.rows, xi=xi, delta=delta) <= EXACT_WORK
+    bound: Any = "exact" if quick else "pair"
+    found = CascadeCertificate.from_tally(tally, xi=xi, delta=delta, bound=bound)
+    exits = float(found.exit_rates.sum()) if found.certified else 0.0
+    return Sample(
+        certified=found.certified,
+        value=exits,
+        thresholds=tuple(found.thresholds.tolist()),
+        bound=bound,
+    )
+
+
+def _shield(tally: Tally, xi: float, delta: float) -> Sample:
+    found = ShieldCertificate.from_tally(tally, xi=xi, delta=delta)
+    return Sample(
+        certified=found.certified,
+        value=found.interventions / found.n,
+        thresholds=(found.threshold,),
+        bound="exact",
+    )
+
+
+def _differing(tally: Tally) -> int:
+    """Rows on which some exit differs from the slow model: only these need a label."""
+    agreeing = [set(outcome.split("|")) == {"agree"} for outcome in tally.outcomes]
+    return tally.rows - int(tally.counts[:, agreeing].sum())
+
+
+def _one_outcome(tally: Tally) -> str | None:
+    seen = [name for name, count in tally.totals.items() if count]
+    return f"every row of it is {seen[0]!r}" if len(seen) == 1 else None
+
+
+def _never_differs(tally: Tally) -> str | None:
+    return None if _differing(tally) else "its models never differ"
+
+
+MEASURES: Mapping[Kind, Measure] = {
+    "calibration": Measure(
+        name="mean width",
+        unit="rows",
+        larger=False,
+        has_xi=False,
+        certify=_calibration,
+        labels=lambda tally: tally.rows,
+        least=lambda *_: FEWEST_BINNED,
+        silent=_one_outcome,
+    ),
+    "cascade": Measure(
+        name="exit rate",
+        unit="rows",
+        larger=True,
+        has_xi=True,
+        certify=_cascade,
+        labels=_differing,
+        least=lambda xi, delta: labels_needed_by_walk(xi, delta=delta),
+        silent=_never_differs,
+    ),
+    "shield": Measure(
+        name="intervention rate",
+        unit="rollouts",
+        larger=False,
+        has_xi=True,
+        certify=_shield,
+        labels=lambda tally: tally.rows,
+        least=lambda xi, delta: int(np.ceil(np.log(delta) / np.log1p(-xi))) + 1,
+        silent=_one_outcome,
+    ),
+}
+"""By the question that the pilot was counted for."""

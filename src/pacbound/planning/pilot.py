@@ -1,0 +1,340 @@
+"""How many rows and labels a claim is likely to take, and what it will be worth, from a pilot.
+
+A pilot is a small labelled sample. For each size the pilot is resampled many times, each sample is
+certified as the real one will be, and what came out is averaged. Each time the pilot itself is
+resampled first: a small pilot could well have come out otherwise, and the spread shows it. What the
+pilot never saw, no resampling shows. So a plan is an estimate, and only the certificate of the real
+sample guarantees anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil, floor, log10
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.planning.measures import MEASURES, Measure
+from pacbound.planning.plan import PilotPlan, PlanPoint
+from pacbound.sources import Progress
+from pacbound.stats.arguments import failure_probability, real_number, whole_number, whole_numbers
+from pacbound.stats.paired_region import positive_rate
+from pacbound.tally import Tally
+from pacbound.tally.questions.question import OVERLAPPING
+
+MOST_ROWS = 10**9
+"""Larger samples are not planned."""
+
+_SIZES = 10
+_REACH = 20_000
+"""If no sizes are given, there are so many, up to at least so many rows."""
+
+_HALVINGS = 4
+"""How often the gap between two sizes is halved to find the one that is needed."""
+
+
+def plan_from_pilot(  # noqa: PLR0913
+    pilot: Tally,
+    *,
+    delta: float,
+    xi: float | None = None,
+    goal: float | None = None,
+    sizes: ArrayLike | None = None,
+    label_cost: float | None = None,
+    power: float = 0.9,
+    draws: int = 50,
+    rng: np.random.Generator | None = None,
+    progress: Progress | None = None,
+) -> PilotPlan:
+    """How many rows and labels it will take to certify, estimated by resampling a pilot.
+
+    Nothing is guaranteed: the answer is as good as the pilot. A pilot of m rows says little about
+    rates far below 1/m. It must be drawn as the sample will be, and its rows are left out of the
+    sample, since they chose its size. Samples are certified by the function for the question that
+    the pilot was counted for: `calibrate`, `certify_cascade` or `certify_shield`.
+
+    Parameters
+    ----------
+    pilot
+        The tally of the pilot, of at least two outcomes: `Tally.from_arrays`, `from_frame` and
+        `from_files` count it. It says which question is planned for.
+    delta
+        The chance that the certificate may be wrong.
+    xi
+        The rate that is to be certified, 0 < xi < 1; None for a calibration, which has none.
+    goal
+        What the certificate should come to: an exit rate of at least so much (cascade), intervals
+        at most so wide on average over the rows (calibration), at most such a share of rollouts
+        stopped (shield). By default it is enough to be certified.
+    sizes
+        The numbers of rows to try. By default ten, from the fewest that can be certified on.
+    label_cost
+        What a label costs, in any unit. A cascade needs labels only where its models differ.
+    power
+        The share of the samples that must be certified and meet the goal for a size to be enough,
+        0 < power < 1.
+    draws
+        How many samples of each size are drawn, at least 10.
+    rng
+        Where randomness comes from. By default a generator with seed 0, so that the same pilot
+        gives the same plan.
+    progress
+        Called with the share that is done, from 0 to 1.
+
+    Returns
+    -------
+    PilotPlan
+        A point for each size, and the smallest that is enough; `needed` is None if the largest is
+        not. `summary()` says it in words.
+
+    Raises
+    ------
+    InvalidValueError
+        If the pilot is empty, has one outcome only, models that never differ, or groups that
+        overlap; if `xi` is missing or not between 0 and 1, or stands beside a calibration; if a
+        number is out of its range.
+    InvalidTypeError
+        If the pilot is not a tally, or a number is not a number.
+
+    Examples
+    --------
+    >>> from pacbound.data import fashion_mnist
+    >>> table = fashion_mnist()
+    >>> pilot = Tally.from_arrays(
+    ...     confidences=table.confidence_fast[:1000],
+    ...     predictions=np.column_stack([table.prediction_fast, table.prediction_slow])[:1000],
+    ...     labels=table.label[:1000],
+    ... )
+    >>> plan = plan_from_pilot(pilot, xi=0.02, delta=0.01, sizes=[1000, 4000], goal=0.5)
+    >>> [(point.rows, round(point.labels, -1), round(point.value, 1)) for point in plan.points]
+    [(1000, 160.0, 0.5), (4000, 640.0, 0.7)]
+    """
+    measure = _checked_measure(pilot)
+    level, rate = failure_probability(delta), _checked_xi(xi, pilot.kind, measure)
+    planner = _Planner(
+        pilot=pilot,
+        measure=measure,
+        xi=rate,
+        delta=level,
+        goal=_checked_goal(goal, measure),
+        label_cost=_checked_cost(label_cost),
+        power=_checked_power(power),
+        seeds=_checked_rng(rng).integers(2**63, size=whole_number(draws, "draws", least=10)),
+    )
+    chosen = _usual_sizes(measure, pilot, rate, level) if sizes is None else _checked_sizes(sizes)
+    steps = len(chosen) + _HALVINGS
+    points = []
+    for rows in chosen:
+        points.append(planner.point(rows))
+        if progress is not None:
+            progress(len(points) / steps)
+    needed = planner.needed(points)
+    if progress is not None:
+        progress(1.0)
+    return PilotPlan(
+        kind=pilot.kind,
+        measure=measure.name,
+        unit=measure.unit,
+        larger=measure.larger,
+        pilot_rows=pilot.rows,
+        xi=rate,
+        delta=level,
+        goal=planner.goal,
+        power=planner.power,
+        draws=len(planner.seeds),
+        points=tuple(points),
+        needed=needed,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Planner:
+    """Draws samples from a pilot and judges them.
+
+    Each seed makes one draw of every size, and all of these from the same redrawn pilot, so that
+    sizes differ by what more rows bring and less by luck.
+    """
+
+    pilot: Tally
+    measure: Measure
+    xi: float | None
+    delta: float
+    goal: float | None
+    label_cost: float | None
+    power: float
+    seeds: NDArray[np.int64]
+
+    def point(self, rows: int) -> PlanPoint:
+        """What samples of so many rows come to."""
+        drawn = [self._drawn(rows, np.random.default_rng(seed)) for seed in self.seeds]
+        samples = [self.measure.certify(tally, self.xi, self.delta) for tally in drawn]
+        labels = float(np.mean([self.measure.labels(tally) for tally in drawn]))
+        values = np.array([sample.value for sample in samples])
+        certified = np.array([sample.certified for sample in samples])
+        return PlanPoint(
+            rows=rows,
+            labels=labels,
+            cost=None if self.label_cost is None else labels * self.label_cost,
+            certified=float(certified.mean()),
+            reached=float((certified & self._meets(values)).mean()),
+            value=float(values.mean()),
+            low=float(np.quantile(values, 0.1, method="inverted_cdf")),
+            high=float(np.quantile(values, 0.9, method="inverted_cdf")),
+            thresholds=tuple(
+                float(np.quantile(each, 0.5, method="inverted_cdf"))
+                for each in zip(*(sample.thresholds for sample in samples), strict=True)
+            ),
+            bound=samples[0].bound,
+        )
+
+    def needed(self, points: list[PlanPoint]) -> PlanPoint | None:
+        """The smallest size found from which on all that were tried are enough."""
+        if self.xi is None and self.goal is None:
+            return None
+        short = [place for place, point in enumerate(points) if not self._enough(point)]
+        first = short[-1] + 1 if short else 0
+        if first == len(points):
+            return None
+        return self._between(points[first - 1], points[first]) if first else points[0]
+
+    def _between(self, low: PlanPoint, high: PlanPoint) -> PlanPoint:
+        """A size that is enough, near one that is not; `low` is not, `high` is."""
+        for _ in range(_HALVINGS):
+            middle = _rounded((low.rows * high.rows) ** 0.5)
+            if not low.rows < middle < high.rows:
+                break
+            point = self.point(middle)
+            low, high = (low, point) if self._enough(point) else (point, high)
+        return high
+
+    def _enough(self, point: PlanPoint) -> bool:
+        return point.reached >= self.power
+
+    def _meets(self, values: Any) -> Any:
+        if self.goal is None:
+            return np.ones(values.shape, dtype=bool)
+        return values >= self.goal if self.measure.larger else values <= self.goal
+
+    def _drawn(self, rows: int, rng: np.random.Generator) -> Tally:
+        """A sample of so many rows from a pilot that is itself drawn anew."""
+        where = np.nonzero(self.pilot.counts)
+        seen = self.pilot.counts[where]
+        again = rng.multinomial(self.pilot.rows, seen / seen.sum())
+        counts = np.zeros_like(self.pilot.counts)
+        counts[where] = rng.multinomial(rows, again / again.sum())
+        hit = counts.any(axis=1)
+        return replace(
+            self.pilot,
+            rows=rows,
+            cells=self.pilot.cells[hit],
+            counts=counts[hit],
+            sources=frozenset(),
+        )
+
+
+def _usual_sizes(measure: Measure, pilot: Tally, xi: Any, delta: float) -> list[int]:
+    least = measure.least(xi, delta)
+    most = min(max(_REACH, 10 * pilot.rows, 20 * least), MOST_ROWS)
+    if least >= most:
+        raise InvalidValueError(
+            f"xi={xi} takes at least {least:,} {measure.unit} to certify, and more than "
+            f"{MOST_ROWS:,} are not planned. Allow a larger xi."
+        )
+    return sorted({_rounded(rows) for rows in np.geomspace(least, most, _SIZES)})
+
+
+def _rounded(rows: float) -> int:
+    """`rows` rounded up to two digits: an estimate has no more."""
+    unit = 10 ** max(floor(log10(rows)) - 1, 0)
+    return int(ceil(rows * (1.0 - 1e-12) / unit) * unit)
+
+
+def _checked_measure(pilot: Any) -> Measure:
+    if not isinstance(pilot, Tally):
+        raise InvalidTypeError(
+            f"pilot is of type {type(pilot).__name__}: expected a Tally. Count the pilot with "
+            "Tally.from_arrays, from_frame or from_files."
+        )
+    if pilot.kind not in MEASURES:
+        raise InvalidValueError(
+            f"{pilot!r} is for a {pilot.kind}, which is not planned: expected one of "
+            f"{', '.join(MEASURES)}."
+        )
+    if pilot.rows == 0:
+        raise InvalidValueError("The pilot has no rows: nothing can be planned from it.")
+    if pilot.scope in OVERLAPPING:
+        raise InvalidValueError(
+            "The pilot's groups overlap, and from counts alone it cannot be seen how: plan from "
+            "one group, or from all rows."
+        )
+    measure = MEASURES[pilot.kind]
+    why = measure.silent(pilot)
+    if why is not None:
+        raise InvalidValueError(
+            f"The pilot of {pilot.rows:,} {measure.unit} says too little: {why}. Draw a larger one."
+        )
+    return measure
+
+
+def _checked_xi(xi: Any, kind: str, measure: Measure) -> float | None:
+    if not measure.has_xi:
+        if xi is not None:
+            raise InvalidValueError(f"xi={xi} says nothing about a {kind}: leave it out.")
+        return None
+    if xi is None:
+        raise InvalidValueError(f"xi is missing: a {kind} is planned for the rate that is allowed.")
+    return positive_rate(xi)
+
+
+def _checked_goal(goal: Any, measure: Measure) -> float | None:
+    if goal is None:
+        return None
+    value = real_number(goal, "goal", f"a goal for the {measure.name}")
+    if not 0.0 < value <= 1.0:
+        raise InvalidValueError(
+            f"goal={goal} is not a goal for the {measure.name}: expected 0 < goal <= 1."
+        )
+    return value
+
+
+def _checked_cost(label_cost: Any) -> float | None:
+    if label_cost is None:
+        return None
+    value = real_number(label_cost, "label_cost", "the cost of a label")
+    if not 0.0 <= value < np.inf:
+        raise InvalidValueError(
+            f"label_cost={label_cost} is not the cost of a label: expected 0 or more."
+        )
+    return value
+
+
+def _checked_power(power: Any) -> float:
+    value = real_number(power, "power", "the chance of success")
+    if not 0.0 < value < 1.0:
+        raise InvalidValueError(
+            f"power={power} is not the chance of success: expected 0 < power < 1."
+        )
+    return value
+
+
+def _checked_rng(rng: Any) -> np.random.Generator:
+    if rng is None:
+        return np.random.default_rng(0)
+    if not isinstance(rng, np.random.Generator):
+        raise InvalidTypeError(
+            f"rng is of type {type(rng).__name__}: expected numpy.random.default_rng(seed)."
+        )
+    return rng
+
+
+def _checked_sizes(sizes: Any) -> list[int]:
+    values = whole_numbers(sizes, "sizes", least=1)
+    if values.ndim != 1 or not values.size or values.max() > MOST_ROWS:
+        raise InvalidValueError(
+            f"sizes={sizes!r} are not numbers of rows: expected a list such as [1000, 5000], up to "
+            f"{MOST_ROWS:,}."
+        )
+    return sorted(set(values.tolist()))

@@ -1,0 +1,199 @@
+"""What samples of several sizes are likely to give: numbers, and the same in words.
+
+A plan is an estimate and says so wherever it is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from pacbound.documents import Json, encode_float
+from pacbound.tally import Kind
+
+
+@dataclass(frozen=True)
+class PlanPoint:
+    """What samples of one size came to, over all draws from the pilot; descriptive.
+
+    Attributes
+    ----------
+    rows : int
+        The size of each sample, in rows (rollouts).
+    labels : float
+        How many of them need a label, on average.
+    cost : float or None
+        What these labels cost; None if no `label_cost` was given.
+    certified : float
+        The share of the samples that were certified, not refused.
+    reached : float
+        The share that was certified and met the goal, if there is one.
+    value : float
+        The measure, on average: the exit rate of a cascade (0 if refused), the mean width of
+        intervals, the share of rollouts that the shield stops (1 if refused).
+    low, high : float
+        The measure in the tenth of the samples where it is lowest, and where it is highest: one in
+        ten is at or below `low`, and one in ten at or above `high`.
+    thresholds : tuple of float
+        The median threshold of each exit, or of the shield; empty for a calibration.
+    bound : str
+        What the samples were certified by. "pair" stands in for "exact" where that is slow, and is
+        a little less generous.
+
+    Examples
+    --------
+    >>> point = PlanPoint(1000, 200.0, None, 1.0, 1.0, 0.5, 0.45, 0.55, (0.9,), "exact")
+    >>> point.rows, point.value
+    (1000, 0.5)
+    """
+
+    rows: int
+    labels: float
+    cost: float | None
+    certified: float
+    reached: float
+    value: float
+    low: float
+    high: float
+    thresholds: tuple[float, ...]
+    bound: str
+
+
+@dataclass(frozen=True)
+class PilotPlan:
+    """What samples of several sizes are likely to give, estimated from a pilot.
+
+    Nothing here is guaranteed. `plan_from_pilot` makes it.
+
+    Attributes
+    ----------
+    kind : str
+        The question: "calibration", "cascade" or "shield".
+    measure : str
+        What `value` of the points measures.
+    unit : str
+        What is counted: "rows" or "rollouts".
+    larger : bool
+        Whether a larger value is better.
+    pilot_rows : int
+        The size of the pilot.
+    xi : float or None
+        The rate that is to be certified; None for a calibration.
+    delta : float
+        The chance that the certificate will be wrong.
+    goal : float or None
+        The value that was asked for.
+    power : float
+        The share of samples that must be certified and meet the goal.
+    draws : int
+        The number of samples drawn for each size.
+    points : tuple of PlanPoint
+        A point for each size, in rising order.
+    needed : PlanPoint or None
+        The smallest size found that is enough; None if the largest of `points` is not, or if there
+        is nothing to be reached: a calibration without a goal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pacbound import Tally, plan_from_pilot
+    >>> rng = np.random.default_rng(0)
+    >>> unsafe = rng.random(500) < 0.1
+    >>> scores = np.where(unsafe, rng.beta(8, 2, size=500), rng.beta(1, 8, size=500))
+    >>> plan = plan_from_pilot(
+    ...     Tally.from_arrays(scores=scores, unsafe=unsafe), xi=0.05, delta=0.01, goal=0.2
+    ... )
+    >>> plan.measure, plan.needed is not None
+    ('intervention rate', True)
+    """
+
+    kind: Kind
+    measure: str
+    unit: str
+    larger: bool
+    pilot_rows: int
+    xi: float | None
+    delta: float
+    goal: float | None
+    power: float
+    draws: int
+    points: tuple[PlanPoint, ...]
+    needed: PlanPoint | None
+
+    def to_dict(self) -> dict[str, Json]:
+        """The plan for programs; infinite thresholds are the texts "+inf" and "-inf"."""
+        return {
+            "status": "estimate",
+            **asdict(self),
+            "points": [_written(point) for point in self.points],
+            "needed": None if self.needed is None else _written(self.needed),
+        }
+
+    def summary(self) -> str:
+        """The plan in words, with a line for each size."""
+        claim = "" if self.xi is None else f"xi = {self.xi:g}, "
+        return "\n".join(
+            [
+                f"Plan for a {self.kind}, {claim}delta = {self.delta:g}, from a pilot of "
+                f"{self.pilot_rows:,} {self.unit}.",
+                f"Estimated from {self.draws} draws of each size: nothing here is guaranteed.",
+                "",
+                *self._table(),
+                "",
+                self._verdict(),
+                *self._notes(),
+            ]
+        )
+
+    def _table(self) -> Iterator[str]:
+        wide = len(self.measure) + 2
+        cost = "" if self.points[0].cost is None else f"{'cost':>11}"
+        thresholds = "threshold" if self.points[0].thresholds else ""
+        yield (
+            f"{self.unit:>11}{'labels':>10}{cost}{'certified':>11}{self.measure:>{wide}}"
+            f"  {'10 to 90 %':<18}{thresholds}"
+        ).rstrip()
+        for point in self.points:
+            marked = f"{point.rows:,}{'*' if point.bound == 'pair' else ' '}"
+            cost = "" if point.cost is None else f"{point.cost:>11,.2f}"
+            spread = f"{point.low:.4f} to {point.high:.4f}"
+            thresholds = ", ".join(f"{threshold:.4f}" for threshold in point.thresholds)
+            yield (
+                f"{marked:>12}{point.labels:>9,.0f}{cost}{point.certified:>11.0%}"
+                f"{point.value:>{wide}.4f}  {spread:<18}{thresholds}"
+            ).rstrip()
+
+    def _wanted(self) -> str:
+        side = "at least" if self.larger else "at most"
+        article = "an" if self.measure[0] in "aeiou" else "a"
+        goal = [f"have {article} {self.measure} of {side} {self.goal:g}"] if self.goal else []
+        return " and ".join([*(["are certified"] if self.xi else []), *goal])
+
+    def _verdict(self) -> str:
+        if self.xi is None and self.goal is None:
+            return f"Name a goal for the {self.measure} to be told how many {self.unit} reach it."
+        if self.needed is None:
+            return (
+                f"No size up to {self.points[-1].rows:,} {self.unit} is enough: of the draws, "
+                f"fewer than {self.power:.0%} {self._wanted()}."
+            )
+        cost = "" if self.needed.cost is None else f", at a cost of {self.needed.cost:,.2f}"
+        return (
+            f"About {self.needed.rows:,} {self.unit} are enough, about {self.needed.labels:,.0f} "
+            f"of them with a label{cost}: of the draws, at least {self.power:.0%} {self._wanted()}."
+        )
+
+    def _notes(self) -> Iterator[str]:
+        if any(point.bound == "pair" for point in self.points):
+            yield (
+                "* certified by the pair of bounds, which is quicker; the exact one will give a "
+                "little more."
+            )
+        yield (
+            f"Fix the number of {self.unit} before the first label is seen, and leave those of the "
+            "pilot out."
+        )
+
+
+def _written(point: PlanPoint) -> dict[str, Json]:
+    return {**asdict(point), "thresholds": [encode_float(each) for each in point.thresholds]}

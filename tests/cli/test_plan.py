@@ -1,0 +1,195 @@
+"""`pacbound plan`: for a rate, for looks, and from a pilot."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pacbound import Tally, plan_from_pilot, planned_looks
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+SHIELD = ("--score", "s", "--unsafe", "u", "--xi", 0.05, "--delta", 0.05)
+QUICK = ("--sizes", "300,1200", "--draws", 10)
+
+
+@pytest.fixture
+def pilot(tmp_path: Path) -> Path:
+    """A pilot with the columns of every question."""
+    rng = np.random.default_rng(0)
+    rows = 400
+    unsafe = rng.random(rows) < 0.1
+    label = rng.integers(0, 3, size=rows)
+    confidence = rng.beta(4, 1, size=rows)
+    columns = {
+        "s": np.where(unsafe, rng.beta(6, 2, size=rows), rng.beta(1, 6, size=rows)),
+        "u": unsafe.astype(int),
+        "c": confidence,
+        "fast": np.where(rng.random(rows) < confidence, label, (label + 1) % 3),
+        "slow": np.where(rng.random(rows) < 0.95, label, (label + 2) % 3),
+        "y": label,
+    }
+    lines = [
+        ",".join(columns),
+        *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True)),
+    ]
+    path = tmp_path / "pilot.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_rate_is_planned_as_ever(pacbound: Run) -> None:
+    done = pacbound("plan", "--target", 0.02, "--expected", 0.01, "--delta", "1e-3")
+    assert done.stdout.startswith("2,923 labels certify a rate of at most 0.02 (delta = 0.001)")
+    assert "From 3,048 labels on" in done.stdout
+
+
+def test_looks_are_those_of_the_library(pacbound: Run) -> None:
+    looks = ("--looks", "500,1000,2000", "--xi", 0.02, "--delta", 0.01)
+    planned = planned_looks(0.02, delta=0.01, looks=[500, 1000, 2000])
+    written = json.loads(pacbound("plan", *looks, "--json").stdout)
+    assert tuple(written["largest_errors"]) == planned.largest_errors
+    assert written["spent"] == planned.spent <= 0.01
+    assert written["expected_labels"] == planned.expected_labels(0.01)
+    said = pacbound("plan", *looks, "--expected", 0.005).stdout
+    assert f"{planned.expected_labels(0.005):,.0f} labels are looked at on average" in said
+    assert "never added" in said
+
+
+@pytest.mark.parametrize(
+    ("columns", "kind", "unit"),
+    [
+        (("--score", "s", "--unsafe", "u", "--xi", 0.05), "shield", "rollouts"),
+        (
+            ("--confidence", "c", "--prediction", "fast,slow", "--label", "y", "--xi", 0.1),
+            "cascade",
+            "rows",
+        ),
+        (("--confidence", "c", "--prediction", "fast", "--label", "y"), "calibration", "rows"),
+    ],
+)
+def test_a_pilot_of_every_kind_is_planned_from(
+    pacbound: Run, pilot: Path, columns: tuple[object, ...], kind: str, unit: str
+) -> None:
+    done = pacbound("plan", "--from", pilot, *columns, "--delta", 0.05, *QUICK)
+    assert done.stdout.startswith(f"Plan for a {kind}, ")
+    assert f"from a pilot of 400 {unit}" in done.stdout
+    assert "nothing here is guaranteed" in done.stdout
+    assert done.stderr == ""
+    written = json.loads(
+        pacbound("plan", "--from", pilot, *columns, "--delta", 0.05, *QUICK, "--json").stdout
+    )
+    assert written["kind"] == kind
+    assert written["status"] == "estimate"
+    assert [point["rows"] for point in written["points"]] == [300, 1200]
+
+
+def test_the_plan_is_that_of_the_library(pacbound: Run, pilot: Path) -> None:
+    tally = Tally.from_files(pilot, scores="s", unsafe="u")
+    plan = plan_from_pilot(
+        tally, xi=0.05, delta=0.05, sizes=[300, 1200], draws=10, rng=np.random.default_rng(7)
+    )
+    done = pacbound("plan", "--from", pilot, *SHIELD, *QUICK, "--seed", 7, "--json")
+    assert json.loads(done.stdout) == {"figure": None, **json.loads(json.dumps(plan.to_dict()))}
+
+
+def test_labels_have_their_cost(pacbound: Run, pilot: Path) -> None:
+    done = pacbound("plan", "--from", pilot, *SHIELD, *QUICK, "--label-cost", 0.25)
+    assert "300.00" in done.stdout
+    assert "at a cost of 75.00" in done.stdout
+
+
+def test_a_goal_out_of_reach_ends_with_three(pacbound: Run, pilot: Path) -> None:
+    done = pacbound("plan", "--from", pilot, *SHIELD, *QUICK, "--goal", 0.001, code=3)
+    assert "No size up to 1,200 rollouts is enough" in done.stdout
+
+
+def test_the_curve_is_drawn(pacbound: Run, pilot: Path) -> None:
+    done = pacbound("plan", "--from", pilot, *SHIELD, *QUICK, "--figure", "plan.svg")
+    assert "Drawn into plan.svg." in done.stdout
+    assert "<svg" in (pilot.parent / "plan.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--delta", 0.1), "--target is missing"),
+        (("--delta", 0.1, "--target", 0.1), "--expected is missing"),
+        (("--delta", 0.1, "--looks", "100,200"), "--xi is missing"),
+        (("--delta", 0.1, "--looks", "100,a", "--xi", 0.1), "not a list of whole numbers"),
+        (("--delta", 0.1, "--looks", "200,100", "--xi", 0.1), "rising numbers"),
+        (("--delta", 0.1, "--looks", "5,9", "--xi", 0.1), "The last look needs 22 trials"),
+        (("--delta", 0.1, "--looks", "100", "--target", 0.1), "--target does not go with --looks"),
+        (
+            ("--delta", 0.1, "--target", 0.1, "--expected", 0.05, "--seed", 3),
+            "--seed does not go with --target",
+        ),
+    ],
+)
+def test_options_that_make_no_plan_are_refused(
+    pacbound: Run, arguments: tuple[object, ...], message: str
+) -> None:
+    assert message in pacbound("plan", *arguments, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--score", "s", "--unsafe", "u"), "xi is missing"),
+        (("--score", "s", "--unsafe", "nothing", "--xi", 0.1), "nothing"),
+        (("--confidence", "c", "--prediction", "fast,slow", "--xi", 0.1), "not enough to count by"),
+        (("--score", "s", "--unsafe", "u", "--xi", 2.0), "xi=2.0"),
+        (("--score", "s", "--unsafe", "u", "--xi", 0.1, "--expected", 0.1), "does not go with"),
+        (("--score", "s", "--unsafe", "u", "--xi", 0.1, "--figure", "a.txt"), "--figure a.txt"),
+        (("--score", "s", "--unsafe", "u", "--xi", 0.1, "--seed", -1), "--seed"),
+    ],
+)
+def test_a_pilot_that_cannot_be_planned_from_is_refused(
+    pacbound: Run, pilot: Path, options: tuple[object, ...], message: str
+) -> None:
+    done = pacbound("plan", "--from", pilot, "--delta", 0.05, *options, *QUICK, code=2)
+    assert message in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("s,u\n", "no rows"),
+        ("s,u\n0.1,0\n0.2,0\n", "every row of it is 'safe'"),
+    ],
+)
+def test_an_empty_pilot_and_one_of_one_class_are_refused(
+    pacbound: Run, tmp_path: Path, text: str, message: str
+) -> None:
+    (tmp_path / "bad.csv").write_text(text)
+    assert message in pacbound("plan", "--from", "bad.csv", *SHIELD, code=2).stderr
+
+
+def test_a_pilot_without_labels_where_models_differ_is_refused(
+    pacbound: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "bad.csv").write_text("c,f,s,y\n0.9,1,1,\n0.8,1,2,\n0.7,1,1,1\n")
+    columns = ("--confidence", "c", "--prediction", "f,s", "--label", "y")
+    done = pacbound("plan", "--from", "bad.csv", *columns, "--xi", 0.1, "--delta", 0.1, code=2)
+    assert "label" in done.stderr
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "openpty"), reason="there are no pseudo-terminals on this system"
+)
+def test_a_bar_is_drawn_on_a_terminal(pilot: Path) -> None:
+    ours, theirs = os.openpty()
+    program = "from pacbound.cli import main; main()"
+    call = [sys.executable, "-c", program, "plan", "--from", str(pilot), *map(str, SHIELD + QUICK)]
+    subprocess.run(
+        call, stdout=subprocess.PIPE, stderr=theirs, check=True, env={**os.environ, "TERM": "xterm"}
+    )
+    os.close(theirs)
+    assert b"drawing" in os.read(ours, 65536)
+    os.close(ours)

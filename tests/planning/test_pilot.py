@@ -1,0 +1,294 @@
+"""Plans from a pilot: estimates that are near the truth, and say that they are estimates."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacbound import Tally, calibrate, certify_cascade, certify_shield, plan_from_pilot
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.planning import PilotPlan
+from pacbound.planning.measures import EXACT_WORK, MEASURES
+from pacbound.stats.trinomial import paired_test_work
+from pacbound.tally.questions import QUESTIONS
+
+
+def cascade_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
+    label = rng.integers(0, 10, size=rows)
+    confidence = rng.beta(4, 1, size=rows)
+    fast = np.where(rng.random(rows) < confidence, label, label + 1)
+    slow = np.where(rng.random(rows) < 0.95, label, label + 2)
+    return {
+        "confidences": confidence,
+        "predictions": np.column_stack([fast, slow]) % 10,
+        "labels": label,
+    }
+
+
+def shield_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
+    unsafe = rng.random(rows) < 0.1
+    scores = np.where(unsafe, rng.beta(6, 2, size=rows), rng.beta(1, 6, size=rows))
+    return {"scores": scores, "unsafe": unsafe}
+
+
+def calibration_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
+    confidence = rng.beta(5, 1, size=rows)
+    return {"confidence": confidence, "correct": rng.random(rows) < confidence}
+
+
+def cascade_value(tally: Tally) -> float:
+    return float(certify_cascade(tally, xi=0.05, delta=0.05).exit_rates.sum())
+
+
+def shield_value(tally: Tally) -> float:
+    certificate = certify_shield(tally, xi=0.05, delta=0.05)
+    return certificate.interventions / certificate.n
+
+
+def calibration_value(tally: Tally) -> float:
+    bins = calibrate(tally, delta=0.05).bins
+    return float(((bins.upper - bins.lower) * bins.trials).sum() / bins.trials.sum())
+
+
+KINDS = {
+    "cascade": (cascade_rows, cascade_value, 0.05, 0.04),
+    "shield": (shield_rows, shield_value, 0.05, 0.02),
+    "calibration": (calibration_rows, calibration_value, None, 0.02),
+}
+
+
+def pilot_of(kind: str, rows: int = 1000, seed: int = 0) -> Tally:
+    return Tally.from_arrays(**KINDS[kind][0](rows, np.random.default_rng(seed)))
+
+
+def plan_of(kind: str, **options: Any) -> PilotPlan:
+    given = {"xi": KINDS[kind][2], "delta": 0.05, "sizes": [300, 1500], "draws": 20, **options}
+    return plan_from_pilot(pilot_of(kind), **given)
+
+
+def test_every_question_that_has_a_measure_is_tested() -> None:
+    assert set(KINDS) == set(MEASURES) <= set(QUESTIONS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plan_is_near_what_samples_of_that_size_give(kind: str) -> None:
+    """The pilot is one of many, so its plan is compared with the truth on average over ten."""
+    rows, value, xi, near = KINDS[kind]
+    rng = np.random.default_rng(1)
+    true = np.mean([value(Tally.from_arrays(**rows(1500, rng))) for _ in range(40)])
+    planned = [
+        plan_from_pilot(pilot_of(kind, seed=seed), xi=xi, delta=0.05, sizes=[1500], draws=10)
+        for seed in range(10)
+    ]
+    assert np.mean([plan.points[0].value for plan in planned]) == pytest.approx(true, abs=near)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_rows_give_more(kind: str) -> None:
+    plan = plan_of(kind, sizes=[300, 1200, 4800])
+    values = [point.value for point in plan.points]
+    assert values == sorted(values, reverse=not plan.larger)
+    assert all(point.low <= point.value <= point.high for point in plan.points)
+
+
+def test_labels_of_a_cascade_are_the_rows_on_which_models_differ() -> None:
+    rows = cascade_rows(1000, np.random.default_rng(0))
+    differ = float((rows["predictions"][:, 0] != rows["predictions"][:, 1]).mean())
+    plan = plan_of("cascade", label_cost=0.5, draws=50)
+    for point in plan.points:
+        assert point.labels / point.rows == pytest.approx(differ, rel=0.1)
+        assert point.cost == point.labels * 0.5
+
+
+def test_labels_of_three_models_are_the_rows_on_which_any_differs() -> None:
+    rng = np.random.default_rng(6)
+    label = rng.integers(0, 10, size=500)
+    right = rng.random((500, 3)) < [0.8, 0.9, 0.95]
+    predictions = np.where(right, label[:, None], (label[:, None] + 1 + np.arange(3)) % 10)
+    confidences = np.sort(rng.beta(5, 1, size=(500, 2)), axis=1)
+    pilot = Tally.from_arrays(confidences=confidences, predictions=predictions, labels=label)
+    differ = (predictions[:, :2] != predictions[:, 2:]).any(axis=1).mean()
+    plan = plan_from_pilot(pilot, xi=0.1, delta=0.05, sizes=[400], draws=20)
+    assert plan.points[0].labels == pytest.approx(400 * differ, rel=0.1)
+    assert len(plan.points[0].thresholds) == 2
+
+
+@pytest.mark.parametrize("kind", ["calibration", "shield"])
+def test_every_row_needs_a_label_elsewhere(kind: str) -> None:
+    assert [point.labels for point in plan_of(kind).points] == [300.0, 1500.0]
+
+
+def test_needed_is_the_smallest_size_found_that_reaches_the_goal() -> None:
+    plan = plan_of("calibration", goal=0.1, sizes=[100, 10_000], draws=30)
+    assert plan.needed is not None
+    assert 100 < plan.needed.rows < 10_000
+    assert plan.needed.reached >= 0.9
+    again = plan_of("calibration", goal=0.1, sizes=[plan.needed.rows // 2], draws=30)
+    assert again.needed is None
+    assert again.points[0].reached < 0.9
+
+
+def test_a_goal_out_of_reach_is_said_to_be_so() -> None:
+    plan = plan_of("cascade", goal=0.999)
+    assert plan.needed is None
+    assert "No size up to 1,500 rows is enough" in plan.summary()
+
+
+def test_a_size_below_the_fewest_is_not_certified() -> None:
+    plan = plan_of("shield", sizes=[20])
+    assert plan.points[0].certified == 0.0
+    assert plan.points[0].value == 1.0
+    assert plan.points[0].thresholds == (-np.inf,)
+    assert plan.needed is None
+    document = json.loads(json.dumps(plan.to_dict(), allow_nan=False))
+    assert document["points"][0]["thresholds"] == ["-inf"]
+    assert document["status"] == "estimate"
+
+
+@pytest.mark.parametrize("kind", ["cascade", "shield"])
+def test_the_usual_sizes_begin_where_certifying_does(kind: str) -> None:
+    least = MEASURES[kind].least(0.05, 0.05)  # type: ignore[index]
+    points = plan_of(kind, sizes=None, draws=10).points
+    assert least <= points[0].rows <= least * 1.1 + 1
+    assert points[0].certified > 0.0
+    assert points[-1].rows >= 20_000
+    assert plan_of(kind, sizes=[least // 2], draws=10).points[0].certified == 0.0
+
+
+def test_large_samples_of_a_cascade_are_certified_by_the_pair_and_marked() -> None:
+    plan = plan_of("cascade", sizes=[500, 100_000, 10**6], draws=10)
+    assert [point.bound for point in plan.points] == ["exact", "pair", "exact"]
+    # From 200,000 rows on the exact bound is itself the pair, and nothing stands in for it.
+    assert paired_test_work(500, xi=0.05, delta=0.05) < EXACT_WORK
+    assert "100,000*" in plan.summary()
+    assert "* certified by the pair" in plan.summary()
+
+
+def test_a_calibration_without_a_goal_needs_nothing() -> None:
+    plan = plan_of("calibration")
+    assert plan.needed is None
+    assert "Name a goal for the mean width" in plan.summary()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plan_says_that_it_is_an_estimate_and_leaves_the_pilot_out(kind: str) -> None:
+    words = plan_of(kind).summary()
+    assert "nothing here is guaranteed" in words
+    assert "leave those of the pilot out" in words
+
+
+def test_the_same_pilot_gives_the_same_plan_and_another_seed_another() -> None:
+    first, second = plan_of("shield"), plan_of("shield")
+    assert first == second
+    assert plan_of("shield", rng=np.random.default_rng(0)) == first
+    assert plan_of("shield", rng=np.random.default_rng(1)) != first
+
+
+def test_a_smaller_pilot_leaves_a_wider_spread() -> None:
+    widths = [
+        plan_from_pilot(pilot_of("cascade", rows), xi=0.05, delta=0.05, sizes=[5000], draws=60)
+        for rows in (100, 5000)
+    ]
+    small, large = (plan.points[0].high - plan.points[0].low for plan in widths)
+    assert small > 2 * large
+
+
+def test_groups_are_drawn_together() -> None:
+    rows = calibration_rows(400, np.random.default_rng(0))
+    pilot = Tally.from_arrays(**rows, groups=np.where(np.arange(400) % 4, "a", "b"))
+    plan = plan_from_pilot(pilot, delta=0.05, sizes=[400], draws=10)
+    single = plan_from_pilot(Tally.from_arrays(**rows), delta=0.05, sizes=[400], draws=10)
+    assert plan.points[0].value > single.points[0].value
+
+
+def test_progress_rises_to_one() -> None:
+    seen: list[float] = []
+    plan_of("shield", progress=seen.append)
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"xi": None}, "xi is missing"),
+        ({"xi": 0.0}, "xi"),
+        ({"xi": 1.0}, "xi"),
+        ({"delta": 0.0}, "delta"),
+        ({"goal": 0.0}, "goal=0.0 is not a goal for the intervention rate"),
+        ({"goal": 1.5}, "goal"),
+        ({"power": 1.0}, "power"),
+        ({"draws": 9}, "draws"),
+        ({"sizes": []}, "sizes"),
+        ({"sizes": [0]}, "sizes"),
+        ({"sizes": [10**10]}, "sizes"),
+        ({"label_cost": -1.0}, "label_cost"),
+        ({"xi": 1e-12, "sizes": None}, "Allow a larger xi"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidValueError, match=message):
+        plan_of("shield", **options)
+
+
+def test_a_calibration_has_no_xi() -> None:
+    with pytest.raises(InvalidValueError, match="says nothing about a calibration"):
+        plan_of("calibration", xi=0.1)
+
+
+@pytest.mark.parametrize("rng", [0, np.random.RandomState(0), "seed"])
+def test_a_seed_is_no_generator(rng: object) -> None:
+    with pytest.raises(InvalidTypeError, match="default_rng"):
+        plan_of("shield", rng=rng)
+
+
+def test_a_pilot_that_was_not_counted_is_refused() -> None:
+    with pytest.raises(InvalidTypeError, match="Count the pilot"):
+        plan_from_pilot([0.1, 0.2], xi=0.1, delta=0.1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("columns", "xi", "message"),
+    [
+        ({"scores": [], "unsafe": []}, 0.1, "no rows"),
+        ({"scores": [0.1] * 9, "unsafe": [False] * 9}, 0.1, "every row of it is 'safe'"),
+        ({"confidence": [0.9] * 9, "correct": [True] * 9}, None, "every row of it is 'right'"),
+        (
+            {"confidences": [0.9] * 9, "predictions": [[1, 1]] * 9, "labels": [1] * 9},
+            0.1,
+            "its models never differ",
+        ),
+        (
+            {
+                "confidence": [0.9, 0.8],
+                "correct": [True, False],
+                "groups": {"a": [True, True], "b": [True, False]},
+            },
+            None,
+            "groups overlap",
+        ),
+    ],
+)
+def test_a_pilot_that_says_nothing_is_refused(
+    columns: dict[str, Any], xi: float | None, message: str
+) -> None:
+    with pytest.raises(InvalidValueError, match=message):
+        plan_from_pilot(Tally.from_arrays(**columns), xi=xi, delta=0.05)
+
+
+def test_a_pilot_of_two_rows_is_enough_to_be_planned_from() -> None:
+    pilot = Tally.from_arrays(scores=[0.1, 0.9], unsafe=[False, True])
+    plan = plan_from_pilot(pilot, xi=0.1, delta=0.05, sizes=[50], draws=10)
+    assert plan.pilot_rows == 2
+
+
+def test_saturated_scores_that_lose_are_never_certified() -> None:
+    pilot = Tally.from_arrays(
+        confidences=[1.0] * 100, predictions=[[0, 1]] * 50 + [[1, 1]] * 50, labels=[1] * 100
+    )
+    plan = plan_from_pilot(pilot, xi=0.1, delta=0.05, sizes=[1000], draws=10)
+    assert plan.points[0].certified == 0.0
+    assert plan.points[0].value == 0.0
+    assert plan.points[0].thresholds == (np.inf,)
+    assert "inf" in plan.summary()
