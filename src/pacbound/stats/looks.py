@@ -338,51 +338,53 @@ def listed(looks: Sequence[int]) -> str:
 @lru_cache(maxsize=64)
 def _cached_plan(xi: float, delta: float, looks: tuple[int, ...]) -> PlannedLooks:
     sizes = np.array(looks)
-    tails = [_tails(n, xi, delta) for n in looks]
-    if not tails[-1].size:
-        least = labels_needed_by_walk(xi, delta=delta)
+    # At this level the looks together spend at most delta, by their number alone.
+    shared = delta * (1.0 - 4.0 * SAFETY) / sizes.size
+    least, most = _largest(sizes, xi, shared), _largest(sizes, xi, delta)
+    if most[-1] < 0:
+        needed = labels_needed_by_walk(xi, delta=delta)
         raise InvalidValueError(
             f"No look passes: not even no error in {looks[-1]:,} trials shows a rate of at most "
-            f"{xi} at delta={delta}. The last look needs {least:,} trials or more."
+            f"{xi} at delta={delta}. The last look needs {needed:,} trials or more."
         )
-    # Only the tails themselves are levels that matter. At this one, or below, the looks together
-    # spend at most delta by their number alone.
-    floor_ = delta * (1.0 - 4.0 * SAFETY) / sizes.size
-    between = np.unique(np.concatenate([[floor_], *tails]))
-    between = between[between >= floor_]
-    low, high = 0, between.size
+    # Between there and delta, what passes changes only at the tails themselves.
+    owner = np.repeat(np.arange(sizes.size), most - least)
+    within = np.arange(owner.size) - np.repeat(
+        np.cumsum(most - least) - (most - least), most - least
+    )
+    tails = np.atleast_1d(binomial_cdf(least[owner] + 1 + within, sizes[owner], xi))
+
+    def passing(level: float) -> tuple[int, ...]:
+        added = np.bincount(owner[tails <= level], minlength=sizes.size)
+        return tuple((least + added).tolist())
+
+    levels = np.unique(np.append(tails, shared))
+    low, high = 0, levels.size
     while high - low > 1:
         middle = (low + high) // 2
-        if _spent(looks, _largest(tails, between[middle]), xi, delta) <= delta * (1.0 - SAFETY):
+        if _spent(looks, passing(levels[middle]), xi, delta) <= delta * (1.0 - SAFETY):
             low = middle
         else:
             high = middle
-    largest = _largest(tails, between[low])
+    largest = passing(levels[low])
     return PlannedLooks(
         xi=xi,
         delta=delta,
         looks=looks,
-        levels=tuple(
-            float(tail[most]) if most >= 0 else 0.0
-            for tail, most in zip(tails, largest, strict=True)
-        ),
+        levels=tuple(np.atleast_1d(binomial_cdf(np.array(largest), sizes, xi)).tolist()),
         largest_errors=largest,
         spent=_spent(looks, largest, xi, delta),
     )
 
 
-def _tails(trials: int, xi: float, delta: float) -> Floats:
-    """P_xi(errors <= k) for k = 0, 1, .. as far as it is at most `delta`."""
-    low, high = -1, trials
-    while high - low > 1:
+def _largest(looks: Integers, xi: float, level: float) -> Integers:
+    """The most errors at each look with P_xi(so few) <= level; -1 where not even none do."""
+    low, high = np.full_like(looks, -1), looks.copy()
+    while (high - low > 1).any():
         middle = (low + high) // 2
-        low, high = (middle, high) if binomial_cdf(middle, trials, xi) <= delta else (low, middle)
-    tails: Floats = np.atleast_1d(binomial_cdf(np.arange(low + 1), trials, xi))
-    return np.maximum.accumulate(tails)
-
-
-def _largest(tails: Sequence[Floats], level: float) -> tuple[int, ...]:
-    return tuple(int(np.searchsorted(tail, level, side="right")) - 1 for tail in tails)
+        passes = binomial_cdf(middle, looks, xi) <= level
+        low, high = np.where(passes, middle, low), np.where(passes, high, middle)
+    return low
 
 
 def _spent(looks: Sequence[int], largest: Sequence[int], xi: float, delta: float) -> float:
