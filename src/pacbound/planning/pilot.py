@@ -110,7 +110,7 @@ def plan_from_pilot(  # noqa: PLR0913
     ... )
     >>> plan = plan_from_pilot(pilot, xi=0.02, delta=0.01, sizes=[1000, 4000], goal=0.5)
     >>> [(point.rows, round(point.labels, -1), round(point.value, 1)) for point in plan.points]
-    [(1000, 160.0, 0.5), (4000, 640.0, 0.7)]
+    [(1000, 160.0, 0.6), (4000, 640.0, 0.7)]
     """
     measure = _checked_measure(pilot)
     level, rate = failure_probability(delta), _checked_xi(xi, pilot.kind, measure)
@@ -181,10 +181,10 @@ class _Planner:
             certified=float(certified.mean()),
             reached=float((certified & self._meets(values)).mean()),
             value=float(values.mean()),
-            low=float(np.quantile(values, 0.1, method="inverted_cdf")),
-            high=float(np.quantile(values, 0.9, method="inverted_cdf")),
+            low=_quantile(values, 0.1),
+            high=_quantile(values, 0.9),
             thresholds=tuple(
-                float(np.quantile(each, 0.5, method="inverted_cdf"))
+                _quantile(np.array(each), 0.5)
                 for each in zip(*(sample.thresholds for sample in samples), strict=True)
             ),
             bound=samples[0].bound,
@@ -233,6 +233,13 @@ class _Planner:
             counts=counts[hit],
             sources=frozenset(),
         )
+
+
+def _quantile(values: NDArray[np.float64], share: float) -> float:
+    """The least value that at least a `share` of the values does not exceed; never an average of
+    two, which may be infinite.
+    """
+    return float(np.sort(values)[ceil(share * values.size - 1e-9) - 1])
 
 
 def _usual_sizes(measure: Measure, pilot: Tally, xi: Any, delta: float) -> list[int]:
