@@ -1,6 +1,7 @@
 """Plans from a pilot: estimates that are near the truth, and say that they are estimates."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -275,6 +276,18 @@ def test_a_pilot_that_says_nothing_is_refused(
 ) -> None:
     with pytest.raises(InvalidValueError, match=message):
         plan_from_pilot(Tally.from_arrays(**columns), xi=xi, delta=0.05)
+
+
+def test_a_pilot_whose_models_differ_without_a_label_is_refused() -> None:
+    pilot = pilot_of("cascade")
+    without = replace(
+        pilot,
+        rows=pilot.rows + 3 * len(pilot.counts),
+        outcomes=(*pilot.outcomes, "unlabelled"),
+        counts=np.column_stack([pilot.counts, np.full(len(pilot.counts), 3)]),
+    )
+    with pytest.raises(InvalidValueError, match="models differ have no label; label them"):
+        plan_from_pilot(without, xi=0.05, delta=0.05)
 
 
 def test_a_pilot_of_two_rows_is_enough_to_be_planned_from() -> None:

@@ -42,7 +42,8 @@ class Measure:
 
     `name` is what is measured, in `unit`s, better if `larger`. `certify(tally, xi, delta)` gives
     the sample's worth, `labels(tally)` how many of its rows need a label, `least(xi, delta)` the
-    fewest rows worth trying, and `silent(tally)` why a pilot cannot be planned from, or None.
+    fewest rows worth trying, and `silent(tally)` why a pilot cannot be planned from, with the
+    remedy, or None.
     """
 
     name: str
@@ -93,11 +94,14 @@ def _differing(tally: Tally) -> int:
 
 def _one_outcome(tally: Tally) -> str | None:
     seen = [name for name, count in tally.totals.items() if count]
-    return f"every row of it is {seen[0]!r}" if len(seen) == 1 else None
+    return f"every row of it is {seen[0]!r}; draw a larger one" if len(seen) == 1 else None
 
 
-def _never_differs(tally: Tally) -> str | None:
-    return None if _differing(tally) else "its models never differ"
+def _silent_cascade(tally: Tally) -> str | None:
+    without = sum(count for name, count in tally.totals.items() if "unlabelled" in name.split("|"))
+    if without:
+        return f"{without:,} of its rows on which models differ have no label; label them"
+    return None if _differing(tally) else "its models never differ; draw a larger one"
 
 
 MEASURES: Mapping[Kind, Measure] = {
@@ -119,7 +123,7 @@ MEASURES: Mapping[Kind, Measure] = {
         certify=_cascade,
         labels=_differing,
         least=lambda xi, delta: labels_needed_by_walk(xi, delta=delta),
-        silent=_never_differs,
+        silent=_silent_cascade,
     ),
     "shield": Measure(
         name="intervention rate",

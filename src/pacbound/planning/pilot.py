@@ -281,7 +281,7 @@ def _checked_measure(pilot: Any) -> Measure:
     why = measure.silent(pilot)
     if why is not None:
         raise InvalidValueError(
-            f"The pilot of {pilot.rows:,} {measure.unit} says too little: {why}. Draw a larger one."
+            f"The pilot of {pilot.rows:,} {measure.unit} says too little: {why}."
         )
     return measure
 
