@@ -149,6 +149,15 @@ def test_a_file_with_looks_that_are_no_plan_is_refused(looks: object) -> None:
         certificate_from_dict(document)
 
 
+@pytest.mark.parametrize("change", [{"delta": 5e-324}, {"xi": 0.0}, {"xi": 5e-324}])
+def test_a_file_with_extreme_numbers_is_found_wrong(change: dict[str, Any]) -> None:
+    certificate = certify_shield(*rollouts(500), xi=0.05, delta=0.05, looks=PLAN)
+    document: dict[str, Any] = json.loads(json.dumps(certificate.to_dict()))
+    document["claim"].update(change)
+    document["claim_digest"] = documents.digest(document["claim"])
+    assert not certificate_from_dict(document).verify()
+
+
 def test_a_file_that_asks_for_hours_of_looks_is_not_computed() -> None:
     certificate = certify_shield(*rollouts(500), xi=0.05, delta=0.05, looks=PLAN)
     document: dict[str, Any] = json.loads(json.dumps(certificate.to_dict()))

@@ -322,7 +322,8 @@ def looks_work(looks: Sequence[int], *, xi: float, delta: float) -> float:
     """
     sizes = np.array(looks, dtype=np.float64)
     added = np.diff(sizes, prepend=0.0)
-    widths = np.minimum(2.0 * _reach(added, xi, delta, sizes.size) + 1.0, added + 1.0)
+    level = max(delta, SMALLEST_DELTA)
+    widths = np.minimum(2.0 * _reach(added, xi, level, sizes.size) + 1.0, added + 1.0)
     # Between the looks live the states from 0 to what may pass at the end.
     states = np.minimum(np.cumsum(widths), sizes[-1] * xi + 1.0)
     steps = np.log2(2.0 + sizes.size * np.sqrt(sizes[-1] * xi))
