@@ -29,7 +29,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.stats.arguments import failure_probability, real_number, whole_number, whole_numbers
+from pacbound.stats.arguments import (
+    LARGEST_COUNT,
+    failure_probability,
+    real_number,
+    whole_number,
+    whole_numbers,
+)
 from pacbound.stats.binomial import binomial_cdf
 from pacbound.stats.paired_region import positive_rate
 from pacbound.stats.staircase import NEGLECTED_SHARE, window_reach
@@ -343,7 +349,7 @@ def _cached_plan(xi: float, delta: float, looks: tuple[int, ...]) -> PlannedLook
     shared = delta * (1.0 - 4.0 * SAFETY) / sizes.size
     least, most = _largest(sizes, xi, shared), _largest(sizes, xi, delta)
     if most[-1] < 0:
-        needed = labels_needed_by_walk(xi, delta=delta)
+        needed = min(labels_needed_by_walk(xi, delta=delta), LARGEST_COUNT)
         raise InvalidValueError(
             f"No look passes: not even no error in {looks[-1]:,} trials shows a rate of at most "
             f"{xi} at delta={delta}. The last look needs {needed:,} trials or more."
