@@ -142,7 +142,7 @@ def test_options_that_make_no_plan_are_refused(
     [
         (("--score", "s", "--unsafe", "u"), "xi is missing"),
         (("--score", "s", "--unsafe", "nothing", "--xi", 0.1), "nothing"),
-        (("--confidence", "c", "--prediction", "fast,slow", "--xi", 0.1), "not enough to count by"),
+        (("--confidence", "c", "--prediction", "fast,slow", "--xi", 0.1), "have no label"),
         (("--score", "s", "--unsafe", "u", "--xi", 2.0), "xi=2.0"),
         (("--score", "s", "--unsafe", "u", "--xi", 0.1, "--expected", 0.1), "does not go with"),
         (("--score", "s", "--unsafe", "u", "--xi", 0.1, "--figure", "a.txt"), "--figure a.txt"),

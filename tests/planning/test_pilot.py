@@ -1,7 +1,6 @@
 """Plans from a pilot: estimates that are near the truth, and say that they are estimates."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -279,14 +278,11 @@ def test_a_pilot_that_says_nothing_is_refused(
 
 
 def test_a_pilot_whose_models_differ_without_a_label_is_refused() -> None:
-    pilot = pilot_of("cascade")
-    without = replace(
-        pilot,
-        rows=pilot.rows + 3 * len(pilot.counts),
-        outcomes=(*pilot.outcomes, "unlabelled"),
-        counts=np.column_stack([pilot.counts, np.full(len(pilot.counts), 3)]),
-    )
-    with pytest.raises(InvalidValueError, match="models differ have no label; label them"):
+    rows = cascade_rows(1000, np.random.default_rng(0))
+    labels = rows["labels"].astype(object)
+    labels[np.flatnonzero(rows["predictions"][:, 0] != rows["predictions"][:, 1])[:3]] = None
+    without = Tally.from_arrays(**{**rows, "labels": labels})
+    with pytest.raises(InvalidValueError, match="3 of its rows on which models differ"):
         plan_from_pilot(without, xi=0.05, delta=0.05)
 
 
