@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         load_certificate,
     )
     from pacbound.errors import PacboundError
+    from pacbound.monitor import Alarm, Monitor
     from pacbound.shield import Shield, certify_shield
     from pacbound.stats.planning import trials_needed
     from pacbound.tally import Tally, equal_mass_edges, top_label
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _HOMES = {
+    "Alarm": "pacbound.monitor",
     "AsyncCascade": "pacbound.cascade",
     "BatchCertificate": "pacbound.certificate",
     "BatchSession": "pacbound.cascade",
@@ -52,6 +54,7 @@ _HOMES = {
     "CascadeCertificate": "pacbound.certificate",
     "Certificate": "pacbound.certificate",
     "HistogramBinning": "pacbound.baselines",
+    "Monitor": "pacbound.monitor",
     "PACCalibrator": "pacbound.calibration.calibrator",
     "PACClassifier": "pacbound.calibration.estimators",
     "PacboundError": "pacbound.errors",
@@ -77,6 +80,7 @@ _HOMES = {
 than its bounds."""
 
 __all__ = [
+    "Alarm",
     "AsyncCascade",
     "BatchCertificate",
     "BatchSession",
@@ -85,6 +89,7 @@ __all__ = [
     "CascadeCertificate",
     "Certificate",
     "HistogramBinning",
+    "Monitor",
     "PACCalibrator",
     "PACClassifier",
     "PacboundError",
