@@ -8,6 +8,7 @@
 | `DesiredAchievedDisplay` | the error increase allowed, and the one that test rows showed |
 | `SuccessSafetyDisplay` | success against safety of shields, and the safety that was asked for |
 | `DesiredSafetyDisplay` | the safety that was asked for, and the one that test rollouts showed |
+| `EvidenceDisplay` | the evidence of a monitor over its labels, and its alarms |
 | `RolloutDisplay` | rollouts from above, with the shield off and on |
 
 Every number drawn is computed elsewhere in pacbound. No figure touches pyplot or its settings;
@@ -16,6 +17,7 @@ Every number drawn is computed elsewhere in pacbound. No figure touches pyplot o
 
 from pacbound.report.accuracy_confidence import AccuracyConfidenceDisplay
 from pacbound.report.desired_achieved import DesiredAchievedDisplay, DesiredSafetyDisplay
+from pacbound.report.evidence import EvidenceDisplay
 from pacbound.report.floor_plan import Drive, FloorPlan, Shape
 from pacbound.report.reliability import ReliabilityDisplay
 from pacbound.report.rollout_paths import RolloutDisplay
@@ -27,6 +29,7 @@ __all__ = [
     "DesiredSafetyDisplay",
     "Drive",
     "ErrorCostDisplay",
+    "EvidenceDisplay",
     "FloorPlan",
     "ReliabilityDisplay",
     "RolloutDisplay",
