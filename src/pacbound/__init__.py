@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         load_certificate,
     )
     from pacbound.errors import PacboundError
+    from pacbound.monitor import Alarm, Monitor
     from pacbound.planning import PilotPlan, PlanPoint, plan_from_pilot
     from pacbound.shield import Shield, certify_shield
     from pacbound.stats.looks import PlannedLooks, planned_looks
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _HOMES = {
+    "Alarm": "pacbound.monitor",
     "AsyncCascade": "pacbound.cascade",
     "BatchCertificate": "pacbound.certificate",
     "BatchSession": "pacbound.cascade",
@@ -54,6 +56,7 @@ _HOMES = {
     "CascadeCertificate": "pacbound.certificate",
     "Certificate": "pacbound.certificate",
     "HistogramBinning": "pacbound.baselines",
+    "Monitor": "pacbound.monitor",
     "PACCalibrator": "pacbound.calibration.calibrator",
     "PACClassifier": "pacbound.calibration.estimators",
     "PacboundError": "pacbound.errors",
@@ -84,6 +87,7 @@ _HOMES = {
 than its bounds."""
 
 __all__ = [
+    "Alarm",
     "AsyncCascade",
     "BatchCertificate",
     "BatchSession",
@@ -92,6 +96,7 @@ __all__ = [
     "CascadeCertificate",
     "Certificate",
     "HistogramBinning",
+    "Monitor",
     "PACCalibrator",
     "PACClassifier",
     "PacboundError",

@@ -16,8 +16,16 @@ def test_the_demo_tells_the_whole_story(pacbound: Run, tmp_path: Path) -> None:
         assert f"{kind}.json: verified" in story
         assert load_certificate(tmp_path / "out" / f"{kind}.json").certified
     assert "NOT VERIFIED" in story
+    rang = re.search(r"ALARM at label ([\d,]+)", story)
+    assert rang is not None
+    assert 5000 < int(rang[1].replace(",", "")) < 5200
     made = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"predictions_with_intervals.npz", "reliability.png", "shield.png"} <= made
+    assert {
+        "predictions_with_intervals.npz",
+        "monitor.png",
+        "reliability.png",
+        "shield.png",
+    } <= made
 
 
 def test_the_certified_shield_of_the_demo_is_safe_enough_and_reaches_more_goals_than_the_product(

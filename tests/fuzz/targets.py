@@ -20,7 +20,14 @@ from typing import Any
 import numpy as np
 from tests.fuzz.mutations import damaged_bytes, damaged_document
 
-from pacbound import Tally, calibrate, load_certificate
+from pacbound import (
+    Monitor,
+    ShieldCertificate,
+    Tally,
+    calibrate,
+    certify_shield,
+    load_certificate,
+)
 from pacbound.errors import PacboundError
 
 FROZEN = Path(__file__).parents[1] / "certificate" / "frozen"
@@ -77,6 +84,28 @@ def read_tally(path: Path, seed: bytes) -> None:
     tally = Tally.load(path)
     assert Tally.from_dict(tally.to_dict()) == tally
     assert repr(tally)
+
+
+def read_state(path: Path, seed: bytes) -> None:
+    monitor = Monitor.load(path, _watched())
+    assert json.loads(json.dumps(monitor.to_dict())) == json.loads(path.read_bytes())
+    assert monitor.summary()
+    # Whatever it holds, it can go on.
+    monitor.update([False] * 500 + [True] * 500)
+    assert monitor.alarms
+
+
+@cache
+def _watched() -> ShieldCertificate:
+    return certify_shield([0.1] * 500, [False] * 500, xi=0.02, delta=0.01)
+
+
+@cache
+def states() -> list[bytes]:
+    made = [Monitor(_watched(), delta=1e-3, false_alarms=words) for words in ("ever", 1e4)]
+    for monitor in made:
+        monitor.update([False] * 220 + [True] * 3)
+    return [json.dumps(monitor.to_dict(), indent=1, sort_keys=True).encode() for monitor in made]
 
 
 @cache
@@ -177,6 +206,8 @@ def of_table(suffix: str, damage: Damage = damaged_bytes) -> Target:
 TARGETS: dict[str, Target] = {
     "certificate bytes": Target(certificates, damaged_bytes, read_certificate, ".json"),
     "certificate values": Target(certificates, damaged_document, read_certificate, ".json"),
+    "state bytes": Target(states, damaged_bytes, read_state, ".json"),
+    "state values": Target(states, damaged_document, read_state, ".json"),
     "tally bytes": Target(tallies, damaged_bytes, read_tally, ".json"),
     "tally values": Target(tallies, damaged_document, read_tally, ".json"),
     **{

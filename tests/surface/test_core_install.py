@@ -37,6 +37,7 @@ PACKAGES = [
     "pacbound.calibration",
     "pacbound.cascade",
     "pacbound.certificate",
+    "pacbound.monitor",
     "pacbound.planning",
     "pacbound.report",
     "pacbound.shield",
@@ -85,6 +86,13 @@ certificate.save("saved.json")
 assert pacbound.load_certificate("saved.json").verify()
 shield = pacbound.Shield(lambda x: "go", lambda x: "stop", lambda x: x, certificate)
 assert shield(1.0) == "stop"
+""",
+    "monitor": """
+certificate = pacbound.certify_shield([0.1] * 500, [False] * 500, xi=0.02, delta=0.01)
+monitor = pacbound.Monitor(certificate, delta=0.001)
+assert monitor.update([True] * 10)
+monitor.save("state.json")
+assert pacbound.Monitor.load("state.json", certificate).evidence == monitor.evidence
 """,
     "tally": """
 tally = pacbound.Tally.from_arrays(confidence=[0.6, 0.9], correct=[0, 1])

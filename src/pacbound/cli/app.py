@@ -14,6 +14,7 @@ from pacbound.cli.certify import certify
 from pacbound.cli.cost import cost
 from pacbound.cli.demo import demo
 from pacbound.cli.design import design
+from pacbound.cli.monitor import monitor
 from pacbound.cli.plan import plan
 from pacbound.cli.shield import shield
 from pacbound.cli.tally import tally
@@ -24,8 +25,8 @@ app = typer.Typer(
     name="pacbound",
     help="Provable guarantees on what a trained classifier says.",
     epilog=(
-        "Exit codes: 0 certified or verified, 1 not verified, 2 bad usage or data, 3 refused, 70 a "
-        "bug, 130 interrupted, 128 + n ended by signal n."
+        "Exit codes: 0 certified or verified, 1 not verified or the alarm rang, 2 bad usage or "
+        "data, 3 refused, 70 a bug, 130 interrupted, 128 + n ended by signal n."
     ),
     no_args_is_help=True,
     add_completion=False,
@@ -44,6 +45,7 @@ VERBS = (
     certify,
     apply,
     verify,
+    monitor,
     plan,
     demo,
 )

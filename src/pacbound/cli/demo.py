@@ -16,7 +16,7 @@ from pacbound.calibration.certify import calibrate
 from pacbound.calibration.metrics import expected_calibration_error, induced_calibration_error
 from pacbound.calibration.rows import apply_to_file
 from pacbound.cascade.certify import certify_cascade
-from pacbound.certificate import CalibrationCertificate, load_certificate
+from pacbound.certificate import CalibrationCertificate, CascadeCertificate, load_certificate
 from pacbound.certificate.files import certificate_from_dict
 from pacbound.cli.exit_codes import ending_well
 from pacbound.data import (
@@ -26,6 +26,7 @@ from pacbound.data import (
     indoor_navigation,
 )
 from pacbound.errors import MissingDependencyError
+from pacbound.monitor import Monitor
 from pacbound.shield.certify import certify_shield
 from pacbound.stats.trinomial import paired_upper
 
@@ -54,11 +55,13 @@ def demo(
     order = np.random.default_rng(2021).permutation(len(table.label))
     held, future = np.sort(order[:10_000]), np.sort(order[10_000:])
     calibration = _show_calibration(table, held, future, output)
-    _show_cascade(table, held, future, output)
+    cascade = _show_cascade(table, held, future, output)
     thresholds = _show_shield(rollouts, held, future, output)
+    monitor = _show_monitor(cascade, table, future, output)
     _show_verification([output / f"{name}.json" for name in ("calibration", "cascade", "shield")])
     _draw(calibration, table, future, output)
     _draw_shields(thresholds, rollouts, future, output)
+    _draw_evidence(monitor, output)
     typer.echo(f"\nEverything is in {output}/.")
     return 0
 
@@ -123,7 +126,9 @@ def _apply(
     typer.echo(f"{count:,} predictions with their intervals: {target}.")
 
 
-def _show_cascade(table: FashionMnistPredictions, held: Rows, future: Rows, output: Path) -> None:
+def _show_cascade(
+    table: FashionMnistPredictions, held: Rows, future: Rows, output: Path
+) -> CascadeCertificate:
     typer.echo(
         "\n2. CERTIFY A CASCADE: the early exit answers for the whole network, losing at most "
         f"{XI:.0%} accuracy.\n"
@@ -148,6 +153,7 @@ def _show_cascade(table: FashionMnistPredictions, held: Rows, future: Rows, outp
         f"{(lost - gained) / len(future):+.2%} accuracy is lost (at most {bound:.2%} with "
         f"probability {1 - DELTA:g})."
     )
+    return certificate
 
 
 def _show_shield(
@@ -195,9 +201,34 @@ def _under_shield(
     )
 
 
+def _show_monitor(
+    certificate: CascadeCertificate, table: FashionMnistPredictions, future: Rows, output: Path
+) -> Monitor:
+    typer.echo(
+        "\n4. MONITOR the cascade in use: the alarm rings once it loses more, and ever falsely "
+        "with probability at most 0.001.\n"
+    )
+    monitor, slow, labels = Monitor(certificate, delta=1e-3), table.prediction_slow, table.label
+    # From half-way on, a fault pairs each image with the early exit's answer to the one before.
+    shifted = np.roll(table.prediction_fast[future], 1)
+    half = len(future) // 2
+    fast = np.where(np.arange(len(future)) < half, table.prediction_fast[future], shifted)
+    monitor.update(
+        {
+            "confidences": table.confidence_fast[future],
+            "predictions": np.column_stack([fast, slow[future]]),
+            "labels": labels[future],
+        }
+    )
+    monitor.save(output / "monitor.json")
+    for alarm in monitor.alarms:
+        typer.echo(f"From image {half + 1:,} on, answers are mixed up.\n{alarm}")
+    return monitor
+
+
 def _show_verification(paths: list[Path]) -> None:
     typer.echo(
-        "\n4. VERIFY the certificates without the data, and one that somebody has improved.\n"
+        "\n5. VERIFY the certificates without the data, and one that somebody has improved.\n"
     )
     for path in paths:
         typer.echo(f"{path}: {load_certificate(path).verify()}")
@@ -216,10 +247,10 @@ def _draw(
         # Matplotlib is optional.
         from pacbound.report import AccuracyConfidenceDisplay, ReliabilityDisplay  # noqa: PLC0415
     except MissingDependencyError as error:
-        typer.echo(f"\n5. The figures are left out: {error}")
+        typer.echo(f"\n6. The figures are left out: {error}")
         return
     correct = table.prediction_slow[future] == table.label[future]
-    typer.echo("\n5. DRAW.\n")
+    typer.echo("\n6. DRAW.\n")
     for name, display in (
         ("reliability.png", ReliabilityDisplay.from_certificate(certificate)),
         (
@@ -250,6 +281,14 @@ def _draw_shields(
         delta=DELTA,
     )
     _save(display, output / "shield.png")
+
+
+def _draw_evidence(monitor: Monitor, output: Path) -> None:
+    try:
+        from pacbound.report import EvidenceDisplay  # noqa: PLC0415 - matplotlib is optional
+    except MissingDependencyError:
+        return
+    _save(EvidenceDisplay.from_monitor(monitor), output / "monitor.png")
 
 
 def _save(display: Any, path: Path) -> None:

@@ -17,6 +17,7 @@ import typer
 from pacbound.errors import PacboundError
 
 VERIFICATION_FAILED = 1
+ALARM = 1
 BAD_INPUT = 2
 REFUSED = 3
 BUG = 70

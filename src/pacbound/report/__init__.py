@@ -9,6 +9,7 @@
 | `SuccessSafetyDisplay` | success against safety of shields, and the safety that was asked for |
 | `DesiredSafetyDisplay` | the safety that was asked for, and the one that test rollouts showed |
 | `PlanDisplay` | what a larger sample would give, estimated from a pilot |
+| `EvidenceDisplay` | the evidence of a monitor over its labels, and its alarms |
 | `RolloutDisplay` | rollouts from above, with the shield off and on |
 
 Every number drawn is computed elsewhere in pacbound. No figure touches pyplot or its settings;
@@ -17,6 +18,7 @@ Every number drawn is computed elsewhere in pacbound. No figure touches pyplot o
 
 from pacbound.report.accuracy_confidence import AccuracyConfidenceDisplay
 from pacbound.report.desired_achieved import DesiredAchievedDisplay, DesiredSafetyDisplay
+from pacbound.report.evidence import EvidenceDisplay
 from pacbound.report.floor_plan import Drive, FloorPlan, Shape
 from pacbound.report.plans import PlanDisplay
 from pacbound.report.reliability import ReliabilityDisplay
@@ -29,6 +31,7 @@ __all__ = [
     "DesiredSafetyDisplay",
     "Drive",
     "ErrorCostDisplay",
+    "EvidenceDisplay",
     "FloorPlan",
     "PlanDisplay",
     "ReliabilityDisplay",

@@ -1,0 +1,19 @@
+"""Monitors: an alarm that rings once the claim of a certificate no longer holds in use.
+
+A monitor needs labels. It is not a detector of drift in inputs.
+"""
+
+from pacbound.monitor.files import update_from_files
+from pacbound.monitor.monitor import Alarm, Monitor
+from pacbound.monitor.prometheus import prometheus_text
+from pacbound.monitor.shadow import Shadow, ShadowPlan, plan_shadow
+
+__all__ = [
+    "Alarm",
+    "Monitor",
+    "Shadow",
+    "ShadowPlan",
+    "plan_shadow",
+    "prometheus_text",
+    "update_from_files",
+]

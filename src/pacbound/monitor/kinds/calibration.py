@@ -1,0 +1,146 @@
+"""A calibration in use: each prediction falls into a bin, and is right or wrong there.
+
+Each bin has two sides: wrong more often than 1 - lower allows, right more often than upper allows.
+Each side has bets of its own, which only rows of its bin change. Their average is the evidence.
+Where restarts are mixed it is a supermartingale because each of them is one. Running sums are added
+over bins: a label adds 1 to the sum of its own bin only, so that the total less the number of
+labels is a supermartingale. Sides that allow every rate, such as a lower end of 0, have no bets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pacbound.certificate.calibration import CalibrationCertificate
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.monitor.kinds.watch import Counts, Reading, Seen
+from pacbound.stats.arguments import whole_numbers
+from pacbound.stats.betting import Bets, joined, loss_bets
+from pacbound.tally.classes import Evidence, Vocabulary
+from pacbound.tally.questions.calibration import CalibrationQuestion
+from pacbound.tally.questions.question import OVERLAPPING
+from pacbound.tally.rows import Rows, only_known
+
+_ROLES = {
+    "confidence": True,
+    "correct": False,
+    "prediction": False,
+    "labels": False,
+    "groups": False,
+}
+_WHAT = "A monitored calibration"
+
+
+class CalibrationWatch:
+    """The true confidence of every bin lies in its interval."""
+
+    outcomes = ("wrong", "right")
+    single = None
+    claimed = "the true confidence of every bin lies in its interval"
+
+    def __init__(self, certificate: CalibrationCertificate) -> None:
+        if certificate.scope in OVERLAPPING:
+            raise InvalidValueError(
+                f"A calibration with the scope {certificate.scope!r} is not monitored: one row is "
+                "in several of its tables at once. Calibrate per class or per group, each row in "
+                "one, and monitor that."
+            )
+        self._certificate = certificate
+        ends = certificate.lower.ravel().tolist(), certificate.upper.ravel().tolist()
+        sides = [_sides(low, high) for low, high in zip(*ends, strict=True)]
+        tested = [cell for cell, found in enumerate(sides) if found]
+        if not tested:
+            raise InvalidValueError(
+                "No interval of this calibration can be refuted: all allow nearly every rate. "
+                "There is nothing to monitor; calibrate on more rows."
+            )
+        self.bets = tuple(joined(sides[cell]) for cell in tested)
+        number = np.array([len(sides[cell]) for cell in tested], dtype=np.float64)
+        self.shares = number / number.sum()
+        self._cells = tested
+        self._places = np.full(len(sides), -1)
+        self._places[tested] = np.arange(len(tested))
+
+    def place_name(self, place: int) -> str | None:
+        """The bin, and its group where there are groups."""
+        table, cell = divmod(self._cells[place], self._certificate.grid.n_cells)
+        begin, end = self._certificate.grid.bounds
+        ends = f"({begin[cell]:g}, {end[cell]:g}]" if begin[cell] < end[cell] else f"{end[cell]:g}"
+        groups = self._certificate.groups
+        return f"bin {ends}" + (f" of {groups[table]!r}" if groups else "")
+
+    def of_columns(self, named: Mapping[str, Any]) -> Reading:
+        """`confidence`; `correct`, or `prediction` and `labels`; `groups` where there are any."""
+        known = self._known(named)
+        return self._reading(CalibrationQuestion.of_columns(**known, edges=self._certificate.grid))
+
+    def of_arrays(self, given: Mapping[str, Any]) -> tuple[Reading, Mapping[str, Any]]:
+        """The same of arrays."""
+        known = self._known(given)
+        if isinstance(known.get("groups"), Mapping):
+            raise InvalidTypeError("groups is a mapping: pass the group of each row.")
+        question, arrays = CalibrationQuestion.of_arrays(**known, edges=self._certificate.grid)
+        return self._reading(question), arrays
+
+    def counted(self, given: Mapping[str, Any]) -> Counts:
+        """`successes` of `trials` in each bin, as the certificate has them."""
+        counts = only_known(given, {"successes": True, "trials": True}, _WHAT)
+        shape = self._certificate.trials.shape
+        right, rows = (whole_numbers(counts[name], name) for name in ("successes", "trials"))
+        for name, array in (("successes", right), ("trials", rows)):
+            if array.shape != shape and (shape[0] > 1 or array.shape != shape[1:]):
+                raise InvalidValueError(
+                    f"{name} has shape {array.shape}: expected {shape}, a number for each table "
+                    "and bin of the certificate."
+                )
+        if (right > rows).any():
+            raise InvalidValueError(
+                "More successes than trials in a bin: expected successes <= trials. Check the "
+                "order of the arguments."
+            )
+        pairs = zip((rows - right).ravel().tolist(), right.ravel().tolist(), strict=True)
+        return [(int(self._places[cell]), pair) for cell, pair in enumerate(pairs) if any(pair)]
+
+    def _known(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        known = only_known(given, _ROLES, _WHAT)
+        if ("groups" in known) != bool(self._certificate.groups):
+            raise InvalidTypeError(
+                "This certificate is per group: name groups, the group of each row."
+                if self._certificate.groups
+                else "This certificate has no groups: leave them out."
+            )
+        return known
+
+    def _reading(self, question: CalibrationQuestion) -> Reading:
+        def judged(rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Seen:
+            found = question.judge(rows, vocabulary, evidence)
+            cells = found.cells[:, 0]
+            if found.places is not None:
+                cells = cells + self._tables(found.groups)[found.places] * question.grid.n_cells
+            return Seen(self._places[cells], found.outcomes)
+
+        labels = question.slots["labels"].name if "labels" in question.slots else None
+        return Reading(question.slots, judged, labels)
+
+    def _tables(self, groups: tuple[str, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
+        known = {name: table for table, name in enumerate(self._certificate.groups)}
+        strange = [name for name in groups if name not in known]
+        if strange:
+            raise InvalidValueError(
+                f"Group {strange[0]!r} was not certified ({len(strange)} such): nothing is claimed "
+                "about it. Leave its rows out."
+            )
+        return np.array([known[name] for name in groups], dtype=np.int64)
+
+
+def _sides(lower: float, upper: float) -> list[Bets]:
+    """Bets that a bin is wrong more often than 1 - lower, and that it is right more often than
+    upper.
+    """
+    wrong = loss_bets(1.0 - lower)
+    right = loss_bets(upper) if upper < 1.0 else None
+    too_wrong = [] if wrong is None else [Bets(wrong.factors[::-1].copy(), wrong.weights)]
+    return too_wrong + ([] if right is None else [right])

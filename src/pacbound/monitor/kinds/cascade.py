@@ -1,0 +1,196 @@
+"""A cascade in use: what each row of traffic loses against the slow model, which runs beside it on
+a random share of the rows.
+
+A row brings D = 1{cascade wrong} - 1{slow model wrong}. It is 0 where the row does not exit early,
+and where the answering model agrees with the slow one; so a label is needed only elsewhere. Rows
+that do not exit belong to the traffic. To leave them out would test the loss among exits, which is
+larger.
+
+A cascade that was certified without labels claims that few answers differ from the slow model's. It
+is watched without labels: each that differs is a loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.certificate.document import exact
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.monitor.kinds.watch import Counts, Integers, Reading, Seen, one_place
+from pacbound.sources.values import MISSING
+from pacbound.stats.arguments import whole_number
+from pacbound.stats.betting import difference_bets
+from pacbound.tally.classes import Evidence, Vocabulary
+from pacbound.tally.columns import as_column
+from pacbound.tally.questions.cascade import CascadeQuestion
+from pacbound.tally.questions.question import Slot
+from pacbound.tally.rows import Rows, only_known
+
+_ROLES = {"loss": False, "confidences": False, "predictions": False, "labels": False}
+_WHAT = "A monitored cascade"
+
+
+class CascadeWatch:
+    """The cascade loses at most xi accuracy against its slow model."""
+
+    outcomes = ("gained", "equal", "lost")
+    single = "loss"
+    shares = np.ones(1)
+
+    def __init__(self, certificate: CascadeCertificate) -> None:
+        self.bets = (difference_bets(certificate.xi),)
+        self._labelled = not certificate.without_labels
+        self.claimed = (
+            f"at most {exact(certificate.xi)} accuracy is lost against the slow model alone"
+            if self._labelled
+            else f"at most {exact(certificate.xi)} of the answers differ from the slow model's"
+        )
+        self._thresholds = certificate.thresholds
+
+    def place_name(self, place: int) -> str | None:  # noqa: ARG002
+        """None: all rows are alike."""
+        return None
+
+    def of_columns(self, named: Mapping[str, Any]) -> Reading:
+        """`loss`, or `confidences`, `predictions` and `labels`."""
+        known = self._known(named)
+        if "loss" in known:
+            return _of_losses(known["loss"])
+        return self._of_answers(CascadeQuestion.of_columns(**known))
+
+    def of_arrays(self, given: Mapping[str, Any]) -> tuple[Reading, Mapping[str, Any]]:
+        """The same of arrays."""
+        known = self._known(given)
+        if "loss" in known:
+            return _of_losses("loss"), {"loss": _differences(known["loss"], "loss")}
+        question, arrays = CascadeQuestion.of_arrays(**known)
+        return self._of_answers(question), arrays
+
+    def counted(self, given: Mapping[str, Any]) -> Counts:
+        """`losses` and `gains` among `labels` rows of traffic."""
+        counts = only_known(given, {"losses": True, "gains": True, "labels": True}, _WHAT)
+        losses, gains, labels = (
+            whole_number(counts[name], name) for name in ("losses", "gains", "labels")
+        )
+        if losses + gains > labels:
+            raise InvalidValueError(
+                f"{losses} losses and {gains} gains of {labels} labels cannot be: expected losses "
+                "+ gains <= labels, which are all rows of traffic that were looked at."
+            )
+        return [(0, (gains, labels - losses - gains, losses))]
+
+    def _known(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        known = only_known(given, _ROLES, _WHAT)
+        if "loss" in known and len(known) > 1:
+            raise InvalidTypeError(
+                "loss stands beside other columns: pass either loss, or confidences, predictions "
+                "and labels."
+            )
+        if "loss" not in known and ("labels" in known) != self._labelled:
+            raise InvalidTypeError(
+                "labels are missing: they say what is lost where the answer differs from the slow "
+                "model's. Pass them, or loss."
+                if self._labelled
+                else "This cascade was certified without labels, so it is watched without: leave "
+                "labels out. Each answer that differs from the slow model's is a loss."
+            )
+        return known
+
+    def _of_answers(self, question: CascadeQuestion) -> Reading:
+        if question.exits != len(self._thresholds):
+            raise InvalidTypeError(
+                f"{question.exits} confidences were given: the certificate has "
+                f"{len(self._thresholds)} exits."
+            )
+        labels = question.slots["labels"].name if self._labelled else None
+        return Reading(question.slots, self._judged, labels)
+
+    def _judged(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Seen:
+        """The loss of each row, by the answers of the model that answers and of the slow one."""
+        names = [f"prediction {m}" for m in range(len(self._thresholds) + 1)]
+        answers = [_present(rows, name, vocabulary) for name in names]
+        answer, slow = answers[-1].copy(), answers[-1]
+        for m in reversed(range(len(self._thresholds))):
+            exits = rows.scores(f"confidence {m}") >= self._thresholds[m]
+            answer[exits] = answers[m][exits]
+        differ = answer != slow
+        if not self._labelled:
+            return one_place(1 + differ.astype(np.int64))
+        truth = rows.classes("labels", vocabulary)
+        _require_labels(rows, truth, differ)
+        for name, codes in zip(names, answers, strict=True):
+            evidence.slow = rows.name(name)
+            evidence.saw(evidence.slow, vocabulary.classes(np.unique(codes).tolist()))
+        _witness(answer, slow, truth, vocabulary, evidence)
+        lost, gained = differ & (slow == truth), differ & (answer == truth)
+        return one_place(1 + lost.astype(np.int64) - gained)
+
+
+def _present(rows: Rows, slot: str, vocabulary: Vocabulary) -> Integers:
+    codes = rows.classes(slot, vocabulary)
+    missing = np.flatnonzero(codes == MISSING)
+    if missing.size:
+        raise InvalidValueError(
+            f"{rows.name(slot)}[{rows.start + missing[0]}] is missing ({missing.size} such rows): "
+            "on the rows that are looked at every model must predict. Leave out rows by their key "
+            "alone, before anything is known of them."
+        )
+    return codes
+
+
+def _require_labels(rows: Rows, truth: Integers, differ: NDArray[np.bool_]) -> None:
+    unlabelled = np.flatnonzero((truth == MISSING) & differ)
+    if unlabelled.size:
+        raise InvalidValueError(
+            f"{rows.name('labels')}[{rows.start + unlabelled[0]}] is missing ({unlabelled.size} "
+            "such rows) although the model that answers differs from the slow one: label it. To "
+            "leave out rows that are hard to label would void the promise."
+        )
+
+
+def _witness(
+    answer: Integers, slow: Integers, truth: Integers, vocabulary: Vocabulary, evidence: Evidence
+) -> None:
+    """Take in what these rows show of their classes, so that misspelt labels are noticed."""
+    size, known, differ = len(vocabulary), truth != MISSING, answer != slow
+    evidence.labelled |= vocabulary.classes(np.unique(truth[known]).tolist())
+    unmatched = truth[differ & known & (answer != truth) & (slow != truth)]
+    gained = truth[differ & known & (answer == truth)]
+    evidence.unmatched += vocabulary.counted(np.bincount(unmatched, minlength=size))
+    evidence.gained += vocabulary.counted(np.bincount(gained, minlength=size))
+
+
+def _of_losses(name: str) -> Reading:
+    return Reading(
+        {"loss": Slot("number", name)},
+        lambda rows, *_: one_place(1 + _checked(rows.numbers("loss"), name, rows.start)),
+    )
+
+
+def _differences(values: Any, name: str) -> NDArray[Any]:
+    array = as_column(values, name)
+    if array.dtype.kind not in "iuf":
+        raise InvalidTypeError(
+            f"{name} has dtype {array.dtype}, which does not hold losses of a cascade: expected 1 "
+            "where it is wrong and the slow model right, -1 where it is the other way round, and "
+            "0 elsewhere."
+        )
+    return array
+
+
+def _checked(array: NDArray[Any], name: str, start: int) -> Integers:
+    numbers = array.astype(np.float64)
+    legal = (numbers == -1) | (numbers == 0) | (numbers == 1)
+    if not legal.all():
+        row = int(np.flatnonzero(~legal)[0])
+        raise InvalidValueError(
+            f"{name}[{start + row}] is {array[row]} ({int((~legal).sum())} such values): expected "
+            "1 where the cascade is wrong and the slow model right, -1 where it is the other way "
+            "round, and 0 elsewhere."
+        )
+    return numbers.astype(np.int64)

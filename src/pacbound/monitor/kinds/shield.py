@@ -1,0 +1,55 @@
+"""A shield in use: each rollout under it is one label, and a loss if it was unsafe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pacbound.certificate.document import exact
+from pacbound.certificate.shield import ShieldCertificate
+from pacbound.monitor.kinds.watch import Counts, Reading, bets_on_losses, one_place
+from pacbound.stats.arguments import successes_of_trials, whole_number
+from pacbound.tally.questions.question import Slot
+from pacbound.tally.rows import only_known
+
+
+class ShieldWatch:
+    """At most a share xi of the rollouts is unsafe."""
+
+    outcomes = ("safe", "unsafe")
+    single = "unsafe"
+    shares = np.ones(1)
+
+    def __init__(self, certificate: ShieldCertificate) -> None:
+        self.bets = bets_on_losses(certificate.xi)
+        self.claimed = f"at most {exact(certificate.xi)} of the rollouts are unsafe"
+
+    def place_name(self, place: int) -> str | None:  # noqa: ARG002
+        """None: all rollouts are alike."""
+        return None
+
+    def of_columns(self, named: Mapping[str, Any]) -> Reading:
+        """`unsafe`: whether the rollout, shield and all, was unsafe."""
+        column = only_known(named, {"unsafe": True}, "A monitored shield")["unsafe"]
+        return Reading(
+            {"unsafe": Slot("flag", column)}, lambda rows, *_: one_place(rows.flags("unsafe"))
+        )
+
+    def of_arrays(self, given: Mapping[str, Any]) -> tuple[Reading, Mapping[str, Any]]:
+        """The same of an array."""
+        passed = only_known(given, {"unsafe": True}, "A monitored shield")
+        return self.of_columns(dict.fromkeys(passed, "unsafe")), passed
+
+    def counted(self, given: Mapping[str, Any]) -> Counts:
+        """`losses` unsafe rollouts of `labels`."""
+        return [(0, losses_of_labels(given, "A monitored shield"))]
+
+
+def losses_of_labels(given: Mapping[str, Any], what: str) -> tuple[int, int]:
+    """How many labels were kept and lost, from `losses` and `labels`."""
+    counts = only_known(given, {"losses": True, "labels": True}, what)
+    losses, labels = (whole_number(counts[name], name) for name in ("losses", "labels"))
+    successes_of_trials(losses, labels)
+    return labels - losses, losses

@@ -1,0 +1,105 @@
+"""What a kind of certificate has to say to be monitored: its bets, and what a row brings.
+
+Rows are judged into a place (the bets that the row belongs to) and an outcome of those bets. A row
+that the claim says nothing about, such as one that was not answered, is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidValueError
+from pacbound.stats.betting import Bets, loss_bets
+from pacbound.tally.classes import Evidence, Vocabulary
+from pacbound.tally.questions.question import Slot
+from pacbound.tally.rows import Rows
+
+Integers = NDArray[np.int64]
+Counts = Sequence[tuple[int, tuple[int, ...]]]
+"""A batch of counts: for some places, how often each outcome came."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Rows that the claim is about: the place of each, and its outcome."""
+
+    places: Integers
+    outcomes: Integers
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The columns that rows bring, and how a row is judged from them; `labels` names the column of
+    true classes, if there is one.
+    """
+
+    slots: Mapping[str, Slot]
+    judge: Callable[[Rows, Vocabulary, Evidence], Seen]
+    labels: str | None = None
+
+
+class Watch(Protocol):
+    """What a certificate claims, as bets against it."""
+
+    @property
+    def bets(self) -> tuple[Bets, ...]:
+        """The bets of each place."""
+        ...
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """The share of the evidence that each place starts with, where restarts are mixed; they add
+        up to 1.
+        """
+        ...
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """The names of the outcomes."""
+        ...
+
+    @property
+    def claimed(self) -> str:
+        """What holds while the certificate does, in words."""
+        ...
+
+    @property
+    def single(self) -> str | None:
+        """The name of the column that stands for all others where a bare array is given."""
+        ...
+
+    def place_name(self, place: int) -> str | None:
+        """What a place is called; None if there is only one."""
+        ...
+
+    def of_columns(self, named: Mapping[str, Any]) -> Reading:
+        """How rows of a table are judged whose columns are named."""
+        ...
+
+    def of_arrays(self, given: Mapping[str, Any]) -> tuple[Reading, Mapping[str, Any]]:
+        """How rows of arrays are judged, and the arrays by slot."""
+        ...
+
+    def counted(self, given: Mapping[str, Any]) -> Counts:
+        """A batch of counts, checked."""
+        ...
+
+
+def one_place(outcomes: NDArray[Any]) -> Seen:
+    """Rows that all have the same bets."""
+    return Seen(np.zeros(len(outcomes), dtype=np.int64), outcomes.astype(np.int64))
+
+
+def bets_on_losses(xi: float) -> tuple[Bets, ...]:
+    """The bets of a claim that one rate is at most `xi`."""
+    bets = loss_bets(xi)
+    if bets is None:
+        raise InvalidValueError(
+            f"xi={xi} is too near 1 to be monitored: no rate above it is left to bet on."
+        )
+    return (bets,)

@@ -1,0 +1,485 @@
+"""Watching over a certificate in use: evidence that its claim no longer holds, label by label."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound import documents
+from pacbound.certificate import Certificate
+from pacbound.certificate.document import exact
+from pacbound.errors import (
+    CertificateError,
+    InvalidTypeError,
+    InvalidValueError,
+    PacboundError,
+)
+from pacbound.monitor import state_file
+from pacbound.monitor.classes_seen import ClassesSeen
+from pacbound.monitor.kinds import watch_of
+from pacbound.monitor.kinds.watch import Reading
+from pacbound.monitor.promise import Promise
+from pacbound.monitor.state import Clock, Rung, State
+from pacbound.stats.arguments import LARGEST_COUNT
+from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
+from pacbound.tally.columns import same_length
+from pacbound.tally.rows import Rows
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """The claim no longer holds, or something happened that the promise allows for.
+
+    Attributes
+    ----------
+    label : int
+        The label at which it rang, counted from 1.
+    evidence, limit : float
+        The evidence there, and the limit that it reached.
+    where : str or None
+        Calibration: the bin with most of the evidence.
+    claimed : str
+        What no longer holds, in words.
+
+    Examples
+    --------
+    >>> from pacbound import certify_shield
+    >>> certificate = certify_shield([0.1] * 500, [False] * 500, xi=0.02, delta=0.01)
+    >>> alarm = Monitor(certificate, delta=1e-3).update([True] * 5)
+    >>> alarm.label, alarm.evidence > alarm.limit
+    (4, True)
+    """
+
+    label: int
+    evidence: float
+    limit: float
+    where: str | None
+    claimed: str
+
+    def __str__(self) -> str:
+        """What rang, in a sentence."""
+        most = "" if self.where is None else f" Most of the evidence is in {self.where}."
+        return (
+            f"ALARM at label {self.label:,}: the evidence is {self.evidence:.4g}, the limit "
+            f"{self.limit:.4g}. It no longer holds that {self.claimed}, or this is a false "
+            f"alarm.{most}"
+        )
+
+
+class Monitor:
+    """An alarm that rings once the claim of a certificate no longer holds, and rarely before.
+
+    While the claim holds at every step, whatever came before, the alarm *ever* rings with
+    probability at most `delta`, however long the monitor runs and however often it is looked at.
+    With `false_alarms="one per 1e6 labels"` the promise is weaker, and a true alarm comes earlier:
+    the mean time to a false alarm is at least that many labels, and one comes within the first t
+    labels with probability at most t / 1e6. `promise` says which was made.
+
+    The labels must be those of all rows in use, or of a share of them that was drawn before their
+    outcomes could be known (see `Shadow`), in the order in which they came. Labels that are
+    selected or delayed by their outcome void the promise. An alarm means that the rate is above the
+    one that was certified, or that a false alarm happened. Silence proves nothing, and without
+    labels there is no evidence at all: what inputs look like is not watched.
+
+    What a row brings:
+
+    - calibration: `confidence`; `correct`, or `prediction` and `labels`; `groups` if there are any.
+      A bin that is wrong, or right, more often than its interval allows is evidence.
+    - cascade: `loss` (1 where the cascade is wrong and the slow model right, -1 where it is the
+      other way round, else 0), or `confidences`, `predictions` and `labels`. All traffic belongs to
+      it: the loss is 0 where a row does not exit early.
+    - shield: `unsafe`, one flag for each rollout under the shield.
+
+    Parameters
+    ----------
+    certificate
+        What to watch over. It is verified first. A refusal claims nothing and is not monitored; nor
+        is a claim that nothing at all is lost (`xi` = 0).
+    delta
+        The chance that the alarm ever rings although the claim holds, at least 1e-300. On the
+        second clock, where no such chance is promised, `promise` says within how many labels it is
+        kept.
+    false_alarms
+        "ever"; or, for the second clock, "one per 1e6 labels" or the number 1e6.
+    classes, missing, unseen_labels
+        About predictions and labels, as in `certify_cascade`. They are not saved.
+
+    Attributes
+    ----------
+    certificate : Certificate
+        What is watched over.
+
+    Raises
+    ------
+    CertificateError
+        If the certificate was changed or does not follow from its own counts.
+    InvalidValueError
+        If it is a refusal, or leaves no room to bet; if `delta` or `false_alarms` is not a promise.
+
+    Examples
+    --------
+    A shield that may fail in 2 % of its rollouts, and after 1,000 fails in 20 %:
+
+    >>> import numpy as np
+    >>> from pacbound import certify_shield
+    >>> certificate = certify_shield([0.1] * 500, [False] * 500, xi=0.02, delta=0.01)
+    >>> monitor = Monitor(certificate, delta=1e-3)
+    >>> rng = np.random.default_rng(0)
+    >>> monitor.update(rng.random(1000) < 0.01) is None
+    True
+    >>> alarm = monitor.update(rng.random(1000) < 0.2)
+    >>> alarm.label
+    1015
+    >>> monitor.save("monitor.json")
+    >>> Monitor.load("monitor.json", certificate).evidence == monitor.evidence
+    True
+    """
+
+    def __init__(
+        self,
+        certificate: Certificate,
+        *,
+        delta: float,
+        false_alarms: str | float = "ever",
+        classes: Any = None,
+        missing: Any = None,
+        unseen_labels: float = 0.0,
+    ) -> None:
+        self.certificate = certificate
+        self._rule = ClassRule.of(classes, missing, unseen_labels)
+        self._clock = Clock(watch_of(certificate), Promise.of(delta, false_alarms))
+        self._state = State.fresh(self._clock.watch, self._clock.promise)
+        self._sources: tuple[str, ...] = ()
+        self._vocabulary, self._classes = Vocabulary(self._rule), ClassesSeen()
+
+    @property
+    def delta(self) -> float:
+        """The chance that the alarm ever rings although the claim holds."""
+        return self._clock.promise.delta
+
+    @property
+    def false_alarms(self) -> str:
+        """Which promise was made: "ever", or "one per … labels"."""
+        return self._clock.promise.text
+
+    @property
+    def promise(self) -> str:
+        """What is promised about false alarms, in words."""
+        return self._clock.promise.words
+
+    @property
+    def evidence(self) -> float:
+        """The evidence against the claim. It starts at 1, and at 0 on the second clock; the alarm
+        rings when it reaches `limit`. On the first clock it stays there.
+        """
+        return self._clock.evidence(self._state)
+
+    @property
+    def limit(self) -> float:
+        """The evidence at which the alarm rings."""
+        return self._clock.promise.limit
+
+    @property
+    def rows(self) -> int:
+        """How many rows were given."""
+        return self._state.rows
+
+    @property
+    def labels(self) -> int:
+        """How many of the rows the claim is about: those are the labels that clocks count."""
+        return self._state.labels
+
+    @property
+    def seen(self) -> dict[str, int]:
+        """How often each outcome came."""
+        return dict(zip(self._clock.watch.outcomes, self._state.seen, strict=True))
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """The alarms so far: at most one on the first clock."""
+        return tuple(map(self._alarm, self._state.rung))
+
+    @property
+    def history(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The evidence over the labels: the label with which each stretch of them ends, and the
+        highest evidence in it. There are at most 512 stretches.
+        """
+        return self._state.history.ends, self._state.history.peaks.copy()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The fingerprints of the files that were taken in."""
+        return self._sources
+
+    def update(self, outcomes: Any) -> Alarm | None:
+        """Take in the outcomes of more rows, in the order in which they came.
+
+        In whatever parts rows come, one by one or a million at once, the evidence is the same, bit
+        for bit. If a value cannot be what it should be, nothing is taken in.
+
+        Parameters
+        ----------
+        outcomes
+            A mapping from the names that the kind of certificate asks for to columns of equal
+            length. For a shield a column of flags will do, and for a cascade one of losses in -1,
+            0, 1.
+
+        Returns
+        -------
+        Alarm or None
+            The first alarm that rang among these rows. On the first clock an alarm stays rung: it
+            is returned from then on.
+
+        Raises
+        ------
+        InvalidValueError, InvalidTypeError
+            If a name, a value or a class cannot be what it should be; the message names it and the
+            remedy.
+
+        Examples
+        --------
+        >>> from pacbound import calibrate
+        >>> certificate = calibrate([0.9] * 1000, [True] * 950 + [False] * 50, delta=0.01)
+        >>> monitor = Monitor(certificate, delta=1e-3)
+        >>> alarm = monitor.update({"confidence": [0.9] * 100, "correct": [True, False] * 50})
+        >>> alarm.where
+        'bin (0.85, 0.9]'
+        """
+        watch = self._clock.watch
+        if not isinstance(outcomes, Mapping):
+            if watch.single is None:
+                raise InvalidTypeError(
+                    f"outcomes is of type {type(outcomes).__name__}: for a "
+                    f"{self.certificate.kind} pass a mapping of columns, such as "
+                    "{'confidence': …, 'correct': …}."
+                )
+            outcomes = {watch.single: outcomes}
+        reading, arrays = watch.of_arrays(outcomes)
+        rows = Rows.of_arrays(reading.slots, arrays)
+        same_length(**{slot.name: rows.columns[key] for key, slot in reading.slots.items()})
+        return self.update_rows(reading, rows)
+
+    def update_counts(self, **counts: Any) -> Alarm | None:
+        """Take in a batch of rows of which only counts are known.
+
+        The batch is one indivisible step: the evidence is looked at after all of it. How many rows
+        it has must not depend on their outcomes. An order must not be made up for them: that would
+        ring falsely.
+
+        Parameters
+        ----------
+        **counts
+            Shield: `losses` of `labels`. Cascade: `losses` and `gains` of `labels`, which are all
+            rows of traffic that were looked at. Calibration: `successes` of `trials` for each bin.
+
+        Returns
+        -------
+        Alarm or None
+            As from `update`.
+
+        Raises
+        ------
+        InvalidValueError, InvalidTypeError
+            If counts are negative, not whole, or more than their labels.
+
+        Examples
+        --------
+        >>> from pacbound import certify_shield
+        >>> certificate = certify_shield([0.1] * 500, [False] * 500, xi=0.02, delta=0.01)
+        >>> monitor = Monitor(certificate, delta=1e-3)
+        >>> monitor.update_counts(losses=2, labels=200) is None
+        True
+        """
+        given = self._clock.watch.counted(counts)
+        if self.rows + sum(sum(times) for _, times in given) > LARGEST_COUNT:
+            raise InvalidValueError("More than 2**53 labels are no longer counted exactly.")
+        return self._moved(self._clock.after_counts(self._state, given))
+
+    def update_rows(self, reading: Reading, rows: Rows) -> Alarm | None:
+        """Take in rows that a source delivered; `update` does this for arrays.
+
+        Parameters
+        ----------
+        reading
+            How they are judged, from `reading_of`.
+        rows
+            The rows.
+
+        Returns
+        -------
+        Alarm or None
+            As from `update`.
+
+        Raises
+        ------
+        InvalidValueError, InvalidTypeError
+            As from `update`.
+        """
+        fresh = Evidence()
+        seen = reading.judge(rows, self._vocabulary, fresh)
+        classes = self._classes
+        if reading.labels is not None:
+            classes = classes.after(fresh, len(rows), self._rule, reading.labels)
+        state = self._clock.after(self._state, seen, len(rows))
+        self._classes = classes
+        return self._moved(state)
+
+    def reading_of(self, **columns: Any) -> Reading:
+        """How the rows of a table are judged, from the names of its columns.
+
+        Parameters
+        ----------
+        **columns
+            The name of each column, by what `update` calls it.
+
+        Returns
+        -------
+        Reading
+            The columns that are needed, and how a row is judged.
+
+        Raises
+        ------
+        InvalidTypeError
+            If a name is not known or missing.
+        """
+        return self._clock.watch.of_columns(columns)
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[list[str]]:
+        """In a `with` block: whatever was taken in when it is left by an error is forgotten.
+
+        Yields
+        ------
+        list of str
+            Takes the fingerprints of the sources that were taken in.
+        """
+        before = self._state, self._classes
+        taken: list[str] = []
+        try:
+            yield taken
+        except BaseException:
+            self._state, self._classes = before
+            raise
+        self._sources = (*self._sources, *taken)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state to a file, as JSON, from which `load` goes on exactly.
+
+        A crash leaves the old file or the new one, never half of one.
+
+        Parameters
+        ----------
+        path
+            Where to write it. A file that is there is replaced.
+
+        Raises
+        ------
+        UnwritableFileError
+            If the file cannot be written.
+        """
+        documents.write(path, self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole state, as `save` writes it."""
+        return state_file.document_of(
+            self._state,
+            self._clock.promise,
+            self.certificate.claim_digest,
+            self._sources,
+            self._classes,
+        )
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        certificate: Certificate,
+        *,
+        classes: Any = None,
+        missing: Any = None,
+        unseen_labels: float = 0.0,
+    ) -> Self:
+        """Read a state, and go on from there as if nothing had happened.
+
+        Parameters
+        ----------
+        path
+            The file, as `save` wrote it.
+        certificate
+            The certificate that the monitor was begun with.
+        classes, missing, unseen_labels
+            As for the class.
+
+        Returns
+        -------
+        Monitor
+            Equal to the one that was saved, bit for bit.
+
+        Raises
+        ------
+        CertificateError
+            If the file is not a state, was cut short or changed, or belongs to another certificate.
+        OSError
+            If the file is not there or cannot be opened.
+        """
+        document, name = (
+            documents.read(path, state_file.WHAT, largest=state_file.LARGEST_FILE),
+            str(path),
+        )
+        watch_of(certificate)
+        promise = state_file.promise_of(document, certificate.claim_digest, name)
+        monitor = cls(
+            certificate,
+            delta=promise.delta,
+            false_alarms=promise.text,
+            classes=classes,
+            missing=missing,
+            unseen_labels=unseen_labels,
+        )
+        try:
+            monitor._state, monitor._sources, monitor._classes = state_file.state_of(
+                document, monitor._clock, name
+            )
+        except PacboundError as error:
+            raise CertificateError(str(error)) from None
+        if documents.canonical(monitor.to_dict()) != documents.canonical(document):
+            raise CertificateError(
+                f"{name} holds what the state of a monitor does not: use a copy that is whole."
+            )
+        return monitor
+
+    def summary(self) -> str:
+        """What is watched, what was seen and what is promised, in words."""
+        seen = ", ".join(f"{count:,} {name}" for name, count in self.seen.items())
+        alarms = self.alarms
+        said = str(alarms[-1]) if alarms else "No alarm. Silence proves nothing."
+        return "\n".join(
+            [
+                (
+                    f"Monitor of a {self.certificate.kind} certificate: {self.labels:,} labels "
+                    f"({seen}), evidence {self.evidence:.4g} of {self.limit:.4g}, delta = "
+                    f"{exact(self.delta)}, false alarms: {self.false_alarms}"
+                ),
+                said,
+                self.promise,
+            ]
+        )
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _moved(self, state: State) -> Alarm | None:
+        before = 0 if self._clock.is_over(state) else len(self._state.rung)
+        self._state = state
+        return self._alarm(state.rung[before]) if len(state.rung) > before else None
+
+    def _alarm(self, rung: Rung) -> Alarm:
+        watch = self._clock.watch
+        where = watch.place_name(rung.place)
+        return Alarm(rung.label, rung.evidence, self.limit, where, watch.claimed)

@@ -1,0 +1,279 @@
+"""Which rows of traffic the slow model answers too, in the shadow: decided by a key, row by row,
+before anything is known of the outcome.
+
+To look only at a random share of the traffic is as good as to look at all of it, and slower by that
+share: the rows that are looked at, those that do not exit early among them, lose as much as all
+rows do. To look at a share of the exits only would test the loss per exit, which is larger, and
+ring falsely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.monitor.kinds import watch_of
+from pacbound.monitor.promise import Promise
+from pacbound.stats.arguments import real_number, whole_number
+from pacbound.stats.betting import BLOCK, Bets, Restarts
+
+_STREAMS = 400
+_BEFORE = 2000
+"""Healthy labels before the rise in each stream of a plan: the wealth forgets what was before."""
+
+_CHUNK = 500
+
+
+@dataclass(frozen=True)
+class Shadow:
+    """A share of the rows of traffic, drawn by a key.
+
+    Whether a row is drawn depends on its own name and the key alone, so that every machine decides
+    alike, without a state, and before the outcome: a row is drawn if BLAKE2b of its name, keyed,
+    as 8 bytes read from the most significant on, is below the share of 2^64.
+
+    Parameters
+    ----------
+    share
+        The share of the rows that is drawn, 0 < share <= 1.
+    key
+        1 to 64 bytes, or text of as many. Draw one at random, once, and keep it: to try several
+        and pick one by its outcomes voids every promise.
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError
+        If the share or the key is not one.
+
+    Examples
+    --------
+    >>> shadow = Shadow(0.25, key="7d1f")
+    >>> shadow.mask(["request-21", "request-22", "request-23"]).tolist()
+    [True, False, True]
+    >>> round(float(shadow.mask(range(10_000)).mean()), 2)
+    0.25
+    """
+
+    share: float
+    key: str | bytes
+
+    def __post_init__(self) -> None:
+        share = real_number(self.share, "share", "a share of the rows")
+        if not 0.0 < share <= 1.0:
+            raise InvalidValueError(
+                f"share={self.share} is not a share of the rows: expected 0 < share <= 1."
+            )
+        if not isinstance(self.key, (str, bytes)):
+            raise InvalidTypeError(f"key={self.key!r} is not a key: expected text or bytes.")
+        if not 1 <= len(self._key) <= 64:
+            raise InvalidValueError(
+                f"key has {len(self._key)} bytes: expected 1 to 64, drawn at random once."
+            )
+
+    def wants(self, row: int | str) -> bool:
+        """Whether a row is drawn.
+
+        Parameters
+        ----------
+        row
+            Its name: a number that counts the rows of traffic, or text such as the id of a
+            request. 12 and "12" are the same row. No two rows may share a name.
+
+        Returns
+        -------
+        bool
+            True for the share of all names that is drawn.
+
+        Raises
+        ------
+        InvalidTypeError
+            If `row` is neither a whole number nor text.
+        """
+        if isinstance(row, bool) or not isinstance(row, (int, str, np.integer)):
+            raise InvalidTypeError(
+                f"row={row!r} does not name a row: expected a whole number or text."
+            )
+        name = str(row).encode("utf-8", "surrogatepass")
+        drawn = blake2b(name, digest_size=8, key=self._key).digest()
+        return int.from_bytes(drawn, "big") < int(self.share * 2**64)
+
+    def mask(self, rows: Iterable[Any]) -> NDArray[np.bool_]:
+        """Which of some rows are drawn.
+
+        Parameters
+        ----------
+        rows
+            Their names, as for `wants`.
+
+        Returns
+        -------
+        ndarray of bool
+            True where a row is drawn.
+
+        Raises
+        ------
+        InvalidTypeError
+            As from `wants`.
+        """
+        return np.fromiter(map(self.wants, rows), dtype=bool)
+
+    @property
+    def _key(self) -> bytes:
+        return self.key.encode() if isinstance(self.key, str) else self.key
+
+
+@dataclass(frozen=True)
+class ShadowPlan:
+    """How large a share of the traffic to look at; simulated, so a plan and not a guarantee.
+
+    Attributes
+    ----------
+    share : float
+        The share of the traffic that the slow model must answer too.
+    labels : int
+        The rows that are looked at after the rise until the alarm rings, with the probability
+        that was asked for.
+
+    Examples
+    --------
+    >>> ShadowPlan(share=0.25, labels=500)
+    ShadowPlan(share=0.25, labels=500)
+    """
+
+    share: float
+    labels: int
+
+
+def plan_shadow(  # noqa: PLR0913
+    certificate: CascadeCertificate,
+    *,
+    losses: float,
+    rows: int,
+    delta: float,
+    rng: np.random.Generator,
+    gains: float = 0.0,
+    usual: float | None = None,
+    false_alarms: str | float = "ever",
+    power: float = 0.9,
+    seen: int = 50_000,
+) -> ShadowPlan:
+    """How large a share of the traffic must be looked at for a rise to be noticed within so many
+    rows, with probability `power`.
+
+    It is found by running the monitor on 400 simulated streams, so it is a plan and not a
+    guarantee: it knows the rates only as well as you do.
+
+    Parameters
+    ----------
+    certificate
+        The cascade certificate to be monitored.
+    losses
+        The share of all rows, exits or not, on which the cascade will be wrong and the slow model
+        right: the rise that is to be noticed.
+    rows
+        Rows of traffic after the rise within which the alarm is to ring.
+    delta, false_alarms
+        As for `Monitor`.
+    rng
+        What draws the streams.
+    gains
+        The share of all rows on which it will be the other way round.
+    usual
+        The share of losses before the rise; by default `gains` and half of what is allowed.
+    power
+        The chance that the alarm rings within `rows`.
+    seen
+        Labels that the monitor has seen before the rise. On the first clock later rises take
+        longer to be noticed.
+
+    Returns
+    -------
+    ShadowPlan
+        The share, and the labels that it takes.
+
+    Raises
+    ------
+    InvalidTypeError
+        If the certificate is not one of a cascade.
+    InvalidValueError
+        If a rate is not one, if the rise does not break the claim, or if even all rows would not
+        do.
+
+    Examples
+    --------
+    >>> from pacbound import certify_cascade
+    >>> confidence, answers, labels = [0.9] * 500, [[1, 1]] * 500, [1] * 500
+    >>> certificate = certify_cascade(confidence, answers, labels, xi=0.02, delta=0.01)
+    >>> rng = np.random.default_rng(0)
+    >>> plan = plan_shadow(certificate, losses=0.1, rows=10_000, delta=1e-3, rng=rng)
+    >>> 0.05 < plan.share < 0.12
+    True
+    """
+    if not isinstance(certificate, CascadeCertificate):
+        raise InvalidTypeError("A shadow is planned for a cascade: expected its certificate.")
+    (bets,), promise = watch_of(certificate).bets, Promise.of(delta, false_alarms)
+    usual = gains + certificate.xi / 2 if usual is None else usual
+    before, after = _rates(usual, gains), _rates(losses, gains)
+    room, chance = whole_number(rows, "rows", least=1), real_number(power, "power", "a chance")
+    if not 0.0 < chance < 1.0:
+        raise InvalidValueError(f"power={power} is not a chance: expected 0 < power < 1.")
+    if not losses - gains > certificate.xi:
+        raise InvalidValueError(
+            f"losses={losses} and gains={gains} keep the claim that at most {certificate.xi} is "
+            "lost: there is no rise to be noticed. Plan for more losses."
+        )
+    delays = sorted(
+        _delay(bets, promise, before, after, rng, seen=whole_number(seen, "seen"), most=room)
+        for _ in range(_STREAMS)
+    )
+    labels = delays[ceil(chance * _STREAMS) - 1]
+    if labels > room:
+        raise InvalidValueError(
+            f"Even if all of {room:,} rows are looked at, the alarm rings with probability below "
+            f"{power}: allow more rows, or a larger delta."
+        )
+    return ShadowPlan(labels / room, labels)
+
+
+def _rates(losses: float, gains: float) -> list[float]:
+    lost, gained = (real_number(rate, "a rate", "a share of the rows") for rate in (losses, gains))
+    if not (lost >= 0.0 and gained >= 0.0 and lost + gained <= 1.0):
+        raise InvalidValueError(
+            f"losses={losses} and gains={gains} are not shares of the rows: expected numbers from "
+            "0 that add up to at most 1."
+        )
+    return [gained, 1.0 - gained - lost, lost]
+
+
+def _delay(
+    bets: Bets,
+    promise: Promise,
+    before: list[float],
+    after: list[float],
+    rng: np.random.Generator,
+    *,
+    seen: int,
+    most: int,
+) -> int:
+    """Labels from the rise to the alarm in one stream; more than `most` if it takes longer."""
+    wealth = promise.fresh(bets)
+    if isinstance(wealth, Restarts):
+        wealth = Restarts(max(0, seen - _BEFORE) // BLOCK, 0, wealth.wealth)
+    healthy = rng.choice(3, size=min(seen, _BEFORE), p=before)
+    wealth, _ = wealth.after(bets, healthy)
+    done = 0
+    while done < most:
+        wealth, evidence = wealth.after(bets, rng.choice(3, size=_CHUNK, p=after))
+        over = np.flatnonzero(evidence >= promise.limit)
+        if over.size:
+            return done + int(over[0]) + 1
+        done += _CHUNK
+    return most + 1

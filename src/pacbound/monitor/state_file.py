@@ -1,0 +1,176 @@
+"""The state of a monitor as a document: exact, digested, and bound to one certificate.
+
+Floats are written in the digits that read back as the same bits. A document that was cut short or
+changed, or that belongs to another certificate, is refused, and so is one that no labels could have
+led to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from pacbound import documents
+from pacbound.documents import Json, Reader, encode_float
+from pacbound.errors import CertificateError
+from pacbound.monitor.classes_seen import ClassesSeen
+from pacbound.monitor.history import MOST, History
+from pacbound.monitor.promise import Promise
+from pacbound.monitor.state import Clock, Rung, State, Wealth
+from pacbound.stats.betting import Bets, Restarts, RunningSums
+
+FORMAT: Final = "pacbound-monitor"
+SCHEMA: Final = 1
+WHAT: Final = "the state of a monitor"
+LARGEST_FILE: Final = 2**30
+"""A calibration with many groups has bets for each of their bins."""
+
+_REMEDY: Final = "Use a copy of the state that is whole, or begin anew with another file."
+
+
+def document_of(
+    state: State,
+    promise: Promise,
+    claim_digest: str,
+    sources: Sequence[str],
+    classes: ClassesSeen,
+) -> dict[str, Json]:
+    """The document, with its digest."""
+    body = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "certificate": claim_digest,
+        "delta": promise.delta,
+        "false_alarms": promise.text,
+        "rows": state.rows,
+        "labels": state.labels,
+        "seen": list(state.seen),
+        "wealth": [_written(one) for one in state.wealth],
+        "history": {
+            "labels": state.history.labels,
+            "stride": state.history.stride,
+            "peaks": _numbers(state.history.peaks),
+        },
+        "alarms": [
+            {"label": rung.label, "evidence": encode_float(rung.evidence), "place": rung.place}
+            for rung in state.rung
+        ],
+        "sources": list(sources),
+        "classes": classes.to_dict(),
+    }
+    return {**body, "digest": documents.digest(body)}
+
+
+def promise_of(document: Mapping[str, Json], claim_digest: str, name: str) -> Promise:
+    """What the state in a document promises, once the document is seen to be whole and of this
+    certificate.
+    """
+    if document.get("format") != FORMAT:
+        raise CertificateError(
+            f"{name} is not {WHAT}: its format is {documents.shown(document.get('format'))}."
+        )
+    if type(document.get("schema")) is not int or document["schema"] != SCHEMA:
+        raise CertificateError(
+            f"{name} has schema {documents.shown(document.get('schema'))}: this version reads "
+            f"{SCHEMA}. Upgrade pacbound."
+        )
+    body = {key: value for key, value in document.items() if key != "digest"}
+    if document.get("digest") != documents.digest(body):
+        raise CertificateError(
+            f"{name} was changed after it was written: its digest does not match. {_REMEDY}"
+        )
+    if document.get("certificate") != claim_digest:
+        raise CertificateError(
+            f"{name} is of another certificate ({documents.shown(document.get('certificate'))}, "
+            f"not {claim_digest}): labels of one say nothing about the other. Name the certificate "
+            "that it was begun with, or begin anew with another file."
+        )
+    part = Reader(document, name)
+    return Promise.of(part.probability("delta"), part.text("false_alarms"))
+
+
+def state_of(
+    document: Mapping[str, Json], clock: Clock, name: str
+) -> tuple[State, tuple[str, ...], ClassesSeen]:
+    """The state in a document that is whole, the sources that it has taken in, and what was seen of
+    classes.
+    """
+    part = Reader(document, name)
+    watch = clock.watch
+    seen, labels, rows = part.integers("seen"), part.count("labels"), part.count("rows")
+    wealth = part.mappings("wealth")
+    if (
+        len(seen) != len(watch.outcomes)
+        or min(seen) < 0
+        or sum(seen) != labels
+        or rows < labels
+        or len(wealth) != len(watch.bets)
+    ):
+        raise CertificateError(f"{name} does not add up: no labels lead there. {_REMEDY}")
+    ways = [_read_wealth(one, bets, clock) for one, bets in zip(wealth, watch.bets, strict=True)]
+    history = _read_history(part.mapping("history"), labels)
+    rung = [_read_alarm(one, labels, len(ways)) for one in part.mappings("alarms")]
+    if sorted({one.label for one in rung}) != [one.label for one in rung] or (
+        clock.promise.every is None and len(rung) > 1
+    ):
+        raise CertificateError(f"{part.place('alarms')} is not a rising list of labels. {_REMEDY}")
+    state = State(rows, labels, tuple(seen), tuple(ways), history, tuple(rung))
+    return state, tuple(part.texts("sources")), ClassesSeen.of(part.mapping("classes"))
+
+
+def _written(wealth: Wealth) -> dict[str, Json]:
+    if isinstance(wealth, Restarts):
+        return {
+            "restarts": wealth.restarts,
+            "position": wealth.position,
+            "wealth": _numbers(wealth.wealth),
+        }
+    return {
+        "position": wealth.position,
+        "product": _numbers(wealth.product),
+        "total": _numbers(wealth.total),
+    }
+
+
+def _numbers(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[Json]:
+    return [encode_float(value) for value in values.tolist()]
+
+
+def _read_wealth(part: Reader, bets: Bets, clock: Clock) -> Wealth:
+    first = clock.promise.every is None
+    position = part.count("position")
+    if position >= (bets.block if first else bets.span):
+        raise CertificateError(f"{part.place('position')} is {position}: beyond a block. {_REMEDY}")
+    if first:
+        return Restarts(part.count("restarts"), position, _read(part, "wealth", bets))
+    product = _read(part, "product", bets)
+    if not (product > 0).all():
+        raise CertificateError(f"{part.place('product')} is not all above 0. {_REMEDY}")
+    return RunningSums(position, product, _read(part, "total", bets))
+
+
+def _read(part: Reader, key: str, bets: Bets) -> np.ndarray[Any, np.dtype[np.float64]]:
+    values = np.array(part.numbers(key), dtype=np.float64)
+    if values.size != bets.weights.size or not ((values >= 0) & (values < np.inf)).all():
+        raise CertificateError(
+            f"{part.place(key)} is not the wealth of {bets.weights.size} bets. {_REMEDY}"
+        )
+    return values
+
+
+def _read_history(part: Reader, labels: int) -> History:
+    known, stride = part.count("labels"), part.positive("stride")
+    peaks = np.array(part.numbers("peaks"), dtype=np.float64)
+    fits = peaks.size == -(-known // stride) <= MOST and known <= labels
+    if not fits or stride & (stride - 1) or not (peaks >= 0).all():
+        raise CertificateError(f"{part.place('peaks')} is not a history of labels. {_REMEDY}")
+    return History(known, stride, peaks)
+
+
+def _read_alarm(part: Reader, labels: int, places: int) -> Rung:
+    rung = Rung(part.positive("label"), part.number("evidence"), part.count("place"))
+    if rung.label > labels or rung.place >= places:
+        raise CertificateError(f"{part.place('label')} is {rung.label} of {labels}. {_REMEDY}")
+    return rung

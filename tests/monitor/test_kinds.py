@@ -1,0 +1,209 @@
+"""What rows bring for each kind of certificate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.monitor.conftest import calibration, cascade
+
+from pacbound import Monitor, calibrate, certify_cascade
+from pacbound.errors import InvalidTypeError, InvalidValueError
+
+
+def _same(rows: dict[str, Any], losses: list[int]) -> bool:
+    one, other = (Monitor(cascade(), delta=1e-3) for _ in range(2))
+    one.update(rows)
+    other.update(losses)
+    return one.to_dict()["wealth"] == other.to_dict()["wealth"] and one.seen == other.seen
+
+
+def test_the_loss_of_a_row_is_that_of_the_model_that_answers() -> None:
+    threshold = float(cascade().thresholds[0])
+    below = np.nextafter(threshold, 0)
+    rows = {
+        "confidences": [threshold, threshold, threshold, threshold, below, 1.0],
+        "predictions": [[0, 1], [1, 0], [0, 1], [1, 1], [0, 1], [2, 2]],
+        "labels": [1, 1, 2, 0, 1, 1],
+    }
+    assert _same(rows, [1, -1, 0, 0, 0, 0])
+
+
+def test_a_label_is_needed_only_where_the_answering_model_differs_from_the_slow_one() -> None:
+    rows = {
+        "confidences": [0.9, 0.0, 0.9],
+        "predictions": [[1, 1], [0, 1], [0, 1]],
+        "labels": [None, None, 1],
+    }
+    assert _same(rows, [0, 0, 1])
+
+
+def test_a_cascade_certified_without_labels_is_watched_without() -> None:
+    answers = [[1, 1]] * 900 + [[0, 1]] * 100
+    certificate = certify_cascade([0.9] * 900 + [0.1] * 100, answers, xi=0.02, delta=0.05)
+    assert certificate.without_labels
+    rows = {"confidences": [0.9] * 3, "predictions": [[0, 1], [1, 1], [2, 1]]}
+    monitor = Monitor(certificate, delta=1e-3)
+    monitor.update(rows)
+    assert monitor.seen == {"gained": 0, "equal": 1, "lost": 2}
+    alarm = monitor.update([1] * 100)
+    assert alarm is not None
+    assert "of the answers differ from the slow model's" in str(alarm)
+    with pytest.raises(InvalidTypeError, match="leave labels out"):
+        monitor.update(rows | {"labels": [1, 1, 1]})
+    with pytest.raises(InvalidTypeError, match="labels are missing"):
+        Monitor(cascade(), delta=1e-3).update(rows)
+
+
+def test_with_three_models_the_first_that_is_sure_answers() -> None:
+    n = 2000
+    answers = np.ones((n, 3), dtype=int)
+    answers[:400, 0] = 0
+    confidence = np.full((n, 2), 0.95)
+    confidence[:400, 0] = 0.05
+    certificate = certify_cascade(confidence, answers, np.ones(n), xi=0.05, delta=0.05)
+    assert certificate.certified
+    first, second = certificate.thresholds
+    monitor = Monitor(certificate, delta=1e-3)
+    monitor.update(
+        {
+            "confidences": [[first, 0], [np.nextafter(first, 0), second], [0, 0], [1, 1]],
+            "predictions": [[0, 1, 1], [1, 0, 1], [0, 0, 1], [1, 0, 0]],
+            "labels": [1, 1, 1, 1],
+        }
+    )
+    assert monitor.seen == {"gained": 1, "equal": 1, "lost": 2}
+
+
+def test_classes_follow_the_one_rule() -> None:
+    rows = {
+        "confidences": [0.9, 0.9],
+        "predictions": np.array([[0.0, 1.0], [1.0, 0.0]]),
+        "labels": [True, 1],
+    }
+    assert _same(rows, [1, -1])
+
+
+def test_labels_that_no_model_predicts_are_refused_once_there_are_enough_rows() -> None:
+    monitor = Monitor(cascade(), delta=1e-3)
+    rows = {
+        "confidences": [0.9] * 50,
+        "predictions": [["cat", "dog"]] * 50,
+        "labels": ["Dog"] * 50,
+    }
+    for _ in range(3):
+        monitor.update(rows)
+    before = monitor.to_dict()
+    with pytest.raises(InvalidValueError, match="no class in common"):
+        monitor.update(rows)
+    assert monitor.to_dict() == before
+
+
+def test_what_was_seen_of_classes_outlives_the_process(tmp_path: Any) -> None:
+    certificate = cascade()
+    rows = {
+        "confidences": [0.9] * 90,
+        "predictions": [["cat", "dog"]] * 90,
+        "labels": ["Dog"] * 90,
+    }
+    Monitor(certificate, delta=1e-3).save(tmp_path / "state.json")
+    for _ in range(2):
+        monitor = Monitor.load(tmp_path / "state.json", certificate)
+        monitor.update(rows)
+        monitor.save(tmp_path / "state.json")
+    with pytest.raises(InvalidValueError, match="no class in common"):
+        Monitor.load(tmp_path / "state.json", certificate).update(rows)
+
+
+def test_listed_classes_may_be_what_no_model_predicts() -> None:
+    monitor = Monitor(cascade(), delta=1e-3, classes=["cat", "dog", "cow"])
+    rows = {"confidences": [0.9] * 300, "predictions": [["cat", "dog"]] * 300}
+    monitor.update(rows | {"labels": ["cow"] * 299 + ["dog"]})
+    assert monitor.seen == {"gained": 0, "equal": 299, "lost": 1}
+
+
+def test_both_sides_of_a_bin_are_watched() -> None:
+    certificate = calibration()
+    for share in (0.0, 1.0):
+        monitor = Monitor(certificate, delta=1e-3)
+        right = np.full(100, share == 1.0)
+        alarm = monitor.update({"confidence": np.full(100, 0.5), "correct": right})
+        assert alarm is not None
+        assert alarm.where == "bin (0.4, 0.6]"
+
+
+def test_on_the_second_clock_bins_are_added_up_and_on_the_first_averaged(clock: str) -> None:
+    certificate = calibration()
+    found = []
+    for confidence in ([0.1] * 6, [0.9] * 6, [0.1, 0.9] * 6):
+        monitor = Monitor(certificate, delta=1e-3, false_alarms=clock)
+        monitor.update({"confidence": confidence, "correct": [True] * len(confidence)})
+        found.append(monitor.evidence)
+    alone, other, both = found
+    # What a bin without rows has: a share of 1 on the first clock, nothing on the second.
+    assert both - alone - other == pytest.approx(-1 if clock == "ever" else 0, rel=1e-9, abs=1e-9)
+
+
+def test_on_the_second_clock_a_label_of_any_bin_adds_about_one_and_never_more() -> None:
+    certificate = calibration()
+    for cell, score in enumerate((0.1, 0.3, 0.5, 0.7, 0.9)):
+        evidence = []
+        for right in (False, True):
+            monitor = Monitor(certificate, delta=1e-3, false_alarms=1e6)
+            monitor.update({"confidence": [score], "correct": [right]})
+            evidence.append(monitor.evidence)
+        for rate in (certificate.bins.lower[cell], certificate.bins.upper[cell]):
+            assert 0.5 < (1 - rate) * evidence[0] + rate * evidence[1] <= 1
+
+
+def test_a_side_that_was_not_certified_is_not_watched() -> None:
+    certificate = calibration(side="lower")
+    rows = {"confidence": np.full(1000, 0.5), "correct": np.full(1000, True)}
+    assert Monitor(certificate, delta=1e-3).update(rows) is None
+    rows["correct"] = ~rows["correct"]
+    assert Monitor(certificate, delta=1e-3).update(rows) is not None
+
+
+def test_predictions_and_labels_stand_for_correct() -> None:
+    one, other = (Monitor(calibration(), delta=1e-3) for _ in range(2))
+    one.update({"confidence": [0.5, 0.9], "prediction": ["a", "b"], "labels": ["a", "c"]})
+    other.update({"confidence": [0.5, 0.9], "correct": [True, False]})
+    assert one.to_dict()["wealth"] == other.to_dict()["wealth"]
+
+
+def test_each_group_has_bins_of_its_own() -> None:
+    rng = np.random.default_rng(0)
+    confidence, groups = rng.random(4000), rng.choice(["north", "south"], 4000)
+    right = rng.random(4000) < np.where(groups == "north", confidence, confidence / 2)
+    certificate = calibrate(confidence, right, groups=groups, delta=0.01, n_bins=4)
+    monitor = Monitor(certificate, delta=1e-3)
+    assert monitor.update({"confidence": confidence, "correct": right, "groups": groups}) is None
+    swapped = np.where(groups == "north", "south", "north")
+    alarm = monitor.update({"confidence": confidence, "correct": right, "groups": swapped})
+    assert alarm is not None
+    assert alarm.where is not None
+    assert alarm.where.endswith(("of 'north'", "of 'south'"))
+    with pytest.raises(InvalidValueError, match="'east' was not certified"):
+        monitor.update({"confidence": [0.5], "correct": [True], "groups": ["east"]})
+
+
+def test_overlapping_groups_are_not_monitored() -> None:
+    groups = {"all": [True] * 100, "half": [True, False] * 50}
+    certificate = calibrate([0.5] * 100, [True] * 100, groups=groups, delta=0.01)
+    with pytest.raises(InvalidValueError, match="'overlapping-groups' is not monitored"):
+        Monitor(certificate, delta=1e-3)
+
+
+def test_a_calibration_that_says_nothing_is_not_monitored() -> None:
+    with pytest.raises(InvalidValueError, match="No interval of this calibration can be refuted"):
+        Monitor(calibrate([0.5], [True], delta=0.01), delta=1e-3)
+
+
+def test_rows_in_bins_without_rows_are_labels_that_bring_no_evidence(clock: str) -> None:
+    certificate = calibrate([0.9] * 1000, [True] * 900 + [False] * 100, delta=0.01)
+    monitor = Monitor(certificate, delta=1e-3, false_alarms=clock)
+    before = monitor.evidence
+    monitor.update({"confidence": [0.1] * 10, "correct": [False] * 10})
+    monitor.update_counts(successes=[1] + [0] * 19, trials=[5] + [0] * 19)
+    assert (monitor.labels, monitor.evidence) == (15, before)
