@@ -13,6 +13,7 @@ from pacbound.stats.binomial import binomial_interval, binomial_lower, binomial_
 from pacbound.version import VERSION
 
 if TYPE_CHECKING:
+    from pacbound.abstention import SelectiveClassifier, certify_abstention
     from pacbound.baselines import HistogramBinning, TemperatureScaling
     from pacbound.calibration.calibrator import PACCalibrator
     from pacbound.calibration.certify import calibrate
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         design_cascade,
     )
     from pacbound.certificate import (
+        AbstentionCertificate,
         BatchCertificate,
         CalibrationCertificate,
         CascadeCertificate,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _HOMES = {
+    "AbstentionCertificate": "pacbound.certificate",
     "AsyncCascade": "pacbound.cascade",
     "BatchCertificate": "pacbound.certificate",
     "BatchSession": "pacbound.cascade",
@@ -55,6 +58,7 @@ _HOMES = {
     "PACCalibrator": "pacbound.calibration.calibrator",
     "PACClassifier": "pacbound.calibration.estimators",
     "PacboundError": "pacbound.errors",
+    "SelectiveClassifier": "pacbound.abstention.estimators",
     "Shield": "pacbound.shield",
     "ShieldCertificate": "pacbound.certificate",
     "Tally": "pacbound.tally",
@@ -63,6 +67,7 @@ _HOMES = {
     "answer_batch": "pacbound.cascade",
     "answer_batch_async": "pacbound.cascade",
     "calibrate": "pacbound.calibration.certify",
+    "certify_abstention": "pacbound.abstention",
     "certify_cascade": "pacbound.cascade",
     "certify_shield": "pacbound.shield",
     "design_cascade": "pacbound.cascade",
@@ -77,6 +82,7 @@ _HOMES = {
 than its bounds."""
 
 __all__ = [
+    "AbstentionCertificate",
     "AsyncCascade",
     "BatchCertificate",
     "BatchSession",
@@ -88,6 +94,7 @@ __all__ = [
     "PACCalibrator",
     "PACClassifier",
     "PacboundError",
+    "SelectiveClassifier",
     "Shield",
     "ShieldCertificate",
     "Tally",
@@ -100,6 +107,7 @@ __all__ = [
     "binomial_lower",
     "binomial_upper",
     "calibrate",
+    "certify_abstention",
     "certify_cascade",
     "certify_shield",
     "design_cascade",

@@ -2,6 +2,11 @@
 without the data.
 """
 
+from pacbound.certificate.abstention import (
+    AbstentionCertificate,
+    AbstentionTable,
+    RiskCoverage,
+)
 from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.calibration import CalibrationBins, CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
@@ -10,12 +15,15 @@ from pacbound.certificate.files import load_certificate
 from pacbound.certificate.shield import ShieldCertificate
 
 __all__ = [
+    "AbstentionCertificate",
+    "AbstentionTable",
     "BatchCertificate",
     "CalibrationBins",
     "CalibrationCertificate",
     "CascadeCertificate",
     "Certificate",
     "Provenance",
+    "RiskCoverage",
     "ShieldCertificate",
     "Verification",
     "load_certificate",

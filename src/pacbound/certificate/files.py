@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 
 from pacbound import documents
+from pacbound.certificate.abstention import AbstentionCertificate
 from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
@@ -16,7 +17,13 @@ from pacbound.errors import CertificateError
 
 KINDS: dict[str, type[Certificate]] = {
     kind.kind: kind
-    for kind in (BatchCertificate, CalibrationCertificate, CascadeCertificate, ShieldCertificate)
+    for kind in (
+        CalibrationCertificate,
+        AbstentionCertificate,
+        BatchCertificate,
+        CascadeCertificate,
+        ShieldCertificate,
+    )
 }
 
 _PARTS = {"format", "schema", "claim", "claim_digest", "provenance", "provenance_digest"}
@@ -39,8 +46,8 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate:
     Returns
     -------
     Certificate
-        A `BatchCertificate`, `CalibrationCertificate`, `CascadeCertificate` or `ShieldCertificate`.
-        A refusal is one too, with `certified` False.
+        A certificate of its kind, such as a `CalibrationCertificate`. A refusal is one too, with
+        `certified` False.
 
     Raises
     ------

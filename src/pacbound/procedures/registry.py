@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from pacbound.errors import UnknownProcedureError
 from pacbound.procedures import (
+    abstention,
+    abstention_declared,
     batch,
     calibration,
     cascade,
@@ -21,6 +23,7 @@ from pacbound.procedures import (
 
 PROCEDURES: dict[str, str] = {
     calibration.NAME: "calibration",
+    **dict.fromkeys([abstention.NAME, abstention_declared.NAME], "abstention"),
     **dict.fromkeys(
         [
             *cascade.NAMES.values(),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally.questions.abstention import AbstentionQuestion
 from pacbound.tally.questions.calibration import CalibrationQuestion
 from pacbound.tally.questions.cascade import CascadeQuestion
 from pacbound.tally.questions.question import Judged, Kind, Question, Scope, Slot
@@ -13,6 +14,7 @@ from pacbound.tally.questions.shield import ShieldQuestion
 
 QUESTIONS: Mapping[Kind, type[Question]] = {
     "calibration": CalibrationQuestion,
+    "abstention": AbstentionQuestion,
     "cascade": CascadeQuestion,
     "shield": ShieldQuestion,
 }
@@ -26,7 +28,8 @@ def question_for(given: Mapping[str, Any], kind: str | None = None) -> type[Ques
     given
         What was passed, by name; None counts as not passed.
     kind
-        "calibration", "cascade" or "shield", where it is known; the names are then not looked at.
+        One of `QUESTIONS`, where it is known; the names are then not looked at. Of two questions
+        with the same columns the first is taken where it is not: "calibration", not "abstention".
 
     Returns
     -------
@@ -68,6 +71,7 @@ def question_for(given: Mapping[str, Any], kind: str | None = None) -> type[Ques
 
 __all__ = [
     "QUESTIONS",
+    "AbstentionQuestion",
     "CalibrationQuestion",
     "CascadeQuestion",
     "Judged",
