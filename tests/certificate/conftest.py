@@ -9,7 +9,12 @@ import pytest
 from numpy.typing import NDArray
 
 from pacbound import Tally, answer_batch, calibrate
-from pacbound.certificate import CascadeCertificate, Certificate, ShieldCertificate
+from pacbound.certificate import (
+    AbstentionCertificate,
+    CascadeCertificate,
+    Certificate,
+    ShieldCertificate,
+)
 from pacbound.procedures.cascade_front import Declared
 
 
@@ -105,6 +110,23 @@ def _batch(
     return answer_batch(confidence, fast, answers, xi=xi, delta=0.1, rng=rng, **options).certificate
 
 
+def abstention_tally(rows: int, *, groups: bool = False) -> Tally:
+    rng = np.random.default_rng(7)
+    confidence = np.minimum(rng.beta(6, 1, size=rows) * 1.05, 1.0)
+    correct = rng.random(rows) < confidence**2
+    named = {"groups": rng.choice(["day", "night", "dusk"], size=rows, p=[0.6, 0.39, 0.01])}
+    return Tally.from_arrays(
+        kind="abstention",
+        confidence=confidence.round(2),
+        correct=correct,
+        groups=named["groups"] if groups else None,
+    )
+
+
+def _pool() -> np.ndarray:
+    return np.random.default_rng(8).beta(6, 1, size=300)
+
+
 def _greedy(bound: Literal["exact", "pair", "product"]) -> Certificate:
     return CascadeCertificate.from_tally(
         three_models(600), xi=0.1, delta=0.05, bound=bound, method="greedy"
@@ -138,6 +160,21 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "batch-nothing-sampled": lambda: _batch(20, xi=0.6, gaps=10),
     "batch-two-looks": lambda: _batch(1000, looks=2),
     "batch-whole-ties": lambda: _batch(1000, whole_ties=True),
+    "abstention": lambda: AbstentionCertificate.from_tally(
+        abstention_tally(900), xi=0.15, delta=0.05
+    ),
+    "abstention-groups": lambda: AbstentionCertificate.from_tally(
+        abstention_tally(900, groups=True), xi=0.2, delta=0.05
+    ),
+    "abstention-pool": lambda: AbstentionCertificate.from_tally(
+        abstention_tally(900), xi=0.15, delta=0.05, pool=_pool(), first_threshold=0.99
+    ),
+    "abstention-pool-refused": lambda: AbstentionCertificate.from_tally(
+        abstention_tally(900), xi=0.001, delta=0.05, pool=_pool()
+    ),
+    "abstention-refused": lambda: AbstentionCertificate.from_tally(
+        abstention_tally(900), xi=0.01, delta=0.05
+    ),
     "calibration": _calibration,
     "calibration-groups": _grouped,
     "calibration-equal-mass": _equal_mass,

@@ -65,6 +65,27 @@ KINDS = [
     (("--score", "s", "--unsafe", "u"), "shield", ("--delta", 0.01, "--xi", 0.15)),
 ]
 
+ABSTENTIONS = [
+    ("--confidence", "c", "--correct", "ok"),
+    ("--confidence", "c", "--prediction", "slow", "--label", "y", "--group", "site"),
+]
+
+
+@pytest.mark.parametrize("named", ABSTENTIONS)
+def test_tallies_of_a_kind_that_is_named_certify_what_all_rows_certify(
+    pacbound: Run, parts: list[Path], named: tuple[str, ...]
+) -> None:
+    claim = ("--xi", 0.28, "--delta", 0.05)
+    pacbound("abstain", *parts, *named, *claim, "-o", "whole.json")
+    for i, part in enumerate(parts):
+        pacbound("tally", part, "--kind", "abstention", *named, "-o", f"part{i}.json")
+    pacbound("certify", "part2.json", "part0.json", "part1.json", *claim, "-o", "sum.json")
+    folder = parts[0].parent
+    assert (
+        load_certificate(folder / "sum.json").claim_digest
+        == load_certificate(folder / "whole.json").claim_digest
+    )
+
 
 @pytest.mark.parametrize(("named", "verb", "claim"), KINDS)
 def test_tallies_of_parts_certify_what_all_rows_certify(
@@ -143,6 +164,16 @@ def test_a_certificate_in_place_of_a_tally_is_refused(pacbound: Run, parts: list
             ("--score", "s", "--unsafe", "u"),
             ("--xi", 0.1, "--cost", "1,2"),
             "--cost says nothing about a shield",
+        ),
+        (
+            ("--kind", "abstention", "--confidence", "c", "--correct", "ok"),
+            ("--xi", 0.1, "--cost", "1,2"),
+            "--cost says nothing about an abstention",
+        ),
+        (
+            ("--score", "s", "--unsafe", "u"),
+            ("--xi", 0.1, "--first-threshold", 0.5),
+            "--first-threshold says nothing about a shield",
         ),
     ],
 )

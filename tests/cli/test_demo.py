@@ -12,12 +12,17 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 def test_the_demo_tells_the_whole_story(pacbound: Run, tmp_path: Path) -> None:
     story = pacbound("demo", "-o", "out").stdout
-    for kind in ("calibration", "cascade", "shield"):
+    for kind in ("calibration", "abstention", "cascade", "shield"):
         assert f"{kind}.json: verified" in story
         assert load_certificate(tmp_path / "out" / f"{kind}.json").certified
     assert "NOT VERIFIED" in story
     made = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"predictions_with_intervals.npz", "reliability.png", "shield.png"} <= made
+    assert {
+        "predictions_with_intervals.npz",
+        "reliability.png",
+        "risk_coverage.png",
+        "shield.png",
+    } <= made
 
 
 def test_the_certified_shield_of_the_demo_is_safe_enough_and_reaches_more_goals_than_the_product(

@@ -73,9 +73,7 @@ def spread(claimed: Ranges) -> set[int]:
     return {cell for low, high in claimed for cell in range(low, high + 1)}
 
 
-def random_rows(
-    rng: np.random.Generator, *, gap: int
-) -> tuple[Integers, Integers, Integers, int]:
+def random_rows(rng: np.random.Generator, *, gap: int) -> tuple[Integers, Integers, Integers, int]:
     """Cells at least `gap` apart, with risks that jump; and the first threshold."""
     first = int(rng.choice([300, 900, 2000]))
     top = min(first + 2, 65_536)
@@ -154,9 +152,7 @@ def test_a_pass_of_the_second_test_alone_claims_one_threshold() -> None:
     assert decision.claimed == ((0, 201),)
     assert decision.threshold == 0.0
     # With an error in every later cell only that one threshold is left.
-    decision = abstention.decide(
-        cells, np.array([6, 9, 0]), np.array([0, 0, 9]), xi=0.3, delta=0.2
-    )
+    decision = abstention.decide(cells, np.array([6, 9, 0]), np.array([0, 0, 9]), xi=0.3, delta=0.2)
     assert decision.claimed == ((201, 201),)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import calibrate
+from pacbound import calibrate, certify_abstention
 from pacbound.errors import InvalidTypeError
 from pacbound.report import (
     AccuracyConfidenceDisplay,
@@ -21,6 +21,7 @@ from pacbound.report import (
     ErrorCostDisplay,
     FloorPlan,
     ReliabilityDisplay,
+    RiskCoverageDisplay,
     RolloutDisplay,
     SuccessSafetyDisplay,
 )
@@ -54,6 +55,9 @@ WITH_PANEL: dict[str, Any] = {
     ),
 }
 WAYS: dict[str, Any] = WITH_PANEL | {
+    "risk": lambda ax: RiskCoverageDisplay.from_certificate(
+        certify_abstention(CONFIDENCE, CORRECT, xi=0.4, delta=0.05), ax=ax
+    ),
     "cost": lambda ax: ErrorCostDisplay.from_costs(
         {name: (1000.0 + 300 * place, 0.095) for place, name in enumerate(METHODS)},
         slow=(3000, 0.075),

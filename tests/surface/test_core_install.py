@@ -33,6 +33,7 @@ sys.meta_path.insert(0, Blocker())
 
 PACKAGES = [
     "pacbound",
+    "pacbound.abstention",
     "pacbound.baselines",
     "pacbound.calibration",
     "pacbound.cascade",
@@ -55,6 +56,7 @@ LOOKS = {
 
 ABSENT = {
     "pacbound.PACClassifier": "sklearn",
+    "pacbound.SelectiveClassifier": "sklearn",
     "pacbound.shield.Rollouts": "shield",
     "pacbound.shield.collect_rollouts": "shield",
 }
@@ -66,6 +68,12 @@ certificate.save("saved.json")
 assert pacbound.load_certificate("saved.json").verify()
 assert certificate.interval([0.9]).shape == (1, 2)
 print(certificate.summary())
+""",
+    "abstention": """
+confidence, correct = [1.0] * 900 + [0.1] * 100, [True] * 900 + [False] * 100
+certificate = pacbound.certify_abstention(confidence, correct, xi=0.05, delta=0.05)
+certificate.save("saved.json")
+assert pacbound.load_certificate("saved.json").answers([1.0, 0.1]).tolist() == [True, False]
 """,
     "cascade": """
 predictions, labels = [[1, 1]] * 990 + [[0, 1]] * 10, [1] * 1000

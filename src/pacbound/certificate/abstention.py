@@ -308,7 +308,7 @@ class AbstentionCertificate(Certificate):
 
     @property
     def thresholds(self) -> dict[str, float]:
-        """The threshold of each group, +inf where it must never be answered; empty without groups."""
+        """The threshold of each group, +inf where it is never answered; empty without groups."""
         self.require_intact()
         return {table.group: table.limit for table in self.tables if table.group is not None}
 
@@ -617,7 +617,9 @@ def _read_table(part: Reader, starts_by: Starts, first: int) -> AbstentionTable:
     if cells[0] < 0 or cells[-1] > TOP or (np.diff(cells) <= 0).any():
         raise CertificateError(f"{part.place('cells')} does not rise from 0 towards {TOP}.")
     if (wrong < 0).any() or (right < 0).any() or ((wrong == 0) & (right == 0)).any():
-        raise CertificateError(f"{part.place('wrong')}: every cell has rows, and none fewer than 0.")
+        raise CertificateError(
+            f"{part.place('wrong')}: every cell has rows, and none fewer than 0."
+        )
     starts = tuple(part.integers("starts")) if starts_by == "pool" else ()
     if starts_by == "pool" and (not starts or min(starts) < 0 or max(starts) > first):
         raise CertificateError(

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from pacbound.cli.abstain import abstain
 from pacbound.cli.apply import apply
 from pacbound.cli.batch import batch
 from pacbound.cli.calibrate import calibrate
@@ -35,6 +36,7 @@ app = typer.Typer(
 
 VERBS = (
     calibrate,
+    abstain,
     cascade,
     design,
     cost,

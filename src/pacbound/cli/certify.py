@@ -11,9 +11,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from pacbound.abstention.certify import certify_abstention
 from pacbound.calibration.certify import calibrate
 from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate import Certificate
+from pacbound.cli.abstain import FirstOption
 from pacbound.cli.delivery import deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import numbers
@@ -21,9 +23,11 @@ from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.procedures.calibration import Correction, Side
 from pacbound.shield.certify import certify_shield
 from pacbound.tally import Kind, Tally
+from pacbound.tally.questions import with_article
 
 VERBS: dict[Kind, Callable[..., Certificate]] = {
     "calibration": calibrate,
+    "abstention": certify_abstention,
     "cascade": certify_cascade,
     "shield": certify_shield,
 }
@@ -38,7 +42,12 @@ def certify(
     delta: Annotated[float, typer.Option(help="Chance that the claim is wrong, for example 0.01.")],
     xi: Annotated[
         float | None,
-        typer.Option(help="Cascade: the accuracy that may be lost. Shield: the unsafe share."),
+        typer.Option(
+            help=(
+                "Abstention: the share of wrong answers allowed. Cascade: the accuracy that may "
+                "be lost. Shield: the unsafe share."
+            )
+        ),
     ] = None,
     cost: Annotated[
         str | None, typer.Option(help="Cascade: what a row costs that each model answers: 1,10")
@@ -57,6 +66,7 @@ def certify(
     side: Annotated[
         Side | None, typer.Option(help="Calibration: certify both ends, or one of them.")
     ] = None,
+    first_threshold: FirstOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
     ] = None,
@@ -75,6 +85,7 @@ def certify(
         "method": method,
         "correction": correction,
         "side": side,
+        "first_threshold": first_threshold,
     }
     given = {name: value for name, value in options.items() if value is not None}
     return deliver(_certified(total, delta, given), output, as_json=as_json)
@@ -94,11 +105,12 @@ def _certified(tally: Tally, delta: float, options: dict[str, Any]) -> Certifica
     unknown = min((name for name in options if name not in takes), default=None)
     if unknown is not None:
         raise InvalidTypeError(
-            f"--{unknown.removesuffix('s')} says nothing about a {tally.kind}, which is what these "
-            "tallies are for: leave it out."
+            f"--{unknown.removesuffix('s').replace('_', '-')} says nothing about "
+            f"{with_article(tally.kind)}, which is what these tallies are for: leave it out."
         )
     if "xi" in takes and "xi" not in options:
         raise InvalidTypeError(
-            f"These tallies are for a {tally.kind}, which needs --xi: the rate that is allowed."
+            f"These tallies are for {with_article(tally.kind)}, which needs --xi: the rate that is "
+            "allowed."
         )
     return verb(tally, delta=delta, **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -27,18 +27,25 @@ from pacbound.tally import Tally
 def tally(
     files: FilesArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the tally goes.")],
+    kind: Annotated[
+        Literal["abstention"] | None,
+        typer.Option(help="What is counted for, where its columns are those of a calibration."),
+    ] = None,
     confidence: Annotated[
-        str | None, typer.Option(help="Calibration: the confidence column. Cascade: c1,c2")
+        str | None,
+        typer.Option(help="Calibration, abstention: the confidence column. Cascade: c1,c2"),
     ] = None,
     correct: Annotated[
-        str | None, typer.Option(help="Calibration: whether the prediction was right.")
+        str | None, typer.Option(help="Calibration, abstention: was the prediction right?")
     ] = None,
     prediction: Annotated[
-        str | None, typer.Option(help="Calibration: the predicted class. Cascade: p1,p2,p3")
+        str | None,
+        typer.Option(help="Calibration, abstention: the predicted class. Cascade: p1,p2,p3"),
     ] = None,
     label: Annotated[str | None, typer.Option(help="Column with the true class.")] = None,
     group: Annotated[
-        str | None, typer.Option(help="Calibration: column with a group, for a table of each.")
+        str | None,
+        typer.Option(help="Calibration, abstention: column with a group, for a table of each."),
     ] = None,
     bins: Annotated[
         int | None, typer.Option(help="Calibration: number of bins, 20 if left out.")
@@ -64,7 +71,7 @@ def tally(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Count one part of the data. The columns named say what for: calibration, a cascade or a
-    shield.
+    shield; --kind abstention, where they are those of a calibration.
 
     `pacbound certify` adds the tallies of all parts, and certifies as if all rows had been counted
     at once.
@@ -81,6 +88,7 @@ def tally(
         "scores": score,
         "unsafe": unsafe,
         "final_scores": final_score,
+        "kind": kind,
         **class_options(classes, missing, unseen_labels),
     }
     given = {role: value for role, value in named.items() if value is not None}

@@ -41,6 +41,7 @@ all rows, and each walk has delta divided by the number of groups that have rows
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -54,6 +55,7 @@ from pacbound.procedures.abstention_walk import (
     decided,
     levels_of,
     start_counts,
+    walk,
 )
 
 Integers = NDArray[np.int64]
@@ -87,8 +89,31 @@ def decide(
     With probability at least 1 - `delta` at most a share `xi` of the rows answered at it is wrong,
     and at every other threshold that is claimed.
     """
-    budget = Fraction(delta) / (1 + Fraction(delta))
+    runs, joining_of = _search(cells, wrong, right, xi, delta, first)
+    return decided(runs, joining_of, xi=xi, level=_budget(delta))
 
+
+def claimed(
+    cells: Integers,
+    wrong: Integers,
+    right: Integers,
+    *,
+    xi: float,
+    delta: float,
+    first: int = FIRST,
+) -> tuple[tuple[int, int], ...]:
+    """The thresholds that `decide` claims, without the reasons of a refusal, which take longer."""
+    runs, joining_of = _search(cells, wrong, right, xi, delta, first)
+    return walk(runs, joining_of(runs), xi)
+
+
+def _budget(delta: float) -> Fraction:
+    return Fraction(delta) / (1 + Fraction(delta))
+
+
+def _search(
+    cells: Integers, wrong: Integers, right: Integers, xi: float, delta: float, first: int
+) -> tuple[Runs, Callable[[Runs], Joining]]:
     def joining_of(runs: Runs) -> Joining:
         counts = start_counts(runs.rows, xi=xi, delta=delta)
         # How many starts have joined when so many rows are answered; the last run has none after
@@ -97,8 +122,7 @@ def decide(
         return Joining(
             [int(joined[0]), *[0] * (joined.size - 1)],
             [*np.diff(joined).tolist(), 0],
-            levels_of(budget, len(counts)),
+            levels_of(_budget(delta), len(counts)),
         )
 
-    runs = Runs.of(cells, wrong, right, first)
-    return decided(runs, joining_of, xi=xi, level=budget)
+    return Runs.of(cells, wrong, right, first), joining_of

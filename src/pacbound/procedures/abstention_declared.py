@@ -7,7 +7,7 @@ model, say. The walk then has the whole delta.
 Thresholds t = 0, 1, … go down from the first declared one; start s joins at its threshold and adds
 delta / J to the level, a failure resets the level to 0, and t passes if some row is answered and
 Upper(E_t, N_t, level) <= xi. **The probability that any threshold with a risk above xi passes is at
-most delta** (the fallback procedure of Wiens, for a walk). *Proof.* Let t be the first bad threshold
+most delta** (a fallback procedure along the walk). *Proof.* Let t be the first bad threshold
 that passes. The level there comes from starts after the bad threshold before it, which failed and
 reset it. Given N_t, E_t is binomial with a rate above xi, so t passes with probability at most that
 level. These stretches between bad thresholds share no start, so in all it is at most delta. QED
@@ -15,8 +15,7 @@ level. These stretches between bad thresholds share no start, so in all it is at
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -31,6 +30,7 @@ from pacbound.procedures.abstention_walk import (
     decided,
     levels_of,
     start_counts,
+    walk,
 )
 
 Integers = NDArray[np.int64]
@@ -53,18 +53,23 @@ def decide(
     first: int = FIRST,
 ) -> AbstentionDecision:
     """As in `abstention.decide`, with a start at each of the cells `starts`, none above `first`."""
-    budget, declared = Fraction(delta), Counter(starts)
+    runs, joining_of = _search(cells, wrong, right, starts, delta, first)
+    return decided(runs, joining_of, xi=xi, level=Fraction(delta))
 
-    def joining_of(runs: Runs) -> Joining:
-        return Joining(
-            # A run that was left out took its start with it; its next one has it then.
-            _at_or_below(runs.tops, declared),
-            [0] * runs.tops.size,
-            levels_of(budget, len(starts)),
-        )
 
-    runs = Runs.of(cells, wrong, right, first, *declared)
-    return decided(runs, joining_of, xi=xi, level=budget)
+def claimed(
+    cells: Integers,
+    wrong: Integers,
+    right: Integers,
+    starts: Sequence[int],
+    *,
+    xi: float,
+    delta: float,
+    first: int = FIRST,
+) -> tuple[tuple[int, int], ...]:
+    """The thresholds that `decide` claims, without the reasons of a refusal, which take longer."""
+    runs, joining_of = _search(cells, wrong, right, starts, delta, first)
+    return walk(runs, joining_of(runs), xi)
 
 
 def starts_from(
@@ -79,9 +84,21 @@ def starts_from(
     return tuple(int(ranked[rank - 1]) for rank in ranks)
 
 
-def _at_or_below(tops: Integers, declared: Counter[int]) -> list[int]:
-    joined = [0] * tops.size
-    for cell, number in declared.items():
-        place = min(int(np.searchsorted(-tops, -cell)), tops.size - 1)
-        joined[place] += number
-    return joined
+def _search(
+    cells: Integers,
+    wrong: Integers,
+    right: Integers,
+    starts: Sequence[int],
+    delta: float,
+    first: int,
+) -> tuple[Runs, Callable[[Runs], Joining]]:
+    levels = levels_of(Fraction(delta), len(starts))
+
+    def joining_of(runs: Runs) -> Joining:
+        joined = [0] * runs.tops.size
+        for cell in starts:
+            # The first run at or below the start: where runs were left out, not its own.
+            joined[min(int(np.searchsorted(-runs.tops, -cell)), runs.tops.size - 1)] += 1
+        return Joining(joined, [0] * runs.tops.size, levels)
+
+    return Runs.of(cells, wrong, right, first, *starts), joining_of

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, inf, log, log1p, nextafter
 
 import numpy as np
@@ -48,9 +49,7 @@ class Runs:
     errors: Integers
 
     @classmethod
-    def of(
-        cls, cells: Integers, wrong: Integers, right: Integers, first: int, *tops: int
-    ) -> Runs:
+    def of(cls, cells: Integers, wrong: Integers, right: Integers, first: int, *tops: int) -> Runs:
         """The runs of rows in rising `cells`; a run begins at the first declared threshold and at
         each of the `tops` whether there are rows or not.
         """
@@ -115,9 +114,7 @@ def walk(runs: Runs, joining: Joining, xi: float) -> tuple[tuple[int, int], ...]
     # A level too small for a float can be passed by nothing.
     some = levels > 0
     passes = np.zeros((levels.size, runs.tops.size), dtype=np.bool_)
-    passes[some] = binomial_upper_within(
-        runs.errors, runs.answered, xi, delta=levels[some, None]
-    )
+    passes[some] = binomial_upper_within(runs.errors, runs.answered, xi, delta=levels[some, None])
     # What passes at a level passes at every larger one, also where the two differ by rounding.
     verdicts = np.logical_or.accumulate(passes, axis=0).T.tolist()
     claimed: list[tuple[int, int]] = []
@@ -144,6 +141,7 @@ def _claim(claimed: list[tuple[int, int]], lowest: int, highest: int) -> None:
     claimed.append((lowest, highest))
 
 
+@lru_cache(maxsize=1024)
 def start_counts(n: int, *, xi: float, delta: float) -> tuple[int, ...]:
     """The numbers of answered rows at which starts are placed: ceil(2^s ln(1/delta) / -ln(1 - xi))
     for s = 1, 2, … up to `n`, and `n` itself if not even the first is.

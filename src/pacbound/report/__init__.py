@@ -4,6 +4,7 @@
 |---|---|
 | `ReliabilityDisplay` | certified intervals, or claimed ones, against accuracy |
 | `AccuracyConfidenceDisplay` | accuracy and coverage above a threshold |
+| `RiskCoverageDisplay` | wrong answers against rows answered, and the certified threshold |
 | `ErrorCostDisplay` | error against cost of cascades, and the error that was asked for |
 | `DesiredAchievedDisplay` | the error increase allowed, and the one that test rows showed |
 | `SuccessSafetyDisplay` | success against safety of shields, and the safety that was asked for |
@@ -18,6 +19,7 @@ from pacbound.report.accuracy_confidence import AccuracyConfidenceDisplay
 from pacbound.report.desired_achieved import DesiredAchievedDisplay, DesiredSafetyDisplay
 from pacbound.report.floor_plan import Drive, FloorPlan, Shape
 from pacbound.report.reliability import ReliabilityDisplay
+from pacbound.report.risk_coverage import RiskCoverageDisplay
 from pacbound.report.rollout_paths import RolloutDisplay
 from pacbound.report.trade_offs import ErrorCostDisplay, SuccessSafetyDisplay
 
@@ -29,6 +31,7 @@ __all__ = [
     "ErrorCostDisplay",
     "FloorPlan",
     "ReliabilityDisplay",
+    "RiskCoverageDisplay",
     "RolloutDisplay",
     "Shape",
     "SuccessSafetyDisplay",

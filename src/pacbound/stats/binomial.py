@@ -71,10 +71,12 @@ _OUTWARD = 4e-15
 """Last step, relative. For larger counts the forward functions err as if the rate were off by a
 unit or two in the last place."""
 
-_PLAIN_TRIALS = 1e8
-_PLAIN_MARGIN = 1e-6
-"""Up to so many trials `binomial_cdf` errs by far less than the margin, relatively, so that chances
-further than that from a level are on the side of it that they seem to be."""
+_MARGIN = 1e-6
+_MARGIN_PER_TRIAL = 1e-15
+_JUMP = 1e-2
+"""`binomial_cdf` errs by far less than this, relatively: it forms 1 - rate, whose rounding counts
+once for each trial, and it jumps where the forward functions do. Chances further than that from a
+level are on the side of it that they seem to be."""
 
 _COARSE_TRIALS = 1e6
 """Up to here the spacing of floats just below 1 changes no tail by more than 3e-10, relative."""
@@ -257,8 +259,10 @@ def binomial_upper_within(
     level = failure_probabilities(delta)
     chance = np.asarray(binomial_cdf(hits, attempts, rate))
     within = chance <= level
-    plain = (attempts <= _PLAIN_TRIALS) & (chance > 0.0) & (level >= _LEAST_LEVEL)
-    sure = plain & (np.abs(chance - level) > _PLAIN_MARGIN * level)
+    k, n = hits.astype(np.float64), attempts.astype(np.float64)
+    margin = _MARGIN + _MARGIN_PER_TRIAL * n + np.where(_jumping(k, n), _JUMP, 0.0)
+    known = _measured(n, level) & (chance > 0.0)
+    sure = known & (np.abs(chance - level) > margin * level)
     if not sure.all():
         some = np.flatnonzero(~sure.ravel())
         close = [

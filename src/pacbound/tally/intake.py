@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.tally.questions import QUESTIONS, Kind
+from pacbound.tally.questions import QUESTIONS, Kind, with_article
 from pacbound.tally.tally import Tally
 
 
@@ -90,7 +90,8 @@ def _as_it_is(
 ) -> Tally:
     if tally.kind != kind:
         raise InvalidValueError(
-            f"{tally!r} is not a tally of a {kind}: count with {', '.join(QUESTIONS[kind].roles)}."
+            f"{tally!r} is not a tally of {with_article(kind)}: count with "
+            f"{', '.join(QUESTIONS[kind].roles)}."
         )
     _refuse(arrays, "stands beside a tally, which already holds it: leave it out")
     _refuse({"columns": columns}, "stands beside a tally, which is already counted: leave it out")

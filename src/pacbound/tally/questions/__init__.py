@@ -69,6 +69,27 @@ def question_for(given: Mapping[str, Any], kind: str | None = None) -> type[Ques
     )
 
 
+def with_article(kind: Kind) -> str:
+    """The kind as a sentence has it.
+
+    Parameters
+    ----------
+    kind
+        One of `QUESTIONS`.
+
+    Returns
+    -------
+    str
+        The kind with "a" or "an" before it.
+
+    Examples
+    --------
+    >>> with_article("shield"), with_article("abstention")
+    ('a shield', 'an abstention')
+    """
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
 __all__ = [
     "QUESTIONS",
     "AbstentionQuestion",
@@ -81,4 +102,5 @@ __all__ = [
     "ShieldQuestion",
     "Slot",
     "question_for",
+    "with_article",
 ]
