@@ -16,6 +16,7 @@ from pacbound.procedures import abstention, abstention_declared
 from pacbound.tally.questions.abstention import GRID
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,9 @@ def pool_starts(case: Case, draw: Draw) -> float:
     starts = abstention_declared.starts_from(
         GRID.cells(draw.pool), case.n, xi=case.xi, delta=case.delta
     )
+    cells, wrong, right = _counts(draw)
     return _lowest(
-        abstention_declared.claimed(*_counts(draw), starts, xi=case.xi, delta=case.delta)
+        abstention_declared.claimed(cells, wrong, right, starts, xi=case.xi, delta=case.delta)
     )
 
 
@@ -88,7 +90,7 @@ def _mapie(control: Callable[..., float], correction: str, thresholds: Any) -> M
     return method
 
 
-def _counts(draw: Draw) -> tuple[NDArray[np.int64], ...]:
+def _counts(draw: Draw) -> tuple[Integers, Integers, Integers]:
     cells, places = np.unique(GRID.cells(draw.confidence), return_inverse=True)
     right = np.bincount(places, weights=draw.correct, minlength=cells.size).astype(np.int64)
     return cells, np.bincount(places, minlength=cells.size) - right, right

@@ -14,7 +14,7 @@ from pacbound.certificate import AbstentionCertificate
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 COLUMNS = ("--confidence", "c", "--correct", "ok")
-CLAIM = ("--xi", 0.25, "--delta", 0.05)
+CLAIM = ("--xi", 0.15, "--delta", 0.05)
 
 
 def _arrays(path: Path) -> tuple[list[float], list[bool], list[str]]:
@@ -32,12 +32,12 @@ def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays(
     confidence, correct, places = _arrays(predictions)
     done = pacbound("abstain", predictions, *COLUMNS, *CLAIM, "-o", "a.json")
     assert "Answer where the confidence is at least" in done.stdout
-    expected = certify_abstention(confidence, correct, xi=0.25, delta=0.05)
+    expected = certify_abstention(confidence, correct, xi=0.15, delta=0.05)
     folder = predictions.parent
     assert load_certificate(folder / "a.json").claim_digest == expected.claim_digest
     classes = ("--confidence", "c", "--prediction", "pred", "--label", "y", "--group", "place")
     pacbound("abstain", predictions, *classes, *CLAIM, "-o", "g.json")
-    grouped = certify_abstention(confidence, correct, groups=places, xi=0.25, delta=0.05)
+    grouped = certify_abstention(confidence, correct, groups=places, xi=0.15, delta=0.05)
     assert load_certificate(folder / "g.json").claim_digest == grouped.claim_digest
     pacbound("verify", "a.json", "g.json")
 
@@ -90,7 +90,7 @@ def test_a_pool_of_other_rows_says_where_to_start(
     (tmp_path / "pool.csv").write_text("c\n" + "\n".join(map(repr, pool.tolist())) + "\n")
     pacbound("abstain", predictions, *COLUMNS, *CLAIM, "--pool", "pool.csv", "-o", "p.json")
     confidence, correct, _ = _arrays(predictions)
-    expected = certify_abstention(confidence, correct, pool=pool, xi=0.25, delta=0.05)
+    expected = certify_abstention(confidence, correct, pool=pool, xi=0.15, delta=0.05)
     assert load_certificate(tmp_path / "p.json").claim_digest == expected.claim_digest
     (tmp_path / "bad.csv").write_text("c\n0.5\n7\n")
     done = pacbound("abstain", predictions, *COLUMNS, *CLAIM, "--pool", "bad.csv", code=2)

@@ -48,7 +48,8 @@ def samples(rows: int, kinds: int) -> Integers:
 def chances(law: Floats, rows: int) -> Floats:
     """The probability of each of these samples; `law` has that of each kind of row."""
     found = samples(rows, law.size)
-    return np.exp(gammaln(rows + 1) + (xlogy(found, law) - gammaln(found + 1)).sum(axis=1))
+    logs = gammaln(rows + 1) + (xlogy(found, law) - gammaln(found + 1)).sum(axis=1)
+    return np.asarray(np.exp(logs))
 
 
 def claimed_cells(claimed: Ranges, cells: Integers) -> list[bool]:
@@ -126,8 +127,8 @@ def test_no_law_of_three_cells_makes_a_false_claim_more_often_than_delta(
 def test_no_law_makes_starts_that_were_declared_claim_falsely_more_often_than_delta(
     starts: tuple[int, ...],
 ) -> None:
-    def decide(*counts: Integers) -> Ranges:
-        return abstention_declared.claimed(*counts, starts, xi=XI, delta=0.4)
+    def decide(cells: Integers, wrong: Integers, right: Integers) -> Ranges:
+        return abstention_declared.claimed(cells, wrong, right, starts, xi=XI, delta=0.4)
 
     most = worst(verdicts(decide, CELLS, 8), 8, seed=2)
     assert 0.1 * 0.4 < most <= 0.4
@@ -217,9 +218,8 @@ def test_starts_from_a_pool_keep_delta_too(name: str, judge: Judge) -> None:
     for _ in range(runs):
         pool = rng.choice(law.cells, size=1000, p=law.mass)
         starts = abstention_declared.starts_from(pool, ROWS, xi=XI_DRAWN, delta=DELTA)
-        claimed = abstention_declared.claimed(
-            *law.draw(rng, ROWS), starts, xi=XI_DRAWN, delta=DELTA
-        )
+        cells, wrong, right = law.draw(rng, ROWS)
+        claimed = abstention_declared.claimed(cells, wrong, right, starts, xi=XI_DRAWN, delta=DELTA)
         violations += any(law.bad(cell / 65_536) for ends in claimed for cell in ends)
     judge(violations, runs, DELTA)
 

@@ -92,7 +92,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     >>> X, y = make_classification(n_samples=4000, random_state=0)
     >>> model = SelectiveClassifier(LogisticRegression(), xi=0.1, sentinel=-1, random_state=0)
     >>> model.fit(X, y).predict(X[:4])
-    array([ 0, -1, -1,  1])
+    array([ 0, -1,  0,  1])
     >>> round(model.coverage(X), 2)
     0.75
     """

@@ -56,11 +56,10 @@ class Runs:
         places = np.minimum(cells, first)
         starts = np.unique(np.concatenate([places, [first, *tops]]))[::-1].astype(np.int64)
         where = np.searchsorted(-starts, -places)
-        added = np.zeros((2, starts.size), dtype=np.int64)
-        np.add.at(added, (0, where), wrong + right)
-        np.add.at(added, (1, where), wrong)
-        answered, errors = np.cumsum(added, axis=1)
-        return cls(starts, answered, errors)
+        rows, errors = (np.zeros(starts.size, dtype=np.int64) for _ in range(2))
+        np.add.at(rows, where, wrong + right)
+        np.add.at(errors, where, wrong)
+        return cls(starts, np.cumsum(rows), np.cumsum(errors))
 
     @property
     def lowest(self) -> Integers:
@@ -153,7 +152,7 @@ def start_counts(n: int, *, xi: float, delta: float) -> tuple[int, ...]:
     with localcontext() as context:
         context.prec = 60
         unit = Decimal(delta).ln() / (1 - Decimal(xi)).ln()
-        counts = []
+        counts: list[int] = []
         while (count := ceil(unit * 2 ** (len(counts) + 1))) <= n:
             counts.append(count)
     return tuple(counts) or (n,)

@@ -263,6 +263,13 @@ def binomial_upper_within(
     margin = _MARGIN + _MARGIN_PER_TRIAL * n + np.where(_jumping(k, n), _JUMP, 0.0)
     known = _measured(n, level) & (chance > 0.0)
     sure = known & (np.abs(chance - level) > margin * level)
+    # A chance that underflows, or counts beyond what was measured: Chernoff's bound settles nearly
+    # all of them, and no upper bound is below what was seen.
+    with np.errstate(all="ignore"):
+        apart = np.where(k > 0, n * _divergence(k / n, np.full_like(n, rate)), -n * np.log1p(-rate))
+        far = (k < rate * n) & (apart * (1.0 - 1e-6) > 1.0 - np.log(level))
+    seen = k > rate * n * (1.0 + 1e-12)
+    within, sure = (within | far) & ~seen, sure | far | seen
     if not sure.all():
         some = np.flatnonzero(~sure.ravel())
         close = [
