@@ -34,11 +34,13 @@ if TYPE_CHECKING:
         CalibrationCertificate,
         CascadeCertificate,
         Certificate,
+        RecallCertificate,
         ShieldCertificate,
         Verification,
         load_certificate,
     )
     from pacbound.errors import PacboundError
+    from pacbound.recall import certify_recall
     from pacbound.shield import Shield, certify_shield
     from pacbound.stats.planning import trials_needed
     from pacbound.tally import Tally, equal_mass_edges, top_label
@@ -58,6 +60,7 @@ _HOMES = {
     "PACCalibrator": "pacbound.calibration.calibrator",
     "PACClassifier": "pacbound.calibration.estimators",
     "PacboundError": "pacbound.errors",
+    "RecallCertificate": "pacbound.certificate",
     "SelectiveClassifier": "pacbound.abstention.estimators",
     "Shield": "pacbound.shield",
     "ShieldCertificate": "pacbound.certificate",
@@ -69,6 +72,7 @@ _HOMES = {
     "calibrate": "pacbound.calibration.certify",
     "certify_abstention": "pacbound.abstention",
     "certify_cascade": "pacbound.cascade",
+    "certify_recall": "pacbound.recall",
     "certify_shield": "pacbound.shield",
     "design_cascade": "pacbound.cascade",
     "equal_mass_edges": "pacbound.tally",
@@ -94,6 +98,7 @@ __all__ = [
     "PACCalibrator",
     "PACClassifier",
     "PacboundError",
+    "RecallCertificate",
     "SelectiveClassifier",
     "Shield",
     "ShieldCertificate",
@@ -109,6 +114,7 @@ __all__ = [
     "calibrate",
     "certify_abstention",
     "certify_cascade",
+    "certify_recall",
     "certify_shield",
     "design_cascade",
     "equal_mass_edges",

@@ -130,6 +130,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "groups": NAMES[PLACE % 5],
         },
     ),
+    "recall": ({"score": "c", "positive": "ok8"}, {"score": NASTY, "positive": OK}),
     "two-models": (
         {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "gaps"},
         {"confidences": NASTY, "predictions": np.column_stack([FAST, SLOW]), "labels": TRUTH},

@@ -13,6 +13,7 @@ from pacbound.certificate import (
     AbstentionCertificate,
     CascadeCertificate,
     Certificate,
+    RecallCertificate,
     ShieldCertificate,
 )
 from pacbound.procedures.cascade_front import Declared
@@ -125,6 +126,13 @@ def abstention_tally(rows: int, *, groups: bool = False) -> Tally:
 
 def _pool() -> np.ndarray:
     return np.random.default_rng(8).beta(6, 1, size=300)
+
+
+def recall_tally(rows: int) -> Tally:
+    rng = np.random.default_rng(9)
+    positive = rng.random(rows) < 0.2
+    score = np.where(positive, rng.beta(4, 1, size=rows), rng.beta(1, 4, size=rows))
+    return Tally.from_arrays(score=score.round(2), positive=positive)
 
 
 def _greedy(bound: Literal["exact", "pair", "product"]) -> Certificate:
@@ -248,6 +256,10 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "cascade-front-no-loss": lambda: _front_of_two(2000, xi=0.0),
     "cascade-front-refused": lambda: front(20),
     "cascade-front-two-models": lambda: _front_of_two(600, xi=0.05),
+    "recall": lambda: RecallCertificate.from_tally(recall_tally(600), target=0.9, delta=0.05),
+    "recall-refused": lambda: RecallCertificate.from_tally(
+        recall_tally(100), target=0.95, delta=0.01
+    ),
     "shield": lambda: ShieldCertificate.from_tally(shield_tally(500), xi=0.05, delta=0.05),
     "shield-product": lambda: ShieldCertificate.from_tally(
         shield_tally(500), xi=0.05, delta=0.05, bound="product"

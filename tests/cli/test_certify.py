@@ -63,6 +63,7 @@ KINDS = [
         ("--delta", 0.01, "--xi", 0.2),
     ),
     (("--score", "s", "--unsafe", "u"), "shield", ("--delta", 0.01, "--xi", 0.15)),
+    (("--score", "s", "--positive", "u"), "recall", ("--delta", 0.01, "--target", 0.9)),
 ]
 
 ABSTENTIONS = [
@@ -160,6 +161,7 @@ def test_a_certificate_in_place_of_a_tally_is_refused(pacbound: Run, parts: list
             "--xi says nothing about a calibration",
         ),
         (("--score", "s", "--unsafe", "u"), (), "which needs --xi"),
+        (("--score", "s", "--positive", "u"), (), "which needs --target"),
         (
             ("--score", "s", "--unsafe", "u"),
             ("--xi", 0.1, "--cost", "1,2"),

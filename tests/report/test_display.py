@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import calibrate, certify_abstention
+from pacbound import calibrate, certify_abstention, certify_recall
 from pacbound.errors import InvalidTypeError
 from pacbound.report import (
     AccuracyConfidenceDisplay,
@@ -20,6 +20,7 @@ from pacbound.report import (
     Drive,
     ErrorCostDisplay,
     FloorPlan,
+    RecallDisplay,
     ReliabilityDisplay,
     RiskCoverageDisplay,
     RolloutDisplay,
@@ -50,6 +51,9 @@ WITH_PANEL: dict[str, Any] = {
         INTERVALS, CERTIFICATE.estimate(CONFIDENCE), CORRECT, ax=ax
     ),
     "curve": lambda ax: AccuracyConfidenceDisplay.from_predictions(CONFIDENCE, CORRECT, ax=ax),
+    "recall": lambda ax: RecallDisplay.from_certificate(
+        certify_recall(CONFIDENCE, CORRECT, target=0.9, delta=0.05), ax=ax
+    ),
     "band": lambda ax: AccuracyConfidenceDisplay.from_certificate(
         CERTIFICATE, CONFIDENCE, CORRECT, ax=ax
     ),

@@ -38,6 +38,7 @@ PACKAGES = [
     "pacbound.calibration",
     "pacbound.cascade",
     "pacbound.certificate",
+    "pacbound.recall",
     "pacbound.report",
     "pacbound.shield",
     "pacbound.stats",
@@ -84,6 +85,12 @@ assert pacbound.load_certificate("saved.json").verify()
 fast = lambda rows: numpy.tile([0.1, 0.9], (len(rows), 1))
 cascade = pacbound.Cascade([fast, fast], certificate)
 assert cascade.predict(numpy.zeros((3, 2))).tolist() == [1, 1, 1]
+""",
+    "recall": """
+scores, positive = [0.9] * 300 + [0.1] * 700, [True] * 300 + [False] * 700
+certificate = pacbound.certify_recall(scores, positive, target=0.95, delta=0.05)
+certificate.save("saved.json")
+assert pacbound.load_certificate("saved.json").flags([0.95, 0.1]).tolist() == [True, False]
 """,
     "shield": """
 scores, unsafe = [0.9] * 50 + [0.1] * 950, [True] * 50 + [False] * 950

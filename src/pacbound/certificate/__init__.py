@@ -12,6 +12,7 @@ from pacbound.certificate.calibration import CalibrationBins, CalibrationCertifi
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.document import Certificate, Provenance, Verification
 from pacbound.certificate.files import load_certificate
+from pacbound.certificate.recall import RecallCertificate, RecallCurve
 from pacbound.certificate.shield import ShieldCertificate
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "CascadeCertificate",
     "Certificate",
     "Provenance",
+    "RecallCertificate",
+    "RecallCurve",
     "RiskCoverage",
     "ShieldCertificate",
     "Verification",

@@ -11,6 +11,7 @@ from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.document import FORMAT, SCHEMA, Certificate, Provenance
+from pacbound.certificate.recall import RecallCertificate
 from pacbound.certificate.shield import ShieldCertificate
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError
@@ -23,6 +24,7 @@ KINDS: dict[str, type[Certificate]] = {
         BatchCertificate,
         CascadeCertificate,
         ShieldCertificate,
+        RecallCertificate,
     )
 }
 

@@ -16,6 +16,7 @@ from pacbound.cli.cost import cost
 from pacbound.cli.demo import demo
 from pacbound.cli.design import design
 from pacbound.cli.plan import plan
+from pacbound.cli.recall import recall
 from pacbound.cli.shield import shield
 from pacbound.cli.tally import tally
 from pacbound.cli.verify import verify
@@ -42,6 +43,7 @@ VERBS = (
     cost,
     batch,
     shield,
+    recall,
     tally,
     certify,
     apply,

@@ -1,5 +1,5 @@
-"""`pacbound apply`: add the certified interval, the decision to answer, or the answering model, to
-each row of a table.
+"""`pacbound apply`: add the certified interval, the decision to answer or to flag, or the answering
+model, to each row of a table.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from pacbound.certificate import (
     AbstentionCertificate,
     CalibrationCertificate,
     CascadeCertificate,
+    RecallCertificate,
     load_certificate,
 )
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.lists import names
 from pacbound.cli.terminal import json_line, progress_bar
 from pacbound.errors import InvalidValueError
+from pacbound.recall import rows as recall_rows
 from pacbound.sources import Progress, open_tables
 
 
@@ -31,7 +33,7 @@ from pacbound.sources import Progress, open_tables
 def apply(
     certificate: Annotated[
         Path,
-        typer.Argument(metavar="CERT", help="A calibration, abstention or cascade certificate."),
+        typer.Argument(metavar="CERT", help="Of a calibration, abstention, cascade or recall."),
     ],
     file: Annotated[
         str,
@@ -57,13 +59,16 @@ def apply(
     group: Annotated[
         str | None, typer.Option(help="Group column, if not named as in the certificate.")
     ] = None,
+    score: Annotated[
+        str | None, typer.Option(help="Score column of a recall, if not named so.")
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse rows of groups that were not certified.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
-    """Add the certified interval, the decision to answer, or the model that answers, to every row,
-    in order.
+    """Add the certified interval, the decision to answer or to flag, or the model that answers, to
+    every row, in order.
 
     The certificate is verified first: one that does not follow from its own counts is not applied.
     A row of a group that was not certified gets [0, 1] and no estimate, or is not answered.
@@ -75,7 +80,7 @@ def apply(
         return VERIFICATION_FAILED
     columns = {
         **loaded.provenance.columns,
-        **_given(confidence=confidence, prediction=prediction, group=group),
+        **_given(confidence=confidence, prediction=prediction, group=group, score=score),
     }
     with progress_bar("applying") as progress:
         if isinstance(loaded, CalibrationCertificate):
@@ -84,6 +89,11 @@ def apply(
             result = _with_decisions(loaded, file, output, columns, strict, progress)
         elif isinstance(loaded, CascadeCertificate):
             result = _with_answers(loaded, file, output, columns, progress)
+        elif isinstance(loaded, RecallCertificate):
+            rows, flagged = recall_rows.apply_to_file(
+                loaded, file, output, score=columns.get("score", "score"), progress=progress
+            )
+            result = {"rows": rows, "columns": list(recall_rows.ADDED), "flagged": flagged}
         else:
             raise InvalidValueError(
                 f"A {loaded.kind} certificate is not applied to the rows of a table."
@@ -173,6 +183,8 @@ def _in_words(result: Mapping[str, Any], output: str) -> str:
     instead = "got [0, 1]"
     if "answered" in result:
         said, instead = f"{said}\n{result['answered']:,} of them are answered.", "are not answered"
+    if "flagged" in result:
+        said = f"{said}\n{result['flagged']:,} of them are flagged."
     strange = result.get("uncertified_groups")
     if not strange:
         return said

@@ -21,6 +21,7 @@ from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import numbers
 from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.procedures.calibration import Correction, Side
+from pacbound.recall.certify import certify_recall
 from pacbound.shield.certify import certify_shield
 from pacbound.tally import Kind, Tally
 from pacbound.tally.questions import with_article
@@ -30,6 +31,7 @@ VERBS: dict[Kind, Callable[..., Certificate]] = {
     "abstention": certify_abstention,
     "cascade": certify_cascade,
     "shield": certify_shield,
+    "recall": certify_recall,
 }
 
 
@@ -48,6 +50,9 @@ def certify(
                 "be lost. Shield: the unsafe share."
             )
         ),
+    ] = None,
+    target: Annotated[
+        float | None, typer.Option(help="Recall: the share of the positives that must be flagged.")
     ] = None,
     cost: Annotated[
         str | None, typer.Option(help="Cascade: what a row costs that each model answers: 1,10")
@@ -80,6 +85,7 @@ def certify(
     total = reduce(add, map(_loaded, tallies))
     options = {
         "xi": xi,
+        "target": target,
         "costs": None if cost is None else tuple(numbers(cost, "--cost")),
         "bound": bound,
         "method": method,
@@ -108,9 +114,9 @@ def _certified(tally: Tally, delta: float, options: dict[str, Any]) -> Certifica
             f"--{unknown.removesuffix('s').replace('_', '-')} says nothing about "
             f"{with_article(tally.kind)}, which is what these tallies are for: leave it out."
         )
-    if "xi" in takes and "xi" not in options:
-        raise InvalidTypeError(
-            f"These tallies are for {with_article(tally.kind)}, which needs --xi: the rate that is "
-            "allowed."
-        )
+    for name, what in (("xi", "the rate that is allowed"), ("target", "the share to be flagged")):
+        if name in takes and name not in options:
+            raise InvalidTypeError(
+                f"These tallies are for {with_article(tally.kind)}, which needs --{name}: {what}."
+            )
     return verb(tally, delta=delta, **options)

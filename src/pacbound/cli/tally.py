@@ -54,13 +54,16 @@ def tally(
         str | None, typer.Option(help="Calibration: edges fixed beforehand: 0,0.5,0.9,1")
     ] = None,
     score: Annotated[
-        str | None, typer.Option(help="Shield: running maximum of the danger.")
+        str | None, typer.Option(help="Shield: running maximum of the danger. Recall: the score.")
     ] = None,
     unsafe: Annotated[
         str | None, typer.Option(help="Shield: whether the rollout has an un-recoverable state.")
     ] = None,
     final_score: Annotated[
         str | None, typer.Option(help="Shield, for the product: danger at that state.")
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="Recall: whether the row is positive.")
     ] = None,
     classes: ClassesOption = None,
     missing: MissingOption = None,
@@ -70,8 +73,8 @@ def tally(
     memory_limit: MemoryOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
-    """Count one part of the data. The columns named say what for: calibration, a cascade or a
-    shield; --kind abstention, where they are those of a calibration.
+    """Count one part of the data. The columns named say what for: calibration, a cascade, a
+    shield or a recall; --kind abstention, where they are those of a calibration.
 
     `pacbound certify` adds the tallies of all parts, and certifies as if all rows had been counted
     at once.
@@ -85,7 +88,8 @@ def tally(
         "groups": group,
         "n_bins": bins,
         "edges": None if edges is None else numbers(edges, "--edges"),
-        "scores": score,
+        "scores" if positive is None else "score": score,
+        "positive": positive,
         "unsafe": unsafe,
         "final_scores": final_score,
         "kind": kind,

@@ -17,6 +17,7 @@ from pacbound.procedures import (
     cascade_greedy,
     cascade_partial,
     cascade_paths,
+    recall,
     shield,
     shield_product,
 )
@@ -36,6 +37,7 @@ PROCEDURES: dict[str, str] = {
         "cascade",
     ),
     **dict.fromkeys(batch.NAMES.values(), "batch"),
+    recall.NAME: "recall",
     shield.EXACT: "shield",
     shield_product.NAME: "shield",
 }

@@ -4,6 +4,7 @@
 |---|---|
 | `ReliabilityDisplay` | certified intervals, or claimed ones, against accuracy |
 | `AccuracyConfidenceDisplay` | accuracy and coverage above a threshold |
+| `RecallDisplay` | positives found and rows flagged, and the certified threshold |
 | `RiskCoverageDisplay` | wrong answers against rows answered, and the certified threshold |
 | `ErrorCostDisplay` | error against cost of cascades, and the error that was asked for |
 | `DesiredAchievedDisplay` | the error increase allowed, and the one that test rows showed |
@@ -18,6 +19,7 @@ Every number drawn is computed elsewhere in pacbound. No figure touches pyplot o
 from pacbound.report.accuracy_confidence import AccuracyConfidenceDisplay
 from pacbound.report.desired_achieved import DesiredAchievedDisplay, DesiredSafetyDisplay
 from pacbound.report.floor_plan import Drive, FloorPlan, Shape
+from pacbound.report.recall import RecallDisplay
 from pacbound.report.reliability import ReliabilityDisplay
 from pacbound.report.risk_coverage import RiskCoverageDisplay
 from pacbound.report.rollout_paths import RolloutDisplay
@@ -30,6 +32,7 @@ __all__ = [
     "Drive",
     "ErrorCostDisplay",
     "FloorPlan",
+    "RecallDisplay",
     "ReliabilityDisplay",
     "RiskCoverageDisplay",
     "RolloutDisplay",

@@ -48,7 +48,7 @@ class Tally:
     Attributes
     ----------
     kind : str
-        The question: "calibration", "abstention", "cascade" or "shield".
+        The question: "calibration", "abstention", "cascade", "shield" or "recall".
     grid
         How scores become cells.
     outcomes : tuple of str
@@ -158,6 +158,9 @@ class Tally:
     @overload
     @classmethod
     def from_arrays(cls, *, scores: Any, unsafe: Any, final_scores: Any = None) -> Tally: ...
+    @overload
+    @classmethod
+    def from_arrays(cls, *, score: Any, positive: Any) -> Tally: ...
     @classmethod
     def from_arrays(cls, *, kind: Kind | None = None, **given: Any) -> Tally:
         """Count columns of arrays. The names say which question is asked.
@@ -184,6 +187,8 @@ class Tally:
             counted as unlabelled.
         scores, unsafe, final_scores
             Shield: as in `certify_shield`.
+        score, positive
+            Recall: as in `certify_recall`.
         classes, missing, unseen_labels
             Where classes are passed: as in `certify_cascade`.
 
@@ -259,6 +264,9 @@ class Tally:
     def from_frame(
         cls, frame: Any, *, scores: str, unsafe: str, final_scores: str | None = None
     ) -> Tally: ...
+    @overload
+    @classmethod
+    def from_frame(cls, frame: Any, *, score: str, positive: str) -> Tally: ...
     @classmethod
     def from_frame(cls, frame: Any, *, kind: Kind | None = None, **given: Any) -> Tally:
         """Count a dataframe inside its own engine: only counts leave it.
@@ -270,7 +278,7 @@ class Tally:
         kind
             As in `from_arrays`.
         confidence, correct, prediction, labels, groups, confidences, predictions, scores, unsafe,
-        final_scores
+        final_scores, score, positive
             The names of the columns. The words are those of `from_arrays`.
         n_bins, edges, classes, missing, unseen_labels
             As in `from_arrays`.
@@ -370,6 +378,19 @@ class Tally:
         memory_limit: str | None = None,
         progress: Progress | None = None,
     ) -> Tally: ...
+    @overload
+    @classmethod
+    def from_files(
+        cls,
+        paths: Paths,
+        *,
+        score: str,
+        positive: str,
+        engine: Engine = "duckdb",
+        master: str | None = None,
+        memory_limit: str | None = None,
+        progress: Progress | None = None,
+    ) -> Tally: ...
     @classmethod
     def from_files(
         cls,
@@ -392,7 +413,7 @@ class Tally:
         kind
             As in `from_arrays`.
         confidence, correct, prediction, labels, groups, confidences, predictions, scores, unsafe,
-        final_scores
+        final_scores, score, positive
             The names of the columns. The words are those of `from_arrays`.
         n_bins, edges, classes, missing, unseen_labels
             As in `from_arrays`.

@@ -10,6 +10,7 @@ from pacbound.tally.questions.abstention import AbstentionQuestion
 from pacbound.tally.questions.calibration import CalibrationQuestion
 from pacbound.tally.questions.cascade import CascadeQuestion
 from pacbound.tally.questions.question import Judged, Kind, Question, Scope, Slot
+from pacbound.tally.questions.recall import RecallQuestion
 from pacbound.tally.questions.shield import ShieldQuestion
 
 QUESTIONS: Mapping[Kind, type[Question]] = {
@@ -17,6 +18,7 @@ QUESTIONS: Mapping[Kind, type[Question]] = {
     "abstention": AbstentionQuestion,
     "cascade": CascadeQuestion,
     "shield": ShieldQuestion,
+    "recall": RecallQuestion,
 }
 
 
@@ -98,6 +100,7 @@ __all__ = [
     "Judged",
     "Kind",
     "Question",
+    "RecallQuestion",
     "Scope",
     "ShieldQuestion",
     "Slot",
