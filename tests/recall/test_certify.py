@@ -32,7 +32,7 @@ def test_the_threshold_is_the_highest_of_the_grid_whose_bound_holds() -> None:
 
 def test_flags_and_shares_are_those_of_the_rows() -> None:
     certificate = certify_recall(SCORE, POSITIVE, **CLAIM)
-    flagged = SCORE >= certificate.threshold
+    flagged = certificate.threshold <= SCORE
     assert np.array_equal(certificate.flags(SCORE), flagged)
     assert certificate.flag_rate == flagged.mean()
     assert certificate.observed_recall == flagged[POSITIVE].mean()

@@ -41,7 +41,9 @@ def test_a_refusal_has_no_dot() -> None:
     refused = certify_abstention(CONFIDENCE, CORRECT, xi=0.001, delta=0.05)
     display = RiskCoverageDisplay.from_certificate(refused)
     assert not [line for line in display.ax_.lines if line.get_gid() == "threshold"]
-    assert "refused" in display.ax_.get_legend().get_texts()[1].get_text()
+    legend = display.ax_.get_legend()
+    assert legend is not None
+    assert "refused" in legend.get_texts()[1].get_text()
 
 
 def test_groups_are_drawn_one_by_one() -> None:
