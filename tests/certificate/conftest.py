@@ -261,6 +261,12 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
         recall_tally(100), target=0.95, delta=0.01
     ),
     "shield": lambda: ShieldCertificate.from_tally(shield_tally(500), xi=0.05, delta=0.05),
+    "shield-among-unsafe": lambda: ShieldCertificate.from_tally(
+        shield_tally(500), xi=0.2, delta=0.05, rate="among-unsafe"
+    ),
+    "shield-among-unsafe-refused": lambda: ShieldCertificate.from_tally(
+        shield_tally(50), xi=0.05, delta=0.05, rate="among-unsafe"
+    ),
     "shield-product": lambda: ShieldCertificate.from_tally(
         shield_tally(500), xi=0.05, delta=0.05, bound="product"
     ),

@@ -63,6 +63,11 @@ KINDS = [
         ("--delta", 0.01, "--xi", 0.2),
     ),
     (("--score", "s", "--unsafe", "u"), "shield", ("--delta", 0.01, "--xi", 0.15)),
+    (
+        ("--score", "s", "--unsafe", "u"),
+        "shield",
+        ("--delta", 0.01, "--xi", 0.15, "--rate", "among-unsafe"),
+    ),
     (("--score", "s", "--positive", "u"), "recall", ("--delta", 0.01, "--target", 0.9)),
 ]
 

@@ -14,27 +14,34 @@ from pacbound.certificate.refusal import claimed_refusal, described_refusal, rea
 from pacbound.certificate.tallies import exact_sum, require_tally
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidValueError
-from pacbound.procedures import shield, shield_product
+from pacbound.procedures import shield, shield_among_unsafe, shield_product
 from pacbound.procedures.refusal import Refusal
 from pacbound.procedures.registry import require
-from pacbound.procedures.shield import TOP, Bound, ShieldDecision
+from pacbound.procedures.shield import TOP, Bound, Rate, ShieldDecision
 from pacbound.stats.arguments import failure_probability, tolerated_rate
 from pacbound.tally.questions.shield import GRID
 from pacbound.tally.tally import Tally
 
 Integers = NDArray[np.int64]
 
-NAMES: dict[Bound, str] = {"exact": shield.EXACT, "product": shield_product.NAME}
-ASSUMPTIONS: dict[Bound, tuple[str, ...]] = {
-    "exact": shield.ASSUMPTIONS,
-    "product": shield_product.ASSUMPTIONS,
+Method = tuple[Rate, Bound]
+
+NAMES: dict[Method, str] = {
+    ("all", "exact"): shield.EXACT,
+    ("all", "product"): shield_product.NAME,
+    ("among-unsafe", "exact"): shield_among_unsafe.NAME,
+}
+ASSUMPTIONS: dict[Method, tuple[str, ...]] = {
+    ("all", "exact"): shield.ASSUMPTIONS,
+    ("all", "product"): shield_product.ASSUMPTIONS,
+    ("among-unsafe", "exact"): shield_among_unsafe.ASSUMPTIONS,
 }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ShieldCertificate(Certificate):
     """With probability at least 1 - `delta` at most a share `xi` of the rollouts under the shield
-    is unsafe.
+    is unsafe; with the rate "among-unsafe", at most a share `xi` of the unsafe rollouts is missed.
 
     The shield fires once the danger is at or above `threshold`, and stays fired. The probability is
     over the draw of the rollouts, which must be independent draws from the distribution of use,
@@ -53,10 +60,13 @@ class ShieldCertificate(Certificate):
         The chance that more are.
     bound : str
         "exact" or "product".
+    rate : str
+        What the share is of: "all" rollouts, or those "among-unsafe".
     limit : float
         The threshold as the file has it. Use `threshold`, which raises if the file was changed.
     unsafe : int or None
-        The number of unsafe rollouts, which the product looks at; None for the exact bound.
+        The number of unsafe rollouts, where the decision looks at it: for the product, and for the
+        rate among them; else None.
     cells, misses : ndarray
         The search for the threshold: how many unsafe rollouts stay unnoticed up to and including
         each cell.
@@ -91,6 +101,7 @@ class ShieldCertificate(Certificate):
     xi: float
     delta: float
     bound: Bound
+    rate: Rate = "all"
     limit: float
     unsafe: int | None
     cells: Integers
@@ -111,6 +122,7 @@ class ShieldCertificate(Certificate):
         xi: float,
         delta: float,
         bound: Bound = "exact",
+        rate: Rate = "all",
         columns: Mapping[str, str] | None = None,
     ) -> Self:
         """Certify a shield tally; `certify_shield` does this for rollouts and tallies alike.
@@ -121,7 +133,7 @@ class ShieldCertificate(Certificate):
             A shield tally of running maxima or, for the product, of the dangers at the first
             un-recoverable state. Taking one for the other is loose, never wrong: the maximum is at
             least the last danger.
-        xi, delta, bound
+        xi, delta, bound, rate
             As in `certify_shield`.
         columns
             The names of the columns that were counted, for the provenance.
@@ -134,8 +146,8 @@ class ShieldCertificate(Certificate):
         Raises
         ------
         InvalidValueError
-            If the tally is not one of a shield, has no rows, or does not add up; if `xi`, `delta`
-            or `bound` cannot be what it should be.
+            If the tally is not one of a shield, has no rows, or does not add up; if `xi`, `delta`,
+            `bound` or `rate` cannot be what it should be.
 
         Examples
         --------
@@ -144,17 +156,19 @@ class ShieldCertificate(Certificate):
         >>> ShieldCertificate.from_tally(tally, xi=0.02, delta=0.01).certified
         True
         """
-        _check(tally, bound)
+        _check(tally, bound, rate)
         xi, delta = tolerated_rate(xi), failure_probability(delta)
         cells, counts = tally.cells[:, 0], tally.counts
-        unsafe = exact_sum(counts[:, 1]) if bound == "product" else None
-        decision = _decide(cells, counts[:, 1], unsafe, tally.rows, xi, delta)
+        counts_unsafe = (rate, bound) != ("all", "exact")
+        unsafe = exact_sum(counts[:, 1]) if counts_unsafe else None
+        decision = _decide(rate, cells, counts[:, 1], unsafe, tally.rows, xi, delta)
         fired = cells >= TOP * decision.threshold
         return cls(
             n=tally.rows,
             xi=xi,
             delta=delta,
             bound=bound,
+            rate=rate,
             limit=decision.threshold,
             unsafe=unsafe,
             cells=decision.cells,
@@ -178,8 +192,11 @@ class ShieldCertificate(Certificate):
 
     @property
     def observed_miss_rate(self) -> float:
-        """The share of the rollouts that were unsafe and would not be stopped; descriptive."""
-        return self._missed / self.n
+        """The share of the rollouts that were unsafe and would not be stopped, among all or among
+        the unsafe ones, as the rate says; descriptive.
+        """
+        among = self.n if self.rate == "all" or self.unsafe is None else self.unsafe
+        return self._missed / among if among else 0.0
 
     @property
     def _missed(self) -> int:
@@ -191,8 +208,8 @@ class ShieldCertificate(Certificate):
     def claim(self) -> dict[str, Json]:
         return {
             "kind": self.kind,
-            "procedure": NAMES[self.bound],
-            "assumptions": list(ASSUMPTIONS[self.bound]),
+            "procedure": NAMES[self.rate, self.bound],
+            "assumptions": list(ASSUMPTIONS[self.rate, self.bound]),
             "certified": self.certified,
             "n": self.n,
             "xi": self.xi,
@@ -215,7 +232,13 @@ class ShieldCertificate(Certificate):
 
     def recomputed(self) -> ShieldCertificate:
         decision = _decide(
-            self.cells, np.diff(self.misses, prepend=0), self.unsafe, self.n, self.xi, self.delta
+            self.rate,
+            self.cells,
+            np.diff(self.misses, prepend=0),
+            self.unsafe,
+            self.n,
+            self.xi,
+            self.delta,
         )
         again = replace(
             self,
@@ -243,8 +266,8 @@ class ShieldCertificate(Certificate):
 
     @classmethod
     def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
-        known = {name: bound for bound, name in NAMES.items()}
-        bound = known[require(claim.text("procedure"), *known)]
+        known = {name: method for method, name in NAMES.items()}
+        rate, bound = known[require(claim.text("procedure"), *known)]
         n = claim.positive("n")
         cells, misses = _read_search(claim.mapping("search"), n)
         limit = _read_limit(claim)
@@ -253,10 +276,11 @@ class ShieldCertificate(Certificate):
             xi=claim.rate("xi"),
             delta=claim.probability("delta"),
             bound=bound,
+            rate=rate,
             limit=limit,
             unsafe=(
                 _read_unsafe(claim, n, int(misses[-1]) if misses.size else 0, limit)
-                if bound == "product"
+                if (rate, bound) != ("all", "exact")
                 else None
             ),
             cells=cells,
@@ -273,16 +297,17 @@ class ShieldCertificate(Certificate):
         head = (
             f"Shield certificate: {self.n:,} rollouts, xi = {exact(self.xi)}, delta = "
             f"{exact(self.delta)}, bound {self.bound!r}"
+            + (f", rate {self.rate!r}" if self.rate != "all" else "")
         )
         if self.refusal is not None:
-            return "\n".join([head, *described_refusal(self.refusal, "rollouts", "Always brake.")])
+            unit = "rollouts" if self.rate == "all" else "unsafe rollouts"
+            return "\n".join([head, *described_refusal(self.refusal, unit, "Always brake.")])
         return "\n".join(
             [
                 head,
                 (
                     f"{self._rule()}\nWith probability at least {likelihood(self.delta)} over the "
-                    f"draw of these rollouts, at most {exact(self.xi)} of all rollouts are then "
-                    "unsafe."
+                    f"draw of these rollouts, at most {exact(self.xi)} of {self._promised()}."
                 ),
                 (
                     f"On these rollouts (descriptive): {self._missed:,} would be missed "
@@ -296,6 +321,13 @@ class ShieldCertificate(Certificate):
             return "Never hand over to the backup."
         return (
             f"Hand over to the backup once the danger is at least {self.limit!r}, and until reset."
+        )
+
+    def _promised(self) -> str:
+        return (
+            "all rollouts are then unsafe"
+            if self.rate == "all"
+            else "all rollouts that have an un-recoverable state are then missed"
         )
 
     def _stopped(self) -> str:
@@ -313,17 +345,34 @@ class ShieldCertificate(Certificate):
         return " The policy alone keeps xi: the shield never fires." if self.limit == np.inf else ""
 
 
-def _check(tally: Tally, bound: str) -> None:
+def _check(tally: Tally, bound: str, rate: str) -> None:
     require_tally(tally, "shield", GRID, lowest=-1, columns="scores and unsafe")
-    if bound not in NAMES:
+    if ("all", bound) not in NAMES:
         raise InvalidValueError(
             f"bound={bound!r} is not known: expected 'exact' or 'product' (the paper's)."
         )
+    if (rate, "exact") not in NAMES:
+        raise InvalidValueError(
+            f"rate={rate!r} is not known: expected 'all', or 'among-unsafe' for the misses among "
+            "unsafe rollouts."
+        )
+    if (rate, bound) not in NAMES:
+        raise InvalidValueError(
+            f"bound={bound!r} is about all rollouts: with rate={rate!r} leave it out."
+        )
 
 
-def _decide(
-    cells: Integers, unsafe: Integers, total: int | None, n: int, xi: float, delta: float
+def _decide(  # noqa: PLR0913, RUF100
+    rate: Rate,
+    cells: Integers,
+    unsafe: Integers,
+    total: int | None,
+    n: int,
+    xi: float,
+    delta: float,
 ) -> ShieldDecision:
+    if rate == "among-unsafe" and total is not None:
+        return shield_among_unsafe.decide(cells, unsafe, total, xi=xi, delta=delta)
     if total is None:
         return shield.decide(cells, unsafe, n, xi=xi, delta=delta)
     return shield_product.decide(cells, unsafe, total, n, xi=xi, delta=delta)

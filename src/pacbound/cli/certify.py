@@ -21,6 +21,7 @@ from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import numbers
 from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.procedures.calibration import Correction, Side
+from pacbound.procedures.shield import Rate
 from pacbound.recall.certify import certify_recall
 from pacbound.shield.certify import certify_shield
 from pacbound.tally import Kind, Tally
@@ -61,6 +62,9 @@ def certify(
         Literal["exact", "pair", "product"] | None,
         typer.Option(help="Cascade and shield: exact if left out."),
     ] = None,
+    rate: Annotated[
+        Rate | None, typer.Option(help="Shield: all if left out, or among-unsafe.")
+    ] = None,
     method: Annotated[
         Literal["paths", "greedy"] | None,
         typer.Option(help="Cascade of more than two models: paths if left out."),
@@ -88,6 +92,7 @@ def certify(
         "target": target,
         "costs": None if cost is None else tuple(numbers(cost, "--cost")),
         "bound": bound,
+        "rate": rate,
         "method": method,
         "correction": correction,
         "side": side,

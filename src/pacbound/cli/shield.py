@@ -11,7 +11,7 @@ from pacbound.cli.counting import EngineOption, FilesArgument, MasterOption, Mem
 from pacbound.cli.delivery import deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.terminal import progress_bar
-from pacbound.procedures.shield import Bound
+from pacbound.procedures.shield import Bound, Rate
 from pacbound.shield.certify import certify_shield
 
 
@@ -34,6 +34,9 @@ def shield(
     ],
     delta: Annotated[float, typer.Option(help="Chance that more are, for example 0.01.")],
     bound: Annotated[Bound, typer.Option(help="exact, or the paper's product.")] = "exact",
+    rate: Annotated[
+        Rate, typer.Option(help="What xi is a share of: all rollouts, or the unsafe ones.")
+    ] = "all",
     final_score: Annotated[
         str | None,
         typer.Option(
@@ -60,6 +63,7 @@ def shield(
             xi=xi,
             delta=delta,
             bound=bound,
+            rate=rate,
             columns={"scores": score, "unsafe": unsafe, "final_scores": final_score},
             engine=engine,
             master=master,

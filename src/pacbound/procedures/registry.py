@@ -19,6 +19,7 @@ from pacbound.procedures import (
     cascade_paths,
     recall,
     shield,
+    shield_among_unsafe,
     shield_product,
 )
 
@@ -40,6 +41,7 @@ PROCEDURES: dict[str, str] = {
     recall.NAME: "recall",
     shield.EXACT: "shield",
     shield_product.NAME: "shield",
+    shield_among_unsafe.NAME: "shield",
 }
 """Each name with the kind of certificate it decides."""
 
