@@ -19,6 +19,7 @@ def test_the_threshold_is_the_highest_whose_misses_among_the_unsafe_are_few() ->
     for _ in range(40):
         cells = np.unique(rng.integers(-1, 65_537, size=30))
         unsafe = rng.integers(0, 5, size=cells.size)
+        cells[0], unsafe[0] = -1, rng.choice([0, 3, 30])
         total = int(unsafe.sum())
         decision = decide(cells, unsafe, total, xi=0.2, delta=0.1)
         misses = np.array([unsafe[cells < cell].sum() for cell in cells.tolist()])
