@@ -532,6 +532,8 @@ class AbstentionCertificate(Certificate):
 
     def _seen(self) -> str:
         answered, errors = np.sum([table.answered() for table in self.tables], axis=0).tolist()
+        if not answered:
+            return "On these rows (descriptive): none is answered."
         return (
             f"On these rows (descriptive): {answered:,} are answered ({self.coverage:.2%}), "
             f"{errors:,} of them wrongly ({errors / answered:.2%})."
