@@ -246,7 +246,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         ndarray of shape (n_samples, 2), or (n_samples, n_classes, 2)
             Lower and upper ends; [0, 1] in bins that no row calibrated.
         """
-        return self.calibrator_.predict_interval(self.predict_proba(X))
+        table = self.predict_proba(X)
+        return self.calibrator_.predict_interval(table)
 
     def predict_confidence(self, X: Any) -> Floats:
         """The observed share of right predictions in the bin of each interval. No guarantee.
@@ -261,7 +262,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         ndarray of shape (n_samples,), or (n_samples, n_classes)
             The shares; NaN where no row calibrated.
         """
-        return self.calibrator_.predict_confidence(self.predict_proba(X))
+        table = self.predict_proba(X)
+        return self.calibrator_.predict_confidence(table)
 
     @property
     def n_features_in_(self) -> int:
