@@ -17,8 +17,8 @@ from __future__ import annotations
 from math import ceil, log, log1p
 
 from pacbound.procedures.refusal import Refusal, least_passing
+from pacbound.procedures.shield import ASSUMPTIONS as EXACT_ASSUMPTIONS
 from pacbound.procedures.shield import (
-    ASSUMPTIONS,
     Integers,
     ShieldDecision,
     allowed_misses,
@@ -27,9 +27,8 @@ from pacbound.procedures.shield import (
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.binomial import binomial_upper
 
-__all__ = ["ASSUMPTIONS", "NAME", "decide"]
-
 NAME = "shield/among-unsafe/1"
+ASSUMPTIONS = EXACT_ASSUMPTIONS
 
 
 def decide(
