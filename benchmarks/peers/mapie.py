@@ -5,6 +5,7 @@ Its top-label ECE is an average over the predicted classes: another number, so i
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import Any, Literal
 
@@ -50,3 +51,31 @@ def control(
     )
     best = controller.calibrate(scores, unsafe.astype(np.int64)).best_predict_param
     return -np.inf if best is None else float(best)
+
+
+def control_precision(
+    confidence: Any,
+    correct: Any,
+    xi: float,
+    delta: float,
+    correction: Correction,
+    thresholds: Any = None,
+) -> float:
+    """The lowest of the thresholds, by default MAPIE's own 0, 0.01, …, 0.99, at which the precision
+    of "will be right" is at least 1 - `xi`.
+
+    +inf where MAPIE warns and finds none.
+    """
+    controller = _risk_control.BinaryClassificationController(
+        lambda column: np.column_stack([1.0 - column, column]),
+        "precision",
+        1.0 - xi,
+        confidence_level=1.0 - delta,
+        best_predict_param_choice="recall",
+        fwer_method=correction,
+        **({} if thresholds is None else {"list_predict_params": thresholds}),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        best = controller.calibrate(confidence, correct.astype(np.int64)).best_predict_param
+    return np.inf if best is None else float(best)

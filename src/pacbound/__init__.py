@@ -13,6 +13,7 @@ from pacbound.stats.binomial import binomial_interval, binomial_lower, binomial_
 from pacbound.version import VERSION
 
 if TYPE_CHECKING:
+    from pacbound.abstention import SelectiveClassifier, certify_abstention
     from pacbound.baselines import HistogramBinning, TemperatureScaling
     from pacbound.calibration.calibrator import PACCalibrator
     from pacbound.calibration.certify import calibrate
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
         design_cascade,
     )
     from pacbound.certificate import (
+        AbstentionCertificate,
         BatchCertificate,
         CalibrationCertificate,
         CascadeCertificate,
         Certificate,
+        RecallCertificate,
         ShieldCertificate,
         Verification,
         load_certificate,
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from pacbound.errors import PacboundError
     from pacbound.monitor import Alarm, Monitor
     from pacbound.planning import PilotPlan, PlanPoint, plan_from_pilot
+    from pacbound.recall import certify_recall
     from pacbound.shield import Shield, certify_shield
     from pacbound.stats.looks import PlannedLooks, planned_looks
     from pacbound.stats.planning import trials_needed
@@ -48,6 +52,7 @@ __version__ = VERSION
 
 _HOMES = {
     "Alarm": "pacbound.monitor",
+    "AbstentionCertificate": "pacbound.certificate",
     "AsyncCascade": "pacbound.cascade",
     "BatchCertificate": "pacbound.certificate",
     "BatchSession": "pacbound.cascade",
@@ -63,6 +68,8 @@ _HOMES = {
     "PilotPlan": "pacbound.planning",
     "PlanPoint": "pacbound.planning",
     "PlannedLooks": "pacbound.stats.looks",
+    "RecallCertificate": "pacbound.certificate",
+    "SelectiveClassifier": "pacbound.abstention.estimators",
     "Shield": "pacbound.shield",
     "ShieldCertificate": "pacbound.certificate",
     "Tally": "pacbound.tally",
@@ -71,7 +78,9 @@ _HOMES = {
     "answer_batch": "pacbound.cascade",
     "answer_batch_async": "pacbound.cascade",
     "calibrate": "pacbound.calibration.certify",
+    "certify_abstention": "pacbound.abstention",
     "certify_cascade": "pacbound.cascade",
+    "certify_recall": "pacbound.recall",
     "certify_shield": "pacbound.shield",
     "design_cascade": "pacbound.cascade",
     "equal_mass_edges": "pacbound.tally",
@@ -87,6 +96,7 @@ _HOMES = {
 than its bounds."""
 
 __all__ = [
+    "AbstentionCertificate",
     "Alarm",
     "AsyncCascade",
     "BatchCertificate",
@@ -103,6 +113,8 @@ __all__ = [
     "PilotPlan",
     "PlanPoint",
     "PlannedLooks",
+    "RecallCertificate",
+    "SelectiveClassifier",
     "Shield",
     "ShieldCertificate",
     "Tally",
@@ -115,7 +127,9 @@ __all__ = [
     "binomial_lower",
     "binomial_upper",
     "calibrate",
+    "certify_abstention",
     "certify_cascade",
+    "certify_recall",
     "certify_shield",
     "design_cascade",
     "equal_mass_edges",

@@ -111,6 +111,26 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"confidence": "c", "prediction": "fast_name", "labels": "y_name", "groups": "group"},
         {"confidence": NASTY, "correct": FAST == TRUTH, "groups": NAMES[PLACE % 5]},
     ),
+    "abstention": (
+        {"kind": "abstention", "confidence": "c", "correct": "ok"},
+        {"kind": "abstention", "confidence": NASTY, "correct": OK},
+    ),
+    "abstention-groups": (
+        {
+            "kind": "abstention",
+            "confidence": "c32",
+            "prediction": "fast_name",
+            "labels": "y_name",
+            "groups": "group",
+        },
+        {
+            "kind": "abstention",
+            "confidence": NASTY.astype(np.float32),
+            "correct": FAST == TRUTH,
+            "groups": NAMES[PLACE % 5],
+        },
+    ),
+    "recall": ({"score": "c", "positive": "ok8"}, {"score": NASTY, "positive": OK}),
     "two-models": (
         {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "gaps"},
         {"confidences": NASTY, "predictions": np.column_stack([FAST, SLOW]), "labels": TRUTH},

@@ -9,7 +9,13 @@ import pytest
 from numpy.typing import NDArray
 
 from pacbound import Tally, answer_batch, calibrate
-from pacbound.certificate import CascadeCertificate, Certificate, ShieldCertificate
+from pacbound.certificate import (
+    AbstentionCertificate,
+    CascadeCertificate,
+    Certificate,
+    RecallCertificate,
+    ShieldCertificate,
+)
 from pacbound.procedures.cascade_front import Declared
 
 
@@ -105,6 +111,30 @@ def _batch(
     return answer_batch(confidence, fast, answers, xi=xi, delta=0.1, rng=rng, **options).certificate
 
 
+def abstention_tally(rows: int, *, groups: bool = False) -> Tally:
+    rng = np.random.default_rng(7)
+    confidence = np.minimum(rng.beta(6, 1, size=rows) * 1.05, 1.0)
+    correct = rng.random(rows) < confidence**2
+    named = {"groups": rng.choice(["day", "night", "dusk"], size=rows, p=[0.6, 0.39, 0.01])}
+    return Tally.from_arrays(
+        kind="abstention",
+        confidence=confidence.round(2),
+        correct=correct,
+        groups=named["groups"] if groups else None,
+    )
+
+
+def _pool() -> np.ndarray:
+    return np.random.default_rng(8).beta(6, 1, size=300)
+
+
+def recall_tally(rows: int) -> Tally:
+    rng = np.random.default_rng(9)
+    positive = rng.random(rows) < 0.2
+    score = np.where(positive, rng.beta(4, 1, size=rows), rng.beta(1, 4, size=rows))
+    return Tally.from_arrays(score=score.round(2), positive=positive)
+
+
 def _greedy(bound: Literal["exact", "pair", "product"]) -> Certificate:
     return CascadeCertificate.from_tally(
         three_models(600), xi=0.1, delta=0.05, bound=bound, method="greedy"
@@ -138,6 +168,21 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "batch-nothing-sampled": lambda: _batch(20, xi=0.6, gaps=10),
     "batch-two-looks": lambda: _batch(1000, looks=2),
     "batch-whole-ties": lambda: _batch(1000, whole_ties=True),
+    "abstention": lambda: AbstentionCertificate.from_tally(
+        abstention_tally(900), xi=0.15, delta=0.05
+    ),
+    "abstention-groups": lambda: AbstentionCertificate.from_tally(
+        abstention_tally(900, groups=True), xi=0.2, delta=0.05
+    ),
+    "abstention-pool": lambda: AbstentionCertificate.from_tally(
+        abstention_tally(900), xi=0.15, delta=0.05, pool=_pool(), first_threshold=0.99
+    ),
+    "abstention-pool-refused": lambda: AbstentionCertificate.from_tally(
+        abstention_tally(900), xi=0.001, delta=0.05, pool=_pool()
+    ),
+    "abstention-refused": lambda: AbstentionCertificate.from_tally(
+        abstention_tally(900), xi=0.01, delta=0.05
+    ),
     "calibration": _calibration,
     "calibration-groups": _grouped,
     "calibration-equal-mass": _equal_mass,
@@ -211,7 +256,17 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "cascade-front-no-loss": lambda: _front_of_two(2000, xi=0.0),
     "cascade-front-refused": lambda: front(20),
     "cascade-front-two-models": lambda: _front_of_two(600, xi=0.05),
+    "recall": lambda: RecallCertificate.from_tally(recall_tally(600), target=0.9, delta=0.05),
+    "recall-refused": lambda: RecallCertificate.from_tally(
+        recall_tally(100), target=0.95, delta=0.01
+    ),
     "shield": lambda: ShieldCertificate.from_tally(shield_tally(500), xi=0.05, delta=0.05),
+    "shield-among-unsafe": lambda: ShieldCertificate.from_tally(
+        shield_tally(500), xi=0.2, delta=0.05, rate="among-unsafe"
+    ),
+    "shield-among-unsafe-refused": lambda: ShieldCertificate.from_tally(
+        shield_tally(50), xi=0.05, delta=0.05, rate="among-unsafe"
+    ),
     "shield-product": lambda: ShieldCertificate.from_tally(
         shield_tally(500), xi=0.05, delta=0.05, bound="product"
     ),

@@ -68,7 +68,34 @@ KINDS = [
         "shield",
         ("--delta", 0.01, "--xi", 0.15, "--looks", "450,900,1800"),
     ),
+    (
+        ("--score", "s", "--unsafe", "u"),
+        "shield",
+        ("--delta", 0.01, "--xi", 0.15, "--rate", "among-unsafe"),
+    ),
+    (("--score", "s", "--positive", "u"), "recall", ("--delta", 0.01, "--target", 0.9)),
 ]
+
+ABSTENTIONS = [
+    ("--confidence", "c", "--correct", "ok"),
+    ("--confidence", "c", "--prediction", "slow", "--label", "y", "--group", "site"),
+]
+
+
+@pytest.mark.parametrize("named", ABSTENTIONS)
+def test_tallies_of_a_kind_that_is_named_certify_what_all_rows_certify(
+    pacbound: Run, parts: list[Path], named: tuple[str, ...]
+) -> None:
+    claim = ("--xi", 0.28, "--delta", 0.05)
+    pacbound("abstain", *parts, *named, *claim, "-o", "whole.json")
+    for i, part in enumerate(parts):
+        pacbound("tally", part, "--kind", "abstention", *named, "-o", f"part{i}.json")
+    pacbound("certify", "part2.json", "part0.json", "part1.json", *claim, "-o", "sum.json")
+    folder = parts[0].parent
+    assert (
+        load_certificate(folder / "sum.json").claim_digest
+        == load_certificate(folder / "whole.json").claim_digest
+    )
 
 
 @pytest.mark.parametrize(("named", "verb", "claim"), KINDS)
@@ -144,6 +171,7 @@ def test_a_certificate_in_place_of_a_tally_is_refused(pacbound: Run, parts: list
             "--xi says nothing about a calibration",
         ),
         (("--score", "s", "--unsafe", "u"), (), "which needs --xi"),
+        (("--score", "s", "--positive", "u"), (), "which needs --target"),
         (
             ("--score", "s", "--unsafe", "u"),
             ("--xi", 0.1, "--cost", "1,2"),
@@ -153,6 +181,16 @@ def test_a_certificate_in_place_of_a_tally_is_refused(pacbound: Run, parts: list
             ("--confidence", "c", "--correct", "ok"),
             ("--looks", "300,600"),
             "--looks says nothing about a calibration",
+        ),
+        (
+            ("--kind", "abstention", "--confidence", "c", "--correct", "ok"),
+            ("--xi", 0.1, "--cost", "1,2"),
+            "--cost says nothing about an abstention",
+        ),
+        (
+            ("--score", "s", "--unsafe", "u"),
+            ("--xi", 0.1, "--first-threshold", 0.5),
+            "--first-threshold says nothing about a shield",
         ),
     ],
 )

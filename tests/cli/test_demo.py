@@ -12,7 +12,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 def test_the_demo_tells_the_whole_story(pacbound: Run, tmp_path: Path) -> None:
     story = pacbound("demo", "-o", "out").stdout
-    for kind in ("calibration", "cascade", "shield"):
+    for kind in ("calibration", "abstention", "cascade", "shield"):
         assert f"{kind}.json: verified" in story
         assert load_certificate(tmp_path / "out" / f"{kind}.json").certified
     assert "NOT VERIFIED" in story
@@ -24,6 +24,7 @@ def test_the_demo_tells_the_whole_story(pacbound: Run, tmp_path: Path) -> None:
         "predictions_with_intervals.npz",
         "monitor.png",
         "reliability.png",
+        "risk_coverage.png",
         "shield.png",
     } <= made
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import calibrate
+from pacbound import calibrate, certify_abstention, certify_recall
 from pacbound.errors import InvalidTypeError
 from pacbound.report import (
     AccuracyConfidenceDisplay,
@@ -20,7 +20,9 @@ from pacbound.report import (
     Drive,
     ErrorCostDisplay,
     FloorPlan,
+    RecallDisplay,
     ReliabilityDisplay,
+    RiskCoverageDisplay,
     RolloutDisplay,
     SuccessSafetyDisplay,
 )
@@ -49,11 +51,17 @@ WITH_PANEL: dict[str, Any] = {
         INTERVALS, CERTIFICATE.estimate(CONFIDENCE), CORRECT, ax=ax
     ),
     "curve": lambda ax: AccuracyConfidenceDisplay.from_predictions(CONFIDENCE, CORRECT, ax=ax),
+    "recall": lambda ax: RecallDisplay.from_certificate(
+        certify_recall(CONFIDENCE, CORRECT, target=0.9, delta=0.05), ax=ax
+    ),
     "band": lambda ax: AccuracyConfidenceDisplay.from_certificate(
         CERTIFICATE, CONFIDENCE, CORRECT, ax=ax
     ),
 }
 WAYS: dict[str, Any] = WITH_PANEL | {
+    "risk": lambda ax: RiskCoverageDisplay.from_certificate(
+        certify_abstention(CONFIDENCE, CORRECT, xi=0.4, delta=0.05), ax=ax
+    ),
     "cost": lambda ax: ErrorCostDisplay.from_costs(
         {name: (1000.0 + 300 * place, 0.095) for place, name in enumerate(METHODS)},
         slow=(3000, 0.075),

@@ -33,12 +33,14 @@ sys.meta_path.insert(0, Blocker())
 
 PACKAGES = [
     "pacbound",
+    "pacbound.abstention",
     "pacbound.baselines",
     "pacbound.calibration",
     "pacbound.cascade",
     "pacbound.certificate",
     "pacbound.monitor",
     "pacbound.planning",
+    "pacbound.recall",
     "pacbound.report",
     "pacbound.shield",
     "pacbound.stats",
@@ -57,6 +59,7 @@ LOOKS = {
 
 ABSENT = {
     "pacbound.PACClassifier": "sklearn",
+    "pacbound.SelectiveClassifier": "sklearn",
     "pacbound.shield.Rollouts": "shield",
     "pacbound.shield.collect_rollouts": "shield",
 }
@@ -69,6 +72,12 @@ assert pacbound.load_certificate("saved.json").verify()
 assert certificate.interval([0.9]).shape == (1, 2)
 print(certificate.summary())
 """,
+    "abstention": """
+confidence, correct = [1.0] * 900 + [0.1] * 100, [True] * 900 + [False] * 100
+certificate = pacbound.certify_abstention(confidence, correct, xi=0.05, delta=0.05)
+certificate.save("saved.json")
+assert pacbound.load_certificate("saved.json").answers([1.0, 0.1]).tolist() == [True, False]
+""",
     "cascade": """
 predictions, labels = [[1, 1]] * 990 + [[0, 1]] * 10, [1] * 1000
 confidence = [0.9] * 990 + [0.1] * 10
@@ -78,6 +87,12 @@ assert pacbound.load_certificate("saved.json").verify()
 fast = lambda rows: numpy.tile([0.1, 0.9], (len(rows), 1))
 cascade = pacbound.Cascade([fast, fast], certificate)
 assert cascade.predict(numpy.zeros((3, 2))).tolist() == [1, 1, 1]
+""",
+    "recall": """
+scores, positive = [0.9] * 300 + [0.1] * 700, [True] * 300 + [False] * 700
+certificate = pacbound.certify_recall(scores, positive, target=0.95, delta=0.05)
+certificate.save("saved.json")
+assert pacbound.load_certificate("saved.json").flags([0.95, 0.1]).tolist() == [True, False]
 """,
     "shield": """
 scores, unsafe = [0.9] * 50 + [0.1] * 950, [True] * 50 + [False] * 950

@@ -1,9 +1,14 @@
 """The usual ways to get confidences and thresholds, to compare with. None has a guarantee.
 
 Confidences come from the softmax, from temperature scaling or from histogram binning; thresholds
-for cascades and for shields follow from them.
+for cascades, for shields and for abstaining follow from them.
 """
 
+from pacbound.baselines.answer_thresholds import (
+    NEVER_ANSWER,
+    observed_risk_threshold,
+    selective_guaranteed_risk,
+)
 from pacbound.baselines.exit_thresholds import (
     SLOW_ALONE,
     TemperatureThreshold,
@@ -25,6 +30,7 @@ from pacbound.baselines.temperature import TemperatureScaling, optimal_temperatu
 __all__ = [
     "ALWAYS_BRAKE",
     "NAIVE_THRESHOLD",
+    "NEVER_ANSWER",
     "POLICY_ALONE",
     "SLOW_ALONE",
     "HistogramBinning",
@@ -33,7 +39,9 @@ __all__ = [
     "TemperatureThreshold",
     "histogram_threshold",
     "observed_miss_threshold",
+    "observed_risk_threshold",
     "optimal_temperature",
+    "selective_guaranteed_risk",
     "softmax",
     "softmax_threshold",
     "temperature_threshold",

@@ -13,27 +13,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.calibration.calibrator import CalibratorScope, PACCalibrator
-from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
+from pacbound.errors import MissingDependencyError
 from pacbound.procedures.calibration import Correction, Side
-from pacbound.tally.columns import Array, as_array
+from pacbound.tally.columns import Array
 from pacbound.tally.tally import Tally
 from pacbound.tally.toplabel import top_label
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+    from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
     from sklearn.frozen import FrozenEstimator
-    from sklearn.model_selection import train_test_split
-    from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d, get_tags
-    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils import check_consistent_length, get_tags
     from sklearn.utils.validation import check_is_fitted
+
+    from pacbound.held_out import (
+        checked_labels,
+        columns,
+        probabilities,
+        require_probabilities,
+        trained_apart,
+    )
 except ImportError:
     raise MissingDependencyError.for_extra("scikit-learn", "sklearn", "PACClassifier") from None
 
 Floats = NDArray[np.float64]
-
-_UNSEEN = -1
-"""Stands for a label that no column of the probabilities belongs to, so that whatever is predicted
-is wrong."""
 
 
 class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -165,10 +167,12 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             cannot be trained on; if a parameter is out of range; if no label is a class of a frozen
             estimator.
         """
-        labels = _checked_labels(y)
+        labels = checked_labels(y)
         check_consistent_length(X, labels)
-        _require_probabilities(self.estimator)
-        estimator, held, truth = self._trained(X, labels)
+        require_probabilities(self.estimator)
+        estimator, held, truth = trained_apart(
+            self.estimator, X, labels, size=self.calibration_size, random_state=self.random_state
+        )
         seen = np.asarray(estimator.classes_)
         classes = seen if isinstance(self.estimator, FrozenEstimator) else np.union1d(seen, labels)
         calibrator = PACCalibrator(
@@ -179,10 +183,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             correction=self.correction,
             side=self.side,
         )
-        calibrator.fit(_probabilities(estimator, held), _columns(truth, seen), unseen=True)
-        calibrator.tally_ = _with_tables_of(
-            calibrator.tally_, len(classes), _columns(seen, classes)
-        )
+        calibrator.fit(probabilities(estimator, held), columns(truth, seen), unseen=True)
+        calibrator.tally_ = _with_tables_of(calibrator.tally_, len(classes), columns(seen, classes))
         self.certificate_ = calibrator.certificate_
         self.estimator_, self.calibrator_, self.classes_ = estimator, calibrator, classes
         return self
@@ -206,8 +208,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         """
         check_is_fitted(self)
         # Of the estimator's own columns, as they were counted.
-        _, columns = top_label(_probabilities(self.estimator_, X))
-        return self.classes_[self._places()[columns]]
+        _, said = top_label(probabilities(self.estimator_, X))
+        return self.classes_[self._places()[said]]
 
     def predict_proba(self, X: Any) -> Array:
         """The estimator's own probabilities, unchanged: they are the scores whose bins the
@@ -224,7 +226,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             A column for each of `classes_`; 0 for a class that no training row had.
         """
         check_is_fitted(self)
-        own, places = _probabilities(self.estimator_, X), self._places()
+        own, places = probabilities(self.estimator_, X), self._places()
         if np.array_equal(places, np.arange(len(self.classes_))):
             return own
         table: Array = np.zeros((len(own), len(self.classes_)), dtype=own.dtype)
@@ -244,8 +246,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         ndarray of shape (n_samples, 2), or (n_samples, n_classes, 2)
             Lower and upper ends; [0, 1] in bins that no row calibrated.
         """
-        probabilities = self.predict_proba(X)
-        return self.calibrator_.predict_interval(probabilities)
+        table = self.predict_proba(X)
+        return self.calibrator_.predict_interval(table)
 
     def predict_confidence(self, X: Any) -> Floats:
         """The observed share of right predictions in the bin of each interval. No guarantee.
@@ -260,8 +262,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         ndarray of shape (n_samples,), or (n_samples, n_classes)
             The shares; NaN where no row calibrated.
         """
-        probabilities = self.predict_proba(X)
-        return self.calibrator_.predict_confidence(probabilities)
+        table = self.predict_proba(X)
+        return self.calibrator_.predict_confidence(table)
 
     @property
     def n_features_in_(self) -> int:
@@ -288,87 +290,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
 
     def _places(self) -> NDArray[np.int64]:
         """The columns of `classes_` that the estimator's own columns are."""
-        return _columns(np.asarray(self.estimator_.classes_), self.classes_)
-
-    def _trained(self, X: Any, labels: Array) -> tuple[Any, Any, Array]:
-        """A trained estimator, and rows with their labels that it was not trained on."""
-        if isinstance(self.estimator, FrozenEstimator):
-            check_is_fitted(self.estimator)
-            _require_common_labels(labels, np.asarray(self.estimator.classes_))
-            return self.estimator, X, labels
-        if get_tags(self.estimator).input_tags.pairwise:
-            raise InvalidValueError(
-                "The estimator takes a matrix of kernels or distances between rows, which cannot "
-                "be split by rows alone. Train it on its own rows and pass "
-                "FrozenEstimator(estimator)."
-            )
-        held = _held_out(self.calibration_size, len(labels))
-        X_train, X_held, y_train, y_held = train_test_split(
-            X, labels, test_size=held, random_state=self.random_state
-        )
-        return _fitted(clone(self.estimator), X_train, y_train, labels), X_held, y_held
-
-
-def _checked_labels(y: Any) -> Array:
-    labels: Array = column_or_1d(y, warn=True)
-    assert_all_finite(labels, input_name="y")
-    # None and mixed types, which scikit-learn lets through to fail in a comparison somewhere, are
-    # named here.
-    as_array(labels, "y")
-    check_classification_targets(labels)
-    return labels
-
-
-def _require_probabilities(estimator: Any) -> None:
-    if not hasattr(estimator, "predict_proba"):
-        raise InvalidTypeError(
-            f"{type(estimator).__name__} has no predict_proba, so there are no scores to certify. "
-            "Wrap it in scikit-learn's CalibratedClassifierCV, or turn its probabilities on if "
-            "it has that option (loss='log_loss', probability=True)."
-        )
-
-
-def _held_out(size: Any, rows: int) -> int:
-    """How many of the rows calibrate."""
-    whole = isinstance(size, (int, np.integer))
-    if isinstance(size, (bool, np.bool_)) or not (whole or isinstance(size, (float, np.floating))):
-        raise InvalidTypeError(
-            f"calibration_size={size!r} is not a part of the rows: expected a share such as 0.5, "
-            "or a number of rows."
-        )
-    if not (size >= 1 if whole else 0 < size < 1):
-        raise InvalidValueError(
-            f"calibration_size={size} is not a part of the rows: expected a share between 0 and 1, "
-            "or at least 1 row."
-        )
-    held = int(size) if whole else int(np.ceil(size * rows))
-    if held >= rows:
-        raise InvalidValueError(
-            f"calibration_size={size} leaves no rows to train on (n_samples={rows}): pass more "
-            "rows, or make it smaller. To calibrate a trained model on all rows pass "
-            "FrozenEstimator(estimator)."
-        )
-    return held
-
-
-def _fitted(estimator: Any, X: Any, y: Array, labels: Array) -> Any:
-    """The estimator, trained; if a single class of several is left to train on, the error says so.
-
-    Drawing the split again until it suits would make it depend on the labels, which the guarantee
-    does not allow for.
-    """
-    try:
-        return estimator.fit(X, y)
-    except ValueError as error:
-        left, all_classes = np.unique(y), np.unique(labels)
-        if len(left) > 1 or len(all_classes) == 1:
-            raise
-        raise InvalidValueError(
-            f"The {len(y)} training rows all have the label {left[0].item()!r}, although y holds "
-            f"{len(all_classes)} labels, and {type(estimator).__name__} cannot be trained on one "
-            f"class ({error}). Pass more rows, or a smaller calibration_size, so that more rows "
-            "train."
-        ) from error
+        return columns(np.asarray(self.estimator_.classes_), self.classes_)
 
 
 def _with_tables_of(tally: Tally, classes: int, places: NDArray[np.int64]) -> Tally:
@@ -386,39 +308,3 @@ def _with_tables_of(tally: Tally, classes: int, places: NDArray[np.int64]) -> Ta
         counts=tally.counts[order],
         groups=tuple(map(str, range(classes))),
     )
-
-
-def _require_common_labels(labels: Array, classes: Array) -> None:
-    if (_columns(labels, classes) == _UNSEEN).all():
-        raise InvalidValueError(
-            "No label in y is a class of the frozen estimator: y holds "
-            f"{_shown(np.unique(labels))}, and its classes are {_shown(classes)}. Pass the labels "
-            "that it was trained with, of the same type."
-        )
-
-
-def _columns(labels: Array, classes: Array) -> NDArray[np.int64]:
-    """The place of each label among the classes, -1 where it is not one of them."""
-    places = {label: place for place, label in enumerate(classes.tolist())}
-    names, codes = np.unique(labels, return_inverse=True)
-    return np.array([places.get(name, _UNSEEN) for name in names.tolist()], dtype=np.int64)[codes]
-
-
-def _probabilities(estimator: Any, X: Any) -> Array:
-    table = np.asarray(estimator.predict_proba(X))
-    expected = len(estimator.classes_)
-    if table.ndim != 2 or table.shape[1] != expected:
-        raise InvalidValueError(
-            f"predict_proba gave shape {table.shape}: expected a column for each of {expected} "
-            "classes."
-        )
-    if not len(table):
-        raise InvalidValueError(
-            "Found array with 0 sample(s) while a minimum of 1 is required: pass at least one row."
-        )
-    return table
-
-
-def _shown(values: Array) -> str:
-    listed = [repr(value) for value in values[:3].tolist()]
-    return ", ".join([*listed, "…"] if len(values) > 3 else listed)

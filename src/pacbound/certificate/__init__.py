@@ -2,20 +2,31 @@
 without the data.
 """
 
+from pacbound.certificate.abstention import (
+    AbstentionCertificate,
+    AbstentionTable,
+    RiskCoverage,
+)
 from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.calibration import CalibrationBins, CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.document import Certificate, Provenance, Verification
 from pacbound.certificate.files import load_certificate
+from pacbound.certificate.recall import RecallCertificate, RecallCurve
 from pacbound.certificate.shield import ShieldCertificate
 
 __all__ = [
+    "AbstentionCertificate",
+    "AbstentionTable",
     "BatchCertificate",
     "CalibrationBins",
     "CalibrationCertificate",
     "CascadeCertificate",
     "Certificate",
     "Provenance",
+    "RecallCertificate",
+    "RecallCurve",
+    "RiskCoverage",
     "ShieldCertificate",
     "Verification",
     "load_certificate",

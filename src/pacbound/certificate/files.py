@@ -6,17 +6,26 @@ import os
 from collections.abc import Mapping
 
 from pacbound import documents
+from pacbound.certificate.abstention import AbstentionCertificate
 from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.document import FORMAT, SCHEMA, Certificate, Provenance
+from pacbound.certificate.recall import RecallCertificate
 from pacbound.certificate.shield import ShieldCertificate
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError
 
 KINDS: dict[str, type[Certificate]] = {
     kind.kind: kind
-    for kind in (BatchCertificate, CalibrationCertificate, CascadeCertificate, ShieldCertificate)
+    for kind in (
+        CalibrationCertificate,
+        AbstentionCertificate,
+        BatchCertificate,
+        CascadeCertificate,
+        ShieldCertificate,
+        RecallCertificate,
+    )
 }
 
 _PARTS = {"format", "schema", "claim", "claim_digest", "provenance", "provenance_digest"}
@@ -39,8 +48,8 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate:
     Returns
     -------
     Certificate
-        A `BatchCertificate`, `CalibrationCertificate`, `CascadeCertificate` or `ShieldCertificate`.
-        A refusal is one too, with `certified` False.
+        A certificate of its kind, such as a `CalibrationCertificate`. A refusal is one too, with
+        `certified` False.
 
     Raises
     ------

@@ -15,10 +15,10 @@ from pacbound.certificate.refusal import claimed_refusal, described_refusal, rea
 from pacbound.certificate.tallies import exact_sum, require_tally
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidValueError
-from pacbound.procedures import shield, shield_looks, shield_product
+from pacbound.procedures import shield, shield_among_unsafe, shield_looks, shield_product
 from pacbound.procedures.refusal import Refusal
 from pacbound.procedures.registry import require
-from pacbound.procedures.shield import TOP, Bound, ShieldDecision
+from pacbound.procedures.shield import TOP, Bound, Rate, ShieldDecision
 from pacbound.stats.arguments import failure_probability, tolerated_rate
 from pacbound.stats.looks import PlannedLooks, looks_work, planned_looks
 from pacbound.tally.questions.shield import GRID
@@ -26,10 +26,17 @@ from pacbound.tally.tally import Tally
 
 Integers = NDArray[np.int64]
 
-NAMES: dict[Bound, str] = {"exact": shield.EXACT, "product": shield_product.NAME}
-ASSUMPTIONS: dict[Bound, tuple[str, ...]] = {
-    "exact": shield.ASSUMPTIONS,
-    "product": shield_product.ASSUMPTIONS,
+Method = tuple[Rate, Bound]
+
+NAMES: dict[Method, str] = {
+    ("all", "exact"): shield.EXACT,
+    ("all", "product"): shield_product.NAME,
+    ("among-unsafe", "exact"): shield_among_unsafe.NAME,
+}
+ASSUMPTIONS: dict[Method, tuple[str, ...]] = {
+    ("all", "exact"): shield.ASSUMPTIONS,
+    ("all", "product"): shield_product.ASSUMPTIONS,
+    ("among-unsafe", "exact"): shield_among_unsafe.ASSUMPTIONS,
 }
 
 _LOOKS_WORK = 8e9
@@ -39,7 +46,7 @@ _LOOKS_WORK = 8e9
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ShieldCertificate(Certificate):
     """With probability at least 1 - `delta` at most a share `xi` of the rollouts under the shield
-    is unsafe.
+    is unsafe; with the rate "among-unsafe", at most a share `xi` of the unsafe rollouts is missed.
 
     The shield fires once the danger is at or above `threshold`, and stays fired. The probability is
     over the draw of the rollouts, which must be independent draws from the distribution of use,
@@ -58,10 +65,13 @@ class ShieldCertificate(Certificate):
         The chance that more are.
     bound : str
         "exact" or "product".
+    rate : str
+        What the share is of: "all" rollouts, or those "among-unsafe".
     limit : float
         The threshold as the file has it. Use `threshold`, which raises if the file was changed.
     unsafe : int or None
-        The number of unsafe rollouts, which the product looks at; None for the exact bound.
+        The number of unsafe rollouts, where the decision looks at it: for the product, and for the
+        rate among them; else None.
     cells, misses : ndarray
         The search for the threshold: how many unsafe rollouts stay unnoticed up to and including
         each cell.
@@ -98,6 +108,7 @@ class ShieldCertificate(Certificate):
     xi: float
     delta: float
     bound: Bound
+    rate: Rate = "all"
     limit: float
     unsafe: int | None
     cells: Integers
@@ -119,6 +130,7 @@ class ShieldCertificate(Certificate):
         xi: float,
         delta: float,
         bound: Bound = "exact",
+        rate: Rate = "all",
         looks: PlannedLooks | Sequence[int] | None = None,
         columns: Mapping[str, str] | None = None,
     ) -> Self:
@@ -130,7 +142,7 @@ class ShieldCertificate(Certificate):
             A shield tally of running maxima or, for the product, of the dangers at the first
             un-recoverable state. Taking one for the other is loose, never wrong: the maximum is at
             least the last danger.
-        xi, delta, bound, looks
+        xi, delta, bound, rate, looks
             As in `certify_shield`.
         columns
             The names of the columns that were counted, for the provenance.
@@ -144,7 +156,8 @@ class ShieldCertificate(Certificate):
         ------
         InvalidValueError
             If the tally is not one of a shield, has no rows, or does not add up; if `xi`, `delta`,
-            `bound` or `looks` cannot be what it should be, or no look was planned at so many rows.
+            `bound`, `rate` or `looks` cannot be what it should be, or no look was planned at so
+            many rows.
 
         Examples
         --------
@@ -153,18 +166,20 @@ class ShieldCertificate(Certificate):
         >>> ShieldCertificate.from_tally(tally, xi=0.02, delta=0.01).certified
         True
         """
-        _check(tally, bound)
+        _check(tally, bound, rate)
         xi, delta = tolerated_rate(xi), failure_probability(delta)
-        plan = None if looks is None else _plan(looks, xi, delta, bound)
+        plan = None if looks is None else _plan(looks, xi, delta, bound, rate)
         cells, counts = tally.cells[:, 0], tally.counts
-        unsafe = exact_sum(counts[:, 1]) if bound == "product" else None
-        decision = _decide(cells, counts[:, 1], unsafe, tally.rows, xi, delta, plan)
+        counts_unsafe = (rate, bound) != ("all", "exact")
+        unsafe = exact_sum(counts[:, 1]) if counts_unsafe else None
+        decision = _decide(rate, cells, counts[:, 1], unsafe, tally.rows, xi, delta, plan)
         fired = cells >= TOP * decision.threshold
         return cls(
             n=tally.rows,
             xi=xi,
             delta=delta,
             bound=bound,
+            rate=rate,
             limit=decision.threshold,
             unsafe=unsafe,
             cells=decision.cells,
@@ -199,8 +214,11 @@ class ShieldCertificate(Certificate):
 
     @property
     def observed_miss_rate(self) -> float:
-        """The share of the rollouts that were unsafe and would not be stopped; descriptive."""
-        return self._missed / self.n
+        """The share of the rollouts that were unsafe and would not be stopped, among all or among
+        the unsafe ones, as the rate says; descriptive.
+        """
+        among = self.n if self.rate == "all" or self.unsafe is None else self.unsafe
+        return self._missed / among if among else 0.0
 
     @property
     def _missed(self) -> int:
@@ -212,9 +230,11 @@ class ShieldCertificate(Certificate):
     def claim(self) -> dict[str, Json]:
         return {
             "kind": self.kind,
-            "procedure": NAMES[self.bound] if self.looks is None else shield_looks.NAME,
+            "procedure": NAMES[self.rate, self.bound] if self.looks is None else shield_looks.NAME,
             "assumptions": list(
-                ASSUMPTIONS[self.bound] if self.looks is None else shield_looks.ASSUMPTIONS
+                ASSUMPTIONS[self.rate, self.bound]
+                if self.looks is None
+                else shield_looks.ASSUMPTIONS
             ),
             "certified": self.certified,
             "n": self.n,
@@ -244,7 +264,9 @@ class ShieldCertificate(Certificate):
             if self.looks is None
             else planned_looks(self.xi, delta=self.delta, looks=self.looks)
         )
-        decision = _decide(self.cells, unsafe, self.unsafe, self.n, self.xi, self.delta, plan)
+        decision = _decide(
+            self.rate, self.cells, unsafe, self.unsafe, self.n, self.xi, self.delta, plan
+        )
         again = replace(
             self,
             limit=decision.threshold,
@@ -271,9 +293,10 @@ class ShieldCertificate(Certificate):
 
     @classmethod
     def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
-        known = {name: bound for bound, name in NAMES.items()} | {shield_looks.NAME: "exact"}
+        known: dict[str, Method] = {name: method for method, name in NAMES.items()}
+        known[shield_looks.NAME] = ("all", "exact")
         procedure = require(claim.text("procedure"), *known)
-        bound = known[procedure]
+        rate, bound = known[procedure]
         n = claim.positive("n")
         cells, misses = _read_search(claim.mapping("search"), n)
         limit = _read_limit(claim)
@@ -282,10 +305,11 @@ class ShieldCertificate(Certificate):
             xi=claim.rate("xi"),
             delta=claim.probability("delta"),
             bound=bound,
+            rate=rate,
             limit=limit,
             unsafe=(
                 _read_unsafe(claim, n, int(misses[-1]) if misses.size else 0, limit)
-                if bound == "product"
+                if (rate, bound) != ("all", "exact")
                 else None
             ),
             cells=cells,
@@ -303,18 +327,19 @@ class ShieldCertificate(Certificate):
         head = (
             f"Shield certificate: {self.n:,} rollouts, xi = {exact(self.xi)}, delta = "
             f"{exact(self.delta)}, bound {self.bound!r}"
+            + (f", rate {self.rate!r}" if self.rate != "all" else "")
         )
         if self.looks is not None:
             head += f", look {self.look} of {len(self.looks)}"
         if self.refusal is not None:
-            return "\n".join([head, *described_refusal(self.refusal, "rollouts", "Always brake.")])
+            unit = "rollouts" if self.rate == "all" else "unsafe rollouts"
+            return "\n".join([head, *described_refusal(self.refusal, unit, "Always brake.")])
         return "\n".join(
             [
                 head,
                 (
                     f"{self._rule()}\nWith probability at least {likelihood(self.delta)} over the "
-                    f"draw of these rollouts, at most {exact(self.xi)} of all rollouts are then "
-                    "unsafe."
+                    f"draw of these rollouts, at most {exact(self.xi)} of {self._promised()}."
                 ),
                 (
                     f"On these rollouts (descriptive): {self._missed:,} would be missed "
@@ -328,6 +353,13 @@ class ShieldCertificate(Certificate):
             return "Never hand over to the backup."
         return (
             f"Hand over to the backup once the danger is at least {self.limit!r}, and until reset."
+        )
+
+    def _promised(self) -> str:
+        return (
+            "all rollouts are then unsafe"
+            if self.rate == "all"
+            else "all rollouts that have an un-recoverable state are then missed"
         )
 
     def _stopped(self) -> str:
@@ -345,16 +377,32 @@ class ShieldCertificate(Certificate):
         return " The policy alone keeps xi: the shield never fires." if self.limit == np.inf else ""
 
 
-def _check(tally: Tally, bound: str) -> None:
+def _check(tally: Tally, bound: str, rate: str) -> None:
     require_tally(tally, "shield", GRID, lowest=-1, columns="scores and unsafe")
-    if bound not in NAMES:
+    if ("all", bound) not in NAMES:
         raise InvalidValueError(
             f"bound={bound!r} is not known: expected 'exact' or 'product' (the paper's)."
         )
+    if (rate, "exact") not in NAMES:
+        raise InvalidValueError(
+            f"rate={rate!r} is not known: expected 'all', or 'among-unsafe' for the misses among "
+            "unsafe rollouts."
+        )
+    if (rate, bound) not in NAMES:
+        raise InvalidValueError(
+            f"bound={bound!r} is about all rollouts: with rate={rate!r} leave it out."
+        )
 
 
-def _plan(looks: PlannedLooks | Sequence[int], xi: float, delta: float, bound: str) -> PlannedLooks:
+def _plan(
+    looks: PlannedLooks | Sequence[int], xi: float, delta: float, bound: Bound, rate: Rate
+) -> PlannedLooks:
     """The plan that was passed, or that of the looks that were."""
+    if rate != "all":
+        raise InvalidValueError(
+            f"looks are planned numbers of rollouts and go with rate='all', not with {rate!r}: "
+            "pass delta divided by the number of looks at each of them instead."
+        )
     if bound != "exact":
         raise InvalidValueError(
             f"looks go with bound='exact', not with {bound!r}: pass delta divided by the number of "
@@ -371,7 +419,8 @@ def _plan(looks: PlannedLooks | Sequence[int], xi: float, delta: float, bound: s
     return planned_looks(xi, delta=delta, looks=looks.looks)
 
 
-def _decide(
+def _decide(  # noqa: PLR0913, RUF100
+    rate: Rate,
     cells: Integers,
     unsafe: Integers,
     total: int | None,
@@ -382,6 +431,8 @@ def _decide(
 ) -> ShieldDecision:
     if plan is not None:
         return shield_looks.decide(cells, unsafe, n, plan)
+    if rate == "among-unsafe" and total is not None:
+        return shield_among_unsafe.decide(cells, unsafe, total, xi=xi, delta=delta)
     if total is None:
         return shield.decide(cells, unsafe, n, xi=xi, delta=delta)
     return shield_product.decide(cells, unsafe, total, n, xi=xi, delta=delta)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidValueError
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.grids import DyadicGrid
-from pacbound.tally.questions import Kind
+from pacbound.tally.questions import Kind, with_article
 from pacbound.tally.tally import Tally
 
 
@@ -22,7 +22,9 @@ def require_tally(tally: Tally, kind: Kind, grid: DyadicGrid, *, lowest: int, co
     are those to count, for the message.
     """
     if tally.kind != kind:
-        raise InvalidValueError(f"{tally!r} is not a tally of a {kind}: count with {columns}.")
+        raise InvalidValueError(
+            f"{tally!r} is not a tally of {with_article(kind)}: count with {columns}."
+        )
     if tally.grid != grid:
         raise InvalidValueError(
             f"{tally!r} was counted on the grid {tally.grid.to_dict()}, and this certificate is "
@@ -30,7 +32,9 @@ def require_tally(tally: Tally, kind: Kind, grid: DyadicGrid, *, lowest: int, co
             "again."
         )
     if tally.rows == 0:
-        raise InvalidValueError(f"There are no rows to certify a {kind} on: pass at least one.")
+        raise InvalidValueError(
+            f"There are no rows to certify {with_article(kind)} on: pass at least one."
+        )
     total = exact_sum(tally.counts)
     if (tally.counts < 0).any() or total != tally.rows or total > LARGEST_COUNT:
         raise InvalidValueError(

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from pacbound.cli.abstain import abstain
 from pacbound.cli.apply import apply
 from pacbound.cli.batch import batch
 from pacbound.cli.calibrate import calibrate
@@ -16,6 +17,7 @@ from pacbound.cli.demo import demo
 from pacbound.cli.design import design
 from pacbound.cli.monitor import monitor
 from pacbound.cli.plan import plan
+from pacbound.cli.recall import recall
 from pacbound.cli.shield import shield
 from pacbound.cli.tally import tally
 from pacbound.cli.verify import verify
@@ -36,11 +38,13 @@ app = typer.Typer(
 
 VERBS = (
     calibrate,
+    abstain,
     cascade,
     design,
     cost,
     batch,
     shield,
+    recall,
     tally,
     certify,
     apply,

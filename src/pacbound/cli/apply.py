@@ -1,4 +1,6 @@
-"""`pacbound apply`: add the certified interval, or the answering model, to each row of a table."""
+"""`pacbound apply`: add the certified interval, the decision to answer or to flag, or the answering
+model, to each row of a table.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +10,30 @@ from typing import Annotated, Any
 
 import typer
 
+from pacbound.abstention import rows as abstention_rows
 from pacbound.atomic_files import is_standard_output
 from pacbound.calibration import rows as calibration_rows
 from pacbound.cascade import rows as cascade_rows
 from pacbound.certificate import (
+    AbstentionCertificate,
     CalibrationCertificate,
     CascadeCertificate,
+    RecallCertificate,
     load_certificate,
 )
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.lists import names
 from pacbound.cli.terminal import json_line, progress_bar
 from pacbound.errors import InvalidValueError
+from pacbound.recall import rows as recall_rows
 from pacbound.sources import Progress, open_tables
 
 
 @ending_well
 def apply(
     certificate: Annotated[
-        Path, typer.Argument(metavar="CERT", help="A calibration or cascade certificate.")
+        Path,
+        typer.Argument(metavar="CERT", help="Of a calibration, abstention, cascade or recall."),
     ],
     file: Annotated[
         str,
@@ -50,17 +57,21 @@ def apply(
         str | None, typer.Option(help="Prediction columns of a cascade, if not named so.")
     ] = None,
     group: Annotated[
-        str | None, typer.Option(help="Group column of a calibration, if not named so.")
+        str | None, typer.Option(help="Group column, if not named as in the certificate.")
+    ] = None,
+    score: Annotated[
+        str | None, typer.Option(help="Score column of a recall, if not named so.")
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse rows of groups that were not certified.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
-    """Add the certified interval, or the model that answers, to every row, in order.
+    """Add the certified interval, the decision to answer or to flag, or the model that answers, to
+    every row, in order.
 
     The certificate is verified first: one that does not follow from its own counts is not applied.
-    A row of a group that was not certified gets [0, 1] and no estimate.
+    A row of a group that was not certified gets [0, 1] and no estimate, or is not answered.
     """
     loaded = load_certificate(certificate)
     verification = loaded.verify()
@@ -69,13 +80,20 @@ def apply(
         return VERIFICATION_FAILED
     columns = {
         **loaded.provenance.columns,
-        **_given(confidence=confidence, prediction=prediction, group=group),
+        **_given(confidence=confidence, prediction=prediction, group=group, score=score),
     }
     with progress_bar("applying") as progress:
         if isinstance(loaded, CalibrationCertificate):
             result = _with_intervals(loaded, file, output, columns, strict, progress)
+        elif isinstance(loaded, AbstentionCertificate):
+            result = _with_decisions(loaded, file, output, columns, strict, progress)
         elif isinstance(loaded, CascadeCertificate):
             result = _with_answers(loaded, file, output, columns, progress)
+        elif isinstance(loaded, RecallCertificate):
+            rows, flagged = recall_rows.apply_to_file(
+                loaded, file, output, score=columns.get("score", "score"), progress=progress
+            )
+            result = {"rows": rows, "columns": list(recall_rows.ADDED), "flagged": flagged}
         else:
             raise InvalidValueError(
                 f"A {loaded.kind} certificate is not applied to the rows of a table."
@@ -111,6 +129,32 @@ def _with_intervals(
     }
 
 
+def _with_decisions(
+    certificate: AbstentionCertificate,
+    file: str,
+    output: str,
+    columns: Mapping[str, str],
+    strict: bool,  # noqa: FBT001, RUF100
+    progress: Progress | None,
+) -> dict[str, Any]:
+    applied = abstention_rows.apply_to_file(
+        certificate,
+        file,
+        output,
+        confidence=columns.get("confidence", "confidence"),
+        group=columns.get("group"),
+        strict=strict,
+        progress=progress,
+    )
+    return {
+        "rows": applied.rows,
+        "columns": list(abstention_rows.ADDED),
+        "answered": applied.answered,
+        "uncertified_rows": applied.uncertified_rows,
+        "uncertified_groups": list(applied.uncertified_groups),
+    }
+
+
 def _with_answers(
     certificate: CascadeCertificate,
     file: str,
@@ -136,13 +180,18 @@ def _with_answers(
 
 def _in_words(result: Mapping[str, Any], output: str) -> str:
     said = f"{result['rows']:,} rows written to {output} with {', '.join(result['columns'])}."
+    instead = "got [0, 1]"
+    if "answered" in result:
+        said, instead = f"{said}\n{result['answered']:,} of them are answered.", "are not answered"
+    if "flagged" in result:
+        said = f"{said}\n{result['flagged']:,} of them are flagged."
     strange = result.get("uncertified_groups")
     if not strange:
         return said
     named = ", ".join(map(repr, strange[:5])) + (", …" if len(strange) > 5 else "")
     return (
         f"{said}\n{result['uncertified_rows']:,} rows of {len(strange)} groups that were not "
-        f"certified got [0, 1]: {named}."
+        f"certified {instead}: {named}."
     )
 
 

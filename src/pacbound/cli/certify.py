@@ -11,21 +11,28 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from pacbound.abstention.certify import certify_abstention
 from pacbound.calibration.certify import calibrate
 from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate import Certificate
+from pacbound.cli.abstain import FirstOption
 from pacbound.cli.delivery import deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import numbers, whole_numbers
 from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.procedures.calibration import Correction, Side
+from pacbound.procedures.shield import Rate
+from pacbound.recall.certify import certify_recall
 from pacbound.shield.certify import certify_shield
 from pacbound.tally import Kind, Tally
+from pacbound.tally.questions import with_article
 
 VERBS: dict[Kind, Callable[..., Certificate]] = {
     "calibration": calibrate,
+    "abstention": certify_abstention,
     "cascade": certify_cascade,
     "shield": certify_shield,
+    "recall": certify_recall,
 }
 
 
@@ -38,7 +45,15 @@ def certify(
     delta: Annotated[float, typer.Option(help="Chance that the claim is wrong, for example 0.01.")],
     xi: Annotated[
         float | None,
-        typer.Option(help="Cascade: the accuracy that may be lost. Shield: the unsafe share."),
+        typer.Option(
+            help=(
+                "Abstention: the share of wrong answers allowed. Cascade: the accuracy that may "
+                "be lost. Shield: the unsafe share."
+            )
+        ),
+    ] = None,
+    target: Annotated[
+        float | None, typer.Option(help="Recall: the share of the positives that must be flagged.")
     ] = None,
     cost: Annotated[
         str | None, typer.Option(help="Cascade: what a row costs that each model answers: 1,10")
@@ -51,6 +66,9 @@ def certify(
         str | None,
         typer.Option(help="Shield: the planned numbers of rollouts, fixed beforehand: 500,1000"),
     ] = None,
+    rate: Annotated[
+        Rate | None, typer.Option(help="Shield: all if left out, or among-unsafe.")
+    ] = None,
     method: Annotated[
         Literal["paths", "greedy"] | None,
         typer.Option(help="Cascade of more than two models: paths if left out."),
@@ -61,6 +79,7 @@ def certify(
     side: Annotated[
         Side | None, typer.Option(help="Calibration: certify both ends, or one of them.")
     ] = None,
+    first_threshold: FirstOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
     ] = None,
@@ -74,12 +93,15 @@ def certify(
     total = reduce(add, map(_loaded, tallies))
     options = {
         "xi": xi,
+        "target": target,
         "costs": None if cost is None else tuple(numbers(cost, "--cost")),
         "bound": bound,
         "looks": None if looks is None else whole_numbers(looks, "--looks"),
+        "rate": rate,
         "method": method,
         "correction": correction,
         "side": side,
+        "first_threshold": first_threshold,
     }
     given = {name: value for name, value in options.items() if value is not None}
     return deliver(_certified(total, delta, given), output, as_json=as_json)
@@ -98,13 +120,14 @@ def _certified(tally: Tally, delta: float, options: dict[str, Any]) -> Certifica
     takes = signature(verb).parameters
     unknown = min((name for name in options if name not in takes), default=None)
     if unknown is not None:
-        option = "cost" if unknown == "costs" else unknown
+        option = "cost" if unknown == "costs" else unknown.replace("_", "-")
         raise InvalidTypeError(
-            f"--{option} says nothing about a {tally.kind}, which is what these tallies are for: "
-            "leave it out."
+            f"--{option} says nothing about {with_article(tally.kind)}, which is what these "
+            "tallies are for: leave it out."
         )
-    if "xi" in takes and "xi" not in options:
-        raise InvalidTypeError(
-            f"These tallies are for a {tally.kind}, which needs --xi: the rate that is allowed."
-        )
+    for name, what in (("xi", "the rate that is allowed"), ("target", "the share to be flagged")):
+        if name in takes and name not in options:
+            raise InvalidTypeError(
+                f"These tallies are for {with_article(tally.kind)}, which needs --{name}: {what}."
+            )
     return verb(tally, delta=delta, **options)

@@ -10,13 +10,19 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from pacbound.abstention.certify import certify_abstention
 from pacbound.atomic_files import atomic_file
 from pacbound.baselines import NAIVE_THRESHOLD, POLICY_ALONE, HistogramBinning
 from pacbound.calibration.certify import calibrate
 from pacbound.calibration.metrics import expected_calibration_error, induced_calibration_error
 from pacbound.calibration.rows import apply_to_file
 from pacbound.cascade.certify import certify_cascade
-from pacbound.certificate import CalibrationCertificate, CascadeCertificate, load_certificate
+from pacbound.certificate import (
+    AbstentionCertificate,
+    CalibrationCertificate,
+    CascadeCertificate,
+    load_certificate,
+)
 from pacbound.certificate.files import certificate_from_dict
 from pacbound.cli.exit_codes import ending_well
 from pacbound.data import (
@@ -45,8 +51,8 @@ def demo(
         Path, typer.Option("--output", "-o", help="The folder that everything is written to.")
     ] = Path("pacbound-demo"),
 ) -> int:
-    """Calibrate, certify a cascade and a shield, verify and draw, on a network's real predictions
-    and a robot's rollouts.
+    """Calibrate, certify an abstention, a cascade and a shield, verify and draw, on a network's
+    real predictions and a robot's rollouts.
     """
     output.mkdir(parents=True, exist_ok=True)
     table, rollouts = fashion_mnist(), indoor_navigation()
@@ -55,11 +61,13 @@ def demo(
     order = np.random.default_rng(2021).permutation(len(table.label))
     held, future = np.sort(order[:10_000]), np.sort(order[10_000:])
     calibration = _show_calibration(table, held, future, output)
+    abstention = _show_abstention(table, held, future, output)
     cascade = _show_cascade(table, held, future, output)
     thresholds = _show_shield(rollouts, held, future, output)
     monitor = _show_monitor(cascade, table, future, output)
-    _show_verification([output / f"{name}.json" for name in ("calibration", "cascade", "shield")])
-    _draw(calibration, table, future, output)
+    written = ("calibration", "abstention", "cascade", "shield")
+    _show_verification([output / f"{name}.json" for name in written])
+    _draw(calibration, abstention, table, future, output)
     _draw_shields(thresholds, rollouts, future, output)
     _draw_evidence(monitor, output)
     typer.echo(f"\nEverything is in {output}/.")
@@ -126,11 +134,31 @@ def _apply(
     typer.echo(f"{count:,} predictions with their intervals: {target}.")
 
 
+def _show_abstention(
+    table: FashionMnistPredictions, held: Rows, future: Rows, output: Path
+) -> AbstentionCertificate:
+    typer.echo(
+        f"\n2. ABSTAIN: the network answers only where at most {XI:.0%} of its answers are wrong.\n"
+    )
+    confidence, correct = table.confidence_slow, table.prediction_slow == table.label
+    certificate = certify_abstention(confidence[held], correct[held], xi=XI, delta=DELTA)
+    certificate.save(output / "abstention.json")
+    typer.echo(certificate.summary())
+    answered = certificate.answers(confidence[future])
+    wrong = int((answered & ~correct[future]).sum())
+    typer.echo(
+        f"On {len(future):,} other images {answered.mean():.1%} are answered, "
+        f"{wrong / answered.sum():.2%} of them wrongly; {1 - correct[future].mean():.2%} without "
+        "abstaining."
+    )
+    return certificate
+
+
 def _show_cascade(
     table: FashionMnistPredictions, held: Rows, future: Rows, output: Path
 ) -> CascadeCertificate:
     typer.echo(
-        "\n2. CERTIFY A CASCADE: the early exit answers for the whole network, losing at most "
+        "\n3. CERTIFY A CASCADE: the early exit answers for the whole network, losing at most "
         f"{XI:.0%} accuracy.\n"
     )
     predictions = np.column_stack([table.prediction_fast, table.prediction_slow])[held]
@@ -160,7 +188,7 @@ def _show_shield(
     rollouts: IndoorNavigationRollouts, held: Rows, future: Rows, output: Path
 ) -> dict[str, float]:
     typer.echo(
-        f"\n3. CERTIFY A SHIELD: a robot brakes before it is too late, in all but {UNSAFE_XI:.0%} "
+        f"\n4. CERTIFY A SHIELD: a robot brakes before it is too late, in all but {UNSAFE_XI:.0%} "
         "of its rollouts.\n"
     )
     scores, unsafe, last = rollouts.score[held], rollouts.unsafe[held], rollouts.final_score[held]
@@ -205,7 +233,7 @@ def _show_monitor(
     certificate: CascadeCertificate, table: FashionMnistPredictions, future: Rows, output: Path
 ) -> Monitor:
     typer.echo(
-        "\n4. MONITOR the cascade in use: the alarm rings once it loses more, and ever falsely "
+        "\n5. MONITOR the cascade in use: the alarm rings once it loses more, and ever falsely "
         "with probability at most 0.001.\n"
     )
     monitor, slow, labels = Monitor(certificate, delta=1e-3), table.prediction_slow, table.label
@@ -228,7 +256,7 @@ def _show_monitor(
 
 def _show_verification(paths: list[Path]) -> None:
     typer.echo(
-        "\n5. VERIFY the certificates without the data, and one that somebody has improved.\n"
+        "\n6. VERIFY the certificates without the data, and one that somebody has improved.\n"
     )
     for path in paths:
         typer.echo(f"{path}: {load_certificate(path).verify()}")
@@ -241,18 +269,27 @@ def _show_verification(paths: list[Path]) -> None:
 
 
 def _draw(
-    certificate: CalibrationCertificate, table: FashionMnistPredictions, future: Rows, output: Path
+    certificate: CalibrationCertificate,
+    abstention: AbstentionCertificate,
+    table: FashionMnistPredictions,
+    future: Rows,
+    output: Path,
 ) -> None:
     try:
         # Matplotlib is optional.
-        from pacbound.report import AccuracyConfidenceDisplay, ReliabilityDisplay  # noqa: PLC0415
+        from pacbound.report import (  # noqa: PLC0415
+            AccuracyConfidenceDisplay,
+            ReliabilityDisplay,
+            RiskCoverageDisplay,
+        )
     except MissingDependencyError as error:
-        typer.echo(f"\n6. The figures are left out: {error}")
+        typer.echo(f"\n7. The figures are left out: {error}")
         return
     correct = table.prediction_slow[future] == table.label[future]
-    typer.echo("\n6. DRAW.\n")
+    typer.echo("\n7. DRAW.\n")
     for name, display in (
         ("reliability.png", ReliabilityDisplay.from_certificate(certificate)),
+        ("risk_coverage.png", RiskCoverageDisplay.from_certificate(abstention)),
         (
             "accuracy_confidence.png",
             AccuracyConfidenceDisplay.from_certificate(

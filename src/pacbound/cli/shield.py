@@ -12,7 +12,7 @@ from pacbound.cli.delivery import deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import whole_numbers
 from pacbound.cli.terminal import progress_bar
-from pacbound.procedures.shield import Bound
+from pacbound.procedures.shield import Bound, Rate
 from pacbound.shield.certify import certify_shield
 
 
@@ -35,6 +35,9 @@ def shield(
     ],
     delta: Annotated[float, typer.Option(help="Chance that more are, for example 0.01.")],
     bound: Annotated[Bound, typer.Option(help="exact, or the paper's product.")] = "exact",
+    rate: Annotated[
+        Rate, typer.Option(help="What xi is a share of: all rollouts, or the unsafe ones.")
+    ] = "all",
     final_score: Annotated[
         str | None,
         typer.Option(
@@ -71,6 +74,7 @@ def shield(
             delta=delta,
             bound=bound,
             looks=None if looks is None else whole_numbers(looks, "--looks"),
+            rate=rate,
             columns={"scores": score, "unsafe": unsafe, "final_scores": final_score},
             engine=engine,
             master=master,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -27,18 +27,25 @@ from pacbound.tally import Tally
 def tally(
     files: FilesArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the tally goes.")],
+    kind: Annotated[
+        Literal["abstention"] | None,
+        typer.Option(help="What is counted for, where its columns are those of a calibration."),
+    ] = None,
     confidence: Annotated[
-        str | None, typer.Option(help="Calibration: the confidence column. Cascade: c1,c2")
+        str | None,
+        typer.Option(help="Calibration, abstention: the confidence column. Cascade: c1,c2"),
     ] = None,
     correct: Annotated[
-        str | None, typer.Option(help="Calibration: whether the prediction was right.")
+        str | None, typer.Option(help="Calibration, abstention: was the prediction right?")
     ] = None,
     prediction: Annotated[
-        str | None, typer.Option(help="Calibration: the predicted class. Cascade: p1,p2,p3")
+        str | None,
+        typer.Option(help="Calibration, abstention: the predicted class. Cascade: p1,p2,p3"),
     ] = None,
     label: Annotated[str | None, typer.Option(help="Column with the true class.")] = None,
     group: Annotated[
-        str | None, typer.Option(help="Calibration: column with a group, for a table of each.")
+        str | None,
+        typer.Option(help="Calibration, abstention: column with a group, for a table of each."),
     ] = None,
     bins: Annotated[
         int | None, typer.Option(help="Calibration: number of bins, 20 if left out.")
@@ -47,13 +54,16 @@ def tally(
         str | None, typer.Option(help="Calibration: edges fixed beforehand: 0,0.5,0.9,1")
     ] = None,
     score: Annotated[
-        str | None, typer.Option(help="Shield: running maximum of the danger.")
+        str | None, typer.Option(help="Shield: running maximum of the danger. Recall: the score.")
     ] = None,
     unsafe: Annotated[
         str | None, typer.Option(help="Shield: whether the rollout has an un-recoverable state.")
     ] = None,
     final_score: Annotated[
         str | None, typer.Option(help="Shield, for the product: danger at that state.")
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="Recall: whether the row is positive.")
     ] = None,
     classes: ClassesOption = None,
     missing: MissingOption = None,
@@ -63,8 +73,8 @@ def tally(
     memory_limit: MemoryOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
-    """Count one part of the data. The columns named say what for: calibration, a cascade or a
-    shield.
+    """Count one part of the data. The columns named say what for: calibration, a cascade, a
+    shield or a recall; --kind abstention, where they are those of a calibration.
 
     `pacbound certify` adds the tallies of all parts, and certifies as if all rows had been counted
     at once.
@@ -78,9 +88,11 @@ def tally(
         "groups": group,
         "n_bins": bins,
         "edges": None if edges is None else numbers(edges, "--edges"),
-        "scores": score,
+        "scores" if positive is None else "score": score,
+        "positive": positive,
         "unsafe": unsafe,
         "final_scores": final_score,
+        "kind": kind,
         **class_options(classes, missing, unseen_labels),
     }
     given = {role: value for role, value in named.items() if value is not None}

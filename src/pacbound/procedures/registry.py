@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from pacbound.errors import UnknownProcedureError
 from pacbound.procedures import (
+    abstention,
+    abstention_declared,
     batch,
     calibration,
     cascade,
@@ -15,13 +17,16 @@ from pacbound.procedures import (
     cascade_greedy,
     cascade_partial,
     cascade_paths,
+    recall,
     shield,
+    shield_among_unsafe,
     shield_looks,
     shield_product,
 )
 
 PROCEDURES: dict[str, str] = {
     calibration.NAME: "calibration",
+    **dict.fromkeys([abstention.NAME, abstention_declared.NAME], "abstention"),
     **dict.fromkeys(
         [
             *cascade.NAMES.values(),
@@ -34,9 +39,11 @@ PROCEDURES: dict[str, str] = {
         "cascade",
     ),
     **dict.fromkeys(batch.NAMES.values(), "batch"),
+    recall.NAME: "recall",
     shield.EXACT: "shield",
     shield_looks.NAME: "shield",
     shield_product.NAME: "shield",
+    shield_among_unsafe.NAME: "shield",
 }
 """Each name with the kind of certificate it decides."""
 

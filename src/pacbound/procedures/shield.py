@@ -22,6 +22,8 @@ from pacbound.stats.binomial import binomial_upper
 from pacbound.tally.questions.shield import GRID
 
 Bound = Literal["exact", "product"]
+Rate = Literal["all", "among-unsafe"]
+"""What misses are counted among: all rollouts, or the unsafe ones."""
 Integers = NDArray[np.int64]
 
 EXACT = "shield/binomial/1"

@@ -4,6 +4,8 @@
 |---|---|
 | `ReliabilityDisplay` | certified intervals, or claimed ones, against accuracy |
 | `AccuracyConfidenceDisplay` | accuracy and coverage above a threshold |
+| `RecallDisplay` | positives found and rows flagged, and the certified threshold |
+| `RiskCoverageDisplay` | wrong answers against rows answered, and the certified threshold |
 | `ErrorCostDisplay` | error against cost of cascades, and the error that was asked for |
 | `DesiredAchievedDisplay` | the error increase allowed, and the one that test rows showed |
 | `SuccessSafetyDisplay` | success against safety of shields, and the safety that was asked for |
@@ -21,7 +23,9 @@ from pacbound.report.desired_achieved import DesiredAchievedDisplay, DesiredSafe
 from pacbound.report.evidence import EvidenceDisplay
 from pacbound.report.floor_plan import Drive, FloorPlan, Shape
 from pacbound.report.plans import PlanDisplay
+from pacbound.report.recall import RecallDisplay
 from pacbound.report.reliability import ReliabilityDisplay
+from pacbound.report.risk_coverage import RiskCoverageDisplay
 from pacbound.report.rollout_paths import RolloutDisplay
 from pacbound.report.trade_offs import ErrorCostDisplay, SuccessSafetyDisplay
 
@@ -34,7 +38,9 @@ __all__ = [
     "EvidenceDisplay",
     "FloorPlan",
     "PlanDisplay",
+    "RecallDisplay",
     "ReliabilityDisplay",
+    "RiskCoverageDisplay",
     "RolloutDisplay",
     "Shape",
     "SuccessSafetyDisplay",

@@ -7,7 +7,7 @@ from typing import Any
 
 from pacbound.certificate.shield import ShieldCertificate
 from pacbound.errors import InvalidTypeError
-from pacbound.procedures.shield import Bound
+from pacbound.procedures.shield import Bound, Rate
 from pacbound.sources import Engine, Progress
 from pacbound.stats.arguments import failure_probability, tolerated_rate
 from pacbound.stats.looks import PlannedLooks
@@ -22,6 +22,7 @@ def certify_shield(  # noqa: PLR0913
     xi: float,
     delta: float,
     bound: Bound = "exact",
+    rate: Rate = "all",
     final_scores: Any = None,
     looks: PlannedLooks | Sequence[int] | None = None,
     columns: Mapping[str, str | None] | None = None,
@@ -59,6 +60,10 @@ def certify_shield(  # noqa: PLR0913
     bound
         "exact", one binomial over all rollouts; "product", the paper's: the rate of unsafe rollouts
         times the share missed.
+    rate
+        "all": `xi` is the share of all rollouts that may be unsafe under the shield;
+        "among-unsafe": the share of the unsafe rollouts, those with an un-recoverable state, that
+        may be missed, however rare they are.
     final_scores
         For "product": (n,) the danger at the first un-recoverable state. Those of safe rollouts are
         not looked at.
@@ -117,7 +122,7 @@ def certify_shield(  # noqa: PLR0913
     >>> certify_shield(frame, xi=0.02, delta=0.01, columns=named).threshold == certificate.threshold
     True
     """
-    rate, level = tolerated_rate(xi), failure_probability(delta)
+    share, level = tolerated_rate(xi), failure_probability(delta)
     if not isinstance(scores, Tally):
         given = final_scores is not None or (columns or {}).get("final_scores") is not None
         _check_final_scores(bound, given=given)
@@ -136,9 +141,10 @@ def certify_shield(  # noqa: PLR0913
     )
     return ShieldCertificate.from_tally(
         tally,
-        xi=rate,
+        xi=share,
         delta=level,
         bound=bound,
+        rate=rate,
         looks=looks,
         columns=recorded_columns(columns),
     )

@@ -65,6 +65,17 @@ def tolerated_rate(xi: Any, name: str = "xi") -> float:
     return value
 
 
+def required_share(target: Any, name: str = "target") -> float:
+    """`target` as a float in (0, 1), the share that must be reached."""
+    value = real_number(target, name, "a share")
+    if not 0.0 < value < 1.0:
+        raise InvalidValueError(
+            f"{name}={target} is not a share that can be certified: expected 0 < {name} < 1. To "
+            f"find 95 % pass {name}=0.95."
+        )
+    return value
+
+
 def probabilities(values: Any, name: str) -> NDArray[np.float64]:
     """`values` as float64, every one in [0, 1]."""
     array = _reals(values, name, "probabilities")

@@ -71,6 +71,13 @@ _OUTWARD = 4e-15
 """Last step, relative. For larger counts the forward functions err as if the rate were off by a
 unit or two in the last place."""
 
+_MARGIN = 1e-6
+_MARGIN_PER_TRIAL = 1e-15
+_JUMP = 1e-2
+"""`binomial_cdf` errs by far less than this, relatively: it forms 1 - rate, whose rounding counts
+once for each trial, and it jumps where the forward functions do. Chances further than that from a
+level are on the side of it that they seem to be."""
+
 _COARSE_TRIALS = 1e6
 """Up to here the spacing of floats just below 1 changes no tail by more than 3e-10, relative."""
 
@@ -207,6 +214,71 @@ def binomial_lower(successes: ArrayLike, trials: ArrayLike, *, delta: ArrayLike)
     """
     arrays = _counts_and_level(successes, trials, delta)
     return _like(arrays[0], _lower(*_flat(*arrays)))
+
+
+def binomial_upper_within(
+    successes: ArrayLike, trials: ArrayLike, rate: float, *, delta: ArrayLike
+) -> Any:
+    """Whether `binomial_upper` of these counts is at most `rate`: the same verdicts, far faster
+    where there are many.
+
+    The bound is at most `rate` if so few successes have a chance of at most `delta` at `rate`. That
+    chance is computed once for all levels, and the bound itself only where the chance is so close
+    to the level, or the counts are so large, that rounding could decide.
+
+    Parameters
+    ----------
+    successes, trials
+        Whole numbers, 0 <= successes <= trials; arrays broadcast.
+    rate
+        What the bound is compared with, 0 <= rate < 1.
+    delta
+        The chance that a bound is below the true rate, 0 < delta < 1; may be an array that
+        broadcasts with the counts.
+
+    Returns
+    -------
+    bool or ndarray of bool
+        False where there were no trials.
+
+    Raises
+    ------
+    InvalidValueError
+        If a count is negative, not whole, or more succeeded than were tried; if a probability is
+        not between 0 and 1.
+
+    Examples
+    --------
+    No failure in 59 attempts is what it takes to claim 5 % at 95 % confidence:
+
+    >>> binomial_upper_within([0, 0], [58, 59], 0.05, delta=0.05)
+    array([False,  True])
+
+    """
+    hits, attempts = successes_of_trials(successes, trials)
+    level = failure_probabilities(delta)
+    chance = np.asarray(binomial_cdf(hits, attempts, rate))
+    within = chance <= level
+    k, n = hits.astype(np.float64), attempts.astype(np.float64)
+    margin = _MARGIN + _MARGIN_PER_TRIAL * n + np.where(_jumping(k, n), _JUMP, 0.0)
+    known = _measured(n, level) & (chance > 0.0)
+    sure = known & (np.abs(chance - level) > margin * level)
+    # A chance that underflows, or counts beyond what was measured: Chernoff's bound settles nearly
+    # all of them, and no upper bound is below what was seen.
+    with np.errstate(all="ignore"):
+        apart = np.where(k > 0, n * _divergence(k / n, np.full_like(n, rate)), -n * np.log1p(-rate))
+        far = (k < rate * n) & (apart * (1.0 - 1e-6) > 1.0 - np.log(level))
+    seen = k > rate * n * (1.0 + 1e-12)
+    within, sure = (within | far) & ~seen, sure | far | seen
+    if not sure.all():
+        some = np.flatnonzero(~sure.ravel())
+        close = [
+            np.broadcast_to(array, sure.shape).ravel()[some] for array in (hits, attempts, level)
+        ]
+        within = np.array(within, ndmin=1).ravel()
+        within[some] = binomial_upper(close[0], close[1], delta=close[2]) <= rate
+        within = within.reshape(sure.shape)
+    return within if within.ndim else bool(within)
 
 
 def binomial_cdf(successes: ArrayLike, trials: ArrayLike, rate: ArrayLike) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.tally.questions import QUESTIONS, Kind
+from pacbound.tally.questions import QUESTIONS, Kind, with_article
 from pacbound.tally.tally import Tally
 
 
@@ -36,13 +36,15 @@ def tally_of(
             for role, must in needed.items()
             if must and role != name and arrays.get(role) is None
         ]
-        if absent or (kind == "calibration" and not _says_what_is_right(arrays)):
+        asks_about_answers = "correct" in needed
+        if absent or (asks_about_answers and not _says_what_is_right(arrays)):
             said = absent[0] if absent else "correct"
             raise InvalidTypeError(
                 f"{said} is missing: pass all arrays; or a Tally in place of them; or a table and "
                 "its columns."
             )
-        return Tally.from_arrays(**{name: data}, **_present(arrays), **_present(options))
+        given = {name: data, **_present(arrays), **_present(options)}
+        return Tally.from_arrays(**{"kind": kind, **given})
     _refuse(
         arrays, "stands beside columns, which say where the table holds everything: leave it out"
     )
@@ -50,12 +52,13 @@ def tally_of(
         raise InvalidTypeError(
             f"columns={columns!r} is not a mapping: expected what each column is for, and its name."
         )
-    # Here, so that a column that belongs to another question is not taken for that question.
+    # Here, so that a column that belongs to another question is refused before anything is read.
     QUESTIONS[kind].of_columns(**columns)
+    given = {**columns, **_present(options)}
     if _are_paths(data):
-        return Tally.from_files(data, **columns, **_present(options), **_present(reading))
+        return Tally.from_files(data, **{"kind": kind, **given}, **_present(reading))
     _refuse(reading, "is about files, and a frame was passed: leave it out")
-    return Tally.from_frame(data, **columns, **_present(options))
+    return Tally.from_frame(data, **{"kind": kind, **given})
 
 
 def recorded_columns(columns: Mapping[str, Any] | None) -> dict[str, str]:
@@ -87,7 +90,8 @@ def _as_it_is(
 ) -> Tally:
     if tally.kind != kind:
         raise InvalidValueError(
-            f"{tally!r} is not a tally of a {kind}: count with {', '.join(QUESTIONS[kind].roles)}."
+            f"{tally!r} is not a tally of {with_article(kind)}: count with "
+            f"{', '.join(QUESTIONS[kind].roles)}."
         )
     _refuse(arrays, "stands beside a tally, which already holds it: leave it out")
     _refuse({"columns": columns}, "stands beside a tally, which is already counted: leave it out")

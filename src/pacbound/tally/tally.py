@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -36,8 +36,8 @@ class Tally:
 
     It holds all that a guarantee needs from the data, in integers. Tallies of one layout add with
     `+`, exactly and in any order; the sum over parts of the data is the tally of the whole.
-    `from_arrays`, `from_frame` and `from_files` count; `calibrate`, `certify_cascade` and
-    `certify_shield` take a tally in place of their arrays.
+    `from_arrays`, `from_frame` and `from_files` count; `calibrate` and all functions that certify
+    take a tally in place of their arrays.
 
     Adding a tally to another that has one of its sources raises `RepeatedSourceError`, since rows
     that count twice void every guarantee. Equal files and equal arrays are recognised. Equal rows
@@ -48,7 +48,7 @@ class Tally:
     Attributes
     ----------
     kind : str
-        The question: "calibration", "cascade" or "shield".
+        The question: "calibration", "abstention", "cascade", "shield" or "recall".
     grid
         How scores become cells.
     outcomes : tuple of str
@@ -133,6 +133,21 @@ class Tally:
     def from_arrays(
         cls,
         *,
+        kind: Literal["abstention"],
+        confidence: Any,
+        correct: Any = None,
+        prediction: Any = None,
+        labels: Any = None,
+        groups: Any = None,
+        classes: Any = None,
+        missing: Any = None,
+        unseen_labels: float = 0.0,
+    ) -> Tally: ...
+    @overload
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
         confidences: Any,
         predictions: Any,
         labels: Any = None,
@@ -143,18 +158,27 @@ class Tally:
     @overload
     @classmethod
     def from_arrays(cls, *, scores: Any, unsafe: Any, final_scores: Any = None) -> Tally: ...
+    @overload
     @classmethod
-    def from_arrays(cls, **given: Any) -> Tally:
+    def from_arrays(cls, *, score: Any, positive: Any) -> Tally: ...
+    @classmethod
+    def from_arrays(cls, *, kind: Kind | None = None, **given: Any) -> Tally:
         """Count columns of arrays. The names say which question is asked.
 
         Parameters
         ----------
+        kind
+            "abstention", whose columns are those of a calibration; of the others the names say
+            enough.
         confidence, correct
-            Calibration: a score in [0, 1] for each row, and whether the prediction was right.
+            Calibration and abstention: a score in [0, 1] for each row, and whether the prediction
+            was right.
         prediction, labels
-            Calibration: the predicted and the true class of each row, in place of `correct`.
+            Calibration and abstention: the predicted and the true class of each row, in place of
+            `correct`.
         groups
-            Calibration: one group per row, or a mapping from names to truth values for each row.
+            Calibration and abstention: one group per row. Calibration: or a mapping from names to
+            truth values for each row.
         n_bins, edges
             Calibration: as in `calibrate`.
         confidences, predictions, labels
@@ -163,6 +187,8 @@ class Tally:
             counted as unlabelled.
         scores, unsafe, final_scores
             Shield: as in `certify_shield`.
+        score, positive
+            Recall: as in `certify_recall`.
         classes, missing, unseen_labels
             Where classes are passed: as in `certify_cascade`.
 
@@ -184,7 +210,7 @@ class Tally:
         Tally(shield, 3 rows in 3 cells: 1 safe, 2 unsafe)
         """
         asked, rule = _asked(given)
-        question, arrays = question_for(asked).of_arrays(**asked)
+        question, arrays = question_for(asked, kind).of_arrays(**asked)
         return cls.of(question, count_arrays(question, arrays, _fitting(rule, question)))
 
     @overload
@@ -210,6 +236,22 @@ class Tally:
         cls,
         frame: Any,
         *,
+        kind: Literal["abstention"],
+        confidence: str,
+        correct: str | None = None,
+        prediction: str | None = None,
+        labels: str | None = None,
+        groups: str | None = None,
+        classes: Any = None,
+        missing: Any = None,
+        unseen_labels: float = 0.0,
+    ) -> Tally: ...
+    @overload
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
         confidences: str | Sequence[str],
         predictions: Sequence[str],
         labels: str | None = None,
@@ -222,16 +264,21 @@ class Tally:
     def from_frame(
         cls, frame: Any, *, scores: str, unsafe: str, final_scores: str | None = None
     ) -> Tally: ...
+    @overload
     @classmethod
-    def from_frame(cls, frame: Any, **given: Any) -> Tally:
+    def from_frame(cls, frame: Any, *, score: str, positive: str) -> Tally: ...
+    @classmethod
+    def from_frame(cls, frame: Any, *, kind: Kind | None = None, **given: Any) -> Tally:
         """Count a dataframe inside its own engine: only counts leave it.
 
         Parameters
         ----------
         frame
             A frame of pandas, Polars (eager or lazy), PyArrow, DuckDB (a relation) or PySpark.
+        kind
+            As in `from_arrays`.
         confidence, correct, prediction, labels, groups, confidences, predictions, scores, unsafe,
-        final_scores
+        final_scores, score, positive
             The names of the columns. The words are those of `from_arrays`.
         n_bins, edges, classes, missing, unseen_labels
             As in `from_arrays`.
@@ -256,7 +303,7 @@ class Tally:
         Tally(calibration, 3 rows in 3 cells: 1 wrong, 2 right)
         """
         asked, rule = _asked(given)
-        question = question_for(asked).of_columns(**asked)
+        question = question_for(asked, kind).of_columns(**asked)
         return cls.of(question, count_frame(question, frame, _fitting(rule, question)))
 
     @overload
@@ -272,6 +319,26 @@ class Tally:
         groups: str | None = None,
         n_bins: int = 20,
         edges: Any = None,
+        classes: Any = None,
+        missing: Any = None,
+        unseen_labels: float = 0.0,
+        engine: Engine = "duckdb",
+        master: str | None = None,
+        memory_limit: str | None = None,
+        progress: Progress | None = None,
+    ) -> Tally: ...
+    @overload
+    @classmethod
+    def from_files(
+        cls,
+        paths: Paths,
+        *,
+        kind: Literal["abstention"],
+        confidence: str,
+        correct: str | None = None,
+        prediction: str | None = None,
+        labels: str | None = None,
+        groups: str | None = None,
         classes: Any = None,
         missing: Any = None,
         unseen_labels: float = 0.0,
@@ -311,11 +378,25 @@ class Tally:
         memory_limit: str | None = None,
         progress: Progress | None = None,
     ) -> Tally: ...
+    @overload
+    @classmethod
+    def from_files(
+        cls,
+        paths: Paths,
+        *,
+        score: str,
+        positive: str,
+        engine: Engine = "duckdb",
+        master: str | None = None,
+        memory_limit: str | None = None,
+        progress: Progress | None = None,
+    ) -> Tally: ...
     @classmethod
     def from_files(
         cls,
         paths: Any,
         *,
+        kind: Kind | None = None,
         engine: Engine = "duckdb",
         master: str | None = None,
         memory_limit: str | None = None,
@@ -329,8 +410,10 @@ class Tally:
         paths
             A file, a glob, a folder, or several of these. In a folder partitioned as `day=monday`,
             `day` is a column.
+        kind
+            As in `from_arrays`.
         confidence, correct, prediction, labels, groups, confidences, predictions, scores, unsafe,
-        final_scores
+        final_scores, score, positive
             The names of the columns. The words are those of `from_arrays`.
         n_bins, edges, classes, missing, unseen_labels
             As in `from_arrays`.
@@ -364,7 +447,7 @@ class Tally:
         Tally(calibration, 2 rows in 2 cells: 1 wrong, 1 right)
         """
         asked, rule = _asked(given)
-        question = question_for(asked).of_columns(**asked)
+        question = question_for(asked, kind).of_columns(**asked)
         counted = count_files(
             question,
             paths,

@@ -6,15 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally.questions.abstention import AbstentionQuestion
 from pacbound.tally.questions.calibration import CalibrationQuestion
 from pacbound.tally.questions.cascade import CascadeQuestion
 from pacbound.tally.questions.question import Judged, Kind, Question, Scope, Slot
+from pacbound.tally.questions.recall import RecallQuestion
 from pacbound.tally.questions.shield import ShieldQuestion
 
 QUESTIONS: Mapping[Kind, type[Question]] = {
     "calibration": CalibrationQuestion,
+    "abstention": AbstentionQuestion,
     "cascade": CascadeQuestion,
     "shield": ShieldQuestion,
+    "recall": RecallQuestion,
 }
 
 
@@ -26,7 +30,8 @@ def question_for(given: Mapping[str, Any], kind: str | None = None) -> type[Ques
     given
         What was passed, by name; None counts as not passed.
     kind
-        "calibration", "cascade" or "shield", where it is known; the names are then not looked at.
+        One of `QUESTIONS`, where it is known; the names are then not looked at. Of two questions
+        with the same columns the first is taken where it is not: "calibration", not "abstention".
 
     Returns
     -------
@@ -66,15 +71,39 @@ def question_for(given: Mapping[str, Any], kind: str | None = None) -> type[Ques
     )
 
 
+def with_article(kind: Kind) -> str:
+    """The kind as a sentence has it.
+
+    Parameters
+    ----------
+    kind
+        One of `QUESTIONS`.
+
+    Returns
+    -------
+    str
+        The kind with "a" or "an" before it.
+
+    Examples
+    --------
+    >>> with_article("shield"), with_article("abstention")
+    ('a shield', 'an abstention')
+    """
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
 __all__ = [
     "QUESTIONS",
+    "AbstentionQuestion",
     "CalibrationQuestion",
     "CascadeQuestion",
     "Judged",
     "Kind",
     "Question",
+    "RecallQuestion",
     "Scope",
     "ShieldQuestion",
     "Slot",
     "question_for",
+    "with_article",
 ]

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources.values import MISSING
+from pacbound.errors import InvalidValueError
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.columns import as_score_column, as_scores
 from pacbound.tally.grids import (
@@ -26,6 +25,14 @@ from pacbound.tally.grids import (
     GivenBins,
     equal_mass_cells,
 )
+from pacbound.tally.questions.correctness import (
+    OUTCOMES,
+    count_right,
+    require_outcome,
+    require_two_columns,
+    right_rows,
+    slots_of,
+)
 from pacbound.tally.questions.question import Integers, Judged, Kind, Scope, Slot
 from pacbound.tally.rows import Rows, only_known
 
@@ -33,7 +40,6 @@ if TYPE_CHECKING:
     from pacbound.tally.frames.engine_rows import EngineRows
 
 DEFAULT_BINS = 20
-OUTCOMES = ("wrong", "right")
 _MARGIN = 2.0**-50
 
 
@@ -90,12 +96,8 @@ class CalibrationQuestion:
     def of_columns(cls, **given: Any) -> CalibrationQuestion:
         """The question about a table: `confidence`; `correct`, or `prediction` and `labels`."""
         named = only_known(given, cls.roles, "A calibration")
-        _require_outcome(named)
-        if "labels" in named and named["labels"] == named["prediction"]:
-            raise InvalidValueError(
-                f"labels and prediction are both {named['labels']!r}, so that every row would be "
-                "right: name the column of the true classes."
-            )
+        require_outcome(named)
+        require_two_columns(named)
         if isinstance(named.get("edges"), str):
             raise InvalidValueError(
                 f"edges={named['edges']!r} needs all rows at once: load them, or take edges from "
@@ -103,17 +105,17 @@ class CalibrationQuestion:
             )
         grid = bins_for(n_bins=named.get("n_bins", DEFAULT_BINS), edges=named.get("edges"))
         scope: Scope = "groups" if "groups" in named else "top"
-        return cls(grid, {role: Slot(kind, named[role]) for role, kind in _kinds(named)}, scope)
+        return cls(grid, slots_of(named), scope)
 
     @classmethod
     def of_arrays(cls, **given: Any) -> tuple[CalibrationQuestion, dict[str, Any]]:
         """The question about arrays, and the arrays by slot."""
         passed = only_known(given, cls.roles, "A calibration")
-        _require_outcome(passed)
+        require_outcome(passed)
         edges, groups = passed.get("edges"), passed.get("groups")
         scores = as_score_column(passed["confidence"], "confidence") if edges is not None else None
         grid = bins_for(n_bins=passed.get("n_bins", DEFAULT_BINS), edges=edges, scores=scores)
-        slots = {role: Slot(kind, role) for role, kind in _kinds(passed)}
+        slots = slots_of({role: role for role in passed})
         if not isinstance(groups, Mapping):
             return cls(grid, slots, "top" if groups is None else "groups"), passed
         del slots["groups"]
@@ -145,7 +147,7 @@ class CalibrationQuestion:
     def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
         """The bin of each row's confidence, and whether the prediction was right."""
         scores = rows.scores("confidence")
-        cells, right = self.grid.cells(scores)[:, None], self._right(rows, vocabulary, evidence)
+        cells, right = self.grid.cells(scores)[:, None], right_rows(rows, vocabulary, evidence)
         told = scores, right
         if self.members:
             return replace(self._in_each(rows, cells, right), told=told)
@@ -162,15 +164,7 @@ class CalibrationQuestion:
         keys = {"cell": rows.cell_key("confidence", self.grid)}
         if "groups" in self.slots:
             keys["group"] = rows.group_key("groups")
-        if "correct" in self.slots:
-            flag = rows.flag("correct")
-            counts = rows.count({**keys, "right": flag.key})
-            right = flag.checked(counts, "right")
-        else:
-            answers = rows.answers(["prediction"], "labels", evidence)
-            counts = rows.count({**keys, "right": answers.coded(answers.right_as_number(0))})
-            right = answers.checked(counts, "right")
-            answers.witness()
+        counts, right = count_right(rows, self.slots, keys, evidence)
         cells = rows.cells(counts, "cell", "confidence", self.grid)[:, None]
         judged = Judged(int(counts.rows.sum()), cells, right, times=counts.rows)
         if "groups" not in self.slots:
@@ -203,26 +197,6 @@ class CalibrationQuestion:
         rows_seen = int(counts.rows.sum())
         return Judged(rows_seen, exact[:, None], flags.astype(np.int64), times=counts.rows)
 
-    def _right(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Integers:
-        if "correct" in self.slots:
-            return rows.flags("correct").astype(np.int64)
-        said, truth = (rows.classes(slot, vocabulary) for slot in ("prediction", "labels"))
-        for slot, codes in (("prediction", said), ("labels", truth)):
-            missing = np.flatnonzero(codes == MISSING)
-            if missing.size:
-                raise InvalidValueError(
-                    f"{rows.name(slot)}[{rows.start + missing[0]}] is missing ({missing.size} such "
-                    "rows): every row needs a prediction and a label. Label them; to drop rows "
-                    "because their label is missing voids the guarantee unless that has nothing "
-                    "to do with being right."
-                )
-        right = said == truth
-        wrong = np.bincount(truth[~right], minlength=len(vocabulary))
-        evidence.saw(rows.name("prediction"), vocabulary.classes(np.unique(said).tolist()))
-        evidence.labelled |= vocabulary.classes(np.unique(truth).tolist())
-        evidence.unmatched += vocabulary.counted(wrong)
-        return np.asarray(right, dtype=np.int64)
-
     def _in_each(self, rows: Rows, cells: Integers, right: Integers) -> Judged:
         """Every row once for each group that it is in."""
         inside = [np.flatnonzero(rows.flags(_member(name))) for name in self.members]
@@ -250,23 +224,3 @@ def bins_for(*, n_bins: int, edges: Any, scores: NDArray[Any] | None = None) -> 
 def _member(name: str) -> str:
     """The slot of a group that overlaps others: no group's name is that of another slot."""
     return f"member of {name}"
-
-
-def _kinds(named: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    kinds = {
-        "confidence": "number",
-        "correct": "flag",
-        "prediction": "class",
-        "labels": "class",
-        "groups": "name",
-    }
-    return [(role, kind) for role, kind in kinds.items() if role in named]
-
-
-def _require_outcome(named: Mapping[str, Any]) -> None:
-    outcome = [role for role in ("correct", "prediction", "labels") if role in named]
-    if outcome not in (["correct"], ["prediction", "labels"]):
-        raise InvalidTypeError(
-            "Name either correct, or both prediction and labels: what says whether a prediction "
-            f"was right is {', '.join(outcome) or 'missing'}."
-        )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pacbound.tally.rows import Rows
 
 Integers = NDArray[np.int64]
-Kind = Literal["calibration", "cascade", "shield"]
+Kind = Literal["calibration", "abstention", "cascade", "shield", "recall"]
 Scope = Literal["top", "groups", "overlapping-groups", "per-class", "all-labels"]
 
 OVERLAPPING: frozenset[Scope] = frozenset(["overlapping-groups", "all-labels"])

@@ -1,0 +1,18 @@
+"""Abstention: answer only where the answers are certified to be right often enough.
+
+`SelectiveClassifier` needs scikit-learn, and is loaded when it is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from pacbound.abstention.certify import certify_abstention
+from pacbound.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from pacbound.abstention.estimators import SelectiveClassifier
+
+__all__ = ["SelectiveClassifier", "certify_abstention"]
+
+__getattr__, __dir__ = lazy_names(
+    __name__, {"SelectiveClassifier": "pacbound.abstention.estimators"}
+)

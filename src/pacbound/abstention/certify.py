@@ -1,0 +1,139 @@
+"""Abstention: the confidence at which to answer, so that few answers are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pacbound.certificate.abstention import AbstentionCertificate
+from pacbound.sources import Engine, Progress
+from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.tally.intake import recorded_columns, tally_of
+
+
+def certify_abstention(  # noqa: PLR0913
+    confidence: Any,
+    correct: Any = None,
+    *,
+    xi: float,
+    delta: float,
+    pool: Any = None,
+    groups: Any = None,
+    first_threshold: float | None = None,
+    prediction: Any = None,
+    labels: Any = None,
+    classes: Any = None,
+    missing: Any = None,
+    unseen_labels: float | None = None,
+    columns: Mapping[str, str | None] | None = None,
+    engine: Engine | None = None,
+    master: str | None = None,
+    memory_limit: str | None = None,
+    progress: Progress | None = None,
+) -> AbstentionCertificate:
+    """The lowest confidence at which to answer, so that at most a share `xi` of the answers is
+    wrong, with probability at least 1 - `delta`.
+
+    The rows must be independent draws from the distribution of use, untouched by training, model
+    choice or temperature fitting, and `xi`, `delta`, the number of rows and the groups fixed before
+    any label was seen. What is certified is `xi`, among all answers; the share of rows that is
+    answered, and the error seen in these rows, are descriptive. Nothing is assumed about the model
+    or its scores: they may be badly calibrated, tied, or less reliable at the top.
+
+    Parameters
+    ----------
+    confidence
+        One score in [0, 1] per row, usually the probability of the predicted class; or a `Tally` in
+        place of all arrays; or, with `columns`, a frame (pandas, Polars, PyArrow, DuckDB, PySpark)
+        or the paths of files.
+    correct
+        Whether each prediction was right: booleans, or numbers that are 0 or 1.
+    xi
+        The share of the answers that may be wrong. 0 cannot be certified.
+    delta
+        The chance that more are wrong.
+    pool
+        Scores in [0, 1] of other rows, without labels, drawn as in use: they fix where the search
+        may start, which then costs nothing of `delta`. They must not be scores of the rows that
+        certify. Without it, the starts are ranks of the rows themselves.
+    groups
+        One group per row, for a threshold each, at `delta` divided by the number of groups that
+        have rows. The claim then holds in every group.
+    first_threshold
+        The highest threshold to be looked at, 65535/65536 if left out. Declare a lower one, before
+        any label is seen, if many rows share one score that is the highest: where more rows come at
+        once than the largest start asks for, nothing can be certified from above.
+    prediction, labels
+        The predicted and the true class of each row, in place of `correct`: numbers or names,
+        compared by the one rule of equality (see the documentation of classes).
+    classes
+        All classes that there are. A prediction or label that is not listed raises; one that looks
+        like a missing value, such as "NA", is then a class.
+    missing
+        What stands for a missing class, such as "NA" or -1. Usual codes raise unless they are named
+        here or in `classes`.
+    unseen_labels
+        The share of the rows whose label may be a class that is never predicted, 0 if left out.
+        More of them raise: they are mostly misspelt.
+    columns
+        The names of the table's columns, by the names of the arrays: `confidence`; `correct`, or
+        `prediction` and `labels`; and `groups` for a threshold each.
+    engine, master, memory_limit
+        For files: "duckdb" (if left out), "polars" or "spark"; Spark's master; what DuckDB may use,
+        such as "500MB".
+    progress
+        For files: called with the share that is counted, from 0 to 1.
+
+    Returns
+    -------
+    AbstentionCertificate
+        The threshold, with the counts that it follows from. A refusal has `certified` False and the
+        threshold +inf (never answer); `refusal` says why, and about how many rows it would take.
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError
+        If scores, outcomes or classes cannot be what they should be; the message names the value,
+        its row and the remedy.
+
+    Examples
+    --------
+    >>> from pacbound.data import fashion_mnist
+    >>> table = fashion_mnist()
+    >>> correct = table.prediction_slow == table.label
+    >>> certificate = certify_abstention(table.confidence_slow, correct, xi=0.01, delta=0.001)
+    >>> threshold, share = certificate.threshold, certificate.coverage
+    >>> print(f"answer at {threshold:.4f} and above: {share:.1%} of the rows, 1 % wrong at most")
+    answer at 0.9957 and above: 71.2% of the rows, 1 % wrong at most
+
+    From a frame, which is counted inside its own engine:
+
+    >>> import polars
+    >>> frame = polars.DataFrame({"score": table.confidence_slow, "right": correct})
+    >>> named = {"confidence": "score", "correct": "right"}
+    >>> same = certify_abstention(frame, xi=0.01, delta=0.001, columns=named)
+    >>> same.threshold == certificate.threshold
+    True
+    """
+    rate, level = tolerated_rate(xi), failure_probability(delta)
+    tally = tally_of(
+        "abstention",
+        ("confidence", confidence),
+        arrays={"correct": correct, "prediction": prediction, "labels": labels, "groups": groups},
+        columns=columns,
+        options={"classes": classes, "missing": missing, "unseen_labels": unseen_labels},
+        reading={
+            "engine": engine,
+            "master": master,
+            "memory_limit": memory_limit,
+            "progress": progress,
+        },
+    )
+    return AbstentionCertificate.from_tally(
+        tally,
+        xi=rate,
+        delta=level,
+        pool=pool,
+        first_threshold=first_threshold,
+        columns=recorded_columns(columns),
+    )

@@ -1,0 +1,356 @@
+"""The recall certificate: the score at which to flag, so that enough of the positives are found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.certificate.document import Certificate, Provenance, exact, likelihood, sealed
+from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
+from pacbound.certificate.tallies import exact_sum, require_tally
+from pacbound.documents import Json, Reader, encode_float
+from pacbound.errors import CertificateError
+from pacbound.procedures import recall
+from pacbound.procedures.refusal import Refusal
+from pacbound.procedures.registry import require
+from pacbound.stats.arguments import failure_probability, required_share
+from pacbound.tally.columns import as_scores
+from pacbound.tally.questions.recall import GRID
+from pacbound.tally.tally import Tally
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+TOP = GRID.n_cells - 1
+
+
+class RecallCurve(NamedTuple):
+    """What was seen at each threshold, from the highest score down. Descriptive: no point of it is
+    certified.
+
+    Attributes
+    ----------
+    thresholds : ndarray
+        The scores that rows have, on the grid of 2^-16.
+    recall : ndarray
+        The share of the positives whose score is at least that; NaN if there are none.
+    flagged : ndarray
+        The share of all rows whose score is at least that.
+
+    Examples
+    --------
+    >>> from pacbound import certify_recall
+    >>> rows = [0.75, 0.5, 0.25], [True, False, True]
+    >>> certify_recall(*rows, target=0.5, delta=0.1).recall_curve().recall
+    array([0.5, 0.5, 1. ])
+    """
+
+    thresholds: Floats
+    recall: Floats
+    flagged: Floats
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class RecallCertificate(Certificate):
+    """With probability at least 1 - `delta` at least a share `target` of the positives is flagged,
+    if a row is flagged where its score is at or above `threshold`.
+
+    The probability is over the draw of the rows, which must be independent draws from the
+    distribution of use and not selected by score. `certify_recall` makes such a certificate, and
+    `load_certificate` reads one.
+
+    A refusal has `certified` False and the threshold -inf: flag everything.
+
+    Attributes
+    ----------
+    n : int
+        The number of rows that were counted.
+    target : float
+        The share of the positives that must be flagged. This is what is certified.
+    delta : float
+        The chance that fewer are.
+    limit : float
+        The threshold as the file has it. Use `threshold`, which raises if the file was changed.
+    allowed : int
+        How many of the positives among these rows may be missed.
+    cells : ndarray
+        The cells of 2^-16 that rows fell into, rising.
+    negative, positive : ndarray
+        How many rows of each cell are negative and positive.
+    refusal : Refusal or None
+        Why nothing is certified, and about how many positives it would take; None if it is.
+    provenance : Provenance
+        Where the certificate comes from.
+    loaded : mapping or None
+        The document that it was read from; None if it was made in this process.
+
+    Examples
+    --------
+    >>> from pacbound import certify_recall
+    >>> scores = [0.9] * 295 + [0.2] * 5 + [0.1] * 700
+    >>> certificate = certify_recall(scores, [True] * 300 + [False] * 700, target=0.95, delta=0.01)
+    >>> round(certificate.threshold, 3), certificate.flag_rate
+    (0.9, 0.295)
+    >>> certificate.flags([0.5, 0.95])
+    array([False,  True])
+    """
+
+    kind: ClassVar[str] = "recall"
+    n: int
+    target: float
+    delta: float
+    limit: float
+    allowed: int
+    cells: Integers = field(repr=False)
+    negative: Integers = field(repr=False)
+    positive: Integers = field(repr=False)
+    refusal: Refusal | None
+
+    def __post_init__(self) -> None:
+        for name in ("cells", "negative", "positive"):
+            object.__setattr__(self, name, sealed(getattr(self, name)))
+
+    @classmethod
+    def from_tally(
+        cls,
+        tally: Tally,
+        *,
+        target: float,
+        delta: float,
+        columns: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Certify a recall tally; `certify_recall` does this for rows and tallies alike.
+
+        Parameters
+        ----------
+        tally
+            A recall tally.
+        target, delta
+            As in `certify_recall`.
+        columns
+            The names of the columns that were counted, for the provenance.
+
+        Returns
+        -------
+        RecallCertificate
+            The threshold. A refusal has `certified` False and the threshold -inf (flag everything).
+
+        Raises
+        ------
+        InvalidValueError
+            If the tally is not one of a recall, has no rows, or does not add up; if `target` or
+            `delta` is not between 0 and 1.
+
+        Examples
+        --------
+        >>> from pacbound import Tally
+        >>> tally = Tally.from_arrays(score=[0.1] * 500, positive=[False] * 500)
+        >>> refused = RecallCertificate.from_tally(tally, target=0.95, delta=0.01)
+        >>> refused.certified, refused.refusal.needed
+        (False, 90)
+        """
+        require_tally(tally, "recall", GRID, lowest=0, columns="score and positive")
+        share = required_share(target)
+        level = failure_probability(delta)
+        hit = tally.counts.any(axis=1)
+        cells, (negative, positive) = tally.cells[hit, 0], tally.counts[hit].T
+        decision = recall.decide(cells, positive, target=share, delta=level)
+        return cls(
+            n=tally.rows,
+            target=share,
+            delta=level,
+            limit=decision.threshold,
+            allowed=decision.allowed,
+            cells=cells,
+            negative=negative,
+            positive=positive,
+            refusal=decision.refusal,
+            provenance=Provenance.now(tally.sources, columns),
+        )
+
+    @property
+    def certified(self) -> bool:
+        """Whether the rows support the claim; False is a refusal, and `refusal` says why."""
+        return self.refusal is None
+
+    @property
+    def threshold(self) -> float:
+        """Flag iff score >= threshold; -inf (flag everything) if the claim is refused."""
+        self.require_intact()
+        return self.limit
+
+    @property
+    def positives(self) -> int:
+        """The number of positives among the rows."""
+        return exact_sum(self.positive)
+
+    @property
+    def observed_recall(self) -> float | None:
+        """The share of these positives that is flagged; None if there are none. Descriptive: it is
+        not certified.
+        """
+        found = exact_sum(self.positive[self._flagged])
+        return found / self.positives if self.positives else None
+
+    @property
+    def flag_rate(self) -> float:
+        """The share of these rows that is flagged. Descriptive: it is not certified."""
+        counts = self.negative[self._flagged], self.positive[self._flagged]
+        return sum(map(exact_sum, counts)) / self.n
+
+    @property
+    def _flagged(self) -> NDArray[np.bool_]:
+        return np.asarray(self.cells >= self.limit * TOP)
+
+    def flags(self, score: Any) -> NDArray[np.bool_]:
+        """Which rows to flag.
+
+        Parameters
+        ----------
+        score
+            One score in [0, 1] per row.
+
+        Returns
+        -------
+        ndarray of bool
+            True where the score is at or above the threshold; everywhere if the claim is refused.
+
+        Raises
+        ------
+        CertificateError
+            If the certificate does not follow from its own counts.
+        InvalidValueError
+            If a score is not in [0, 1].
+        """
+        self.require_verified()
+        return np.asarray(as_scores(score, "score") >= self.limit)
+
+    def recall_curve(self) -> RecallCurve:
+        """Recall and the share of flagged rows against the threshold, as seen in these rows.
+        Descriptive: no point is certified.
+
+        Returns
+        -------
+        RecallCurve
+            The thresholds from the highest score down, with recall and share at each.
+        """
+        found = np.cumsum(self.positive[::-1])
+        flagged = np.cumsum(self.negative[::-1]) + found
+        share = found / self.positives if self.positives else np.full(found.size, np.nan)
+        return RecallCurve(self.cells[::-1] / TOP, share, flagged / self.n)
+
+    def claim(self) -> dict[str, Json]:
+        return {
+            "kind": self.kind,
+            "procedure": recall.NAME,
+            "assumptions": list(recall.ASSUMPTIONS),
+            "certified": self.certified,
+            "n": self.n,
+            "target": self.target,
+            "delta": self.delta,
+            "threshold": encode_float(self.limit),
+            "allowed_misses": self.allowed,
+            "counts": {
+                "cells": self.cells.tolist(),
+                "negative": self.negative.tolist(),
+                "positive": self.positive.tolist(),
+            },
+            "refusal": claimed_refusal(self.refusal),
+            "descriptive": {
+                "observed_recall": self.observed_recall,
+                "flag_rate": self.flag_rate,
+            },
+        }
+
+    def counted(self) -> dict[str, Json]:
+        claim = self.claim()
+        return {key: claim[key] for key in ("kind", "procedure", "n", "target", "delta", "counts")}
+
+    def recomputed(self) -> RecallCertificate:
+        decision = recall.decide(self.cells, self.positive, target=self.target, delta=self.delta)
+        return replace(
+            self,
+            limit=decision.threshold,
+            allowed=decision.allowed,
+            refusal=decision.refusal,
+            loaded=None,
+        )
+
+    @classmethod
+    def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
+        require(claim.text("procedure"), recall.NAME)
+        n = claim.positive("n")
+        cells, negative, positive = _read_counts(claim.mapping("counts"), n)
+        return cls(
+            n=n,
+            target=claim.probability("target"),
+            delta=claim.probability("delta"),
+            limit=_read_limit(claim),
+            allowed=claim.integer("allowed_misses"),
+            cells=cells,
+            negative=negative,
+            positive=positive,
+            refusal=read_refusal(claim),
+            provenance=provenance,
+            loaded=loaded,
+        )
+
+    def words(self) -> str:
+        """The claim in words."""
+        head = (
+            f"Recall certificate: {self.n:,} rows, {self.positives:,} of them positive, target = "
+            f"{exact(self.target)}, delta = {exact(self.delta)}"
+        )
+        if self.refusal is not None:
+            refused = described_refusal(self.refusal, "positives", "Flag everything.")
+            return "\n".join([head, *refused])
+        missed = self.positives - exact_sum(self.positive[self._flagged])
+        useless = (
+            " Every score is at least 0: everything is flagged, so this is certified but of no use."
+            if self.limit == 0
+            else ""
+        )
+        return "\n".join(
+            [
+                head,
+                f"Flag where the score is at least {self.limit!r}.",
+                (
+                    f"With probability at least {likelihood(self.delta)} over the draw of these "
+                    f"rows, at least {exact(self.target)} of all positives are then flagged."
+                ),
+                (
+                    f"On these rows (descriptive): {self.flag_rate:.2%} are flagged, {missed:,} "
+                    f"positives are missed ({self.allowed:,} may be).{useless}"
+                ),
+            ]
+        )
+
+
+def _read_limit(claim: Reader) -> float:
+    limit = claim.number("threshold")
+    if limit != -np.inf and (limit * TOP != np.floor(limit * TOP) or not 0 <= limit <= 1):
+        raise CertificateError(
+            f"{claim.place('threshold')} is {limit}, which is neither -inf nor on the grid of "
+            "2^-16."
+        )
+    return limit
+
+
+def _read_counts(part: Reader, n: int) -> tuple[Integers, Integers, Integers]:
+    cells, negative, positive = (
+        np.array(part.integers(key), dtype=np.int64) for key in ("cells", "negative", "positive")
+    )
+    if not cells.size == negative.size == positive.size or not cells.size:
+        raise CertificateError(f"{part.place('cells')}: lists of different length, or empty.")
+    if cells[0] < 0 or cells[-1] > TOP or (np.diff(cells) <= 0).any():
+        raise CertificateError(f"{part.place('cells')} does not rise from 0 towards {TOP}.")
+    if (negative < 0).any() or (positive < 0).any():
+        raise CertificateError(f"{part.place('negative')}: counts are not fewer than 0.")
+    total = exact_sum(negative) + exact_sum(positive)
+    if total != n:
+        raise CertificateError(f"{part.place('cells')} hold {total} rows, not n = {n}.")
+    return cells, negative, positive

@@ -1,0 +1,51 @@
+"""`pacbound recall`: certify the score at which to flag, so that enough positives are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pacbound.cli.counting import EngineOption, FilesArgument, MasterOption, MemoryOption
+from pacbound.cli.delivery import deliver
+from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.terminal import progress_bar
+from pacbound.recall.certify import certify_recall
+
+
+@ending_well
+def recall(
+    files: FilesArgument,
+    score: Annotated[str, typer.Option(help="Column with the score, 0 to 1, high = positive.")],
+    positive: Annotated[str, typer.Option(help="Column that says whether the row is positive.")],
+    target: Annotated[
+        float, typer.Option(help="The share of the positives that must be flagged: 0.95")
+    ],
+    delta: Annotated[float, typer.Option(help="Chance that fewer are, for example 0.01.")],
+    engine: EngineOption = "duckdb",
+    master: MasterOption = None,
+    memory_limit: MemoryOption = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
+) -> int:
+    """Certify the score at which to flag, so that at least the target share of positives is
+    flagged.
+
+    The rows must be a fresh labelled sample from the distribution of use, and none may have been
+    selected for labelling by its score.
+    """
+    with progress_bar("counting") as progress:
+        certificate = certify_recall(
+            files,
+            target=target,
+            delta=delta,
+            columns={"score": score, "positive": positive},
+            engine=engine,
+            master=master,
+            memory_limit=memory_limit,
+            progress=progress,
+        )
+    return deliver(certificate, output, as_json=as_json)

@@ -1,0 +1,252 @@
+"""The walk that both procedures for abstention take: down the thresholds, at a level that grows
+where a start joins and falls to nothing where a test fails.
+
+A threshold j / 2^16 answers the rows whose score reaches it. Thresholds that answer the same rows
+are a *run*: from an occupied cell down to just above the next one. A run is tested at its top and,
+where starts join at its lowest threshold, once more there. What the first test passes is claimed
+for the whole run, what only the second passes for the lowest threshold alone: the starts have not
+joined above it. All claimed thresholds hold together; which starts there may be, and why, is said
+by the procedures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, inf, log, log1p, nextafter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.procedures.refusal import Refusal, least_passing
+from pacbound.stats.arguments import LARGEST_COUNT
+from pacbound.stats.binomial import binomial_cdf, binomial_upper_within
+from pacbound.tally.questions.abstention import GRID
+
+Integers = NDArray[np.int64]
+
+FIRST = GRID.n_cells - 2
+"""The first declared threshold, 65535 / 65536, unless another is declared. It is not 1.0: a few
+saturated scores above a heavy cell would use up every start."""
+
+_MOST_RUNS = 512
+"""So many runs are enough to say about how many rows it would take."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs of thresholds from the first declared one down, and what each answers.
+
+    `tops` are the highest thresholds of the runs, as cells; a run ends just above the next one, the
+    last at 0. `answered` and `errors` count rows at and above the threshold.
+    """
+
+    tops: Integers
+    answered: Integers
+    errors: Integers
+
+    @classmethod
+    def of(cls, cells: Integers, wrong: Integers, right: Integers, first: int, *tops: int) -> Runs:
+        """The runs of rows in rising `cells`; a run begins at the first declared threshold and at
+        each of the `tops` whether there are rows or not.
+        """
+        places = np.minimum(cells, first)
+        starts = np.unique(np.concatenate([places, [first, *tops]]))[::-1].astype(np.int64)
+        where = np.searchsorted(-starts, -places)
+        rows, errors = (np.zeros(starts.size, dtype=np.int64) for _ in range(2))
+        np.add.at(rows, where, wrong + right)
+        np.add.at(errors, where, wrong)
+        return cls(starts, np.cumsum(rows), np.cumsum(errors))
+
+    @property
+    def lowest(self) -> Integers:
+        """The lowest threshold of each run, as a cell."""
+        return np.append(self.tops[1:] + 1, 0)
+
+    @property
+    def rows(self) -> int:
+        """All rows there are."""
+        return int(self.answered[-1])
+
+    def thinned(self) -> Runs:
+        """At most about `_MOST_RUNS` of the runs, dense where few rows are answered."""
+        size = self.tops.size
+        kept = np.unique(np.geomspace(1, size, _MOST_RUNS).astype(np.int64)) - 1
+        return Runs(self.tops[kept], self.answered[kept], self.errors[kept])
+
+    def scaled(self, rows: int) -> Runs:
+        """About what so many rows of the same kind would be: answers rounded down, errors up."""
+        factor = rows / self.rows
+        errors = np.ceil(self.errors * factor).astype(np.int64)
+        answered = np.maximum(np.floor(self.answered * factor).astype(np.int64), errors)
+        return Runs(self.tops, np.minimum(answered, rows), np.minimum(errors, rows))
+
+
+@dataclass(frozen=True)
+class Joining:
+    """How many starts join at the top and at the lowest threshold of each run, and the level of so
+    many of them: `levels[m - 1]` of m starts.
+    """
+
+    at_top: Sequence[int]
+    at_lowest: Sequence[int]
+    levels: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AbstentionDecision:
+    """A threshold, or why there is none; and all thresholds that hold, as ranges of cells, both
+    ends included, from the highest down.
+    """
+
+    threshold: float
+    claimed: tuple[tuple[int, int], ...]
+    refusal: Refusal | None
+
+
+def walk(runs: Runs, joining: Joining, xi: float) -> tuple[tuple[int, int], ...]:
+    """The thresholds that are claimed, as ranges (lowest, highest) of cells, the highest first."""
+    levels = joining.levels
+    # A level too small for a float can be passed by nothing.
+    some = levels > 0
+    passes = np.zeros((levels.size, runs.tops.size), dtype=np.bool_)
+    passes[some] = binomial_upper_within(runs.errors, runs.answered, xi, delta=levels[some, None])
+    # What passes at a level passes at every larger one, also where the two differ by rounding.
+    verdicts = np.logical_or.accumulate(passes, axis=0).T.tolist()
+    claimed: list[tuple[int, int]] = []
+    carried = 0
+    for i, (top, lowest) in enumerate(zip(runs.tops.tolist(), runs.lowest.tolist(), strict=True)):
+        carried += joining.at_top[i]
+        passed = carried > 0 and verdicts[i][carried - 1]
+        if passed:
+            _claim(claimed, lowest, top)
+        else:
+            carried = 0
+        if joining.at_lowest[i]:
+            carried += joining.at_lowest[i]
+            if not verdicts[i][carried - 1]:
+                carried = 0
+            elif not passed:
+                _claim(claimed, lowest, lowest)
+    return tuple(claimed)
+
+
+def _claim(claimed: list[tuple[int, int]], lowest: int, highest: int) -> None:
+    if claimed and claimed[-1][0] == highest + 1:
+        highest = claimed.pop()[1]
+    claimed.append((lowest, highest))
+
+
+@lru_cache(maxsize=1024)
+def start_counts(n: int, *, xi: float, delta: float) -> tuple[int, ...]:
+    """The numbers of answered rows at which starts are placed: ceil(2^s ln(1/delta) / -ln(1 - xi))
+    for s = 1, 2, … up to `n`, and `n` itself if not even the first is.
+
+    Logarithms are taken in decimal arithmetic, which is the same on every machine.
+    """
+    if xi == 0 or 2 * log(delta) / log1p(-xi) > 2 * n:
+        return (n,)
+    with localcontext() as context:
+        context.prec = 60
+        unit = Decimal(delta).ln() / (1 - Decimal(xi)).ln()
+        counts: list[int] = []
+        while (count := ceil(unit * 2 ** (len(counts) + 1))) <= n:
+            counts.append(count)
+    return tuple(counts) or (n,)
+
+
+def levels_of(total: Fraction, starts: int) -> NDArray[np.float64]:
+    """The level of m of the starts, m = 1 … `starts`, which share `total` equally: rounded down."""
+    exact = [total * m / starts for m in range(1, starts + 1)]
+    near = [float(level) for level in exact]
+    return np.array(
+        [
+            level if Fraction(level) <= true else nextafter(level, 0.0)
+            for level, true in zip(near, exact, strict=True)
+        ]
+    )
+
+
+def decided(
+    runs: Runs,
+    joining_of: Callable[[Runs], Joining],
+    *,
+    xi: float,
+    level: Fraction,
+) -> AbstentionDecision:
+    """The lowest threshold that the walk claims, or a refusal; `level` is that of all starts
+    together, and `joining_of` says where they join.
+    """
+    claimed = walk(runs, joining_of(runs), xi)
+    if claimed:
+        return AbstentionDecision(GRID.threshold(claimed[-1][0]), claimed, None)
+    return AbstentionDecision(inf, (), _refused(runs, joining_of, xi, level))
+
+
+def _refused(
+    runs: Runs, joining_of: Callable[[Runs], Joining], xi: float, level: Fraction
+) -> Refusal:
+    n, errors = runs.rows, int(runs.errors[-1])
+    if xi == 0:
+        return Refusal("xi = 0 cannot be certified from any number of rows.", None)
+    least = _least_rows(xi, level)
+    if least is None or n < least:
+        return Refusal(
+            f"{n} rows cannot certify xi = {xi}, even if every answer were right.", least
+        )
+    chances = np.where(runs.answered > 0, binomial_cdf(runs.errors, runs.answered, xi), inf)
+    best = int(np.argmin(chances))
+    hopeless = bool((runs.errors >= xi * runs.answered).all())
+    thin = runs.thinned()
+
+    def passes(rows: int) -> bool:
+        more = thin.scaled(rows)
+        return rows > n and bool(walk(more, joining_of(more), xi))
+
+    needed = None if hopeless else least_passing(passes)
+    reason = (
+        f"No threshold passes. The nearest to it is {GRID.threshold(int(runs.tops[best]))!r}, "
+        f"where {runs.errors[best]} of {runs.answered[best]} answers are wrong."
+    )
+    return Refusal(reason + _lost_starts(runs, joining_of) + _base_error(errors, n, xi), needed)
+
+
+def _least_rows(xi: float, level: Fraction) -> int | None:
+    """The fewest rows, all of them right, that pass at the level of all starts together; None if
+    they are more than can be counted.
+    """
+    budget = levels_of(level, 1)[0]
+    if budget == 0 or log(budget) / log1p(-xi) > 0.99 * LARGEST_COUNT:
+        return None
+    needed = max(1, ceil(log(budget) / log1p(-xi)))
+    while not binomial_upper_within(0, needed, xi, delta=budget):
+        needed += 1
+    return needed
+
+
+def _lost_starts(runs: Runs, joining_of: Callable[[Runs], Joining]) -> str:
+    joining = joining_of(runs)
+    none = runs.answered == 0
+    lost = sum(np.add(joining.at_top, joining.at_lowest)[none].tolist())
+    if lost < joining.levels.size:
+        return ""
+    heavy = int(np.flatnonzero(~none)[0])
+    return (
+        f" {runs.answered[heavy]} rows share the highest score, "
+        f"{GRID.threshold(int(runs.tops[heavy]))!r} on the grid, so that every start is lost above "
+        "it: for fresh rows declare a first threshold there, before their labels are seen."
+    )
+
+
+def _base_error(errors: int, n: int, xi: float) -> str:
+    """What abstaining can do at best, if these rows are typical."""
+    rate = errors / n
+    if rate <= xi:
+        return ""
+    return (
+        f" {rate:.3g} of all answers are wrong: at that base error at least "
+        f"{(rate - xi) / (1 - xi):.3g} of the rows must be abstained on, whatever the scores."
+    )

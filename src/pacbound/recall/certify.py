@@ -1,0 +1,92 @@
+"""Recall: the score at which to flag, so that enough of the positives are found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pacbound.certificate.recall import RecallCertificate
+from pacbound.sources import Engine, Progress
+from pacbound.stats.arguments import failure_probability, required_share
+from pacbound.tally.intake import recorded_columns, tally_of
+
+
+def certify_recall(  # noqa: PLR0913
+    score: Any,
+    positive: Any = None,
+    *,
+    target: float,
+    delta: float,
+    columns: Mapping[str, str | None] | None = None,
+    engine: Engine | None = None,
+    master: str | None = None,
+    memory_limit: str | None = None,
+    progress: Progress | None = None,
+) -> RecallCertificate:
+    """The highest score at which to flag, so that at least a share `target` of the positives is
+    flagged, with probability at least 1 - `delta`.
+
+    The rows must be independent draws from the distribution of use, untouched by training or model
+    choice, and not selected for labelling by their score. `target` and `delta` are fixed
+    beforehand. Rows may be labelled until there are enough positives: any stopping rule is allowed
+    that sees only which rows are positive. What is certified is `target`; the share of rows that is
+    flagged, and the recall seen in these rows, are descriptive.
+
+    Parameters
+    ----------
+    score
+        One score in [0, 1] per row, high = positive; or a `Tally` in place of both arrays; or, with
+        `columns`, a frame (pandas, Polars, PyArrow, DuckDB, PySpark) or the paths of files.
+    positive
+        Whether each row is positive: booleans, or numbers that are 0 or 1.
+    target
+        The share of the positives that must be flagged, between 0 and 1.
+    delta
+        The chance that fewer are.
+    columns
+        The names of the table's columns, by the names of the arrays: `score` and `positive`.
+    engine, master, memory_limit
+        For files: "duckdb" (if left out), "polars" or "spark"; Spark's master; what DuckDB may use,
+        such as "500MB".
+    progress
+        For files: called with the share that is counted, from 0 to 1.
+
+    Returns
+    -------
+    RecallCertificate
+        The threshold, with the counts that it follows from. A refusal has `certified` False and the
+        threshold -inf (flag everything); `refusal` says why, and how many positives it would take.
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError
+        If scores or flags cannot be what they should be; the message names the value, its row and
+        the remedy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> positive = rng.random(20_000) < 0.02
+    >>> score = np.where(positive, rng.beta(6, 2, size=20_000), rng.beta(1, 6, size=20_000))
+    >>> certificate = certify_recall(score, positive, target=0.95, delta=0.01)
+    >>> print(f"flag from {certificate.threshold:.3f}: {certificate.flag_rate:.1%} of the rows")
+    flag from 0.392: 6.9% of the rows
+    """
+    share, level = required_share(target), failure_probability(delta)
+    tally = tally_of(
+        "recall",
+        ("score", score),
+        arrays={"positive": positive},
+        columns=columns,
+        options={},
+        reading={
+            "engine": engine,
+            "master": master,
+            "memory_limit": memory_limit,
+            "progress": progress,
+        },
+    )
+    return RecallCertificate.from_tally(
+        tally, target=share, delta=level, columns=recorded_columns(columns)
+    )

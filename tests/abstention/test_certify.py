@@ -1,0 +1,231 @@
+"""`certify_abstention`: what it takes, what it says, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacbound import Tally, calibrate, certify_abstention, load_certificate
+from pacbound.certificate import AbstentionCertificate
+from pacbound.certificate.files import certificate_from_dict
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+
+RNG = np.random.default_rng(0)
+CONFIDENCE = RNG.beta(5, 1, size=2000)
+CORRECT = RNG.random(2000) < CONFIDENCE
+GROUPS = RNG.choice(["day", "night"], size=2000)
+CLAIM: dict[str, Any] = {"xi": 0.1, "delta": 0.05}
+
+
+def certified() -> AbstentionCertificate:
+    return certify_abstention(CONFIDENCE, CORRECT, **CLAIM)
+
+
+def test_rows_are_answered_at_and_above_the_threshold_and_counted_so() -> None:
+    certificate = certified()
+    answered = certificate.threshold <= CONFIDENCE
+    assert certificate.certified
+    assert 0.3 < certificate.coverage == answered.mean()
+    assert certificate.observed_error == pytest.approx(1 - CORRECT[answered].mean())
+    assert np.array_equal(certificate.answers(CONFIDENCE), answered)
+    just = certificate.threshold
+    assert certificate.answers([just, np.nextafter(just, 0)]).tolist() == [True, False]
+
+
+def test_scores_of_float16_are_compared_as_they_were_counted() -> None:
+    low = CONFIDENCE.astype(np.float16)
+    certificate = certify_abstention(low, CORRECT, **CLAIM)
+    assert certificate.answers(low).mean() == certificate.coverage
+
+
+def test_classes_stand_in_for_truth_values() -> None:
+    label = RNG.integers(0, 5, size=2000)
+    said = np.where(CORRECT, label, (label + 1) % 5)
+    names = np.array(list("abcde"))
+    for given in ((said, label), (names[said], names[label])):
+        other = certify_abstention(CONFIDENCE, prediction=given[0], labels=given[1], **CLAIM)
+        assert other.claim_digest == certified().claim_digest
+
+
+def test_tallies_of_parts_certify_what_all_rows_certify() -> None:
+    parts = [
+        Tally.from_arrays(kind="abstention", confidence=CONFIDENCE[rows], correct=CORRECT[rows])
+        for rows in (slice(0, 700), slice(700, None))
+    ]
+    assert certify_abstention(parts[1] + parts[0], **CLAIM).claim_digest == certified().claim_digest
+
+
+def test_a_table_that_is_named_certifies_what_arrays_do(tmp_path: Path) -> None:
+    path = tmp_path / "rows.npz"
+    np.savez(path, c=CONFIDENCE, ok=CORRECT, g=GROUPS)
+    named = {"confidence": "c", "correct": "ok", "groups": "g"}
+    from_file = certify_abstention(path, columns=named, **CLAIM)
+    from_arrays = certify_abstention(CONFIDENCE, CORRECT, groups=GROUPS, **CLAIM)
+    assert from_file.claim_digest == from_arrays.claim_digest
+    assert from_file.provenance.columns == {"confidence": "c", "correct": "ok", "group": "g"}
+
+
+def test_groups_have_a_threshold_each_at_their_share_of_delta() -> None:
+    certificate = certify_abstention(CONFIDENCE, CORRECT, groups=GROUPS, **CLAIM)
+    for name in ("day", "night"):
+        own = name == GROUPS
+        alone = certify_abstention(CONFIDENCE[own], CORRECT[own], xi=0.1, delta=0.025)
+        assert certificate.thresholds[name] == alone.threshold
+    answers = certificate.answers(CONFIDENCE, GROUPS)
+    assert answers.mean() == certificate.coverage
+    unknown = certificate.answers([1.0, 1.0], ["noon", "day"])
+    assert unknown.tolist() == [False, True]
+    with pytest.raises(InvalidTypeError, match="threshold for each of 2 groups"):
+        _ = certificate.threshold
+    with pytest.raises(InvalidTypeError, match="pass the group of each row"):
+        certificate.answers(CONFIDENCE)
+    with pytest.raises(InvalidTypeError, match="leave groups out"):
+        certified().answers(CONFIDENCE, GROUPS)
+
+
+def test_a_group_that_is_too_small_is_never_answered_and_the_others_are() -> None:
+    groups = np.where(np.arange(2000) < 10, "few", "many")
+    certificate = certify_abstention(CONFIDENCE, CORRECT, groups=groups, **CLAIM)
+    assert certificate.certified
+    assert certificate.thresholds["few"] == np.inf
+    assert "10 rows cannot certify" in certificate.summary()
+    both = certify_abstention(CONFIDENCE[:20], CORRECT[:20], groups=groups[:20], **CLAIM)
+    assert not both.certified
+    assert both.refusal is not None
+
+
+def test_all_thresholds_that_are_claimed_hold_and_others_do_not() -> None:
+    certificate = certified()
+    low, high = certificate.tables[0].claimed[-1]
+    assert certificate.threshold == low / 65_536
+    for cell, holds in ((low, True), (high, True), (low - 1, False), (low + 0.5, False)):
+        assert certificate.claims(cell / 65_536) == holds
+    assert certificate.claims(np.inf)
+    with pytest.raises(InvalidValueError, match="negative"):
+        certificate.claims(-0.5)
+    with pytest.raises(InvalidValueError, match="no group"):
+        certificate.claims(0.5, "day")
+
+
+def test_the_curve_begins_with_the_highest_score_and_ends_with_all_rows() -> None:
+    curve = certified().risk_coverage()
+    assert (np.diff(curve.thresholds) < 0).all()
+    assert curve.coverage[-1] == 1.0
+    assert curve.risk[-1] == pytest.approx(1 - CORRECT.mean())
+
+
+def test_a_refusal_never_answers_and_says_what_it_would_take() -> None:
+    refused = certify_abstention(CONFIDENCE[:100], CORRECT[:100], xi=0.01, delta=0.001)
+    assert (refused.certified, refused.threshold, refused.coverage) == (False, np.inf, 0.0)
+    assert refused.observed_error is None
+    assert not refused.answers([1.0, 0.5]).any()
+    assert refused.refusal is not None
+    assert refused.refusal.needed == 688
+    assert "Never answer." in refused.summary()
+    assert refused.verify()
+
+
+def test_a_pool_fixes_the_starts_and_the_certificate_keeps_them(tmp_path: Path) -> None:
+    pool = RNG.beta(5, 1, size=500)
+    certificate = certify_abstention(CONFIDENCE, CORRECT, pool=pool, **CLAIM)
+    assert certificate.starts_by == "pool"
+    assert certificate.certified
+    certificate.save(tmp_path / "c.json")
+    document = json.loads((tmp_path / "c.json").read_text())
+    assert document["claim"]["procedure"] == "abstention/declared-starts/1"
+    assert len(document["claim"]["tables"][0]["starts"]) > 2
+    assert load_certificate(tmp_path / "c.json").verify()
+
+
+def test_the_very_scores_that_certify_are_no_pool() -> None:
+    with pytest.raises(InvalidValueError, match="void the guarantee"):
+        certify_abstention(CONFIDENCE, CORRECT, pool=CONFIDENCE[::-1], **CLAIM)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ({"xi": 1.0}, InvalidValueError, "xi=1.0 is not a rate"),
+        ({"delta": 0}, InvalidValueError, "delta=0 is not"),
+        ({"pool": []}, InvalidValueError, "pool is empty"),
+        ({"pool": [0.5, 1.5]}, InvalidValueError, r"pool\[1\] is 1.5"),
+        ({"first_threshold": 1.5}, InvalidValueError, "first_threshold=1.5 is not a score"),
+        ({"first_threshold": "a"}, InvalidTypeError, "first_threshold='a'"),
+        ({"groups": {"a": [True] * 2000}}, InvalidTypeError, "expected one group per row"),
+        ({"groups": ["a"]}, InvalidValueError, "Rows do not match"),
+        ({"prediction": [1] * 2000}, InvalidTypeError, "Name either correct, or both"),
+        ({"engine": "duckdb"}, InvalidTypeError, "engine is about files"),
+        ({"missing": "NA"}, InvalidTypeError, "missing is about classes"),
+    ],
+)
+def test_bad_arguments_are_named(
+    wrong: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        certify_abstention(CONFIDENCE, CORRECT, **{**CLAIM, **wrong})
+
+
+def test_bad_rows_are_named() -> None:
+    with pytest.raises(InvalidValueError, match=r"confidence\[1\] is nan"):
+        certify_abstention([0.5, np.nan], [True, True], **CLAIM)
+    with pytest.raises(InvalidTypeError, match="correct is missing"):
+        certify_abstention([0.5], **CLAIM)
+    with pytest.raises(InvalidValueError, match="no rows to certify an abstention"):
+        certify_abstention([], [], **CLAIM)
+
+
+def test_a_tally_of_a_calibration_is_refused() -> None:
+    tally = Tally.from_arrays(confidence=CONFIDENCE, correct=CORRECT)
+    with pytest.raises(InvalidValueError, match="is not a tally of an abstention"):
+        certify_abstention(tally, **CLAIM)
+    counted = Tally.from_arrays(kind="abstention", confidence=CONFIDENCE, correct=CORRECT)
+    with pytest.raises(InvalidValueError, match="is not a tally of a calibration"):
+        calibrate(counted, delta=0.05)
+
+
+def _changed(**tables: Any) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(json.dumps(certified().to_dict()))
+    document["claim"]["tables"][0].update(tables)
+    return document
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({"cells": [1, 0]}, "different length"),
+        ({"cells": [5], "wrong": [0], "right": [1]}, "have 1 rows"),
+        ({"cells": [70_000], "wrong": [0], "right": [2000]}, "does not rise"),
+        ({"cells": [5], "wrong": [-1], "right": [2001]}, "none fewer than 0"),
+        ({"threshold": 0.3}, "on the grid"),
+        ({"claimed": [[1]]}, "not a list of ranges"),
+        ({"group": "a"}, None),
+    ],
+)
+def test_counts_that_cannot_be_are_refused(tables: dict[str, Any], message: str | None) -> None:
+    document = _changed(**tables)
+    if message is None:
+        assert not certificate_from_dict(document).verify()
+    else:
+        with pytest.raises(CertificateError, match=message):
+            certificate_from_dict(document)
+
+
+def test_a_certificate_stays_small_however_many_rows(tmp_path: Path) -> None:
+    cells = np.arange(65_537)
+    counts = np.column_stack([np.full(65_537, 12_345), np.full(65_537, 9_876_543)])
+    tally = Tally(
+        "abstention",
+        Tally.from_arrays(kind="abstention", confidence=[0.5], correct=[1]).grid,
+        ("wrong", "right"),
+        int(counts.sum()),
+        cells[:, None],
+        counts,
+    )
+    certificate = AbstentionCertificate.from_tally(tally, xi=0.01, delta=0.01)
+    assert certificate.threshold == 0.0
+    certificate.save(tmp_path / "c.json")
+    assert (tmp_path / "c.json").stat().st_size < 2 * 10**6

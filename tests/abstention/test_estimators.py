@@ -1,0 +1,108 @@
+"""`SelectiveClassifier`: a scikit-learn classifier that answers only where it may."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from pacbound import SelectiveClassifier
+from pacbound.errors import InvalidTypeError, InvalidValueError
+
+X, Y = make_classification(4000, n_features=6, n_informative=4, n_classes=3, random_state=0)
+
+
+def model(**options: Any) -> SelectiveClassifier:
+    given = {"xi": 0.2, "sentinel": -1, "random_state": 0, **options}
+    return SelectiveClassifier(LogisticRegression(), **given)
+
+
+# With so large a tolerance it answers on small data too, so that the checks see answers.
+CHECKS = parametrize_with_checks(
+    [SelectiveClassifier(LogisticRegression(), xi=0.5, delta=0.5, sentinel=-99, random_state=0)]
+)
+
+
+# Up to scikit-learn 1.8 the checks come from a generator, which pytest 9.1 warns of.
+@pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
+def test_scikit_learns_own_checks_pass(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_it_answers_where_the_certificate_does_and_gives_the_sentinel_elsewhere() -> None:
+    fitted = model().fit(X, Y)
+    said, answered = fitted.predict(X), fitted.answers(X)
+    assert fitted.certificate_.certified
+    assert fitted.certificate_.n == 2000
+    assert np.array_equal(said == -1, ~answered)
+    own = fitted.estimator_.predict(X)
+    assert np.array_equal(said[answered], own[answered])
+    assert fitted.coverage(X) == answered.mean()
+    assert 0.3 < fitted.coverage(X) < 0.95
+    assert said.dtype == Y.dtype
+    np.testing.assert_array_equal(fitted.predict_proba(X), fitted.estimator_.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentinel", "dtype"),
+    [
+        (np.array(["cat", "dog", "owl"]), "abstain", "<U7"),
+        (np.array(["cat", "dog", "owl"]), None, "object"),
+        (np.array([3, 5, 7]), "none", "object"),
+        (np.array([0.0, 1.0, 2.0]), np.nan, "float64"),
+        (np.array([3, 5, 7], dtype=np.uint8), -1, "int64"),
+    ],
+)
+def test_the_sentinel_may_be_anything_that_is_no_class(
+    labels: Any, sentinel: Any, dtype: str
+) -> None:
+    said = model(sentinel=sentinel).fit(X, labels[Y]).predict(X)
+    assert said.dtype == np.dtype(dtype)
+    assert 0 < np.isin(said.astype(str), labels.astype(str)).mean() < 1
+
+
+def test_a_sentinel_that_is_a_class_is_refused() -> None:
+    with pytest.raises(InvalidValueError, match="sentinel=2 is one of the classes"):
+        model(sentinel=2).fit(X, Y)
+
+
+def test_what_cannot_be_certified_is_never_answered() -> None:
+    fitted = model(xi=0.0001).fit(X, Y)
+    assert not fitted.certificate_.certified
+    assert (fitted.predict(X) == -1).all()
+    assert fitted.coverage(X) == 0.0
+
+
+def test_a_frozen_model_certifies_on_all_rows() -> None:
+    trained = LogisticRegression().fit(X[:1000], Y[:1000])
+    fitted = SelectiveClassifier(FrozenEstimator(trained), xi=0.2, sentinel=-1)
+    fitted.fit(X[1000:], Y[1000:])
+    assert fitted.certificate_.n == 3000
+    # A label that the model does not know counts as a wrong answer.
+    other = np.where(np.arange(3000) % 2, Y[1000:], 9)
+    assert not SelectiveClassifier(FrozenEstimator(trained)).fit(X[1000:], other).answers(X).any()
+
+
+def test_it_can_be_cloned_searched_and_put_into_a_pipeline() -> None:
+    assert clone(model(xi=0.3)).get_params()["xi"] == 0.3
+    assert model().set_params(estimator__C=0.1).estimator.C == 0.1
+    piped = SelectiveClassifier(make_pipeline(StandardScaler(), LogisticRegression()), xi=0.2)
+    assert cross_val_score(model(), X, Y, cv=3).shape == (3,)
+    assert piped.fit(X, Y).n_features_in_ == 6
+
+
+def test_an_estimator_without_probabilities_is_refused() -> None:
+    with pytest.raises(InvalidTypeError, match="no predict_proba"):
+        SelectiveClassifier(LinearRegression()).fit(X, Y)
