@@ -265,6 +265,10 @@ class Reader:
             raise CertificateError(f"{self.place(key)} is missing.")
         return self._document[key]
 
+    def has(self, key: str) -> bool:
+        """Whether `key` is there, whatever its value is."""
+        return key in self._document
+
     def mapping(self, key: str) -> Reader:
         return Reader(self.raw(key), self.place(key))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pacbound import Tally, answer_batch, calibrate
 from pacbound.certificate import CascadeCertificate, Certificate, ShieldCertificate
 from pacbound.procedures.cascade_front import Declared
+from pacbound.tally.draws import DrawOptions
 
 
 def _calibration() -> Certificate:
@@ -46,14 +47,20 @@ def _equal_mass() -> Certificate:
     )
 
 
-def cascade_tally(rows: int) -> Tally:
+def drawn_columns(rows: int) -> dict[str, Any]:
+    rng = np.random.default_rng(7)
+    confidence = rng.beta(6, 1, size=rows)
+    return {"confidence": confidence, "correct": rng.random(rows) < confidence, "n_bins": 4}
+
+
+def cascade_tally(rows: int, **draw: Unpack[DrawOptions]) -> Tally:
     rng = np.random.default_rng(4)
     label = rng.integers(0, 10, size=rows)
     confidence = rng.beta(5, 1, size=rows)
     fast = np.where(rng.random(rows) < confidence, label, label + 1)
     slow = np.where(rng.random(rows) < 0.9, label, label + 2)
     return Tally.from_arrays(
-        confidences=confidence, predictions=np.column_stack([fast, slow]), labels=label
+        confidences=confidence, predictions=np.column_stack([fast, slow]), labels=label, **draw
     )
 
 
@@ -81,12 +88,12 @@ def few_labels(tally: Tally, kept: int) -> Tally:
     return replace(tally, counts=counts)
 
 
-def shield_tally(rows: int) -> Tally:
+def shield_tally(rows: int, **draw: Unpack[DrawOptions]) -> Tally:
     rng = np.random.default_rng(5)
     unsafe = rng.random(rows) < 0.2
     score = np.where(unsafe, rng.beta(4, 1, size=rows), rng.beta(1, 4, size=rows))
     score[np.flatnonzero(unsafe)[:2]] = -np.inf
-    return Tally.from_arrays(scores=score, unsafe=unsafe)
+    return Tally.from_arrays(scores=score, unsafe=unsafe, **draw)
 
 
 def _batch(
@@ -141,6 +148,21 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "calibration": _calibration,
     "calibration-groups": _grouped,
     "calibration-equal-mass": _equal_mass,
+    "calibration-strata": lambda: calibrate(
+        Tally.from_arrays(**drawn_columns(400), strata=4), delta=0.01
+    ),
+    "calibration-weights": lambda: calibrate(
+        Tally.from_arrays(
+            **drawn_columns(400), weights=np.linspace(0, 3, 400), weight_bound=3.5, seed=2
+        ),
+        delta=0.01,
+    ),
+    "cascade-clusters": lambda: CascadeCertificate.from_tally(
+        cascade_tally(1800, clusters=np.arange(1800) // 3), xi=0.05, delta=0.05
+    ),
+    "shield-clusters-per-row": lambda: ShieldCertificate.from_tally(
+        shield_tally(1500, clusters=np.arange(1500) // 3, cluster_bound=5), xi=0.1, delta=0.05
+    ),
     "cascade-exact": lambda: CascadeCertificate.from_tally(cascade_tally(600), xi=0.05, delta=0.05),
     "cascade-pair": lambda: CascadeCertificate.from_tally(
         cascade_tally(600), xi=0.05, delta=0.05, bound="pair"

@@ -229,6 +229,7 @@ class CalibrationCertificate(Certificate):
             lower=lower,
             upper=upper,
             provenance=Provenance.now(tally.sources, columns),
+            drawn=tally.drawn,
         )
 
     @property
@@ -322,7 +323,7 @@ class CalibrationCertificate(Certificate):
         found = self._look_up(share[..., None], confidence, groups)[:, 0]
         return float(found[0]) if _is_single(confidence) else found
 
-    def claim(self) -> dict[str, Json]:
+    def claimed(self) -> dict[str, Json]:
         return {
             "kind": self.kind,
             "procedure": procedure.NAME,
@@ -341,7 +342,7 @@ class CalibrationCertificate(Certificate):
         }
 
     def counted(self) -> dict[str, Json]:
-        claim = self.claim()
+        claim = self.claimed()
         asked = ("kind", "procedure", "n", "delta", "correction", "side", "scope", "bins")
         counts = ("group", "cells", "trials", "successes")
         tables = [{key: table[key] for key in counts} for table in claim["tables"]]

@@ -229,6 +229,7 @@ class CascadeCertificate(Certificate):
             costs=costs,
             partial=None if best is None else PartialLabels.of(counts, best),
             provenance=Provenance.now(tally.sources, columns),
+            drawn=tally.drawn,
             **vars(decision),
         )
 
@@ -406,7 +407,7 @@ class CascadeCertificate(Certificate):
         best = self.partial.cells, self.partial.chosen
         return best == (self.cells, self.chosen)
 
-    def claim(self) -> dict[str, Json]:
+    def claimed(self) -> dict[str, Json]:
         partial = self.partial
         names = NAMES if partial is None else PARTIAL_NAMES
         assumptions = (cascade if partial is None else cascade_partial).ASSUMPTIONS
@@ -442,7 +443,7 @@ class CascadeCertificate(Certificate):
         }
 
     def counted(self) -> dict[str, Json]:
-        claim = self.claim()
+        claim = self.claimed()
         asked = ("kind", "procedure", "n", "xi", "delta", "costs", "labels", "walks", "declared")
         return {key: claim[key] for key in asked if key in claim}
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pacbound import documents
 from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.document import FORMAT, SCHEMA, Certificate, Provenance
+from pacbound.certificate.draws import read_draw
 from pacbound.certificate.shield import ShieldCertificate
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError
@@ -84,8 +86,9 @@ def certificate_from_dict(document: Mapping[str, Json], name: str = "The documen
         kind = claim.choice("kind", tuple(KINDS))
         # The document is copied: whoever holds the original may change it, and what was verified
         # must stay what is used.
-        return KINDS[kind].from_claim(
+        certificate = KINDS[kind].from_claim(
             claim, Provenance.from_dict(document["provenance"]), documents.copied(dict(document))
         )
+        return replace(certificate, drawn=read_draw(claim))
     except CertificateError as error:
         raise type(error)(f"{name}: {error}") from None

@@ -174,6 +174,7 @@ class ShieldCertificate(Certificate):
             refusal=decision.refusal,
             looks=None if plan is None else plan.looks,
             provenance=Provenance.now(tally.sources, columns),
+            drawn=tally.drawn,
         )
 
     @property
@@ -209,7 +210,7 @@ class ShieldCertificate(Certificate):
         below = self.misses[self.cells < self.limit * TOP]
         return int(below[-1]) if below.size else 0
 
-    def claim(self) -> dict[str, Json]:
+    def claimed(self) -> dict[str, Json]:
         return {
             "kind": self.kind,
             "procedure": NAMES[self.bound] if self.looks is None else shield_looks.NAME,
@@ -233,7 +234,7 @@ class ShieldCertificate(Certificate):
         }
 
     def counted(self) -> dict[str, Json]:
-        claim = self.claim()
+        claim = self.claimed()
         keys = ("kind", "procedure", "n", "xi", "delta", "looks", "unsafe", "search")
         return {key: claim[key] for key in keys if key in claim}
 

@@ -10,13 +10,23 @@ import typer
 from pacbound.calibration.certify import calibrate as certified
 from pacbound.cli.counting import (
     ClassesOption,
+    ClusterBoundOption,
+    ClustersOption,
     EngineOption,
     FilesArgument,
     MasterOption,
     MemoryOption,
     MissingOption,
+    RowIdsOption,
+    SeedOption,
+    StrataOption,
     UnseenOption,
+    WeightBoundOption,
+    WeightsOption,
     class_options,
+    draw_columns,
+    draw_options,
+    strata_option,
 )
 from pacbound.cli.delivery import deliver
 from pacbound.cli.exit_codes import ending_well
@@ -55,6 +65,13 @@ def calibrate(
     side: Annotated[
         Side, typer.Option(help="Certify both ends, or one of them more tightly.")
     ] = "both",
+    clusters: ClustersOption = None,
+    cluster_bound: ClusterBoundOption = None,
+    weights: WeightsOption = None,
+    weight_bound: WeightBoundOption = None,
+    row_ids: RowIdsOption = None,
+    seed: SeedOption = None,
+    strata: StrataOption = None,
     classes: ClassesOption = None,
     missing: MissingOption = None,
     unseen_labels: UnseenOption = None,
@@ -86,7 +103,10 @@ def calibrate(
                 "prediction": prediction,
                 "labels": label,
                 "groups": group,
+                **draw_columns(clusters, weights, row_ids),
             },
+            strata=strata_option(strata),
+            **draw_options(cluster_bound, weight_bound, seed),
             engine=engine,
             master=master,
             memory_limit=memory_limit,

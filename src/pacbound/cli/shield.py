@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from pacbound.cli.counting import EngineOption, FilesArgument, MasterOption, MemoryOption
+from pacbound.cli.counting import (
+    ClusterBoundOption,
+    ClustersOption,
+    EngineOption,
+    FilesArgument,
+    MasterOption,
+    MemoryOption,
+    RowIdsOption,
+    SeedOption,
+    WeightBoundOption,
+    WeightsOption,
+    draw_columns,
+    draw_options,
+)
 from pacbound.cli.delivery import deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import whole_numbers
@@ -50,6 +63,12 @@ def shield(
             )
         ),
     ] = None,
+    clusters: ClustersOption = None,
+    cluster_bound: ClusterBoundOption = None,
+    weights: WeightsOption = None,
+    weight_bound: WeightBoundOption = None,
+    row_ids: RowIdsOption = None,
+    seed: SeedOption = None,
     engine: EngineOption = "duckdb",
     master: MasterOption = None,
     memory_limit: MemoryOption = None,
@@ -71,7 +90,13 @@ def shield(
             delta=delta,
             bound=bound,
             looks=None if looks is None else whole_numbers(looks, "--looks"),
-            columns={"scores": score, "unsafe": unsafe, "final_scores": final_score},
+            columns={
+                "scores": score,
+                "unsafe": unsafe,
+                "final_scores": final_score,
+                **draw_columns(clusters, weights, row_ids),
+            },
+            **draw_options(cluster_bound, weight_bound, seed),
             engine=engine,
             master=master,
             memory_limit=memory_limit,
