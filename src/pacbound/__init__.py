@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pacbound.calibration.certify import calibrate
     from pacbound.calibration.estimators import PACClassifier
     from pacbound.calibration.metrics import expected_calibration_error, induced_calibration_error
+    from pacbound.calibration.strata import stratify
     from pacbound.cascade import (
         AsyncCascade,
         BatchSession,
@@ -77,6 +78,7 @@ _HOMES = {
     "load_certificate": "pacbound.certificate",
     "plan_from_pilot": "pacbound.planning",
     "planned_looks": "pacbound.stats.looks",
+    "stratify": "pacbound.calibration.strata",
     "top_label": "pacbound.tally",
     "trials_needed": "pacbound.stats.planning",
 }
@@ -119,6 +121,7 @@ __all__ = [
     "load_certificate",
     "plan_from_pilot",
     "planned_looks",
+    "stratify",
     "top_label",
     "trials_needed",
 ]

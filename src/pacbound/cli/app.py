@@ -16,6 +16,7 @@ from pacbound.cli.demo import demo
 from pacbound.cli.design import design
 from pacbound.cli.plan import plan
 from pacbound.cli.shield import shield
+from pacbound.cli.stratify import stratify
 from pacbound.cli.tally import tally
 from pacbound.cli.verify import verify
 from pacbound.version import VERSION
@@ -42,6 +43,7 @@ VERBS = (
     shield,
     tally,
     certify,
+    stratify,
     apply,
     verify,
     plan,
