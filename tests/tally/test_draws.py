@@ -61,19 +61,19 @@ def test_another_seed_draws_other_rows_and_the_same_seed_the_same() -> None:
 
 def test_with_row_ids_the_order_of_rows_does_not_matter() -> None:
     order = np.random.default_rng(1).permutation(ROWS)
-    shuffled = {"confidence": CONFIDENCE[order], "correct": CORRECT[order]}
     ids = np.array([f"row {i}" for i in range(ROWS)])
-    for given in (
+    draws: tuple[dict[str, Any], ...] = (
         {"clusters": PATIENT},
         {"clusters": PATIENT, "cluster_bound": 30},
         {"weights": WEIGHT, "weight_bound": 3.0},
-    ):
-        arrays = {key: value for key, value in given.items() if isinstance(value, np.ndarray)}
-        rest = {key: value for key, value in given.items() if key not in arrays}
-        moved = {key: value[order] for key, value in arrays.items()}
-        assert Tally.from_arrays(**COLUMNS, **arrays, **rest, row_ids=ids) == Tally.from_arrays(
-            **shuffled, **moved, **rest, row_ids=ids[order]
-        )
+    )
+    for draw in draws:
+        given: dict[str, Any] = {**COLUMNS, **draw, "row_ids": ids}
+        moved: dict[str, Any] = {
+            key: value[order] if isinstance(value, np.ndarray) else value
+            for key, value in given.items()
+        }
+        assert Tally.from_arrays(**moved) == Tally.from_arrays(**given)
 
 
 def test_names_of_clusters_are_text() -> None:
@@ -192,7 +192,7 @@ def test_a_tally_beside_a_draw_is_refused() -> None:
     tally = Tally.from_arrays(**COLUMNS)
     for given in ({"clusters": PATIENT}, {"seed": 1}):
         with pytest.raises(InvalidTypeError, match="stands beside a tally"):
-            calibrate(tally, delta=0.1, **given)  # type: ignore[arg-type]
+            calibrate(tally, delta=0.1, **given)
 
 
 def _half(given: dict[str, Any], which: int) -> dict[str, Any]:
@@ -226,7 +226,7 @@ def test_rows_kept_by_weight_add_only_if_they_have_ids_that_differ() -> None:
     places = [Tally.from_arrays(**half) for half in halves]
     with pytest.raises(InvalidValueError, match="the same random number"):
         places[0] + places[1]
-    ids = {"row_ids": np.arange(ROWS)}
+    ids: dict[str, Any] = {"row_ids": np.arange(ROWS)}
     named = [Tally.from_arrays(**_half({**BY_WEIGHT, **ids}, which)) for which in (0, 1)]
     assert named[0] + named[1] == Tally.from_arrays(**BY_WEIGHT, **ids)
     again = [Tally.from_arrays(**half, row_ids=range(len(half["weights"]))) for half in halves]

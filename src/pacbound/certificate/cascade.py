@@ -120,6 +120,8 @@ class CascadeCertificate(Certificate):
         What a fold declared, with the models that it chose; None for other methods.
     provenance : Provenance
         Where the certificate comes from.
+    drawn : Drawn or None
+        How the rows were drawn from others; None if all rows of the data were counted as they are.
     loaded : mapping or None
         The document that it was read from; None if it was made in this process.
 
