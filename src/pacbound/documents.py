@@ -255,6 +255,10 @@ class Reader:
         """Every value, each of which must be a string."""
         return {key: self.text(key) for key in self._document}
 
+    def names(self) -> list[str]:
+        """All keys, in order."""
+        return sorted(self._document)
+
     def place(self, key: str) -> str:
         """Where `key` stands in the document."""
         return f"{self._where}.{key}"

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Unpack
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pacbound import Tally, answer_batch, calibrate
+from pacbound import Tally, answer_batch, calibrate, certify_together
 from pacbound.certificate import CascadeCertificate, Certificate, ShieldCertificate
 from pacbound.procedures.cascade_front import Declared
 from pacbound.tally.draws import DrawOptions
@@ -138,6 +139,17 @@ def _front_of_two(rows: int, *, xi: float) -> Certificate:
     return CascadeCertificate.from_front(cascade_tally(rows), declared, xi=xi, delta=0.05)
 
 
+def _bundle(shield_rows: int) -> Certificate:
+    return certify_together(
+        {
+            "brake": partial(ShieldCertificate.from_tally, shield_tally(shield_rows), xi=0.05),
+            "confidence": partial(calibrate, Tally.from_arrays(**drawn_columns(300))),
+        },
+        delta=0.05,
+        shares={"brake": 4, "confidence": 1},
+    )
+
+
 MAKERS: dict[str, Callable[[], Certificate]] = {
     "batch": lambda: _batch(1000),
     "batch-all-asked": lambda: _batch(15),
@@ -163,6 +175,8 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "shield-clusters-per-row": lambda: ShieldCertificate.from_tally(
         shield_tally(1500, clusters=np.arange(1500) // 3, cluster_bound=5), xi=0.1, delta=0.05
     ),
+    "bundle": lambda: _bundle(shield_rows=500),
+    "bundle-refused": lambda: _bundle(shield_rows=50),
     "cascade-exact": lambda: CascadeCertificate.from_tally(cascade_tally(600), xi=0.05, delta=0.05),
     "cascade-pair": lambda: CascadeCertificate.from_tally(
         cascade_tally(600), xi=0.05, delta=0.05, bound="pair"

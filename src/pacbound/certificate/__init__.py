@@ -3,6 +3,8 @@ without the data.
 """
 
 from pacbound.certificate.batch import BatchCertificate
+from pacbound.certificate.budget import Budget
+from pacbound.certificate.bundle import CertificateBundle, certify_together
 from pacbound.certificate.calibration import CalibrationBins, CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.document import Certificate, Provenance, Verification
@@ -11,12 +13,15 @@ from pacbound.certificate.shield import ShieldCertificate
 
 __all__ = [
     "BatchCertificate",
+    "Budget",
     "CalibrationBins",
     "CalibrationCertificate",
     "CascadeCertificate",
     "Certificate",
+    "CertificateBundle",
     "Provenance",
     "ShieldCertificate",
     "Verification",
+    "certify_together",
     "load_certificate",
 ]

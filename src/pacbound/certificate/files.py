@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from pacbound import documents
 from pacbound.certificate.batch import BatchCertificate
+from pacbound.certificate.bundle import CertificateBundle, member_documents
 from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.document import FORMAT, SCHEMA, Certificate, Provenance
@@ -18,7 +19,13 @@ from pacbound.errors import CertificateError
 
 KINDS: dict[str, type[Certificate]] = {
     kind.kind: kind
-    for kind in (BatchCertificate, CalibrationCertificate, CascadeCertificate, ShieldCertificate)
+    for kind in (
+        BatchCertificate,
+        CalibrationCertificate,
+        CascadeCertificate,
+        CertificateBundle,
+        ShieldCertificate,
+    )
 }
 
 _PARTS = {"format", "schema", "claim", "claim_digest", "provenance", "provenance_digest"}
@@ -41,8 +48,8 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate:
     Returns
     -------
     Certificate
-        A `BatchCertificate`, `CalibrationCertificate`, `CascadeCertificate` or `ShieldCertificate`.
-        A refusal is one too, with `certified` False.
+        A `BatchCertificate`, `CalibrationCertificate`, `CascadeCertificate`, `CertificateBundle` or
+        `ShieldCertificate`. A refusal is one too, with `certified` False.
 
     Raises
     ------
@@ -86,9 +93,30 @@ def certificate_from_dict(document: Mapping[str, Json], name: str = "The documen
         kind = claim.choice("kind", tuple(KINDS))
         # The document is copied: whoever holds the original may change it, and what was verified
         # must stay what is used.
-        certificate = KINDS[kind].from_claim(
-            claim, Provenance.from_dict(document["provenance"]), documents.copied(dict(document))
-        )
+        provenance = Provenance.from_dict(document["provenance"])
+        copied = documents.copied(dict(document))
+        if kind == CertificateBundle.kind:
+            members = _members(claim, provenance)
+            return CertificateBundle.from_claim(claim, provenance, copied, members)
+        certificate = KINDS[kind].from_claim(claim, provenance, copied)
         return replace(certificate, drawn=read_draw(claim))
     except CertificateError as error:
         raise type(error)(f"{name}: {error}") from None
+
+
+def _members(claim: Reader, provenance: Provenance) -> dict[str, Certificate]:
+    """The certificates of a bundle. What the bundle's own digest is taken of is theirs, too."""
+    members = {}
+    for name, (part, origin) in member_documents(claim, provenance).items():
+        document = {
+            "format": FORMAT,
+            "schema": SCHEMA,
+            "claim": part,
+            "claim_digest": documents.digest(part),
+            "provenance": origin,
+            "provenance_digest": documents.digest(origin),
+        }
+        members[name] = certificate_from_dict(document, claim.place(f"claims.{name}"))
+        if isinstance(members[name], CertificateBundle):
+            raise CertificateError(f"{claim.place('claims')}.{name} is a bundle in a bundle.")
+    return members

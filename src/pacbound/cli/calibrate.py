@@ -28,7 +28,7 @@ from pacbound.cli.counting import (
     draw_options,
     strata_option,
 )
-from pacbound.cli.delivery import deliver
+from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import numbers
 from pacbound.cli.terminal import progress_bar
@@ -81,6 +81,7 @@ def calibrate(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
     ] = None,
+    budget: BudgetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Certify an interval for the true confidence of every bin.
@@ -112,4 +113,4 @@ def calibrate(
             memory_limit=memory_limit,
             progress=progress,
         )
-    return deliver(certificate, output, as_json=as_json)
+    return deliver(certificate, output, as_json=as_json, budget=budget)

@@ -27,7 +27,7 @@ from pacbound.cli.counting import (
     draw_columns,
     draw_options,
 )
-from pacbound.cli.delivery import deliver
+from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import names, numbers
 from pacbound.cli.terminal import print_json, progress_bar
@@ -90,6 +90,7 @@ def cascade(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
     ] = None,
+    budget: BudgetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Certify the thresholds at which fast models may answer for the slow one, losing at most xi
@@ -126,7 +127,7 @@ def cascade(
             memory_limit=memory_limit,
             progress=progress,
         )
-    return deliver(certificate, output, as_json=as_json)
+    return deliver(certificate, output, as_json=as_json, budget=budget)
 
 
 def _write_rows_to_label(

@@ -18,6 +18,7 @@ from pacbound.procedures import (
     shield,
     shield_looks,
     shield_product,
+    union,
 )
 
 PROCEDURES: dict[str, str] = {
@@ -37,6 +38,7 @@ PROCEDURES: dict[str, str] = {
     shield.EXACT: "shield",
     shield_looks.NAME: "shield",
     shield_product.NAME: "shield",
+    union.NAME: "bundle",
 }
 """Each name with the kind of certificate it decides."""
 

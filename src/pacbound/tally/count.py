@@ -117,8 +117,8 @@ def count_arrays(
 ) -> Counted:
     """Count columns of arrays, block by block: beyond the arrays, memory stays small."""
     counting = Counting(question, rule)
-    drawn = _ask_arrays(counting, question, arrays, draw)
-    return replace(counting.result(), drawn=drawn)
+    drawn, name = _ask_arrays(counting, question, arrays, draw)
+    return replace(counting.result(name and [name]), drawn=drawn)
 
 
 def count_frame(
@@ -127,8 +127,8 @@ def count_frame(
     """Count a dataframe inside its own engine. Its rows have no order, so they get an own name."""
     counting = Counting(question, rule)
     if draw is not None and draw.chooses:
-        drawn = _ask_arrays(counting, question, _columns_of(question, native, draw), draw)
-        return replace(counting.result(), drawn=drawn)
+        drawn, _ = _ask_arrays(counting, question, _columns_of(question, native, draw), draw)
+        return replace(counting.result([own_name()] if counting.rows else []), drawn=drawn)
     counting.ask_inside(native)
     return replace(counting.result(), drawn=_as_they_are(draw, counting))
 
@@ -168,7 +168,7 @@ def count_files(
         else:
             (part,) = tables.parts
             columns = part.run(partial(_columns_of, question, part.frame, draw))
-            drawn = _ask_arrays(counting, question, columns, draw)
+            drawn, _ = _ask_arrays(counting, question, columns, draw)
         if not counting.rows:
             raise InvalidValueError(
                 f"{tables.listed}: no rows. A guarantee needs at least one labelled row."
@@ -181,19 +181,20 @@ def count_files(
 
 def _ask_arrays(
     counting: Counting, question: Question, arrays: Mapping[str, Any], draw: Draw | None
-) -> Drawn | None:
+) -> tuple[Drawn | None, str | None]:
+    """What was drawn, and a name for the rows that it was drawn from."""
     rows = Rows.of_arrays(question.slots, arrays)
     by = Rows.of_arrays({} if draw is None else draw.slots, arrays)
     same_length(**{each.name(key): each.columns[key] for each in (rows, by) for key in each.slots})
     if draw is None or not draw.chooses:
         _ask_in_blocks(counting, question, rows)
-        return _as_they_are(draw, counting)
+        return _as_they_are(draw, counting), None
     candidates = Candidates(draw)
     candidates.take(by)
     places, drawn = candidates.chosen()
     with _numbered_among(len(places)):
         _ask_in_blocks(counting, question, rows.at(places))
-    return drawn
+    return drawn, candidates.name if len(rows) else None
 
 
 def _ask_in_blocks(counting: Counting, question: Question, rows: Rows) -> None:

@@ -25,6 +25,7 @@ these very bins needs, and all that holds: shares of rows mean nothing.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -218,17 +219,21 @@ class Candidates:
         self._codes: list[Integers] = []
         self._weights: list[Floats] = []
         self._ids: list[Numbers] = []
+        self._told = hashlib.sha256(b"pacbound draw 1" + draw.by.encode())
 
     def take(self, rows: Rows) -> None:
         """Take the next rows, in the columns of the draw."""
         if self._draw.by == "clusters":
             names, places = _named(rows, "clusters")
+            self._tell(places, names)
             known = [self._clusters.setdefault(name, len(self._clusters)) for name in names]
             self._codes.append(np.array(known, dtype=np.int64)[places])
         else:
             self._weights.append(_checked_weights(rows, self._draw.bound or 0.0))
+            self._tell(self._weights[-1])
         if "row_ids" in self._draw.slots:
             names, places = _named(rows, "row_ids")
+            self._tell(places, names)
             self._ids.append(keyed_numbers(self._draw.seed, "row", names, each=2)[places])
         elif self._draw.by == "weights":
             places_in_table = map(str, range(self._rows, self._rows + len(rows)))
@@ -249,6 +254,16 @@ class Candidates:
                 "the guarantee."
             )
         return places, drawn
+
+    @property
+    def name(self) -> str:
+        """A name for the rows that are drawn from, whatever the seed: by what the draw goes by."""
+        return f"sha256:{self._told.hexdigest()}"
+
+    def _tell(self, column: NDArray[Any], names: tuple[str, ...] = ()) -> None:
+        for name in names:
+            self._told.update(name.encode("utf-8", "surrogatepass") + b"\0")
+        self._told.update(np.ascontiguousarray(column.astype("<f8")).data)
 
     def _by_cluster(self, ids: Numbers | None) -> tuple[Integers, Drawn]:
         draw, names = self._draw, list(self._clusters)
