@@ -63,8 +63,8 @@ def _small_and_large(run: int) -> tuple[np.ndarray, np.ndarray]:
     random cluster, 0.09 of the rows.
     """
     rng = np.random.default_rng([12, run])
-    sizes = rng.choice([1, 9], size=1500)
-    clusters = np.repeat(np.arange(1500), sizes)
+    sizes = rng.choice([1, 9], size=700)
+    clusters = np.repeat(np.arange(700), sizes)
     return rng.random(len(clusters)) < np.where(np.repeat(sizes, sizes) == 9, 0.9, 1.0), clusters
 
 
