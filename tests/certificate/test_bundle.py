@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ from pacbound.procedures import union
 RNG = np.random.default_rng(0)
 SCORES = RNG.uniform(size=600)
 UNSAFE = RNG.random(600) < 0.1
-CLAIMS = {
+CLAIMS: dict[str, Callable[..., Any]] = {
     "brake": partial(certify_shield, SCORES, UNSAFE, xi=0.2),
     "danger": partial(calibrate, SCORES, UNSAFE, n_bins=5),
     "patients": partial(calibrate, SCORES, UNSAFE, n_bins=5, clusters=np.arange(600) // 2),
@@ -64,7 +65,7 @@ def test_a_bundle_survives_its_file_and_its_claims_act(tmp_path: Path) -> None:
     assert bundle.summary() == made.summary()
     brake = bundle["brake"]
     assert isinstance(brake, ShieldCertificate)
-    assert brake.threshold == CLAIMS["brake"](delta=brake.delta).threshold  # type: ignore[union-attr]
+    assert brake.threshold == CLAIMS["brake"](delta=brake.delta).threshold
     assert bundle["patients"].drawn is not None
 
 
@@ -80,7 +81,10 @@ def test_columns_of_each_claim_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_refused_claim_takes_nothing_from_the_others() -> None:
-    few = {**CLAIMS, "brake": partial(certify_shield, SCORES[:9], UNSAFE[:9], xi=0.01)}
+    few: dict[str, Callable[..., Any]] = {
+        **CLAIMS,
+        "brake": partial(certify_shield, SCORES[:9], UNSAFE[:9], xi=0.01),
+    }
     bundle = certify_together(few, delta=0.05)
     assert not bundle.certified
     assert bundle["danger"].certified

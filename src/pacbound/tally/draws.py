@@ -242,10 +242,16 @@ class Candidates:
 
     def chosen(self) -> tuple[Integers, Drawn]:
         """The places of the rows that are drawn, rising, and what they were drawn from."""
-        ids = np.concatenate(self._ids) if self._ids else None
-        if ids is not None and "row_ids" in self._draw.slots:
-            self._refuse_repeated(ids)
-        places, drawn = self._by_cluster(ids) if self._draw.by == "clusters" else self._kept(ids)
+        ids = np.concatenate([np.zeros((0, 2), dtype=np.uint64), *self._ids])
+        codes = np.concatenate([np.zeros(0, dtype=np.int64), *self._codes])
+        order = None
+        if "row_ids" in self._draw.slots:
+            # Rows that have names are put in an order of their own, whatever order they came in.
+            keys = (ids[:, 1], ids[:, 0], *([codes] if self._codes else []))
+            order = np.lexsort(keys)
+            self._refuse_repeated(ids, codes, order)
+        clustered = self._draw.by == "clusters"
+        places, drawn = self._by_cluster(codes, order) if clustered else self._kept(ids)
         if self._rows and not places.size:
             raise InvalidValueError(
                 f"None of {drawn.units:,} {_UNITS[self._draw.by]} was kept, so that there is "
@@ -261,20 +267,13 @@ class Candidates:
         return f"sha256:{self._told.hexdigest()}"
 
     def _tell(self, column: NDArray[Any], names: tuple[str, ...] = ()) -> None:
-        for name in names:
-            self._told.update(name.encode("utf-8", "surrogatepass") + b"\0")
+        self._told.update("\0".join(names).encode("utf-8", "surrogatepass"))
         self._told.update(np.ascontiguousarray(column.astype("<f8")).data)
 
-    def _by_cluster(self, ids: Numbers | None) -> tuple[Integers, Drawn]:
+    def _by_cluster(self, codes: Integers, order: Integers | None) -> tuple[Integers, Drawn]:
         draw, names = self._draw, list(self._clusters)
-        codes = np.concatenate([np.zeros(0, dtype=np.int64), *self._codes])
         sizes = np.bincount(codes, minlength=len(names))
-        # Rows that have names are put in an order of their own, whatever order they came in.
-        order = (
-            np.argsort(codes, kind="stable")
-            if ids is None
-            else np.lexsort((ids[:, 1], ids[:, 0], codes))
-        )
+        order = np.argsort(codes, kind="stable") if order is None else order
         numbers = keyed_numbers(draw.seed, "cluster", names, each=3)
         within = [n * size >> BITS for n, size in _pairs(numbers[:, 0], sizes)]
         first = np.cumsum(sizes) - sizes
@@ -295,19 +294,18 @@ class Candidates:
         drawn = Drawn("clusters", self._rows, len(names), draw.seed, draw.bound, known)
         return np.sort(places), drawn
 
-    def _kept(self, ids: Numbers | None) -> tuple[Integers, Drawn]:
+    def _kept(self, ids: Numbers) -> tuple[Integers, Drawn]:
         draw, weights = self._draw, np.concatenate([np.zeros(0), *self._weights])
-        numbers = np.zeros((0, 2), dtype=np.uint64) if ids is None else ids
-        kept = uniforms(numbers[:, 0]) < weights / draw.bound
-        known = np.sort(numbers[:, 1]) if "row_ids" in draw.slots else numbers[:0, 1]
+        kept = uniforms(ids[:, 0]) < weights / draw.bound
+        known = np.sort(ids[:, 1]) if "row_ids" in draw.slots else ids[:0, 1]
         drawn = Drawn("weights", self._rows, self._rows, draw.seed, draw.bound, known)
         return np.flatnonzero(kept), drawn
 
-    def _refuse_repeated(self, ids: Numbers) -> None:
+    def _refuse_repeated(self, ids: Numbers, codes: Integers, order: Integers) -> None:
         """Refuse two rows of one name, within a cluster where there are clusters."""
-        codes = np.concatenate(self._codes) if self._codes else np.zeros(len(ids), dtype=np.int64)
-        order = np.lexsort((ids[:, 1], ids[:, 0], codes))
-        same = (np.diff(codes[order]) == 0) & (ids[order[1:]] == ids[order[:-1]]).all(axis=1)
+        same = (ids[order[1:]] == ids[order[:-1]]).all(axis=1)
+        if self._codes:
+            same &= np.diff(codes[order]) == 0
         if same.any():
             one = int(same.argmax())
             first, second = sorted(order[one : one + 2].tolist())
@@ -412,7 +410,8 @@ def _named(rows: Rows, slot: str) -> tuple[tuple[str, ...], Integers]:
     row's.
     """
     names, places = rows.groups(slot)
-    missing = [place for place, name in enumerate(names) if is_missing_code(name)]
+    is_text = rows.columns[slot].dtype.kind == "U"
+    missing = [p for p, name in enumerate(names) if is_missing_code(name)] if is_text else []
     if missing:
         where = np.flatnonzero(np.isin(places, missing))
         raise InvalidValueError(
