@@ -66,7 +66,7 @@ def test_a_bundle_survives_its_file_and_its_claims_act(tmp_path: Path) -> None:
     brake = bundle["brake"]
     assert isinstance(brake, ShieldCertificate)
     assert brake.threshold == CLAIMS["brake"](delta=brake.delta).threshold
-    assert bundle["patients"].drawn is not None
+    assert bundle["patients"].draw is not None
 
 
 def test_columns_of_each_claim_are_kept(tmp_path: Path) -> None:

@@ -59,9 +59,9 @@ def test_every_verb_draws_and_its_certificate_says_so(
     done = pacbound(verb, rows, *named, *draw, "-o", "c.json")
     assert "Drawn: " in done.stdout
     certificate = load_certificate(rows.parent / "c.json")
-    assert certificate.drawn is not None
-    assert certificate.drawn.rows == ROWS
-    column = {"clusters": "cluster", "weights": "weight"}[certificate.drawn.by]
+    assert certificate.draw is not None
+    assert certificate.draw.rows == ROWS
+    column = {"clusters": "cluster", "weights": "weight"}[certificate.draw.by]
     assert certificate.provenance.columns[column] == draw[1]
     pacbound("verify", "c.json")
 

@@ -97,7 +97,7 @@ def stratify(
     >>> {score: int((confidence[rows] == score).sum()) for score in (0.95, 0.85, 0.75, 0.65)}
     {0.95: 30, 0.85: 30, 0.75: 30, 0.65: 10}
     >>> correct = np.ones(len(rows), dtype=bool)  # bought now
-    >>> calibrate(confidence[rows], correct, delta=0.05, n_bins=10, strata=10).drawn.by
+    >>> calibrate(confidence[rows], correct, delta=0.05, n_bins=10, strata=10).draw.by
     'strata'
     """
     grid = _bins(n_bins, edges)

@@ -37,7 +37,7 @@ class CertificateBundle(Certificate):
         the file was changed.
     provenance : Provenance
         Where the certificates come from; columns are named as "claim.role".
-    drawn : None
+    draw : None
         Each certificate says for itself how its rows were drawn.
     loaded : mapping or None
         The document that it was read from; None if it was made in this process.

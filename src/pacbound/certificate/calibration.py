@@ -119,7 +119,7 @@ class CalibrationCertificate(Certificate):
         The interval of each bin.
     provenance : Provenance
         Where the certificate comes from.
-    drawn : Drawn or None
+    draw : Drawn or None
         How the rows were drawn from others; None if all rows of the data were counted as they are.
     loaded : mapping or None
         The document that it was read from; None if it was made in this process.
@@ -231,7 +231,7 @@ class CalibrationCertificate(Certificate):
             lower=lower,
             upper=upper,
             provenance=Provenance.now(tally.sources, columns),
-            drawn=tally.drawn,
+            draw=tally.drawn,
         )
 
     @property

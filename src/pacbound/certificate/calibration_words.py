@@ -52,7 +52,7 @@ def html(certificate: CalibrationCertificate) -> str:
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
         for row in _rows(certificate)
     )
-    lines = [*_claim(certificate), *_remarks(certificate), *described_draw(certificate.drawn)]
+    lines = [*_claim(certificate), *_remarks(certificate), *described_draw(certificate.draw)]
     words = "".join(f"<p>{escape(line)}</p>" for line in lines)
     return f"<div>{words}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
 
@@ -121,7 +121,7 @@ def _remarks(certificate: CalibrationCertificate) -> list[str]:
 
 def _stratified(certificate: CalibrationCertificate) -> bool:
     """Whether how many rows a bin has says nothing about use, so that no average over rows does."""
-    return certificate.drawn is not None and certificate.drawn.by == "strata"
+    return certificate.draw is not None and certificate.draw.by == "strata"
 
 
 def _mean_width(certificate: CalibrationCertificate) -> str:

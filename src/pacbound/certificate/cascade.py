@@ -120,7 +120,7 @@ class CascadeCertificate(Certificate):
         What a fold declared, with the models that it chose; None for other methods.
     provenance : Provenance
         Where the certificate comes from.
-    drawn : Drawn or None
+    draw : Drawn or None
         How the rows were drawn from others; None if all rows of the data were counted as they are.
     loaded : mapping or None
         The document that it was read from; None if it was made in this process.
@@ -231,7 +231,7 @@ class CascadeCertificate(Certificate):
             costs=costs,
             partial=None if best is None else PartialLabels.of(counts, best),
             provenance=Provenance.now(tally.sources, columns),
-            drawn=tally.drawn,
+            draw=tally.drawn,
             **vars(decision),
         )
 
@@ -311,6 +311,7 @@ class CascadeCertificate(Certificate):
             costs=cascade_paths.checked_costs(declared.running_costs, len(declared.costs)),
             declared=declared,
             provenance=Provenance.now(tally.sources, columns),
+            draw=tally.drawn,
             **asked,
             **vars(decision),
         )

@@ -162,7 +162,7 @@ class Certificate(ABC):
     ----------
     provenance : Provenance
         Where the certificate comes from.
-    drawn : Drawn or None
+    draw : Drawn or None
         How the rows were drawn from others, by clusters, weights or strata; None if all rows of the
         data were counted as they are.
     loaded : mapping or None
@@ -181,7 +181,7 @@ class Certificate(ABC):
 
     kind: ClassVar[str]
     provenance: Provenance
-    drawn: Drawn | None = None
+    draw: Drawn | None = None
     loaded: Mapping[str, Json] | None = field(default=None, repr=False)
 
     @property
@@ -204,10 +204,10 @@ class Certificate(ABC):
         whichever engine counted.
         """
         claim = self.claimed()
-        if self.drawn is None:
+        if self.draw is None:
             return claim
-        assumptions = [*claim["assumptions"], *drawn_assumptions(self.drawn)]
-        return {**claim, "assumptions": assumptions, "drawn": claimed_draw(self.drawn)}
+        assumptions = [*claim["assumptions"], *drawn_assumptions(self.draw)]
+        return {**claim, "assumptions": assumptions, "drawn": claimed_draw(self.draw)}
 
     @abstractmethod
     def recomputed(self) -> Certificate:
@@ -256,7 +256,7 @@ class Certificate(ABC):
         """SHA-256 of what was counted and asked for: equal for equal counts and questions on every
         machine, with every version of every library.
         """
-        drawn = {} if self.drawn is None else {"drawn": claimed_draw(self.drawn)}
+        drawn = {} if self.draw is None else {"drawn": claimed_draw(self.draw)}
         return documents.digest({**self.counted(), **drawn})
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -285,7 +285,7 @@ class Certificate(ABC):
 
     def summary(self) -> str:
         """The claim in words, for people; if the document was changed, that comes first."""
-        said = "\n".join([self.words(), *described_draw(self.drawn)])
+        said = "\n".join([self.words(), *described_draw(self.draw)])
         return said if self._intact else f"{CHANGED}:\n{said}"
 
     def verify(self, *, patient: bool = False) -> Verification:

@@ -99,7 +99,7 @@ def certificate_from_dict(document: Mapping[str, Json], name: str = "The documen
             members = _members(claim, provenance)
             return CertificateBundle.from_claim(claim, provenance, copied, members)
         certificate = KINDS[kind].from_claim(claim, provenance, copied)
-        return replace(certificate, drawn=read_draw(claim))
+        return replace(certificate, draw=read_draw(claim))
     except CertificateError as error:
         raise type(error)(f"{name}: {error}") from None
 

@@ -75,7 +75,7 @@ class ShieldCertificate(Certificate):
         Why nothing is certified, and about how many rollouts it would take; None if it is.
     provenance : Provenance
         Where the certificate comes from.
-    drawn : Drawn or None
+    draw : Drawn or None
         How the rows were drawn from others; None if all rows of the data were counted as they are.
     loaded : mapping or None
         The document that it was read from; None if it was made in this process.
@@ -176,7 +176,7 @@ class ShieldCertificate(Certificate):
             refusal=decision.refusal,
             looks=None if plan is None else plan.looks,
             provenance=Provenance.now(tally.sources, columns),
-            drawn=tally.drawn,
+            draw=tally.drawn,
         )
 
     @property

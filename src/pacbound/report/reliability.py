@@ -190,7 +190,7 @@ class ReliabilityDisplay(Display):
         name = None if group is None else str(group)
         bins = _table(certificate, name)
         # Where rows were chosen per bin, how many a bin has says nothing.
-        shares = histogram and not (certificate.drawn and certificate.drawn.by == "strata")
+        shares = histogram and not (certificate.draw and certificate.draw.by == "strata")
         return cls(bins, certificate=certificate, group=name).plot(ax, histogram=shares)
 
     @classmethod
