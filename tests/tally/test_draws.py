@@ -188,6 +188,13 @@ def test_strata_are_for_calibration_alone() -> None:
         certify_shield(CONFIDENCE, CORRECT, xi=0.5, delta=0.1, strata=20)
 
 
+def test_planned_looks_at_rows_that_are_drawn_are_refused() -> None:
+    with pytest.raises(InvalidValueError, match="looks do not go with rows drawn by clusters"):
+        certify_shield(
+            CONFIDENCE, CORRECT, xi=0.9, delta=0.1, clusters=PATIENT, looks=[50, len(set(PATIENT))]
+        )
+
+
 def test_a_tally_beside_a_draw_is_refused() -> None:
     tally = Tally.from_arrays(**COLUMNS)
     for given in ({"clusters": PATIENT}, {"seed": 1}):

@@ -157,6 +157,12 @@ class ShieldCertificate(Certificate):
         """
         _check(tally, bound)
         xi, delta = tolerated_rate(xi), failure_probability(delta)
+        if looks is not None and tally.drawn is not None:
+            raise InvalidValueError(
+                f"looks do not go with rows drawn by {tally.drawn.by}: more rows of a cluster "
+                "change which one is drawn. Pass delta divided by the number of looks at each of "
+                "them instead."
+            )
         plan = None if looks is None else _plan(looks, xi, delta, bound)
         cells, counts = tally.cells[:, 0], tally.counts
         unsafe = exact_sum(counts[:, 1]) if bound == "product" else None
