@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pacbound.calibration.certify import calibrate
     from pacbound.calibration.estimators import PACClassifier
     from pacbound.calibration.metrics import expected_calibration_error, induced_calibration_error
+    from pacbound.calibration.strata import stratify
     from pacbound.cascade import (
         AsyncCascade,
         BatchSession,
@@ -31,12 +32,15 @@ if TYPE_CHECKING:
     from pacbound.certificate import (
         AbstentionCertificate,
         BatchCertificate,
+        Budget,
         CalibrationCertificate,
         CascadeCertificate,
         Certificate,
+        CertificateBundle,
         RecallCertificate,
         ShieldCertificate,
         Verification,
+        certify_together,
         load_certificate,
     )
     from pacbound.errors import PacboundError
@@ -56,10 +60,12 @@ _HOMES = {
     "AsyncCascade": "pacbound.cascade",
     "BatchCertificate": "pacbound.certificate",
     "BatchSession": "pacbound.cascade",
+    "Budget": "pacbound.certificate",
     "CalibrationCertificate": "pacbound.certificate",
     "Cascade": "pacbound.cascade",
     "CascadeCertificate": "pacbound.certificate",
     "Certificate": "pacbound.certificate",
+    "CertificateBundle": "pacbound.certificate",
     "HistogramBinning": "pacbound.baselines",
     "Monitor": "pacbound.monitor",
     "PACCalibrator": "pacbound.calibration.calibrator",
@@ -82,6 +88,7 @@ _HOMES = {
     "certify_cascade": "pacbound.cascade",
     "certify_recall": "pacbound.recall",
     "certify_shield": "pacbound.shield",
+    "certify_together": "pacbound.certificate",
     "design_cascade": "pacbound.cascade",
     "equal_mass_edges": "pacbound.tally",
     "expected_calibration_error": "pacbound.calibration.metrics",
@@ -89,6 +96,7 @@ _HOMES = {
     "load_certificate": "pacbound.certificate",
     "plan_from_pilot": "pacbound.planning",
     "planned_looks": "pacbound.stats.looks",
+    "stratify": "pacbound.calibration.strata",
     "top_label": "pacbound.tally",
     "trials_needed": "pacbound.stats.planning",
 }
@@ -101,10 +109,12 @@ __all__ = [
     "AsyncCascade",
     "BatchCertificate",
     "BatchSession",
+    "Budget",
     "CalibrationCertificate",
     "Cascade",
     "CascadeCertificate",
     "Certificate",
+    "CertificateBundle",
     "HistogramBinning",
     "Monitor",
     "PACCalibrator",
@@ -131,6 +141,7 @@ __all__ = [
     "certify_cascade",
     "certify_recall",
     "certify_shield",
+    "certify_together",
     "design_cascade",
     "equal_mass_edges",
     "expected_calibration_error",
@@ -138,6 +149,7 @@ __all__ = [
     "load_certificate",
     "plan_from_pilot",
     "planned_looks",
+    "stratify",
     "top_label",
     "trials_needed",
 ]

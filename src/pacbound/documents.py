@@ -255,6 +255,10 @@ class Reader:
         """Every value, each of which must be a string."""
         return {key: self.text(key) for key in self._document}
 
+    def names(self) -> list[str]:
+        """All keys, in order."""
+        return sorted(self._document)
+
     def place(self, key: str) -> str:
         """Where `key` stands in the document."""
         return f"{self._where}.{key}"
@@ -264,6 +268,10 @@ class Reader:
         if key not in self._document:
             raise CertificateError(f"{self.place(key)} is missing.")
         return self._document[key]
+
+    def has(self, key: str) -> bool:
+        """Whether `key` is there, whatever its value is."""
+        return key in self._document
 
     def mapping(self, key: str) -> Reader:
         return Reader(self.raw(key), self.place(key))

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pacbound import Tally, answer_batch, calibrate
+from pacbound import Tally, answer_batch, calibrate, certify_together
 from pacbound.certificate import (
     AbstentionCertificate,
     CascadeCertificate,
@@ -17,6 +18,7 @@ from pacbound.certificate import (
     ShieldCertificate,
 )
 from pacbound.procedures.cascade_front import Declared
+from pacbound.tally.draws import DrawOptions
 
 
 def _calibration() -> Certificate:
@@ -52,14 +54,20 @@ def _equal_mass() -> Certificate:
     )
 
 
-def cascade_tally(rows: int) -> Tally:
+def drawn_columns(rows: int) -> dict[str, Any]:
+    rng = np.random.default_rng(7)
+    confidence = rng.beta(6, 1, size=rows)
+    return {"confidence": confidence, "correct": rng.random(rows) < confidence, "n_bins": 4}
+
+
+def cascade_tally(rows: int, **draw: Unpack[DrawOptions]) -> Tally:
     rng = np.random.default_rng(4)
     label = rng.integers(0, 10, size=rows)
     confidence = rng.beta(5, 1, size=rows)
     fast = np.where(rng.random(rows) < confidence, label, label + 1)
     slow = np.where(rng.random(rows) < 0.9, label, label + 2)
     return Tally.from_arrays(
-        confidences=confidence, predictions=np.column_stack([fast, slow]), labels=label
+        confidences=confidence, predictions=np.column_stack([fast, slow]), labels=label, **draw
     )
 
 
@@ -87,12 +95,12 @@ def few_labels(tally: Tally, kept: int) -> Tally:
     return replace(tally, counts=counts)
 
 
-def shield_tally(rows: int) -> Tally:
+def shield_tally(rows: int, **draw: Unpack[DrawOptions]) -> Tally:
     rng = np.random.default_rng(5)
     unsafe = rng.random(rows) < 0.2
     score = np.where(unsafe, rng.beta(4, 1, size=rows), rng.beta(1, 4, size=rows))
     score[np.flatnonzero(unsafe)[:2]] = -np.inf
-    return Tally.from_arrays(scores=score, unsafe=unsafe)
+    return Tally.from_arrays(scores=score, unsafe=unsafe, **draw)
 
 
 def _batch(
@@ -161,6 +169,17 @@ def _front_of_two(rows: int, *, xi: float) -> Certificate:
     return CascadeCertificate.from_front(cascade_tally(rows), declared, xi=xi, delta=0.05)
 
 
+def _bundle(shield_rows: int) -> Certificate:
+    return certify_together(
+        {
+            "brake": partial(ShieldCertificate.from_tally, shield_tally(shield_rows), xi=0.05),
+            "confidence": partial(calibrate, Tally.from_arrays(**drawn_columns(300))),
+        },
+        delta=0.05,
+        shares={"brake": 4, "confidence": 1},
+    )
+
+
 MAKERS: dict[str, Callable[[], Certificate]] = {
     "batch": lambda: _batch(1000),
     "batch-all-asked": lambda: _batch(15),
@@ -186,6 +205,23 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "calibration": _calibration,
     "calibration-groups": _grouped,
     "calibration-equal-mass": _equal_mass,
+    "calibration-strata": lambda: calibrate(
+        Tally.from_arrays(**drawn_columns(400), strata=4), delta=0.01
+    ),
+    "calibration-weights": lambda: calibrate(
+        Tally.from_arrays(
+            **drawn_columns(400), weights=np.linspace(0, 3, 400), weight_bound=3.5, seed=2
+        ),
+        delta=0.01,
+    ),
+    "cascade-clusters": lambda: CascadeCertificate.from_tally(
+        cascade_tally(1800, clusters=np.arange(1800) // 3), xi=0.05, delta=0.05
+    ),
+    "shield-clusters-per-row": lambda: ShieldCertificate.from_tally(
+        shield_tally(1500, clusters=np.arange(1500) // 3, cluster_bound=5), xi=0.1, delta=0.05
+    ),
+    "bundle": lambda: _bundle(shield_rows=500),
+    "bundle-refused": lambda: _bundle(shield_rows=50),
     "cascade-exact": lambda: CascadeCertificate.from_tally(cascade_tally(600), xi=0.05, delta=0.05),
     "cascade-pair": lambda: CascadeCertificate.from_tally(
         cascade_tally(600), xi=0.05, delta=0.05, bound="pair"

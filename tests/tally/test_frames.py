@@ -151,8 +151,8 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         lengths.extend({len(column) for column in found.values()})
         return found
 
-    original = frame_counts._collected
-    monkeypatch.setattr(frame_counts, "_collected", collect)
+    original = frame_counts.collected
+    monkeypatch.setattr(frame_counts, "collected", collect)
     return lengths
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from pacbound.certificate.abstention import AbstentionCertificate
 from pacbound.sources import Engine, Progress
 from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.tally.draws import DrawOptions
 from pacbound.tally.intake import recorded_columns, tally_of
 
 
@@ -30,6 +31,7 @@ def certify_abstention(  # noqa: PLR0913
     master: str | None = None,
     memory_limit: str | None = None,
     progress: Progress | None = None,
+    **draw: Unpack[DrawOptions],
 ) -> AbstentionCertificate:
     """The lowest confidence at which to answer, so that at most a share `xi` of the answers is
     wrong, with probability at least 1 - `delta`.
@@ -75,6 +77,14 @@ def certify_abstention(  # noqa: PLR0913
     unseen_labels
         The share of the rows whose label may be a class that is never predicted, 0 if left out.
         More of them raise: they are mostly misspelt.
+    clusters, cluster_bound, weights, weight_bound, row_ids, seed
+        For rows that are not independent draws from the distribution of use, see the documentation
+        of data. `clusters`, the patient or the video of each row: one row of each is drawn, and the
+        claim is about a random row of a random cluster; with `cluster_bound`, the most rows that
+        any cluster can have, about a random row. `weights`, proportional to the density of the
+        distribution of use over that of the rows, at most `weight_bound` wherever rows can be: a
+        row is kept with that chance. `row_ids`, a name for each row, where rows have no order.
+        `seed`, the key of the draw, 0 if left out: to try several voids the guarantee.
     columns
         The names of the table's columns, by the names of the arrays: `confidence`; `correct`, or
         `prediction` and `labels`; and `groups` for a threshold each.
@@ -128,6 +138,7 @@ def certify_abstention(  # noqa: PLR0913
             "memory_limit": memory_limit,
             "progress": progress,
         },
+        draw=draw,
     )
     return AbstentionCertificate.from_tally(
         tally,

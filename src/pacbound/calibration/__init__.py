@@ -20,6 +20,7 @@ from pacbound.calibration.metrics import (
     maximum_calibration_error,
     negative_log_likelihood,
 )
+from pacbound.calibration.strata import stratify
 from pacbound.lazy_names import lazy_names
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ __all__ = [
     "induced_calibration_error",
     "maximum_calibration_error",
     "negative_log_likelihood",
+    "stratify",
 ]
 
 __getattr__, __dir__ = lazy_names(__name__, {"PACClassifier": "pacbound.calibration.estimators"})

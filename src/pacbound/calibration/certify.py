@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.errors import InvalidValueError
 from pacbound.procedures.calibration import Correction, Side, check_options
 from pacbound.sources import Engine, Progress
 from pacbound.stats.arguments import failure_probability
+from pacbound.tally.draws import DrawOptions
 from pacbound.tally.intake import recorded_columns, tally_of
 from pacbound.tally.questions.calibration import DEFAULT_BINS, bins_for
 from pacbound.tally.tally import Tally
@@ -35,6 +36,7 @@ def calibrate(  # noqa: PLR0913
     master: str | None = None,
     memory_limit: str | None = None,
     progress: Progress | None = None,
+    **draw: Unpack[DrawOptions],
 ) -> CalibrationCertificate:
     """An interval for the true confidence of every bin, all of them right together with probability
     at least 1 - `delta`.
@@ -80,6 +82,15 @@ def calibrate(  # noqa: PLR0913
     unseen_labels
         The share of the rows whose label may be a class that is never predicted, 0 if left out.
         More of them raise: they are mostly misspelt.
+    clusters, cluster_bound, weights, weight_bound, row_ids, seed, strata
+        For rows that are not independent draws from the distribution of use, see the documentation
+        of data. `clusters`, the patient or the video of each row: one row of each is drawn, and the
+        claim is about a random row of a random cluster; with `cluster_bound`, the most rows that
+        any cluster can have, about a random row. `weights`, proportional to the density of the
+        distribution of use over that of the rows, at most `weight_bound` wherever rows can be: a
+        row is kept with that chance. `row_ids`, a name for each row, where rows have no order.
+        `seed`, the key of the draw, 0 if left out: to try several voids the guarantee. `strata`,
+        the `n_bins` or `edges` that rows were chosen by with `stratify`.
     columns
         The names of the table's columns, by the names of the arrays: `confidence`; `correct`, or
         `prediction` and `labels`; and `groups` for a table each.
@@ -144,6 +155,7 @@ def calibrate(  # noqa: PLR0913
             "memory_limit": memory_limit,
             "progress": progress,
         },
+        draw=draw,
     )
     return CalibrationCertificate.from_tally(
         tally, delta=level, correction=correction, side=side, columns=recorded_columns(columns)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.procedures.cascade import Bound
 from pacbound.sources import Engine, Progress
 from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.tally.draws import DrawOptions
 from pacbound.tally.intake import recorded_columns, tally_of
 
 
@@ -30,6 +31,7 @@ def certify_cascade(  # noqa: PLR0913
     master: str | None = None,
     memory_limit: str | None = None,
     progress: Progress | None = None,
+    **draw: Unpack[DrawOptions],
 ) -> CascadeCertificate:
     """Thresholds at which the cascade loses at most `xi` accuracy against its slow model, with
     probability at least 1 - `delta`.
@@ -80,6 +82,14 @@ def certify_cascade(  # noqa: PLR0913
         The share of the rows whose label may be a class that no model ever predicts, or that an
         exit gets right and the slow model never predicts in any row; 0 if left out. More of them
         raise: they are mostly misspelt, and would count as mistakes of all models, or of the slow.
+    clusters, cluster_bound, weights, weight_bound, row_ids, seed
+        For rows that are not independent draws from the distribution of use, see the documentation
+        of data. `clusters`, the patient or the video of each row: one row of each is drawn, and the
+        claim is about a random row of a random cluster; with `cluster_bound`, the most rows that
+        any cluster can have, about a random row. `weights`, proportional to the density of the
+        distribution of use over that of the rows, at most `weight_bound` wherever rows can be: a
+        row is kept with that chance. `row_ids`, a name for each row, where rows have no order.
+        `seed`, the key of the draw, 0 if left out: to try several voids the guarantee.
     columns
         The names of the table's columns, by the names of the arrays: `confidences` and
         `predictions`, a list of each in the order of the models, and `labels`, if there are any.
@@ -148,6 +158,7 @@ def certify_cascade(  # noqa: PLR0913
             "memory_limit": memory_limit,
             "progress": progress,
         },
+        draw=draw,
     )
     return CascadeCertificate.from_tally(
         tally,

@@ -8,6 +8,8 @@ from pacbound.certificate.abstention import (
     RiskCoverage,
 )
 from pacbound.certificate.batch import BatchCertificate
+from pacbound.certificate.budget import Budget
+from pacbound.certificate.bundle import CertificateBundle, certify_together
 from pacbound.certificate.calibration import CalibrationBins, CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.document import Certificate, Provenance, Verification
@@ -19,15 +21,18 @@ __all__ = [
     "AbstentionCertificate",
     "AbstentionTable",
     "BatchCertificate",
+    "Budget",
     "CalibrationBins",
     "CalibrationCertificate",
     "CascadeCertificate",
     "Certificate",
+    "CertificateBundle",
     "Provenance",
     "RecallCertificate",
     "RecallCurve",
     "RiskCoverage",
     "ShieldCertificate",
     "Verification",
+    "certify_together",
     "load_certificate",
 ]

@@ -187,6 +187,8 @@ class AbstentionCertificate(Certificate):
         The counts, and what was decided from them: one table, or one for each group.
     provenance : Provenance
         Where the certificate comes from.
+    draw : Drawn or None
+        How the rows were drawn from others; None if all rows of the data were counted as they are.
     loaded : mapping or None
         The document that it was read from; None if it was made in this process.
 
@@ -284,6 +286,7 @@ class AbstentionCertificate(Certificate):
             first=first,
             tables=_decided(tables, xi, delta, first),
             provenance=Provenance.now(tally.sources, columns),
+            draw=tally.drawn,
         )
 
     @property
@@ -442,7 +445,7 @@ class AbstentionCertificate(Certificate):
         known = ", ".join(map(repr, self.groups[:5])) or "none, so pass no group"
         raise InvalidValueError(f"group={group!r} is not in this certificate: it has {known}.")
 
-    def claim(self) -> dict[str, Json]:
+    def claimed(self) -> dict[str, Json]:
         return {
             "kind": self.kind,
             "procedure": NAMES[self.starts_by],
@@ -457,7 +460,7 @@ class AbstentionCertificate(Certificate):
         }
 
     def counted(self) -> dict[str, Json]:
-        claim = self.claim()
+        claim = self.claimed()
         asked = ("kind", "procedure", "n", "xi", "delta", "first_threshold")
         tables = [{"group": table.group, **table.counted()} for table in self.tables]
         return {**{key: claim[key] for key in asked}, "tables": tables}

@@ -71,6 +71,8 @@ class BatchCertificate(Certificate):
         How many records have no answer, because the slow model gave none.
     provenance : Provenance
         Where the certificate comes from.
+    draw : None
+        The records of a batch are given, and not drawn from others.
     loaded : mapping or None
         The document that it was read from; None if it was made in this process.
 
@@ -151,7 +153,7 @@ class BatchCertificate(Certificate):
             tolerated=self.tolerated,
         )
 
-    def claim(self) -> dict[str, Json]:
+    def claimed(self) -> dict[str, Json]:
         return {
             "kind": self.kind,
             "procedure": self._procedure,
@@ -200,7 +202,7 @@ class BatchCertificate(Certificate):
         return NAMES[max(1, len(self.drawn))]
 
     def counted(self) -> dict[str, Json]:
-        claim = self.claim()
+        claim = self.claimed()
         keys = (
             "kind",
             "procedure",

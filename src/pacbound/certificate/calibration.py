@@ -119,6 +119,8 @@ class CalibrationCertificate(Certificate):
         The interval of each bin.
     provenance : Provenance
         Where the certificate comes from.
+    draw : Drawn or None
+        How the rows were drawn from others; None if all rows of the data were counted as they are.
     loaded : mapping or None
         The document that it was read from; None if it was made in this process.
 
@@ -229,6 +231,7 @@ class CalibrationCertificate(Certificate):
             lower=lower,
             upper=upper,
             provenance=Provenance.now(tally.sources, columns),
+            draw=tally.drawn,
         )
 
     @property
@@ -322,7 +325,7 @@ class CalibrationCertificate(Certificate):
         found = self._look_up(share[..., None], confidence, groups)[:, 0]
         return float(found[0]) if _is_single(confidence) else found
 
-    def claim(self) -> dict[str, Json]:
+    def claimed(self) -> dict[str, Json]:
         return {
             "kind": self.kind,
             "procedure": procedure.NAME,
@@ -341,7 +344,7 @@ class CalibrationCertificate(Certificate):
         }
 
     def counted(self) -> dict[str, Json]:
-        claim = self.claim()
+        claim = self.claimed()
         asked = ("kind", "procedure", "n", "delta", "correction", "side", "scope", "bins")
         counts = ("group", "cells", "trials", "successes")
         tables = [{key: table[key] for key in counts} for table in claim["tables"]]

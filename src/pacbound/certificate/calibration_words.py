@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pacbound.certificate.document import exact, likelihood
+from pacbound.certificate.draws import described_draw
 from pacbound.tally.questions import Scope
 
 if TYPE_CHECKING:
@@ -51,9 +52,8 @@ def html(certificate: CalibrationCertificate) -> str:
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
         for row in _rows(certificate)
     )
-    words = "".join(
-        f"<p>{escape(line)}</p>" for line in [*_claim(certificate), *_remarks(certificate)]
-    )
+    lines = [*_claim(certificate), *_remarks(certificate), *described_draw(certificate.draw)]
+    words = "".join(f"<p>{escape(line)}</p>" for line in lines)
     return f"<div>{words}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
 
 
@@ -110,6 +110,22 @@ def _remarks(certificate: CalibrationCertificate) -> list[str]:
             f"{(~seen).sum():,} of {seen.size:,} bins hold no rows: nothing is known there, and "
             "the interval is [0, 1]."
         )
+    if not _stratified(certificate):
+        remarks.append(_mean_width(certificate))
+    remarks.append(
+        "An interval speaks of its bin's average, not of one input; the rows must be drawn as in "
+        "use."
+    )
+    return remarks
+
+
+def _stratified(certificate: CalibrationCertificate) -> bool:
+    """Whether how many rows a bin has says nothing about use, so that no average over rows does."""
+    return certificate.draw is not None and certificate.draw.by == "strata"
+
+
+def _mean_width(certificate: CalibrationCertificate) -> str:
+    seen = certificate.trials > 0
     width = (
         float(
             np.average(
@@ -119,15 +135,10 @@ def _remarks(certificate: CalibrationCertificate) -> list[str]:
         if seen.any()
         else 1.0
     )
-    remarks.append(
+    return (
         "Mean width of the interval over the rows: "
         f"{width:.4f}.{' Too wide to be of much use.' if width > 0.5 else ''}"
     )
-    remarks.append(
-        "An interval speaks of its bin's average, not of one input; the rows must be drawn as in "
-        "use."
-    )
-    return remarks
 
 
 def _cell_name(certificate: CalibrationCertificate, cell: int) -> str:

@@ -120,6 +120,8 @@ class CascadeCertificate(Certificate):
         What a fold declared, with the models that it chose; None for other methods.
     provenance : Provenance
         Where the certificate comes from.
+    draw : Drawn or None
+        How the rows were drawn from others; None if all rows of the data were counted as they are.
     loaded : mapping or None
         The document that it was read from; None if it was made in this process.
 
@@ -229,6 +231,7 @@ class CascadeCertificate(Certificate):
             costs=costs,
             partial=None if best is None else PartialLabels.of(counts, best),
             provenance=Provenance.now(tally.sources, columns),
+            draw=tally.drawn,
             **vars(decision),
         )
 
@@ -308,6 +311,7 @@ class CascadeCertificate(Certificate):
             costs=cascade_paths.checked_costs(declared.running_costs, len(declared.costs)),
             declared=declared,
             provenance=Provenance.now(tally.sources, columns),
+            draw=tally.drawn,
             **asked,
             **vars(decision),
         )
@@ -406,7 +410,7 @@ class CascadeCertificate(Certificate):
         best = self.partial.cells, self.partial.chosen
         return best == (self.cells, self.chosen)
 
-    def claim(self) -> dict[str, Json]:
+    def claimed(self) -> dict[str, Json]:
         partial = self.partial
         names = NAMES if partial is None else PARTIAL_NAMES
         assumptions = (cascade if partial is None else cascade_partial).ASSUMPTIONS
@@ -442,7 +446,7 @@ class CascadeCertificate(Certificate):
         }
 
     def counted(self) -> dict[str, Json]:
-        claim = self.claim()
+        claim = self.claimed()
         asked = ("kind", "procedure", "n", "xi", "delta", "costs", "labels", "walks", "declared")
         return {key: claim[key] for key in asked if key in claim}
 

@@ -22,8 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound import documents
+from pacbound.certificate.draws import claimed_draw, described_draw, drawn_assumptions
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, PacboundError
+from pacbound.tally.draws import Drawn
 from pacbound.tally.fingerprint import HISTOGRAM
 from pacbound.version import VERSION
 
@@ -160,6 +162,9 @@ class Certificate(ABC):
     ----------
     provenance : Provenance
         Where the certificate comes from.
+    draw : Drawn or None
+        How the rows were drawn from others, by clusters, weights or strata; None if all rows of the
+        data were counted as they are.
     loaded : mapping or None
         The document that it was read from; None if it was made in this process.
 
@@ -176,6 +181,7 @@ class Certificate(ABC):
 
     kind: ClassVar[str]
     provenance: Provenance
+    draw: Drawn | None = None
     loaded: Mapping[str, Json] | None = field(default=None, repr=False)
 
     @property
@@ -186,12 +192,22 @@ class Certificate(ABC):
         """
 
     @abstractmethod
-    def claim(self) -> dict[str, Json]:
-        """What is certified, with the counts it follows from; equal whichever engine counted."""
+    def claimed(self) -> dict[str, Json]:
+        """What is certified about the rows that were counted, with the counts it follows from."""
 
     @abstractmethod
     def counted(self) -> dict[str, Json]:
-        """The part of the claim that was counted and asked for: no float in it was computed."""
+        """The part of it that was counted and asked for: no float in it was computed."""
+
+    def claim(self) -> dict[str, Json]:
+        """What is certified, with the counts it follows from and how the rows were drawn; equal
+        whichever engine counted.
+        """
+        claim = self.claimed()
+        if self.draw is None:
+            return claim
+        assumptions = [*claim["assumptions"], *drawn_assumptions(self.draw)]
+        return {**claim, "assumptions": assumptions, "drawn": claimed_draw(self.draw)}
 
     @abstractmethod
     def recomputed(self) -> Certificate:
@@ -222,7 +238,7 @@ class Certificate(ABC):
             "schema": SCHEMA,
             "claim": claim,
             "claim_digest": documents.digest(claim),
-            "counts_digest": documents.digest(self.counted()),
+            "counts_digest": self.counts_digest,
             "provenance": provenance,
             "provenance_digest": documents.digest(provenance),
         }
@@ -240,7 +256,8 @@ class Certificate(ABC):
         """SHA-256 of what was counted and asked for: equal for equal counts and questions on every
         machine, with every version of every library.
         """
-        return documents.digest(self.counted())
+        drawn = {} if self.draw is None else {"drawn": claimed_draw(self.draw)}
+        return documents.digest({**self.counted(), **drawn})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the certificate to a file, as JSON.
@@ -268,7 +285,8 @@ class Certificate(ABC):
 
     def summary(self) -> str:
         """The claim in words, for people; if the document was changed, that comes first."""
-        return self.words() if self._intact else f"{CHANGED}:\n{self.words()}"
+        said = "\n".join([self.words(), *described_draw(self.draw)])
+        return said if self._intact else f"{CHANGED}:\n{said}"
 
     def verify(self, *, patient: bool = False) -> Verification:
         """Recompute every claim from the counts and list each difference.

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pacbound import documents
 from pacbound.certificate.abstention import AbstentionCertificate
 from pacbound.certificate.batch import BatchCertificate
+from pacbound.certificate.bundle import CertificateBundle, member_documents
 from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.document import FORMAT, SCHEMA, Certificate, Provenance
+from pacbound.certificate.draws import read_draw
 from pacbound.certificate.recall import RecallCertificate
 from pacbound.certificate.shield import ShieldCertificate
 from pacbound.documents import Json, Reader
@@ -25,6 +28,7 @@ KINDS: dict[str, type[Certificate]] = {
         CascadeCertificate,
         ShieldCertificate,
         RecallCertificate,
+        CertificateBundle,
     )
 }
 
@@ -93,8 +97,30 @@ def certificate_from_dict(document: Mapping[str, Json], name: str = "The documen
         kind = claim.choice("kind", tuple(KINDS))
         # The document is copied: whoever holds the original may change it, and what was verified
         # must stay what is used.
-        return KINDS[kind].from_claim(
-            claim, Provenance.from_dict(document["provenance"]), documents.copied(dict(document))
-        )
+        provenance = Provenance.from_dict(document["provenance"])
+        copied = documents.copied(dict(document))
+        if kind == CertificateBundle.kind:
+            members = _members(claim, provenance)
+            return CertificateBundle.from_claim(claim, provenance, copied, members)
+        certificate = KINDS[kind].from_claim(claim, provenance, copied)
+        return replace(certificate, draw=read_draw(claim))
     except CertificateError as error:
         raise type(error)(f"{name}: {error}") from None
+
+
+def _members(claim: Reader, provenance: Provenance) -> dict[str, Certificate]:
+    """The certificates of a bundle. What the bundle's own digest is taken of is theirs, too."""
+    members = {}
+    for name, (part, origin) in member_documents(claim, provenance).items():
+        document = {
+            "format": FORMAT,
+            "schema": SCHEMA,
+            "claim": part,
+            "claim_digest": documents.digest(part),
+            "provenance": origin,
+            "provenance_digest": documents.digest(origin),
+        }
+        members[name] = certificate_from_dict(document, claim.place(f"claims.{name}"))
+        if isinstance(members[name], CertificateBundle):
+            raise CertificateError(f"{claim.place('claims')}.{name} is a bundle in a bundle.")
+    return members

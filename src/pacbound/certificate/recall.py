@@ -85,6 +85,8 @@ class RecallCertificate(Certificate):
         Why nothing is certified, and about how many positives it would take; None if it is.
     provenance : Provenance
         Where the certificate comes from.
+    draw : Drawn or None
+        How the rows were drawn from others; None if all rows of the data were counted as they are.
     loaded : mapping or None
         The document that it was read from; None if it was made in this process.
 
@@ -170,6 +172,7 @@ class RecallCertificate(Certificate):
             positive=positive,
             refusal=decision.refusal,
             provenance=Provenance.now(tally.sources, columns),
+            draw=tally.drawn,
         )
 
     @property
@@ -243,7 +246,7 @@ class RecallCertificate(Certificate):
         share = found / self.positives if self.positives else np.full(found.size, np.nan)
         return RecallCurve(self.cells[::-1] / TOP, share, flagged / self.n)
 
-    def claim(self) -> dict[str, Json]:
+    def claimed(self) -> dict[str, Json]:
         return {
             "kind": self.kind,
             "procedure": recall.NAME,
@@ -267,7 +270,7 @@ class RecallCertificate(Certificate):
         }
 
     def counted(self) -> dict[str, Json]:
-        claim = self.claim()
+        claim = self.claimed()
         return {key: claim[key] for key in ("kind", "procedure", "n", "target", "delta", "counts")}
 
     def recomputed(self) -> RecallCertificate:

@@ -85,6 +85,8 @@ class ShieldCertificate(Certificate):
         Why nothing is certified, and about how many rollouts it would take; None if it is.
     provenance : Provenance
         Where the certificate comes from.
+    draw : Drawn or None
+        How the rows were drawn from others; None if all rows of the data were counted as they are.
     loaded : mapping or None
         The document that it was read from; None if it was made in this process.
 
@@ -168,6 +170,12 @@ class ShieldCertificate(Certificate):
         """
         _check(tally, bound, rate)
         xi, delta = tolerated_rate(xi), failure_probability(delta)
+        if looks is not None and tally.drawn is not None:
+            raise InvalidValueError(
+                f"looks do not go with rows drawn by {tally.drawn.by}: more rows of a cluster "
+                "change which one is drawn. Pass delta divided by the number of looks at each of "
+                "them instead."
+            )
         plan = None if looks is None else _plan(looks, xi, delta, bound, rate)
         cells, counts = tally.cells[:, 0], tally.counts
         counts_unsafe = (rate, bound) != ("all", "exact")
@@ -189,6 +197,7 @@ class ShieldCertificate(Certificate):
             refusal=decision.refusal,
             looks=None if plan is None else plan.looks,
             provenance=Provenance.now(tally.sources, columns),
+            draw=tally.drawn,
         )
 
     @property
@@ -227,7 +236,7 @@ class ShieldCertificate(Certificate):
         below = self.misses[self.cells < self.limit * TOP]
         return int(below[-1]) if below.size else 0
 
-    def claim(self) -> dict[str, Json]:
+    def claimed(self) -> dict[str, Json]:
         return {
             "kind": self.kind,
             "procedure": NAMES[self.rate, self.bound] if self.looks is None else shield_looks.NAME,
@@ -253,7 +262,7 @@ class ShieldCertificate(Certificate):
         }
 
     def counted(self) -> dict[str, Json]:
-        claim = self.claim()
+        claim = self.claimed()
         keys = ("kind", "procedure", "n", "xi", "delta", "looks", "unsafe", "search")
         return {key: claim[key] for key in keys if key in claim}
 

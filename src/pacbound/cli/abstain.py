@@ -12,15 +12,23 @@ from numpy.typing import NDArray
 from pacbound.abstention.certify import certify_abstention
 from pacbound.cli.counting import (
     ClassesOption,
+    ClusterBoundOption,
+    ClustersOption,
     EngineOption,
     FilesArgument,
     MasterOption,
     MemoryOption,
     MissingOption,
+    RowIdsOption,
+    SeedOption,
     UnseenOption,
+    WeightBoundOption,
+    WeightsOption,
     class_options,
+    draw_columns,
+    draw_options,
 )
-from pacbound.cli.delivery import deliver
+from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.terminal import progress_bar
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -70,12 +78,19 @@ def abstain(
     classes: ClassesOption = None,
     missing: MissingOption = None,
     unseen_labels: UnseenOption = None,
+    clusters: ClustersOption = None,
+    cluster_bound: ClusterBoundOption = None,
+    weights: WeightsOption = None,
+    weight_bound: WeightBoundOption = None,
+    row_ids: RowIdsOption = None,
+    seed: SeedOption = None,
     engine: EngineOption = "duckdb",
     master: MasterOption = None,
     memory_limit: MemoryOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
     ] = None,
+    budget: BudgetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Certify the confidence at which to answer, so that at most xi of the answers are wrong.
@@ -97,13 +112,15 @@ def abstain(
                 "prediction": prediction,
                 "labels": label,
                 "groups": group,
+                **draw_columns(clusters, weights, row_ids),
             },
+            **draw_options(cluster_bound, weight_bound, seed),
             engine=engine,
             master=master,
             memory_limit=memory_limit,
             progress=progress,
         )
-    return deliver(certificate, output, as_json=as_json)
+    return deliver(certificate, output, as_json=as_json, budget=budget)
 
 
 def _scores(path: str, column: str) -> NDArray[np.float64]:

@@ -19,6 +19,7 @@ from pacbound.cli.monitor import monitor
 from pacbound.cli.plan import plan
 from pacbound.cli.recall import recall
 from pacbound.cli.shield import shield
+from pacbound.cli.stratify import stratify
 from pacbound.cli.tally import tally
 from pacbound.cli.verify import verify
 from pacbound.version import VERSION
@@ -47,6 +48,7 @@ VERBS = (
     recall,
     tally,
     certify,
+    stratify,
     apply,
     verify,
     monitor,

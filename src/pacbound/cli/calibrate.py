@@ -10,15 +10,25 @@ import typer
 from pacbound.calibration.certify import calibrate as certified
 from pacbound.cli.counting import (
     ClassesOption,
+    ClusterBoundOption,
+    ClustersOption,
     EngineOption,
     FilesArgument,
     MasterOption,
     MemoryOption,
     MissingOption,
+    RowIdsOption,
+    SeedOption,
+    StrataOption,
     UnseenOption,
+    WeightBoundOption,
+    WeightsOption,
     class_options,
+    draw_columns,
+    draw_options,
+    strata_option,
 )
-from pacbound.cli.delivery import deliver
+from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import numbers
 from pacbound.cli.terminal import progress_bar
@@ -55,6 +65,13 @@ def calibrate(
     side: Annotated[
         Side, typer.Option(help="Certify both ends, or one of them more tightly.")
     ] = "both",
+    clusters: ClustersOption = None,
+    cluster_bound: ClusterBoundOption = None,
+    weights: WeightsOption = None,
+    weight_bound: WeightBoundOption = None,
+    row_ids: RowIdsOption = None,
+    seed: SeedOption = None,
+    strata: StrataOption = None,
     classes: ClassesOption = None,
     missing: MissingOption = None,
     unseen_labels: UnseenOption = None,
@@ -64,6 +81,7 @@ def calibrate(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
     ] = None,
+    budget: BudgetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Certify an interval for the true confidence of every bin.
@@ -86,10 +104,13 @@ def calibrate(
                 "prediction": prediction,
                 "labels": label,
                 "groups": group,
+                **draw_columns(clusters, weights, row_ids),
             },
+            strata=strata_option(strata),
+            **draw_options(cluster_bound, weight_bound, seed),
             engine=engine,
             master=master,
             memory_limit=memory_limit,
             progress=progress,
         )
-    return deliver(certificate, output, as_json=as_json)
+    return deliver(certificate, output, as_json=as_json, budget=budget)

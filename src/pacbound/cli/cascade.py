@@ -11,15 +11,23 @@ from pacbound.cascade.certify import certify_cascade
 from pacbound.cascade.rows import rows_to_label
 from pacbound.cli.counting import (
     ClassesOption,
+    ClusterBoundOption,
+    ClustersOption,
     EngineOption,
     FilesArgument,
     MasterOption,
     MemoryOption,
     MissingOption,
+    RowIdsOption,
+    SeedOption,
     UnseenOption,
+    WeightBoundOption,
+    WeightsOption,
     class_options,
+    draw_columns,
+    draw_options,
 )
-from pacbound.cli.delivery import deliver
+from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import names, numbers
 from pacbound.cli.terminal import print_json, progress_bar
@@ -67,6 +75,12 @@ def cascade(
         Path | None,
         typer.Option(help="Write the rows whose label matters here, and certify nothing."),
     ] = None,
+    clusters: ClustersOption = None,
+    cluster_bound: ClusterBoundOption = None,
+    weights: WeightsOption = None,
+    weight_bound: WeightBoundOption = None,
+    row_ids: RowIdsOption = None,
+    seed: SeedOption = None,
     classes: ClassesOption = None,
     missing: MissingOption = None,
     unseen_labels: UnseenOption = None,
@@ -76,6 +90,7 @@ def cascade(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
     ] = None,
+    budget: BudgetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Certify the thresholds at which fast models may answer for the slow one, losing at most xi
@@ -104,13 +119,15 @@ def cascade(
                 "confidences": names(confidence),
                 "predictions": names(prediction),
                 "labels": label,
+                **draw_columns(clusters, weights, row_ids),
             },
+            **draw_options(cluster_bound, weight_bound, seed),
             engine=engine,
             master=master,
             memory_limit=memory_limit,
             progress=progress,
         )
-    return deliver(certificate, output, as_json=as_json)
+    return deliver(certificate, output, as_json=as_json, budget=budget)
 
 
 def _write_rows_to_label(

@@ -16,7 +16,7 @@ from pacbound.calibration.certify import calibrate
 from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate import Certificate
 from pacbound.cli.abstain import FirstOption
-from pacbound.cli.delivery import deliver
+from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import numbers, whole_numbers
 from pacbound.errors import CertificateError, InvalidTypeError
@@ -83,6 +83,7 @@ def certify(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
     ] = None,
+    budget: BudgetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Add tallies of parts of the data and certify their sum: the same certificate as from all rows
@@ -104,7 +105,7 @@ def certify(
         "first_threshold": first_threshold,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    return deliver(_certified(total, delta, given), output, as_json=as_json)
+    return deliver(_certified(total, delta, given), output, as_json=as_json, budget=budget)
 
 
 def _loaded(path: Path) -> Tally:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pacbound.cli.lists import names
+from pacbound.cli.lists import names, numbers
 from pacbound.sources import Engine
 
 FilesArgument = Annotated[
@@ -46,6 +46,53 @@ UnseenOption = Annotated[
         )
     ),
 ]
+ClustersOption = Annotated[
+    str | None,
+    typer.Option(help="Column with the patient, video, … of each row: one row of each is drawn."),
+]
+ClusterBoundOption = Annotated[
+    int | None,
+    typer.Option(help="The most rows any cluster can have: the claim is then about a random row."),
+]
+WeightsOption = Annotated[
+    str | None,
+    typer.Option(help="Column with the target's density over that of the rows, up to a factor."),
+]
+WeightBoundOption = Annotated[
+    float | None, typer.Option(help="The largest weight that there can be, seen or not.")
+]
+RowIdsOption = Annotated[
+    str | None, typer.Option(help="Column with a name for each row, where rows have no order.")
+]
+SeedOption = Annotated[
+    int | None,
+    typer.Option(help="Key of the draw by clusters or weights, 0 if left out. Try only one."),
+]
+StrataOption = Annotated[
+    str | None,
+    typer.Option(help="Rows were chosen by `pacbound stratify`: its --bins or --edges."),
+]
+
+
+def draw_options(
+    cluster_bound: int | None, weight_bound: float | None, seed: int | None
+) -> dict[str, Any]:
+    """What was said about drawing rows, beside the columns, as the verbs take it."""
+    return {"cluster_bound": cluster_bound, "weight_bound": weight_bound, "seed": seed}
+
+
+def draw_columns(
+    clusters: str | None, weights: str | None, row_ids: str | None
+) -> dict[str, str | None]:
+    """The columns that rows are drawn by, as the verbs take them."""
+    return {"clusters": clusters, "weights": weights, "row_ids": row_ids}
+
+
+def strata_option(strata: str | None) -> int | list[float] | None:
+    """The bins that rows were chosen by: how many of equal width, or their edges."""
+    if strata is None:
+        return None
+    return int(strata) if strata.strip().isdecimal() else numbers(strata, "--strata")
 
 
 def class_options(

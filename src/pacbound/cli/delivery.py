@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from pacbound.certificate import Certificate
+from pacbound.certificate import Budget, Certificate
 from pacbound.cli.exit_codes import REFUSED
 from pacbound.cli.terminal import print_json
 
+BudgetOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="A budget of delta, made by `Budget`: the claim is refused if it would overspend."
+    ),
+]
 
-def deliver(certificate: Certificate, output: Path | None, *, as_json: bool) -> int:
-    """Save and print `certificate`; the exit code says whether it is certified or refused."""
+
+def deliver(
+    certificate: Certificate, output: Path | None, *, as_json: bool, budget: Path | None = None
+) -> int:
+    """Save and print `certificate`; the exit code says whether it is certified or refused.
+
+    What it spends is taken from the `budget` first: one that overspends is neither saved nor shown.
+    """
+    if budget is not None:
+        Budget(budget).spend(certificate)
     if output is not None:
         certificate.save(output)
     if as_json:

@@ -7,8 +7,21 @@ from typing import Annotated
 
 import typer
 
-from pacbound.cli.counting import EngineOption, FilesArgument, MasterOption, MemoryOption
-from pacbound.cli.delivery import deliver
+from pacbound.cli.counting import (
+    ClusterBoundOption,
+    ClustersOption,
+    EngineOption,
+    FilesArgument,
+    MasterOption,
+    MemoryOption,
+    RowIdsOption,
+    SeedOption,
+    WeightBoundOption,
+    WeightsOption,
+    draw_columns,
+    draw_options,
+)
+from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.terminal import progress_bar
 from pacbound.recall.certify import certify_recall
@@ -23,12 +36,19 @@ def recall(
         float, typer.Option(help="The share of the positives that must be flagged: 0.95")
     ],
     delta: Annotated[float, typer.Option(help="Chance that fewer are, for example 0.01.")],
+    clusters: ClustersOption = None,
+    cluster_bound: ClusterBoundOption = None,
+    weights: WeightsOption = None,
+    weight_bound: WeightBoundOption = None,
+    row_ids: RowIdsOption = None,
+    seed: SeedOption = None,
     engine: EngineOption = "duckdb",
     master: MasterOption = None,
     memory_limit: MemoryOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
     ] = None,
+    budget: BudgetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Certify the score at which to flag, so that at least the target share of positives is
@@ -42,10 +62,15 @@ def recall(
             files,
             target=target,
             delta=delta,
-            columns={"score": score, "positive": positive},
+            columns={
+                "score": score,
+                "positive": positive,
+                **draw_columns(clusters, weights, row_ids),
+            },
+            **draw_options(cluster_bound, weight_bound, seed),
             engine=engine,
             master=master,
             memory_limit=memory_limit,
             progress=progress,
         )
-    return deliver(certificate, output, as_json=as_json)
+    return deliver(certificate, output, as_json=as_json, budget=budget)

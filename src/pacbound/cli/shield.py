@@ -7,8 +7,21 @@ from typing import Annotated
 
 import typer
 
-from pacbound.cli.counting import EngineOption, FilesArgument, MasterOption, MemoryOption
-from pacbound.cli.delivery import deliver
+from pacbound.cli.counting import (
+    ClusterBoundOption,
+    ClustersOption,
+    EngineOption,
+    FilesArgument,
+    MasterOption,
+    MemoryOption,
+    RowIdsOption,
+    SeedOption,
+    WeightBoundOption,
+    WeightsOption,
+    draw_columns,
+    draw_options,
+)
+from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import whole_numbers
 from pacbound.cli.terminal import progress_bar
@@ -53,12 +66,19 @@ def shield(
             )
         ),
     ] = None,
+    clusters: ClustersOption = None,
+    cluster_bound: ClusterBoundOption = None,
+    weights: WeightsOption = None,
+    weight_bound: WeightBoundOption = None,
+    row_ids: RowIdsOption = None,
+    seed: SeedOption = None,
     engine: EngineOption = "duckdb",
     master: MasterOption = None,
     memory_limit: MemoryOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
     ] = None,
+    budget: BudgetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Certify the danger at which a policy must hand over, so that at most xi of the rollouts are
@@ -75,10 +95,16 @@ def shield(
             bound=bound,
             looks=None if looks is None else whole_numbers(looks, "--looks"),
             rate=rate,
-            columns={"scores": score, "unsafe": unsafe, "final_scores": final_score},
+            columns={
+                "scores": score,
+                "unsafe": unsafe,
+                "final_scores": final_score,
+                **draw_columns(clusters, weights, row_ids),
+            },
+            **draw_options(cluster_bound, weight_bound, seed),
             engine=engine,
             master=master,
             memory_limit=memory_limit,
             progress=progress,
         )
-    return deliver(certificate, output, as_json=as_json)
+    return deliver(certificate, output, as_json=as_json, budget=budget)

@@ -9,13 +9,23 @@ import typer
 
 from pacbound.cli.counting import (
     ClassesOption,
+    ClusterBoundOption,
+    ClustersOption,
     EngineOption,
     FilesArgument,
     MasterOption,
     MemoryOption,
     MissingOption,
+    RowIdsOption,
+    SeedOption,
+    StrataOption,
     UnseenOption,
+    WeightBoundOption,
+    WeightsOption,
     class_options,
+    draw_columns,
+    draw_options,
+    strata_option,
 )
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import names, numbers
@@ -65,6 +75,13 @@ def tally(
     positive: Annotated[
         str | None, typer.Option(help="Recall: whether the row is positive.")
     ] = None,
+    clusters: ClustersOption = None,
+    cluster_bound: ClusterBoundOption = None,
+    weights: WeightsOption = None,
+    weight_bound: WeightBoundOption = None,
+    row_ids: RowIdsOption = None,
+    seed: SeedOption = None,
+    strata: StrataOption = None,
     classes: ClassesOption = None,
     missing: MissingOption = None,
     unseen_labels: UnseenOption = None,
@@ -94,6 +111,9 @@ def tally(
         "final_scores": final_score,
         "kind": kind,
         **class_options(classes, missing, unseen_labels),
+        **draw_columns(clusters, weights, row_ids),
+        **draw_options(cluster_bound, weight_bound, seed),
+        "strata": strata_option(strata),
     }
     given = {role: value for role, value in named.items() if value is not None}
     with progress_bar("counting") as progress:

@@ -22,6 +22,7 @@ from pacbound.procedures import (
     shield_among_unsafe,
     shield_looks,
     shield_product,
+    union,
 )
 
 PROCEDURES: dict[str, str] = {
@@ -44,6 +45,7 @@ PROCEDURES: dict[str, str] = {
     shield_looks.NAME: "shield",
     shield_product.NAME: "shield",
     shield_among_unsafe.NAME: "shield",
+    union.NAME: "bundle",
 }
 """Each name with the kind of certificate it decides."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from pacbound.certificate.recall import RecallCertificate
 from pacbound.sources import Engine, Progress
 from pacbound.stats.arguments import failure_probability, required_share
+from pacbound.tally.draws import DrawOptions
 from pacbound.tally.intake import recorded_columns, tally_of
 
 
@@ -22,6 +23,7 @@ def certify_recall(  # noqa: PLR0913
     master: str | None = None,
     memory_limit: str | None = None,
     progress: Progress | None = None,
+    **draw: Unpack[DrawOptions],
 ) -> RecallCertificate:
     """The highest score at which to flag, so that at least a share `target` of the positives is
     flagged, with probability at least 1 - `delta`.
@@ -43,6 +45,14 @@ def certify_recall(  # noqa: PLR0913
         The share of the positives that must be flagged, between 0 and 1.
     delta
         The chance that fewer are.
+    clusters, cluster_bound, weights, weight_bound, row_ids, seed
+        For rows that are not independent draws from the distribution of use, see the documentation
+        of data. `clusters`, the patient or the video of each row: one row of each is drawn, and the
+        claim is about a random row of a random cluster; with `cluster_bound`, the most rows that
+        any cluster can have, about a random row. `weights`, proportional to the density of the
+        distribution of use over that of the rows, at most `weight_bound` wherever rows can be: a
+        row is kept with that chance. `row_ids`, a name for each row, where rows have no order.
+        `seed`, the key of the draw, 0 if left out: to try several voids the guarantee.
     columns
         The names of the table's columns, by the names of the arrays: `score` and `positive`.
     engine, master, memory_limit
@@ -86,6 +96,7 @@ def certify_recall(  # noqa: PLR0913
             "memory_limit": memory_limit,
             "progress": progress,
         },
+        draw=draw,
     )
     return RecallCertificate.from_tally(
         tally, target=share, delta=level, columns=recorded_columns(columns)

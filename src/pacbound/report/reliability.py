@@ -157,7 +157,8 @@ class ReliabilityDisplay(Display):
         ax
             The axes to draw on; by default those of a new figure.
         histogram
-            Whether the share of rows in each bin is drawn below.
+            Whether the share of rows in each bin is drawn below; never where rows were chosen per
+            bin (`stratify`), which says nothing about shares.
 
         Returns
         -------
@@ -188,7 +189,9 @@ class ReliabilityDisplay(Display):
         certificate.require_intact()
         name = None if group is None else str(group)
         bins = _table(certificate, name)
-        return cls(bins, certificate=certificate, group=name).plot(ax, histogram=histogram)
+        # Where rows were chosen per bin, how many a bin has says nothing.
+        shares = histogram and not (certificate.draw and certificate.draw.by == "strata")
+        return cls(bins, certificate=certificate, group=name).plot(ax, histogram=shares)
 
     @classmethod
     def from_intervals(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from pacbound.certificate.shield import ShieldCertificate
 from pacbound.errors import InvalidTypeError
@@ -11,6 +11,7 @@ from pacbound.procedures.shield import Bound, Rate
 from pacbound.sources import Engine, Progress
 from pacbound.stats.arguments import failure_probability, tolerated_rate
 from pacbound.stats.looks import PlannedLooks
+from pacbound.tally.draws import DrawOptions
 from pacbound.tally.intake import recorded_columns, tally_of
 from pacbound.tally.tally import Tally
 
@@ -30,6 +31,7 @@ def certify_shield(  # noqa: PLR0913
     master: str | None = None,
     memory_limit: str | None = None,
     progress: Progress | None = None,
+    **draw: Unpack[DrawOptions],
 ) -> ShieldCertificate:
     """The danger from which to brake: at most a share `xi` of rollouts is then unsafe, with
     probability at least 1 - `delta`.
@@ -72,6 +74,14 @@ def certify_shield(  # noqa: PLR0913
         fixed before the first rollout. All rollouts up to this look are passed, in any order, and
         their number must be one of the looks. The thresholds of all looks hold together, so it is
         valid to stop at the first that is certified, or to go on. Only for "exact".
+    clusters, cluster_bound, weights, weight_bound, row_ids, seed
+        For rows that are not independent draws from the distribution of use, see the documentation
+        of data. `clusters`, the patient or the video of each row: one row of each is drawn, and the
+        claim is about a random row of a random cluster; with `cluster_bound`, the most rows that
+        any cluster can have, about a random row. `weights`, proportional to the density of the
+        distribution of use over that of the rows, at most `weight_bound` wherever rows can be: a
+        row is kept with that chance. `row_ids`, a name for each row, where rows have no order.
+        `seed`, the key of the draw, 0 if left out: to try several voids the guarantee.
     columns
         The names of the table's columns, by the names of the arrays: `scores`, `unsafe`, and for
         "product" `final_scores`.
@@ -138,6 +148,7 @@ def certify_shield(  # noqa: PLR0913
             "memory_limit": memory_limit,
             "progress": progress,
         },
+        draw=draw,
     )
     return ShieldCertificate.from_tally(
         tally,

@@ -37,6 +37,8 @@ class Opened:
         The rows: as frames that stay in an engine, in batches, or either.
     listed : str
         The first of the files, for messages.
+    tables : list of TableFile
+        The same rows file by file, to be read in order; none where an engine alone reads them.
     fingerprints : list of str or None
         SHA-256 of each file, once the `with` block is left; None where nothing names the rows,
         because what addresses stand for is not looked at.
@@ -49,6 +51,7 @@ class Opened:
 
     parts: list[Part]
     listed: str
+    tables: list[TableFile] = field(default_factory=list)
     fingerprints: list[str] | None = field(default=None)
 
 
@@ -122,7 +125,8 @@ def opened(
             addresses = [str(path) for path in as_list(paths)]
             yield Opened(stack.enter_context(remote_parts(addresses, master=master)), addresses[0])
             return
-        found = Opened([], ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else ""))
+        listed = ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else "")
+        found = Opened([], listed, tables)
         with fingerprinting(files) as fingerprints:
             if engine == "duckdb":
                 opening = _by_duckdb(tables, wanted, memory_limit, progress)

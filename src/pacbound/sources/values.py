@@ -38,6 +38,10 @@ class Values:
         """Some of the rows."""
         return Values(self.distinct, self.places[rows], self.typed)
 
+    def at(self, rows: NDArray[np.int64]) -> Values:
+        """The rows at some places, in this order."""
+        return Values(self.distinct, self.places[rows], self.typed)
+
 
 def is_missing(value: Any) -> bool:
     """Whether it is None, NaN, or what pandas and NumPy put in their place."""

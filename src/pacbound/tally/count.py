@@ -2,24 +2,34 @@
 
 Arrays, frames, files and engines differ in where the rows are judged: here, in blocks or batches of
 arrays, or inside the engine that holds them. Everything after that is the same.
+
+Where rows are drawn first (`pacbound.tally.draws`), the columns that the draw goes by are read, and
+then only the rows that were drawn are judged, here: files are read twice, and of a frame the wanted
+columns leave their engine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import Engine, Paths, Progress, Wanted, opened
-from pacbound.sources.parts import CannotCountError, Part
+from pacbound.sources.batches import TableFile, part_of
+from pacbound.sources.parts import CannotCountError, Part, in_order
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
 from pacbound.tally.columns import same_length
+from pacbound.tally.draws import Candidates, Draw, Drawn
 from pacbound.tally.fingerprint import Fingerprint, histogram_name, own_name
 from pacbound.tally.questions import Judged, Question
 from pacbound.tally.questions.cascade import disagreements
-from pacbound.tally.questions.question import Integers
+from pacbound.tally.questions.question import Integers, Slot
 from pacbound.tally.rows import Rows
 from pacbound.tally.table import CountTable
 
@@ -33,6 +43,7 @@ class Counted:
     counts: Integers
     groups: tuple[str, ...]
     sources: frozenset[str]
+    drawn: Drawn | None = None
 
 
 class Counting:
@@ -99,30 +110,34 @@ class Counting:
 
 
 def count_arrays(
-    question: Question, arrays: Mapping[str, Any], rule: ClassRule | None = None
+    question: Question,
+    arrays: Mapping[str, Any],
+    rule: ClassRule | None = None,
+    draw: Draw | None = None,
 ) -> Counted:
     """Count columns of arrays, block by block: beyond the arrays, memory stays small."""
     counting = Counting(question, rule)
-    rows = Rows.of_arrays(question.slots, arrays)
-    same_length(**{slot.name: rows.columns[key] for key, slot in question.slots.items()})
-    # Classes are numbered over a whole column, which blocks would do again and again.
-    block = max(1, len(rows)) if has_classes(question) else counting.block
-    for start in range(0, len(rows), block):
-        counting.ask(rows if block >= len(rows) else rows.part(start, start + block))
-    return counting.result()
+    drawn, name = _ask_arrays(counting, question, arrays, draw)
+    return replace(counting.result(name and [name]), drawn=drawn)
 
 
-def count_frame(question: Question, native: Any, rule: ClassRule | None = None) -> Counted:
+def count_frame(
+    question: Question, native: Any, rule: ClassRule | None = None, draw: Draw | None = None
+) -> Counted:
     """Count a dataframe inside its own engine. Its rows have no order, so they get an own name."""
     counting = Counting(question, rule)
+    if draw is not None and draw.chooses:
+        drawn, _ = _ask_arrays(counting, question, _columns_of(question, native, draw), draw)
+        return replace(counting.result([own_name()] if counting.rows else []), drawn=drawn)
     counting.ask_inside(native)
-    return counting.result()
+    return replace(counting.result(), drawn=_as_they_are(draw, counting))
 
 
 def count_files(
     question: Question,
     paths: Paths,
     rule: ClassRule | None = None,
+    draw: Draw | None = None,
     *,
     engine: Engine = "duckdb",
     master: str | None = None,
@@ -135,21 +150,83 @@ def count_files(
     Counting inside does not say what is wrong with a file. Reading in order does, and has the last
     word.
     """
-    wanted = {key: Wanted(slot.name, slot.kind) for key, slot in question.slots.items()}
     counting = Counting(question, rule)
     with opened(
-        paths, wanted, engine=engine, master=master, memory_limit=memory_limit, progress=progress
+        paths,
+        _wanted({**question.slots, **(draw.slots if draw is not None else {})}),
+        engine=engine,
+        master=master,
+        memory_limit=memory_limit,
+        progress=progress,
     ) as tables:
-        for part in tables.parts:
-            _count_part(counting, question, part)
+        if draw is None or not draw.chooses:
+            for part in tables.parts:
+                _count_part(counting, question, part)
+            drawn = _as_they_are(draw, counting)
+        elif tables.tables:
+            drawn = _ask_in_order(counting, question, tables.tables, draw, progress)
+        else:
+            (part,) = tables.parts
+            columns = part.run(partial(_columns_of, question, part.frame, draw))
+            drawn, _ = _ask_arrays(counting, question, columns, draw)
         if not counting.rows:
             raise InvalidValueError(
                 f"{tables.listed}: no rows. A guarantee needs at least one labelled row."
             )
     try:
-        return counting.result(tables.fingerprints)
+        return replace(counting.result(tables.fingerprints), drawn=drawn)
     except InvalidValueError as error:
         raise InvalidValueError(f"{tables.listed}: {error}") from None
+
+
+def _ask_arrays(
+    counting: Counting, question: Question, arrays: Mapping[str, Any], draw: Draw | None
+) -> tuple[Drawn | None, str | None]:
+    """What was drawn, and a name for the rows that it was drawn from."""
+    rows = Rows.of_arrays(question.slots, arrays)
+    by = Rows.of_arrays({} if draw is None else draw.slots, arrays)
+    same_length(**{each.name(key): each.columns[key] for each in (rows, by) for key in each.slots})
+    if draw is None or not draw.chooses:
+        _ask_in_blocks(counting, question, rows)
+        return _as_they_are(draw, counting), None
+    candidates = Candidates(draw)
+    candidates.take(by)
+    places, drawn = candidates.chosen()
+    with _numbered_among(len(places)):
+        _ask_in_blocks(counting, question, rows.at(places))
+    return drawn, candidates.name if len(rows) else None
+
+
+def _ask_in_blocks(counting: Counting, question: Question, rows: Rows) -> None:
+    # Classes are numbered over a whole column, which blocks would do again and again.
+    block = max(1, len(rows)) if has_classes(question) else counting.block
+    for start in range(0, len(rows), block):
+        counting.ask(rows if block >= len(rows) else rows.part(start, start + block))
+
+
+def _ask_in_order(
+    counting: Counting,
+    question: Question,
+    tables: Sequence[TableFile],
+    draw: Draw,
+    progress: Progress | None,
+) -> Drawn:
+    """Read the rows of files in order, twice: for the draw, and for the rows that are drawn."""
+    candidates = Candidates(draw)
+    for path, batch in in_order(tables, _wanted(draw.slots), part_of(progress, 0.0, 0.5)):
+        with _in_file(path):
+            candidates.take(Rows.of_batch(draw.slots, batch))
+    places, drawn = candidates.chosen()
+    done = 0
+    for path, batch in in_order(tables, _wanted(question.slots), part_of(progress, 0.5, 0.5)):
+        first, last = np.searchsorted(places, [done, done + batch.rows])
+        chosen = np.zeros(batch.rows, dtype=bool)
+        chosen[places[first:last] - done] = True
+        done += batch.rows
+        if first < last:
+            with _in_file(path), _numbered_among(int(last - first)):
+                counting.ask(Rows.of_batch(question.slots, batch.where(chosen)))
+    return drawn
 
 
 def _count_part(counting: Counting, question: Question, part: Part) -> None:
@@ -164,10 +241,46 @@ def _count_part(counting: Counting, question: Question, part: Part) -> None:
     if part.batches is None:
         raise InvalidValueError("These rows can be read neither inside an engine nor in order.")
     for path, batch in part.batches():
-        try:
+        with _in_file(path):
             counting.ask(Rows.of_batch(question.slots, batch))
-        except (InvalidTypeError, InvalidValueError) as error:
-            raise type(error)(f"{path}: {error}") from None
+
+
+def _columns_of(question: Question, native: Any, draw: Draw) -> dict[str, Any]:
+    """The columns of a frame that the draw and the question need, outside of its engine."""
+    # Loaded here, because arrays need no narwhals.
+    from pacbound.tally.frames.whole_columns import whole_columns  # noqa: PLC0415
+
+    slots = {**question.slots, **draw.slots}
+    return dict(whole_columns(native, slots, in_order=draw.goes_by_place))
+
+
+def _as_they_are(draw: Draw | None, counting: Counting) -> Drawn | None:
+    """What is known of rows all of which are counted, though they were chosen before."""
+    return None if draw is None else Drawn(draw.by, counting.rows, counting.rows)
+
+
+def _wanted(slots: Mapping[str, Slot]) -> dict[str, Wanted]:
+    return {key: Wanted(slot.name, slot.kind) for key, slot in slots.items()}
+
+
+@contextmanager
+def _in_file(path: Path) -> Iterator[None]:
+    """Say which file a bad value is in."""
+    try:
+        yield
+    except (InvalidTypeError, InvalidValueError) as error:
+        raise type(error)(f"{path}: {error}") from None
+
+
+@contextmanager
+def _numbered_among(rows: int) -> Iterator[None]:
+    """Say what the number of a bad row means."""
+    try:
+        yield
+    except (InvalidTypeError, InvalidValueError) as error:
+        raise type(error)(
+            f"{error} (Rows are numbered among the {rows:,} that were drawn here.)"
+        ) from None
 
 
 def has_classes(question: Question) -> bool:

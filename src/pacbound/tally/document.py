@@ -8,6 +8,7 @@ cells once each and in order, and counts that add up to the rows.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -17,6 +18,7 @@ from pacbound import documents
 from pacbound.documents import Json
 from pacbound.errors import CertificateError
 from pacbound.stats.arguments import LARGEST_COUNT
+from pacbound.tally.draws import Drawn, drawn_from
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
 from pacbound.tally.questions import QUESTIONS
 from pacbound.tally.questions.cascade import outcomes_of, with_unlabelled
@@ -36,10 +38,12 @@ def fields_of(document: Mapping[str, Json]) -> dict[str, Any]:
         raise CertificateError(
             f"This is not a pacbound tally: its format is {documents.shown(body.get('format'))}."
         )
-    if type(body.get("schema")) is not int or body["schema"] != 1:
+    # A tally of rows that were drawn says so by its schema, since a reader that does not know of
+    # draws would certify them as rows of another law.
+    if type(body.get("schema")) is not int or body["schema"] != (2 if "drawn" in body else 1):
         raise CertificateError(
-            f"This tally has schema {documents.shown(body.get('schema'))}: this version reads 1. "
-            "Upgrade pacbound."
+            f"This tally has schema {documents.shown(body.get('schema'))}: this version reads 1, "
+            "and 2 for rows that were drawn. Upgrade pacbound."
         )
     try:
         matches = document.get("digest") == documents.digest(body)
@@ -86,7 +90,32 @@ def _read(body: Mapping[str, Json]) -> dict[str, Any]:
         "scope": body["scope"],
         "groups": _names(body["groups"]),
         "sources": frozenset(_names(body["sources"])),
+        "drawn": _read_drawn(body["drawn"], body["rows"]) if "drawn" in body else None,
     }
+
+
+def drawn_to_dict(drawn: Drawn) -> dict[str, Json]:
+    """What a tally's document says of rows that were drawn; names are hexadecimal, 16 digits
+    each.
+    """
+    return {
+        "by": drawn.by,
+        "rows": drawn.rows,
+        "units": drawn.units,
+        "seed": drawn.seed,
+        "bound": drawn.bound,
+        "names": drawn.names.astype(">u8").tobytes().hex(),
+    }
+
+
+def _read_drawn(value: Json, kept: int) -> Drawn:
+    drawn = drawn_from(documents.Reader(value, "drawn"), units="units")
+    data = bytes.fromhex(documents.Reader(value, "drawn").text("names"))
+    names = np.frombuffer(data, dtype=">u8").astype(np.uint64)
+    numbers = (drawn.units,) if drawn.by == "clusters" else (0, drawn.units)
+    if not drawn.fits(kept) or len(names) not in numbers or (names[1:] < names[:-1]).any():
+        raise ValueError(f"{kept} rows cannot have been drawn as it says")
+    return replace(drawn, names=names)
 
 
 def _names(values: Json) -> tuple[str, ...]:

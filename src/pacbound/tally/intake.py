@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally.draws import COLUMNS, refuse_unknown, taken_apart
 from pacbound.tally.questions import QUESTIONS, Kind, with_article
 from pacbound.tally.tally import Tally
 
@@ -19,13 +20,19 @@ def tally_of(
     columns: Mapping[str, Any] | None,
     options: Mapping[str, Any],
     reading: Mapping[str, Any],
+    draw: Mapping[str, Any] | None = None,
 ) -> Tally:
     """The tally for a question of the `kind`.
 
     `first` is the name and value of the first argument, which may be a tally or, with `columns`, a
-    table. `arrays` are the others, `options` say how to count, and `reading` how to read files.
+    table. `arrays` are the others, `options` say how to count, `reading` how to read files, and
+    `draw` how rows are drawn before they are counted.
     """
     name, data = first
+    draw = draw or {}
+    refuse_unknown(draw, (name, *arrays, *options, *reading))
+    arrays = {**arrays, **{role: draw[role] for role in COLUMNS if role in draw}}
+    options = {**options, **{role: draw[role] for role in draw if role not in COLUMNS}}
     if isinstance(data, Tally):
         return _as_it_is(kind, data, arrays, columns, {**options, **reading})
     if columns is None:
@@ -53,7 +60,7 @@ def tally_of(
             f"columns={columns!r} is not a mapping: expected what each column is for, and its name."
         )
     # Here, so that a column that belongs to another question is refused before anything is read.
-    QUESTIONS[kind].of_columns(**columns)
+    QUESTIONS[kind].of_columns(**taken_apart(columns)[0])
     given = {**columns, **_present(options)}
     if _are_paths(data):
         return Tally.from_files(data, **{"kind": kind, **given}, **_present(reading))
@@ -77,6 +84,9 @@ _RECORDED = {
     "groups": "group",
     "scores": "score",
     "final_scores": "final_score",
+    "clusters": "cluster",
+    "weights": "weight",
+    "row_ids": "row_id",
 }
 """Certificates speak of one row: these are the words of the command line, too."""
 

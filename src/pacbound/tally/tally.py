@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, overload
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
@@ -21,7 +21,8 @@ from pacbound.sources import Engine, Paths, Progress
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.classes import ClassRule
 from pacbound.tally.count import Counted, count_arrays, count_files, count_frame, has_classes
-from pacbound.tally.document import FORMAT, LARGEST_FILE, fields_of
+from pacbound.tally.document import FORMAT, LARGEST_FILE, drawn_to_dict, fields_of
+from pacbound.tally.draws import Draw, Drawn, DrawOptions, described_way, taken_apart
 from pacbound.tally.grids import Bins, DyadicGrid
 from pacbound.tally.questions import Kind, Question, Scope, question_for
 from pacbound.tally.questions.question import Integers
@@ -66,6 +67,9 @@ class Tally:
         The names of the groups.
     sources : frozenset of str
         Names what the rows came from, by its contents.
+    drawn : Drawn or None
+        How the rows were drawn from others: by clusters, weights or strata. None if all rows of the
+        data were counted as they are.
 
     Examples
     --------
@@ -84,6 +88,7 @@ class Tally:
     scope: Scope = "top"
     groups: tuple[str, ...] = ()
     sources: frozenset[str] = field(default_factory=frozenset)
+    drawn: Drawn | None = None
 
     @classmethod
     def of(cls, question: Question, counted: Counted, groups: Sequence[str] = ()) -> Tally:
@@ -98,6 +103,7 @@ class Tally:
             question.scope,
             counted.groups,
             counted.sources,
+            counted.drawn,
         )
         names = in_order({*groups, *counted.groups})
         return replace(tally, cells=tally._cells_among(names), groups=names)
@@ -112,6 +118,7 @@ class Tally:
         groups: Any = None,
         n_bins: int = 20,
         edges: Any = None,
+        **draw: Unpack[DrawOptions],
     ) -> Tally: ...
     @overload
     @classmethod
@@ -127,6 +134,7 @@ class Tally:
         classes: Any = None,
         missing: Any = None,
         unseen_labels: float = 0.0,
+        **draw: Unpack[DrawOptions],
     ) -> Tally: ...
     @overload
     @classmethod
@@ -142,6 +150,7 @@ class Tally:
         classes: Any = None,
         missing: Any = None,
         unseen_labels: float = 0.0,
+        **draw: Unpack[DrawOptions],
     ) -> Tally: ...
     @overload
     @classmethod
@@ -154,13 +163,21 @@ class Tally:
         classes: Any = None,
         missing: Any = None,
         unseen_labels: float = 0.0,
+        **draw: Unpack[DrawOptions],
     ) -> Tally: ...
     @overload
     @classmethod
-    def from_arrays(cls, *, scores: Any, unsafe: Any, final_scores: Any = None) -> Tally: ...
+    def from_arrays(
+        cls,
+        *,
+        scores: Any,
+        unsafe: Any,
+        final_scores: Any = None,
+        **draw: Unpack[DrawOptions],
+    ) -> Tally: ...
     @overload
     @classmethod
-    def from_arrays(cls, *, score: Any, positive: Any) -> Tally: ...
+    def from_arrays(cls, *, score: Any, positive: Any, **draw: Unpack[DrawOptions]) -> Tally: ...
     @classmethod
     def from_arrays(cls, *, kind: Kind | None = None, **given: Any) -> Tally:
         """Count columns of arrays. The names say which question is asked.
@@ -209,9 +226,11 @@ class Tally:
         >>> Tally.from_arrays(scores=[0.1, 0.9, 0.8], unsafe=[False, True, True])
         Tally(shield, 3 rows in 3 cells: 1 safe, 2 unsafe)
         """
-        asked, rule = _asked(given)
+        asked, rule, options = _asked(given)
         question, arrays = question_for(asked, kind).of_arrays(**asked)
-        return cls.of(question, count_arrays(question, arrays, _fitting(rule, question)))
+        draw = Draw.of(options, question, columns=False)
+        columns = {**arrays, **options}
+        return cls.of(question, count_arrays(question, columns, _fitting(rule, question), draw))
 
     @overload
     @classmethod
@@ -229,6 +248,7 @@ class Tally:
         classes: Any = None,
         missing: Any = None,
         unseen_labels: float = 0.0,
+        **draw: Unpack[DrawOptions],
     ) -> Tally: ...
     @overload
     @classmethod
@@ -245,6 +265,7 @@ class Tally:
         classes: Any = None,
         missing: Any = None,
         unseen_labels: float = 0.0,
+        **draw: Unpack[DrawOptions],
     ) -> Tally: ...
     @overload
     @classmethod
@@ -258,15 +279,24 @@ class Tally:
         classes: Any = None,
         missing: Any = None,
         unseen_labels: float = 0.0,
+        **draw: Unpack[DrawOptions],
     ) -> Tally: ...
     @overload
     @classmethod
     def from_frame(
-        cls, frame: Any, *, scores: str, unsafe: str, final_scores: str | None = None
+        cls,
+        frame: Any,
+        *,
+        scores: str,
+        unsafe: str,
+        final_scores: str | None = None,
+        **draw: Unpack[DrawOptions],
     ) -> Tally: ...
     @overload
     @classmethod
-    def from_frame(cls, frame: Any, *, score: str, positive: str) -> Tally: ...
+    def from_frame(
+        cls, frame: Any, *, score: str, positive: str, **draw: Unpack[DrawOptions]
+    ) -> Tally: ...
     @classmethod
     def from_frame(cls, frame: Any, *, kind: Kind | None = None, **given: Any) -> Tally:
         """Count a dataframe inside its own engine: only counts leave it.
@@ -302,9 +332,10 @@ class Tally:
         >>> Tally.from_frame(frame, confidence="score", correct="right")
         Tally(calibration, 3 rows in 3 cells: 1 wrong, 2 right)
         """
-        asked, rule = _asked(given)
+        asked, rule, options = _asked(given)
         question = question_for(asked, kind).of_columns(**asked)
-        return cls.of(question, count_frame(question, frame, _fitting(rule, question)))
+        draw = Draw.of(options, question, columns=True)
+        return cls.of(question, count_frame(question, frame, _fitting(rule, question), draw))
 
     @overload
     @classmethod
@@ -326,6 +357,7 @@ class Tally:
         master: str | None = None,
         memory_limit: str | None = None,
         progress: Progress | None = None,
+        **draw: Unpack[DrawOptions],
     ) -> Tally: ...
     @overload
     @classmethod
@@ -346,6 +378,7 @@ class Tally:
         master: str | None = None,
         memory_limit: str | None = None,
         progress: Progress | None = None,
+        **draw: Unpack[DrawOptions],
     ) -> Tally: ...
     @overload
     @classmethod
@@ -363,6 +396,7 @@ class Tally:
         master: str | None = None,
         memory_limit: str | None = None,
         progress: Progress | None = None,
+        **draw: Unpack[DrawOptions],
     ) -> Tally: ...
     @overload
     @classmethod
@@ -377,6 +411,7 @@ class Tally:
         master: str | None = None,
         memory_limit: str | None = None,
         progress: Progress | None = None,
+        **draw: Unpack[DrawOptions],
     ) -> Tally: ...
     @overload
     @classmethod
@@ -390,6 +425,7 @@ class Tally:
         master: str | None = None,
         memory_limit: str | None = None,
         progress: Progress | None = None,
+        **draw: Unpack[DrawOptions],
     ) -> Tally: ...
     @classmethod
     def from_files(
@@ -446,12 +482,13 @@ class Tally:
         >>> Tally.from_files("day.npz", confidence="score", correct="right")
         Tally(calibration, 2 rows in 2 cells: 1 wrong, 1 right)
         """
-        asked, rule = _asked(given)
+        asked, rule, options = _asked(given)
         question = question_for(asked, kind).of_columns(**asked)
         counted = count_files(
             question,
             paths,
             _fitting(rule, question),
+            Draw.of(options, question, columns=True),
             engine=engine,
             master=master,
             memory_limit=memory_limit,
@@ -477,6 +514,7 @@ class Tally:
         if not isinstance(other, Tally):
             return NotImplemented
         self._check_addable(other)
+        drawn = None if self.drawn is None or other.drawn is None else self.drawn + other.drawn
         groups = in_order({*self.groups, *other.groups})
         cells = np.concatenate([self._cells_among(groups), other._cells_among(groups)])
         merged, counts = merge_cells(cells, np.concatenate([self.counts, other.counts]))
@@ -487,6 +525,7 @@ class Tally:
             counts=counts,
             groups=groups,
             sources=self.sources | other.sources,
+            drawn=drawn,
         )
 
     def __radd__(self, other: object) -> Tally:
@@ -502,6 +541,7 @@ class Tally:
             counts=self.counts[:0],
             groups=(),
             sources=frozenset(),
+            drawn=None if self.drawn is None else self.drawn.none(),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -510,7 +550,7 @@ class Tally:
             return NotImplemented
         return (
             self._layout() == other._layout()
-            and (self.rows, self.groups) == (other.rows, other.groups)
+            and (self.rows, self.groups, self.drawn) == (other.rows, other.groups, other.drawn)
             and np.array_equal(self.cells, other.cells)
             and np.array_equal(self.counts, other.counts)
         )
@@ -525,7 +565,7 @@ class Tally:
         """The tally as a document of sparse integers, with its digest."""
         body = {
             "format": FORMAT,
-            "schema": 1,
+            "schema": 1 if self.drawn is None else 2,
             "kind": self.kind,
             "scope": self.scope,
             "grid": self.grid.to_dict(),
@@ -536,6 +576,7 @@ class Tally:
             "cells": self.cells.tolist(),
             "counts": self.counts.tolist(),
             "sources": sorted(self.sources),
+            **({} if self.drawn is None else {"drawn": drawn_to_dict(self.drawn)}),
         }
         return {**body, "digest": documents.digest(body)}
 
@@ -617,6 +658,12 @@ class Tally:
         return np.column_stack([places[self.cells[:, 0]], self.cells[:, 1:]])
 
     def _check_addable(self, other: Tally) -> None:
+        ways = [None if tally.drawn is None else tally.drawn.way for tally in (self, other)]
+        if ways[0] != ways[1]:
+            raise InvalidValueError(
+                f"Rows that were drawn in different ways do not add: {described_way(self.drawn)} "
+                f"and {described_way(other.drawn)}. Count all of them in one way, with one seed."
+            )
         mine, theirs = self._layout(), other._layout()
         if mine != theirs:
             pair = next((a, b) for a, b in zip(mine, theirs, strict=True) if a != b)
@@ -637,10 +684,11 @@ class Tally:
             )
 
 
-def _asked(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the question is asked of, and what the user says about classes."""
-    asked = {name: value for name, value in given.items() if name not in _CLASS_OPTIONS}
-    return asked, {name: given[name] for name in _CLASS_OPTIONS if name in given}
+def _asked(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """What the question is asked of, what the user says about classes, and how rows are drawn."""
+    rest, draw = taken_apart(given)
+    asked = {name: value for name, value in rest.items() if name not in _CLASS_OPTIONS}
+    return asked, {name: rest[name] for name in _CLASS_OPTIONS if name in rest}, draw
 
 
 def _fitting(rule: Mapping[str, Any], question: Question) -> ClassRule:

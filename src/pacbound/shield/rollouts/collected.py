@@ -157,8 +157,8 @@ class Rollouts:
         Tally
             For `certify_shield`, alone or added to those of other collections.
         """
-        more = {"final_scores": self.final_score} if final else {}
-        return Tally.from_arrays(scores=self.score, unsafe=self.unsafe, **more)
+        last = self.final_score if final else None
+        return Tally.from_arrays(scores=self.score, unsafe=self.unsafe, final_scores=last)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the table to a file, whole or not at all.

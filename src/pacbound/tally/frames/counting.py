@@ -46,7 +46,7 @@ def counted(frame: Frame, keys: Mapping[str, nw.Expr]) -> KeyCounts:
     # Named before they are grouped by: some engines cast inside an aggregation with a warning, or
     # not at all.
     named = frame.select(*[expression.alias(name) for name, expression in keys.items()])
-    found = _collected(named.group_by(*keys).agg(nw.len().alias(_ROWS)))
+    found = collected(named.group_by(*keys).agg(nw.len().alias(_ROWS)))
     return KeyCounts({name: found[name] for name in keys}, found[_ROWS].astype(np.int64))
 
 
@@ -56,18 +56,18 @@ def extreme(frame: Frame, value: nw.Expr, condition: nw.Expr, *, greatest: bool)
     """
     chosen = frame.select(value.alias(_VALUE), condition.alias("chosen")).filter(nw.col("chosen"))
     try:
-        found = _collected(
-            chosen.select(nw.col(_VALUE).max() if greatest else nw.col(_VALUE).min())
-        )
+        found = collected(chosen.select(nw.col(_VALUE).max() if greatest else nw.col(_VALUE).min()))
     except Exception:  # an engine's own: a stream, say, can be read only once
         # The refusal stands without the example.
         return "a value that cannot be read again"
     return found[_VALUE][0]
 
 
-def _collected(frame: Frame) -> dict[str, NDArray[Any]]:
-    """The columns of an aggregate, by each engine's own way: what narwhals collects through may not
-    be installed.
+def collected(frame: Frame, *, in_order: bool = False) -> dict[str, NDArray[Any]]:
+    """The columns of a frame, by each engine's own way: what narwhals collects through may not be
+    installed.
+
+    An aggregate has no order to keep. With `in_order`, rows that have an order come in it.
     """
     engine, native = frame.implementation, frame.to_native()
     if engine.is_duckdb():
@@ -79,8 +79,9 @@ def _collected(frame: Frame) -> dict[str, NDArray[Any]]:
             name: np.array(column, dtype=object)
             for name, column in zip(native.columns, columns, strict=True)
         }
-    collected = frame.collect(engine="streaming") if engine.is_polars() else frame.collect()
-    return {name: _with_gaps(column) for name, column in collected.to_dict(as_series=True).items()}
+    streams = engine.is_polars() and not in_order
+    found = frame.collect(engine="streaming") if streams else frame.collect()
+    return {name: _with_gaps(column) for name, column in found.to_dict(as_series=True).items()}
 
 
 def _with_gaps(column: nw.Series[Any]) -> NDArray[Any]:

@@ -1,0 +1,446 @@
+"""Drawing rows before they are judged, where rows are not independent draws from the law of use.
+
+What is drawn is decided by a seed and by names, of clusters or of rows, never by scores or labels.
+The rows that are left are then independent draws from one law, and everything that is proven for
+such rows holds for them, about that law, with n the number of rows that are left.
+
+**Clusters.** Clusters (patients, videos, speakers) are independent draws; the rows of one are not.
+One row is drawn from each, uniformly. Rows from different clusters are independent, and each has
+the law "a random row of a random cluster", in which a large cluster weighs no more than a small
+one. With a bound S on the sizes of all clusters that there can be, the row of a cluster of s rows
+is kept with probability s/S. For a set A of rows, P(in A and kept) = E[(rows of A)/s * s/S], which
+is E[rows of A]/S: given that it is kept, the row has the law of a random row.
+
+**Weights.** Rows are independent draws from p and the claim shall be about q, where w is
+proportional to q/p and at most B wherever p can draw. A row is kept with probability w/B:
+P(in A and kept) is the integral of w/B over A under p, which is proportional to q(A). Given how
+many are kept, they are independent draws from q. B must be known beforehand: the largest weight of
+a sample is too small, and a claim from it may be wrong far more often than delta.
+
+**Strata.** Labels were bought for numbers of rows per bin that were fixed before any label was
+seen, the rows of a bin being chosen by a key alone (see `stratify`). Given which bin each row is
+in, labels within a bin are independent with the bin's own rate. That is all that calibration on
+these very bins needs, and all that holds: shares of rows mean nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, Final, Literal, TypedDict, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.documents import Reader
+from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
+from pacbound.stats.arguments import real_number, whole_number
+from pacbound.tally.classes import is_missing_code
+from pacbound.tally.columns import Floats
+from pacbound.tally.grids import AtomBins
+from pacbound.tally.keyed_numbers import BITS, keyed_numbers, uniforms
+from pacbound.tally.questions import Question
+from pacbound.tally.questions.calibration import bins_for
+from pacbound.tally.questions.question import Integers, Slot
+from pacbound.tally.rows import Rows
+
+By = Literal["clusters", "weights", "strata"]
+Numbers = NDArray[np.uint64]
+
+
+class DrawOptions(TypedDict, total=False):
+    """How rows are drawn before they are counted; every function that counts rows takes these."""
+
+    clusters: Any
+    """The cluster of each row; one row of each is drawn."""
+    cluster_bound: int | None
+    """The most rows that any cluster can have: the claim is then about a random row."""
+    weights: Any
+    """The weight of each row, proportional to the target's density over that of the rows."""
+    weight_bound: float | None
+    """The largest weight that there can be."""
+    row_ids: Any
+    """A name for each row, by which it is known in whatever order rows come."""
+    seed: int | None
+    """The key of the draw, 0 if left out."""
+    strata: Any
+    """The bins that rows were chosen by: the `n_bins` or the `edges` that `stratify` was given."""
+
+
+COLUMNS: Final[tuple[str, ...]] = ("clusters", "weights", "row_ids")
+"""The options that are columns of a table."""
+
+OPTIONS: Final[tuple[str, ...]] = (*COLUMNS, "cluster_bound", "weight_bound", "seed", "strata")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What was drawn from what, as a tally and a certificate keep it.
+
+    Attributes
+    ----------
+    by : str
+        "clusters", "weights" or "strata".
+    rows : int
+        The number of rows before the draw.
+    units : int
+        The number of clusters; of rows, where each row stands for itself.
+    seed : int or None
+        The key of the draw; None for strata, whose rows were chosen before they were counted.
+    bound : float or None
+        The bound on the weights, or on the sizes of the clusters.
+    names : ndarray of uint64
+        A keyed hash of each cluster or row id, in order, by which a tally that has one of them
+        again is recognised. A certificate has none.
+
+    Examples
+    --------
+    >>> Drawn("clusters", rows=1200, units=85, seed=0).by
+    'clusters'
+    """
+
+    by: By
+    rows: int
+    units: int
+    seed: int | None = None
+    bound: float | None = None
+    names: Numbers = field(
+        default_factory=lambda: np.zeros(0, dtype=np.uint64), compare=False, repr=False
+    )
+
+    @property
+    def way(self) -> tuple[object, ...]:
+        """How it was drawn: tallies add only if they were drawn in the same way."""
+        return self.by, self.seed, self.bound
+
+    def __add__(self, other: Drawn) -> Drawn:
+        """What was drawn from two tables that share no cluster and no row."""
+        if self.by == "weights" and self.rows and other.rows and not (self.named and other.named):
+            raise InvalidValueError(
+                "Rows that were kept by their weights and their place in a table do not add: the "
+                "first row of each table got the same random number. Count all tables together, "
+                "or pass row_ids that differ between them."
+            )
+        twice = np.intersect1d(self.names, other.names)
+        if twice.size:
+            what = "clusters" if self.by == "clusters" else "row ids"
+            raise RepeatedSourceError(
+                f"{twice.size} {what} are in both tallies: their rows are not independent, which "
+                "voids every guarantee. Count all rows of a cluster, and each row once, in one "
+                "tally."
+            )
+        names = np.sort(np.concatenate([self.names, other.names]))
+        rows, units = self.rows + other.rows, self.units + other.units
+        return Drawn(self.by, rows, units, self.seed, self.bound, names)
+
+    @property
+    def named(self) -> bool:
+        """Whether each unit has a name, and not just a place in a table."""
+        return len(self.names) == self.units
+
+    def fits(self, kept: int) -> bool:
+        """Whether `kept` rows can have been drawn like this; what a file says need not be so."""
+        if self.by == "strata":
+            return self.seed is None and self.bound is None and kept == self.units == self.rows
+        if self.seed is None or not kept <= self.units <= self.rows:
+            return False
+        if self.by == "weights":
+            return self.bound is not None and 0 < self.bound < np.inf and self.units == self.rows
+        if self.bound is None:
+            return kept == self.units
+        return self.bound >= 1 and self.rows <= self.units * self.bound
+
+    def none(self) -> Drawn:
+        """The same way, with nothing drawn yet."""
+        return Drawn(self.by, 0, 0, self.seed, self.bound)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How rows are to be drawn: by what, and which columns say so."""
+
+    by: By
+    slots: Mapping[str, Slot]
+    seed: int
+    bound: float | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], question: Question, *, columns: bool) -> Draw | None:
+        """The draw that the arguments of a public function ask for, if any.
+
+        `columns` says that data are named by their columns, and not passed.
+        """
+        asked = {name: value for name, value in given.items() if value is not None}
+        ways: list[By] = [by for by in ("clusters", "weights", "strata") if by in asked]
+        if not ways:
+            _refuse_without_a_way(asked)
+            return None
+        if len(ways) > 1:
+            raise InvalidTypeError(
+                f"{ways[0]} and {ways[1]} do not go together: what a claim is about would depend "
+                "on which was drawn first. Pass one of them."
+            )
+        (by,) = ways
+        _refuse_strange_options(by, asked)
+        if isinstance(question.grid, AtomBins):
+            raise InvalidValueError(
+                f"edges taken from the counted scores do not go with {by}: rows that are not drawn "
+                "would move them. Pass edges from other data."
+            )
+        if by == "strata":
+            _require_strata(asked["strata"], question)
+        slots = {
+            role: Slot("number" if role == "weights" else "name", asked[role] if columns else role)
+            for role in COLUMNS
+            if role in asked
+        }
+        return cls(by, slots, whole_number(asked.get("seed", 0), "seed"), _bound(by, asked))
+
+    @property
+    def chooses(self) -> bool:
+        """Whether rows are drawn here; those of strata were chosen before, and all are counted."""
+        return self.by != "strata"
+
+    @property
+    def goes_by_place(self) -> bool:
+        """Whether rows are known by their place in the table alone."""
+        return "row_ids" not in self.slots
+
+
+class Candidates:
+    """The rows that may be drawn, block by block, by what the draw goes by and nothing else."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self._rows = 0
+        self._clusters: dict[str, int] = {}
+        self._codes: list[Integers] = []
+        self._weights: list[Floats] = []
+        self._ids: list[Numbers] = []
+        self._told = hashlib.sha256(b"pacbound draw 1" + draw.by.encode())
+
+    def take(self, rows: Rows) -> None:
+        """Take the next rows, in the columns of the draw."""
+        if self._draw.by == "clusters":
+            names, places = _named(rows, "clusters")
+            self._tell(places, names)
+            known = [self._clusters.setdefault(name, len(self._clusters)) for name in names]
+            self._codes.append(np.array(known, dtype=np.int64)[places])
+        else:
+            self._weights.append(_checked_weights(rows, self._draw.bound or 0.0))
+            self._tell(self._weights[-1])
+        if "row_ids" in self._draw.slots:
+            names, places = _named(rows, "row_ids")
+            self._tell(places, names)
+            self._ids.append(keyed_numbers(self._draw.seed, "row", names, each=2)[places])
+        elif self._draw.by == "weights":
+            places_in_table = map(str, range(self._rows, self._rows + len(rows)))
+            self._ids.append(keyed_numbers(self._draw.seed, "row", places_in_table, each=2))
+        self._rows += len(rows)
+
+    def chosen(self) -> tuple[Integers, Drawn]:
+        """The places of the rows that are drawn, rising, and what they were drawn from."""
+        ids = np.concatenate([np.zeros((0, 2), dtype=np.uint64), *self._ids])
+        codes = np.concatenate([np.zeros(0, dtype=np.int64), *self._codes])
+        order = None
+        if "row_ids" in self._draw.slots:
+            # Rows that have names are put in an order of their own, whatever order they came in.
+            keys = (ids[:, 1], ids[:, 0], *([codes] if self._codes else []))
+            order = np.lexsort(keys)
+            self._refuse_repeated(ids, codes, order)
+        clustered = self._draw.by == "clusters"
+        places, drawn = self._by_cluster(codes, order) if clustered else self._kept(ids)
+        if self._rows and not places.size:
+            raise InvalidValueError(
+                f"None of {drawn.units:,} {_UNITS[self._draw.by]} was kept, so that there is "
+                f"nothing to certify: the bound {drawn.bound:g} is far above what was seen. "
+                "Collect more rows. To try another seed, or a bound from these rows, would void "
+                "the guarantee."
+            )
+        return places, drawn
+
+    @property
+    def name(self) -> str:
+        """A name for the rows that are drawn from, whatever the seed: by what the draw goes by."""
+        return f"sha256:{self._told.hexdigest()}"
+
+    def _tell(self, column: NDArray[Any], names: tuple[str, ...] = ()) -> None:
+        self._told.update("\0".join(names).encode("utf-8", "surrogatepass"))
+        self._told.update(np.ascontiguousarray(column.astype("<f8")).data)
+
+    def _by_cluster(self, codes: Integers, order: Integers | None) -> tuple[Integers, Drawn]:
+        draw, names = self._draw, list(self._clusters)
+        sizes = np.bincount(codes, minlength=len(names))
+        order = np.argsort(codes, kind="stable") if order is None else order
+        numbers = keyed_numbers(draw.seed, "cluster", names, each=3)
+        within = [n * size >> BITS for n, size in _pairs(numbers[:, 0], sizes)]
+        first = np.cumsum(sizes) - sizes
+        places = order[first + np.array(within, dtype=np.int64)]
+        if draw.bound is not None:
+            largest = int(sizes.max(initial=0))
+            if largest > draw.bound:
+                raise InvalidValueError(
+                    f"Cluster {names[int(sizes.argmax())]!r} has {largest} rows, more than "
+                    f"cluster_bound={draw.bound:g}: the bound must hold for every cluster that "
+                    "there can be. Find one that does without looking at these rows, or leave it "
+                    "out and speak of clusters."
+                )
+            bound = int(draw.bound)
+            kept = [n * bound < size << BITS for n, size in _pairs(numbers[:, 1], sizes)]
+            places = places[np.array(kept, dtype=bool)]
+        known = np.sort(numbers[:, 2])
+        drawn = Drawn("clusters", self._rows, len(names), draw.seed, draw.bound, known)
+        return np.sort(places), drawn
+
+    def _kept(self, ids: Numbers) -> tuple[Integers, Drawn]:
+        draw, weights = self._draw, np.concatenate([np.zeros(0), *self._weights])
+        kept = uniforms(ids[:, 0]) < weights / draw.bound
+        known = np.sort(ids[:, 1]) if "row_ids" in draw.slots else ids[:0, 1]
+        drawn = Drawn("weights", self._rows, self._rows, draw.seed, draw.bound, known)
+        return np.flatnonzero(kept), drawn
+
+    def _refuse_repeated(self, ids: Numbers, codes: Integers, order: Integers) -> None:
+        """Refuse two rows of one name, within a cluster where there are clusters."""
+        same = (ids[order[1:]] == ids[order[:-1]]).all(axis=1)
+        if self._codes:
+            same &= np.diff(codes[order]) == 0
+        if same.any():
+            one = int(same.argmax())
+            first, second = sorted(order[one : one + 2].tolist())
+            where = " of one cluster" if self._codes else ""
+            raise InvalidValueError(
+                f"{self._draw.slots['row_ids'].name} is the same in rows {first} and {second}"
+                f"{where} ({int(same.sum())} such pairs): each row needs an id of its own."
+            )
+
+
+_UNITS: Final = {"clusters": "clusters", "weights": "rows"}
+
+
+def drawn_from(part: Reader, *, units: str | None) -> Drawn:
+    """What a document says was drawn, without names; `units` is where it says of how many."""
+    by: By = part.choice("by", get_args(By))
+    rows, seed = part.count("rows"), None if part.raw("seed") is None else part.count("seed")
+    if part.raw("bound") is None:
+        bound: float | None = None
+    else:
+        bound = part.positive("bound") if by == "clusters" else part.number("bound")
+    return Drawn(by, rows, rows if units is None else part.count(units), seed, bound)
+
+
+def described_way(drawn: Drawn | None) -> str:
+    """How rows were drawn, for a message."""
+    if drawn is None:
+        return "all rows as they are"
+    known = {"seed": drawn.seed, "bound": drawn.bound}
+    details = [f"{name} {value:g}" for name, value in known.items() if value is not None]
+    return f"by {drawn.by}" + (f" ({', '.join(details)})" if details else "")
+
+
+def taken_apart(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is not about drawing, and what is."""
+    rest = {name: value for name, value in given.items() if name not in OPTIONS}
+    return rest, {name: given[name] for name in OPTIONS if name in given}
+
+
+def refuse_unknown(draw: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    """Refuse arguments that no function has: those of a draw are taken by their names."""
+    strange = next((name for name in draw if name not in OPTIONS), None)
+    if strange is not None:
+        close = get_close_matches(strange, [*known, *OPTIONS], n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise InvalidTypeError(f"There is no argument {strange!r}.{hint}")
+
+
+def _refuse_without_a_way(asked: Mapping[str, Any]) -> None:
+    for name in asked:
+        raise InvalidTypeError(
+            f"{name} says how rows are drawn, and nothing says by what: pass clusters or weights "
+            "with it, or leave it out."
+        )
+
+
+def _refuse_strange_options(by: By, asked: Mapping[str, Any]) -> None:
+    fitting = {
+        "clusters": ("clusters", "cluster_bound", "row_ids", "seed"),
+        "weights": ("weights", "weight_bound", "row_ids", "seed"),
+        "strata": ("strata",),
+    }
+    strange = next((name for name in asked if name not in fitting[by]), None)
+    if strange is not None:
+        raise InvalidTypeError(f"{strange} does not go with {by}: leave it out.")
+    if by == "weights" and "weight_bound" not in asked:
+        raise InvalidTypeError(
+            "weights needs weight_bound, the largest weight that there can be, seen or not. It "
+            "follows from how the weights are defined; the largest weight seen voids the guarantee."
+        )
+
+
+def _require_strata(strata: Any, question: Question) -> None:
+    if question.kind != "calibration":
+        raise InvalidTypeError(
+            f"strata is about calibration: what a {question.kind} claims is about all rows, and "
+            "labels that were bought per bin say nothing about shares of rows. Leave it out."
+        )
+    bins = bins_for(n_bins=strata, edges=None) if np.ndim(strata) == 0 else None
+    if (bins or bins_for(n_bins=1, edges=strata)) != question.grid:
+        raise InvalidValueError(
+            f"strata={strata!r} are other bins than those of this calibration: rows that were "
+            "chosen per bin speak of these bins alone. Pass the same n_bins or edges to both."
+        )
+
+
+def _bound(by: By, asked: Mapping[str, Any]) -> float | None:
+    if by == "clusters" and "cluster_bound" in asked:
+        return whole_number(asked["cluster_bound"], "cluster_bound", least=1)
+    if by != "weights":
+        return None
+    bound = real_number(asked["weight_bound"], "weight_bound", "a bound on weights")
+    if not 0 < bound < np.inf:
+        raise InvalidValueError(
+            f"weight_bound={bound} is not a bound on weights: expected a positive number."
+        )
+    return bound
+
+
+def _named(rows: Rows, slot: str) -> tuple[tuple[str, ...], Integers]:
+    """The distinct names in a column, as text: 7, 7.0 and "7" are one; and the place of each
+    row's.
+    """
+    names, places = rows.groups(slot)
+    is_text = rows.columns[slot].dtype.kind == "U"
+    missing = [p for p, name in enumerate(names) if is_missing_code(name)] if is_text else []
+    if missing:
+        where = np.flatnonzero(np.isin(places, missing))
+        raise InvalidValueError(
+            f"{rows.name(slot)}[{rows.start + where[0]}] is {names[missing[0]]!r}, usually a "
+            f"missing value ({where.size} such rows): expected a name in every row. Find out which "
+            "it is, or leave out whatever has no name, whatever its labels are."
+        )
+    return names, places
+
+
+def _checked_weights(rows: Rows, bound: float) -> Floats:
+    weights, name = rows.numbers("weights").astype(np.float64), rows.name("weights")
+    bad = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
+    if bad.size:
+        raise InvalidValueError(
+            f"{name}[{rows.start + bad[0]}] is {weights[bad[0]]} ({bad.size} such values): "
+            "expected weights from 0 to weight_bound in every row."
+        )
+    above = np.flatnonzero(weights > bound)
+    if above.size:
+        raise InvalidValueError(
+            f"{name}[{rows.start + above[0]}] is {weights[above[0]]:g}, above weight_bound="
+            f"{bound:g} ({above.size} such values): the bound must hold for every row that can be "
+            "drawn. Find one that follows from how the weights are defined; the largest weight "
+            "seen voids the guarantee."
+        )
+    return weights
+
+
+def _pairs(numbers: Numbers, sizes: Integers) -> zip[tuple[int, int]]:
+    """Both as integers of Python, whose products do not overflow."""
+    return zip(numbers.tolist(), sizes.tolist(), strict=True)

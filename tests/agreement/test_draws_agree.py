@@ -1,0 +1,160 @@
+"""The same rows are drawn by every engine, in whatever order and parts they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from pacbound import Tally
+from pacbound.errors import InvalidTypeError, InvalidValueError
+
+Engine = Callable[[Any], Any]
+
+ROWS = 400
+RNG = np.random.default_rng(0)
+PATIENT = RNG.integers(0, 60, size=ROWS)
+LABEL = RNG.integers(0, 3, size=ROWS)
+FAST = np.where(RNG.random(ROWS) < 0.8, LABEL, (LABEL + 1) % 3)
+SLOW = np.where(RNG.random(ROWS) < 0.9, LABEL, (LABEL + 2) % 3)
+TABLE = pa.table(
+    {
+        "c": RNG.uniform(size=ROWS),
+        "ok": RNG.random(ROWS) < 0.7,
+        "fast": FAST,
+        "slow": SLOW,
+        "y": pa.array(LABEL, mask=FAST == SLOW),
+        "u": RNG.random(ROWS) < 0.2,
+        "site": np.where(PATIENT % 2, "é north", "south"),
+        "patient": [f"p{number:03}" for number in PATIENT],
+        "number": PATIENT,
+        "w": RNG.uniform(0, 3, size=ROWS),
+        "row": [f"r{number}" for number in range(ROWS)],
+        "at": np.arange(ROWS),
+    }
+)
+
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "calibration": {"confidence": "c", "correct": "ok", "groups": "site"},
+    "classes": {"confidence": "c", "prediction": "fast", "labels": "slow"},
+    "cascade": {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "y"},
+    "shield": {"scores": "c", "unsafe": "u"},
+}
+DRAWS: dict[str, dict[str, Any]] = {
+    "clusters": {"clusters": "patient", "row_ids": "row"},
+    "clusters per row": {"clusters": "number", "row_ids": "at", "cluster_bound": 30, "seed": 3},
+    "weights": {"weights": "w", "row_ids": "row", "weight_bound": 3.0},
+    "weights by number": {"weights": "w", "row_ids": "at", "weight_bound": 4, "seed": 5},
+}
+
+
+def _arrays(named: dict[str, Any], table: Any = TABLE) -> dict[str, Any]:
+    def column(name: str) -> Any:
+        return table[name].to_pylist() if name == "y" else table[name].to_numpy()
+
+    return {
+        role: (
+            np.column_stack([column(one) for one in name])
+            if isinstance(name, list)
+            else column(name)
+            if isinstance(name, str)
+            else name
+        )
+        for role, name in named.items()
+    }
+
+
+def _counted(data: Any, named: dict[str, Any]) -> Tally:
+    count = Tally.from_files if isinstance(data, Path) else Tally.from_frame
+    return count(data, **named)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("draw", DRAWS)
+def test_every_engine_draws_the_rows_that_arrays_give(
+    table: Engine, question: str, draw: str
+) -> None:
+    named = {**QUESTIONS[question], **DRAWS[draw]}
+    expected = Tally.from_arrays(**_arrays(named))
+    assert 0 < expected.rows < ROWS
+    shuffled = TABLE.take(np.random.default_rng(1).permutation(ROWS))
+    assert _counted(table(shuffled), named) == expected
+
+
+ORDERED = ("pandas", "polars", "polars-lazy", "pyarrow", "csv", "parquet", "arrow")
+
+
+@pytest.mark.parametrize("table", ORDERED, indirect=True)
+@pytest.mark.parametrize("by", [{"clusters": "patient"}, {"weights": "w", "weight_bound": 3}])
+def test_rows_that_have_an_order_need_no_ids(table: Engine, by: dict[str, Any]) -> None:
+    for question in QUESTIONS.values():
+        named = {**question, **by}
+        assert _counted(table(TABLE), named) == Tally.from_arrays(**_arrays(named))
+
+
+@pytest.mark.parametrize("by", [{"clusters": "patient"}, {"weights": "w", "weight_bound": 3}])
+def test_rows_without_an_order_need_ids(by: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValueError, match="have no order"):
+        Tally.from_frame(duckdb.from_arrow(TABLE), **QUESTIONS["shield"], **by)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.parametrize("by", [{"clusters": "patient"}, {"weights": "w", "weight_bound": 3}])
+def test_a_cluster_may_be_spread_over_files(
+    tmp_path: Path, engine: Any, by: dict[str, Any]
+) -> None:
+    for part, start in enumerate(range(0, ROWS, 150)):
+        parquet.write_table(TABLE.slice(start, 150), tmp_path / f"part{part}.parquet")
+    named = {**QUESTIONS["cascade"], **by}
+    assert Tally.from_files(tmp_path, **named, engine=engine) == Tally.from_arrays(**_arrays(named))
+
+
+def test_files_of_several_formats_are_read_in_their_order(tmp_path: Path) -> None:
+    csv.write_csv(TABLE.slice(0, 100), tmp_path / "a.csv")
+    parquet.write_table(TABLE.slice(100, 100), tmp_path / "b.parquet")
+    csv.write_csv(TABLE.slice(200), tmp_path / "c.csv")
+    named = {**QUESTIONS["cascade"], "clusters": "patient"}
+    assert Tally.from_files(sorted(tmp_path.iterdir()), **named) == Tally.from_arrays(
+        **_arrays(named)
+    )
+
+
+def test_progress_of_both_readings_goes_from_none_to_all(tmp_path: Path) -> None:
+    parquet.write_table(TABLE, tmp_path / "t.parquet")
+    shares: list[float] = []
+    Tally.from_files(tmp_path, **QUESTIONS["shield"], clusters="patient", progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+
+
+@pytest.mark.parametrize("column", ["patient", "number"])
+def test_a_missing_cluster_is_refused_by_every_engine(table: Engine, column: str) -> None:
+    values = TABLE[column].to_pylist()
+    broken = TABLE.set_column(
+        TABLE.column_names.index(column), column, pa.array([None, *values[1:]], TABLE[column].type)
+    )
+    named = {**QUESTIONS["shield"], "clusters": column, "row_ids": "row"}
+    with pytest.raises((InvalidValueError, InvalidTypeError)):
+        _counted(table(broken), named)
+
+
+@pytest.mark.parametrize("value", [None, -0.5, 3.5, float("nan"), float("inf")])
+def test_a_weight_that_is_none_is_refused_by_every_engine(table: Engine, value: Any) -> None:
+    weights = pa.array([*TABLE["w"].to_pylist()[1:], value], pa.float64())
+    broken = TABLE.set_column(TABLE.column_names.index("w"), "w", weights)
+    named = {**QUESTIONS["shield"], "weights": "w", "weight_bound": 3, "row_ids": "row"}
+    with pytest.raises((InvalidValueError, InvalidTypeError)):
+        _counted(table(broken), named)
+
+
+def test_a_frame_without_rows_has_a_tally_without_rows() -> None:
+    empty = pl.DataFrame(TABLE).head(0)
+    named = {**QUESTIONS["shield"], "clusters": "patient"}
+    assert Tally.from_frame(empty, **named).rows == 0

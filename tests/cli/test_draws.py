@@ -1,0 +1,161 @@
+"""`--clusters`, `--weights` and `pacbound stratify`: data as it really is, on the command line."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pacbound import Tally, calibrate, load_certificate, stratify
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+ROWS = 900
+RNG = np.random.default_rng(0)
+COLUMNS = {
+    "c": RNG.beta(6, 1, size=ROWS),
+    "ok": (RNG.random(ROWS) < 0.8).astype(int),
+    "fast": RNG.integers(0, 2, size=ROWS),
+    "slow": RNG.integers(0, 2, size=ROWS),
+    "y": RNG.integers(0, 2, size=ROWS),
+    "patient": RNG.integers(0, 150, size=ROWS),
+    "w": RNG.uniform(0, 3, size=ROWS),
+}
+
+VERBS = [
+    ("calibrate", ("--confidence", "c", "--correct", "ok", "--delta", 0.05)),
+    (
+        "cascade",
+        (
+            *("--confidence", "c", "--prediction", "fast,slow", "--label", "y"),
+            *("--xi", 0.9, "--delta", 0.05),
+        ),
+    ),
+    ("shield", ("--score", "c", "--unsafe", "ok", "--xi", 0.95, "--delta", 0.05)),
+]
+BY_CLUSTERS = ("--clusters", "patient", "--cluster-bound", 40, "--seed", 3)
+BY_WEIGHTS = ("--weights", "w", "--weight-bound", 3)
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    lines = [",".join(COLUMNS)]
+    lines += [
+        ",".join(map(repr, row))
+        for row in zip(*(v.tolist() for v in COLUMNS.values()), strict=True)
+    ]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(("verb", "named"), VERBS)
+@pytest.mark.parametrize("draw", [BY_CLUSTERS, BY_WEIGHTS])
+def test_every_verb_draws_and_its_certificate_says_so(
+    pacbound: Run, rows: Path, verb: str, named: tuple[object, ...], draw: tuple[object, ...]
+) -> None:
+    done = pacbound(verb, rows, *named, *draw, "-o", "c.json")
+    assert "Drawn: " in done.stdout
+    certificate = load_certificate(rows.parent / "c.json")
+    assert certificate.draw is not None
+    assert certificate.draw.rows == ROWS
+    column = {"clusters": "cluster", "weights": "weight"}[certificate.draw.by]
+    assert certificate.provenance.columns[column] == draw[1]
+    pacbound("verify", "c.json")
+
+
+def test_a_tally_is_drawn_as_all_rows_are(pacbound: Run, rows: Path) -> None:
+    named = ("--confidence", "c", "--correct", "ok")
+    pacbound("calibrate", rows, *named, *BY_CLUSTERS, "--delta", 0.05, "-o", "whole.json")
+    pacbound("tally", rows, *named, *BY_CLUSTERS, "-o", "tally.json")
+    pacbound("certify", "tally.json", "--delta", 0.05, "-o", "sum.json")
+    one, other = (load_certificate(rows.parent / f"{name}.json") for name in ("whole", "sum"))
+    assert one.claim_digest == other.claim_digest
+
+
+def test_parts_that_share_a_patient_are_not_certified_together(pacbound: Run, rows: Path) -> None:
+    head, *lines = rows.read_text().splitlines()
+    for part, some in (("a", lines[:400]), ("b", lines[400:])):
+        (rows.parent / f"{part}.csv").write_text("\n".join([head, *some]) + "\n")
+        pacbound(
+            "tally", f"{part}.csv", "--confidence", "c", "--correct", "ok", "--clusters", "patient",
+            "-o", f"{part}.json",
+        )  # fmt: skip
+    done = pacbound("certify", "a.json", "b.json", "--delta", 0.05, "-o", "c.json", code=2)
+    assert "clusters are in both tallies" in done.stderr
+    assert not (rows.parent / "c.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (("--weights", "w"), "needs weight_bound"),
+        (("--weights", "w", "--weight-bound", 2), "above weight_bound=2"),
+        (("--clusters", "patient", "--cluster-bound", 2), "more than cluster_bound=2"),
+        (("--clusters", "nobody"), "no column 'nobody'"),
+        (("--seed", 4), "nothing says by what"),
+        (("--strata", "7"), "other bins than those"),
+        (("--strata", "x"), "not a list of numbers"),
+    ],
+)
+def test_a_draw_that_cannot_be_ends_with_2(
+    pacbound: Run, rows: Path, draw: tuple[object, ...], message: str
+) -> None:
+    named = ("--confidence", "c", "--correct", "ok", "--delta", 0.05)
+    done = pacbound("calibrate", rows, *named, *draw, "-o", "c.json", code=2)
+    assert message in done.stderr
+    assert not (rows.parent / "c.json").exists()
+
+
+def test_a_missing_cluster_ends_with_2_and_names_file_and_row(pacbound: Run, rows: Path) -> None:
+    lines = rows.read_text().splitlines()
+    fields = lines[5].split(",")
+    fields[5] = ""
+    lines[5] = ",".join(fields)
+    rows.write_text("\n".join(lines) + "\n")
+    named = ("--confidence", "c", "--correct", "ok", "--delta", 0.05)
+    done = pacbound("calibrate", rows, *named, "--clusters", "patient", code=2)
+    assert f"{rows}: " in done.stderr
+    assert "patient[4]" in done.stderr
+
+
+def test_stratify_writes_the_rows_to_label_and_they_are_certified(
+    pacbound: Run, rows: Path
+) -> None:
+    done = pacbound(
+        "stratify", rows, "--confidence", "c", "--labels", 200, "--bins", 5, "-o", "ask.csv"
+    )
+    assert "200 of 900 rows to label" in done.stdout
+    chosen = stratify(COLUMNS["c"], labels=200, n_bins=5)
+    written = (rows.parent / "ask.csv").read_text().splitlines()
+    assert written[0].split(",") == [*COLUMNS, "pac_row"]
+    assert [int(line.split(",")[-1]) for line in written[1:]] == chosen.tolist()
+    named = ("--confidence", "c", "--correct", "ok", "--delta", 0.05, "--bins", 5)
+    said = pacbound("calibrate", "ask.csv", *named, "--strata", 5, "-o", "c.json").stdout
+    assert "Mean width" not in said
+    expected = calibrate(
+        COLUMNS["c"][chosen], COLUMNS["ok"][chosen], delta=0.05, n_bins=5, strata=5
+    )
+    assert load_certificate(rows.parent / "c.json").claim() == expected.claim()
+
+
+def test_stratify_says_to_programs_what_it_chose(pacbound: Run, rows: Path) -> None:
+    done = pacbound(
+        "stratify", rows, "--confidence", "c", "--labels", 50, "--edges", "0,0.5,0.9,1", "-o",
+        "ask.csv", "--json",
+    )  # fmt: skip
+    said = json.loads(done.stdout)
+    assert sum(said["to_label"]) == 50
+    tally = Tally.from_arrays(
+        confidence=COLUMNS["c"], correct=COLUMNS["ok"], edges=[0, 0.5, 0.9, 1]
+    )
+    assert said["pool"] == tally.dense().sum(axis=2)[0].tolist()
+
+
+def test_stratify_refuses_what_is_no_score_and_writes_nothing(pacbound: Run, rows: Path) -> None:
+    done = pacbound("stratify", rows, "--confidence", "fast", "--labels", 0, "-o", "a.csv", code=2)
+    assert "labels" in done.stderr
+    pacbound("stratify", rows, "--confidence", "patient", "--labels", 5, "-o", "a.csv", code=2)
+    assert not (rows.parent / "a.csv").exists()

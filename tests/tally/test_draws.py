@@ -1,0 +1,340 @@
+"""Rows drawn before they are counted: one of each cluster, or by their weights."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import bdtr
+
+from pacbound import (
+    Tally,
+    calibrate,
+    certify_abstention,
+    certify_cascade,
+    certify_recall,
+    certify_shield,
+)
+from pacbound.errors import (
+    CertificateError,
+    InvalidTypeError,
+    InvalidValueError,
+    RepeatedSourceError,
+)
+from pacbound.tally.questions import QUESTIONS
+
+RNG = np.random.default_rng(0)
+ROWS = 600
+CONFIDENCE = RNG.uniform(size=ROWS)
+CORRECT = RNG.random(ROWS) < CONFIDENCE
+PATIENT = RNG.integers(0, 90, size=ROWS)
+WEIGHT = RNG.uniform(0, 3, size=ROWS)
+COLUMNS: dict[str, Any] = {"confidence": CONFIDENCE, "correct": CORRECT}
+BY_PATIENT: dict[str, Any] = {**COLUMNS, "clusters": PATIENT}
+BY_WEIGHT: dict[str, Any] = {**COLUMNS, "weights": WEIGHT, "weight_bound": 3.0}
+
+
+def test_one_row_of_each_cluster_is_counted() -> None:
+    tally = Tally.from_arrays(**BY_PATIENT)
+    clusters = len(set(PATIENT.tolist()))
+    assert tally.rows == clusters == int(tally.counts.sum())
+    assert tally.drawn is not None
+    assert (tally.drawn.rows, tally.drawn.units, tally.drawn.seed) == (ROWS, clusters, 0)
+
+
+def test_the_counted_row_of_a_cluster_is_one_of_its_own() -> None:
+    own = Tally.from_arrays(
+        scores=np.where(PATIENT == 5, 0.75, 0.25), unsafe=PATIENT == 5, clusters=PATIENT
+    )
+    assert own.totals == {"safe": len(set(PATIENT.tolist())) - 1, "unsafe": 1}
+
+
+def test_every_row_of_a_cluster_is_as_likely() -> None:
+    clusters = np.repeat(np.arange(5000), 4)
+    for place in range(4):
+        here = np.tile(np.arange(4) == place, 5000)
+        drawn = Tally.from_arrays(scores=np.zeros(20_000), unsafe=here, clusters=clusters)
+        seen = drawn.totals["unsafe"]
+        assert min(bdtr(seen, 5000, 0.25), 1 - bdtr(seen - 1, 5000, 0.25)) > 1e-4
+
+
+def test_another_seed_draws_other_rows_and_the_same_seed_the_same() -> None:
+    first = Tally.from_arrays(**BY_PATIENT)
+    assert Tally.from_arrays(**BY_PATIENT, seed=0) == first
+    assert Tally.from_arrays(**BY_PATIENT, seed=1) != first
+
+
+def test_with_row_ids_the_order_of_rows_does_not_matter() -> None:
+    order = np.random.default_rng(1).permutation(ROWS)
+    ids = np.array([f"row {i}" for i in range(ROWS)])
+    draws: tuple[dict[str, Any], ...] = (
+        {"clusters": PATIENT},
+        {"clusters": PATIENT, "cluster_bound": 30},
+        {"weights": WEIGHT, "weight_bound": 3.0},
+    )
+    for draw in draws:
+        given: dict[str, Any] = {**COLUMNS, **draw, "row_ids": ids}
+        moved: dict[str, Any] = {
+            key: value[order] if isinstance(value, np.ndarray) else value
+            for key, value in given.items()
+        }
+        assert Tally.from_arrays(**moved) == Tally.from_arrays(**given)
+
+
+def test_names_of_clusters_are_text() -> None:
+    first = Tally.from_arrays(**BY_PATIENT)
+    assert Tally.from_arrays(**COLUMNS, clusters=PATIENT.astype(str)) == first
+    assert Tally.from_arrays(**COLUMNS, clusters=PATIENT.astype(float)) == first
+
+
+def test_a_row_of_the_largest_weight_is_always_kept_and_one_of_weight_zero_never() -> None:
+    bound = 0.3
+    weights = np.where(CORRECT, bound, 0.0)
+    tally = Tally.from_arrays(**COLUMNS, weights=weights, weight_bound=bound)
+    assert tally.totals == {"wrong": 0, "right": int(CORRECT.sum())}
+
+
+def test_a_cluster_as_large_as_the_bound_is_always_kept() -> None:
+    clusters = np.repeat(np.arange(60), 10)
+    assert Tally.from_arrays(**COLUMNS, clusters=clusters, cluster_bound=10).rows == 60
+
+
+def test_rows_are_kept_in_proportion_to_their_weights() -> None:
+    rows = 20_000
+    for weight in (0.3, 1.5, 2.9):
+        kept = Tally.from_arrays(
+            scores=np.zeros(rows), unsafe=np.ones(rows), weights=[weight] * rows, weight_bound=3
+        ).rows
+        share = weight / 3
+        assert min(bdtr(kept, rows, share), 1 - bdtr(kept - 1, rows, share)) > 1e-4
+
+
+def test_only_rows_that_are_drawn_need_a_score() -> None:
+    drawn = Tally.from_arrays(**BY_PATIENT)
+
+    def without(row: int) -> Tally:
+        scores = CONFIDENCE.copy()
+        scores[row] = np.nan
+        return Tally.from_arrays(confidence=scores, correct=CORRECT, clusters=PATIENT)
+
+    refused = []
+    for row in range(60):
+        try:
+            assert without(row) == drawn
+        except InvalidValueError:
+            refused.append(row)
+    assert 0 < len(refused) < 60
+    with pytest.raises(InvalidValueError, match="numbered among the"):
+        without(refused[0])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"clusters": PATIENT, "weights": WEIGHT, "weight_bound": 3}, "do not go together"),
+        ({"weights": WEIGHT}, "weights needs weight_bound"),
+        ({"weight_bound": 3}, "nothing says by what"),
+        ({"seed": 3}, "nothing says by what"),
+        ({"row_ids": PATIENT}, "nothing says by what"),
+        ({"clusters": PATIENT, "weight_bound": 3}, "does not go with clusters"),
+        ({"weights": WEIGHT, "weight_bound": 3, "cluster_bound": 3}, "does not go with weights"),
+        ({"strata": 20, "seed": 1}, "does not go with strata"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidTypeError, match=message):
+        Tally.from_arrays(**COLUMNS, **given)
+
+
+def _with(column: np.ndarray, row: int, value: Any) -> np.ndarray:
+    changed = column.astype(object) if value is None or isinstance(value, str) else column.copy()
+    changed[row] = value
+    return changed if changed.dtype != object or value is None else changed.astype(str)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"clusters": _with(PATIENT.astype(float), 7, np.nan)}, r"clusters\[7\] is nan"),
+        ({"clusters": _with(PATIENT, 7, None)}, "missing values, the first in row 7"),
+        ({"clusters": _with(PATIENT, 7, "NA")}, r"clusters\[7\] is 'NA', usually a missing"),
+        ({"clusters": _with(PATIENT, 7, " ")}, r"clusters\[7\] is ' '"),
+        ({"clusters": PATIENT[:-1]}, "Rows do not match"),
+        ({"clusters": PATIENT, "cluster_bound": 0}, "cluster_bound"),
+        ({"clusters": PATIENT, "cluster_bound": 4}, "more than cluster_bound=4"),
+        ({"clusters": PATIENT, "seed": -1}, "seed"),
+        ({"clusters": PATIENT, "row_ids": CORRECT}, "is the same in rows"),
+        ({"weights": WEIGHT, "weight_bound": 2.5}, "above weight_bound=2.5"),
+        ({"weights": _with(WEIGHT, 3, -1.0), "weight_bound": 3}, r"weights\[3\] is -1"),
+        ({"weights": _with(WEIGHT, 3, np.nan), "weight_bound": 3}, r"weights\[3\] is nan"),
+        ({"weights": _with(WEIGHT, 3, np.inf), "weight_bound": 3}, r"weights\[3\] is inf"),
+        ({"weights": WEIGHT, "weight_bound": np.inf}, "expected a positive number"),
+        ({"weights": WEIGHT, "weight_bound": 0}, "expected a positive number"),
+        ({"weights": WEIGHT * 0, "weight_bound": 3}, "None of 600 rows was kept"),
+        ({"weights": WEIGHT, "weight_bound": 3, "row_ids": PATIENT}, "is the same in rows"),
+        ({"strata": 19}, "other bins than those"),
+        ({"clusters": PATIENT, "edges": "equal-mass"}, "do not go with clusters"),
+    ],
+)
+def test_what_cannot_be_drawn_by_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises((InvalidValueError, InvalidTypeError), match=message):
+        Tally.from_arrays(**COLUMNS, **given)
+
+
+def test_an_unknown_argument_is_refused_with_the_one_that_was_meant() -> None:
+    with pytest.raises(InvalidTypeError, match=r"no argument 'cluster'\. Did you mean 'clusters'"):
+        calibrate(CONFIDENCE, CORRECT, delta=0.1, cluster=PATIENT)  # type: ignore[call-arg]
+    with pytest.raises(InvalidTypeError, match="Did you mean 'n_bins'"):
+        calibrate(CONFIDENCE, CORRECT, delta=0.1, n_bin=3)  # type: ignore[call-arg]
+
+
+def test_strata_are_for_calibration_alone() -> None:
+    with pytest.raises(InvalidTypeError, match="strata is about calibration"):
+        certify_shield(CONFIDENCE, CORRECT, xi=0.5, delta=0.1, strata=20)
+
+
+def test_planned_looks_at_rows_that_are_drawn_are_refused() -> None:
+    with pytest.raises(InvalidValueError, match="looks do not go with rows drawn by clusters"):
+        certify_shield(
+            CONFIDENCE, CORRECT, xi=0.9, delta=0.1, clusters=PATIENT, looks=[50, len(set(PATIENT))]
+        )
+
+
+def test_a_tally_beside_a_draw_is_refused() -> None:
+    tally = Tally.from_arrays(**COLUMNS)
+    for given in ({"clusters": PATIENT}, {"seed": 1}):
+        with pytest.raises(InvalidTypeError, match="stands beside a tally"):
+            calibrate(tally, delta=0.1, **given)
+
+
+def _half(given: dict[str, Any], which: int) -> dict[str, Any]:
+    chosen = which == PATIENT % 2
+    return {
+        key: value[chosen] if isinstance(value, np.ndarray) else value
+        for key, value in given.items()
+    }
+
+
+def test_tallies_of_different_clusters_add_to_that_of_all() -> None:
+    halves = [Tally.from_arrays(**_half(BY_PATIENT, which)) for which in (0, 1)]
+    assert halves[0] + halves[1] == Tally.from_arrays(**BY_PATIENT)
+    assert halves[0] + halves[1].zero() == halves[0]
+
+
+def test_tallies_that_share_a_cluster_do_not_add() -> None:
+    first, second = np.arange(ROWS) < 300, np.arange(ROWS) >= 300
+    parts = [
+        Tally.from_arrays(
+            confidence=CONFIDENCE[part], correct=CORRECT[part], clusters=PATIENT[part]
+        )
+        for part in (first, second)
+    ]
+    with pytest.raises(RepeatedSourceError, match="clusters are in both tallies"):
+        parts[0] + parts[1]
+
+
+def test_rows_kept_by_weight_add_only_if_they_have_ids_that_differ() -> None:
+    halves = [_half(BY_WEIGHT, which) for which in (0, 1)]
+    places = [Tally.from_arrays(**half) for half in halves]
+    with pytest.raises(InvalidValueError, match="the same random number"):
+        places[0] + places[1]
+    ids: dict[str, Any] = {"row_ids": np.arange(ROWS)}
+    named = [Tally.from_arrays(**_half({**BY_WEIGHT, **ids}, which)) for which in (0, 1)]
+    assert named[0] + named[1] == Tally.from_arrays(**BY_WEIGHT, **ids)
+    again = [Tally.from_arrays(**half, row_ids=range(len(half["weights"]))) for half in halves]
+    with pytest.raises(RepeatedSourceError, match="row ids are in both tallies"):
+        again[0] + again[1]
+
+
+def test_rows_that_were_drawn_in_different_ways_do_not_add() -> None:
+    drawn = Tally.from_arrays(**_half(BY_PATIENT, 0))
+    for other in (
+        Tally.from_arrays(**_half(COLUMNS, 1)),
+        Tally.from_arrays(**_half(BY_PATIENT, 1), seed=1),
+        Tally.from_arrays(**_half(BY_PATIENT, 1), cluster_bound=50),
+        Tally.from_arrays(**_half(BY_WEIGHT, 1)),
+        Tally.from_arrays(**_half(COLUMNS, 1), strata=20),
+    ):
+        with pytest.raises(InvalidValueError, match="drawn in different ways"):
+            drawn + other
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        BY_PATIENT,
+        {**BY_PATIENT, "cluster_bound": 30, "seed": 9},
+        BY_WEIGHT,
+        {**BY_WEIGHT, "row_ids": np.arange(ROWS)},
+        {**COLUMNS, "strata": 20},
+    ],
+)
+def test_a_drawn_tally_survives_its_file(given: dict[str, Any], tmp_path: Path) -> None:
+    tally = Tally.from_arrays(**given)
+    tally.save(tmp_path / "t.json")
+    again = Tally.load(tmp_path / "t.json")
+    assert again == tally
+    assert again.to_dict() == tally.to_dict()
+    assert again.to_dict()["schema"] == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"by": "luck"},
+        {"seed": None},
+        {"seed": -1},
+        {"rows": 10},
+        {"units": 10},
+        {"bound": 3},
+        {"names": ""},
+        {"names": "zz"},
+        {"names": "ff" * 8 + "00" * 8 * (len(set(PATIENT.tolist())) - 1)},
+    ],
+)
+def test_a_tally_that_no_draw_gives_is_refused(change: dict[str, Any]) -> None:
+    from pacbound import documents
+
+    document = json.loads(json.dumps(Tally.from_arrays(**BY_PATIENT).to_dict()))
+    del document["digest"]
+    document["drawn"] |= change
+    with pytest.raises(CertificateError):
+        Tally.from_dict({**document, "digest": documents.digest(document)})
+
+
+def test_a_drawn_tally_that_calls_itself_plain_is_refused() -> None:
+    from pacbound import documents
+
+    document = json.loads(json.dumps(Tally.from_arrays(**BY_PATIENT).to_dict()))
+    del document["digest"]
+    document["schema"] = 1
+    with pytest.raises(CertificateError, match="schema"):
+        Tally.from_dict({**document, "digest": documents.digest(document)})
+
+
+def test_every_verb_says_what_its_claim_is_about() -> None:
+    label = RNG.integers(0, 3, size=ROWS)
+    predictions = np.column_stack([label, label])
+    made = [
+        calibrate(CONFIDENCE, CORRECT, delta=0.1, clusters=PATIENT),
+        certify_cascade(CONFIDENCE, predictions, label, xi=0.1, delta=0.1, clusters=PATIENT),
+        certify_shield(CONFIDENCE, CORRECT, xi=0.9, delta=0.1, clusters=PATIENT),
+        certify_abstention(CONFIDENCE, CORRECT, xi=0.9, delta=0.1, clusters=PATIENT),
+        certify_recall(CONFIDENCE, CORRECT, target=0.1, delta=0.1, clusters=PATIENT),
+    ]
+    assert {certificate.kind for certificate in made} == set(QUESTIONS)
+    for certificate in made:
+        claim = certificate.claim()
+        assert claim["drawn"] == {
+            "by": "clusters",
+            "seed": 0,
+            "bound": None,
+            "rows": ROWS,
+            "clusters": claim["n"],
+        }
+        assert any("random row of a random cluster" in line for line in claim["assumptions"])
+        assert "not about the rate per row" in certificate.summary()
+        assert certificate.verify()
