@@ -13,6 +13,7 @@ from pacbound.cascade.certify import certify_cascade
 from pacbound.cascade.cost import CostBound, certified_cost
 from pacbound.cascade.design import CascadeDesign, design_cascade
 from pacbound.cascade.design_search import Tried
+from pacbound.cascade.labelling import LabelProgress, LabelSession
 from pacbound.cascade.model_outputs import Answer, Answers
 from pacbound.cascade.result import CascadeResult, CascadeStatistics, Routed
 from pacbound.cascade.routing import Cascade
@@ -29,6 +30,8 @@ __all__ = [
     "CascadeResult",
     "CascadeStatistics",
     "CostBound",
+    "LabelProgress",
+    "LabelSession",
     "Routed",
     "TradeOff",
     "Tried",

@@ -217,7 +217,7 @@ class CascadeCertificate(Certificate):
         elif method == "greedy":
             decision = cascade_greedy.decide(tally.cells, counts, n, **asked)
         else:
-            paid = costs or _unit_costs(exits)
+            paid = costs or unit_costs(exits)
             walks = cascade_paths.walks_from_counts(tally.cells, counts, bound)
             decision = cascade_paths.decide(walks, n, **asked, costs=paid)
             if unlabelled:
@@ -471,7 +471,7 @@ class CascadeCertificate(Certificate):
         elif self.method == "greedy":
             decision = cascade_greedy.decide_again(self.walks, self.n, **asked)
         else:
-            costs = self.costs or _unit_costs(self.exits)
+            costs = self.costs or unit_costs(self.exits)
             decision = cascade_paths.decide(self.walks, self.n, **asked, costs=costs)
         return replace(self, loaded=None, **vars(decision))
 
@@ -619,7 +619,7 @@ class CascadeCertificate(Certificate):
         if partial is None or self.cells is None:
             return
         here, there = self._seen("exits"), np.array(partial.exits)
-        costs = self.costs or _unit_costs(self.exits)
+        costs = self.costs or unit_costs(self.exits)
         best, now = (cascade_paths.total_cost(exits, self.n, costs) for exits in (there, here))
         moved = self.settled and not np.array_equal(here, there)
         if partial.cells is None or best > now or moved:
@@ -647,7 +647,10 @@ def _read_costs(claim: Reader, models: int) -> tuple[float, ...] | None:
         raise CertificateError(f"{claim.place('costs')}: {error}") from None
 
 
-def _unit_costs(exits: int) -> tuple[float, ...]:
+def unit_costs(exits: int) -> tuple[float, ...]:
+    """What stands for the costs of more than two models where none are given: each model as much
+    as the first.
+    """
     return tuple(float(place) for place in range(1, exits + 2))
 
 

@@ -23,7 +23,12 @@ from pacbound.procedures.refusal import Refusal, least_passing
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.binomial import binomial_interval
 from pacbound.stats.sequences import bonferroni_level, fixed_sequence
-from pacbound.stats.trinomial import labels_needed_by_walk, mcnemar_test, paired_test
+from pacbound.stats.trinomial import (
+    PairedBound,
+    labels_needed_by_walk,
+    mcnemar_test,
+    paired_test,
+)
 from pacbound.tally.questions.cascade import ONLY_FAST, ONLY_SLOW, UNLABELLED, with_unlabelled
 from pacbound.tally.questions.cascade import TWO_MODELS as GRID
 
@@ -209,7 +214,19 @@ def _leading_passes(walk: Walk, test: Callable[[Walk], Passes]) -> int:
 def _test(n: int, xi: float, delta: float, bound: Bound) -> Callable[[Walk], Passes]:
     if bound == "product":
         return lambda walk: product_bound(walk, n, delta) <= xi
-    return lambda walk: paired_test(walk.losses, walk.only_fast, n, xi=xi, delta=delta, bound=bound)
+    return lambda walk: _paired_passes(walk, n, xi, delta, bound)
+
+
+def _paired_passes(walk: Walk, n: int, xi: float, delta: float, bound: PairedBound) -> Passes:
+    """Whether each step passes, up to the first that does not.
+
+    Between two rises of the losses only gains come in, and more of them never make a step fail. So
+    the test is asked where losses rise, and its verdict holds until they rise again.
+    """
+    rises = np.flatnonzero(np.diff(walk.losses, prepend=walk.losses[0] - 1))
+    gains = np.minimum.reduceat(walk.only_fast, rises)
+    passes = paired_test(walk.losses[rises], gains, n, xi=xi, delta=delta, bound=bound)
+    return np.repeat(passes, np.diff(rises, append=len(walk)))
 
 
 def product_bound(walk: Walk, n: int, delta: float) -> NDArray[np.float64]:

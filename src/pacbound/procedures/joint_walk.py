@@ -108,15 +108,24 @@ def along_each(
 
 def _along(path: Integers, cells: Integers, answered: list[tuple[Integers, ...]]) -> JointWalk:
     n_exits, n_steps = path.shape
-    # Where no step reaches a score the index is n_steps: it never leaves there.
-    first = np.stack([np.searchsorted(-path[m], -cells[:, m], side="left") for m in range(n_exits)])
     parts = np.zeros((5, n_exits, n_steps), dtype=np.int64)
-    until = np.full(len(cells), n_steps)
-    for m in range(n_exits):
+    for m, (first, until) in enumerate(zip(*exits_along(path, cells), strict=True)):
         for part, weights in enumerate(answered[m]):
-            parts[part, m] = _running(first[m], until, weights, n_steps)
-        until = np.minimum(until, first[m])
+            parts[part, m] = _running(first, until, weights, n_steps)
     return JointWalk(path, *parts)
+
+
+def exits_along(path: Integers, cells: Integers) -> tuple[Integers, Integers]:
+    """From which step each row takes each exit, and up to which, not included; (exits, rows) each.
+
+    Where the first is not below the second, the row never takes that exit.
+    """
+    # Where no step reaches a score the index is the number of steps: it never leaves there.
+    first = np.stack(
+        [np.searchsorted(-path[m], -cells[:, m], side="left") for m in range(len(path))]
+    )
+    before = np.full((1, len(cells)), path.shape[1])
+    return first, np.minimum.accumulate(np.concatenate([before, first[:-1]]), axis=0)
 
 
 def _running(first: Integers, until: Integers, weights: Integers, n_steps: int) -> Integers:

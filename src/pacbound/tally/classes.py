@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor, isfinite
 from typing import Any, Final
@@ -151,6 +151,9 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self._codes)
 
+    def __iter__(self) -> Iterator[Class]:
+        return iter(self._codes)
+
     def codes(self, values: Values, name: str, start: int = 0) -> Integers:
         """The number of each row's class, -1 where it is missing.
 
@@ -236,6 +239,23 @@ class Evidence:
                 f"{labels} and {', '.join(self.predicted)} have no class in common, so every "
                 f"prediction would count as wrong. Labels: {_some(self.labelled)}. Predictions: "
                 f"{_some(predicted)}. {_likely_cause(self.labelled, predicted)}"
+            )
+        if rule.classes is None:
+            self._check_each_model(labels)
+            self._check_shares(rule, rows, labels, predicted)
+
+    def check_some(self, rule: ClassRule, rows: int, labels: str) -> None:
+        """Refuse labels that cannot be right while only a few of the rows have one.
+
+        That labels and predictions have no class in common says little then. Each label must be of
+        the type of the predictions, also where classes are listed.
+        """
+        predicted = set[Class]().union(*self.predicted.values())
+        if not _types(self.labelled) <= _types(predicted):
+            strange = {found for found in self.labelled if type(found) not in _types(predicted)}
+            raise InvalidValueError(
+                f"{labels} holds {_some(strange)}, and the predictions are {_some(predicted)}: "
+                f"numbers never equal text. {_likely_cause(strange, predicted)}"
             )
         if rule.classes is None:
             self._check_each_model(labels)

@@ -47,13 +47,13 @@ class Counted:
 
 
 class Counting:
-    """A count in the making."""
+    """A count in the making, with the classes that it has met and what it has seen of them."""
 
     def __init__(self, question: Question, rule: ClassRule | None = None) -> None:
         self._question = question
         self._rule = rule or ClassRule()
-        self._vocabulary = Vocabulary(self._rule)
-        self._evidence = Evidence()
+        self.vocabulary = Vocabulary(self._rule)
+        self.evidence = Evidence()
         self._fingerprint = Fingerprint()
         self.rows = 0
         self._table = CountTable(
@@ -70,7 +70,7 @@ class Counting:
 
     def ask(self, rows: Rows) -> None:
         """Judge rows of arrays here."""
-        self.add(self._question.judge(rows, self._vocabulary, self._evidence))
+        self.add(self._question.judge(rows, self.vocabulary, self.evidence))
 
     def ask_inside(self, native: Any, *, keyed: bool = False, read_again: bool = False) -> None:
         """Judge the rows of a frame inside its engine; `keyed` columns go by their slots."""
@@ -83,7 +83,7 @@ class Counting:
         # Taken in only when all went well, so that rows may be read in another way if it does not.
         evidence = Evidence()
         judged = self._question.judge_inside(rows, evidence)
-        self._evidence.add(evidence)
+        self.evidence.add(evidence)
         self.add(judged)
 
     def add(self, judged: Judged) -> None:
@@ -97,7 +97,7 @@ class Counting:
         """What was counted, if its classes can be right; its name where `sources` have none."""
         if has_classes(self._question):
             labels = self._question.slots.get("labels")
-            self._evidence.check(self._rule, self.rows, None if labels is None else labels.name)
+            self.evidence.check(self._rule, self.rows, None if labels is None else labels.name)
         cells, counts, groups = self._table.result()
         if sources is None:
             sources = [self._fingerprint.name() or own_name()] if self.rows else []

@@ -18,7 +18,6 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import MISSING
@@ -173,11 +172,11 @@ class CascadeQuestion:
         for slot, codes in zip(self._slots("prediction"), answers, strict=True):
             evidence.slow = rows.name(slot)
             evidence.saw(evidence.slow, vocabulary.classes(np.unique(codes).tolist()))
-        self._witness(answers, truth, np.any(differs, axis=0), vocabulary, evidence)
+        witness(answers, truth, vocabulary, evidence)
         # Not by the labels: the same rows with more of them are still the same rows.
         pattern = np.sum([flags << m for m, flags in enumerate(differs)], axis=0)
         told = np.column_stack(scores).ravel(), pattern
-        return Judged(len(rows), cells, _joint_outcome(answers, truth), told=told)
+        return Judged(len(rows), cells, joint_outcome(answers, truth), told=told)
 
     def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
         """The same inside an engine."""
@@ -193,24 +192,6 @@ class CascadeQuestion:
 
     def _slots(self, role: str) -> list[str]:
         return [slot for slot in self.slots if slot.startswith(role)]
-
-    def _witness(
-        self,
-        answers: Sequence[Integers],
-        truth: Integers,
-        differ: NDArray[np.bool_],
-        vocabulary: Vocabulary,
-        evidence: Evidence,
-    ) -> None:
-        size = len(vocabulary)
-        known = truth != MISSING
-        right = np.any([codes == truth for codes in answers], axis=0)
-        labelled = np.bincount(truth[known], minlength=size)
-        evidence.labelled |= vocabulary.classes(np.flatnonzero(labelled).tolist())
-        unmatched = truth[differ & known & ~right]
-        gained = truth[differ & known & right & (answers[-1] != truth)]
-        evidence.unmatched += vocabulary.counted(np.bincount(unmatched, minlength=size))
-        evidence.gained += vocabulary.counted(np.bincount(gained, minlength=size))
 
 
 def grid_of(exits: int) -> DyadicGrid:
@@ -279,7 +260,31 @@ def _slots(exits: Sequence[str], answers: Sequence[str], labels: str | None) -> 
     }
 
 
-def _joint_outcome(answers: Sequence[Integers], truth: Integers) -> Integers:
+def witness(
+    answers: Sequence[Integers],
+    truth: Integers,
+    vocabulary: Vocabulary,
+    evidence: Evidence,
+) -> None:
+    """Let `evidence` take in what labels say: all of them, those that no model of their row
+    predicts, and those that an exit predicts and the slow model does not.
+    """
+    size = len(vocabulary)
+    known = truth != MISSING
+    differ = known & np.any([codes != answers[-1] for codes in answers[:-1]], axis=0)
+    right = np.any([codes == truth for codes in answers], axis=0)
+    labelled = np.bincount(truth[known], minlength=size)
+    evidence.labelled |= vocabulary.classes(np.flatnonzero(labelled).tolist())
+    unmatched = truth[differ & ~right]
+    gained = truth[differ & right & (answers[-1] != truth)]
+    evidence.unmatched += vocabulary.counted(np.bincount(unmatched, minlength=size))
+    evidence.gained += vocabulary.counted(np.bincount(gained, minlength=size))
+
+
+def joint_outcome(answers: Sequence[Integers], truth: Integers) -> Integers:
+    """The joint outcome of each row, by the numbers of the classes that each model predicts, the
+    slow one last, and of the label, -1 where there is none.
+    """
     slow, joint = answers[-1], np.zeros(len(truth), dtype=np.int64)
     slow_right, pattern = slow == truth, np.zeros_like(joint)
     for fast in answers[:-1]:

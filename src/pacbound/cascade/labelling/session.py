@@ -1,0 +1,595 @@
+"""A session of labelling a cascade: ask for the labels that matter, stop at any time.
+
+Whatever is asked, told or declined, in whatever order, and however often one looks: with
+probability at least 1 - delta every certificate of a session holds, all of them together. The
+theorem and its proof are in `procedures.cascade_partial`. It needs that n, xi, delta, the bound and
+the costs are fixed before the first label, and that a label is what it is whether or not it is
+asked for; so a session fixes the former, and takes a label once.
+
+Which rows are asked for is a matter of cost alone. A row is worth its label if it exits early with
+an answer that differs from the slow model's at a step that could still pass: all others change no
+test that decides. With two models those are the differing rows down to the end of the walk with
+every open row counted as a gain. They are asked for from the top down, because a label in a high
+cell counts at every step below it.
+
+With more than two models they are the rows that count along the path with the cheapest end with
+gains filled in (for xi = 0, at that end alone). If none of them is open, that path ends there
+already, and no other could end cheaper: so there is always a row to ask for until the session is
+done.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.cascade.labelling.document import SessionDocument
+from pacbound.cascade.labelling.progress import LabelProgress
+from pacbound.cascade.labelling.rows import SessionRows, rows_of_arrays, rows_of_table
+from pacbound.cascade.labelling.walks import Asked, Decision, Outlook, SevenWalks, TwoModelWalk
+from pacbound.certificate.cascade import CascadeCertificate, unit_costs
+from pacbound.certificate.cascade_labels import BestPossible, thresholds_of
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.procedures.cascade import NAMES, Bound, CascadeDecision
+from pacbound.procedures.cascade_paths import checked_costs, total_cost
+from pacbound.sources import Progress, open_table
+from pacbound.sources.values import MISSING, Values, values_of
+from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.tally.classes import Class, ClassRule, Evidence
+from pacbound.tally.intake import recorded_columns
+from pacbound.tally.questions.cascade import joint_outcome, witness
+from pacbound.tally.tally import Tally
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Columns = Mapping[str, str | Sequence[str]]
+
+
+class LabelSession:
+    """Certifies a cascade while labels come in, and says which labels matter next.
+
+    With probability at least 1 - `delta` every certificate that the session gives, after any number
+    of labels, asked for and told in any order, names thresholds at which the cascade loses at most
+    `xi` accuracy against its slow model: all of them at once, so looking and stopping cost nothing.
+    The rows must be independent draws from the distribution of use, all of them in the session and
+    their number fixed beforehand. `xi`, `delta`, `bound` and `costs` are fixed when the session is
+    made. A label must not depend on whether it was asked for, and is told once: changing one after
+    its effect was seen voids the guarantee, so a session refuses it.
+
+    Labels matter only where predictions differ. A row without one there counts as a loss, and so
+    does one that was declined because nobody can tell.
+
+    Parameters
+    ----------
+    confidences
+        (n, M-1) scores in [0, 1] of the fast models; or, with `columns`, the path of one file.
+    predictions
+        (n, M) predicted classes, the slow model's last.
+    xi
+        The accuracy that may be lost; 0 asks that nothing is.
+    delta
+        The chance that more is lost at any time.
+    costs
+        M rising numbers, as in `certify_cascade`.
+    bound
+        "exact", "pair" or "product", as in `certify_cascade`.
+    slow_confidence
+        (n,) numbers, higher where the slow model is surer, or the name of their column: of rows
+        that count from the same step on, those with the lowest are asked for first. Only the order
+        depends on it. Without it, rows are asked for in their own order.
+    classes, missing, unseen_labels
+        What is known of the classes, as in `certify_cascade`.
+    columns
+        For a file: the names of its columns, `confidences` and `predictions`, a list of each.
+    progress
+        For a file: called with the share that is read, from 0 to 1.
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError
+        If scores, classes or an option cannot be what they should be; the message names the value
+        and the remedy.
+
+    Examples
+    --------
+    >>> from pacbound.data import fashion_mnist
+    >>> table = fashion_mnist()
+    >>> predictions = np.column_stack([table.prediction_fast, table.prediction_slow])
+    >>> session = LabelSession(
+    ...     table.confidence_fast, predictions, xi=0.01, delta=0.01, bound="pair"
+    ... )
+    >>> while not session.done:
+    ...     rows = session.ask(20)
+    ...     _ = session.tell(rows, table.label[rows])
+    >>> print(session.progress)
+    330 labels of 2,943 differing rows: 62.7% exit early, at best 62.7%; done
+    >>> session.certificate().thresholds.round(4)
+    array([0.7415])
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        confidences: Any,
+        predictions: Any = None,
+        *,
+        xi: float,
+        delta: float,
+        costs: Any = None,
+        bound: Bound = "exact",
+        slow_confidence: Any = None,
+        classes: Any = None,
+        missing: Any = None,
+        unseen_labels: float = 0.0,
+        columns: Columns | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        if bound not in NAMES:
+            raise InvalidValueError(
+                f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'."
+            )
+        asked: Asked = {
+            "xi": tolerated_rate(xi),
+            "delta": failure_probability(delta),
+            "bound": bound,
+        }
+        rule = ClassRule.of(classes, missing, unseen_labels)
+        rows = _rows(confidences, predictions, slow_confidence, rule, columns, progress)
+        self._begin(rows, asked, costs, rule, columns)
+
+    def _begin(
+        self, rows: SessionRows, asked: Asked, costs: Any, rule: ClassRule, columns: Columns | None
+    ) -> None:
+        self._rows, self._asked, self._rule = rows, asked, rule
+        self._costs = None if costs is None else checked_costs(costs, rows.exits + 1)
+        self._columns = recorded_columns(columns)
+        self._codes = np.full(len(rows.numbers), MISSING)
+        self._is_declined = np.zeros(len(rows.numbers), dtype=np.bool_)
+        self._order: list[int] = []
+        self._counts = rows.tally.counts.copy()
+        table = rows.tally.cells, rows.tally.counts, rows.tally.rows, asked
+        self._walks: TwoModelWalk | SevenWalks = (
+            TwoModelWalk(*table)
+            if rows.exits == 1
+            else SevenWalks(*table, self._costs or unit_costs(rows.exits))
+        )
+        self._outlook: Outlook | None = None
+
+    @property
+    def classes(self) -> tuple[Class, ...]:
+        """The classes that the models predict, and those of labels so far, in order."""
+        return tuple(
+            sorted(self._rows.vocabulary, key=lambda found: (isinstance(found, str), found))
+        )
+
+    @property
+    def done(self) -> bool:
+        """Whether no label of a row that is still open can change the thresholds."""
+        return self._seen().settled
+
+    @property
+    def progress(self) -> LabelProgress:
+        """What is certified so far, what is possible at best, and how much is left to ask for."""
+        seen, n = self._seen(), self._rows.tally.rows
+        return LabelProgress(
+            labels=len(self._order),
+            declined=int(self._is_declined.sum()),
+            open=len(self._worth_asking()),
+            differ=len(self._codes),
+            rows=n,
+            certified=seen.now.refusal is None,
+            thresholds=self._thresholds(seen.now),
+            exit_rates=np.array(seen.exits_now) / n,
+            expected_cost=self._cost(seen.exits_now),
+            best_possible=BestPossible(
+                self._thresholds(seen.best),
+                np.array(seen.exits_best) / n,
+                self._cost(seen.exits_best),
+            ),
+            done=seen.settled,
+        )
+
+    @property
+    def tally(self) -> Tally:
+        """The counts of all rows with the labels so far. It has the same name at every time, so
+        that adding two of one session raises.
+        """
+        return replace(self._rows.tally, counts=self._counts.copy())
+
+    def ask(self, count: int = 50) -> Integers:
+        """The rows whose labels help most, the most wanted first.
+
+        Asking changes nothing: rows that were not answered are asked for again.
+
+        Parameters
+        ----------
+        count
+            At most so many, at least 1.
+
+        Returns
+        -------
+        ndarray of int64
+            The numbers of the rows, counted from 0; fewer than `count`, or none, if no others can
+            matter.
+
+        Raises
+        ------
+        InvalidValueError
+            If `count` is not a whole number from 1.
+
+        Examples
+        --------
+        Row 1 loses or gains first, row 3 only where nothing can be certified any more:
+
+        >>> confidences = [0.99, 0.98, 0.97, 0.1] + [0.98] * 400
+        >>> predictions = [[1, 1], [0, 1], [1, 1], [0, 1]] + [[1, 1]] * 400
+        >>> session = LabelSession(confidences, predictions, xi=0.01, delta=0.05)
+        >>> session.ask(1)
+        array([1])
+        """
+        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+            raise InvalidValueError(
+                f"count={count!r} is not a number of rows: expected a whole number from 1."
+            )
+        return self._rows.numbers[self._worth_asking()[:count]]
+
+    def tell(self, rows: Any, labels: Any) -> int:
+        """Take in the labels of rows, all of them or, if one cannot be right, none.
+
+        Parameters
+        ----------
+        rows
+            The numbers of rows, asked for or not. Where all predictions agree a label changes
+            nothing, and is ignored.
+        labels
+            Their true classes; None (NaN, or what `missing` names) declines a row, as `decline`
+            does.
+
+        Returns
+        -------
+        int
+            How many rows were labelled or declined that were not before.
+
+        Raises
+        ------
+        InvalidValueError, InvalidTypeError
+            If a row does not exist, or already has another label; if a label is no class, of
+            another type than the predictions, or a class that no model predicts and that is not
+            allowed for.
+
+        Examples
+        --------
+        >>> session = LabelSession([0.9, 0.8], [[0, 1], [1, 1]], xi=0.1, delta=0.1)
+        >>> session.tell([0, 1], [1, 1]), session.tell([0], [1])
+        (1, 0)
+        """
+        numbers = _row_numbers(rows, self._rows.tally.rows)
+        values = values_of(labels, "labels")
+        if len(values) != len(numbers):
+            raise InvalidValueError(
+                f"Rows do not match: there are {len(numbers)} rows and {len(values)} labels."
+            )
+        return self.tell_values(numbers, values, "labels")
+
+    def tell_values(self, rows: Any, values: Values, name: str) -> int:
+        """As `tell`, with labels as a column of a file has them.
+
+        Parameters
+        ----------
+        rows
+            The numbers of rows.
+        values
+            The column, by its distinct values.
+        name
+            What it is called, for messages.
+
+        Returns
+        -------
+        int
+            How many rows were labelled or declined that were not before.
+        """
+        numbers = _row_numbers(rows, self._rows.tally.rows)
+        return self._take(numbers, self._rows.vocabulary.codes(values, name), name)
+
+    def decline(self, rows: Any) -> int:
+        """Rows that nobody can tell the class of: they stay losses, and are not asked for again.
+
+        A label that comes later all the same is taken.
+
+        Parameters
+        ----------
+        rows
+            The numbers of rows.
+
+        Returns
+        -------
+        int
+            How many rows were declined that were not before.
+
+        Examples
+        --------
+        >>> session = LabelSession([0.9] * 9, [[0, 1]] * 9, xi=0.5, delta=0.1)
+        >>> session.decline([0, 1]), session.progress.declined
+        (2, 2)
+        """
+        numbers = _row_numbers(rows, self._rows.tally.rows)
+        return self._take(numbers, np.full(len(numbers), MISSING), "labels")
+
+    def certificate(self) -> CascadeCertificate:
+        """What the labels so far prove, at any time.
+
+        Returns
+        -------
+        CascadeCertificate
+            As `certify_cascade` gives for the same labels. It knows nothing of declined rows: its
+            `best_possible` counts them as open. A refusal has `certified` False and the thresholds
+            +inf.
+
+        Examples
+        --------
+        >>> session = LabelSession([0.9] * 400, [[1, 1]] * 400, xi=0.02, delta=0.05)
+        >>> session.certificate().certified
+        True
+        """
+        return CascadeCertificate.from_tally(
+            self.tally, **self._asked, costs=self._costs, columns=self._columns
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the session to a file, whole or not at all.
+
+        The file holds the labels and a digest of the rows, not the rows.
+
+        Parameters
+        ----------
+        path
+            Where it goes. An earlier file of this session is replaced. One of other rows, of
+            another claim, or with labels that this session does not have raises, and stays.
+
+        Raises
+        ------
+        InvalidValueError, CertificateError
+            If something else is there.
+        UnwritableFileError
+            If nothing can be written there.
+
+        Examples
+        --------
+        >>> session = LabelSession([0.9, 0.8], [[0, 1], [1, 1]], xi=0.1, delta=0.1)
+        >>> session.save("session.json")
+        >>> LabelSession.load("session.json", [0.9, 0.8], [[0, 1], [1, 1]]).progress.labels
+        0
+        """
+        self._document().save(path)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        confidences: Any,
+        predictions: Any = None,
+        *,
+        slow_confidence: Any = None,
+        columns: Columns | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Go on with a session from its file and the same rows.
+
+        Parameters
+        ----------
+        path
+            What `save` wrote.
+        confidences, predictions, slow_confidence, columns, progress
+            The rows, as the session was made from; all else is in the file.
+
+        Returns
+        -------
+        LabelSession
+            The session with all its labels.
+
+        Raises
+        ------
+        CertificateError
+            If the file is no session, was cut short, or was changed.
+        InvalidValueError
+            If these are not the rows of the session.
+
+        Examples
+        --------
+        >>> session = LabelSession([0.9, 0.8], [[0, 1], [1, 1]], xi=0.1, delta=0.1)
+        >>> _ = session.tell([0], [1])
+        >>> session.save("labels.json")
+        >>> LabelSession.load("labels.json", [0.9, 0.8], [[0, 1], [1, 1]]).progress.labels
+        1
+        """
+        kept = SessionDocument.read(path)
+        rows = _rows(confidences, predictions, slow_confidence, kept.rule, columns, progress)
+        if rows.digest != kept.digest:
+            raise InvalidValueError(
+                f"{path} is the session of other rows ({kept.rows:,} of them; these are "
+                f"{rows.tally.rows:,}): their scores or predictions, or their order, are not the "
+                "same. Pass the rows that it was made from."
+            )
+        session = cls.__new__(cls)
+        # A name of its own that rows too alike to be named were given goes on.
+        rows = replace(rows, tally=replace(rows.tally, sources=kept.sources))
+        session._begin(rows, kept.asked, kept.costs, kept.rule, columns)
+        if kept.labels:
+            session.tell(list(kept.labels), list(kept.labels.values()))
+        if kept.declined:
+            session.decline(list(kept.declined))
+        return session
+
+    def __repr__(self) -> str:
+        asked = self._asked
+        return (
+            f"LabelSession(xi={asked['xi']}, delta={asked['delta']}, bound={asked['bound']!r}: "
+            f"{self.progress})"
+        )
+
+    def _seen(self) -> Outlook:
+        if self._outlook is None:
+            self._outlook = self._walks.outlook()
+        return self._outlook
+
+    def _worth_asking(self) -> Integers:
+        """The places of the rows to ask for, the most wanted first; none once nothing changes."""
+        seen, rows = self._seen(), self._rows
+        if seen.settled:
+            return np.zeros(0, dtype=np.int64)
+        open_ = np.flatnonzero((self._codes == MISSING) & ~self._is_declined)
+        steps = self._walks.steps(seen.best, rows.cells[open_], rows.differ[:, open_])
+        there = steps >= 0
+        open_, steps = open_[there], steps[there]
+        # The last key counts first; NaN, where the slow model's confidence is not known, is last.
+        return open_[np.lexsort((open_, rows.doubt[open_], steps))]
+
+    def _take(self, numbers: Integers, codes: Integers, name: str) -> int:
+        places = self._places(numbers)
+        numbers, codes, places = (part[places >= 0] for part in (numbers, codes, places))
+        places, first, inverse = np.unique(places, return_index=True, return_inverse=True)
+        self._require_same(numbers, codes, codes[first][inverse])
+        codes = codes[first]
+        told = self._codes[places] != MISSING
+        self._require_same(numbers[first][told], codes[told], self._codes[places[told]])
+        is_new = ~told & ((codes != MISSING) | ~self._is_declined[places])
+        # In the order in which they came.
+        order = np.argsort(first[is_new])
+        places, codes = places[is_new][order], codes[is_new][order]
+        if len(places):
+            self._check_classes(places, codes, name)
+            self._change(places, codes)
+        return len(places)
+
+    def _places(self, numbers: Integers) -> Integers:
+        """Where each row stands among those that differ, -1 for one in which all agree."""
+        known = self._rows.numbers
+        if not len(known):
+            return np.full(len(numbers), -1)
+        places = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+        return np.where(known[places] == numbers, places, -1)
+
+    def _require_same(self, numbers: Integers, codes: Integers, before: Integers) -> None:
+        """Raise if a row gets another label than the one `before`."""
+        differing = np.flatnonzero(codes != before)
+        if differing.size:
+            at = differing[0]
+            old, new = (self._named(int(part[at])) for part in (before, codes))
+            raise InvalidValueError(
+                f"Row {numbers[at]} has the label {old}, and {new} was told ({differing.size} such "
+                "rows). A label is told once: one that is changed after its effect was seen voids "
+                "the guarantee. Nothing was taken in."
+            )
+
+    def _named(self, code: int) -> str:
+        found = self._rows.vocabulary.classes([code])
+        return repr(found.pop()) if found else "none"
+
+    def _check_classes(self, places: Integers, codes: Integers, name: str) -> None:
+        """Refuse labels that cannot be right, held against all labels so far."""
+        rows, truth = self._rows, self._codes.copy()
+        truth[places] = codes
+        known = np.flatnonzero(truth != MISSING)
+        evidence = Evidence(predicted=rows.evidence.predicted, slow=rows.evidence.slow)
+        answers = [column[known] for column in rows.answers]
+        witness(answers, truth[known], rows.vocabulary, evidence)
+        if known.size:
+            evidence.check_some(self._rule, rows.tally.rows, name)
+
+    def _change(self, places: Integers, codes: Integers) -> None:
+        rows = self._rows
+        answers = [column[places] for column in rows.answers]
+        open_ = joint_outcome(answers, np.full(len(places), MISSING))
+        after = joint_outcome(answers, codes)
+        lost = joint_outcome(answers, answers[-1])
+        cells, counted = rows.cells[places], rows.places[places]
+        np.subtract.at(self._counts, (counted, open_), 1)
+        np.add.at(self._counts, (counted, after), 1)
+        # A row that was declined is lost for good, unless its label comes after all.
+        before = np.where(self._is_declined[places], lost, open_)
+        self._walks.change(cells, before, np.where(codes == MISSING, lost, after))
+        self._codes[places] = codes
+        self._is_declined[places] = codes == MISSING
+        self._order += places[codes != MISSING].tolist()
+        self._outlook = None
+
+    def _thresholds(self, decision: Decision) -> Floats:
+        if isinstance(decision, CascadeDecision):
+            cells = None if decision.cell is None else (decision.cell,)
+            return thresholds_of(cells, 1)
+        return thresholds_of(decision.cells, self._rows.exits)
+
+    def _cost(self, exits: tuple[int, ...]) -> float | None:
+        if self._costs is None:
+            return None
+        n = self._rows.tally.rows
+        return total_cost(np.array(exits), n, self._costs) / n
+
+    def _document(self) -> SessionDocument:
+        rows, places = self._rows, self._order
+        names = list(rows.vocabulary)
+        labels = [names[code] for code in self._codes[places].tolist()]
+        return SessionDocument(
+            rows=rows.tally.rows,
+            digest=rows.digest,
+            sources=rows.tally.sources,
+            asked=self._asked,
+            costs=self._costs,
+            rule=self._rule,
+            labels=dict(zip(rows.numbers[places].tolist(), labels, strict=True)),
+            declined=tuple(rows.numbers[self._is_declined].tolist()),
+        )
+
+
+def _rows(
+    confidences: Any,
+    predictions: Any,
+    slow_confidence: Any,
+    rule: ClassRule,
+    columns: Columns | None,
+    progress: Progress | None,
+) -> SessionRows:
+    if columns is None:
+        return rows_of_arrays(confidences, predictions, slow_confidence, rule)
+    if predictions is not None:
+        raise InvalidTypeError(
+            "predictions stands beside columns, which say where the file holds everything: leave "
+            "it out."
+        )
+    if not isinstance(confidences, (str, os.PathLike)):
+        raise InvalidTypeError(
+            f"columns stands beside a {type(confidences).__name__}: expected the path of one file. "
+            "Pass arrays without columns."
+        )
+    named = {role: [name] if isinstance(name, str) else name for role, name in columns.items()}
+    return rows_of_table(
+        open_table(confidences),
+        confidences=named.get("confidences", ()),
+        predictions=named.get("predictions", ()),
+        slow_confidence=slow_confidence,
+        rule=rule,
+        progress=progress,
+    )
+
+
+def _row_numbers(rows: Any, n: int) -> Integers:
+    """`rows` as numbers of rows that exist."""
+    found = np.asarray(rows)
+    if found.ndim == 0:
+        found = found[None]
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        raise InvalidTypeError(
+            f"rows has shape {found.shape} and dtype {found.dtype}: expected a list of the numbers "
+            "of rows, as `ask` gives them."
+        )
+    wrong = np.flatnonzero((found < 0) | (found >= n))
+    if wrong.size:
+        raise InvalidValueError(
+            f"There is no row {found[wrong[0]]} ({wrong.size} such numbers): rows are counted from "
+            f"0 to {n - 1}."
+        )
+    return found.astype(np.int64)

@@ -1,0 +1,143 @@
+"""The walks of a session, kept up to date as labels come, and what they lead to.
+
+A label changes what one row does at each of its exits, so counts are changed, and nothing is
+counted again. A row that was declined is a loss for good, like one that has the slow model's
+answer for a label. What open rows could still become is judged by `procedures.cascade_partial`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.procedures import cascade, cascade_partial, cascade_paths
+from pacbound.procedures.cascade import Bound, CascadeDecision, Walk
+from pacbound.procedures.cascade_paths import TILTS, PathsDecision, declared_path
+from pacbound.procedures.joint_walk import JointWalk, along_each, exits_along
+
+Integers = NDArray[np.int64]
+Decision = CascadeDecision | PathsDecision
+
+
+class Asked(TypedDict):
+    """What is claimed: fixed when the session is made."""
+
+    xi: float
+    delta: float
+    bound: Bound
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """The decision by the labels so far, the best that more labels could lead to, and how many rows
+    take each exit by the one and by the other.
+    """
+
+    now: Decision
+    best: Decision
+    exits_now: tuple[int, ...]
+    exits_best: tuple[int, ...]
+
+    @property
+    def settled(self) -> bool:
+        """Whether no label of an open row can change the thresholds."""
+        return cascade_partial.settled(self.now, self.best)
+
+
+class TwoModelWalk:
+    """The one walk of two models."""
+
+    def __init__(self, cells: Integers, counts: Integers, n: int, asked: Asked) -> None:
+        self._cells, self._counts = cells[:, 0], counts.copy()
+        self._n, self._asked = n, asked
+
+    def change(self, cells: Integers, before: Integers, after: Integers) -> None:
+        """Rows with these `cells` that were counted as `before` count as `after`."""
+        places = np.searchsorted(self._cells, cells[:, 0])
+        np.subtract.at(self._counts, (places, before), 1)
+        np.add.at(self._counts, (places, after), 1)
+
+    def outlook(self) -> Outlook:
+        walk = Walk.from_counts(self._cells, self._counts).judged_by(self._asked["bound"])
+        now = cascade.decide(walk, self._n, **self._asked)
+        best = cascade_partial.best_possible(walk, self._n, **self._asked)
+        return Outlook(now, best, *((_exiting(walk, each.cell),) for each in (now, best)))
+
+    def steps(self, best: Decision, cells: Integers, differ: NDArray[np.bool_]) -> Integers:
+        """The step at which each row begins to count, -1 for one that the best possible end never
+        reaches.
+        """
+        end = best.cell if isinstance(best, CascadeDecision) else None
+        reached = (cells[:, 0] >= end) & differ[0] if end is not None else differ[0] & False
+        return np.where(reached, cascade.TOP - cells[:, 0], -1)
+
+
+class SevenWalks:
+    """The walks along the declared paths of more than two models."""
+
+    def __init__(
+        self,
+        cells: Integers,
+        counts: Integers,
+        n: int,
+        asked: Asked,
+        costs: tuple[float, ...],
+    ) -> None:
+        self._paths = [declared_path(tilt, cells.shape[1]) for tilt in TILTS]
+        self._walks = along_each(self._paths, cells, counts)
+        self._outcomes, self._n, self._asked, self._costs = counts.shape[1], n, asked, costs
+
+    def change(self, cells: Integers, before: Integers, after: Integers) -> None:
+        """Rows with these `cells` that were counted as `before` count as `after`."""
+        # Running counts are sums over rows: those of the difference are the difference of those.
+        changed = np.zeros((len(cells), self._outcomes), dtype=np.int64)
+        rows = np.arange(len(cells))
+        np.subtract.at(changed, (rows, before), 1)
+        np.add.at(changed, (rows, after), 1)
+        more = along_each(self._paths, cells, changed)
+        self._walks = tuple(map(_added, self._walks, more))
+
+    def outlook(self) -> Outlook:
+        walks = tuple(walk.judged_by(self._asked["bound"]) for walk in self._walks)
+        now = cascade_paths.decide(walks, self._n, **self._asked, costs=self._costs)
+        best = cascade_partial.best_possible_paths(walks, self._n, **self._asked, costs=self._costs)
+        return Outlook(now, best, *(self._exiting(each) for each in (now, best)))
+
+    def steps(self, best: Decision, cells: Integers, differ: NDArray[np.bool_]) -> Integers:
+        """The step of the path with the best possible end at which each row begins to count, -1 for
+        one that counts at none of its steps down to that end.
+        """
+        if not isinstance(best, PathsDecision) or best.cells is None:
+            return np.full(len(cells), -1)
+        path, end = self._paths[best.chosen], self._step(best)
+        first, until = exits_along(path, cells)
+        counted = differ & (first < until) & (first <= end)
+        if self._asked["xi"] == 0:
+            # Each declared threshold is tested by itself, whatever came before it.
+            counted &= until > end
+        begins = np.where(counted, first, path.shape[1]).min(axis=0)
+        return np.where(counted.any(axis=0), begins, -1)
+
+    def _step(self, decision: PathsDecision) -> int:
+        """The last step of the decision's path with its thresholds."""
+        path = self._paths[decision.chosen]
+        return int(np.flatnonzero((path == np.array(decision.cells)[:, None]).all(axis=0))[-1])
+
+    def _exiting(self, decision: PathsDecision) -> tuple[int, ...]:
+        if decision.cells is None:
+            return (0,) * len(self._paths[0])
+        exits = self._walks[decision.chosen].exits[:, self._step(decision)]
+        return tuple(exits.tolist())
+
+
+def _exiting(walk: Walk, cell: int | None) -> int:
+    """How many rows exit at a threshold."""
+    return 0 if cell is None else int(walk.at(np.array([cell])).exits[0])
+
+
+def _added(walk: JointWalk, more: JointWalk) -> JointWalk:
+    counts = [field.name for field in fields(JointWalk) if field.name != "cells"]
+    return JointWalk(walk.cells, *(getattr(walk, name) + getattr(more, name) for name in counts))
