@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import Batch, Paths, Progress
+from pacbound.sources.paths import format_of
 from pacbound.sources.rewriting import rewrite
 from pacbound.sources.values import MISSING
 from pacbound.tally.classes import ClassRule, Vocabulary, class_of
@@ -23,6 +25,9 @@ predictions are in the file."""
 
 ROW = "pac_row"
 """Where a row that needs a label stands in the file it came from, counted from 0."""
+
+LABEL = "label"
+"""The column that takes the label of a row that was asked for."""
 
 
 def apply_to_file(
@@ -93,6 +98,39 @@ def rows_to_label(
         source, target, needing_label, needed=needed, added=[ROW], progress=progress
     )
     return needing, rows
+
+
+def rows_asked_for(
+    source: Paths,
+    target: str | os.PathLike[str],
+    rows: NDArray[np.int64],
+    *,
+    label: str | None = None,
+    numbers: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """Write these rows of `source` to `target`, in the order of the file, with a column for the
+    label that is still empty.
+
+    That column is `label` if the file has it, and one is added otherwise. Where classes are
+    `numbers` it holds numbers in formats that have types.
+    """
+    wanted = np.sort(rows)
+    has_text = not numbers or format_of(Path(target)) == "delimited"
+    empty = np.array("") if has_text else np.array(np.nan)
+
+    def asked_for(batch: Batch) -> tuple[Batch, dict[str, NDArray[Any]]]:
+        here = wanted[(wanted >= batch.start) & (wanted < batch.start + batch.rows)]
+        chosen = np.zeros(batch.rows, dtype=np.bool_)
+        chosen[here - batch.start] = True
+        added: dict[str, NDArray[Any]] = {ROW: here}
+        return batch.where(chosen), added | (
+            {} if label is not None else {LABEL: np.full(len(here), empty)}
+        )
+
+    needed = [] if label is None else [label]
+    added = [ROW] if label is not None else [ROW, LABEL]
+    rewrite(source, target, asked_for, needed=needed, added=added, progress=progress)
 
 
 def exits_of_batch(

@@ -15,6 +15,7 @@ from pacbound.cli.certify import certify
 from pacbound.cli.cost import cost
 from pacbound.cli.demo import demo
 from pacbound.cli.design import design
+from pacbound.cli.label import label
 from pacbound.cli.monitor import monitor
 from pacbound.cli.plan import plan
 from pacbound.cli.recall import recall
@@ -41,6 +42,7 @@ VERBS = (
     calibrate,
     abstain,
     cascade,
+    label,
     design,
     cost,
     batch,

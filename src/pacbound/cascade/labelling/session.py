@@ -160,11 +160,56 @@ class LabelSession:
         self._outlook: Outlook | None = None
 
     @property
+    def xi(self) -> float:
+        """The accuracy that may be lost."""
+        return self._asked["xi"]
+
+    @property
+    def delta(self) -> float:
+        """The chance that more is lost."""
+        return self._asked["delta"]
+
+    @property
+    def bound(self) -> Bound:
+        """What decides: "exact", "pair" or "product"."""
+        return self._asked["bound"]
+
+    @property
+    def costs(self) -> tuple[float, ...] | None:
+        """What a row costs that each model answers; None if they were not given."""
+        return self._costs
+
+    @property
+    def rule(self) -> ClassRule:
+        """What was said about the classes."""
+        return self._rule
+
+    @property
     def classes(self) -> tuple[Class, ...]:
-        """The classes that the models predict, and those of labels so far, in order."""
+        """The classes that a label may be expected to be, in order: those that were listed, those
+        that models predict, and those of labels so far.
+        """
+        predicted = set[Class]().union(*self._rows.evidence.predicted.values())
+        kinds = set(map(type, predicted))
+        listed = {found for found in self._rule.classes or () if type(found) in kinds}
         return tuple(
-            sorted(self._rows.vocabulary, key=lambda found: (isinstance(found, str), found))
+            sorted(
+                predicted | listed | set(self.labels.values()),
+                key=lambda found: (isinstance(found, str), found),
+            )
         )
+
+    @property
+    def labels(self) -> dict[int, Class]:
+        """The labels so far by the numbers of their rows, in the order in which they came."""
+        names = list(self._rows.vocabulary)
+        labels = [names[code] for code in self._codes[self._order].tolist()]
+        return dict(zip(self._rows.numbers[self._order].tolist(), labels, strict=True))
+
+    @property
+    def declined(self) -> Integers:
+        """The numbers of the rows that were declined and have no label since."""
+        return self._rows.numbers[self._is_declined]
 
     @property
     def done(self) -> bool:
@@ -273,27 +318,47 @@ class LabelSession:
             raise InvalidValueError(
                 f"Rows do not match: there are {len(numbers)} rows and {len(values)} labels."
             )
-        return self.tell_values(numbers, values, "labels")
+        return self._take(numbers, self._rows.vocabulary.codes(values, "labels"), "labels")
 
-    def tell_values(self, rows: Any, values: Values, name: str) -> int:
-        """As `tell`, with labels as a column of a file has them.
+    def tell_column(
+        self,
+        rows: Any,
+        labels: Values,
+        *,
+        name: str,
+        start: int = 0,
+        predictions: Sequence[Values] | None = None,
+    ) -> int:
+        """As `tell`, with labels as a column of a file has them; where there is none, the row stays
+        open.
 
         Parameters
         ----------
         rows
             The numbers of rows.
-        values
+        labels
             The column, by its distinct values.
-        name
-            What it is called, for messages.
+        name, start
+            What the column is called, and the row of its file that it begins with, for messages.
+        predictions
+            What the file says that each model predicts. If that is not what it predicts in these
+            rows, the file belongs to others, and is refused.
 
         Returns
         -------
         int
-            How many rows were labelled or declined that were not before.
+            How many rows were labelled that were not before.
+
+        Raises
+        ------
+        InvalidValueError, InvalidTypeError
+            As from `tell`; if the predictions are not those of the session.
         """
         numbers = _row_numbers(rows, self._rows.tally.rows)
-        return self._take(numbers, self._rows.vocabulary.codes(values, name), name)
+        codes = self._rows.vocabulary.codes(labels, name, start)
+        self._require_own(numbers, predictions or ())
+        known = codes != MISSING
+        return self._take(numbers[known], codes[known], name)
 
     def decline(self, rows: Any) -> int:
         """Rows that nobody can tell the class of: they stay losses, and are not asked for again.
@@ -485,6 +550,24 @@ class LabelSession:
                 "the guarantee. Nothing was taken in."
             )
 
+    def _require_own(self, numbers: Integers, predictions: Sequence[Values]) -> None:
+        """Raise unless the models predict this in these rows."""
+        places, rows = self._places(numbers), self._rows
+        answers = [
+            rows.vocabulary.codes(values, f"prediction of model {model}")
+            for model, values in enumerate(predictions)
+        ]
+        for codes, own in zip(answers, rows.answers, strict=False):
+            # Of rows in which all agree, only that is known.
+            same = np.where(places < 0, codes == answers[-1], codes == own[places])
+            wrong = np.flatnonzero(~same)
+            if wrong.size:
+                raise InvalidValueError(
+                    f"Row {numbers[wrong[0]]} of the session has other predictions than these "
+                    f"answers say ({wrong.size} such rows): they were asked for other rows. Pass "
+                    "the file that this session asked for."
+                )
+
     def _named(self, code: int) -> str:
         found = self._rows.vocabulary.classes([code])
         return repr(found.pop()) if found else "none"
@@ -530,9 +613,7 @@ class LabelSession:
         return total_cost(np.array(exits), n, self._costs) / n
 
     def _document(self) -> SessionDocument:
-        rows, places = self._rows, self._order
-        names = list(rows.vocabulary)
-        labels = [names[code] for code in self._codes[places].tolist()]
+        rows = self._rows
         return SessionDocument(
             rows=rows.tally.rows,
             digest=rows.digest,
@@ -540,8 +621,8 @@ class LabelSession:
             asked=self._asked,
             costs=self._costs,
             rule=self._rule,
-            labels=dict(zip(rows.numbers[places].tolist(), labels, strict=True)),
-            declined=tuple(rows.numbers[self._is_declined].tolist()),
+            labels=self.labels,
+            declined=tuple(self.declined.tolist()),
         )
 
 

@@ -1,0 +1,308 @@
+"""`pacbound label`: pay for the labels of a cascade that matter, and stop at any time."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from pacbound.cascade.labelling import LabelSession
+from pacbound.cascade.rows import LABEL, ROW, rows_asked_for
+from pacbound.cli.counting import ClassesOption, MissingOption, UnseenOption, class_options
+from pacbound.cli.delivery import deliver
+from pacbound.cli.exit_codes import REFUSED, ending_well
+from pacbound.cli.label_by_hand import label_by_hand
+from pacbound.cli.lists import names, numbers
+from pacbound.cli.terminal import print_json, progress_bar
+from pacbound.documents import encode_float
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.procedures.cascade import Bound
+from pacbound.sources import open_table
+from pacbound.sources.batches import Batch, require_columns
+from pacbound.sources.values import MISSING, Values
+from pacbound.tally.classes import ClassRule, is_missing_code
+
+
+@ending_well
+def label(
+    file: Annotated[
+        str, typer.Argument(help="CSV, Parquet, JSON lines, Arrow or .npz: all rows, one file.")
+    ],
+    confidence: Annotated[
+        str, typer.Option(help="Columns with the confidence of each model but the last: c1")
+    ],
+    prediction: Annotated[
+        str,
+        typer.Option(help="Columns with each model's prediction, the slow model's last: p1,p2"),
+    ],
+    session: Annotated[
+        Path, typer.Option(help="The session: made if it is not there, and gone on with if it is.")
+    ],
+    xi: Annotated[
+        float | None, typer.Option(help="The accuracy that may be lost, for example 0.01.")
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Chance that more is lost, for example 0.01.")
+    ] = None,
+    cost: Annotated[
+        str | None,
+        typer.Option(
+            help="What a row costs that each model answers, those before it included: 1,10"
+        ),
+    ] = None,
+    bound: Annotated[
+        Bound | None, typer.Option(help="exact if left out, the pair, or the paper's product.")
+    ] = None,
+    slow_confidence: Annotated[
+        str | None,
+        typer.Option(help="Column with the slow model's confidence: its doubts are asked first."),
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="Column of FILE with the labels that are there already.")
+    ] = None,
+    ask: Annotated[
+        Path | None, typer.Option(help="Write the rows to label here, with an empty label column.")
+    ] = None,
+    count: Annotated[int, typer.Option(help="At most so many rows to label.", min=1)] = 50,
+    answers: Annotated[
+        Path | None, typer.Option(help="Take in labels: what --ask wrote, filled in.")
+    ] = None,
+    cannot_tell: Annotated[
+        str | None,
+        typer.Option(help="What stands for 'nobody can tell' in the answers, for example '?'."),
+    ] = None,
+    show_predictions: Annotated[
+        bool,
+        typer.Option("--show-predictions", help="By hand: show what the models say, too."),
+    ] = False,
+    classes: ClassesOption = None,
+    missing: MissingOption = None,
+    unseen_labels: UnseenOption = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
+) -> int:
+    """Certify a cascade while its labels come in: ask for those that matter, stop at any time.
+
+    --ask writes rows to label, --answers takes them back; both may stand in one call. Without
+    either, on a terminal, rows are shown one by one and labelled by hand. Every label is in the
+    session file before the next is asked for. Rows without a label count as losses, so what is
+    certified holds whenever you stop.
+
+    Exit code 0: certified. 3: not yet.
+    """
+    fixed = {
+        "xi": xi,
+        "delta": delta,
+        "bound": bound,
+        "costs": None if cost is None else tuple(numbers(cost, "--cost")),
+        **class_options(classes, missing, unseen_labels),
+    }
+    columns: Any = {"confidences": names(confidence), "predictions": names(prediction)}
+    with progress_bar("reading") as progress:
+        going = _session(file, session, fixed, columns, slow_confidence, progress)
+    taken = _tell_file(going, file, label)
+    if answers is not None:
+        taken += _tell_answers(going, answers, label or LABEL, names(prediction), cannot_tell)
+    going.save(session)
+    asked = None
+    if ask is not None:
+        asked = going.ask(count)
+        _require_taken_in(going, ask, label or LABEL)
+        is_numbers = not any(isinstance(found, str) for found in going.classes)
+        rows_asked_for(file, ask, asked, label=label, numbers=is_numbers)
+    elif answers is None and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
+        models = [*columns["confidences"], *columns["predictions"], slow_confidence]
+        hidden = {label} if show_predictions else {label, *models}
+        label_by_hand(going, session, open_table(file), hidden=hidden)
+    return _report(going, session, taken, ask, asked, output, as_json=as_json)
+
+
+def _session(
+    file: str,
+    path: Path,
+    fixed: dict[str, Any],
+    columns: Any,
+    slow_confidence: str | None,
+    progress: Any,
+) -> LabelSession:
+    reading = {"columns": columns, "slow_confidence": slow_confidence, "progress": progress}
+    if path.exists():
+        found = LabelSession.load(path, file, **reading)
+        _require_as_fixed(found, fixed, path)
+        return found
+    if fixed["xi"] is None or fixed["delta"] is None:
+        raise InvalidTypeError(f"{path} is not there yet: a new session needs --xi and --delta.")
+    given = {name: value for name, value in fixed.items() if value is not None}
+    return LabelSession(file, **given, **reading)
+
+
+def _require_as_fixed(session: LabelSession, fixed: dict[str, Any], path: Path) -> None:
+    """Refuse options that say something else than the session."""
+    asked = {name: getattr(session, name) for name in ("xi", "delta", "bound", "costs")}
+    for name, value in asked.items():
+        if fixed[name] is not None and fixed[name] != value:
+            raise InvalidValueError(
+                f"{path} was begun with {name} = {value}, not {fixed[name]}: what is asked for may "
+                "not change once labels were seen. Leave the option out."
+            )
+    options = ("classes", "missing", "unseen_labels")
+    given = {name: fixed[name] for name in options if fixed[name] is not None}
+    rule = ClassRule.of(**given)
+    if any(getattr(rule, name) != getattr(session.rule, name) for name in given):
+        raise InvalidValueError(
+            f"{path} was begun with other {', '.join(given)}: leave the options out."
+        )
+
+
+def _tell_file(session: LabelSession, file: str, label: str | None) -> int:
+    """Take in the labels that the file of the rows has."""
+    if label is None:
+        return 0
+    table, taken = open_table(file), 0
+    require_columns(table, [label])
+    for batch in table.batches([label]):
+        rows = np.arange(batch.start, batch.start + batch.rows)
+        taken += session.tell_column(rows, batch.values(label), name=label, start=batch.start)
+    return taken
+
+
+def _tell_answers(
+    session: LabelSession,
+    path: Path,
+    label: str,
+    predictions: list[str],
+    cannot_tell: str | None,
+) -> int:
+    """Take in what was filled in, all of it or nothing."""
+    table, taken = open_table(path), 0
+    require_columns(table, [ROW, label])
+    present = [name for name in predictions if name in table.columns]
+    told = predictions if present == predictions else []
+    for batch in table.batches([ROW, label, *told]):
+        rows, values = _rows(batch), batch.values(label)
+        known, declined = _without(values, cannot_tell)
+        _require_told_apart(session, path, known)
+        try:
+            taken += session.tell_column(
+                rows,
+                known,
+                name=label,
+                start=batch.start,
+                predictions=[batch.values(name) for name in told],
+            )
+            taken += session.decline(rows[declined])
+        except (InvalidTypeError, InvalidValueError) as error:
+            raise type(error)(f"{path}: {error}") from None
+    return taken
+
+
+def _rows(batch: Batch) -> Any:
+    """The numbers of the rows that answers are for."""
+    found = batch.numbers(ROW)
+    if not (np.isfinite(found) & (found == np.floor(found))).all():
+        raise InvalidValueError(f"{ROW} holds what is no number of a row: leave it as it was.")
+    return found.astype(np.int64)
+
+
+def _without(values: Values, text: str | None) -> tuple[Values, Any]:
+    """The values without those that read as `text`, and which rows these are."""
+    meant = [place for place, found in enumerate(values.distinct) if str(found) == text]
+    declined = np.isin(values.places, meant)
+    return Values(
+        values.distinct, np.where(declined, MISSING, values.places), values.typed
+    ), declined
+
+
+def _require_told_apart(session: LabelSession, path: Path, values: Values) -> None:
+    """Refuse what may mean that there is no label yet, or that nobody can tell."""
+    rule = session.rule
+    for place in np.unique(values.places[values.places != MISSING]).tolist():
+        found = values.distinct[place]
+        is_named = found in rule.missing or found in (rule.classes or ())
+        if isinstance(found, str) and found.strip() and is_missing_code(found) and not is_named:
+            raise InvalidValueError(
+                f"{path} holds {found!r} for a label. If nobody can tell the class, pass "
+                f"--cannot-tell {found!r}: such rows stay losses and are not asked for again. If "
+                "it is not known yet, leave it empty."
+            )
+
+
+def _require_taken_in(session: LabelSession, path: Path, label: str) -> None:
+    """Refuse to replace a file that holds answers which the session has not been told."""
+    if not path.is_file():
+        return
+    try:
+        table = open_table(path)
+        require_columns(table, [ROW, label])
+        batches = list(table.batches([ROW, label]))
+    except (InvalidTypeError, InvalidValueError):
+        return
+    known = [*session.labels, *session.declined.tolist()]
+    for batch in batches:
+        answered = batch.values(label)
+        filled = np.array([bool(str(found).strip()) for found in answered.distinct] + [False])
+        open_ = filled[answered.places] & ~np.isin(_rows(batch), known)
+        if open_.any():
+            raise InvalidValueError(
+                f"{path} holds {open_.sum()} labels that the session has not been told, and stays "
+                f"as it is: take them in with --answers {path}, or name another file."
+            )
+
+
+def _report(
+    session: LabelSession,
+    path: Path,
+    taken: int,
+    ask: Path | None,
+    asked: Any,
+    output: Path | None,
+    *,
+    as_json: bool,
+) -> int:
+    now = session.progress
+    if as_json:
+        if output is not None:
+            session.certificate().save(output)
+        print_json(
+            {
+                "session": str(path),
+                "taken": taken,
+                "labels": now.labels,
+                "declined": now.declined,
+                "open": now.open,
+                "differ": now.differ,
+                "rows": now.rows,
+                "done": now.done,
+                "certified": now.certified,
+                "thresholds": [encode_float(value) for value in now.thresholds.tolist()],
+                "exit_rates": now.exit_rates.tolist(),
+                "expected_cost": now.expected_cost,
+                "best_possible": {
+                    "thresholds": [
+                        encode_float(value) for value in now.best_possible.thresholds.tolist()
+                    ],
+                    "exit_rates": now.best_possible.exit_rates.tolist(),
+                    "expected_cost": now.best_possible.expected_cost,
+                },
+                "ask": None if ask is None else str(ask),
+                "asked": None if asked is None else len(asked),
+                "certificate": None if output is None else str(output),
+            }
+        )
+        return 0 if now.certified else REFUSED
+    typer.echo(f"{path}: {now}.")
+    if ask is not None:
+        typer.echo(
+            f"{len(asked):,} rows to label are in {ask}: fill in the label column, leave the "
+            f"others as they are, and pass it with --answers {ask}."
+            if len(asked)
+            else f"No label can change the thresholds any more; {ask} has no rows."
+        )
+    if output is not None:
+        return deliver(session.certificate(), output, as_json=False)
+    return 0 if now.certified else REFUSED
