@@ -433,3 +433,11 @@ def test_a_session_of_a_file_is_that_of_its_columns(tmp_path: Path) -> None:
         assert file.certificate().claim() == arrays.certificate().claim()
         path = tmp_path / "session.json"
         LabelSession.load(path, tmp_path / name, columns=names, slow_confidence="s")
+
+
+def test_the_published_numbers_of_labels_are_within_what_is_promised() -> None:
+    path = Path(__file__).parents[2] / "experiments" / "results" / "label_sessions.json"
+    for found, most in zip(json.loads(path.read_text()), (370, 190, 70), strict=True):
+        assert found["labels"]["1"] <= most
+        if found["xi"] == 0.01:
+            assert found["exit_rate_without_labels"] >= 0.85 * found["exit_rate"]

@@ -330,3 +330,21 @@ def test_rows_below_the_top_do_not_change_a_refusal_at_the_top() -> None:
     other = decide(walk_of({**top, 100: (0, 800, 0, 0)}), 1000, xi=0.02, delta=0.01, bound="exact")
     assert (one.cell, one.refusal) == (other.cell, other.refusal)
     assert one.walk.cells.tolist() == other.walk.cells.tolist() == [TOP]
+
+
+@pytest.mark.parametrize("bound", ["exact", "pair"])
+def test_asking_where_losses_rise_decides_as_asking_at_every_step(bound: Bound) -> None:
+    rng = np.random.default_rng(8)
+    ends = set()
+    for _ in range(60):
+        n, steps = 400, int(rng.integers(1, 60))
+        cells = np.sort(rng.choice(2**16, steps, replace=False))
+        counts = rng.integers(0, [6, 2, 3, 2, 2], size=(steps, 5)) * (rng.random((steps, 5)) < 0.5)
+        walk = Walk.from_counts(cells, counts)
+        passes = paired_test(walk.losses, walk.only_fast, n, xi=0.05, delta=0.1, bound=bound)
+        failing = np.flatnonzero(~passes)
+        expected = 0 if not failing.size else int(walk.cells[failing[0]]) + 1
+        found = decide(walk, n, xi=0.05, delta=0.1, bound=bound).cell
+        assert found == expected
+        ends.add(found)
+    assert len(ends) > 20
