@@ -142,7 +142,8 @@ def test_labels_that_the_file_has_are_told(
 
 
 def _write_npz(frame: pl.DataFrame, path: Path) -> None:
-    np.savez(path, **{name: np.array(frame[name].to_list()) for name in frame.columns})
+    columns: dict[str, Any] = {name: np.array(frame[name].to_list()) for name in frame.columns}
+    np.savez(path, **columns)
 
 
 def _read_npz(path: Path) -> pl.DataFrame:

@@ -107,7 +107,7 @@ class LabelSession:
     ...     rows = session.ask(20)
     ...     _ = session.tell(rows, table.label[rows])
     >>> print(session.progress)
-    330 labels of 2,943 differing rows: 62.7% exit early, at best 62.7%; done
+    340 labels of 2,943 differing rows: 62.7% exit early, at best 62.7%; done
     >>> session.certificate().thresholds.round(4)
     array([0.7415])
     """
