@@ -18,7 +18,7 @@ pytest.importorskip("pyarrow", reason="reading tables in files needs the extra `
 from tests.fuzz.judge import Judge, case
 from tests.fuzz.targets import TARGETS
 
-EXAMPLES = {"certificate": 100, "state": 150, "tally": 150, "table": 40}
+EXAMPLES = {"certificate": 100, "session": 150, "state": 150, "tally": 150, "table": 40}
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,6 @@ import typer
 from pacbound.cascade.labelling import LabelSession
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import TableFile
-from pacbound.sources.values import MISSING
 from pacbound.tally.classes import Class, NotAClassError, class_of_text
 
 _AHEAD = 200
@@ -159,4 +158,16 @@ def _texts(batch: Any, name: str) -> list[str]:
     except (InvalidTypeError, InvalidValueError):
         # An image, or a list: nothing that a line of a terminal can show.
         return ["(not shown)"] * batch.rows
-    return ["" if place == MISSING else str(values.distinct[place]) for place in values.places]
+    texts = [*(_harmless(str(found)) for found in values.distinct), ""]
+    return [texts[place] for place in values.places.tolist()]
+
+
+def _harmless(text: str) -> str:
+    """Text of the data as a terminal may show it: what would move the cursor or change colours is
+    replaced, and further lines are indented.
+    """
+    lines = text.expandtabs(4).splitlines() or [""]
+    return "\n    ".join(
+        "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line)
+        for line in lines
+    )

@@ -75,7 +75,7 @@ class SessionDocument:
         if len(told) != len(classes) or len(set(told)) != len(told):
             raise CertificateError(f"{body.place('labels')} does not fit the rows with a label.")
         costs = None if asked.raw("costs") is None else tuple(asked.numbers("costs"))
-        listed = None if asked.raw("classes") is None else frozenset(_classes(asked, "classes"))
+        listed = None if asked.raw("classes") is None else _classes(asked, "classes")
         return cls(
             rows=rows.positive("count"),
             digest=rows.text("digest"),
@@ -86,9 +86,7 @@ class SessionDocument:
                 "bound": asked.choice("bound", tuple(NAMES)),
             },
             costs=costs,
-            rule=ClassRule(
-                listed, frozenset(_classes(asked, "missing")), asked.number("unseen_labels")
-            ),
+            rule=ClassRule.of(listed, _classes(asked, "missing"), asked.number("unseen_labels")),
             labels=dict(zip(told, classes, strict=True)),
             declined=tuple(body.integers("declined")),
         )
