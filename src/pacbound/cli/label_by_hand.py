@@ -9,6 +9,8 @@ label does not depend on them.
 
 from __future__ import annotations
 
+import os
+import select
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -58,11 +60,20 @@ def _answers(row: int) -> Iterator[str]:
     """What is typed for a row, line by line, until the input ends."""
     while True:
         typer.echo(f"label of row {row}> ", nl=False)
-        line = sys.stdin.readline()
+        line = _line()
         if not line:
             typer.echo()
             return
         yield line.strip()
+
+
+def _line() -> str:
+    """The next line that is typed; empty where the input ends."""
+    # A signal that comes just before a read blocks is noticed only after it: Ctrl-C would wait for
+    # the next key. A terminal hands over a line at a time, so none waits in a buffer unseen.
+    while os.name == "posix" and not select.select([sys.stdin], [], [], 0.5)[0]:
+        pass
+    return sys.stdin.readline()
 
 
 def _stored(session: LabelSession, menu: _Menu, row: int, answer: str) -> bool:
