@@ -151,6 +151,7 @@ class Tally:
         confidences: Any,
         predictions: Any,
         labels: Any = None,
+        groups: Any = None,
         classes: Any = None,
         missing: Any = None,
         unseen_labels: float = 0.0,
@@ -177,8 +178,8 @@ class Tally:
             Calibration and abstention: the predicted and the true class of each row, in place of
             `correct`.
         groups
-            Calibration and abstention: one group per row. Calibration: or a mapping from names to
-            truth values for each row.
+            Calibration, abstention and cascade: one group per row. Calibration and cascade: or a
+            mapping from names to truth values for each row.
         n_bins, edges
             Calibration: as in `calibrate`.
         confidences, predictions, labels
@@ -255,6 +256,7 @@ class Tally:
         confidences: str | Sequence[str],
         predictions: Sequence[str],
         labels: str | None = None,
+        groups: str | None = None,
         classes: Any = None,
         missing: Any = None,
         unseen_labels: float = 0.0,
@@ -356,6 +358,7 @@ class Tally:
         confidences: str | Sequence[str],
         predictions: Sequence[str],
         labels: str | None = None,
+        groups: str | None = None,
         classes: Any = None,
         missing: Any = None,
         unseen_labels: float = 0.0,
