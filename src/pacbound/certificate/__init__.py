@@ -10,6 +10,8 @@ from pacbound.certificate.abstention import (
 from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.calibration import CalibrationBins, CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.certificate.cascade_group import CascadeGroup
+from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.certificate.document import Certificate, Provenance, Verification
 from pacbound.certificate.files import load_certificate
 from pacbound.certificate.recall import RecallCertificate, RecallCurve
@@ -22,7 +24,9 @@ __all__ = [
     "CalibrationBins",
     "CalibrationCertificate",
     "CascadeCertificate",
+    "CascadeGroup",
     "Certificate",
+    "GroupedCascadeCertificate",
     "Provenance",
     "RecallCertificate",
     "RecallCurve",

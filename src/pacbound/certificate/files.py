@@ -10,6 +10,7 @@ from pacbound.certificate.abstention import AbstentionCertificate
 from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.certificate.document import FORMAT, SCHEMA, Certificate, Provenance
 from pacbound.certificate.recall import RecallCertificate
 from pacbound.certificate.shield import ShieldCertificate
@@ -23,6 +24,7 @@ KINDS: dict[str, type[Certificate]] = {
         AbstentionCertificate,
         BatchCertificate,
         CascadeCertificate,
+        GroupedCascadeCertificate,
         ShieldCertificate,
         RecallCertificate,
     )

@@ -242,8 +242,8 @@ class CascadeQuestion:
         members = members_of(groups)
         if ALL_ROWS in members:
             raise InvalidValueError(
-                f"groups has a group {ALL_ROWS!r}, a name that is kept for all rows together, which "
-                "are always one of the groups that overlap: rename it, or leave it out."
+                f"groups has a group {ALL_ROWS!r}, a name that is kept for all rows together: they "
+                "are always one of the groups that overlap. Rename it, or leave it out."
             )
         names = tuple(members)
         overlapping = member_slots(names)
