@@ -37,7 +37,9 @@ ASKED: dict[str, Any] = {"xi": 0.08, "delta": 0.05, "bound": "pair"}
 
 
 def certified(groups: Any = TIMES, **options: Any) -> GroupedCascadeCertificate:
-    return certify_cascade(SCORES, ANSWERS, LABELS, groups=groups, **{**ASKED, **options})
+    found = certify_cascade(SCORES, ANSWERS, LABELS, groups=groups, **{**ASKED, **options})
+    assert isinstance(found, GroupedCascadeCertificate)
+    return found
 
 
 def test_the_worst_group_decides_for_all() -> None:

@@ -122,8 +122,10 @@ class AsyncCascade:
         self.statistics = CascadeStatistics(len(self._stages))
 
     @property
-    def thresholds(self) -> Floats | dict[str, Floats]:
-        """The scores from which each model but the last answers; by group if each has its own."""
+    def thresholds(self) -> Any:
+        """The scores from which each model but the last answers, as an array; where each group has
+        its own, a dictionary of such arrays by the names of the groups.
+        """
         return deepcopy(self._exits.values)
 
     async def predict(self, items: Items, *, groups: Groups = None) -> Array:
@@ -253,7 +255,7 @@ class AsyncCascade:
         self._count([routed])
         return routed
 
-    def _streamed(self, items: Items, groups: Groups) -> BoundedStream:
+    def _streamed(self, items: Items, groups: Groups) -> BoundedStream[Routed]:
         self._exits.require_groups(groups, "the group of each item, or a function that gives it")
         names = None if groups is None or callable(groups) else as_names(groups, "groups").tolist()
         if names is not None and isinstance(items, Sized) and len(items) != len(names):

@@ -109,8 +109,10 @@ class Cascade:
         self.statistics = CascadeStatistics(len(self._stages))
 
     @property
-    def thresholds(self) -> Floats | dict[str, Floats]:
-        """The scores from which each model but the last answers; by group if each has its own."""
+    def thresholds(self) -> Any:
+        """The scores from which each model but the last answers, as an array; where each group has
+        its own, a dictionary of such arrays by the names of the groups.
+        """
         return deepcopy(self._exits.values)
 
     def predict(self, X: Any, *, groups: Any = None) -> Array:

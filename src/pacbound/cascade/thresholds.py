@@ -66,7 +66,7 @@ class ExitThresholds:
 
     def of_item(self, group: Any) -> Floats:
         """The thresholds of one item, by its `group`."""
-        return self.of_rows(1, None if group is None else [group])[0]
+        return np.asarray(self.of_rows(1, None if group is None else [group])[0])
 
     def require_groups(self, groups: Any, what: str) -> None:
         """Raise unless `groups` are there if and only if thresholds depend on them."""

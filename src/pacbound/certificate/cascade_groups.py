@@ -457,7 +457,8 @@ class GroupedCascadeCertificate(Certificate):
         return self._parts
 
     def _seen(self, count: Counted) -> Integers:
-        return np.sum([group.seen(count) for group in self._counted()], axis=0, dtype=np.int64)
+        counts = [group.seen(count) for group in self._counted()]
+        return np.asarray(np.sum(counts, axis=0, dtype=np.int64))
 
     def _require_consistent(self, claim: Reader) -> None:
         """Raise if the groups cannot be groups of these rows at these thresholds."""
@@ -489,8 +490,10 @@ class GroupedCascadeCertificate(Certificate):
         if not best or groups[0].cells is None:
             return
         n, costs = sum(group.n for group in groups), self.costs or unit_costs(self.exits)
-        here = sum((group.seen("exits") for group in groups), np.zeros(self.exits, dtype=np.int64))
-        there = np.sum([part.exits for part in best], axis=0, dtype=np.int64)
+        here, there = (
+            np.asarray(np.sum(exits, axis=0, dtype=np.int64))
+            for exits in ([group.seen("exits") for group in groups], [part.exits for part in best])
+        )
         now, then = (cascade_paths.total_cost(exits, n, costs) for exits in (here, there))
         moved = groups[0].settled and not np.array_equal(here, there)
         if best[0].cells is None or then > now or moved:
