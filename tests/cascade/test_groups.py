@@ -201,6 +201,32 @@ def test_a_certificate_of_many_groups_stays_small_and_its_work_is_estimated(
     assert 0 < loaded.work() < 0.1
 
 
+def test_walks_that_would_not_fit_a_certificate_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pacbound.certificate.cascade_groups.MOST_STEPS", 20)
+    with pytest.raises(InvalidValueError, match="walks of 2 groups have .* steps"):
+        certified()
+
+
+def test_a_tally_whose_groups_are_not_among_all_rows_is_not_read() -> None:
+    tally = Tally.from_arrays(
+        confidences=SCORES, predictions=ANSWERS, labels=LABELS, groups={"night": NIGHT}
+    )
+    assert Tally.from_dict(tally.to_dict()) == tally
+    night, first = tally.groups.index("night"), tally.cells[:, 0].tolist()
+    for change in ("more", "elsewhere", "renamed"):
+        document = {key: value for key, value in tally.to_dict().items() if key != "digest"}
+        if change == "more":
+            document["counts"][first.index(night)][0] += 2
+        elif change == "elsewhere":
+            document["cells"][-1][1] = 2**16
+        else:
+            document["groups"] = ["everyone", "night"]
+        with pytest.raises(CertificateError, match="not each is a part of 'all rows'"):
+            Tally.from_dict({**document, "digest": digest(document)})
+
+
 def probabilities(column: Any) -> Any:
     """A model whose rows hold its score and its answer."""
 

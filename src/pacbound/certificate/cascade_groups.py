@@ -39,6 +39,10 @@ MOST_GROUPS = 1000
 """More groups than this are mostly a column that names each row, and would not fit a certificate
 that can be read."""
 
+MOST_STEPS = 2**20
+"""Steps of all walks of all groups, times exits: about 20 MB as JSON, and a certificate of more
+than 32 MB is not read."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class GroupedCascadeCertificate(Certificate):
@@ -189,6 +193,12 @@ class GroupedCascadeCertificate(Certificate):
         whole = _whole(tally.groups, scope)
         paid = costs or unit_costs(exits)
         found = procedure.decide(rows, group_thresholds, asked=asked, costs=paid, whole=whole)
+        steps = sum(walk.cells.size for decision in found for walk in decision.walks)
+        if steps > MOST_STEPS:
+            raise InvalidValueError(
+                f"The walks of {len(rows)} groups have {steps:,} steps, more than a certificate "
+                f"may have: expected at most {MOST_STEPS:,}. Use fewer groups or models."
+            )
         partial: list[PartialLabels | None] = [None] * len(rows)
         if any(seen[:, 4**exits :].any() for seen in counts):
             best = procedure.decide(
