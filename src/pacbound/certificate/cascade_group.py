@@ -174,10 +174,9 @@ class CascadeGroup:
         method: str,
         *,
         xi: float,
-        costs: tuple[float, ...] | None,
         partial: bool,
     ) -> CascadeGroup:
-        """The group that a part of a claim describes."""
+        """The group that a part of a claim describes, but for its costs, which are the claim's."""
         n, chosen = part.count("n"), part.count("chosen")
         walks = read_walks(part, n, bound, method, xi=xi, partial=partial)
         if chosen >= len(walks):
@@ -186,7 +185,7 @@ class CascadeGroup:
             )
         return cls(
             n,
-            costs,
+            None,
             read_cells(part, walks[chosen], method),
             chosen,
             walks,

@@ -372,11 +372,8 @@ class GroupedCascadeCertificate(Certificate):
         xi, parts = claim.rate("xi"), claim.mappings("groups")
         names = _read_names(claim, parts, scope, shared)
         partial = _has_labels(claim)
-        costs = read_costs(claim, len(parts[0].mappings("walks")[0].table("cells")) + 1)
-        groups = [
-            CascadeGroup.read(part, bound, method, xi=xi, costs=costs, partial=partial)
-            for part in parts
-        ]
+        groups = [CascadeGroup.read(part, bound, method, xi=xi, partial=partial) for part in parts]
+        costs = read_costs(claim, len(groups[0].walks[0].cells) + 1)
         found = cls(
             n=claim.positive("n"),
             xi=xi,
@@ -386,7 +383,9 @@ class GroupedCascadeCertificate(Certificate):
             group_thresholds=shared,
             scope=scope,
             costs=costs,
-            groups=dict(zip(names, groups, strict=True)),
+            groups={
+                name: replace(group, costs=costs) for name, group in zip(names, groups, strict=True)
+            },
             refusal=read_refusal(claim),
             provenance=provenance,
             loaded=loaded,
