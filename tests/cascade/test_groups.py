@@ -135,6 +135,16 @@ def test_groups_that_cannot_be_say_why(
         certified(groups, **options)
 
 
+@pytest.mark.parametrize("bound", ["exact", "pair", "product"])
+def test_a_group_without_rows_is_a_refusal_that_verifies(bound: str, tmp_path: Path) -> None:
+    certificate = certified({"night": NIGHT, "never": np.zeros(N, bool)}, bound=bound)
+    assert not certificate.certified
+    assert certificate.refusal is not None
+    assert certificate.refusal.reason.startswith("Group 'never', of 0 rows")
+    certificate.save(tmp_path / "empty.json")
+    assert load_certificate(tmp_path / "empty.json").verify().differences == ()
+
+
 def test_one_row_is_a_refusal() -> None:
     certificate = certify_cascade([0.9], [[1, 1]], [1], groups=["a"], **ASKED)
     assert not certificate.certified

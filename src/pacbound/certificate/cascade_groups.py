@@ -334,7 +334,7 @@ class GroupedCascadeCertificate(Certificate):
         level = sidak_level(self.delta, len(self.groups)) if shared else self.delta
         if self.method == "paths":
             level = bonferroni_level(level, len(cascade_paths.TILTS))
-        sizes = {group.n for group in self._parts}
+        sizes = {group.n for group in self._parts if group.n}
         return walking + sum(paired_test_work(n, xi=self.xi, delta=level) for n in sizes)
 
     def recomputed(self) -> GroupedCascadeCertificate:
