@@ -85,7 +85,10 @@ def _counted(models: Models, rows: Array) -> Tally:
 
 
 def _certified(tally: Tally, models: Models, xi: float, **how: Any) -> CascadeCertificate:
-    return certify_cascade(tally, xi=xi, delta=DELTA, costs=models.costs, **how)
+    found: CascadeCertificate = certify_cascade(
+        tally, xi=xi, delta=DELTA, costs=models.costs, **how
+    )
+    return found
 
 
 def _routed(models: Models, rows: Array, thresholds: Array) -> Seen:

@@ -174,6 +174,34 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "predictions": np.column_stack([FAST, MIDDLE, SLOW]),
         },
     ),
+    "two-models-in-groups": (
+        {
+            "confidences": ["c"],
+            "predictions": ["fast", "slow"],
+            "labels": "few",
+            "groups": "group",
+        },
+        {
+            "confidences": NASTY,
+            "predictions": np.column_stack([FAST, SLOW]),
+            "labels": np.where(FEW, np.nan, TRUTH),
+            "groups": NAMES[PLACE % 5],
+        },
+    ),
+    "three-models-in-groups": (
+        {
+            "confidences": ["c", "reverse"],
+            "predictions": ["fast", "middle", "slow"],
+            "labels": "gaps",
+            "groups": "number",
+        },
+        {
+            "confidences": np.column_stack([NASTY, NASTY[::-1]]),
+            "predictions": np.column_stack([FAST, MIDDLE, SLOW]),
+            "labels": TRUTH,
+            "groups": PLACE % 11,
+        },
+    ),
     "named-models": (
         {"confidences": ["c"], "predictions": ["fast_name", "slow_name"], "labels": "y_name"},
         {

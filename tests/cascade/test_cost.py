@@ -28,9 +28,10 @@ def two_models(n: int = 2000, **options: Any) -> CascadeCertificate:
     confidence = np.linspace(0, 1, n)
     fast = (confidence < 0.5).astype(int)
     given: dict[str, Any] = {"xi": 0.05, "delta": 0.01, "costs": [2, 10]} | options
-    return certify_cascade(
+    found: CascadeCertificate = certify_cascade(
         confidence, np.column_stack([fast, np.zeros(n, int)]), np.zeros(n), **given
     )
+    return found
 
 
 def three_models(n: int = 3000, **options: Any) -> CascadeCertificate:
@@ -40,7 +41,8 @@ def three_models(n: int = 3000, **options: Any) -> CascadeCertificate:
     predictions = np.column_stack([wrong, np.zeros(n, bool)]).astype(int)
     given: dict[str, Any] = {"xi": 0.1, "delta": 0.05, "costs": [1, 3, 10], "bound": "pair"}
     given |= options
-    return certify_cascade(scores, predictions, np.zeros(n), **given)
+    found: CascadeCertificate = certify_cascade(scores, predictions, np.zeros(n), **given)
+    return found
 
 
 def front(n: int = 3000) -> CascadeCertificate:

@@ -14,6 +14,7 @@ from pacbound.certificate import (
     AbstentionCertificate,
     CascadeCertificate,
     Certificate,
+    GroupedCascadeCertificate,
     RecallCertificate,
     ShieldCertificate,
 )
@@ -78,6 +79,28 @@ def three_models(rows: int) -> Tally:
     right = rng.random((rows, 3)) < np.column_stack([confidences, np.full(rows, 0.95)])
     predictions = np.where(right, label[:, None], label[:, None] + 1 + np.arange(3))
     return Tally.from_arrays(confidences=confidences, predictions=predictions, labels=label)
+
+
+def in_groups(
+    rows: int, models: int, *, labelled: float = 1.0, overlapping: bool = False, small: int = 0
+) -> Tally:
+    """A cascade whose rows are by day or by night, the last `small` of them at dawn."""
+    rng = np.random.default_rng(7)
+    label = rng.integers(0, 10, size=rows)
+    confidences = np.sort(rng.beta(5, 1, size=(rows, models - 1)), axis=1)
+    right = rng.random((rows, models)) < np.column_stack([confidences, np.full(rows, 0.95)])
+    predictions = np.where(right, label[:, None], label[:, None] + 1 + np.arange(models))
+    times = np.where(rng.random(rows) < 0.6, "day", "night").astype("<U5")
+    times[rows - small :] = "dawn"
+    groups = {"day": times == "day", "odd": label % 2 == 1} if overlapping else times
+    known = np.where(rng.random(rows) < labelled, label, np.nan)
+    return Tally.from_arrays(
+        confidences=confidences,
+        predictions=predictions,
+        labels=known,
+        groups=groups,
+        unseen_labels=1.0,
+    )
 
 
 def few_labels(tally: Tally, kept: int) -> Tally:
@@ -286,6 +309,28 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "cascade-greedy-exact": lambda: _greedy("exact"),
     "cascade-greedy-pair": lambda: _greedy("pair"),
     "cascade-greedy-product": lambda: _greedy("product"),
+    "cascade-groups-common": lambda: GroupedCascadeCertificate.from_tally(
+        in_groups(400, 2), xi=0.1, delta=0.05, costs=(1.0, 9.0)
+    ),
+    "cascade-groups-overlapping": lambda: GroupedCascadeCertificate.from_tally(
+        in_groups(400, 2, overlapping=True, labelled=0.8), xi=0.1, delta=0.05, bound="pair"
+    ),
+    "cascade-groups-own": lambda: GroupedCascadeCertificate.from_tally(
+        in_groups(400, 2, labelled=0.8, small=9),
+        xi=0.15,
+        delta=0.05,
+        bound="product",
+        group_thresholds="own",
+    ),
+    "cascade-groups-no-loss": lambda: GroupedCascadeCertificate.from_tally(
+        in_groups(400, 2), xi=0.0, delta=0.2
+    ),
+    "cascade-groups-refused": lambda: GroupedCascadeCertificate.from_tally(
+        in_groups(400, 2, small=9), xi=0.1, delta=0.05
+    ),
+    "cascade-groups-paths": lambda: GroupedCascadeCertificate.from_tally(
+        in_groups(40, 3), xi=0.6, delta=0.05
+    ),
     "cascade-front-exact": lambda: front(600),
     "cascade-front-pair": lambda: front(600, bound="pair"),
     "cascade-front-product": lambda: front(600, bound="product"),

@@ -62,6 +62,11 @@ KINDS = [
         "cascade",
         ("--delta", 0.01, "--xi", 0.2),
     ),
+    (
+        ("--confidence", "c", "--prediction", "fast,slow", "--label", "y", "--group", "site"),
+        "cascade",
+        ("--delta", 0.01, "--xi", 0.2, "--group-thresholds", "own"),
+    ),
     (("--score", "s", "--unsafe", "u"), "shield", ("--delta", 0.01, "--xi", 0.15)),
     (
         ("--score", "s", "--unsafe", "u"),

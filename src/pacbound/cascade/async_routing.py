@@ -9,8 +9,9 @@ failures are handled here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence, Sized
 from contextlib import aclosing
+from copy import deepcopy
 from inspect import isawaitable
 from time import perf_counter
 from typing import Any, Literal
@@ -23,12 +24,13 @@ from pacbound.cascade.bounded_stream import BoundedStream, Items
 from pacbound.cascade.model_outputs import Reading, read_item, require_same_classes
 from pacbound.cascade.result import CascadeResult, CascadeStatistics, Routed
 from pacbound.cascade.stages import Stage, is_count, shown, stages_of
-from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.cascade.thresholds import ExitThresholds, Thresholds
 from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
-from pacbound.tally.columns import as_column
+from pacbound.tally.columns import as_column, as_names
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+Groups = Sequence[Any] | NDArray[Any] | Callable[[Any], Any] | None
 Gates = WeakKeyDictionary[asyncio.AbstractEventLoop, list[asyncio.Semaphore]]
 
 
@@ -48,8 +50,9 @@ class AsyncCascade:
     ----------
     models : sequence of async callables
         Two or more, the fast one first and the slow one last.
-    certificate_or_thresholds : CascadeCertificate, or numbers
-        One threshold for every model but the last. A certificate that was read from a file is
+    certificate_or_thresholds : CascadeCertificate, GroupedCascadeCertificate, or numbers
+        One threshold for every model but the last, or a mapping from groups to these. A
+        certificate that was read from a file is
         verified first, once, which can take seconds; one that does not follow from its own counts
         raises `CertificateError`.
     concurrency : int or sequence of int, default=8
@@ -93,14 +96,15 @@ class AsyncCascade:
     def __init__(
         self,
         models: Sequence[Callable[[Any], Awaitable[Any]]],
-        certificate_or_thresholds: CascadeCertificate | Sequence[float] | Floats | float,
+        certificate_or_thresholds: Thresholds,
         *,
         concurrency: int | Sequence[int] = 8,
         timeout: float | Sequence[float | None] | None = None,
         on_error: Literal["raise", "slow"] = "raise",
         classes: Any = None,
     ) -> None:
-        self._stages = stages_of(models, certificate_or_thresholds, unit="item")
+        self._stages = stages_of(models, unit="item")
+        self._exits = ExitThresholds.of(certificate_or_thresholds, len(self._stages))
         if on_error not in ("raise", "slow"):
             raise InvalidValueError(
                 f"on_error={on_error!r} is not known: expected 'raise' or 'slow'."
@@ -118,17 +122,21 @@ class AsyncCascade:
         self.statistics = CascadeStatistics(len(self._stages))
 
     @property
-    def thresholds(self) -> Floats:
-        """The scores from which each model but the last answers."""
-        return np.array([stage.threshold for stage in self._stages[:-1]], dtype=np.float64)
+    def thresholds(self) -> Any:
+        """The scores from which each model but the last answers, as an array; where each group has
+        its own, a dictionary of such arrays by the names of the groups.
+        """
+        return deepcopy(self._exits.values)
 
-    async def predict(self, items: Items) -> Array:
+    async def predict(self, items: Items, *, groups: Groups = None) -> Array:
         """The answer for each item.
 
         Parameters
         ----------
         items : iterable or async iterable
             What the models are asked about, one by one.
+        groups : sequence or callable, optional
+            As in `run`.
 
         Returns
         -------
@@ -140,15 +148,17 @@ class AsyncCascade:
         ModelError
             As from `run`.
         """
-        return (await self.run(items)).predictions
+        return (await self.run(items, groups=groups)).predictions
 
-    async def predict_exits(self, items: Items) -> NDArray[np.intp]:
+    async def predict_exits(self, items: Items, *, groups: Groups = None) -> NDArray[np.intp]:
         """Which model answers each item.
 
         Parameters
         ----------
         items : iterable or async iterable
             As in `predict`.
+        groups : sequence or callable, optional
+            As in `run`.
 
         Returns
         -------
@@ -160,15 +170,19 @@ class AsyncCascade:
         ModelError
             As from `run`.
         """
-        return (await self.run(items)).exits
+        return (await self.run(items, groups=groups)).exits
 
-    async def run(self, items: Items) -> CascadeResult:
+    async def run(self, items: Items, *, groups: Groups = None) -> CascadeResult:
         """Answers, exits, confidences and times, in the order of the items.
 
         Parameters
         ----------
         items : iterable or async iterable
             What the models are asked about, one by one.
+        groups : sequence or callable, optional
+            The group of each item, or a function that gives the group of an item; needed if and
+            only if each group has its own thresholds. An item of a group that is not known never
+            exits early.
 
         Returns
         -------
@@ -183,9 +197,7 @@ class AsyncCascade:
         """
         done: list[Routed] = []
         try:
-            async with aclosing(
-                BoundedStream(self._route, items, limit=self._window).results(ordered=False)
-            ) as results:
+            async with aclosing(self._streamed(items, groups).results(ordered=False)) as results:
                 async for routed in results:
                     # What was finished is needed where the stream fails.
                     done.append(routed)  # noqa: PERF401, RUF100
@@ -195,7 +207,9 @@ class AsyncCascade:
         self._count(done)
         return _joined(sorted(done, key=lambda routed: routed.index), len(self._stages))
 
-    async def stream(self, items: Items, *, ordered: bool = True) -> AsyncGenerator[Routed, None]:
+    async def stream(
+        self, items: Items, *, ordered: bool = True, groups: Groups = None
+    ) -> AsyncGenerator[Routed, None]:
         """The answers one by one while the items come in.
 
         A loop that may stop early should close the stream, with `contextlib.aclosing`: that cancels
@@ -208,20 +222,20 @@ class AsyncCascade:
             when there is room.
         ordered : bool, default=True
             Whether answers come in the order of the items, or as they are finished.
+        groups : sequence or callable, optional
+            As in `run`.
 
         Yields
         ------
         Routed
             The answer for each item.
         """
-        async with aclosing(
-            BoundedStream(self._route, items, limit=self._window).results(ordered=ordered)
-        ) as results:
+        async with aclosing(self._streamed(items, groups).results(ordered=ordered)) as results:
             async for routed in results:
                 self._count([routed])
                 yield routed
 
-    async def route(self, item: Any) -> Routed:
+    async def route(self, item: Any, *, group: Any = None) -> Routed:
         """The answer for one item, for servers that have one at a time; `concurrency` holds over
         all of them together.
 
@@ -229,21 +243,42 @@ class AsyncCascade:
         ----------
         item : any
             What the models are asked about.
+        group : int or str, optional
+            The group of the item, needed if and only if each group has its own thresholds.
 
         Returns
         -------
         Routed
             The answer.
         """
-        routed = await self._route(0, item)
+        routed = await self._route(0, item, self._exits.of_item(group))
         self._count([routed])
         return routed
 
-    async def _route(self, index: int, item: Any) -> Routed:
+    def _streamed(self, items: Items, groups: Groups) -> BoundedStream[Routed]:
+        self._exits.require_groups(groups, "the group of each item, or a function that gives it")
+        names = None if groups is None or callable(groups) else as_names(groups, "groups").tolist()
+        if names is not None and isinstance(items, Sized) and len(items) != len(names):
+            raise InvalidValueError(
+                f"groups has {len(names)} names for {len(items)} items: pass one for each."
+            )
+
+        async def route(index: int, item: Any) -> Routed:
+            group = groups(item) if callable(groups) else None
+            if names is not None:
+                if index >= len(names):
+                    raise InvalidValueError(f"Item {index} has no group: groups has {len(names)}.")
+                group = names[index]
+            return await self._route(index, item, self._exits.of_item(group))
+
+        return BoundedStream(route, items, limit=self._window)
+
+    async def _route(self, index: int, item: Any, limits: Floats) -> Routed:
         seconds, failed = [0.0] * len(self._stages), list[int]()
         earlier: list[tuple[Stage, Reading]] = []
         for stage in self._stages:
-            if stage.never_exits or (failed and not stage.last):
+            limit = -np.inf if stage.last else limits[stage.place]
+            if limit == np.inf or (failed and not stage.last):
                 continue
             try:
                 reading = await self._ask(stage, index, item, seconds)
@@ -254,7 +289,7 @@ class AsyncCascade:
                 failed.append(stage.place)
                 continue
             earlier.append((stage, reading))
-            if stage.accepts(reading.confidence)[0]:
+            if stage.last or reading.confidence[0] >= limit:
                 break
         label, confidence = reading.labels[0], float(reading.confidence[0])
         plain = label.item() if isinstance(label, np.generic) else label
@@ -298,7 +333,7 @@ class AsyncCascade:
         self.statistics.add(*_totals(done, len(self._stages)))
 
     def __repr__(self) -> str:
-        return f"AsyncCascade({shown(self._stages)})"
+        return f"AsyncCascade({shown(self._stages, self._exits)})"
 
     def __getstate__(self) -> dict[str, Any]:
         # Event loops, and what waits in them, stay where they are.

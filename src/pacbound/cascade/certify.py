@@ -3,16 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Unpack, overload
 
 from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import Bound
+from pacbound.procedures.cascade_groups import Shared
 from pacbound.sources import Engine, Progress
 from pacbound.stats.arguments import failure_probability, tolerated_rate
 from pacbound.tally.draws import DrawOptions
 from pacbound.tally.intake import recorded_columns, tally_of
 
 
+@overload
+def certify_cascade(
+    confidences: Any,
+    predictions: Any = None,
+    labels: Any = None,
+    *,
+    xi: float,
+    delta: float,
+    costs: Any = None,
+    bound: Bound = "exact",
+    method: Literal["paths", "greedy"] = "paths",
+    groups: None = None,
+    classes: Any = None,
+    missing: Any = None,
+    unseen_labels: float | None = None,
+    columns: Mapping[str, str | Sequence[str] | None] | None = None,
+    engine: Engine | None = None,
+    master: str | None = None,
+    memory_limit: str | None = None,
+    progress: Progress | None = None,
+    **draw: Unpack[DrawOptions],
+) -> CascadeCertificate: ...
+@overload
+def certify_cascade(
+    confidences: Any,
+    predictions: Any = None,
+    labels: Any = None,
+    *,
+    xi: float,
+    delta: float,
+    costs: Any = None,
+    bound: Bound = "exact",
+    method: Literal["paths"] = "paths",
+    groups: Any = None,
+    group_thresholds: Shared,
+    classes: Any = None,
+    missing: Any = None,
+    unseen_labels: float | None = None,
+    columns: Mapping[str, str | Sequence[str] | None] | None = None,
+    engine: Engine | None = None,
+    master: str | None = None,
+    memory_limit: str | None = None,
+    progress: Progress | None = None,
+    **draw: Unpack[DrawOptions],
+) -> GroupedCascadeCertificate: ...
+@overload
+def certify_cascade(
+    confidences: Any,
+    predictions: Any = None,
+    labels: Any = None,
+    *,
+    xi: float,
+    delta: float,
+    costs: Any = None,
+    bound: Bound = "exact",
+    method: Literal["paths"] = "paths",
+    groups: Any,
+    group_thresholds: Shared = "common",
+    classes: Any = None,
+    missing: Any = None,
+    unseen_labels: float | None = None,
+    columns: None = None,
+    **draw: Unpack[DrawOptions],
+) -> GroupedCascadeCertificate: ...
 def certify_cascade(  # noqa: PLR0913
     confidences: Any,
     predictions: Any = None,
@@ -23,6 +90,8 @@ def certify_cascade(  # noqa: PLR0913
     costs: Any = None,
     bound: Bound = "exact",
     method: Literal["paths", "greedy"] = "paths",
+    groups: Any = None,
+    group_thresholds: Shared | None = None,
     classes: Any = None,
     missing: Any = None,
     unseen_labels: float | None = None,
@@ -32,7 +101,7 @@ def certify_cascade(  # noqa: PLR0913
     memory_limit: str | None = None,
     progress: Progress | None = None,
     **draw: Unpack[DrawOptions],
-) -> CascadeCertificate:
+) -> CascadeCertificate | GroupedCascadeCertificate:
     """Thresholds at which the cascade loses at most `xi` accuracy against its slow model, with
     probability at least 1 - `delta`.
 
@@ -46,6 +115,10 @@ def certify_cascade(  # noqa: PLR0913
     so labels may be asked for in any order, and the claim be made again after each. Rows may not
     be dropped, nor labels changed once they were seen. Without labels at all, what is certified is
     that at most `xi` of the answers differ from the slow model's.
+
+    With `groups`, fixed beforehand too, at most `xi` is lost in *every* group, with probability at
+    least 1 - `delta` for all of them together. Common thresholds cost no share of `delta`, and the
+    worst group decides for all; own ones share `delta` among the groups.
 
     Parameters
     ----------
@@ -72,6 +145,14 @@ def certify_cascade(  # noqa: PLR0913
     method
         For more than two models: "paths", or the paper's "greedy", which carries no proof and is
         never certified.
+    groups
+        One group per row, as integers or text; or a mapping from names to truth values for each
+        row, for groups that overlap, of which "all rows" is always one. Nothing is said about a
+        group that is not among the rows.
+    group_thresholds
+        "common" (if left out): the same thresholds for all groups, at which each loses at most
+        `xi`. "own": thresholds for each group, if none overlap; a group that is too small never
+        exits early.
     classes
         All classes that there are. A prediction or label that is not listed raises; one that looks
         like a missing value, such as "NA", is then a class.
@@ -92,7 +173,8 @@ def certify_cascade(  # noqa: PLR0913
         `seed`, the key of the draw, 0 if left out: to try several voids the guarantee.
     columns
         The names of the table's columns, by the names of the arrays: `confidences` and
-        `predictions`, a list of each in the order of the models, and `labels`, if there are any.
+        `predictions`, a list of each in the order of the models, and `labels` and `groups`, if
+        there are any.
     engine, master, memory_limit
         For files: "duckdb" (if left out), "polars" or "spark"; Spark's master; what DuckDB may use,
         such as "500MB".
@@ -106,12 +188,18 @@ def certify_cascade(  # noqa: PLR0913
         the thresholds +inf (never exit); `refusal` says why, and about how many rows it would take.
         `unlabelled` says how many missing labels counted as losses, `best_possible` what labels for
         them could gain, and `settled` whether they could change the thresholds at all.
+    GroupedCascadeCertificate
+        With groups, also those of a tally: the same, with a part for each group. Common thresholds
+        are refused if a group cannot be certified, and the refusal names it. Own thresholds are
+        refused only if no group can be; otherwise `refused_groups` names those that never exit.
 
     Raises
     ------
     InvalidValueError, InvalidTypeError
         If scores or classes cannot be what they should be; the message names the value, its row
         and the remedy. If labels are missing where predictions differ and `method` is "greedy".
+        If a group is missing in a row, named twice, or there are more than 1,000 of them; if groups
+        overlap and have own thresholds.
 
     Examples
     --------
@@ -146,10 +234,14 @@ def certify_cascade(  # noqa: PLR0913
     True
     """
     rate, level = tolerated_rate(xi), failure_probability(delta)
+    if group_thresholds not in (None, "common", "own"):
+        raise InvalidValueError(
+            f"group_thresholds={group_thresholds!r} is not known: expected 'common' or 'own'."
+        )
     tally = tally_of(
         "cascade",
         ("confidences", confidences),
-        arrays={"predictions": predictions, "labels": labels},
+        arrays={"predictions": predictions, "labels": labels, "groups": groups},
         columns=columns,
         options={"classes": classes, "missing": missing, "unseen_labels": unseen_labels},
         reading={
@@ -160,12 +252,32 @@ def certify_cascade(  # noqa: PLR0913
         },
         draw=draw,
     )
-    return CascadeCertificate.from_tally(
+    recorded = recorded_columns(columns)
+    if tally.scope == "top":
+        if group_thresholds is not None:
+            raise InvalidTypeError(
+                f"group_thresholds={group_thresholds!r} is about groups, and there are none: pass "
+                "groups, or leave it out."
+            )
+        return CascadeCertificate.from_tally(
+            tally,
+            xi=rate,
+            delta=level,
+            bound=bound,
+            method=method,
+            costs=costs,
+            columns=recorded,
+        )
+    if method != "paths":
+        raise InvalidValueError(
+            f"method={method!r} takes no groups: expected 'paths', which has a proof for them."
+        )
+    return GroupedCascadeCertificate.from_tally(
         tally,
         xi=rate,
         delta=level,
         bound=bound,
-        method=method,
+        group_thresholds=group_thresholds or "common",
         costs=costs,
-        columns=recorded_columns(columns),
+        columns=recorded,
     )

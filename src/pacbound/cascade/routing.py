@@ -8,6 +8,8 @@ can be picked by number.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
+from itertools import repeat
 from time import perf_counter
 from typing import Any
 
@@ -18,7 +20,7 @@ from pacbound.cascade.model_outputs import Reading, read_batch, require_same_cla
 from pacbound.cascade.result import CascadeResult, CascadeStatistics
 from pacbound.cascade.row_access import Rows, Take, row_access
 from pacbound.cascade.stages import Stage, is_count, require_one_order, shown, stages_of
-from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.cascade.thresholds import ExitThresholds, Thresholds
 from pacbound.errors import InvalidValueError, ModelError
 from pacbound.tally.columns import as_column
 
@@ -34,7 +36,8 @@ class Cascade:
     counted from loses at most `xi` accuracy against the last of them, with probability at least 1 -
     `delta` over the draw of the rows that certified it, for rows from the distribution they came
     from. Thresholds given as numbers carry no guarantee. A refused certificate never exits: the
-    slow model answers everything.
+    slow model answers everything. With the own thresholds of groups, each prediction takes the
+    `groups` of its rows.
 
     A model is any function of rows that gives an (n, C) table of class probabilities, or `Answers`:
     `estimator.predict_proba`, a torch module that ends in a softmax (call the cascade in
@@ -52,8 +55,9 @@ class Cascade:
     models : sequence of callables
         Two or more, the fast one first and the slow one last, with their classes in the same
         columns.
-    certificate_or_thresholds : CascadeCertificate, or numbers
-        One threshold for every model but the last. A certificate that was read from a file is
+    certificate_or_thresholds : CascadeCertificate, GroupedCascadeCertificate, or numbers
+        One threshold for every model but the last, or a mapping from groups to these. A
+        certificate that was read from a file is
         verified first, once, which can take seconds; one that does not follow from its own counts
         raises `CertificateError`.
     classes : sequence, optional
@@ -87,12 +91,13 @@ class Cascade:
     def __init__(
         self,
         models: Sequence[Callable[[Any], Any]],
-        certificate_or_thresholds: CascadeCertificate | Sequence[float] | Floats | float,
+        certificate_or_thresholds: Thresholds,
         *,
         classes: Any = None,
         batch_size: int | None = None,
     ) -> None:
-        self._stages = stages_of(models, certificate_or_thresholds)
+        self._stages = stages_of(models)
+        self._exits = ExitThresholds.of(certificate_or_thresholds, len(self._stages))
         self._classes = None if classes is None else as_column(classes, "classes")
         require_one_order(self._stages, self._classes)
         if batch_size is not None and not is_count(batch_size):
@@ -104,47 +109,58 @@ class Cascade:
         self.statistics = CascadeStatistics(len(self._stages))
 
     @property
-    def thresholds(self) -> Floats:
-        """The scores from which each model but the last answers."""
-        return np.array([stage.threshold for stage in self._stages[:-1]], dtype=np.float64)
+    def thresholds(self) -> Any:
+        """The scores from which each model but the last answers, as an array; where each group has
+        its own, a dictionary of such arrays by the names of the groups.
+        """
+        return deepcopy(self._exits.values)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, *, groups: Any = None) -> Array:
         """The answer for each row.
 
         Parameters
         ----------
         X : array, tensor, data frame, sparse matrix, list, or dictionary of these
             The rows.
+        groups : array or list, optional
+            The group of each row, needed if and only if each group has its own thresholds. A row of
+            a group that is not known never exits early.
 
         Returns
         -------
         ndarray of shape (n,)
             Class indices, or names.
         """
-        return self.run(X).predictions
+        return self.run(X, groups=groups).predictions
 
-    def predict_exits(self, X: Any) -> NDArray[np.intp]:
+    def predict_exits(self, X: Any, *, groups: Any = None) -> NDArray[np.intp]:
         """The model that answers each row.
 
         Parameters
         ----------
         X : array, tensor, data frame, sparse matrix, list, or dictionary of these
             The rows.
+        groups : array or list, optional
+            The group of each row, needed if and only if each group has its own thresholds. A row of
+            a group that is not known never exits early.
 
         Returns
         -------
         ndarray of shape (n,)
             The place of the model: 0 for the fastest.
         """
-        return self.run(X).exits
+        return self.run(X, groups=groups).exits
 
-    def run(self, X: Any) -> CascadeResult:
+    def run(self, X: Any, *, groups: Any = None) -> CascadeResult:
         """Answers, exits, confidences and times, all from one pass.
 
         Parameters
         ----------
         X : array, tensor, data frame, sparse matrix, list, or dictionary of these
             The rows.
+        groups : array or list, optional
+            The group of each row, needed if and only if each group has its own thresholds. A row of
+            a group that is not known never exits early.
 
         Returns
         -------
@@ -152,52 +168,65 @@ class Cascade:
             All of it, in the order of the rows.
         """
         count, take = row_access(X)
-        result = self._joined(self._route(count, take), count)
+        limits = self._exits.of_rows(count, groups)
+        result = self._joined(self._route(limits, take), count)
         self.statistics.add(result.answered, result.seconds, result.failed)
         return result
 
-    def predict_batches(self, batches: Iterable[Any]) -> Iterator[CascadeResult]:
+    def predict_batches(
+        self, batches: Iterable[Any], *, groups: Iterable[Any] | None = None
+    ) -> Iterator[CascadeResult]:
         """One result for each batch, as it is asked for: never more than one batch is held.
 
         Parameters
         ----------
         batches : iterable
             Rows as in `predict`, some at a time. A batch may be empty.
+        groups : iterable, optional
+            The groups of the rows of each batch, as in `predict`.
 
         Yields
         ------
         CascadeResult
             That of each batch, in their order.
         """
-        for number, batch in enumerate(batches):
+        named = repeat(None) if groups is None else groups
+        # Without groups there is no end to the names that are not there.
+        pairs = zip(batches, named, strict=groups is not None)
+        for number, (batch, names) in enumerate(pairs):
             try:
-                result = self.run(batch)
+                result = self.run(batch, groups=names)
             except ModelError as error:
                 error.add_note(f"This was in batch {number}.")
                 raise
             yield result
 
-    def _route(self, count: int, take: Take) -> Iterator[tuple[Stage, Rows, Reading, float]]:
+    def _route(self, limits: Floats, take: Take) -> Iterator[tuple[Stage, Rows, Reading, float]]:
         """For each model that is called: the rows that exit there, what it said about them, and how
-        long it took.
+        long it took. A model is not asked about rows that may not exit there.
         """
-        left = np.arange(count)
+        left = np.arange(len(limits))
         earlier: list[tuple[Stage, Reading]] = []
         for stage in self._stages:
-            if not left.size or stage.never_exits:
+            may_exit = np.ones(len(left), dtype=bool)
+            if not stage.last:
+                may_exit = limits[left, stage.place] < np.inf
+            asked = left[may_exit]
+            if not asked.size:
                 continue
             started = perf_counter()
-            reading = self._ask(stage, take, left)
+            reading = self._ask(stage, take, asked)
             seconds = perf_counter() - started
             require_same_classes(earlier, stage, reading)
             earlier.append((stage, reading))
-            exits = stage.accepts(reading.confidence)
-            yield (
-                stage,
-                left[exits],
-                Reading(reading.labels[exits], reading.confidence[exits]),
-                seconds,
-            )
+            stands = np.ones(len(asked), dtype=bool)
+            if not stage.last:
+                # Both are float64: NumPy compares float16 with a Python float in float16.
+                stands = reading.confidence >= limits[asked, stage.place]
+            answered = Reading(reading.labels[stands], reading.confidence[stands])
+            yield stage, asked[stands], answered, seconds
+            exits = may_exit.copy()
+            exits[may_exit] = stands
             left = left[~exits]
 
     def _ask(self, stage: Stage, take: Take, rows: Rows) -> Reading:
@@ -247,4 +276,4 @@ class Cascade:
         return CascadeResult(predictions, exits, confidences, seconds, failed)
 
     def __repr__(self) -> str:
-        return f"Cascade({shown(self._stages)})"
+        return f"Cascade({shown(self._stages, self._exits)})"

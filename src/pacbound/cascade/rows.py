@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.cascade.thresholds import ExitThresholds
 from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import Batch, Paths, Progress
 from pacbound.sources.paths import format_of
 from pacbound.sources.rewriting import rewrite
 from pacbound.sources.values import MISSING
 from pacbound.tally.classes import ClassRule, Vocabulary, class_of
-from pacbound.tally.columns import checked_scores, numeric
+from pacbound.tally.columns import as_names, checked_scores, numeric
 
 ADDED = ("pac_exit", "pac_prediction")
 """The model that answers each row, counted from 0, and its answer; the answer only where
@@ -31,35 +33,44 @@ LABEL = "label"
 
 
 def apply_to_file(
-    certificate: CascadeCertificate,
+    certificate: CascadeCertificate | GroupedCascadeCertificate,
     source: Paths,
     target: str | os.PathLike[str],
     *,
     confidences: Sequence[str],
     predictions: Sequence[str] | None = None,
+    group: str | None = None,
+    strict: bool = False,
     progress: Progress | None = None,
 ) -> int:
     """Write the rows of `source` to `target` with the model that answers each, and return how many
     there were.
 
     A row is answered by the first model whose score, in float64, is at or above its threshold, and
-    else by the last. A certificate that does not follow from its own counts raises
-    `CertificateError`, and one without a proof (a greedy choice) `InvalidValueError`.
+    else by the last. Where each group has its own thresholds, `group` names the column; a row of a
+    group that is not known is answered by the last, or raises if `strict`. A certificate that does
+    not follow from its own counts raises `CertificateError`, and one without a proof (a greedy
+    choice) `InvalidValueError`.
     """
-    thresholds = certificate.thresholds_for_use()
-    if len(confidences) != len(thresholds):
+    thresholds = ExitThresholds.of(certificate, certificate.exits + 1)
+    if len(confidences) != thresholds.exits:
         raise InvalidTypeError(
-            f"The certificate has {len(thresholds)} exits: name the confidence column of each."
+            f"The certificate has {thresholds.exits} exits: name the confidence column of each."
         )
+    thresholds.require_groups(group, "the name of the column with the group of each row")
 
     def with_answer(batch: Batch) -> tuple[Batch, dict[str, NDArray[Any]]]:
-        exits = exits_of_batch(batch, confidences, thresholds)
+        names = None if group is None else as_names(batch.names(group), group, start=batch.start)
+        if strict and names is not None:
+            _require_known(names, thresholds, group, batch.start)
+        exits = exits_of_batch(batch, confidences, thresholds.of_rows(batch.rows, names))
         return batch, {
             ADDED[0]: exits,
             **({ADDED[1]: _answers(batch, exits, predictions)} if predictions else {}),
         }
 
     added, needed = ADDED if predictions else ADDED[:1], [*confidences, *(predictions or ())]
+    needed += [] if group is None else [group]
     rows, _ = rewrite(
         source,
         target,
@@ -136,16 +147,30 @@ def rows_asked_for(
 def exits_of_batch(
     batch: Batch, confidences: Sequence[str], thresholds: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """The model that answers each row, counted from 0."""
-    exits = np.full(batch.rows, len(thresholds))
-    for m in reversed(range(len(thresholds))):
+    """The model that answers each row, counted from 0; `thresholds` are one for each exit, or a
+    row of these for each row.
+    """
+    exits = np.full(batch.rows, len(confidences))
+    for m in reversed(range(len(confidences))):
         scores = checked_scores(
             numeric(batch.numbers(confidences[m]), confidences[m]),
             confidences[m],
             start=batch.start,
         )
-        exits[scores >= thresholds[m]] = m
+        exits[scores >= thresholds[..., m]] = m
     return exits
+
+
+def _require_known(
+    names: NDArray[Any], thresholds: ExitThresholds, group: str | None, start: int
+) -> None:
+    known = np.isin(names.astype(np.str_), list(thresholds.values))
+    if not known.all():
+        row = int(np.flatnonzero(~known)[0])
+        raise InvalidValueError(
+            f"{group}[{start + row}] is {str(names[row])!r}, a group that was not certified. "
+            "Without --strict (strict=True) such rows go to the slow model."
+        )
 
 
 def _answers(batch: Batch, exits: NDArray[np.int64], predictions: Sequence[str]) -> NDArray[Any]:

@@ -1,6 +1,4 @@
-"""The stages of a cascade: each model with its place, its name in messages, and the score at which
-its answer stands.
-"""
+"""The stages of a cascade: each model with its place, and its name in messages."""
 
 from __future__ import annotations
 
@@ -13,43 +11,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.cascade import CascadeCertificate
-from pacbound.certificate.document import Certificate
+from pacbound.cascade.thresholds import ExitThresholds
 from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
-from pacbound.tally.columns import as_score_column
 
-Floats = NDArray[np.float64]
 Unit = Literal["row", "item"]
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One model of a cascade. A threshold of +inf is never reached; the last model has None, and
-    its answer always stands.
-    """
+    """One model of a cascade. The answer of the `last` one, the slow model, always stands."""
 
     place: int
     model: Callable[[Any], Any]
-    threshold: float | None
+    last: bool
     unit: Unit = "row"
-
-    @property
-    def last(self) -> bool:
-        """Whether this is the slow model, which every other one may answer for."""
-        return self.threshold is None
-
-    @property
-    def never_exits(self) -> bool:
-        """Whether asking this model is in vain."""
-        return self.threshold == np.inf
-
-    def accepts(self, confidence: Floats) -> NDArray[np.bool_]:
-        """Which answers stand. The scores must be float64: NumPy compares float16 with a Python
-        float in float16.
-        """
-        if self.threshold is None:
-            return np.ones(len(confidence), dtype=bool)
-        return np.asarray(confidence >= self.threshold)
 
     def error(self, what: str, *, row: int | None = None) -> ModelError:
         """The error that says `what` this model did."""
@@ -59,9 +34,7 @@ class Stage:
         return f"{self.place} ({model_name(self.model)})"
 
 
-def stages_of(
-    models: Sequence[Any], certificate_or_thresholds: Any, *, unit: Unit = "row"
-) -> tuple[Stage, ...]:
+def stages_of(models: Sequence[Any], *, unit: Unit = "row") -> tuple[Stage, ...]:
     """The stages of a cascade of `models`, fast to slow."""
     if callable(models) or len(models) < 2:
         count = 1 if callable(models) else len(models)
@@ -71,42 +44,9 @@ def stages_of(
         )
     for place, model in enumerate(models):
         _require_model(place, model, unit)
-    thresholds = exit_thresholds(certificate_or_thresholds, len(models))
-    scores = [*thresholds.tolist(), None]
     return tuple(
-        Stage(place, model, score, unit)
-        for place, (model, score) in enumerate(zip(models, scores, strict=True))
+        Stage(place, model, place == len(models) - 1, unit) for place, model in enumerate(models)
     )
-
-
-def exit_thresholds(certificate_or_thresholds: Any, n_models: int) -> Floats:
-    """The M - 1 thresholds of `n_models`; those of a certificate only if they follow from its own
-    counts.
-    """
-    given = certificate_or_thresholds
-    if isinstance(given, Certificate):
-        if not isinstance(given, CascadeCertificate):
-            raise InvalidTypeError(
-                f"A {given.kind} certificate has no exits: expected one of certify_cascade, or "
-                "thresholds."
-            )
-        given = given.thresholds_for_use()
-    thresholds = as_score_column(
-        np.atleast_1d(given) if np.isscalar(given) else given, "thresholds"
-    ).astype(np.float64)
-    if len(thresholds) != n_models - 1:
-        raise InvalidValueError(
-            f"{len(thresholds)} thresholds for {n_models} models: expected {n_models - 1}, one for "
-            "every model but the last."
-        )
-    illegal = np.flatnonzero(~((thresholds >= 0) & ((thresholds <= 1) | (thresholds == np.inf))))
-    if illegal.size:
-        where = int(illegal[0])
-        raise InvalidValueError(
-            f"thresholds[{where}] is {thresholds[where]}: expected 0 to 1, or +inf for a model "
-            "that never answers."
-        )
-    return thresholds
 
 
 def require_one_order(stages: Sequence[Stage], classes: NDArray[Any] | None) -> None:
@@ -143,10 +83,10 @@ def model_name(model: Any) -> str:
     return f"{owner.__name__ if isclass(owner) else type(owner).__name__}.{name}"
 
 
-def shown(stages: Sequence[Stage]) -> str:
-    """The stages in one line."""
+def shown(stages: Sequence[Stage], thresholds: ExitThresholds) -> str:
+    """The stages in one line, with the score at which each answer stands."""
     return ", ".join(
-        model_name(stage.model) + ("" if stage.last else f" >= {stage.threshold!r}")
+        model_name(stage.model) + ("" if stage.last else f" >= {thresholds.shown(stage.place)}")
         for stage in stages
     )
 

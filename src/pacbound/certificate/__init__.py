@@ -12,6 +12,8 @@ from pacbound.certificate.budget import Budget
 from pacbound.certificate.bundle import CertificateBundle, certify_together
 from pacbound.certificate.calibration import CalibrationBins, CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.certificate.cascade_group import CascadeGroup
+from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.certificate.document import Certificate, Provenance, Verification
 from pacbound.certificate.files import load_certificate
 from pacbound.certificate.recall import RecallCertificate, RecallCurve
@@ -25,8 +27,10 @@ __all__ = [
     "CalibrationBins",
     "CalibrationCertificate",
     "CascadeCertificate",
+    "CascadeGroup",
     "Certificate",
     "CertificateBundle",
+    "GroupedCascadeCertificate",
     "Provenance",
     "RecallCertificate",
     "RecallCurve",

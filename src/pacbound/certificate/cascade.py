@@ -154,7 +154,7 @@ class CascadeCertificate(Certificate):
     declared: Declared | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "walks", tuple(_sealed_walk(walk) for walk in self.walks))
+        object.__setattr__(self, "walks", tuple(sealed_walk(walk) for walk in self.walks))
         if self.declared is not None:
             own = replace(self.declared, cells=sealed(self.declared.cells))
             object.__setattr__(self, "declared", own)
@@ -484,9 +484,9 @@ class CascadeCertificate(Certificate):
             for bound, name in names.items()
         }
         method, bound, partial = known[require(claim.text("procedure"), *known)]
-        n = claim.positive("n")
-        walks = read_walks(claim, n, bound, method, partial=partial)
-        costs = _read_costs(claim, len(walks[0].cells) + 1)
+        n, xi = claim.positive("n"), claim.rate("xi")
+        walks = read_walks(claim, n, bound, method, xi=xi, partial=partial)
+        costs = read_costs(claim, len(walks[0].cells) + 1)
         declared = read_sequence(claim) if method == "front" else None
         if declared is not None:
             check_front(walks[0], declared, claim.place("walks"))
@@ -498,7 +498,7 @@ class CascadeCertificate(Certificate):
             )
         found = cls(
             n=n,
-            xi=claim.rate("xi"),
+            xi=xi,
             delta=claim.probability("delta"),
             bound=bound,
             method=method,
@@ -512,6 +512,10 @@ class CascadeCertificate(Certificate):
             provenance=provenance,
             loaded=loaded,
         )
+        if found.partial is not None and not found.partial.unlabelled:
+            raise CertificateError(
+                f"{claim.place('labels')}: expected rows without a label, or no such part."
+            )
         found._require_no_worse(claim)
         return found
 
@@ -629,7 +633,8 @@ class CascadeCertificate(Certificate):
             )
 
 
-def _sealed_walk(walk: JointWalk) -> JointWalk:
+def sealed_walk(walk: JointWalk) -> JointWalk:
+    """`walk` as a certificate may hand it out: nobody can write into its counts."""
     return JointWalk(**{name: sealed(column) for name, column in vars(walk).items()})
 
 
@@ -638,7 +643,8 @@ def _of_one_walk(decision: CascadeDecision) -> PathsDecision:
     return PathsDecision(cells, 0, (JointWalk.of_two_models(decision.walk),), decision.refusal)
 
 
-def _read_costs(claim: Reader, models: int) -> tuple[float, ...] | None:
+def read_costs(claim: Reader, models: int) -> tuple[float, ...] | None:
+    """The costs of a claim, if they rise, one for each model; None if it has none."""
     if claim.raw("costs") is None:
         return None
     try:
@@ -655,12 +661,14 @@ def unit_costs(exits: int) -> tuple[float, ...]:
 
 
 def _check(tally: Tally, bound: str, method: str, xi: float) -> None:
+    if tally.scope != "top":
+        raise InvalidValueError(
+            f"{tally!r} was counted in {len(tally.groups)} groups: use certify_cascade, or "
+            "GroupedCascadeCertificate.from_tally, which certify each of them."
+        )
     grid = grid_of(tally.cells.shape[1])
     require_tally(tally, "cascade", grid, lowest=0, columns="confidences, predictions and labels")
-    if bound not in cascade.NAMES:
-        raise InvalidValueError(
-            f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'."
-        )
+    require_bound(bound)
     if method not in ("paths", "greedy"):
         raise InvalidValueError(
             f"method={method!r} is not known: expected 'paths' or 'greedy' (the paper's, without "
@@ -675,4 +683,12 @@ def _check(tally: Tally, bound: str, method: str, xi: float) -> None:
     if method == "greedy" and xi == 0 and tally.cells.shape[1] > 1:
         raise InvalidValueError(
             "method='greedy' cannot test xi=0: use method='paths', or allow a small loss."
+        )
+
+
+def require_bound(bound: str) -> None:
+    """Raise unless there is such a bound."""
+    if bound not in cascade.NAMES:
+        raise InvalidValueError(
+            f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'."
         )

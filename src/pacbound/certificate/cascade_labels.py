@@ -95,7 +95,7 @@ class PartialLabels:
     def read(cls, claim: Reader, n: int, walks: tuple[JointWalk, ...]) -> PartialLabels:
         """Those of a claim, if rows could have them and the walks do not contradict them."""
         labels = claim.mapping("labels")
-        labelled, unlabelled = labels.count("labelled"), labels.positive("unlabelled")
+        labelled, unlabelled = labels.count("labelled"), labels.count("unlabelled")
         if labelled + unlabelled > n:
             raise CertificateError(
                 f"{labels.place('unlabelled')}: more rows differ than the {n} that there are."

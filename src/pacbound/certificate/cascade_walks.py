@@ -36,9 +36,9 @@ def claimed_walks(
 
 
 def read_walks(
-    claim: Reader, n: int, bound: Bound, method: str, *, partial: bool
+    claim: Reader, n: int, bound: Bound, method: str, *, xi: float, partial: bool
 ) -> tuple[JointWalk, ...]:
-    """The walks of a claim, if they could be walks of `n` rows."""
+    """The walks of a claim, if they could be walks of `n` rows that were decided for `xi`."""
     parts = claim.mappings("walks")
     single = method in ("walk", "front")
     if not parts or (single and len(parts) != 1):
@@ -56,7 +56,7 @@ def read_walks(
             f"{claim.place('walks')} has {len(walks)} walks: expected one for each exit."
         )
     if method == "paths":
-        _check_declared(walks, claim)
+        _check_declared(walks, claim, xi)
     return walks
 
 
@@ -165,7 +165,7 @@ def _added(running: NDArray[np.int64]) -> list[list[int]]:
     return steps
 
 
-def _check_declared(walks: tuple[JointWalk, ...], claim: Reader) -> None:
+def _check_declared(walks: tuple[JointWalk, ...], claim: Reader, xi: float) -> None:
     """Each walk must go along its declared path: thresholds chosen otherwise are not covered by the
     proof.
     """
@@ -180,7 +180,7 @@ def _check_declared(walks: tuple[JointWalk, ...], claim: Reader) -> None:
         # Without loss the steps that are tried are declared themselves, and held against their list
         # when they are decided again.
         if not all(tuple(column) in declared for column in steps) or (
-            steps[0] != path[0] and claim.rate("xi") > 0
+            steps[0] != path[0] and xi > 0
         ):
             raise CertificateError(
                 f"{claim.place('walks')}[{place}].cells leaves the declared path, or does not "

@@ -12,6 +12,7 @@ from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.bundle import CertificateBundle, member_documents
 from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.certificate.document import FORMAT, SCHEMA, Certificate, Provenance
 from pacbound.certificate.draws import read_draw
 from pacbound.certificate.recall import RecallCertificate
@@ -26,6 +27,7 @@ KINDS: dict[str, type[Certificate]] = {
         AbstentionCertificate,
         BatchCertificate,
         CascadeCertificate,
+        GroupedCascadeCertificate,
         ShieldCertificate,
         RecallCertificate,
         CertificateBundle,

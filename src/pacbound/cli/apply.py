@@ -18,6 +18,7 @@ from pacbound.certificate import (
     AbstentionCertificate,
     CalibrationCertificate,
     CascadeCertificate,
+    GroupedCascadeCertificate,
     RecallCertificate,
     load_certificate,
 )
@@ -71,7 +72,8 @@ def apply(
     every row, in order.
 
     The certificate is verified first: one that does not follow from its own counts is not applied.
-    A row of a group that was not certified gets [0, 1] and no estimate, or is not answered.
+    A row of a group that was not certified gets [0, 1] and no estimate, is not answered, or is
+    answered by the slow model.
     """
     loaded = load_certificate(certificate)
     verification = loaded.verify()
@@ -87,8 +89,8 @@ def apply(
             result = _with_intervals(loaded, file, output, columns, strict, progress)
         elif isinstance(loaded, AbstentionCertificate):
             result = _with_decisions(loaded, file, output, columns, strict, progress)
-        elif isinstance(loaded, CascadeCertificate):
-            result = _with_answers(loaded, file, output, columns, progress)
+        elif isinstance(loaded, CascadeCertificate | GroupedCascadeCertificate):
+            result = _with_answers(loaded, file, output, columns, strict, progress)
         elif isinstance(loaded, RecallCertificate):
             rows, flagged = recall_rows.apply_to_file(
                 loaded, file, output, score=columns.get("score", "score"), progress=progress
@@ -156,10 +158,11 @@ def _with_decisions(
 
 
 def _with_answers(
-    certificate: CascadeCertificate,
+    certificate: CascadeCertificate | GroupedCascadeCertificate,
     file: str,
     output: str,
     columns: Mapping[str, str],
+    strict: bool,  # noqa: FBT001, RUF100
     progress: Progress | None,
 ) -> dict[str, Any]:
     predictions = names(columns["prediction"]) if "prediction" in columns else None
@@ -172,10 +175,18 @@ def _with_answers(
         output,
         confidences=names(columns.get("confidence", "confidence")),
         predictions=predictions,
+        group=columns.get("group", "group") if _has_own_thresholds(certificate) else None,
+        strict=strict,
         progress=progress,
     )
     added = cascade_rows.ADDED if predictions else cascade_rows.ADDED[:1]
     return {"rows": rows, "columns": list(added)}
+
+
+def _has_own_thresholds(certificate: CascadeCertificate | GroupedCascadeCertificate) -> bool:
+    return (
+        isinstance(certificate, GroupedCascadeCertificate) and certificate.group_thresholds == "own"
+    )
 
 
 def _in_words(result: Mapping[str, Any], output: str) -> str:

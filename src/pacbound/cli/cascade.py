@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,6 +10,7 @@ import typer
 
 from pacbound.cascade.certify import certify_cascade
 from pacbound.cascade.rows import rows_to_label
+from pacbound.certificate import Certificate
 from pacbound.cli.counting import (
     ClassesOption,
     ClusterBoundOption,
@@ -33,6 +35,7 @@ from pacbound.cli.lists import names, numbers
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.errors import InvalidTypeError
 from pacbound.procedures.cascade import Bound
+from pacbound.procedures.cascade_groups import Shared
 
 
 @ending_well
@@ -71,6 +74,14 @@ def cascade(
         Literal["paths", "greedy"],
         typer.Option(help="For more than two models; greedy is the paper's and carries no proof."),
     ] = "paths",
+    group: Annotated[
+        str | None,
+        typer.Option(help="Column with the group of each row: xi then holds in every group."),
+    ] = None,
+    group_thresholds: Annotated[
+        Shared | None,
+        typer.Option(help="With --group: common to all groups, if left out, or own ones of each."),
+    ] = None,
     to_label: Annotated[
         Path | None,
         typer.Option(help="Write the rows whose label matters here, and certify nothing."),
@@ -98,7 +109,8 @@ def cascade(
 
     Labels matter only where predictions differ: --to-label writes those rows. One that stays
     without a label counts as a loss, so it may be missing for any reason. Without --label, xi
-    bounds how many answers differ from the slow model's.
+    bounds how many answers differ from the slow model's. With --group, at most xi is lost in every
+    group.
     """
     if to_label is not None:
         return _write_rows_to_label(files, names(prediction), label, to_label, as_json=as_json)
@@ -107,18 +119,21 @@ def cascade(
             "Certifying needs --confidence, --xi and --delta; --to-label needs none of them."
         )
     with progress_bar("counting") as progress:
-        certificate = certify_cascade(
+        certify: Callable[..., Certificate] = certify_cascade
+        certificate = certify(
             files,
             xi=xi,
             delta=delta,
             bound=bound,
             method=method,
+            group_thresholds=group_thresholds,
             costs=None if cost is None else tuple(numbers(cost, "--cost")),
             **class_options(classes, missing, unseen_labels),
             columns={
                 "confidences": names(confidence),
                 "predictions": names(prediction),
                 "labels": label,
+                "groups": group,
                 **draw_columns(clusters, weights, row_ids),
             },
             **draw_options(cluster_bound, weight_bound, seed),

@@ -21,6 +21,7 @@ from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import numbers, whole_numbers
 from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.procedures.calibration import Correction, Side
+from pacbound.procedures.cascade_groups import Shared
 from pacbound.procedures.shield import Rate
 from pacbound.recall.certify import certify_recall
 from pacbound.shield.certify import certify_shield
@@ -73,6 +74,10 @@ def certify(
         Literal["paths", "greedy"] | None,
         typer.Option(help="Cascade of more than two models: paths if left out."),
     ] = None,
+    group_thresholds: Annotated[
+        Shared | None,
+        typer.Option(help="Cascade in groups: common if left out, or own ones of each group."),
+    ] = None,
     correction: Annotated[
         Correction | None, typer.Option(help="Calibration: how delta is shared among the bins.")
     ] = None,
@@ -100,6 +105,7 @@ def certify(
         "looks": None if looks is None else whole_numbers(looks, "--looks"),
         "rate": rate,
         "method": method,
+        "group_thresholds": group_thresholds,
         "correction": correction,
         "side": side,
         "first_threshold": first_threshold,

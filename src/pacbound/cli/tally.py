@@ -55,7 +55,7 @@ def tally(
     label: Annotated[str | None, typer.Option(help="Column with the true class.")] = None,
     group: Annotated[
         str | None,
-        typer.Option(help="Calibration, abstention: column with a group, for a table of each."),
+        typer.Option(help="Calibration, abstention, cascade: column with the group of each row."),
     ] = None,
     bins: Annotated[
         int | None, typer.Option(help="Calibration: number of bins, 20 if left out.")

@@ -243,12 +243,8 @@ def product_bound(walk: Walk, n: int, delta: float) -> NDArray[np.float64]:
 
 
 def _decide_without_loss(walk: Walk, n: int, delta: float) -> CascadeDecision:
-    """For xi = 0: McNemar's test at each threshold of a coarse grid fixed in advance, each at delta
-    over their number.
-    """
-    level = bonferroni_level(delta, len(XI_ZERO_GRID))
-    tried = walk.at(np.array(XI_ZERO_GRID))
-    passes = np.flatnonzero(mcnemar_test(tried.losses, tried.only_fast, delta=level))
+    tried, passed = tried_without_loss(walk, delta)
+    passes = np.flatnonzero(passed)
     if passes.size:
         return CascadeDecision(XI_ZERO_GRID[passes[-1]], tried, None)
     reason = (
@@ -258,12 +254,22 @@ def _decide_without_loss(walk: Walk, n: int, delta: float) -> CascadeDecision:
     return CascadeDecision(None, tried, Refusal(reason + " Allow a small loss, xi > 0.", None))
 
 
+def tried_without_loss(walk: Walk, delta: float) -> tuple[Walk, Passes]:
+    """For xi = 0: McNemar's test at each threshold of a coarse grid fixed in advance, each at delta
+    over their number.
+    """
+    level = bonferroni_level(delta, len(XI_ZERO_GRID))
+    tried = walk.at(np.array(XI_ZERO_GRID))
+    return tried, np.asarray(mcnemar_test(tried.losses, tried.only_fast, delta=level))
+
+
 def refusal_at_top(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound) -> Refusal:
     """Why not even the highest threshold, the first step of `walk`, passes at the walk's own
     `delta`, and what would help.
     """
     losses, gains = int(walk.losses[0]), int(walk.only_fast[0])
-    needed = None if losses - gains >= xi * n else _rows_needed(walk, n, xi, delta, bound)
+    hopeless = losses > 0 and losses - gains >= xi * n
+    needed = None if hopeless else _rows_needed(walk, max(n, 1), xi, delta, bound)
     if losses == 0:
         return Refusal(
             f"{n} rows cannot certify xi = {xi} at delta = {delta}, even if no row were lost.",

@@ -103,29 +103,31 @@ def decide(
             range(len(walks)),
             key=lambda place: int(walks[place].losses[0] - walks[place].gains[0]),
         )
-        return PathsDecision(None, best, seen, _refusal(walks[best], n, xi, level, bound))
+        refusal = refusal_at_start(walks[best], n, xi=xi, delta=level, bound=bound)
+        return PathsDecision(None, best, seen, refusal)
     chosen = min(passed, key=lambda place: total_cost(walks[place].exits[:, ends[place]], n, costs))
     return PathsDecision(tuple(walks[chosen].cells[:, ends[chosen]].tolist()), chosen, seen, None)
 
 
-def _refusal(walk: JointWalk, n: int, xi: float, level: float, bound: Bound) -> Refusal:
-    """Why the first step of `walk` fails; the product needs more rows than one exit would, having
-    more intervals to pay for.
+def refusal_at_start(walk: JointWalk, n: int, *, xi: float, delta: float, bound: Bound) -> Refusal:
+    """Why the first step of `walk` fails at the walk's own `delta`; the product needs more rows
+    than one exit would, having more intervals to pay for.
     """
-    refusal = refusal_at_top(walk.of_all_exits(), n, xi=xi, delta=level, bound=bound)
+    refusal = refusal_at_top(walk.of_all_exits(), n, xi=xi, delta=delta, bound=bound)
     if bound != "product" or refusal.needed is None:
         return refusal
+    seen = max(n, 1)
 
     def passes(rows: int) -> bool:
         # Losses are rounded up and gains down, in Python's integers: the products leave int64.
         up = [
-            [-(-count * rows // n) for count in part[:, 0].tolist()]
+            [-(-count * rows // seen) for count in part[:, 0].tolist()]
             for part in (walk.exits, walk.differ, walk.only_slow + walk.unlabelled)
         ]
-        down = [count * rows // n for count in walk.only_fast[:, 0].tolist()]
+        down = [count * rows // seen for count in walk.only_fast[:, 0].tolist()]
         more = [np.array(part)[:, None] for part in (*up, down, [0] * len(down))]
         top = JointWalk(walk.cells[:, :1], *more)
-        return bool(step_test(rows, xi, level, bound)(top)[0])
+        return bool(step_test(rows, xi, delta, bound)(top)[0])
 
     return replace(refusal, needed=least_passing(passes))
 
@@ -196,9 +198,9 @@ def steps_to_tell(walk: JointWalk, end: int) -> Integers:
     return np.unique([*changes[changes <= end + 1].tolist(), max(end, 0)])
 
 
-def _decide_without_loss(
-    walks: tuple[JointWalk, ...], n: int, delta: float, costs: tuple[float, ...]
-) -> PathsDecision:
+def tried_without_loss(
+    walks: tuple[JointWalk, ...], delta: float
+) -> tuple[tuple[JointWalk, ...], tuple[Passes, ...]]:
     """For xi = 0: McNemar's test at declared steps of each path, at delta over their number."""
     # A certificate holds only the steps that were tried, and is decided again from those.
     tried = tuple(
@@ -213,10 +215,19 @@ def _decide_without_loss(
             "have others."
         )
     level = bonferroni_level(delta, len(walks) * len(WITHOUT_LOSS))
+    return tried, tuple(
+        np.asarray(mcnemar_test(walk.losses, walk.gains, delta=level)) for walk in tried
+    )
+
+
+def _decide_without_loss(
+    walks: tuple[JointWalk, ...], n: int, delta: float, costs: tuple[float, ...]
+) -> PathsDecision:
+    tried, passes = tried_without_loss(walks, delta)
     ends = [
         (total_cost(walk.exits[:, step], n, costs), place, int(step))
-        for place, walk in enumerate(tried)
-        for step in np.flatnonzero(mcnemar_test(walk.losses, walk.gains, delta=level))
+        for place, (walk, passed) in enumerate(zip(tried, passes, strict=True))
+        for step in np.flatnonzero(passed)
     ]
     if ends:
         _, place, step = min(ends)

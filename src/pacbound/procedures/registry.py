@@ -15,6 +15,7 @@ from pacbound.procedures import (
     cascade,
     cascade_front,
     cascade_greedy,
+    cascade_groups,
     cascade_partial,
     cascade_paths,
     recall,
@@ -41,6 +42,10 @@ PROCEDURES: dict[str, str] = {
     ),
     **dict.fromkeys(batch.NAMES.values(), "batch"),
     recall.NAME: "recall",
+    **dict.fromkeys(
+        [name for names in cascade_groups.NAMES.values() for name in names.values()],
+        "cascade-groups",
+    ),
     shield.EXACT: "shield",
     shield_looks.NAME: "shield",
     shield_product.NAME: "shield",

@@ -21,7 +21,7 @@ from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.draws import Drawn, drawn_from
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
 from pacbound.tally.questions import QUESTIONS
-from pacbound.tally.questions.cascade import outcomes_of, with_unlabelled
+from pacbound.tally.questions.cascade import ALL_ROWS, exits_of, outcomes_of, with_unlabelled
 from pacbound.tally.questions.question import Integers
 from pacbound.tally.table import in_order
 
@@ -67,7 +67,7 @@ def fields_of(document: Mapping[str, Json]) -> dict[str, Any]:
     _check_counts(fields)
     if fields["kind"] == "cascade":
         # Tallies of before rows without a label were counted have no outcome for them.
-        exits = fields["cells"].shape[1]
+        exits = exits_of(fields["cells"].shape[1], fields["scope"])
         fields["counts"] = with_unlabelled(fields["counts"], exits)
         fields["outcomes"] = outcomes_of(exits)
     if not fields["sources"] and fields["rows"]:
@@ -195,7 +195,28 @@ def _check_counts(fields: Mapping[str, Any]) -> None:
             f"This tally is not one of {rows} rows: its counts add up to {sum(totals)}. Count the "
             "data again."
         )
+    if fields["kind"] == "cascade" and not every_row:
+        _check_members(fields)
     if counts[cells[:, -1] < 0, 0].any():
         raise CertificateError(
             "This tally has safe rollouts that were lost at their start. Count the data again."
+        )
+
+
+def _check_members(fields: Mapping[str, Any]) -> None:
+    """Refuse groups that overlap, of which none holds all rows, or one holds others."""
+    groups, cells, counts = (fields[key] for key in ("groups", "cells", "counts"))
+    rows, of_all = fields["rows"], dict[tuple[int, ...], Integers]()
+    whole = groups.index(ALL_ROWS) if ALL_ROWS in groups else None
+    inside = [cells[:, 0] == place for place in range(len(groups))]
+    if whole is not None:
+        keys = map(tuple, cells[inside[whole], 1:].tolist())
+        of_all = dict(zip(keys, counts[inside[whole]], strict=True))
+    if sum(int(seen.sum()) for seen in of_all.values()) != rows or any(
+        cell not in of_all or (seen > of_all[cell]).any()
+        for cell, seen in zip(map(tuple, cells[:, 1:].tolist()), counts, strict=True)
+    ):
+        raise CertificateError(
+            f"This tally has groups that overlap, and not each is a part of {ALL_ROWS!r}, all "
+            f"{rows}. Count the data again."
         )

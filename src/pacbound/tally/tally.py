@@ -160,6 +160,7 @@ class Tally:
         confidences: Any,
         predictions: Any,
         labels: Any = None,
+        groups: Any = None,
         classes: Any = None,
         missing: Any = None,
         unseen_labels: float = 0.0,
@@ -194,8 +195,8 @@ class Tally:
             Calibration and abstention: the predicted and the true class of each row, in place of
             `correct`.
         groups
-            Calibration and abstention: one group per row. Calibration: or a mapping from names to
-            truth values for each row.
+            Calibration, abstention and cascade: one group per row. Calibration and cascade: or a
+            mapping from names to truth values for each row.
         n_bins, edges
             Calibration: as in `calibrate`.
         confidences, predictions, labels
@@ -276,6 +277,7 @@ class Tally:
         confidences: str | Sequence[str],
         predictions: Sequence[str],
         labels: str | None = None,
+        groups: str | None = None,
         classes: Any = None,
         missing: Any = None,
         unseen_labels: float = 0.0,
@@ -389,6 +391,7 @@ class Tally:
         confidences: str | Sequence[str],
         predictions: Sequence[str],
         labels: str | None = None,
+        groups: str | None = None,
         classes: Any = None,
         missing: Any = None,
         unseen_labels: float = 0.0,

@@ -6,17 +6,21 @@ of the batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from pacbound.cascade.early_exit.confidence import top_label
+from pacbound.cascade.thresholds import ExitThresholds
 from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
+
+Certified = CascadeCertificate | GroupedCascadeCertificate
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +54,19 @@ class EarlyExitResult:
 
 
 def answer(
-    stages: Sequence[nn.Module], heads: Sequence[nn.Module], x: Tensor, thresholds: Sequence[float]
+    stages: Sequence[nn.Module],
+    heads: Sequence[nn.Module],
+    x: Tensor,
+    thresholds: Sequence[float] | Sequence[Tensor],
 ) -> EarlyExitResult:
     """Run each row of `x` through `stages` until its confidence reaches a threshold.
 
-    There is a threshold for each stage but the last. At +inf a head is not run.
+    There is a threshold for each stage but the last, or one for each row there. At +inf a head is
+    not run.
     """
-    return (_answer_one if len(x) == 1 else _answer_many)(stages, heads, x, [*thresholds, -np.inf])
+    if len(x) == 1:
+        return _answer_one(stages, heads, x, [*map(float, thresholds), -np.inf])
+    return _answer_many(stages, heads, x, [*thresholds, -np.inf])
 
 
 def _answer_one(
@@ -78,7 +88,10 @@ def _answer_one(
 
 
 def _answer_many(
-    stages: Sequence[nn.Module], heads: Sequence[nn.Module], x: Tensor, thresholds: Sequence[float]
+    stages: Sequence[nn.Module],
+    heads: Sequence[nn.Module],
+    x: Tensor,
+    thresholds: Sequence[float | Tensor],
 ) -> EarlyExitResult:
     answers = _unanswered(x)
     rows = torch.arange(len(x), device=answers.labels.device)
@@ -87,13 +100,14 @@ def _answer_many(
             if not len(rows):
                 break
             x = stages[m](x)
-            if threshold == np.inf:
+            limit = threshold[rows] if isinstance(threshold, Tensor) else threshold
+            if (limit == np.inf) if isinstance(limit, float) else bool(limit.isinf().all()):
                 continue
             confidence, label = top_label(heads[m](x), len(rows))
             if m == len(stages) - 1:
                 _write(answers, rows, label, confidence, m)
                 break
-            leaves = confidence >= threshold
+            leaves = confidence >= limit
             leaving, going = leaves.nonzero().squeeze(1), leaves.logical_not().nonzero().squeeze(1)
             if len(leaving):
                 _write(answers, rows[leaving], label[leaving], confidence[leaving], m)
@@ -130,16 +144,18 @@ def packed(x: Tensor, rows: Tensor) -> Tensor:
 
 
 def checked_thresholds(
-    thresholds: CascadeCertificate | Iterable[SupportsFloat], exits: int
-) -> list[float]:
+    thresholds: Certified | Iterable[SupportsFloat], exits: int, x: Tensor, groups: Any
+) -> list[float] | list[Tensor]:
     """One float for each early exit, in [0, 1] or +inf; those of a certificate only if they follow
-    from its own counts.
+    from its own counts. With the own thresholds of groups, one for each row there.
     """
-    given = (
-        thresholds.thresholds_for_use()
-        if isinstance(thresholds, CascadeCertificate)
-        else thresholds
+    given: Any = (
+        thresholds.thresholds_for_use() if isinstance(thresholds, Certified) else thresholds
     )
+    if isinstance(given, Mapping) or groups is not None:
+        limits = ExitThresholds.of(given, exits + 1).of_rows(len(x), groups)
+        device = _unanswered(x).labels.device
+        return [torch.tensor(column, device=device) for column in limits.T]
     try:
         # Plain Python: between two stages that run for a millisecond, arrays of one number are
         # slow.

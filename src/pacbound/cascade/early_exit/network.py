@@ -12,9 +12,13 @@ from typing import Any, SupportsFloat
 import torch
 from torch import Tensor, nn
 
-from pacbound.cascade.early_exit.inference import EarlyExitResult, answer, checked_thresholds
+from pacbound.cascade.early_exit.inference import (
+    Certified,
+    EarlyExitResult,
+    answer,
+    checked_thresholds,
+)
 from pacbound.cascade.early_exit.table import ExitTable, tabulate
-from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 
@@ -158,7 +162,11 @@ class EarlyExitNetwork(nn.Module):
         return _Part(self.stages[self._checked_exit(m)], self.heads[m])
 
     def infer(
-        self, x: Tensor, thresholds: CascadeCertificate | Iterable[SupportsFloat]
+        self,
+        x: Tensor,
+        thresholds: Certified | Iterable[SupportsFloat],
+        *,
+        groups: Any = None,
     ) -> EarlyExitResult:
         """Answer each row at the first exit whose confidence reaches its threshold.
 
@@ -181,6 +189,9 @@ class EarlyExitNetwork(nn.Module):
         thresholds
             A cascade certificate, or M - 1 numbers in [0, 1] or +inf. At +inf nothing exits, and
             that head is not even run.
+        groups
+            The group of each row, needed if and only if the certificate has own thresholds for each
+            group. A row of a group that is not known never exits early.
 
         Returns
         -------
@@ -209,7 +220,7 @@ class EarlyExitNetwork(nn.Module):
             list(self.stages),
             list(self.heads),
             x,
-            checked_thresholds(thresholds, len(self.stages) - 1),
+            checked_thresholds(thresholds, len(self.stages) - 1, x, groups),
         )
 
     def exit_table(self, loader: Iterable[Any]) -> ExitTable:

@@ -33,7 +33,8 @@ from pacbound.tally.questions.correctness import (
     right_rows,
     slots_of,
 )
-from pacbound.tally.questions.question import Integers, Judged, Kind, Scope, Slot
+from pacbound.tally.questions.members import in_each, member_slots, members_of
+from pacbound.tally.questions.question import Judged, Kind, Scope, Slot
 from pacbound.tally.rows import Rows, only_known
 
 if TYPE_CHECKING:
@@ -119,17 +120,11 @@ class CalibrationQuestion:
         if not isinstance(groups, Mapping):
             return cls(grid, slots, "top" if groups is None else "groups"), passed
         del slots["groups"]
-        if not groups:
-            raise InvalidValueError("groups is empty: name at least one group.")
-        names = tuple(map(str, groups))
-        if len(set(names)) < len(names):
-            raise InvalidValueError(
-                f"groups names one group twice: {', '.join(map(repr, groups))}. Groups go by their "
-                "text: rename one."
-            )
-        overlapping = {_member(name): Slot("flag", f"groups[{name!r}]") for name in names}
+        members = members_of(groups)
+        names = tuple(members)
+        overlapping = member_slots(names)
         question = cls(grid, {**slots, **overlapping}, "overlapping-groups", names)
-        return question, {**passed, **dict(zip(overlapping, groups.values(), strict=True))}
+        return question, {**passed, **dict(zip(overlapping, members.values(), strict=True))}
 
     @classmethod
     def check_layout(
@@ -150,7 +145,7 @@ class CalibrationQuestion:
         cells, right = self.grid.cells(scores)[:, None], right_rows(rows, vocabulary, evidence)
         told = scores, right
         if self.members:
-            return replace(self._in_each(rows, cells, right), told=told)
+            return in_each(rows, self.members, Judged(len(rows), cells, right, told=told))
         if self.scope == "top":
             return Judged(len(rows), cells, right, told=told)
         return Judged(len(rows), cells, right, *rows.groups("groups"), told=told)
@@ -197,13 +192,6 @@ class CalibrationQuestion:
         rows_seen = int(counts.rows.sum())
         return Judged(rows_seen, exact[:, None], flags.astype(np.int64), times=counts.rows)
 
-    def _in_each(self, rows: Rows, cells: Integers, right: Integers) -> Judged:
-        """Every row once for each group that it is in."""
-        inside = [np.flatnonzero(rows.flags(_member(name))) for name in self.members]
-        chosen = np.concatenate(inside)
-        places = np.repeat(np.arange(len(inside)), [len(part) for part in inside])
-        return Judged(len(rows), cells[chosen], right[chosen], self.members, places)
-
 
 def bins_for(*, n_bins: int, edges: Any, scores: NDArray[Any] | None = None) -> Bins:
     """The bins that the arguments describe; `scores` are those to be counted."""
@@ -219,8 +207,3 @@ def bins_for(*, n_bins: int, edges: Any, scores: NDArray[Any] | None = None) -> 
     if isinstance(edges, AtomBins | GivenBins | EqualWidthBins):
         return edges
     return GivenBins(tuple(as_scores(edges, "edges").tolist()))
-
-
-def _member(name: str) -> str:
-    """The slot of a group that overlaps others: no group's name is that of another slot."""
-    return f"member of {name}"

@@ -8,12 +8,15 @@ An exit that predicts what the slow model does needs no label. Where it differs 
 label, the outcome is `unlabelled`. A row has a label or has none, so no exit is `unlabelled` where
 another is right or wrong: the joint outcomes are 4 to the power of the exits for rows with a label,
 then 2 to the power of the exits less one for rows without.
+
+With groups there is a table for each. Where groups overlap, all rows are a group too: rows that are
+in no other exit early as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,6 +27,7 @@ from pacbound.sources.values import MISSING
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.columns import as_array, numeric, same_length
 from pacbound.tally.grids import Bins, DyadicGrid
+from pacbound.tally.questions.members import in_each, member_slots, members_of
 from pacbound.tally.questions.question import Integers, Judged, Kind, Scope, Slot
 from pacbound.tally.rows import Rows, only_known
 
@@ -39,6 +43,9 @@ EXIT_OUTCOMES = (*LABELLED_OUTCOMES, "unlabelled")
 AGREE, ONLY_FAST, ONLY_SLOW, NEITHER, UNLABELLED = range(5)
 TWO_MODELS = DyadicGrid(16)
 MORE_MODELS = DyadicGrid(10)
+ALL_ROWS = "all rows"
+"""The group that all rows are in, where groups overlap."""
+
 MOST_EXITS = 5
 """Joint outcomes are more than 4 to the power of the exits; beyond this their table outgrows the
 data."""
@@ -56,6 +63,11 @@ class CascadeQuestion:
         The number of models before the slow one.
     slots : mapping of str to Slot
         The columns that each row brings.
+    scope : str
+        "top" for one table, "groups" for one of each group, "overlapping-groups" where a row may be
+        in several.
+    members : tuple of str
+        The groups that overlap, without that of all rows.
 
     Examples
     --------
@@ -71,11 +83,14 @@ class CascadeQuestion:
         "confidences": True,
         "predictions": True,
         "labels": False,
+        "groups": False,
     }
-    scope: ClassVar[Scope] = "top"
+    scopes: ClassVar[tuple[Scope, ...]] = ("top", "groups", "overlapping-groups")
 
     exits: int
     slots: Mapping[str, Slot]
+    scope: Scope = "top"
+    members: tuple[str, ...] = ()
 
     @property
     def grid(self) -> DyadicGrid:
@@ -108,7 +123,17 @@ class CascadeQuestion:
                 f"labels and predictions are both {labels!r}, so that an exit would "
                 "always be right: name the column of the true classes."
             )
-        return cls(_checked_exits(len(exits)), _slots(exits, answers, labels))
+        groups = named.get("groups")
+        if groups is not None and not isinstance(groups, str):
+            raise InvalidTypeError(
+                f"groups={groups!r} does not name a column: expected the one that holds the group "
+                "of each row. Groups that overlap are passed as arrays."
+            )
+        slots = _slots(exits, answers, labels)
+        if groups is None:
+            return cls(_checked_exits(len(exits)), slots)
+        slots["groups"] = Slot("name", groups)
+        return cls(_checked_exits(len(exits)), slots, "groups")
 
     @classmethod
     def of_arrays(cls, **given: Any) -> tuple[CascadeQuestion, dict[str, Any]]:
@@ -135,20 +160,22 @@ class CascadeQuestion:
             [f"predictions[:, {m}]" for m in range(exits + 1)],
             "labels" if "labels" in passed else None,
         )
-        return cls(_checked_exits(exits), slots), dict(zip(slots, columns, strict=True))
+        question, arrays = cls(_checked_exits(exits), slots), dict(zip(slots, columns, strict=True))
+        return question._with_groups(arrays, passed.get("groups"))
 
     @classmethod
     def check_layout(
         cls, grid: Bins | DyadicGrid, scope: str, width: int, outcomes: tuple[str, ...]
     ) -> str | None:
         """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
-        if scope != "top":
+        if scope not in cls.scopes:
             return f"scope {scope!r}"
-        if not 1 <= width <= MOST_EXITS:
-            return f"cells of {width} scores"
-        if grid != grid_of(width):
-            return f"another grid than the {grid_of(width)} that {width + 1} models are counted on"
-        known = outcomes_of(width), _labelled_outcomes(width)
+        exits = exits_of(width, scope)
+        if not 1 <= exits <= MOST_EXITS:
+            return f"cells of {exits} scores"
+        if grid != grid_of(exits):
+            return f"another grid than the {grid_of(exits)} that {exits + 1} models are counted on"
+        known = outcomes_of(exits), _labelled_outcomes(exits)
         return None if outcomes in known else "other outcomes"
 
     def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
@@ -176,7 +203,13 @@ class CascadeQuestion:
         # Not by the labels: the same rows with more of them are still the same rows.
         pattern = np.sum([flags << m for m, flags in enumerate(differs)], axis=0)
         told = np.column_stack(scores).ravel(), pattern
-        return Judged(len(rows), cells, joint_outcome(answers, truth), told=told)
+        judged = Judged(len(rows), cells, joint_outcome(answers, truth), told=told)
+        if self.members:
+            return in_each(rows, self.members, judged, everyone=(ALL_ROWS,))
+        if self.scope == "top":
+            return judged
+        names, places = rows.groups("groups")
+        return replace(judged, groups=names, places=places)
 
     def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
         """The same inside an engine."""
@@ -184,14 +217,52 @@ class CascadeQuestion:
         answers = rows.answers(self._slots("prediction"), labels, evidence)
         scores = self._slots("confidence")
         keys = {slot: rows.cell_key(slot, self.grid) for slot in scores}
+        if "groups" in self.slots:
+            keys["group"] = rows.group_key("groups")
         counts = rows.count({**keys, "outcome": answers.coded(answers.joint_outcome())})
         outcomes = answers.checked(counts, "outcome")
         cells = np.column_stack([rows.cells(counts, slot, slot, self.grid) for slot in scores])
         answers.witness()
-        return Judged(int(counts.rows.sum()), cells, outcomes, times=counts.rows)
+        judged = Judged(int(counts.rows.sum()), cells, outcomes, times=counts.rows)
+        if "groups" not in self.slots:
+            return judged
+        names, places = rows.groups(counts, "group", "groups")
+        return replace(judged, groups=names, places=places)
+
+    def _with_groups(
+        self, arrays: dict[str, Any], groups: Any
+    ) -> tuple[CascadeQuestion, dict[str, Any]]:
+        """The question with the `groups` that were passed beside other arrays."""
+        if groups is None:
+            return self, arrays
+        if not isinstance(groups, Mapping):
+            slots = {**self.slots, "groups": Slot("name", "groups")}
+            return replace(self, slots=slots, scope="groups"), {**arrays, "groups": groups}
+        members = members_of(groups)
+        if ALL_ROWS in members:
+            raise InvalidValueError(
+                f"groups has a group {ALL_ROWS!r}, a name that is kept for all rows together: they "
+                "are always one of the groups that overlap. Rename it, or leave it out."
+            )
+        names = tuple(members)
+        overlapping = member_slots(names)
+        question = replace(
+            self,
+            slots={**self.slots, **overlapping},
+            scope="overlapping-groups",
+            members=names,
+        )
+        return question, {**arrays, **dict(zip(overlapping, members.values(), strict=True))}
 
     def _slots(self, role: str) -> list[str]:
         return [slot for slot in self.slots if slot.startswith(role)]
+
+
+def exits_of(width: int, scope: str) -> int:
+    """The number of exits of a tally whose cells have so many columns: where there are groups, the
+    first is the group's place.
+    """
+    return width - (scope != "top")
 
 
 def grid_of(exits: int) -> DyadicGrid:

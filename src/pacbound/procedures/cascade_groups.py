@@ -1,0 +1,381 @@
+"""Cascades whose loss is bounded in every group: by thresholds common to all groups, or by those of
+each group alone.
+
+A group is a set of rows that was fixed beforehand. Its loss is that of the cascade among its rows,
+P[cascade wrong | group] - P[slow wrong | group]. A step is *bad* for a group if its loss there is
+more than xi. A group has n_g of the n rows; given n_g they are independent draws of the group, so
+the test of a step with the group's own counts and n_g passes with probability at most its level
+where the step is bad for the group. Without rows no test passes.
+
+Theorem (common thresholds). Walk a list of thresholds fixed in advance from "never exit". A step
+passes if *every* group passes its own test there, at the full delta; stop at the first failure.
+Then with probability at least 1 - delta no step that was passed is bad for any group, however many
+groups there are and however they overlap.
+Proof. Which steps are bad for which groups is a matter of the law, not of the sample. Take the
+first step that is bad for some group, and a group for which it is bad. If a bad step was passed,
+then so was this one, and with it this group's test there, which given n_g happens with probability
+at most delta. QED (Intersection-union within a fixed sequence: no share of delta goes to the number
+of groups.) With seven paths each is such a walk at delta / 7. For xi = 0 a declared point passes if
+every group passes McNemar's test there at the level of the point, and the levels of all points add
+up to delta.
+
+Since a group passes all steps before its own first failure, the walk of all groups together ends
+where the first of them would stop alone; that is how it is computed.
+
+Theorem (own thresholds). Let the groups be disjoint, and decide each alone at the level
+1 - (1 - delta)^(1/G), G being their number. Then with probability at least 1 - delta no group loses
+more than xi at its own thresholds.
+Proof. Given n_1, .., n_G the samples of disjoint groups are independent, so with probability at
+least ((1 - delta)^(1/G))^G = 1 - delta none of the G decisions is wrong; this holds for all
+n_1, .., n_G. QED A group that is too small is refused and never exits early, so it loses nothing;
+nor does a group that was not among the rows, if its rows never exit.
+
+Partial labels. A row that exits early with an answer that differs from the slow model's and has no
+label counts as a loss in each of its groups. By the lemma of `cascade_partial` whatever passes so
+passes with all labels too, in every group, and both theorems hold as they do there: for any order
+of labelling, at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidValueError
+from pacbound.procedures import cascade, cascade_partial, cascade_paths
+from pacbound.procedures.cascade import Bound, CascadeDecision, Walk
+from pacbound.procedures.cascade_paths import Passes, PathsDecision
+from pacbound.procedures.joint_walk import JointWalk
+from pacbound.procedures.refusal import Refusal
+from pacbound.stats.sequences import bonferroni_level, fixed_sequence, sidak_level
+
+Integers = NDArray[np.int64]
+Shared = Literal["common", "own"]
+Method = Literal["walk", "paths"]
+Decisions = tuple[PathsDecision, ...]
+
+NAMES: dict[tuple[Shared, Method], dict[Bound, str]] = {
+    ("common", "walk"): {
+        "exact": "cascade/groups/common/two-models/exact/1",
+        "pair": "cascade/groups/common/two-models/pair/1",
+        "product": "cascade/groups/common/two-models/product/1",
+    },
+    ("common", "paths"): {
+        "exact": "cascade/groups/common/seven-paths/exact/1",
+        "pair": "cascade/groups/common/seven-paths/pair/1",
+        "product": "cascade/groups/common/seven-paths/product/1",
+    },
+    ("own", "walk"): {
+        "exact": "cascade/groups/own/two-models/exact/1",
+        "pair": "cascade/groups/own/two-models/pair/1",
+        "product": "cascade/groups/own/two-models/product/1",
+    },
+    ("own", "paths"): {
+        "exact": "cascade/groups/own/seven-paths/exact/1",
+        "pair": "cascade/groups/own/seven-paths/pair/1",
+        "product": "cascade/groups/own/seven-paths/product/1",
+    },
+}
+_FOR_ALL = (
+    *cascade_partial.ASSUMPTIONS[:4],
+    "The groups were fixed before any label was seen.",
+)
+ASSUMPTIONS: dict[Shared, tuple[str, ...]] = {
+    "common": (
+        *_FOR_ALL,
+        (
+            "What is certified is xi, for each group that is named: the accuracy lost against the "
+            "slow model among its rows, gains offsetting losses. Of rows in no group that is named "
+            "nothing is said."
+        ),
+        cascade_partial.ASSUMPTIONS[-1],
+    ),
+    "own": (
+        *_FOR_ALL,
+        (
+            "What is certified is xi, for each group that is named: the accuracy lost against the "
+            "slow model among its rows, gains offsetting losses."
+        ),
+        (
+            "A row exits early if its score, in float64, is at or above the threshold of its "
+            "group; a row of a group that is not named never does."
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class GroupRows:
+    """The rows of a group: how many, and their walk, or their walks along the seven paths."""
+
+    n: int
+    walks: tuple[JointWalk, ...]
+
+    @classmethod
+    def from_counts(cls, cells: Integers, counts: Integers, bound: Bound) -> GroupRows:
+        """From the occupied cells of the group and the counts of their joint outcomes."""
+        n = int(counts.sum())
+        if cells.shape[1] > 1:
+            return cls(n, cascade_paths.walks_from_counts(cells, counts, bound))
+        walk = Walk.from_counts(cells[:, 0], counts).judged_by(bound)
+        return cls(n, (JointWalk.of_two_models(walk),))
+
+    def with_gains(self) -> GroupRows:
+        """The rows as they would be if all without a label were gains."""
+        return GroupRows(self.n, tuple(map(cascade_partial.with_gains, self.walks)))
+
+
+class Asked(TypedDict):
+    """What a decision is asked for."""
+
+    xi: float
+    delta: float
+    bound: Bound
+
+
+def decide(
+    groups: Sequence[GroupRows],
+    shared: Shared,
+    *,
+    asked: Asked,
+    costs: tuple[float, ...],
+    whole: int | None = None,
+) -> Decisions:
+    """The thresholds of each group, in their order; equal ones if they are "common".
+
+    With probability at least 1 - delta no group loses more than xi at its thresholds. `whole` is
+    the place of the group that holds all rows, where groups overlap; `costs` choose among ends that
+    hold. A group that cannot be certified has no cells; if thresholds are common, then none has,
+    and those that are to blame have a refusal.
+    """
+    if shared == "own":
+        level = sidak_level(asked["delta"], len(groups))
+        alone: Asked = {**asked, "delta": level}
+        return tuple(_alone(group, alone, costs) for group in groups)
+    counted = range(len(groups)) if whole is None else (whole,)
+    if asked["xi"] == 0:
+        return _without_loss(groups, asked, costs, counted)
+    if len(groups[0].walks) == 1:
+        return _one_walk(groups, asked)
+    return _along_paths(groups, asked, costs, counted)
+
+
+def refused(names: Sequence[str], groups: Sequence[GroupRows], found: Decisions) -> Refusal | None:
+    """Why no group is certified, by the one that is furthest from it; None if one is."""
+    if any(decision.cells is not None for decision in found):
+        return None
+    blamed = [place for place, decision in enumerate(found) if decision.refusal is not None]
+    worst = max(blamed, key=lambda place: _lacking(groups[place].n, found[place].refusal))
+    refusal = found[worst].refusal
+    if refusal is None:
+        raise InvalidValueError("A refusal without a group that is to blame.")
+    others = [repr(names[place]) for place in blamed if place != worst]
+    listed = ", ".join(others[:5]) + (", …" if len(others) > 5 else "")
+    also = f" Nor can {len(others)} more be certified: {listed}." if others else ""
+    reason = f"Group {names[worst]!r}, of {groups[worst].n} rows: {refusal.reason}{also}"
+    return Refusal(reason, refusal.needed)
+
+
+def _lacking(n: int, refusal: Refusal | None) -> float:
+    return np.inf if refusal is None or refusal.needed is None else float(refusal.needed - n)
+
+
+def _alone(group: GroupRows, asked: Asked, costs: tuple[float, ...]) -> PathsDecision:
+    if len(group.walks) > 1:
+        return cascade_paths.decide(group.walks, group.n, **asked, costs=costs)
+    decision = cascade.decide(group.walks[0].of_exit(0), group.n, **asked)
+    return _of_walk(decision.walk, decision.cell, decision.refusal)
+
+
+def _of_walk(walk: Walk, cell: int | None, refusal: Refusal | None = None) -> PathsDecision:
+    cells = None if cell is None else (cell,)
+    return PathsDecision(cells, 0, (JointWalk.of_two_models(walk),), refusal)
+
+
+def _one_walk(groups: Sequence[GroupRows], asked: Asked) -> Decisions:
+    """Two models: down to the highest of the thresholds at which the groups would stop alone."""
+    walks = [group.walks[0].of_exit(0) for group in groups]
+    alone = [
+        cascade.decide(walk, group.n, **asked) for walk, group in zip(walks, groups, strict=True)
+    ]
+    ends = [decision.cell for decision in alone if decision.cell is not None]
+    if len(ends) < len(alone):
+        top = np.array([cascade.TOP])
+        return tuple(
+            _of_walk(walk.at(top), None, decision.refusal)
+            for walk, decision in zip(walks, alone, strict=True)
+        )
+    lowest = max(ends)
+    return tuple(
+        _of_walk(_down_to(lowest, walk, decision), lowest)
+        for walk, decision in zip(walks, alone, strict=True)
+    )
+
+
+def _down_to(lowest: int, walk: Walk, alone: CascadeDecision) -> Walk:
+    """What is to be kept of the walk of a group that ends at `lowest` with all others: its changes
+    until then, and its first failure if it is the one that ends it.
+    """
+    if alone.cell == lowest:
+        return alone.walk
+    before = alone.walk.cells[alone.walk.cells > lowest]
+    return walk.at(np.array([*before, lowest]))
+
+
+def _along_paths(
+    groups: Sequence[GroupRows], asked: Asked, costs: tuple[float, ...], counted: Sequence[int]
+) -> Decisions:
+    """More than two models: each path up to the first failure of any group, then the cheapest."""
+    xi, bound = asked["xi"], asked["bound"]
+    level = bonferroni_level(asked["delta"], len(cascade_paths.TILTS))
+    walks = [tuple(map(_Placed.of, group.walks, cascade_paths.TILTS)) for group in groups]
+    failures = np.array(
+        [
+            [walk.first_failure(cascade_paths.step_test(group.n, xi, level, bound)) for walk in own]
+            for group, own in zip(groups, walks, strict=True)
+        ]
+    )
+    ends = (failures.min(axis=0) - 1).tolist()
+    seen = [tuple(map(_Placed.up_to, own, ends)) for own in walks]
+    passed = [path for path, end in enumerate(ends) if end >= 0]
+    if not passed:
+        least = int((failures == 0).sum(axis=0).argmin())
+        return tuple(
+            PathsDecision(
+                None,
+                least,
+                kept,
+                cascade_paths.refusal_at_start(
+                    group.walks[least], group.n, xi=xi, delta=level, bound=bound
+                )
+                if fails[least] == 0
+                else None,
+            )
+            for group, kept, fails in zip(groups, seen, failures, strict=True)
+        )
+    rows = sum(groups[place].n for place in counted)
+
+    def cost(path: int) -> float:
+        exits = sum(walks[place][path].exits_at(ends[path]) for place in counted)
+        return cascade_paths.total_cost(np.asarray(exits), rows, costs)
+
+    chosen = min(passed, key=cost)
+    cells = tuple(walks[0][chosen].path[:, ends[chosen]].tolist())
+    return tuple(PathsDecision(cells, chosen, kept, None) for kept in seen)
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A walk along a declared path, whole or at some of its steps, with the place of each step on
+    the path. Of equal thresholds in a row the first is meant.
+    """
+
+    walk: JointWalk
+    path: Integers
+    first: dict[tuple[int, ...], int]
+    places: Integers
+
+    @classmethod
+    def of(cls, walk: JointWalk, tilt: float) -> _Placed:
+        exits = len(walk.cells)
+        path, first = cascade_paths.declared_path(tilt, exits), _first_places(tilt, exits)
+        try:
+            places = [first[tuple(step)] for step in walk.cells.T.tolist()]
+        except KeyError as error:
+            raise InvalidValueError(
+                f"The thresholds {error} are not on the declared path of tilt {tilt}."
+            ) from None
+        return cls(walk, path, first, np.array(places))
+
+    def first_failure(self, test: Callable[[JointWalk], Passes]) -> int:
+        """The place of the first step that fails, beyond the path if none does."""
+        changes = self.walk.changes()
+        passed = fixed_sequence(test(self.walk.take(changes)))
+        if passed == len(changes):
+            return int(self.path.shape[1])
+        return int(self.places[changes[passed]])
+
+    def up_to(self, end: int) -> JointWalk:
+        """What a certificate keeps: the changes up to the step after `end`, and `end`."""
+        changes = self.walk.changes()
+        seen = changes[self.places[changes] <= end + 1].tolist()
+        return self.walk.take(np.unique([*seen, self._step(max(end, 0))]))
+
+    def exits_at(self, end: int) -> Integers:
+        """How many rows take each exit there."""
+        return self.walk.exits[:, self._step(end)]
+
+    def _step(self, end: int) -> int:
+        place = self.first[tuple(self.path[:, end].tolist())]
+        step = int(np.searchsorted(self.places, place))
+        if step == len(self.places) or self.places[step] != place:
+            raise InvalidValueError(
+                f"A walk does not have the step {end} of its path, where all groups end: nothing "
+                "is known about it there."
+            )
+        return step
+
+
+@lru_cache(maxsize=32)
+def _first_places(tilt: float, exits: int) -> dict[tuple[int, ...], int]:
+    steps = cascade_paths.declared_path(tilt, exits).T.tolist()
+    return {tuple(step): place for place, step in reversed(list(enumerate(steps)))}
+
+
+def _without_loss(
+    groups: Sequence[GroupRows], asked: Asked, costs: tuple[float, ...], counted: Sequence[int]
+) -> Decisions:
+    """For xi = 0: the declared points at which every group passes."""
+    tried, passes = zip(*(_tried(group, asked["delta"]) for group in groups), strict=True)
+    together = np.logical_and.reduce(passes)
+    points = [(int(path), int(step)) for path, step in np.argwhere(together)]
+    if not points:
+        return _refused_without_loss(groups, tried, np.array(passes))
+    rows = sum(groups[place].n for place in counted)
+
+    def cost(point: tuple[int, int]) -> tuple[float, tuple[int, int]]:
+        path, step = point
+        exits = sum(tried[place][path].exits[:, step] for place in counted)
+        return cascade_paths.total_cost(np.asarray(exits), rows, costs), point
+
+    # Of two models the lowest threshold exits most, as for a cascade without groups.
+    path, step = points[-1] if len(tried[0]) == 1 else min(points, key=cost)
+    cells = tuple(tried[0][path].cells[:, step].tolist())
+    return tuple(PathsDecision(cells, path, walks, None) for walks in tried)
+
+
+def _tried(group: GroupRows, delta: float) -> tuple[tuple[JointWalk, ...], NDArray[np.bool_]]:
+    if len(group.walks) > 1:
+        tried, passes = cascade_paths.tried_without_loss(group.walks, delta)
+        return tried, np.stack(passes)
+    walk, passed = cascade.tried_without_loss(group.walks[0].of_exit(0), delta)
+    return (JointWalk.of_two_models(walk),), passed[None]
+
+
+def _refused_without_loss(
+    groups: Sequence[GroupRows],
+    tried: Sequence[tuple[JointWalk, ...]],
+    passes: NDArray[np.bool_],
+) -> Decisions:
+    """Every group that passes at the fewest of the declared points is to blame."""
+    times = passes.sum(axis=(1, 2)).tolist()
+    return tuple(
+        PathsDecision(
+            None,
+            0,
+            walks,
+            Refusal(
+                f"At none of {passes[0].size} thresholds are all groups shown to lose nothing, and "
+                f"this one is at {seen} (xi = 0, n = {group.n}). Allow a small loss, xi > 0.",
+                None,
+            )
+            if seen == min(times)
+            else None,
+        )
+        for group, walks, seen in zip(groups, tried, times, strict=True)
+    )

@@ -1,0 +1,356 @@
+"""Cascades in groups: what is certified, what is refused, and what runs on it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacbound import (
+    AsyncCascade,
+    Cascade,
+    CascadeCertificate,
+    GroupedCascadeCertificate,
+    Tally,
+    certify_cascade,
+    load_certificate,
+)
+from pacbound.cascade import Answer
+from pacbound.cascade.rows import apply_to_file
+from pacbound.certificate.files import certificate_from_dict
+from pacbound.documents import digest
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+
+N = 1200
+RNG = np.random.default_rng(3)
+LABELS = RNG.integers(0, 3, size=N)
+SCORES = RNG.beta(4, 1, size=N)
+NIGHT = RNG.random(N) < 0.4
+TIMES = np.where(NIGHT, "night", "day")
+FAST = np.where(RNG.random(N) < SCORES ** np.where(NIGHT, 1.0, 0.3), LABELS, (LABELS + 1) % 3)
+SLOW = np.where(RNG.random(N) < 0.95, LABELS, (LABELS + 2) % 3)
+ANSWERS = np.column_stack([FAST, SLOW])
+ASKED: dict[str, Any] = {"xi": 0.08, "delta": 0.05, "bound": "pair"}
+
+
+def certified(groups: Any = TIMES, **options: Any) -> GroupedCascadeCertificate:
+    found = certify_cascade(SCORES, ANSWERS, LABELS, groups=groups, **{**ASKED, **options})
+    assert isinstance(found, GroupedCascadeCertificate)
+    return found
+
+
+def test_the_worst_group_decides_for_all() -> None:
+    common = certified().thresholds
+    alone = {
+        time: certify_cascade(
+            SCORES[time == TIMES], ANSWERS[time == TIMES], LABELS[time == TIMES], **ASKED
+        ).thresholds[0]
+        for time in ("day", "night")
+    }
+    assert isinstance(common, np.ndarray)
+    assert alone["night"] > alone["day"]
+    assert common[0] == alone["night"]
+
+
+@pytest.mark.parametrize("bound", ["exact", "pair", "product"])
+@pytest.mark.parametrize("shared", ["common", "own"])
+@pytest.mark.parametrize("xi", [0.0, 0.08])
+def test_one_group_is_no_groups(bound: str, shared: str, xi: float) -> None:
+    options = {"bound": bound, "xi": xi}
+    one = certified(np.full(N, 7), **options, group_thresholds=shared)
+    none = certify_cascade(SCORES, ANSWERS, LABELS, **{**ASKED, **options})
+    assert one.groups["7"].thresholds.tolist() == none.thresholds.tolist()
+    assert one.exit_rates.tolist() == none.exit_rates.tolist()
+    assert one.observed_error_increase == none.observed_error_increase
+    assert one.certified == none.certified
+
+
+def test_groups_that_overlap_have_all_rows_among_them() -> None:
+    certificate = certified({"night": NIGHT, "odd": np.arange(N) % 2 == 1})
+    assert list(certificate.groups) == ["all rows", "night", "odd"]
+    assert certificate.groups["all rows"].n == certificate.n == N
+    assert certificate.exit_rates.tolist() == certificate.groups["all rows"].exit_rates.tolist()
+    plain = certify_cascade(SCORES, ANSWERS, LABELS, **ASKED)
+    assert certificate.thresholds >= plain.thresholds
+    assert certified({"everyone": np.ones(N, bool)}).thresholds == plain.thresholds
+
+
+def test_a_disagreement_without_a_label_is_a_loss_in_its_group() -> None:
+    missing = np.where(NIGHT, np.nan, LABELS)
+    options: dict[str, Any] = {**ASKED, "groups": TIMES, "group_thresholds": "own"}
+    some = certify_cascade(SCORES, ANSWERS, missing, **options)
+    full = certified(group_thresholds="own")
+    # As if every label that is missing were what the slow model says.
+    lost = certify_cascade(SCORES, ANSWERS, np.where(NIGHT, SLOW, LABELS), **options)
+    for certificate in (full, lost):
+        assert some.groups["day"].thresholds == certificate.groups["day"].thresholds
+    assert some.groups["night"].thresholds == lost.groups["night"].thresholds
+    assert some.groups["night"].thresholds >= full.groups["night"].thresholds
+    assert some.unlabelled.in_all == int((NIGHT & (FAST != SLOW)).sum())
+    assert some.groups["day"].unlabelled.in_all == 0
+    best = some.groups["night"].best_possible.thresholds
+    assert best <= full.groups["night"].thresholds
+    assert not some.settled
+    assert "More labels could lower" in some.summary()
+
+
+def test_a_small_group_is_named_and_refuses_common_thresholds_but_not_own_ones() -> None:
+    times = TIMES.astype("<U5")
+    times[:10] = "dawn"
+    common, own = certified(times), certified(times, group_thresholds="own")
+    assert not common.certified
+    assert common.thresholds == np.inf
+    assert common.refusal is not None
+    assert "'dawn', of 10 rows" in common.refusal.reason
+    assert common.refusal.needed == 39
+    assert own.certified
+    assert own.refused_groups == ("dawn",)
+    assert "'dawn': 10 rows, never exit early" in own.summary()
+    for certificate in (common, own):
+        assert all(repr(name) in certificate.summary() for name in ("dawn", "day", "night"))
+
+
+@pytest.mark.parametrize(
+    ("groups", "options", "error", "message"),
+    [
+        ([None, *TIMES[1:]], {}, InvalidValueError, "missing values, the first in row 0"),
+        (TIMES[1:], {}, InvalidValueError, "groups has 1199"),
+        ({1: NIGHT, "1": NIGHT}, {}, InvalidValueError, "names one group twice"),
+        ({}, {}, InvalidValueError, "groups is empty"),
+        ({"all rows": NIGHT}, {}, InvalidValueError, "kept for all rows together"),
+        ({"a": NIGHT}, {"group_thresholds": "own"}, InvalidValueError, "do not overlap"),
+        (TIMES, {"group_thresholds": "mine"}, InvalidValueError, "'common' or 'own'"),
+        (TIMES, {"method": "greedy"}, InvalidValueError, "takes no groups"),
+        (None, {"group_thresholds": "own"}, InvalidTypeError, "there are none"),
+        (np.arange(N), {}, InvalidValueError, "1,200 groups of 1,200 rows"),
+    ],
+)
+def test_groups_that_cannot_be_say_why(
+    groups: Any, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        certified(groups, **options)
+
+
+@pytest.mark.parametrize("bound", ["exact", "pair", "product"])
+def test_a_group_without_rows_is_a_refusal_that_verifies(bound: str, tmp_path: Path) -> None:
+    certificate = certified({"night": NIGHT, "never": np.zeros(N, bool)}, bound=bound)
+    assert not certificate.certified
+    assert certificate.refusal is not None
+    assert certificate.refusal.reason.startswith("Group 'never', of 0 rows")
+    certificate.save(tmp_path / "empty.json")
+    assert load_certificate(tmp_path / "empty.json").verify().differences == ()
+
+
+def test_one_row_is_a_refusal() -> None:
+    certificate = certify_cascade([0.9], [[1, 1]], [1], groups=["a"], **ASKED)
+    assert not certificate.certified
+    assert certificate.groups["a"].n == 1
+
+
+def test_a_grouped_tally_certifies_like_its_rows_and_adds_up() -> None:
+    parts = [
+        Tally.from_arrays(
+            confidences=SCORES[rows],
+            predictions=ANSWERS[rows],
+            labels=LABELS[rows],
+            groups=TIMES[rows],
+        )
+        for rows in (slice(0, 500), slice(500, N))
+    ]
+    total = parts[0] + parts[1]
+    assert certify_cascade(total, **ASKED).claim_digest == certified().claim_digest
+    with pytest.raises(InvalidValueError, match="counted in 2 groups"):
+        CascadeCertificate.from_tally(total, xi=0.1, delta=0.1)
+
+
+def forged(certificate: GroupedCascadeCertificate, *path: Any, value: Any) -> Any:
+    document = certificate.to_dict()
+    place = document["claim"]
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    # Without the digest of the counts, as the first certificates were: only recomputing is left.
+    del document["counts_digest"]
+    return {**document, "claim_digest": digest(document["claim"])}
+
+
+@pytest.mark.parametrize("shared", ["common", "own"])
+def test_forged_counts_of_a_group_are_found(shared: str) -> None:
+    certificate = certified(group_thresholds=shared)
+    for path, value in [
+        (("groups", 0, "n"), certificate.groups["day"].n + 100),
+        (("n",), N + 1),
+        (("groups", 1, "thresholds"), [0.25]),
+        (("groups", 1, "walks", 0, "only_slow_added"), [[0]]),
+    ]:
+        try:
+            found = certificate_from_dict(forged(certificate, *path, value=value)).verify()
+        except CertificateError:
+            continue
+        assert not found, path
+
+
+def test_a_group_that_overlaps_cannot_have_more_rows_than_all() -> None:
+    certificate = certified({"night": NIGHT})
+    with pytest.raises(CertificateError, match="not among 'all rows'"):
+        certificate_from_dict(forged(certificate, "groups", 1, "n", value=N + 1))
+
+
+def test_a_certificate_of_many_groups_stays_small_and_its_work_is_estimated(
+    tmp_path: Path,
+) -> None:
+    certificate = certified(np.arange(N) % 30, xi=0.3)
+    certificate.save(tmp_path / "groups.json")
+    assert (tmp_path / "groups.json").stat().st_size < 100_000
+    loaded = load_certificate(tmp_path / "groups.json")
+    assert loaded.verify()
+    assert 0 < loaded.work() < 0.1
+
+
+def test_walks_that_would_not_fit_a_certificate_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pacbound.certificate.cascade_groups.MOST_STEPS", 20)
+    with pytest.raises(InvalidValueError, match=r"walks of 2 groups have \d+ steps"):
+        certified()
+
+
+def test_a_tally_whose_groups_are_not_among_all_rows_is_not_read() -> None:
+    tally = Tally.from_arrays(
+        confidences=SCORES, predictions=ANSWERS, labels=LABELS, groups={"night": NIGHT}
+    )
+    assert Tally.from_dict(tally.to_dict()) == tally
+    night, first = tally.groups.index("night"), tally.cells[:, 0].tolist()
+    for change in ("more", "elsewhere", "renamed"):
+        document = {key: value for key, value in tally.to_dict().items() if key != "digest"}
+        if change == "more":
+            document["counts"][first.index(night)][0] += 2
+        elif change == "elsewhere":
+            document["cells"][-1][1] = 2**16
+        else:
+            document["groups"] = ["everyone", "night"]
+        with pytest.raises(CertificateError, match="not each is a part of 'all rows'"):
+            Tally.from_dict({**document, "digest": digest(document)})
+
+
+def probabilities(column: Any) -> Any:
+    """A model whose rows hold its score and its answer."""
+
+    def model(X: Any) -> Any:
+        score, answer = X[:, column], X[:, column + 1].astype(int)
+        table = np.repeat((1 - score)[:, None] / 2, 3, axis=1)
+        table[np.arange(len(X)), answer] = score
+        return table
+
+    return model
+
+
+ROWS = np.column_stack([np.maximum(SCORES, 0.34), FAST, np.ones(N), SLOW])
+MODELS = [probabilities(0), probabilities(2)]
+
+
+def test_a_cascade_runs_each_row_at_the_thresholds_of_its_group() -> None:
+    own = certified(group_thresholds="own")
+    limits = own.thresholds
+    assert isinstance(limits, dict)
+    cascade = Cascade(MODELS, own, batch_size=100)
+    exits = cascade.predict_exits(ROWS, groups=TIMES)
+    limit = np.array([limits[time][0] for time in TIMES])
+    assert (exits == (ROWS[:, 0] < limit)).all()
+    assert (cascade.predict(ROWS, groups=TIMES) == np.where(exits, SLOW, FAST)).all()
+    batches = cascade.predict_batches([ROWS[:7], ROWS[7:]], groups=[TIMES[:7], TIMES[7:]])
+    assert np.concatenate([batch.exits for batch in batches]).tolist() == exits.tolist()
+    assert "own of 2 groups" in repr(cascade)
+
+
+def test_a_group_that_is_not_known_goes_to_the_slow_model_without_asking_the_fast_one() -> None:
+    asked: list[int] = []
+
+    def fast(X: Any) -> Any:
+        asked.append(len(X))
+        return MODELS[0](X)
+
+    cascade = Cascade([fast, MODELS[1]], certified(group_thresholds="own"))
+    times = np.where(np.arange(N) < 100, "dusk", TIMES)
+    assert (cascade.predict_exits(ROWS, groups=times)[:100] == 1).all()
+    assert asked == [N - 100]
+
+
+def test_groups_are_asked_for_where_they_matter_and_only_there() -> None:
+    own = Cascade(MODELS, certified(group_thresholds="own"))
+    with pytest.raises(InvalidTypeError, match="groups is missing: pass the group of each row"):
+        own.predict(ROWS)
+    with pytest.raises(InvalidValueError, match="2 names for 1200 rows"):
+        own.predict(ROWS, groups=["day", "night"])
+    common = Cascade(MODELS, certified())
+    assert len(common.predict(ROWS)) == N
+    with pytest.raises(InvalidTypeError, match="leave groups out"):
+        common.predict(ROWS, groups=TIMES)
+
+
+def test_an_async_cascade_takes_groups_as_names_or_by_a_function() -> None:
+    async def fast(item: int) -> Answer:
+        return Answer(int(FAST[item]), confidence=float(SCORES[item]))
+
+    async def slow(item: int) -> Answer:
+        return Answer(int(SLOW[item]))
+
+    async def main() -> None:
+        router = AsyncCascade([fast, slow], certified(group_thresholds="own"))
+        items = list(range(60))
+        limits = router.thresholds
+        assert isinstance(limits, dict)
+        expected = [int(SCORES[i] < limits[TIMES[i]][0]) for i in items]
+        assert (await router.predict_exits(items, groups=TIMES[:60])).tolist() == expected
+        by_item = await router.predict_exits(iter(items), groups=lambda item: str(TIMES[item]))
+        assert by_item.tolist() == expected
+        assert (await router.route(3, group=str(TIMES[3]))).exit == expected[3]
+        assert (await router.route(int(SCORES.argmax()), group="dusk")).exit == 1
+        with pytest.raises(InvalidTypeError, match="groups is missing"):
+            await router.run(items)
+        with pytest.raises(InvalidTypeError, match="groups is missing"):
+            await router.route(3)
+        with pytest.raises(InvalidValueError, match="59 names for 60 items"):
+            await router.run(items, groups=TIMES[:59])
+        with pytest.raises(InvalidValueError, match="Item 2 has no group"):
+            await router.run(iter(items), groups=TIMES[:2])
+
+    asyncio.run(main())
+
+
+def test_own_thresholds_are_applied_to_the_rows_of_a_file(tmp_path: Path) -> None:
+    own = certified(group_thresholds="own")
+    limits = own.thresholds
+    assert isinstance(limits, dict)
+    times = np.where(np.arange(N) < 5, "dusk", TIMES)
+    np.savez(tmp_path / "rows.npz", c=SCORES, time=times)
+    target = tmp_path / "out.npz"
+    options: dict[str, Any] = {"confidences": ["c"], "group": "time"}
+    assert apply_to_file(own, tmp_path / "rows.npz", target, **options) == N
+    limit = np.array([limits[time][0] if time in limits else np.inf for time in times])
+    assert (np.load(target)["pac_exit"] == (limit > SCORES)).all()
+    with pytest.raises(InvalidValueError, match="'dusk', a group that was not certified"):
+        apply_to_file(own, tmp_path / "rows.npz", target, strict=True, **options)
+    with pytest.raises(InvalidTypeError, match="name of the column"):
+        apply_to_file(own, tmp_path / "rows.npz", target, confidences=["c"])
+
+
+def test_an_early_exit_network_takes_the_groups_of_its_rows() -> None:
+    torch = pytest.importorskip("torch")
+    from pacbound.cascade.early_exit import EarlyExitNetwork
+
+    parts = [torch.nn.Identity(), torch.nn.Identity()]
+    network = EarlyExitNetwork(parts, parts).eval()
+    x = torch.tensor([[2.0, 0.0], [2.0, 0.0], [2.0, 0.0], [9.0, 0.0]])
+    own: Any = {"day": [0.5], "night": [0.95]}
+    groups = ["day", "night", "dusk", "night"]
+    assert network.infer(x, own, groups=groups).exits.tolist() == [0, 1, 1, 0]
+    for row, expected in enumerate([0, 1, 1, 0]):
+        one = network.infer(x[row : row + 1], own, groups=groups[row : row + 1])
+        assert one.exits.tolist() == [expected]
+    with pytest.raises(InvalidTypeError, match="groups is missing"):
+        network.infer(x, own)

@@ -1,0 +1,146 @@
+"""Groups: the walk of all of them together, against one that tests every group at every step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from pacbound.procedures import cascade, cascade_paths
+from pacbound.procedures.cascade import Bound
+from pacbound.procedures.cascade_groups import Asked, GroupRows, decide, refused
+from pacbound.stats.sequences import sidak_level
+from pacbound.tally.questions.cascade import grid_of, outcomes_of
+
+Integers = NDArray[np.int64]
+BOUNDS: tuple[Bound, ...] = ("exact", "pair", "product")
+
+
+def table(seed: int, n: int, exits: int, *, losing: float = 0.1) -> tuple[Integers, Integers]:
+    """Random rows, some without a label, as cells and counts of joint outcomes."""
+    rng = np.random.default_rng(seed)
+    cells = grid_of(exits).cells(rng.beta(3, 1, size=(n, exits)).round(2).ravel())
+    outcomes = outcomes_of(exits)
+    weights = np.array(
+        [losing ** sum(part != "agree" for part in name.split("|")) for name in outcomes]
+    )
+    drawn = rng.choice(len(outcomes), size=n, p=weights / weights.sum())
+    occupied, places = np.unique(cells.reshape(n, exits), axis=0, return_inverse=True)
+    counts = np.zeros((len(occupied), len(outcomes)), dtype=np.int64)
+    np.add.at(counts, (places.ravel(), drawn), 1)
+    return occupied, counts
+
+
+def groups_of(seed: int, exits: int, bound: Bound, *, sizes: tuple[int, ...]) -> list[GroupRows]:
+    return [
+        GroupRows.from_counts(*table(100 * seed + g, n, exits, losing=0.04 * (g + 1)), bound)
+        for g, n in enumerate(sizes)
+    ]
+
+
+def passed(groups: list[GroupRows], path: int, asked: Asked) -> int:
+    """How many steps of a path every group passes, each step tested."""
+    level = asked["delta"] / 7
+    together = np.logical_and.reduce(
+        [
+            cascade_paths.step_test(group.n, asked["xi"], level, asked["bound"])(group.walks[path])
+            for group in groups
+        ]
+    )
+    return len(together) if together.all() else int(together.argmin())
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("seed", range(4))
+def test_two_models_end_where_the_first_group_fails(seed: int, bound: Bound) -> None:
+    groups = groups_of(seed, 1, bound, sizes=(300, 200, 90))
+    asked: Asked = {"xi": 0.2, "delta": 0.1, "bound": bound}
+    found = decide(groups, "common", asked=asked, costs=(1.0, 2.0))
+    ends = []
+    for group in groups:
+        walk = group.walks[0].of_exit(0)
+        for step, cell in enumerate(walk.cells.tolist()):
+            at = walk.take(np.array([step]))
+            # As the first step of a walk of its own, which fails or passes alone.
+            alone = cascade.Walk(np.array([cascade.TOP]), *list(vars(at).values())[1:])
+            if cascade.decide(alone, group.n, **asked).cell is None:
+                ends.append(cell + 1)
+                break
+    expected = None if cascade.TOP + 1 in ends else (max(ends, default=0),)
+    assert {decision.cells for decision in found} == {expected}
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_path_ends_where_the_first_group_fails_and_the_cheapest_is_kept(
+    seed: int, bound: Bound
+) -> None:
+    groups = groups_of(seed, 2, bound, sizes=(400, 250))
+    asked: Asked = {"xi": 0.35, "delta": 0.2, "bound": bound}
+    costs = (1.0, 2.5, 9.0)
+    found = decide(groups, "common", asked=asked, costs=costs)
+    best: list[tuple[float, int, tuple[int, ...]]] = []
+    for path in range(7):
+        end = passed(groups, path, asked) - 1
+        if end >= 0:
+            exits = np.asarray(sum(group.walks[path].exits[:, end] for group in groups))
+            cells = tuple(groups[0].walks[path].cells[:, end].tolist())
+            best.append((cascade_paths.total_cost(exits, 650, costs), path, cells))
+    expected = min(best)[1:] if best else None
+    assert {(part.chosen, part.cells) for part in found if part.cells} == (
+        {expected} if expected else set()
+    )
+
+
+@pytest.mark.parametrize("shared", ["common", "own"])
+@pytest.mark.parametrize("exits", [1, 2])
+@pytest.mark.parametrize("xi", [0.0, 0.3])
+def test_what_is_kept_decides_the_same_again(shared: str, exits: int, xi: float) -> None:
+    groups = groups_of(5, exits, "product", sizes=(300, 200, 0))
+    for some in (groups[:2], groups):
+        asked: Asked = {"xi": xi, "delta": 0.2, "bound": "product"}
+        costs = tuple(float(cost) for cost in range(1, exits + 2))
+        first = decide(some, shared, asked=asked, costs=costs)  # type: ignore[arg-type]
+        kept = [GroupRows(group.n, part.walks) for group, part in zip(some, first, strict=True)]
+        again = decide(kept, shared, asked=asked, costs=costs)  # type: ignore[arg-type]
+        for one, other in zip(first, again, strict=True):
+            assert (one.cells, one.chosen, one.refusal) == (
+                other.cells,
+                other.chosen,
+                other.refusal,
+            )
+            for walk, same in zip(one.walks, other.walks, strict=True):
+                assert all(
+                    np.array_equal(getattr(walk, name), getattr(same, name)) for name in vars(walk)
+                )
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_own_thresholds_are_those_of_each_group_alone_at_the_sidak_level(bound: Bound) -> None:
+    groups = groups_of(1, 1, bound, sizes=(300, 200, 3))
+    asked: Asked = {"xi": 0.2, "delta": 0.1, "bound": bound}
+    found = decide(groups, "own", asked=asked, costs=(1.0, 2.0))
+    level: Asked = {**asked, "delta": sidak_level(0.1, 3)}
+    for group, part in zip(groups, found, strict=True):
+        alone = cascade.decide(group.walks[0].of_exit(0), group.n, **level)
+        assert part.cells == (None if alone.cell is None else (alone.cell,))
+    assert found[2].cells is None
+    assert refused(["a", "b", "c"], groups, found) is None
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("exits", [1, 2])
+def test_a_group_without_rows_is_to_blame_and_named_with_the_rows_it_would_take(
+    bound: Bound, exits: int
+) -> None:
+    groups = groups_of(2, exits, bound, sizes=(500, 0))
+    costs = tuple(float(cost) for cost in range(1, exits + 2))
+    asked: Asked = {"xi": 0.3, "delta": 0.1, "bound": bound}
+    found = decide(groups, "common", asked=asked, costs=costs)
+    why = refused(["day", "dawn"], groups, found)
+    assert [part.cells for part in found] == [None, None]
+    assert why is not None
+    assert why.reason.startswith("Group 'dawn', of 0 rows:")
+    assert why.needed is not None
+    assert why.needed > 5
+    assert found[0].refusal is None
