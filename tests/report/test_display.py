@@ -165,8 +165,9 @@ def test_plot_returns_the_display_and_can_be_repeated(draw: Any) -> None:
     assert display.figure_ is not first
 
 
-def test_without_the_panel_only_the_given_axes_are_used(draw_with_panel: Any) -> None:
-    display, ax = draw_with_panel(None), Figure().subplots()
+@pytest.mark.parametrize("way", [way for way in WITH_PANEL if way != "recall"])
+def test_without_the_panel_only_the_given_axes_are_used(way: str) -> None:
+    display, ax = WITH_PANEL[way](None), Figure().subplots()
     option = "histogram" if isinstance(display, ReliabilityDisplay) else "coverage"
     display.plot(ax, **{option: False})
     assert display.panel_ax_ is None
