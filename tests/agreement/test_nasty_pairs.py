@@ -296,6 +296,7 @@ def test_a_gain_counts_where_the_slow_model_predicts_the_class_elsewhere(
         "only_fast": 1,
         "only_slow": 1,
         "neither": 0,
+        "unlabelled": 0,
     }
 
 
