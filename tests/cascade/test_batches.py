@@ -1,7 +1,9 @@
 """A batch is answered with few calls, nothing is paid for twice, and nothing is lost."""
 
 import asyncio
+import errno
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -14,7 +16,13 @@ import numpy as np
 import pytest
 
 from pacbound import BatchCertificate, BatchSession, answer_batch, answer_batch_async
-from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError, PacboundError
+from pacbound.errors import (
+    InvalidTypeError,
+    InvalidValueError,
+    ModelError,
+    PacboundError,
+    UnwritableFileError,
+)
 
 N = 400
 RNG = np.random.default_rng(3)
@@ -487,6 +495,31 @@ def test_rows_are_told_once_as_asked_and_as_they_were_first_answered() -> None:
         session.result()
     assert session.answered == 1
     assert len(session.ask(3)) == 3
+
+
+@pytest.mark.parametrize("room", [0, 10])
+def test_answers_can_be_told_again_after_the_disk_was_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    journal, left, write = tmp_path / "batch.jsonl", [room], os.write
+    limits: Any = {"xi": 0.05, "delta": 0.1, "journal": journal}
+
+    def until_full(file: int, data: bytes) -> int:
+        if not left[0]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written = write(file, data[: left[0]])
+        left[0] -= written
+        return written
+
+    with BatchSession(CONFIDENCE, FAST, rng=np.random.default_rng(0), **limits) as session:
+        rows = session.ask()
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "write", until_full)
+            with pytest.raises(UnwritableFileError, match="No space left"):
+                session.tell(rows, SLOW[rows])
+        session.tell(rows, SLOW[rows])
+    with BatchSession(CONFIDENCE, FAST, **limits) as session:
+        assert session.answered == len(rows)
 
 
 def test_the_journal_holds_whole_lines_and_the_key(tmp_path: Path) -> None:

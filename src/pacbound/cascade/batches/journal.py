@@ -48,6 +48,7 @@ class Journal:
         self.path = path
         self.header = header
         self._file = file
+        self._end = 0
         self._entries: list[tuple[list[int], list[int | str | None]]] = []
 
     @classmethod
@@ -96,11 +97,10 @@ class Journal:
     def _take_up(self, header: Mapping[str, Json]) -> None:
         lines = read_lines(self.path)
         if not lines:
-            os.ftruncate(self._file, 0)
             self._write({"format": FORMAT, "schema": SCHEMA, **header})
             return
-        kept = sum(size for size, _ in lines)
-        os.ftruncate(self._file, kept)
+        self._end = sum(size for size, _ in lines)
+        os.ftruncate(self._file, self._end)
         self.header = lines[0][1]
         _require_same(self.path, self.header, header)
         self._entries = [
@@ -110,10 +110,14 @@ class Journal:
 
     def _write(self, line: Mapping[str, Json]) -> None:
         data = json.dumps(line, ensure_ascii=True, allow_nan=False).encode("ascii") + b"\n"
+        end = self._end + len(data)
         try:
+            # Half a line may stand there, of a disk that was full: this one must not run into it.
+            os.ftruncate(self._file, self._end)
             while data:
                 data = data[os.write(self._file, data) :]
             os.fsync(self._file)
+            self._end = end
         except OSError as error:
             raise UnwritableFileError(
                 error.errno, f"the journal cannot be written: {error.strerror}", str(self.path)
