@@ -219,6 +219,8 @@ def test_a_line_that_is_damaged_in_the_middle_is_refused(tmp_path: Path) -> None
         ({"whole_ties": True}, "ties"),
         ({"confidence": CONFIDENCE[::-1]}, "scores"),
         ({"prediction": np.roll(FAST, 1)}, "fast answers"),
+        ({"prediction": (FAST + 1) % 4}, "fast model's answers"),
+        ({"prediction": np.array(["cat", "dog", "cow", "owl"])[FAST]}, "fast model's answers"),
     ],
 )
 def test_a_journal_of_another_batch_is_refused_and_nothing_is_asked(
@@ -403,6 +405,53 @@ def test_a_slow_model_of_other_names_is_refused_and_can_be_taken_up(tmp_path: Pa
     assert (result.predictions == names[np.where(result.asked, SLOW, FAST)]).all()
 
 
+def test_fast_answers_that_were_corrected_by_those_of_the_slow_model_are_another_batch(
+    tmp_path: Path,
+) -> None:
+    """All fast answers are distinct, so that which of them are equal says nothing of them."""
+    journal = tmp_path / "batch.jsonl"
+    slow = np.array([f"text {row}" for row in range(N)])
+    fast = np.where(FAST == SLOW, slow, [f"other {row}" for row in range(N)])
+    with BatchSession(
+        CONFIDENCE, fast, xi=0.05, delta=0.1, rng=np.random.default_rng(0), journal=journal
+    ) as session:
+        sample = session.ask()
+        session.tell(sample, slow[sample])
+    fast[sample] = slow[sample]
+    with pytest.raises(InvalidValueError, match="not those that its sample was drawn for"):
+        BatchSession(CONFIDENCE, fast, xi=0.05, delta=0.1, journal=journal)
+
+
+def test_names_that_were_refused_are_fixed_again_when_answers_are_kept_under_them(
+    tmp_path: Path,
+) -> None:
+    journal = tmp_path / "batch.jsonl"
+    names = np.array(["cat", "dog", "cow", "owl"])
+    limits: Any = {"xi": 0.05, "delta": 0.1, "journal": journal}
+    with BatchSession(CONFIDENCE, FAST, rng=np.random.default_rng(0), **limits) as session:
+        rows = session.ask()
+        with pytest.raises(InvalidTypeError, match="numbers on one side"):
+            session.tell(rows, names[SLOW[rows]])
+        # It was the slow model's answers that were not meant.
+        session.tell(rows[:20], SLOW[rows[:20]])
+    with pytest.raises(InvalidValueError, match="not those that its sample was drawn for"):
+        BatchSession(CONFIDENCE, names[FAST], **limits)
+    with BatchSession(CONFIDENCE, FAST, **limits) as session:
+        assert session.answered == 20
+
+
+def test_names_that_were_refused_twice_can_be_mended_twice(tmp_path: Path) -> None:
+    journal = tmp_path / "batch.jsonl"
+    names, spelled = np.array(["cat", "dog", "cow", "owl"]), np.array(["CAT", "DOG", "COW", "OWL"])
+    slow = Oracle(names[SLOW])
+    for fast in (FAST, spelled[FAST]):
+        with pytest.raises(PacboundError):
+            answered(slow, journal=journal, prediction=fast)
+    result = answered(slow, journal=journal, prediction=names[FAST])
+    assert slow.times.max() == 1
+    assert result.certificate.verify()
+
+
 def test_a_slow_model_that_spells_classes_in_another_way_is_refused() -> None:
     with pytest.raises(InvalidValueError, match="upper and lower case"):
         answered(
@@ -520,6 +569,40 @@ def test_answers_can_be_told_again_after_the_disk_was_full(
         session.tell(rows, SLOW[rows])
     with BatchSession(CONFIDENCE, FAST, **limits) as session:
         assert session.answered == len(rows)
+
+
+def test_a_journal_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
+    journal = tmp_path / "batch.jsonl"
+    answered(Oracle(), journal=journal)
+    row = json.loads(journal.read_text().splitlines()[1])["rows"][0]
+    with journal.open("a") as file:
+        file.write(f'{{"rows": [{row}], "answers": [{(int(SLOW[row]) + 1) % 4}]}}\n')
+    with pytest.raises(InvalidValueError, match=f"Row {row} was answered before, and differently"):
+        answered(Oracle(), journal=journal)
+
+
+def test_the_work_for_an_answer_does_not_grow_with_the_number_of_classes() -> None:
+    """Generated text is a class of its own in each record."""
+    records = 4000
+    texts = [f"text {row}" for row in range(records)]
+    session = BatchSession(
+        np.linspace(1, 0, records), texts, xi=0.05, delta=0.1, rng=np.random.default_rng(0)
+    )
+    looked_at = 0
+
+    def count(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal looked_at
+        looked_at += event == "line"
+        return count
+
+    for row in session.ask()[:20].tolist():
+        before = sys.gettrace()
+        sys.settrace(count)
+        try:
+            session.tell([row], [texts[row]])
+        finally:
+            sys.settrace(before)
+    assert looked_at / 20 < records / 4
 
 
 def test_the_journal_holds_whole_lines_and_the_key(tmp_path: Path) -> None:

@@ -178,6 +178,22 @@ def test_rows_that_come_back_empty_are_asked_again_or_given_up(pacbound: Run, ta
     assert all(rows[place]["pac_prediction"] == "" for place in none)
 
 
+def test_what_stands_for_a_missing_answer_need_not_be_said_again(
+    pacbound: Run, table: Path
+) -> None:
+    folder = table.parent
+    table.write_text(table.read_text() + "r300,0.5,NA\n")
+    said = pacbound("batch", table, *LIMITS, "--missing", "NA", "--ask", "ask.csv", "--seed", 0)
+    assert said.returncode == 0
+    fill(folder / "ask.csv", folder / "done.csv", lambda at: NAMES[SLOW[at % N]])
+    said = pacbound("batch", table, "--answers", "done.csv", "--ask", "more.csv")
+    assert said.returncode == 0, said.stderr
+    fill(folder / "more.csv", folder / "done.csv", lambda at: NAMES[SLOW[at % N]])
+    said = pacbound("batch", table, "--answers", "done.csv", "-o", "all.csv")
+    assert said.returncode == 0, said.stderr
+    assert read(folder / "all.csv")[N]["pac_source"] == "slow"
+
+
 def test_a_table_that_changed_is_another_batch(pacbound: Run, table: Path) -> None:
     pacbound("batch", table, *LIMITS, "--ask", "ask.csv")
     lines = table.read_text().splitlines(keepends=True)

@@ -4,7 +4,9 @@ The first line says which batch it belongs to and holds the key of its permutati
 it holds some rows and their answers. A line is written in one piece and reaches the disk before the
 next call is made, so that a process that is killed loses at most the calls under way. A last line
 that was cut short is dropped. Whoever takes up a batch again takes up its permutation: a second
-one, after answers to the first were seen, would void the guarantee.
+one, after answers to the first were seen, would void the guarantee. So would other answers of the
+fast model, corrected by what was seen of the slow one's. They may be called by other names only
+where the journal says that the names were refused, because the slow model uses none of them.
 """
 
 from __future__ import annotations
@@ -30,6 +32,9 @@ SCHEMA: Final = 1
 FIXED: Final = ("rows", "records", "xi", "delta", "sample", "looks", "whole_ties")
 """What the sample was drawn for. Nothing of it may change once answers were seen."""
 
+REFUSED: Final = "refused"
+"""In place of a name for the fast model's classes: the slow model uses none of them."""
+
 _NAMED: Final = {
     "rows": "the scores or the fast answers",
     "records": "the number of records",
@@ -49,6 +54,7 @@ class Journal:
         self.header = header
         self._file = file
         self._end = 0
+        self._refused = False
         self._entries: list[tuple[list[int], list[int | str | None]]] = []
 
     @classmethod
@@ -81,6 +87,15 @@ class Journal:
     def append(self, rows: Sequence[int], answers: Answers) -> None:
         """Write down what was answered; it is on the disk when this returns."""
         self._write({"rows": list(rows), "answers": list(answers)})
+        self._refused = False
+
+    def refuse_names(self) -> None:
+        """Write down that the fast answers are not named as the slow model names its own: as long
+        as no more answers are kept, the batch may be taken up again under other names.
+        """
+        if not self._refused:
+            self._write({"names": REFUSED})
+            self._refused = True
 
     def close(self) -> None:
         """Let go of the file."""
@@ -103,10 +118,27 @@ class Journal:
         os.ftruncate(self._file, self._end)
         self.header = lines[0][1]
         _require_same(self.path, self.header, header)
-        self._entries = [
-            _entry(line, f"{self.path}, line {place}")
-            for place, (_, line) in enumerate(lines[1:], start=2)
-        ]
+        names = self.header.get("names")
+        for place, (_, line) in enumerate(lines[1:], start=2):
+            if "names" in line:
+                self._refused = line["names"] == REFUSED
+                names = names if self._refused else line["names"]
+            else:
+                self._entries.append(_entry(line, f"{self.path}, line {place}"))
+                self._refused = False
+        if names != header["names"]:
+            self._rename(header["names"])
+
+    def _rename(self, names: Json) -> None:
+        """Go on under other names of the fast answers, if those so far were refused."""
+        if not self._refused:
+            raise InvalidValueError(
+                f"{self.path} belongs to another batch: the fast model's answers are not those "
+                "that its sample was drawn for. They may not change once answers of the slow model "
+                "were seen: pass them as they were, or name another journal for another batch."
+            )
+        self._write({"names": names})
+        self._refused = False
 
     def _write(self, line: Mapping[str, Json]) -> None:
         data = json.dumps(line, ensure_ascii=True, allow_nan=False).encode("ascii") + b"\n"
