@@ -194,6 +194,32 @@ def test_what_stands_for_a_missing_answer_need_not_be_said_again(
     assert read(folder / "all.csv")[N]["pac_source"] == "slow"
 
 
+@pytest.mark.parametrize("option", ["--ask", "-o", "--certificate"])
+@pytest.mark.parametrize("kept", ["rows.csv", "state.csv", "done.csv"])
+def test_nothing_that_is_needed_is_written_over(
+    pacbound: Run, table: Path, option: str, kept: str
+) -> None:
+    """A state that is lost would be drawn again, after answers were seen."""
+    folder = table.parent
+    state = ("--state", "state.csv")
+    pacbound("batch", table, *LIMITS, "--ask", "ask.csv", *state)
+    fill(folder / "ask.csv", folder / "done.csv")
+    before = (folder / kept).read_bytes()
+    goes_to = {"--ask": "more.csv", "-o": "all.csv"} | {option: kept}
+    given = [str(part) for pair in goes_to.items() for part in pair]
+    said = pacbound("batch", table, *state, "--answers", "done.csv", *given, code=2)
+    assert "name another file" in said.stderr
+    assert (folder / kept).read_bytes() == before
+
+
+def test_a_state_that_is_not_there_yet_is_not_written_over_either(
+    pacbound: Run, table: Path
+) -> None:
+    said = pacbound("batch", table, *LIMITS, "--ask", "s.csv", "--state", "s.csv", code=2)
+    assert "is the state of the batch" in said.stderr
+    assert not (table.parent / "s.csv").exists()
+
+
 def test_a_table_that_changed_is_another_batch(pacbound: Run, table: Path) -> None:
     pacbound("batch", table, *LIMITS, "--ask", "ask.csv")
     lines = table.read_text().splitlines(keepends=True)
