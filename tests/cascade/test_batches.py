@@ -15,8 +15,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import BatchCertificate, BatchSession, answer_batch, answer_batch_async
+from pacbound import (
+    BatchCertificate,
+    BatchSession,
+    answer_batch,
+    answer_batch_async,
+    documents,
+)
+from pacbound.certificate.files import certificate_from_dict
 from pacbound.errors import (
+    CertificateError,
     InvalidTypeError,
     InvalidValueError,
     ModelError,
@@ -371,6 +379,33 @@ def test_whole_ties_of_one_score_are_all_kept_or_none() -> None:
     assert perfect.certificate.threshold == 0.5
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda claim: claim["looks"][0]["disagreements"].__setitem__(0, 1),
+        lambda claim: claim["looks"][1]["disagreements"].clear(),
+        lambda claim: claim["whole_ties"].update(threshold=0.0),
+    ],
+)
+def test_forged_looks_and_thresholds_are_found_although_the_digest_was_mended(
+    change: Callable[[dict[str, Any]], None],
+) -> None:
+    rng = np.random.default_rng(5)
+    slow = rng.integers(0, 4, size=4000)
+    confidence = np.where(np.arange(4000) % 2, 0.9, rng.random(4000) * 0.8)
+    fast = np.where(rng.random(4000) < 0.055, (slow + 1) % 4, slow)
+    given: Any = {"confidence": confidence, "prediction": fast, "rng": np.random.default_rng(1)}
+    result = answered(Oracle(slow), looks=2, whole_ties=True, **given)
+    document = result.certificate.to_dict()
+    document = json.loads(json.dumps(document))
+    assert document["claim"]["looks"][1]["disagreements"]
+    assert certificate_from_dict(document).verify()
+    change(document["claim"])
+    document["claim_digest"] = documents.digest(document["claim"])
+    with pytest.raises(CertificateError, match=r"the look before found|no score of the"):
+        certificate_from_dict(document)
+
+
 def test_a_second_look_is_taken_where_it_pays() -> None:
     rng = np.random.default_rng(5)
     slow = rng.integers(0, 4, size=4000)
@@ -458,6 +493,15 @@ def test_a_slow_model_that_spells_classes_in_another_way_is_refused() -> None:
             Oracle(np.array(["A", "B", "C", "D"])[SLOW]),
             prediction=np.array(["a", "b", "c", "d"])[FAST],
         )
+
+
+def test_text_of_which_each_is_its_own_is_not_judged_by_its_spelling() -> None:
+    slow = np.array([f"text {row}" for row in range(N)], dtype=object)
+    fast = np.where(np.arange(N) % 7 == 0, [text.upper() for text in slow], slow)
+    result = answered(Oracle(slow), prediction=fast.tolist())
+    assert (result.predictions == np.where(result.asked, slow, fast)).all()
+    with pytest.raises(InvalidValueError, match="no class in common"):
+        answered(Oracle(slow), prediction=[text.upper() for text in slow])
 
 
 @pytest.mark.parametrize("answer", [0.5, ["a"], "NA", b"x"])
@@ -693,6 +737,14 @@ def test_answers_have_the_type_of_the_fast_ones(kind: Any) -> None:
     fast, slow = (FAST % 2).astype(kind), SLOW % 2
     result = answered(Oracle(slow), prediction=fast)
     assert result.predictions.dtype == kind
+
+
+def test_one_long_answer_does_not_make_all_answers_as_large() -> None:
+    texts = np.array([f"text {row}" for row in range(N)], dtype=object)
+    texts[int(np.argmax(CONFIDENCE))] = "word " * 20_000
+    result = answered(Oracle(texts), prediction=texts.tolist())
+    assert result.predictions.dtype == object
+    assert (result.predictions == texts).all()
 
 
 def test_text_answers_are_text() -> None:

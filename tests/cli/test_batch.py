@@ -137,6 +137,24 @@ def test_a_table_of_any_format_is_answered(pacbound: Run, tmp_path: Path, ending
     assert (answers["pac_prediction"] == np.where(slow, SLOW, FAST)).all()
 
 
+@pytest.mark.parametrize("ending", ["npz", "parquet"])
+def test_long_answers_are_written_whole(pacbound: Run, tmp_path: Path, ending: str) -> None:
+    import polars
+
+    source, long = tmp_path / f"rows.{ending}", "word " * 100
+    if ending == "npz":
+        np.savez(source, c=[0.9, 0.2], p=[long, "short"])
+    else:
+        polars.DataFrame({"c": [0.9, 0.2], "p": [long, "short"]}).write_parquet(source)
+    limits = ("--confidence", "c", "--prediction", "p", "--xi", 0.5, "--delta", 0.1)
+    pacbound("batch", source, *limits, "--ask", f"ask.{ending}")
+    np.savez(tmp_path / "done.npz", pac_row=[1], answer=["brief"])
+    pacbound("batch", source, "--answers", "done.npz", "-o", f"all.{ending}")
+    target = tmp_path / f"all.{ending}"
+    found = np.load(target) if ending == "npz" else polars.read_parquet(target)
+    assert list(found["pac_prediction"]) == [long, "brief"]
+
+
 def test_several_files_are_one_batch_and_their_state_is_named(
     pacbound: Run, tmp_path: Path
 ) -> None:

@@ -189,7 +189,7 @@ def _write_open(source: Paths, target: str | os.PathLike[str], rows: NDArray[np.
 
 
 def _write_all(source: Paths, target: str | os.PathLike[str], result: BatchResult) -> None:
-    answers, who = _written(result), np.where(result.asked, "slow", "fast")
+    answers, who = result.predictions, np.where(result.asked, "slow", "fast")
     who[result.failed] = "none"
     start = 0
 
@@ -197,18 +197,20 @@ def _write_all(source: Paths, target: str | os.PathLike[str], result: BatchResul
         nonlocal start
         part = slice(start, start + batch.rows)
         start += batch.rows
-        return batch, {ADDED[0]: answers[part], ADDED[1]: who[part]}
+        return batch, {ADDED[0]: _written(answers[part]), ADDED[1]: who[part]}
 
     rewrite(source, target, with_answer, needed=[], added=ADDED)
 
 
-def _written(result: BatchResult) -> NDArray[Any]:
-    """The answers as a column of one type; text, where some are missing or of another type."""
-    if result.predictions.dtype != object:
-        return result.predictions
-    return np.array(
-        ["" if answer is None else str(answer) for answer in result.predictions.tolist()]
-    )
+def _written(answers: NDArray[Any]) -> NDArray[Any]:
+    """Some answers as a column of the type that all have; text, where some are missing or of
+    another type.
+    """
+    if answers.dtype != object:
+        return answers
+    text = ["" if answer is None else str(answer) for answer in answers.tolist()]
+    # Of no answers at all a writer could not tell that they are text.
+    return np.array(text, dtype=object if text else str)
 
 
 def _refuse_same(
