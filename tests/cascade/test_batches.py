@@ -212,9 +212,16 @@ def test_a_line_that_is_damaged_in_the_middle_is_refused(tmp_path: Path) -> None
     journal.write_bytes(b"".join([*lines[:2], b"oops\n", *lines[3:]]))
     with pytest.raises(InvalidValueError, match="line 3"):
         answered(Oracle(), journal=journal)
-    journal.write_bytes(b"".join([*lines[:2], b'{"rows": [1], "answers": []}\n', *lines[3:]]))
-    with pytest.raises(InvalidValueError, match="line 3"):
-        answered(Oracle(), journal=journal)
+    for rows, answers in (
+        ("[1]", "[]"),
+        ("[-1]", "[1]"),
+        ("[1, 1]", "[0, 1]"),
+        (f"[{10**30}]", "[1]"),
+    ):
+        line = f'{{"rows": {rows}, "answers": {answers}}}\n'.encode()
+        journal.write_bytes(b"".join([*lines[:2], line, *lines[3:]]))
+        with pytest.raises(InvalidValueError, match="line 3"):
+            answered(Oracle(), journal=journal)
 
 
 @pytest.mark.parametrize(
@@ -613,6 +620,23 @@ def test_answers_can_be_told_again_after_the_disk_was_full(
         session.tell(rows, SLOW[rows])
     with BatchSession(CONFIDENCE, FAST, **limits) as session:
         assert session.answered == len(rows)
+
+
+@pytest.mark.parametrize("damage", [{"key": "lost"}, {"key": None}, {"columns": 5}])
+def test_a_first_line_that_is_damaged_is_named_and_the_journal_is_let_go(
+    tmp_path: Path, damage: dict[str, Any]
+) -> None:
+    journal = tmp_path / "batch.jsonl"
+    answered(Oracle(), journal=journal)
+    whole = journal.read_text()
+    first, *others = whole.splitlines(keepends=True)
+    journal.write_text(json.dumps(json.loads(first) | damage) + "\n" + "".join(others))
+    with pytest.raises(InvalidValueError, match=r"lost the key|damaged in line 1"):
+        answered(Oracle(), journal=journal)
+    journal.write_text(whole)
+    slow = Oracle()
+    assert answered(slow, journal=journal, rng=None).certificate.verify()
+    assert slow.calls == 0
 
 
 def test_a_journal_that_contradicts_itself_is_refused(tmp_path: Path) -> None:

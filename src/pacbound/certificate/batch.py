@@ -17,6 +17,7 @@ from pacbound.errors import CertificateError
 from pacbound.procedures import batch
 from pacbound.procedures.batch import ASSUMPTIONS, NAMES
 from pacbound.procedures.registry import require
+from pacbound.stats.permutations import is_key
 
 Integers = NDArray[np.int64]
 
@@ -371,7 +372,7 @@ class BatchCertificate(Certificate):
 
 def _read_key(claim: Reader) -> str:
     key = claim.text("key")
-    if len(key) != 32 or set(key) - set("0123456789abcdef"):
+    if not is_key(key):
         raise CertificateError(f"{claim.place('key')} is {key!r}: expected 32 hexadecimal digits.")
     return key
 

@@ -20,6 +20,8 @@ from typing import Final, Self
 
 from pacbound.documents import Json, shown
 from pacbound.errors import InvalidValueError, UnwritableFileError
+from pacbound.stats.arguments import LARGEST_COUNT
+from pacbound.stats.permutations import is_key
 
 try:
     import fcntl
@@ -189,6 +191,11 @@ def read_lines(path: Path) -> list[tuple[int, dict[str, Json]]]:
                 f"{path} is not a journal of a batch that this version can read: its format is "
                 f"{shown(line.get('format'))}. Name another file."
             )
+        if not place and not isinstance(line.get("columns", {}), dict):
+            raise InvalidValueError(
+                f"{path} is damaged in line 1: its columns are {shown(line['columns'])}. Restore "
+                "it."
+            )
         found.append((len(piece) + 1, line))
     begun = f'{{"format": "{FORMAT}"'.encode()
     if not found and not begun.startswith(data[: len(begun)]):
@@ -207,7 +214,7 @@ def _require_same(path: Path, stored: Mapping[str, Json], wanted: Mapping[str, J
                 "another journal for another batch. To draw again for the same records after "
                 "answers were seen voids the guarantee."
             )
-    if not isinstance(stored.get("key"), str):
+    if not is_key(stored.get("key")):
         raise InvalidValueError(f"{path} has lost the key of its permutation: it cannot be used.")
 
 
@@ -217,10 +224,13 @@ def _entry(line: Mapping[str, Json], where: str) -> tuple[list[int], list[int | 
         not isinstance(rows, list)
         or not isinstance(answers, list)
         or len(rows) != len(answers)
-        or any(type(row) is not int for row in rows)
+        or any(type(row) is not int or not 0 <= row <= LARGEST_COUNT for row in rows)
+        or len(set(rows)) != len(rows)
         or any(type(answer) not in (int, str, type(None)) for answer in answers)
     ):
-        raise InvalidValueError(f"{where} is damaged: expected rows and as many answers.")
+        raise InvalidValueError(
+            f"{where} is damaged: expected rows, each once, and as many answers."
+        )
     return rows, answers
 
 

@@ -188,6 +188,15 @@ class BatchSession:
             **records.rule.listed(),
         }
         self._journal = None if journal is None else _opened(journal, header, rng)
+        try:
+            self._draw_or_take_up(rng)
+        except BaseException:
+            self.close()
+            raise
+
+    def _draw_or_take_up(self, rng: np.random.Generator | None) -> None:
+        """Draw the sample, or take up the one that the journal has, with all that was answered."""
+        records, scored = self._records, self._records.scored
         self._key = _key_of(rng) if self._journal is None else str(self._journal.header["key"])
         self._order = SampledOrder(records.scores, scored, self._plan, self._key)
         self._exits: Mask | None = None
@@ -199,11 +208,7 @@ class BatchSession:
         self._need(np.ones_like(scored) if self._plan.asks_all else ~scored)
         if self._plan.drawn:
             self._draw(1)
-        try:
-            self._take_up()
-        except BaseException:
-            self.close()
-            raise
+        self._take_up()
 
     @property
     def key(self) -> str:
@@ -343,7 +348,7 @@ class BatchSession:
         self._advance()
         for rows, answers in () if self._journal is None else self._journal.entries():
             places = np.array(rows, dtype=np.int64)
-            if places.size and not (places.min() >= 0 and places.max() < len(self._slow)):
+            if places.size and places.max() >= len(self._slow):
                 raise InvalidValueError(
                     f"The journal has an answer for row {int(places.max())} of {len(self._slow)}: "
                     "it is damaged."
