@@ -1,7 +1,9 @@
 """A batch is answered with few calls, nothing is paid for twice, and nothing is lost."""
 
 import asyncio
+import errno
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,8 +15,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import BatchCertificate, BatchSession, answer_batch, answer_batch_async
-from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError, PacboundError
+from pacbound import (
+    BatchCertificate,
+    BatchSession,
+    answer_batch,
+    answer_batch_async,
+    documents,
+)
+from pacbound.certificate.files import certificate_from_dict
+from pacbound.errors import (
+    CertificateError,
+    InvalidTypeError,
+    InvalidValueError,
+    ModelError,
+    PacboundError,
+    UnwritableFileError,
+)
 
 N = 400
 RNG = np.random.default_rng(3)
@@ -196,9 +212,16 @@ def test_a_line_that_is_damaged_in_the_middle_is_refused(tmp_path: Path) -> None
     journal.write_bytes(b"".join([*lines[:2], b"oops\n", *lines[3:]]))
     with pytest.raises(InvalidValueError, match="line 3"):
         answered(Oracle(), journal=journal)
-    journal.write_bytes(b"".join([*lines[:2], b'{"rows": [1], "answers": []}\n', *lines[3:]]))
-    with pytest.raises(InvalidValueError, match="line 3"):
-        answered(Oracle(), journal=journal)
+    for rows, answers in (
+        ("[1]", "[]"),
+        ("[-1]", "[1]"),
+        ("[1, 1]", "[0, 1]"),
+        (f"[{10**30}]", "[1]"),
+    ):
+        line = f'{{"rows": {rows}, "answers": {answers}}}\n'.encode()
+        journal.write_bytes(b"".join([*lines[:2], line, *lines[3:]]))
+        with pytest.raises(InvalidValueError, match="line 3"):
+            answered(Oracle(), journal=journal)
 
 
 @pytest.mark.parametrize(
@@ -211,6 +234,8 @@ def test_a_line_that_is_damaged_in_the_middle_is_refused(tmp_path: Path) -> None
         ({"whole_ties": True}, "ties"),
         ({"confidence": CONFIDENCE[::-1]}, "scores"),
         ({"prediction": np.roll(FAST, 1)}, "fast answers"),
+        ({"prediction": (FAST + 1) % 4}, "fast model's answers"),
+        ({"prediction": np.array(["cat", "dog", "cow", "owl"])[FAST]}, "fast model's answers"),
     ],
 )
 def test_a_journal_of_another_batch_is_refused_and_nothing_is_asked(
@@ -361,6 +386,33 @@ def test_whole_ties_of_one_score_are_all_kept_or_none() -> None:
     assert perfect.certificate.threshold == 0.5
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda claim: claim["looks"][0]["disagreements"].__setitem__(0, 1),
+        lambda claim: claim["looks"][1]["disagreements"].clear(),
+        lambda claim: claim["whole_ties"].update(threshold=0.0),
+    ],
+)
+def test_forged_looks_and_thresholds_are_found_although_the_digest_was_mended(
+    change: Callable[[dict[str, Any]], None],
+) -> None:
+    rng = np.random.default_rng(5)
+    slow = rng.integers(0, 4, size=4000)
+    confidence = np.where(np.arange(4000) % 2, 0.9, rng.random(4000) * 0.8)
+    fast = np.where(rng.random(4000) < 0.055, (slow + 1) % 4, slow)
+    given: Any = {"confidence": confidence, "prediction": fast, "rng": np.random.default_rng(1)}
+    result = answered(Oracle(slow), looks=2, whole_ties=True, **given)
+    document = result.certificate.to_dict()
+    document = json.loads(json.dumps(document))
+    assert document["claim"]["looks"][1]["disagreements"]
+    assert certificate_from_dict(document).verify()
+    change(document["claim"])
+    document["claim_digest"] = documents.digest(document["claim"])
+    with pytest.raises(CertificateError, match=r"the look before found|no score of the"):
+        certificate_from_dict(document)
+
+
 def test_a_second_look_is_taken_where_it_pays() -> None:
     rng = np.random.default_rng(5)
     slow = rng.integers(0, 4, size=4000)
@@ -395,12 +447,68 @@ def test_a_slow_model_of_other_names_is_refused_and_can_be_taken_up(tmp_path: Pa
     assert (result.predictions == names[np.where(result.asked, SLOW, FAST)]).all()
 
 
+def test_fast_answers_that_were_corrected_by_those_of_the_slow_model_are_another_batch(
+    tmp_path: Path,
+) -> None:
+    """All fast answers are distinct, so that which of them are equal says nothing of them."""
+    journal = tmp_path / "batch.jsonl"
+    slow = np.array([f"text {row}" for row in range(N)])
+    fast = np.where(FAST == SLOW, slow, [f"other {row}" for row in range(N)])
+    with BatchSession(
+        CONFIDENCE, fast, xi=0.05, delta=0.1, rng=np.random.default_rng(0), journal=journal
+    ) as session:
+        sample = session.ask()
+        session.tell(sample, slow[sample])
+    fast[sample] = slow[sample]
+    with pytest.raises(InvalidValueError, match="not those that its sample was drawn for"):
+        BatchSession(CONFIDENCE, fast, xi=0.05, delta=0.1, journal=journal)
+
+
+def test_names_that_were_refused_are_fixed_again_when_answers_are_kept_under_them(
+    tmp_path: Path,
+) -> None:
+    journal = tmp_path / "batch.jsonl"
+    names = np.array(["cat", "dog", "cow", "owl"])
+    limits: Any = {"xi": 0.05, "delta": 0.1, "journal": journal}
+    with BatchSession(CONFIDENCE, FAST, rng=np.random.default_rng(0), **limits) as session:
+        rows = session.ask()
+        with pytest.raises(InvalidTypeError, match="numbers on one side"):
+            session.tell(rows, names[SLOW[rows]])
+        # It was the slow model's answers that were not meant.
+        session.tell(rows[:20], SLOW[rows[:20]])
+    with pytest.raises(InvalidValueError, match="not those that its sample was drawn for"):
+        BatchSession(CONFIDENCE, names[FAST], **limits)
+    with BatchSession(CONFIDENCE, FAST, **limits) as session:
+        assert session.answered == 20
+
+
+def test_names_that_were_refused_twice_can_be_mended_twice(tmp_path: Path) -> None:
+    journal = tmp_path / "batch.jsonl"
+    names, spelled = np.array(["cat", "dog", "cow", "owl"]), np.array(["CAT", "DOG", "COW", "OWL"])
+    slow = Oracle(names[SLOW])
+    for fast in (FAST, spelled[FAST]):
+        with pytest.raises(PacboundError):
+            answered(slow, journal=journal, prediction=fast)
+    result = answered(slow, journal=journal, prediction=names[FAST])
+    assert slow.times.max() == 1
+    assert result.certificate.verify()
+
+
 def test_a_slow_model_that_spells_classes_in_another_way_is_refused() -> None:
     with pytest.raises(InvalidValueError, match="upper and lower case"):
         answered(
             Oracle(np.array(["A", "B", "C", "D"])[SLOW]),
             prediction=np.array(["a", "b", "c", "d"])[FAST],
         )
+
+
+def test_text_of_which_each_is_its_own_is_not_judged_by_its_spelling() -> None:
+    slow = np.array([f"text {row}" for row in range(N)], dtype=object)
+    fast = np.where(np.arange(N) % 7 == 0, [text.upper() for text in slow], slow)
+    result = answered(Oracle(slow), prediction=fast.tolist())
+    assert (result.predictions == np.where(result.asked, slow, fast)).all()
+    with pytest.raises(InvalidValueError, match="no class in common"):
+        answered(Oracle(slow), prediction=[text.upper() for text in slow])
 
 
 @pytest.mark.parametrize("answer", [0.5, ["a"], "NA", b"x"])
@@ -487,6 +595,82 @@ def test_rows_are_told_once_as_asked_and_as_they_were_first_answered() -> None:
         session.result()
     assert session.answered == 1
     assert len(session.ask(3)) == 3
+
+
+@pytest.mark.parametrize("room", [0, 10])
+def test_answers_can_be_told_again_after_the_disk_was_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    journal, left, write = tmp_path / "batch.jsonl", [room], os.write
+    limits: Any = {"xi": 0.05, "delta": 0.1, "journal": journal}
+
+    def until_full(file: int, data: bytes) -> int:
+        if not left[0]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written = write(file, data[: left[0]])
+        left[0] -= written
+        return written
+
+    with BatchSession(CONFIDENCE, FAST, rng=np.random.default_rng(0), **limits) as session:
+        rows = session.ask()
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "write", until_full)
+            with pytest.raises(UnwritableFileError, match="No space left"):
+                session.tell(rows, SLOW[rows])
+        session.tell(rows, SLOW[rows])
+    with BatchSession(CONFIDENCE, FAST, **limits) as session:
+        assert session.answered == len(rows)
+
+
+@pytest.mark.parametrize("damage", [{"key": "lost"}, {"key": None}, {"columns": 5}])
+def test_a_first_line_that_is_damaged_is_named_and_the_journal_is_let_go(
+    tmp_path: Path, damage: dict[str, Any]
+) -> None:
+    journal = tmp_path / "batch.jsonl"
+    answered(Oracle(), journal=journal)
+    whole = journal.read_text()
+    first, *others = whole.splitlines(keepends=True)
+    journal.write_text(json.dumps(json.loads(first) | damage) + "\n" + "".join(others))
+    with pytest.raises(InvalidValueError, match=r"lost the key|damaged in line 1"):
+        answered(Oracle(), journal=journal)
+    journal.write_text(whole)
+    slow = Oracle()
+    assert answered(slow, journal=journal, rng=None).certificate.verify()
+    assert slow.calls == 0
+
+
+def test_a_journal_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
+    journal = tmp_path / "batch.jsonl"
+    answered(Oracle(), journal=journal)
+    row = json.loads(journal.read_text().splitlines()[1])["rows"][0]
+    with journal.open("a") as file:
+        file.write(f'{{"rows": [{row}], "answers": [{(int(SLOW[row]) + 1) % 4}]}}\n')
+    with pytest.raises(InvalidValueError, match=f"Row {row} was answered before, and differently"):
+        answered(Oracle(), journal=journal)
+
+
+def test_the_work_for_an_answer_does_not_grow_with_the_number_of_classes() -> None:
+    """Generated text is a class of its own in each record."""
+    records = 4000
+    texts = [f"text {row}" for row in range(records)]
+    session = BatchSession(
+        np.linspace(1, 0, records), texts, xi=0.05, delta=0.1, rng=np.random.default_rng(0)
+    )
+    looked_at = 0
+
+    def count(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal looked_at
+        looked_at += event == "line"
+        return count
+
+    for row in session.ask()[:20].tolist():
+        before = sys.gettrace()
+        sys.settrace(count)
+        try:
+            session.tell([row], [texts[row]])
+        finally:
+            sys.settrace(before)
+    assert looked_at / 20 < records / 4
 
 
 def test_the_journal_holds_whole_lines_and_the_key(tmp_path: Path) -> None:
@@ -577,6 +761,14 @@ def test_answers_have_the_type_of_the_fast_ones(kind: Any) -> None:
     fast, slow = (FAST % 2).astype(kind), SLOW % 2
     result = answered(Oracle(slow), prediction=fast)
     assert result.predictions.dtype == kind
+
+
+def test_one_long_answer_does_not_make_all_answers_as_large() -> None:
+    texts = np.array([f"text {row}" for row in range(N)], dtype=object)
+    texts[int(np.argmax(CONFIDENCE))] = "word " * 20_000
+    result = answered(Oracle(texts), prediction=texts.tolist())
+    assert result.predictions.dtype == object
+    assert (result.predictions == texts).all()
 
 
 def test_text_answers_are_text() -> None:

@@ -137,6 +137,24 @@ def test_a_table_of_any_format_is_answered(pacbound: Run, tmp_path: Path, ending
     assert (answers["pac_prediction"] == np.where(slow, SLOW, FAST)).all()
 
 
+@pytest.mark.parametrize("ending", ["npz", "parquet"])
+def test_long_answers_are_written_whole(pacbound: Run, tmp_path: Path, ending: str) -> None:
+    import polars
+
+    source, long = tmp_path / f"rows.{ending}", "word " * 100
+    if ending == "npz":
+        np.savez(source, c=[0.9, 0.2], p=[long, "short"])
+    else:
+        polars.DataFrame({"c": [0.9, 0.2], "p": [long, "short"]}).write_parquet(source)
+    limits = ("--confidence", "c", "--prediction", "p", "--xi", 0.5, "--delta", 0.1)
+    pacbound("batch", source, *limits, "--ask", f"ask.{ending}")
+    np.savez(tmp_path / "done.npz", pac_row=[1], answer=["brief"])
+    pacbound("batch", source, "--answers", "done.npz", "-o", f"all.{ending}")
+    target = tmp_path / f"all.{ending}"
+    found = np.load(target) if ending == "npz" else polars.read_parquet(target)
+    assert list(found["pac_prediction"]) == [long, "brief"]
+
+
 def test_several_files_are_one_batch_and_their_state_is_named(
     pacbound: Run, tmp_path: Path
 ) -> None:
@@ -176,6 +194,48 @@ def test_rows_that_come_back_empty_are_asked_again_or_given_up(pacbound: Run, ta
     none = [place for place, row in enumerate(rows) if row["pac_source"] == "none"]
     assert set(none) == skipped
     assert all(rows[place]["pac_prediction"] == "" for place in none)
+
+
+def test_what_stands_for_a_missing_answer_need_not_be_said_again(
+    pacbound: Run, table: Path
+) -> None:
+    folder = table.parent
+    table.write_text(table.read_text() + "r300,0.5,NA\n")
+    said = pacbound("batch", table, *LIMITS, "--missing", "NA", "--ask", "ask.csv", "--seed", 0)
+    assert said.returncode == 0
+    fill(folder / "ask.csv", folder / "done.csv", lambda at: NAMES[SLOW[at % N]])
+    said = pacbound("batch", table, "--answers", "done.csv", "--ask", "more.csv")
+    assert said.returncode == 0, said.stderr
+    fill(folder / "more.csv", folder / "done.csv", lambda at: NAMES[SLOW[at % N]])
+    said = pacbound("batch", table, "--answers", "done.csv", "-o", "all.csv")
+    assert said.returncode == 0, said.stderr
+    assert read(folder / "all.csv")[N]["pac_source"] == "slow"
+
+
+@pytest.mark.parametrize("option", ["--ask", "-o", "--certificate"])
+@pytest.mark.parametrize("kept", ["rows.csv", "state.csv", "done.csv"])
+def test_nothing_that_is_needed_is_written_over(
+    pacbound: Run, table: Path, option: str, kept: str
+) -> None:
+    """A state that is lost would be drawn again, after answers were seen."""
+    folder = table.parent
+    state = ("--state", "state.csv")
+    pacbound("batch", table, *LIMITS, "--ask", "ask.csv", *state)
+    fill(folder / "ask.csv", folder / "done.csv")
+    before = (folder / kept).read_bytes()
+    goes_to = {"--ask": "more.csv", "-o": "all.csv"} | {option: kept}
+    given = [str(part) for pair in goes_to.items() for part in pair]
+    said = pacbound("batch", table, *state, "--answers", "done.csv", *given, code=2)
+    assert "name another file" in said.stderr
+    assert (folder / kept).read_bytes() == before
+
+
+def test_a_state_that_is_not_there_yet_is_not_written_over_either(
+    pacbound: Run, table: Path
+) -> None:
+    said = pacbound("batch", table, *LIMITS, "--ask", "s.csv", "--state", "s.csv", code=2)
+    assert "is the state of the batch" in said.stderr
+    assert not (table.parent / "s.csv").exists()
 
 
 def test_a_table_that_changed_is_another_batch(pacbound: Run, table: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import isqrt, sqrt
 from typing import ClassVar, Self
 
@@ -16,6 +17,7 @@ from pacbound.errors import CertificateError
 from pacbound.procedures import batch
 from pacbound.procedures.batch import ASSUMPTIONS, NAMES
 from pacbound.procedures.registry import require
+from pacbound.stats.permutations import is_key
 
 Integers = NDArray[np.int64]
 
@@ -370,7 +372,7 @@ class BatchCertificate(Certificate):
 
 def _read_key(claim: Reader) -> str:
     key = claim.text("key")
-    if len(key) != 32 or set(key) - set("0123456789abcdef"):
+    if not is_key(key):
         raise CertificateError(f"{claim.place('key')} is {key!r}: expected 32 hexadecimal digits.")
     return key
 
@@ -388,6 +390,15 @@ def _read_disagreements(looks: Sequence[Reader], scored: int) -> tuple[Integers,
                 "earlier look was not taken."
             )
         found.append(ranks)
+    for place, (one, two) in enumerate(pairwise(found), start=1):
+        # A later look holds what an earlier one sampled, as far down as its own list goes: to the
+        # end, if it stops before the disagreement that would be one too many.
+        is_whole = len(two) <= looks[place].integer("allowed")
+        listed = one if is_whole else one[one <= max(two, default=-1)]
+        if not np.isin(listed, two).all():
+            raise CertificateError(
+                f"{looks[place].place('disagreements')} has not all that the look before found."
+            )
     return tuple(found)
 
 
@@ -420,7 +431,9 @@ def _read_ties(claim: Reader, scored: int, sampled: int) -> WholeTies | None:
     part = claim.mapping("whole_ties")
     stop, before = _read_beginning(part, scored, sampled)
     threshold = part.number("threshold")
-    if not (0 <= threshold <= 1 or threshold == np.inf) or (threshold == np.inf) != (stop == 0):
+    is_score = (0 <= threshold <= 1 and stop > 0) or (threshold == np.inf and stop == 0)
+    # No score is below 0, so that at 0 all records stand there.
+    if not is_score or (threshold == 0 and stop < scored):
         raise CertificateError(
             f"{part.place('threshold')} is {threshold}, which is no score of the {stop} records "
             "that stand there."

@@ -94,6 +94,7 @@ def batch(
             "Name --ask, where the rows go that have to be answered, or -o for all answers."
         )
     target = _state_of(files) if state is None else state
+    goes_to = certificate or (None if output is None else _beside(Path(output)))
     with progress_bar("reading") as progress:
         step = begin_or_go_on(
             files,
@@ -115,11 +116,9 @@ def batch(
             give_up=give_up,
             ask=ask,
             output=output,
+            certificate=goes_to,
             progress=progress,
         )
-    goes_to = certificate or (None if output is None else _beside(Path(output)))
-    if step.result is not None and output is not None and goes_to is not None:
-        step.result.certificate.save(goes_to)
     said = (
         json_line(_for_programs(step, ask, output, goes_to))
         if as_json

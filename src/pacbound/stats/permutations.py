@@ -17,6 +17,12 @@ def new_key(rng: np.random.Generator) -> str:
     return rng.bytes(KEY_BYTES).hex()
 
 
+def is_key(value: object) -> bool:
+    """Whether it is a key, as `new_key` makes them."""
+    digits = set("0123456789abcdef")
+    return isinstance(value, str) and len(value) == 2 * KEY_BYTES and set(value) <= digits
+
+
 def keyed_permutation(size: int, key: str) -> NDArray[np.int64]:
     """The numbers from 0 to `size` - 1 in the order that `key` gives them.
 

@@ -121,6 +121,15 @@ class ClassRule:
         codes = frozenset() if missing is None else _both_readings(_several(missing), "missing")
         return cls(listed, codes, share)
 
+    def listed(self) -> dict[str, list[Class] | None]:
+        """The classes and the codes for a missing one, as `of` takes them and a document holds
+        them.
+        """
+        return {
+            "classes": None if self.classes is None else _sorted(self.classes),
+            "missing": _sorted(self.missing) or None,
+        }
+
     def read(self, value: Any, *, typed: bool) -> Class | None:
         """The class that a value names, None if it is missing; it may name none, and raise."""
         listed = self.classes is not None and isinstance(value, str) and value in self.classes
@@ -147,6 +156,7 @@ class Vocabulary:
     def __init__(self, rule: ClassRule) -> None:
         self._rule = rule
         self._codes: dict[Class, int] = {}
+        self._names: list[Class] = []
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -176,16 +186,18 @@ class Vocabulary:
 
     def code(self, found: Class) -> int:
         """The number of a class."""
-        return self._codes.setdefault(found, len(self._codes))
+        code = self._codes.setdefault(found, len(self._names))
+        if code == len(self._names):
+            self._names.append(found)
+        return code
 
-    def names(self) -> list[Class]:
+    def names(self) -> Sequence[Class]:
         """All classes, each at its number."""
-        return list(self._codes)
+        return self._names
 
     def classes(self, codes: Iterable[int]) -> set[Class]:
-        """The classes that have the numbers."""
-        wanted = set(codes)
-        return {found for found, code in self._codes.items() if code in wanted}
+        """The classes that have the numbers; -1, a missing one, has none."""
+        return {self._names[code] for code in codes if code != MISSING}
 
     def counted(self, counts: Integers) -> Counter[Class]:
         """Counts by number as counts by class."""
@@ -366,9 +378,13 @@ def _both_readings(values: Sequence[Any], name: str) -> frozenset[Class]:
 
 
 def _some(classes: Iterable[Class]) -> str:
-    ordered = sorted(classes, key=lambda found: (isinstance(found, str), found))
+    ordered = _sorted(classes)
     listed = ", ".join(map(repr, ordered[:_LISTED]))
     return f"{listed}, … ({len(ordered)} in all)" if len(ordered) > _LISTED else listed
+
+
+def _sorted(classes: Iterable[Class]) -> list[Class]:
+    return sorted(classes, key=lambda found: (isinstance(found, str), found))
 
 
 def _counted(classes: Counter[Class]) -> str:

@@ -26,12 +26,11 @@ from pacbound.sources.parts import CannotCountError, Part, in_order
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
 from pacbound.tally.columns import same_length
 from pacbound.tally.draws import Candidates, Draw, Drawn
-from pacbound.tally.fingerprint import Fingerprint, histogram_name, own_name
-from pacbound.tally.questions import Judged, Question, Scope
-from pacbound.tally.questions.cascade import ALL_ROWS, disagreements
+from pacbound.tally.fingerprint import Fingerprint, histogram_names, own_name
+from pacbound.tally.questions import Judged, Question
 from pacbound.tally.questions.question import Integers, Slot
 from pacbound.tally.rows import Rows
-from pacbound.tally.table import CountTable, merge_cells
+from pacbound.tally.table import CountTable, together
 
 
 @dataclass(frozen=True)
@@ -102,11 +101,11 @@ class Counting:
         if sources is None:
             sources = [self._fingerprint.name() or own_name()] if self.rows else []
         names = frozenset(sources)
-        if self._question.kind == "cascade":
+        known_by = self._question.known_again_by(counts, cells.shape[1])
+        if known_by is not None:
             # Labels come later, and make other files of the same rows; so do other groups.
-            scores, seen = _of_all_rows(self._question.scope, cells, counts, groups)
-            told = histogram_name(scores, disagreements(seen, scores.shape[1]))
-            names |= {told} if told else set()
+            table = together(self._question.scope, cells, known_by, groups)
+            names |= histogram_names(*table)
         return Counted(self.rows, cells, counts, groups, names)
 
 
@@ -287,18 +286,6 @@ def _numbered_among(rows: int) -> Iterator[None]:
 def has_classes(question: Question) -> bool:
     """Whether rows bring classes, which must be comparable."""
     return any(slot.kind == "class" for slot in question.slots.values())
-
-
-def _of_all_rows(
-    scope: Scope, cells: Integers, counts: Integers, groups: tuple[str, ...]
-) -> tuple[Integers, Integers]:
-    """The table of all rows of a cascade together, from those of its groups."""
-    if scope == "top":
-        return cells, counts
-    if scope == "overlapping-groups":
-        inside = cells[:, 0] == groups.index(ALL_ROWS)
-        return cells[inside, 1:], counts[inside]
-    return merge_cells(cells[:, 1:], counts)
 
 
 def _scores(question: Question) -> int:

@@ -19,11 +19,18 @@ from pacbound.documents import Json
 from pacbound.errors import CertificateError
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.draws import Drawn, drawn_from
+from pacbound.tally.fingerprint import histogram_names
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
 from pacbound.tally.questions import QUESTIONS
-from pacbound.tally.questions.cascade import ALL_ROWS, exits_of, outcomes_of, with_unlabelled
+from pacbound.tally.questions.cascade import (
+    ALL_ROWS,
+    CascadeQuestion,
+    exits_of,
+    outcomes_of,
+    with_unlabelled,
+)
 from pacbound.tally.questions.question import Integers
-from pacbound.tally.table import in_order
+from pacbound.tally.table import in_order, together
 
 FORMAT = "pacbound-tally"
 LARGEST_FILE = 2**30
@@ -65,15 +72,26 @@ def fields_of(document: Mapping[str, Json]) -> dict[str, Any]:
     _check_layout(fields)
     _check_cells(fields)
     _check_counts(fields)
-    if fields["kind"] == "cascade":
-        # Tallies of before rows without a label were counted have no outcome for them.
-        exits = exits_of(fields["cells"].shape[1], fields["scope"])
-        fields["counts"] = with_unlabelled(fields["counts"], exits)
-        fields["outcomes"] = outcomes_of(exits)
     if not fields["sources"] and fields["rows"]:
         # Whatever it was counted from: the same document is the same rows.
         fields["sources"] = frozenset([f"tally:{document['digest']}"])
+    if fields["kind"] == "cascade":
+        _complete(fields)
     return fields
+
+
+def _complete(fields: dict[str, Any]) -> None:
+    """Bring a cascade of before rows without a label were counted up to date: it has no outcome for
+    them, and its name holds outcomes, so that the same rows have another one today.
+    """
+    exits = exits_of(fields["cells"].shape[1], fields["scope"])
+    if fields["outcomes"] == outcomes_of(exits):
+        return
+    fields["counts"] = with_unlabelled(fields["counts"], exits)
+    fields["outcomes"] = outcomes_of(exits)
+    known_by = CascadeQuestion.known_again_by(fields["counts"], fields["cells"].shape[1])
+    table = together(fields["scope"], fields["cells"], known_by, fields["groups"])
+    fields["sources"] |= histogram_names(*table)
 
 
 def _read(body: Mapping[str, Json]) -> dict[str, Any]:

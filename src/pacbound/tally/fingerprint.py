@@ -27,7 +27,7 @@ TELLING_BITS = 128
 power of this many ways."""
 
 HISTOGRAM = "rows:"
-"""How the names of `histogram_name` begin. They tell the same rows with other labels, which are
+"""How the names of `histogram_names` begin. They tell the same rows with other labels, which are
 other files, and say nothing about where the rows come from."""
 
 _LOOKED_AT = 4096
@@ -90,8 +90,8 @@ def arrangements(counts: Iterable[int]) -> float:
     return float(total * np.log2(total) - (seen * np.log2(seen)).sum()) if total else 0.0
 
 
-def histogram_name(cells: NDArray[np.int64], counts: NDArray[np.int64]) -> str | None:
-    """The name of rows by how many of each kind are in each cell, in whatever order they came; None
+def histogram_names(cells: NDArray[np.int64], counts: NDArray[np.int64]) -> frozenset[str]:
+    """The name of rows by how many of each kind are in each cell, in whatever order they came; none
     if honest rows could be equal to them.
 
     Two samples of one law have the same count of a kind that is expected c times with a chance of
@@ -99,11 +99,11 @@ def histogram_name(cells: NDArray[np.int64], counts: NDArray[np.int64]) -> str |
     """
     seen = counts[counts > 0].astype(np.float64)
     if np.log2(2 * np.sqrt(np.pi * seen)).sum() < TELLING_BITS:
-        return None
+        return frozenset()
     whole = hashlib.sha256(b"pacbound histogram 1")
     for table in (np.array(counts.shape), cells, counts):
         whole.update(np.ascontiguousarray(table, dtype="<i8").data)
-    return f"{HISTOGRAM}sha256:{whole.hexdigest()}"
+    return frozenset([f"{HISTOGRAM}sha256:{whole.hexdigest()}"])
 
 
 def own_name() -> str:

@@ -8,7 +8,8 @@ from unicodedata import decimal
 import numpy as np
 
 from pacbound.tally.grids import Bins, DyadicGrid
-from pacbound.tally.questions.question import Integers, Judged
+from pacbound.tally.questions.cascade import ALL_ROWS
+from pacbound.tally.questions.question import OVERLAPPING, Integers, Judged
 
 _DENSE = 2**22
 """Up to so many entries a table is kept whole; a larger one holds only the cells that were hit."""
@@ -132,3 +133,15 @@ def _place_of_group(name: str) -> tuple[int, int, str, str]:
     # are.
     digits = "".join(str(decimal(digit)) for digit in name).lstrip("0")
     return 0, len(digits), digits, name
+
+
+def together(
+    scope: str, cells: Integers, counts: Integers, groups: tuple[str, ...]
+) -> tuple[Integers, Integers]:
+    """The table of all rows together, from those of the groups that they are in."""
+    if scope == "top":
+        return cells, counts
+    if scope in OVERLAPPING:
+        inside = cells[:, 0] == groups.index(ALL_ROWS)
+        return cells[inside, 1:], counts[inside]
+    return merge_cells(cells[:, 1:], counts)

@@ -59,10 +59,12 @@ def begin_or_go_on(  # noqa: PLR0913
     give_up: bool = False,
     ask: str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
+    certificate: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Step:
     """Take up the batch of `source` whose journal is `state`, or begin it; take in `answers`; write
-    the rows to ask about next to `ask`, or all rows with their answers to `output`.
+    the rows to ask about next to `ask`, or all rows with their answers to `output` and what is
+    certified of them to `certificate`.
 
     `given` has the names of the columns and the limits; what is None was fixed when the batch was
     begun. With `give_up`, rows of `answers` that are empty are taken for records that the slow
@@ -75,9 +77,13 @@ def begin_or_go_on(  # noqa: PLR0913
             "that was kept with --state."
         )
     options = _completed(given, stored)
-    for target in (ask, output):
+    kept = {table.path: "where the rows come from" for table in open_tables(source)}
+    kept[Path(state)] = "the state of the batch"
+    for target in (ask, output, certificate):
         _refuse_same(target, answers, "where the answers come from")
-        _refuse_same(target, state, "the state of the batch")
+        for other, what in kept.items():
+            _refuse_same(target, other, what)
+    _refuse_same(certificate, output, "where the answers go")
     records = records_of_files(
         source,
         confidence=options["confidence"],
@@ -101,6 +107,8 @@ def begin_or_go_on(  # noqa: PLR0913
         result = session.result() if session.done else None
         if result is not None and output is not None:
             _write_all(source, output, result)
+            if certificate is not None:
+                result.certificate.save(certificate)
         if result is None and ask is not None:
             _write_open(source, ask, session.ask())
         return Step(
@@ -181,7 +189,7 @@ def _write_open(source: Paths, target: str | os.PathLike[str], rows: NDArray[np.
 
 
 def _write_all(source: Paths, target: str | os.PathLike[str], result: BatchResult) -> None:
-    answers, who = _written(result), np.where(result.asked, "slow", "fast")
+    answers, who = result.predictions, np.where(result.asked, "slow", "fast")
     who[result.failed] = "none"
     start = 0
 
@@ -189,25 +197,29 @@ def _write_all(source: Paths, target: str | os.PathLike[str], result: BatchResul
         nonlocal start
         part = slice(start, start + batch.rows)
         start += batch.rows
-        return batch, {ADDED[0]: answers[part], ADDED[1]: who[part]}
+        return batch, {ADDED[0]: _written(answers[part]), ADDED[1]: who[part]}
 
     rewrite(source, target, with_answer, needed=[], added=ADDED)
 
 
-def _written(result: BatchResult) -> NDArray[Any]:
-    """The answers as a column of one type; text, where some are missing or of another type."""
-    if result.predictions.dtype != object:
-        return result.predictions
-    return np.array(
-        ["" if answer is None else str(answer) for answer in result.predictions.tolist()]
-    )
+def _written(answers: NDArray[Any]) -> NDArray[Any]:
+    """Some answers as a column of the type that all have; text, where some are missing or of
+    another type.
+    """
+    if answers.dtype != object:
+        return answers
+    text = ["" if answer is None else str(answer) for answer in answers.tolist()]
+    # Of no answers at all a writer could not tell that they are text.
+    return np.array(text, dtype=object if text else str)
 
 
 def _refuse_same(
     target: str | os.PathLike[str] | None, other: str | os.PathLike[str] | None, what: str
 ) -> None:
     """Refuse to write over what must be kept."""
-    if target is None or other is None or not (Path(target).exists() and Path(other).exists()):
+    if target is None or other is None:
         return
-    if Path(target).samefile(other):
+    one, two = Path(target), Path(other)
+    is_same = one.samefile(two) if one.exists() and two.exists() else one.resolve() == two.resolve()
+    if is_same:
         raise InvalidValueError(f"{target} is {what}: name another file for what goes out.")

@@ -4,7 +4,9 @@ The first line says which batch it belongs to and holds the key of its permutati
 it holds some rows and their answers. A line is written in one piece and reaches the disk before the
 next call is made, so that a process that is killed loses at most the calls under way. A last line
 that was cut short is dropped. Whoever takes up a batch again takes up its permutation: a second
-one, after answers to the first were seen, would void the guarantee.
+one, after answers to the first were seen, would void the guarantee. So would other answers of the
+fast model, corrected by what was seen of the slow one's. They may be called by other names only
+where the journal says that the names were refused, because the slow model uses none of them.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from typing import Final, Self
 
 from pacbound.documents import Json, shown
 from pacbound.errors import InvalidValueError, UnwritableFileError
+from pacbound.stats.arguments import LARGEST_COUNT
+from pacbound.stats.permutations import is_key
 
 try:
     import fcntl
@@ -29,6 +33,9 @@ SCHEMA: Final = 1
 
 FIXED: Final = ("rows", "records", "xi", "delta", "sample", "looks", "whole_ties")
 """What the sample was drawn for. Nothing of it may change once answers were seen."""
+
+REFUSED: Final = "refused"
+"""In place of a name for the fast model's classes: the slow model uses none of them."""
 
 _NAMED: Final = {
     "rows": "the scores or the fast answers",
@@ -48,6 +55,8 @@ class Journal:
         self.path = path
         self.header = header
         self._file = file
+        self._end = 0
+        self._refused = False
         self._entries: list[tuple[list[int], list[int | str | None]]] = []
 
     @classmethod
@@ -80,6 +89,15 @@ class Journal:
     def append(self, rows: Sequence[int], answers: Answers) -> None:
         """Write down what was answered; it is on the disk when this returns."""
         self._write({"rows": list(rows), "answers": list(answers)})
+        self._refused = False
+
+    def refuse_names(self) -> None:
+        """Write down that the fast answers are not named as the slow model names its own: as long
+        as no more answers are kept, the batch may be taken up again under other names.
+        """
+        if not self._refused:
+            self._write({"names": REFUSED})
+            self._refused = True
 
     def close(self) -> None:
         """Let go of the file."""
@@ -96,24 +114,44 @@ class Journal:
     def _take_up(self, header: Mapping[str, Json]) -> None:
         lines = read_lines(self.path)
         if not lines:
-            os.ftruncate(self._file, 0)
             self._write({"format": FORMAT, "schema": SCHEMA, **header})
             return
-        kept = sum(size for size, _ in lines)
-        os.ftruncate(self._file, kept)
+        self._end = sum(size for size, _ in lines)
+        os.ftruncate(self._file, self._end)
         self.header = lines[0][1]
         _require_same(self.path, self.header, header)
-        self._entries = [
-            _entry(line, f"{self.path}, line {place}")
-            for place, (_, line) in enumerate(lines[1:], start=2)
-        ]
+        names = self.header.get("names")
+        for place, (_, line) in enumerate(lines[1:], start=2):
+            if "names" in line:
+                self._refused = line["names"] == REFUSED
+                names = names if self._refused else line["names"]
+            else:
+                self._entries.append(_entry(line, f"{self.path}, line {place}"))
+                self._refused = False
+        if names != header["names"]:
+            self._rename(header["names"])
+
+    def _rename(self, names: Json) -> None:
+        """Go on under other names of the fast answers, if those so far were refused."""
+        if not self._refused:
+            raise InvalidValueError(
+                f"{self.path} belongs to another batch: the fast model's answers are not those "
+                "that its sample was drawn for. They may not change once answers of the slow model "
+                "were seen: pass them as they were, or name another journal for another batch."
+            )
+        self._write({"names": names})
+        self._refused = False
 
     def _write(self, line: Mapping[str, Json]) -> None:
         data = json.dumps(line, ensure_ascii=True, allow_nan=False).encode("ascii") + b"\n"
+        end = self._end + len(data)
         try:
+            # Half a line may stand there, of a disk that was full: this one must not run into it.
+            os.ftruncate(self._file, self._end)
             while data:
                 data = data[os.write(self._file, data) :]
             os.fsync(self._file)
+            self._end = end
         except OSError as error:
             raise UnwritableFileError(
                 error.errno, f"the journal cannot be written: {error.strerror}", str(self.path)
@@ -153,6 +191,11 @@ def read_lines(path: Path) -> list[tuple[int, dict[str, Json]]]:
                 f"{path} is not a journal of a batch that this version can read: its format is "
                 f"{shown(line.get('format'))}. Name another file."
             )
+        if not place and not isinstance(line.get("columns", {}), dict):
+            raise InvalidValueError(
+                f"{path} is damaged in line 1: its columns are {shown(line['columns'])}. Restore "
+                "it."
+            )
         found.append((len(piece) + 1, line))
     begun = f'{{"format": "{FORMAT}"'.encode()
     if not found and not begun.startswith(data[: len(begun)]):
@@ -171,7 +214,7 @@ def _require_same(path: Path, stored: Mapping[str, Json], wanted: Mapping[str, J
                 "another journal for another batch. To draw again for the same records after "
                 "answers were seen voids the guarantee."
             )
-    if not isinstance(stored.get("key"), str):
+    if not is_key(stored.get("key")):
         raise InvalidValueError(f"{path} has lost the key of its permutation: it cannot be used.")
 
 
@@ -181,10 +224,13 @@ def _entry(line: Mapping[str, Json], where: str) -> tuple[list[int], list[int | 
         not isinstance(rows, list)
         or not isinstance(answers, list)
         or len(rows) != len(answers)
-        or any(type(row) is not int for row in rows)
+        or any(type(row) is not int or not 0 <= row <= LARGEST_COUNT for row in rows)
+        or len(set(rows)) != len(rows)
         or any(type(answer) not in (int, str, type(None)) for answer in answers)
     ):
-        raise InvalidValueError(f"{where} is damaged: expected rows and as many answers.")
+        raise InvalidValueError(
+            f"{where} is damaged: expected rows, each once, and as many answers."
+        )
     return rows, answers
 
 

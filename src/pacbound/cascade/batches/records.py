@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound import documents
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import Paths, Progress, open_tables
 from pacbound.sources.batches import part_of, require_columns
@@ -45,10 +46,8 @@ class Records:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the scores and of which fast answers are equal.
-
-        What the classes are called is left out: a batch whose fast answers were named in another
-        way than the slow model names them can be taken up again under the right names.
+        """SHA-256 of the scores and of which fast answers are equal; `named` is what these are
+        called.
         """
         _, first, places = np.unique(self.fast, return_index=True, return_inverse=True)
         by_row = np.argsort(np.argsort(first))[places]
@@ -56,6 +55,18 @@ class Records:
         # -0.0 is 0.0, and every NaN is the same.
         scores = np.where(np.isnan(self.scores), np.nan, self.scores + 0.0).astype("<f8")
         return f"sha256:{hashlib.sha256(scores.tobytes() + fast.tobytes()).hexdigest()}"
+
+    @cached_property
+    def named(self) -> str:
+        """SHA-256 of the fast answers' names, in the order in which the rows bring them.
+
+        It is apart from the fingerprint, because a batch whose fast answers were not named as the
+        slow model names its own can be taken up again under the right names.
+        """
+        _, first = np.unique(self.fast, return_index=True)
+        names = self.vocabulary.names()
+        met = [names[code] for code in self.fast[np.sort(first)].tolist() if code != MISSING]
+        return documents.digest(met)
 
 
 def records_of_arrays(confidence: Any, prediction: Any, rule: ClassRule) -> Records:

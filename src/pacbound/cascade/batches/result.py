@@ -15,6 +15,10 @@ from pacbound.tally.classes import Class
 
 Mask = NDArray[np.bool_]
 
+WIDEST = 256
+"""Longer text goes into arrays of objects: in one of text, every answer takes as much room as the
+longest."""
+
 
 @dataclass(frozen=True)
 class BatchResult:
@@ -26,8 +30,9 @@ class BatchResult:
     Attributes
     ----------
     predictions : ndarray of shape (n,)
-        The answer to each record, in their order: numbers or text. An object array with None where
-        there is no answer, if there are such records.
+        The answer to each record, in their order: numbers or text. An object array where an answer
+        is longer than 256 characters, and where there are records without an answer, which have
+        None.
     asked : ndarray of bool
         Where the slow model was asked, and its answer stands.
     failed : ndarray of bool
@@ -54,11 +59,12 @@ class BatchResult:
 
 def classes_of(codes: NDArray[np.int64], names: Sequence[Class], dtype: Any) -> NDArray[Any]:
     """The classes that have the numbers, as an array of one plain type: `dtype`, that of the fast
-    answers, if it holds them; objects, where some are missing or numbers stand beside text.
+    answers, if it holds them; objects, where some are missing or long, or numbers stand beside
+    text.
     """
     used = {names[code] if code != MISSING else None for code in np.unique(codes).tolist()}
     # The last place, -1, is where a missing answer is looked up.
-    if all(isinstance(name, str) for name in used):
+    if all(isinstance(name, str) and len(name) <= WIDEST for name in used):
         return np.array([name if name in used else "" for name in (*names, "")])[codes]
     if all(isinstance(name, int) and abs(name) < 2**63 for name in used):
         found = np.array([name if name in used else 0 for name in (*names, 0)], dtype=np.int64)

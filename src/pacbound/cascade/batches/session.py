@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -182,23 +183,32 @@ class BatchSession:
             **limits,
             "rows": records.fingerprint,
             "records": len(records),
+            "names": records.named,
             "columns": self._columns,
+            **records.rule.listed(),
         }
         self._journal = None if journal is None else _opened(journal, header, rng)
+        try:
+            self._draw_or_take_up(rng)
+        except BaseException:
+            self.close()
+            raise
+
+    def _draw_or_take_up(self, rng: np.random.Generator | None) -> None:
+        """Draw the sample, or take up the one that the journal has, with all that was answered."""
+        records, scored = self._records, self._records.scored
         self._key = _key_of(rng) if self._journal is None else str(self._journal.header["key"])
         self._order = SampledOrder(records.scores, scored, self._plan, self._key)
         self._exits: Mask | None = None
         self._said: set[int] = set()
-        self._predicted = set(np.unique(records.fast).tolist())
+        self._said_types: set[type] = set()
+        self._predicted = records.vocabulary.classes(np.unique(records.fast).tolist())
+        self._predicted_types = set(map(type, self._predicted))
         self._answered = 0
         self._need(np.ones_like(scored) if self._plan.asks_all else ~scored)
         if self._plan.drawn:
             self._draw(1)
-        try:
-            self._take_up()
-        except BaseException:
-            self.close()
-            raise
+        self._take_up()
 
     @property
     def key(self) -> str:
@@ -225,7 +235,7 @@ class BatchSession:
         """The part of the work that is done, from 0 to 1. While the sample is asked about it is
         taken to be all records, as nobody knows yet how few it will be.
         """
-        total = len(self._slow) if self.sampling else int(self._needed.sum())
+        total = len(self._slow) if self.sampling else self._needed_rows
         return self.answered / total if total else 1.0
 
     def ask(self, most: int | None = None) -> NDArray[np.int64]:
@@ -286,7 +296,7 @@ class BatchSession:
         unanswerable = (codes == MISSING) & ~self._order.sample[places]
         refused = unanswerable & (self._on_missing == "raise")
         if not paid:
-            self._check_names(self._said | set(codes[codes != MISSING].tolist()), len(codes))
+            self._check_names(codes)
         self._keep(places[~refused], codes[~refused])
         if refused.any():
             first = int(places[refused][0])
@@ -338,27 +348,34 @@ class BatchSession:
         self._advance()
         for rows, answers in () if self._journal is None else self._journal.entries():
             places = np.array(rows, dtype=np.int64)
-            if places.size and not (places.min() >= 0 and places.max() < len(self._slow)):
+            if places.size and places.max() >= len(self._slow):
                 raise InvalidValueError(
                     f"The journal has an answer for row {int(places.max())} of {len(self._slow)}: "
                     "it is damaged."
                 )
             vocabulary = self._records.vocabulary
-            codes = [MISSING if answer is None else vocabulary.code(answer) for answer in answers]
-            self._take(places, np.array(codes, dtype=np.int64))
+            codes = np.array(
+                [MISSING if answer is None else vocabulary.code(answer) for answer in answers],
+                dtype=np.int64,
+            )
+            self._require_unchanged(places, codes)
+            self._take(places, codes)
 
     def _take(self, places: Integers, codes: Integers) -> None:
         fresh = places[self._slow[places] == NOT_ASKED]
         self._answered += fresh.size
         self._open -= int(self._needed[fresh].sum())
         self._slow[places] = codes
-        self._said.update(codes[codes != MISSING].tolist())
-        self._check_names(self._said)
+        said = set(codes[codes != MISSING].tolist()) - self._said
+        self._said |= said
+        self._said_types |= set(map(type, self._records.vocabulary.classes(said)))
+        self._check_names()
         self._advance()
 
     def _need(self, rows: Mask) -> None:
         """Take `rows` for what the slow model has to answer."""
         self._needed = rows
+        self._needed_rows = int(rows.sum())
         self._open = int((rows & (self._slow == NOT_ASKED)).sum())
 
     def _advance(self) -> None:
@@ -441,8 +458,9 @@ class BatchSession:
         if not places.size:
             return
         if self._journal is not None:
-            names = [*self._records.vocabulary.names(), None]
-            self._journal.append(places.tolist(), [names[code] for code in codes.tolist()])
+            names = self._records.vocabulary.names()
+            answers = [None if code == MISSING else names[code] for code in codes.tolist()]
+            self._journal.append(places.tolist(), answers)
         self._take(places, codes)
 
     def _keep_each(self, places: Integers, answers: Any) -> None:
@@ -453,28 +471,46 @@ class BatchSession:
             with suppress(PacboundError):
                 self.tell([place], [answer], paid=True)
 
-    def _check_names(self, said: set[int], more: int = 0) -> None:
-        """Refuse a slow model that names its classes in another way than the fast one: numbers
-        where that has text, or another spelling. Every answer would differ.
+    def _check_names(self, codes: Integers | None = None) -> None:
+        """Refuse a slow model that names its classes in another way than the fast one, by what it
+        has said and by the `codes` of what is about to be kept. The journal then says that the fast
+        answers may be named anew.
+        """
+        try:
+            self._require_common_names(np.zeros(0, dtype=np.int64) if codes is None else codes)
+        except PacboundError:
+            if self._journal is not None:
+                self._journal.refuse_names()
+            raise
+
+    def _require_common_names(self, codes: Integers) -> None:
+        """Raise if the slow model answers with numbers where the fast one has text, or in another
+        spelling. Every answer would differ.
 
         No more than money is lost by it, so that few answers, or a batch that asks about everything
-        anyway, are not judged by their spelling.
+        anyway, are not judged by their spelling; nor is text of which most answers are their own,
+        where some will differ in a capital letter, and nobody can list all that there are.
         """
-        vocabulary = self._records.vocabulary
-        slow, fast = vocabulary.classes(said), vocabulary.classes(self._predicted)
-        if slow and fast and not {type(one) for one in slow} & {type(one) for one in fast}:
+        vocabulary, more = self._records.vocabulary, set(codes[codes != MISSING].tolist())
+        types = self._said_types | set(map(type, vocabulary.classes(more)))
+        if types and self._predicted_types and not types & self._predicted_types:
+            slow = vocabulary.classes(self._said | more)
             raise InvalidTypeError(
-                f"The slow model answers {_some(slow)} and the fast one {_some(fast)}, which are "
-                "never equal: numbers on one side and names on the other. Name the fast model's "
-                "answers as the slow model does; with the same journal nothing is paid for again."
+                f"The slow model answers {_some(slow)} and the fast one {_some(self._predicted)}, "
+                "which are never equal: numbers on one side and names on the other. Name the fast "
+                "model's answers as the slow model does; with the same journal nothing is paid for "
+                "again."
             )
-        is_round = self._exits is None and more >= self._open
-        if not is_round or self._answered + more < ENOUGH_TO_JUDGE or self._plan.asks_all:
+        is_round = self._exits is None and len(codes) >= self._open
+        if not is_round or self._answered + len(codes) < ENOUGH_TO_JUDGE or self._plan.asks_all:
             return
         seen = Evidence()
-        seen.saw("prediction", fast)
-        seen.labelled = slow
-        seen.check(self._records.rule, len(self._slow), "the slow model's answers")
+        seen.saw("prediction", self._predicted)
+        seen.labelled = vocabulary.classes(self._said | more)
+        rule = self._records.rule
+        if 2 * len(seen.labelled) > self._answered + len(codes):
+            rule = replace(rule, classes=frozenset(seen.labelled | self._predicted))
+        seen.check(rule, len(self._slow), "the slow model's answers")
 
 
 def limits_of(xi: Any, delta: Any, sample: Any, looks: Any, whole_ties: Any) -> dict[str, Any]:

@@ -250,4 +250,6 @@ class NpzWriter:
             for name in self._parts[0] if self._parts else ():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                     array = np.concatenate([part[name] for part in self._parts])
-                    np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)
+                    # Text of any length comes as objects, which only pickles could hold.
+                    held = array.astype(str) if array.dtype == object else np.asanyarray(array)
+                    np.lib.format.write_array(entry, held, allow_pickle=False)

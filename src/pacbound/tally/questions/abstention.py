@@ -22,7 +22,7 @@ from pacbound.tally.questions.correctness import (
     right_rows,
     slots_of,
 )
-from pacbound.tally.questions.question import Judged, Kind, Scope, Slot
+from pacbound.tally.questions.question import Integers, Judged, Kind, Scope, Slot
 from pacbound.tally.rows import Rows, only_known
 
 if TYPE_CHECKING:
@@ -99,6 +99,10 @@ class AbstentionQuestion:
         if grid != GRID:
             return f"another grid than the {GRID} that thresholds are taken from"
         return None if outcomes == OUTCOMES else "other outcomes"
+
+    @classmethod
+    def known_again_by(cls, counts: Integers, width: int) -> None:
+        """Nothing: every row that is counted has its label."""
 
     def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
         """The cell of each row's confidence, and whether the prediction was right."""

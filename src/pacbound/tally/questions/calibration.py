@@ -34,7 +34,7 @@ from pacbound.tally.questions.correctness import (
     slots_of,
 )
 from pacbound.tally.questions.members import in_each, member_slots, members_of
-from pacbound.tally.questions.question import Judged, Kind, Scope, Slot
+from pacbound.tally.questions.question import Integers, Judged, Kind, Scope, Slot
 from pacbound.tally.rows import Rows, only_known
 
 if TYPE_CHECKING:
@@ -138,6 +138,10 @@ class CalibrationQuestion:
         if isinstance(grid, DyadicGrid):
             return "a dyadic grid"
         return None if outcomes == OUTCOMES else "other outcomes"
+
+    @classmethod
+    def known_again_by(cls, counts: Integers, width: int) -> None:
+        """Nothing: every row that is counted has its label."""
 
     def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
         """The bin of each row's confidence, and whether the prediction was right."""

@@ -178,6 +178,14 @@ class CascadeQuestion:
         known = outcomes_of(exits), _labelled_outcomes(exits)
         return None if outcomes in known else "other outcomes"
 
+    @classmethod
+    def known_again_by(cls, counts: Integers, width: int) -> Integers:
+        """How often which exits differ from the slow model: it needs no label, and stays when one
+        comes.
+        """
+        groups = int(counts.shape[1] != len(outcomes_of(width)))
+        return disagreements(counts, width - groups)
+
     def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
         """The cell of each exit's confidence, and what its answer does."""
         answers = [rows.classes(slot, vocabulary) for slot in self._slots("prediction")]

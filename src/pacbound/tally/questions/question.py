@@ -147,6 +147,13 @@ class Question(Protocol):
         """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
         ...
 
+    @classmethod
+    def known_again_by(cls, counts: Integers, width: int) -> Integers | None:
+        """Of the counts of all outcomes, for rows of `width` scores, those that stay when rows are
+        counted again with more labels; None where no row is counted before it has its label.
+        """
+        ...
+
     def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
         """The rows of arrays, judged; `evidence` takes in what is seen of their classes."""
         ...

@@ -14,7 +14,7 @@ import numpy as np
 
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.grids import Bins, DyadicGrid
-from pacbound.tally.questions.question import Judged, Kind, Scope, Slot
+from pacbound.tally.questions.question import Integers, Judged, Kind, Scope, Slot
 from pacbound.tally.rows import Rows, only_known
 
 if TYPE_CHECKING:
@@ -74,6 +74,10 @@ class RecallQuestion:
         if grid != GRID:
             return f"another grid than the {GRID} that thresholds are taken from"
         return None if outcomes == OUTCOMES else "other outcomes"
+
+    @classmethod
+    def known_again_by(cls, counts: Integers, width: int) -> None:
+        """Nothing: every row that is counted has its label."""
 
     def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:  # noqa: ARG002
         """The cell of each row's score, and whether the row is positive."""

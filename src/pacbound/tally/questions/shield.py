@@ -18,7 +18,7 @@ from pacbound.errors import InvalidValueError
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.columns import Floats, checked_scores
 from pacbound.tally.grids import Bins, DyadicGrid
-from pacbound.tally.questions.question import Judged, Kind, Scope, Slot
+from pacbound.tally.questions.question import Integers, Judged, Kind, Scope, Slot
 from pacbound.tally.rows import Rows, only_known
 
 if TYPE_CHECKING:
@@ -78,6 +78,10 @@ class ShieldQuestion:
         if grid != GRID:
             return f"another grid than the {GRID} that rollouts are counted on"
         return None if outcomes == OUTCOMES else "other outcomes"
+
+    @classmethod
+    def known_again_by(cls, counts: Integers, width: int) -> None:
+        """Nothing: every row that is counted has ended, safe or not."""
 
     def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:  # noqa: ARG002
         """The cell of each rollout's danger, and whether it is unsafe."""
