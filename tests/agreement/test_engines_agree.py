@@ -274,7 +274,7 @@ def test_shields_of_every_engine_and_of_a_file_make_the_same_claim(table: Engine
 
 
 def test_parts_counted_by_different_engines_add_up(frame: Engine) -> None:
-    columns = {"confidence": "c", "correct": "ok", "groups": "group"}
+    columns: dict[str, Any] = {"confidence": "c", "correct": "ok", "groups": "group"}
     parts = Tally.from_frame(frame(TABLE.slice(0, 100)), **columns) + Tally.from_frame(
         TABLE.slice(100), **columns
     )

@@ -126,7 +126,11 @@ def read_session(path: Path, seed: bytes) -> None:
 @cache
 def sessions() -> list[bytes]:
     made = []
-    for options in ({}, {"costs": [1, 3], "classes": range(4), "missing": [-1]}):
+    choices: tuple[dict[str, Any], ...] = (
+        {},
+        {"costs": [1, 3], "classes": range(4), "missing": [-1]},
+    )
+    for options in choices:
         session = LabelSession(*labelled_rows(), xi=0.2, delta=0.1, bound="pair", **options)
         rows = session.ask(6)
         session.tell(rows[:4], [0, 1, 2, 0])

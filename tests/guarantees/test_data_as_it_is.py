@@ -10,6 +10,7 @@ from scipy.special import bdtrc
 
 from pacbound import calibrate, certify_cascade, certify_shield, stratify
 from pacbound.certificate import CalibrationCertificate
+from pacbound.tally.draws import DrawOptions
 
 DELTA = 0.05
 RUNS = 500
@@ -126,10 +127,10 @@ def test_weights_carry_a_shield_and_a_cascade_to_the_law_of_use(bound: float) ->
     wrong_claims = {"shield": 0, "cascade": 0, "shield as it is": 0}
     for run in range(runs):
         _, wrong, weights = _shifted(bound, run, rows)
-        draw = {"weights": weights, "weight_bound": bound, "seed": run}
+        draw: DrawOptions = {"weights": weights, "weight_bound": bound, "seed": run}
         # A danger that is always the same: to certify it is to let all of them pass.
         danger = np.full(rows, 0.5)
-        shield = certify_shield(danger, wrong, xi=xi, delta=DELTA, **draw)  # type: ignore[arg-type]
+        shield = certify_shield(danger, wrong, xi=xi, delta=DELTA, **draw)
         wrong_claims["shield"] += shield.threshold > 0.5
         plain = certify_shield(danger, wrong, xi=xi, delta=DELTA)
         wrong_claims["shield as it is"] += plain.threshold > 0.5
@@ -141,7 +142,7 @@ def test_weights_carry_a_shield_and_a_cascade_to_the_law_of_use(bound: float) ->
             xi=xi,
             delta=DELTA,
             bound="pair",
-            **draw,  # type: ignore[arg-type]
+            **draw,
         )
         wrong_claims["cascade"] += cascade.thresholds[0] <= 0.5
     assert _holds(wrong_claims["shield"], runs)

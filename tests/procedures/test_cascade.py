@@ -23,7 +23,7 @@ from pacbound.procedures.cascade import (
     product_bound,
 )
 from pacbound.stats.binomial import binomial_interval
-from pacbound.stats.trinomial import paired_test
+from pacbound.stats.trinomial import PairedBound, paired_test
 
 Integers = NDArray[np.int64]
 Table = dict[int, tuple[int, int, int, int]]
@@ -333,7 +333,9 @@ def test_rows_below_the_top_do_not_change_a_refusal_at_the_top() -> None:
 
 
 @pytest.mark.parametrize("bound", ["exact", "pair"])
-def test_asking_where_losses_rise_decides_as_asking_at_every_step(bound: Bound) -> None:
+def test_asking_where_losses_rise_decides_as_asking_at_every_step(
+    bound: PairedBound,
+) -> None:
     rng = np.random.default_rng(8)
     ends = set()
     for _ in range(60):
