@@ -261,6 +261,33 @@ def test_columns_are_those_of_the_certificate_unless_they_are_named(
     assert json.loads(pacbound(*command, "--correct", "other").stdout) == found
 
 
+@pytest.mark.parametrize("kind", ["abstention", "recall"])
+def test_abstention_and_recall_are_watched_from_files(
+    pacbound: Run, tmp_path: Path, kind: str
+) -> None:
+    rng = np.random.default_rng(6)
+    score = rng.random(4000)
+    flag = rng.random(4000) < score
+    np.savez(tmp_path / "rows.npz", s=score, ok=flag)
+    if kind == "abstention":
+        made = ["abstain", "--confidence", "s", "--correct", "ok", "--xi", "0.2"]
+        named = ["--confidence", "s", "--correct", "ok"]
+    else:
+        made = ["recall", "--score", "s", "--positive", "ok", "--target", "0.9"]
+        named = ["--score", "s", "--positive", "ok"]
+    pacbound(made[0], "rows.npz", *made[1:], "--delta", "0.01", "-o", "certificate.json")
+    np.savez(tmp_path / "later.npz", s=score[::-1], ok=flag[::-1])
+    command = ["monitor", "certificate.json", "later.npz", "--delta", "1e-3", "--json"]
+    found = json.loads(pacbound(*command).stdout)
+    assert found["rows"] == 4000 > found["labels"] == sum(found["seen"].values()) > 0
+    assert json.loads(pacbound(*command, *named).stdout) == found
+    np.savez(tmp_path / "bad.npz", s=score, ok=~flag)
+    command[2] = "bad.npz"
+    assert json.loads(pacbound(*command, code=1).stdout)["alarm"]["label"] > 0
+    said = pacbound(*command, "--unsafe", "ok", code=2).stderr
+    assert f"says nothing about {'an' if kind == 'abstention' else 'a'} {kind}" in said
+
+
 def test_a_certificate_of_arrays_asks_for_the_columns(pacbound: Run, tmp_path: Path) -> None:
     calibrate([0.9] * 100, [True] * 100, delta=0.01).save(tmp_path / "calibration.json")
     np.savez(tmp_path / "rows.npz", c=[0.9], ok=[True])

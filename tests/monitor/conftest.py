@@ -10,12 +10,16 @@ import numpy as np
 import pytest
 
 from pacbound import (
+    AbstentionCertificate,
     CalibrationCertificate,
     CascadeCertificate,
     Certificate,
+    RecallCertificate,
     ShieldCertificate,
     calibrate,
+    certify_abstention,
     certify_cascade,
+    certify_recall,
     certify_shield,
 )
 
@@ -51,6 +55,18 @@ def calibration(**options: Any) -> CalibrationCertificate:
     return calibrate(confidence, right, delta=0.01, n_bins=5, **options)
 
 
+def abstention(**options: Any) -> AbstentionCertificate:
+    # Scores that differ: ties at the top hide where the walk may start.
+    confidence = np.concatenate([np.linspace(0.8, 0.999, 2000), np.linspace(0.1, 0.5, 1000)])
+    right = np.arange(3000) % np.where(confidence > 0.6, 100, 2) > 0
+    return certify_abstention(confidence, right, xi=0.05, delta=0.05, **options)
+
+
+def recall(target: float = 0.9) -> RecallCertificate:
+    scores = [0.8] * 980 + [0.1] * 20 + [0.2] * 1000
+    return certify_recall(scores, [True] * 1000 + [False] * 1000, target=target, delta=0.01)
+
+
 def _shield_rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
     return rng.random(n) < (0.3 if bad else 0.01)
 
@@ -70,7 +86,23 @@ def _calibration_rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
     return {"confidence": confidence, "correct": right}
 
 
+def _abstention_rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
+    confidence = rng.choice([0.05, 0.9, 1.0], n)
+    # Rows that are not answered may be wrong as often as they like.
+    right = rng.random(n) < np.where(confidence < 0.5, 0.2, 0.5 if bad else 0.98)
+    return {"confidence": confidence, "correct": right}
+
+
+def _recall_rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
+    positive = rng.random(n) < 0.7
+    # Negatives may be flagged as rarely as they like.
+    flagged = rng.random(n) < np.where(positive, 0.5 if bad else 0.95, 0.1)
+    return {"score": np.where(flagged, 0.85, 0.3), "positive": positive}
+
+
 USES = {
+    "abstention": lambda: Use(abstention(), _abstention_rows),
+    "recall": lambda: Use(recall(), _recall_rows),
     "shield": lambda: Use(shield(), _shield_rows),
     "cascade": lambda: Use(cascade(), _cascade_rows),
     "calibration": lambda: Use(calibration(), _calibration_rows),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.monitor.conftest import calibration, cascade
+from tests.monitor.conftest import abstention, calibration, cascade, recall
 
-from pacbound import Monitor, calibrate, certify_cascade
+from pacbound import Monitor, calibrate, certify_abstention, certify_cascade, certify_recall
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.monitor.kinds import watch_of
 
 
 def _same(rows: dict[str, Any], losses: list[int]) -> bool:
@@ -207,3 +209,113 @@ def test_rows_in_bins_without_rows_are_labels_that_bring_no_evidence(clock: str)
     monitor.update({"confidence": [0.1] * 10, "correct": [False] * 10})
     monitor.update_counts(successes=[1] + [0] * 19, trials=[5] + [0] * 19)
     assert (monitor.labels, monitor.evidence) == (15, before)
+
+
+def test_only_answers_are_labels_of_an_abstention() -> None:
+    certificate = abstention()
+    below = np.nextafter(certificate.threshold, 0)
+    monitor = Monitor(certificate, delta=1e-3)
+    assert monitor.update({"confidence": [below] * 5000, "correct": [False] * 5000}) is None
+    assert (monitor.rows, monitor.labels, monitor.evidence) == (5000, 0, 1)
+    monitor.update({"confidence": [certificate.threshold, 1.0], "correct": [True, False]})
+    assert monitor.seen == {"right": 1, "wrong": 1}
+
+
+def test_the_evidence_against_an_abstention_is_that_of_its_answers_alone(clock: str) -> None:
+    one, other = (Monitor(abstention(), delta=1e-3, false_alarms=clock) for _ in range(2))
+    one.update({"confidence": [0.05, 0.9, 0.1, 1.0], "correct": [False, False, True, True]})
+    other.update({"confidence": [0.9, 0.9], "correct": [False, True]})
+    assert one.to_dict()["wealth"] == other.to_dict()["wealth"]
+    counted = Monitor(abstention(), delta=1e-3, false_alarms=clock)
+    counted.update_counts(losses=1, labels=2)
+    assert counted.seen == other.seen == {"right": 1, "wrong": 1}
+
+
+def _grouped() -> Any:
+    confidence = np.tile(np.linspace(0.5, 0.999, 1000), 3)
+    groups = np.repeat(["north", "south", "west"], 1000)
+    right = (confidence > 0.8) | (groups == "north")
+    right[groups == "west"] = False
+    return certify_abstention(confidence, right, xi=0.05, delta=0.05, groups=groups)
+
+
+def test_each_group_is_answered_from_its_own_threshold() -> None:
+    certificate = _grouped()
+    assert certificate.thresholds["north"] < 0.6 < certificate.thresholds["south"] < 0.85
+    assert certificate.thresholds["west"] == np.inf
+    monitor = Monitor(certificate, delta=1e-3)
+    rows = {"confidence": [0.6] * 3, "correct": [False] * 3, "groups": ["north", "south", "west"]}
+    monitor.update(rows)
+    assert (monitor.rows, monitor.seen) == (3, {"right": 0, "wrong": 1})
+    alarm = monitor.update(
+        {"confidence": [0.9] * 200, "correct": [False] * 200, "groups": ["south"] * 200}
+    )
+    assert alarm is not None
+    assert alarm.where == "group 'south'"
+    assert "of the answers of each group are wrong" in str(alarm)
+    with pytest.raises(InvalidValueError, match="'east' was not certified"):
+        monitor.update({"confidence": [0.5], "correct": [True], "groups": ["east"]})
+    with pytest.raises(InvalidTypeError, match="per group: name groups"):
+        monitor.update({"confidence": [0.5], "correct": [True]})
+
+
+def test_right_answers_of_one_group_do_not_hide_wrong_ones_of_another() -> None:
+    rng = np.random.default_rng(5)
+    groups = rng.choice(["north", "south"], 4000, p=[0.95, 0.05])
+    right = (groups == "north") | (rng.random(4000) < 0.5)
+    monitor = Monitor(_grouped(), delta=1e-3)
+    rows = {"confidence": np.full(4000, 0.95), "correct": right, "groups": groups}
+    assert (~right).mean() < 0.05
+    alarm = monitor.update(rows)
+    assert alarm is not None
+    assert alarm.where == "group 'south'"
+
+
+def test_counts_of_an_abstention_are_those_of_its_groups() -> None:
+    one, other = (Monitor(_grouped(), delta=1e-3) for _ in range(2))
+    one.update(
+        {
+            "confidence": [0.95] * 6,
+            "correct": [True, False, True, True, True, False],
+            "groups": ["north", "south", "north", "south", "north", "south"],
+        }
+    )
+    other.update_counts(losses={"south": 2, "north": 0}, labels={"south": 3, "north": 3})
+    assert one.seen == other.seen
+    assert one.evidence == pytest.approx(other.evidence, rel=1e-9)
+    with pytest.raises(InvalidTypeError, match="mappings from the same groups"):
+        other.update_counts(losses=2, labels=3)
+    for name in ("west", "east"):
+        with pytest.raises(InvalidValueError, match="never answered"):
+            other.update_counts(losses={name: 0}, labels={name: 3})
+
+
+def test_only_positives_are_labels_of_a_recall() -> None:
+    certificate = recall()
+    below = np.nextafter(certificate.threshold, 0)
+    monitor = Monitor(certificate, delta=1e-3)
+    assert monitor.update({"score": [below] * 5000, "positive": [False] * 5000}) is None
+    assert (monitor.rows, monitor.labels, monitor.evidence) == (5000, 0, 1)
+    monitor.update({"score": [certificate.threshold, below], "positive": [True, True]})
+    assert monitor.seen == {"flagged": 1, "missed": 1}
+    alarm = monitor.update({"score": [below] * 50, "positive": [True] * 50})
+    assert alarm is not None
+    assert "at least 0.9 of the positives are flagged" in str(alarm)
+
+
+@pytest.mark.parametrize("target", [0.9, 0.7, 0.3, 0.1, 1 / 3])
+def test_a_miss_rate_of_exactly_one_less_the_target_does_not_grow_the_evidence(
+    target: float,
+) -> None:
+    certificate = certify_recall([0.8] * 500, [True] * 500, target=target, delta=0.01)
+    (bets,) = watch_of(certificate).bets
+    kept, lost = (map(Fraction, bets.factors[outcome].tolist()) for outcome in (0, 1))
+    for keeps, loses in zip(kept, lost, strict=True):
+        assert Fraction(target) * keeps + (1 - Fraction(target)) * loses <= 1
+
+
+def test_a_recall_that_flags_everything_is_not_monitored() -> None:
+    certificate = certify_recall([0.0] * 500, [True] * 500, target=0.9, delta=0.01)
+    assert (certificate.certified, certificate.threshold) == (True, 0)
+    with pytest.raises(InvalidValueError, match="no positive can be missed"):
+        Monitor(certificate, delta=1e-3)

@@ -40,10 +40,11 @@ def test_a_broken_claim_rings_and_a_kept_one_does_not(use: Use, clock: str) -> N
     monitor = Monitor(use.certificate, delta=1e-4, false_alarms=clock)
     assert monitor.update(use.rows(2000, rng, False)) is None
     assert not monitor.alarms
+    kept = monitor.labels
     alarm = monitor.update(use.rows(2000, rng, True))
     assert alarm is not None
     assert alarm == monitor.alarms[0]
-    assert 2000 < alarm.label < 3000
+    assert kept < alarm.label < kept + 1000
     assert alarm.evidence >= alarm.limit == monitor.limit
 
 
@@ -139,6 +140,10 @@ def test_counts_of_a_calibration_are_those_of_its_bins(clock: str) -> None:
         ("shield", {"losses": float("nan"), "labels": 2}, "not a count"),
         ("cascade", {"losses": 2, "gains": 1, "labels": 2}, "2 losses and 1 gains of 2"),
         ("cascade", {"losses": 2, "labels": 2}, "needs 'gains'"),
+        ("abstention", {"losses": 3, "labels": 2}, "3 successes"),
+        ("abstention", {"losses": {"a": 1}, "labels": {"a": 2}}, "losses"),
+        ("recall", {"losses": 3, "labels": 2}, "3 successes"),
+        ("recall", {"losses": 3}, "needs 'labels'"),
         ("calibration", {"successes": [1] * 5, "trials": [0] * 5}, "More successes than trials"),
         ("calibration", {"successes": [1], "trials": [1]}, "has shape"),
         ("calibration", {"losses": 1, "labels": 2}, "has no 'losses'"),
@@ -187,6 +192,17 @@ CASCADE_ROW = {"confidences": [0.9], "predictions": [[0, 1]], "labels": [1]}
             {"confidences": [[0.9, 0.9]], "predictions": [[0, 1, 1]], "labels": [1]},
             "has 1 exits",
         ),
+        ("abstention", [True], "an abstention pass a mapping of columns, such as {'confidence'"),
+        ("abstention", {"confidence": [0.9]}, "Name either correct"),
+        ("abstention", {"confidence": [float("nan")], "correct": [True]}, "expected scores"),
+        ("abstention", {"confidence": [0.9], "correct": [None]}, "missing"),
+        ("abstention", {"confidence": [0.9], "correct": [1], "groups": ["a"]}, "has no groups"),
+        ("abstention", {"confidence": [0.9], "correct": [1], "pool": [1]}, "has no 'pool'"),
+        ("recall", [True], "a recall pass a mapping of columns, such as {'score'"),
+        ("recall", {"score": [0.9]}, "needs 'positive'"),
+        ("recall", {"score": [1.5], "positive": [True]}, "expected scores"),
+        ("recall", {"score": [float("nan")], "positive": [False]}, "expected scores"),
+        ("recall", {"score": [0.9, 0.1], "positive": [True]}, "Rows do not match"),
         ("calibration", [True], "pass a mapping of columns"),
         ("calibration", {"confidence": [0.5]}, "Name either correct"),
         ("calibration", {"confidence": [-0.1], "correct": [True]}, "expected scores"),

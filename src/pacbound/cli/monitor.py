@@ -23,26 +23,31 @@ from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.monitor import Alarm, Monitor, prometheus_text, update_from_files
 from pacbound.monitor.promise import Promise
 from pacbound.sources.streams import stream_batches
+from pacbound.tally.questions import with_article
 from pacbound.tally.rows import Rows
 
 STANDARD_INPUT = "-"
 FLUSHED = 1.0
 """Seconds after which the state of a stream that does not pause is saved again."""
 
+_ANSWERS = {
+    "confidence": "confidence",
+    "correct": "correct",
+    "prediction": "prediction",
+    "label": "labels",
+    "group": "groups",
+}
+
 COLUMNS: dict[str, dict[str, str]] = {
-    "calibration": {
-        "confidence": "confidence",
-        "correct": "correct",
-        "prediction": "prediction",
-        "label": "labels",
-        "group": "groups",
-    },
+    "abstention": _ANSWERS,
+    "calibration": _ANSWERS,
     "cascade": {
         "loss": "loss",
         "confidence": "confidences",
         "prediction": "predictions",
         "label": "labels",
     },
+    "recall": {"score": "score", "positive": "positive"},
     "shield": {"unsafe": "unsafe"},
 }
 """For each kind of certificate, the options that name its columns, and what they are called where
@@ -80,7 +85,7 @@ def monitor(
         str | None, typer.Option(help="Confidence columns, if not named as in the certificate.")
     ] = None,
     correct: Annotated[
-        str | None, typer.Option(help="Calibration: whether the prediction was right.")
+        str | None, typer.Option(help="Calibration, abstention: whether the prediction was right.")
     ] = None,
     prediction: Annotated[
         str | None, typer.Option(help="Prediction columns, if not named as in the certificate.")
@@ -88,7 +93,9 @@ def monitor(
     label: Annotated[
         str | None, typer.Option(help="Column with the true class, if not named so.")
     ] = None,
-    group: Annotated[str | None, typer.Option(help="Calibration: column with the group.")] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Calibration, abstention: column with the group.")
+    ] = None,
     loss: Annotated[
         str | None,
         typer.Option(
@@ -100,6 +107,10 @@ def monitor(
     ] = None,
     unsafe: Annotated[
         str | None, typer.Option(help="Shield: whether the rollout under it was unsafe.")
+    ] = None,
+    score: Annotated[str | None, typer.Option(help="Recall: column with the score.")] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="Recall: whether the row is positive.")
     ] = None,
     classes: ClassesOption = None,
     missing: MissingOption = None,
@@ -123,7 +134,7 @@ def monitor(
     watching = _begun_or_resumed(loaded, state, delta, false_alarms, options)
     given = {
         "confidence": confidence, "correct": correct, "prediction": prediction, "label": label,
-        "group": group, "loss": loss, "unsafe": unsafe,
+        "group": group, "loss": loss, "unsafe": unsafe, "score": score, "positive": positive,
     }  # fmt: skip
     columns = _columns(loaded, given)
 
@@ -175,7 +186,7 @@ def _columns(certificate: Certificate, given: Mapping[str, str | None]) -> dict[
     strange = next((option for option in chosen if option not in roles), None)
     if strange is not None:
         raise InvalidTypeError(
-            f"--{strange} says nothing about a {certificate.kind}: leave it out."
+            f"--{strange} says nothing about {with_article(certificate.kind)}: leave it out."
         )
     recorded = {
         option: name for option, name in certificate.provenance.columns.items() if option in roles

@@ -29,6 +29,7 @@ from pacbound.monitor.state import Clock, Rung, State
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
 from pacbound.tally.columns import same_length
+from pacbound.tally.questions import with_article
 from pacbound.tally.rows import Rows
 
 
@@ -89,11 +90,16 @@ class Monitor:
 
     What a row brings:
 
+    - abstention: as for a calibration. Only answers are labels: rows whose confidence is at or
+      above the threshold, which may be that of their group. Each wrong one is a loss. Rows that are
+      not answered may be left out.
     - calibration: `confidence`; `correct`, or `prediction` and `labels`; `groups` if there are any.
       A bin that is wrong, or right, more often than its interval allows is evidence.
     - cascade: `loss` (1 where the cascade is wrong and the slow model right, -1 where it is the
       other way round, else 0), or `confidences`, `predictions` and `labels`. All traffic belongs to
       it: the loss is 0 where a row does not exit early.
+    - recall: `score` and `positive`. Only positives are labels; each whose score is below the
+      threshold is a loss. Which rows are looked at must not depend on their scores.
     - shield: `unsafe`, one flag for each rollout under the shield.
 
     Parameters
@@ -255,9 +261,9 @@ class Monitor:
         if not isinstance(outcomes, Mapping):
             if watch.single is None:
                 raise InvalidTypeError(
-                    f"outcomes is of type {type(outcomes).__name__}: for a "
-                    f"{self.certificate.kind} pass a mapping of columns, such as "
-                    "{'confidence': …, 'correct': …}."
+                    f"outcomes is of type {type(outcomes).__name__}: for "
+                    f"{with_article(self.certificate.kind)} pass a mapping of columns, such as "
+                    f"{{{', '.join(f'{name!r}: …' for name in watch.columns)}}}."
                 )
             outcomes = {watch.single: outcomes}
         reading, arrays = watch.of_arrays(outcomes)
@@ -275,8 +281,10 @@ class Monitor:
         Parameters
         ----------
         **counts
-            Shield: `losses` of `labels`. Cascade: `losses` and `gains` of `labels`, which are all
-            rows of traffic that were looked at. Calibration: `successes` of `trials` for each bin.
+            Abstention, recall, shield: `losses` of `labels`, which are answers, positives or
+            rollouts; for an abstention with groups, mappings from groups to these. Cascade:
+            `losses` and `gains` of `labels`, which are all rows of traffic that were looked at.
+            Calibration: `successes` of `trials` for each bin.
 
         Returns
         -------
@@ -462,8 +470,8 @@ class Monitor:
         return "\n".join(
             [
                 (
-                    f"Monitor of a {self.certificate.kind} certificate: {self.labels:,} labels "
-                    f"({seen}), evidence {self.evidence:.4g} of {self.limit:.4g}, delta = "
+                    f"Monitor of {with_article(self.certificate.kind)} certificate: "
+                    f"{self.labels:,} labels ({seen}), evidence {self.evidence:.4g} of {self.limit:.4g}, delta = "
                     f"{exact(self.delta)}, false alarms: {self.false_alarms}"
                 ),
                 said,

@@ -10,14 +10,18 @@ from typing import Any
 
 from pacbound.certificate import Certificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.monitor.kinds.abstention import AbstentionWatch
 from pacbound.monitor.kinds.calibration import CalibrationWatch
 from pacbound.monitor.kinds.cascade import CascadeWatch
+from pacbound.monitor.kinds.recall import RecallWatch
 from pacbound.monitor.kinds.shield import ShieldWatch
 from pacbound.monitor.kinds.watch import Watch
 
 WATCHES: dict[str, Callable[[Any], Watch]] = {
+    "abstention": AbstentionWatch,
     "calibration": CalibrationWatch,
     "cascade": CascadeWatch,
+    "recall": RecallWatch,
     "shield": ShieldWatch,
 }
 

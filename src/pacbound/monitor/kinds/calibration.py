@@ -39,6 +39,7 @@ class CalibrationWatch:
 
     outcomes = ("wrong", "right")
     single = None
+    columns = ("confidence", "correct")
     claimed = "the true confidence of every bin lies in its interval"
 
     def __init__(self, certificate: CalibrationCertificate) -> None:

@@ -40,6 +40,7 @@ class CascadeWatch:
 
     outcomes = ("gained", "equal", "lost")
     single = "loss"
+    columns = ("confidences", "predictions", "labels")
     shares = np.ones(1)
 
     def __init__(self, certificate: CascadeCertificate) -> None:

@@ -9,8 +9,13 @@ import numpy as np
 
 from pacbound.certificate.document import exact
 from pacbound.certificate.shield import ShieldCertificate
-from pacbound.monitor.kinds.watch import Counts, Reading, bets_on_losses, one_place
-from pacbound.stats.arguments import successes_of_trials, whole_number
+from pacbound.monitor.kinds.watch import (
+    Counts,
+    Reading,
+    bets_on_losses,
+    losses_of_labels,
+    one_place,
+)
 from pacbound.tally.questions.question import Slot
 from pacbound.tally.rows import only_known
 
@@ -20,6 +25,7 @@ class ShieldWatch:
 
     outcomes = ("safe", "unsafe")
     single = "unsafe"
+    columns = ("unsafe",)
     shares = np.ones(1)
 
     def __init__(self, certificate: ShieldCertificate) -> None:
@@ -45,11 +51,3 @@ class ShieldWatch:
     def counted(self, given: Mapping[str, Any]) -> Counts:
         """`losses` unsafe rollouts of `labels`."""
         return [(0, losses_of_labels(given, "A monitored shield"))]
-
-
-def losses_of_labels(given: Mapping[str, Any], what: str) -> tuple[int, int]:
-    """How many labels were kept and lost, from `losses` and `labels`."""
-    counts = only_known(given, {"losses": True, "labels": True}, what)
-    losses, labels = (whole_number(counts[name], name) for name in ("losses", "labels"))
-    successes_of_trials(losses, labels)
-    return labels - losses, losses

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
+from pacbound.stats.arguments import successes_of_trials, whole_number
 from pacbound.stats.betting import Bets, loss_bets
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.questions.question import Slot
-from pacbound.tally.rows import Rows
+from pacbound.tally.rows import Rows, only_known
 
 Integers = NDArray[np.int64]
 Counts = Sequence[tuple[int, tuple[int, ...]]]
@@ -73,6 +74,11 @@ class Watch(Protocol):
         """The name of the column that stands for all others where a bare array is given."""
         ...
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that a row usually brings."""
+        ...
+
     def place_name(self, place: int) -> str | None:
         """What a place is called; None if there is only one."""
         ...
@@ -103,3 +109,11 @@ def bets_on_losses(xi: float) -> tuple[Bets, ...]:
             f"xi={xi} is too near 1 to be monitored: no rate above it is left to bet on."
         )
     return (bets,)
+
+
+def losses_of_labels(given: Mapping[str, Any], what: str) -> tuple[int, int]:
+    """How many labels were kept and lost, from `losses` and `labels`."""
+    counts = only_known(given, {"losses": True, "labels": True}, what)
+    losses, labels = (whole_number(counts[name], name) for name in ("losses", "labels"))
+    successes_of_trials(losses, labels)
+    return labels - losses, losses

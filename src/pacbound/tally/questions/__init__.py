@@ -71,13 +71,13 @@ def question_for(given: Mapping[str, Any], kind: str | None = None) -> type[Ques
     )
 
 
-def with_article(kind: Kind) -> str:
+def with_article(kind: str) -> str:
     """The kind as a sentence has it.
 
     Parameters
     ----------
     kind
-        One of `QUESTIONS`.
+        One of `QUESTIONS`, or of the kinds of certificates.
 
     Returns
     -------
