@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from tests.monitor.conftest import abstention, calibration, cascade, recall
 
-from pacbound import Monitor, calibrate, certify_abstention, certify_cascade, certify_recall
+from pacbound import (
+    Monitor,
+    calibrate,
+    certify_abstention,
+    certify_cascade,
+    certify_recall,
+    certify_shield,
+    load_certificate,
+)
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.monitor.kinds import watch_of
 
@@ -319,3 +327,14 @@ def test_a_recall_that_flags_everything_is_not_monitored() -> None:
     assert (certificate.certified, certificate.threshold) == (True, 0)
     with pytest.raises(InvalidValueError, match="no positive can be missed"):
         Monitor(certificate, delta=1e-3)
+
+
+def test_misses_among_the_unsafe_rollouts_are_not_monitored(tmp_path: Any) -> None:
+    scores, unsafe = [0.9] * 200 + [0.1] * 800, [True] * 200 + [False] * 800
+    certificate = certify_shield(scores, unsafe, xi=0.1, delta=0.01, rate="among-unsafe")
+    assert certificate.certified
+    with pytest.raises(InvalidValueError, match="the rate 'among-unsafe' is not monitored"):
+        Monitor(certificate, delta=1e-3)
+    certificate.save(tmp_path / "shield.json")
+    with pytest.raises(InvalidValueError, match="is not monitored"):
+        Monitor(load_certificate(tmp_path / "shield.json"), delta=1e-3)

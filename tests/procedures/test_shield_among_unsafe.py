@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Any
 
 import numpy as np
 import pytest
 
-from pacbound import certify_shield
+from pacbound import Shield, certify_shield, planned_looks
 from pacbound.errors import InvalidValueError
 from pacbound.procedures.shield_among_unsafe import decide
 from pacbound.stats.binomial import binomial_upper
@@ -89,4 +90,41 @@ def test_no_such_rate_and_no_product_of_it() -> None:
             bound="product",
             final_scores=[0.5],
             rate="among-unsafe",
+        )
+
+
+def test_it_implies_the_claim_about_all_rollouts_and_never_brakes_later() -> None:
+    rng = np.random.default_rng(1)
+    compared = 0
+    for _ in range(30):
+        unsafe = rng.random(2000) < rng.uniform(0.05, 0.9)
+        scores = np.where(unsafe, rng.beta(4, 2, size=2000), rng.beta(1, 8, size=2000))
+        scores[unsafe & (rng.random(2000) < 0.02)] = -inf
+        among, of_all = (
+            certify_shield(scores, unsafe, xi=0.1, delta=0.05, rate=rate)
+            for rate in ("among-unsafe", "all")
+        )
+        assert among.threshold <= of_all.threshold
+        # What the shield lets through, among all rollouts, is within the second claim's budget.
+        assert int((unsafe & (scores < among.threshold)).sum()) <= of_all.allowed
+        compared += among.certified
+    assert compared > 5
+
+
+def test_a_shield_runs_on_it_and_says_what_it_is_a_share_of() -> None:
+    scores, unsafe = [0.9] * 200 + [0.1] * 800, [True] * 200 + [False] * 800
+    certificate = certify_shield(scores, unsafe, xi=0.1, delta=0.01, rate="among-unsafe")
+    shield = Shield(lambda _: "drive", lambda _: "brake", lambda x: x, certificate)
+    assert [shield(danger) for danger in (0.1, 0.9)] == ["drive", "brake"]
+    said = certificate.summary()
+    assert "rate 'among-unsafe'" in said
+    assert "at most 0.1 of all rollouts that have an un-recoverable state are then missed" in said
+    assert "all rollouts are then unsafe" not in said
+
+
+@pytest.mark.parametrize("looks", [[1000, 2000], planned_looks(0.1, delta=0.01, looks=[1000])])
+def test_looks_are_not_planned_for_it(looks: Any) -> None:
+    with pytest.raises(InvalidValueError, match="go with rate='all', not with 'among-unsafe'"):
+        certify_shield(
+            [0.9] * 1000, [True] * 1000, xi=0.1, delta=0.01, rate="among-unsafe", looks=looks
         )

@@ -60,7 +60,8 @@ class ShieldCertificate(Certificate):
     n : int
         The number of rollouts that were counted.
     xi : float
-        The share of the rollouts that may be unsafe under the shield. This is what is certified.
+        The share of the rollouts that may be unsafe under the shield; with the rate "among-unsafe",
+        the share of the unsafe rollouts that may be missed. This is what is certified.
     delta : float
         The chance that more are.
     bound : str

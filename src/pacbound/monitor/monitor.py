@@ -100,7 +100,9 @@ class Monitor:
       it: the loss is 0 where a row does not exit early.
     - recall: `score` and `positive`. Only positives are labels; each whose score is below the
       threshold is a loss. Which rows are looked at must not depend on their scores.
-    - shield: `unsafe`, one flag for each rollout under the shield.
+    - shield: `unsafe`, one flag for each rollout under the shield. A certificate of the misses
+      among the unsafe rollouts is not monitored: whether a rollout that the shield stopped would
+      have been unsafe is never seen.
 
     Parameters
     ----------
@@ -126,7 +128,8 @@ class Monitor:
     CertificateError
         If the certificate was changed or does not follow from its own counts.
     InvalidValueError
-        If it is a refusal, or leaves no room to bet; if `delta` or `false_alarms` is not a promise.
+        If it is a refusal, leaves no room to bet, or is about what cannot be seen in use; if
+        `delta` or `false_alarms` is not a promise.
 
     Examples
     --------
@@ -471,8 +474,9 @@ class Monitor:
             [
                 (
                     f"Monitor of {with_article(self.certificate.kind)} certificate: "
-                    f"{self.labels:,} labels ({seen}), evidence {self.evidence:.4g} of {self.limit:.4g}, delta = "
-                    f"{exact(self.delta)}, false alarms: {self.false_alarms}"
+                    f"{self.labels:,} labels ({seen}), evidence {self.evidence:.4g} of "
+                    f"{self.limit:.4g}, delta = {exact(self.delta)}, false alarms: "
+                    f"{self.false_alarms}"
                 ),
                 said,
                 self.promise,

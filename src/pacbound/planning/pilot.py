@@ -54,7 +54,8 @@ def plan_from_pilot(  # noqa: PLR0913
     Nothing is guaranteed: the answer is as good as the pilot. A pilot of m rows says little about
     rates far below 1/m. It must be drawn as the sample will be, and its rows are left out of the
     sample, since they chose its size. Samples are certified by the function for the question that
-    the pilot was counted for: `calibrate`, `certify_cascade` or `certify_shield`.
+    the pilot was counted for: `calibrate`, `certify_cascade`, or `certify_shield` at the rate of
+    all rollouts.
 
     Parameters
     ----------

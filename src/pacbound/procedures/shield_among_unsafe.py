@@ -9,7 +9,8 @@ has probability at most delta. A rollout lost at its start is unsafe with score 
 every threshold.
 
 It speaks of the unsafe rollouts alone, however rare they are: xi = 0.05 says that 19 of 20 dangers
-are noticed, where `shield/binomial/1` says that 19 of 20 rollouts end well.
+are noticed, where `shield/binomial/1` says that 19 of 20 rollouts end well. The first implies the
+second, since P(unsafe and missed) <= P(missed | unsafe); the second says nothing about the first.
 """
 
 from __future__ import annotations

@@ -56,7 +56,8 @@ def certify_shield(  # noqa: PLR0913
     unsafe
         (n,) whether the rollout has an un-recoverable state.
     xi
-        The share of the rollouts that may be unsafe under the shield.
+        The share of the rollouts that may be unsafe under the shield, or, as `rate` says, of the
+        unsafe rollouts that may be missed.
     delta
         The chance that more are.
     bound
@@ -65,7 +66,7 @@ def certify_shield(  # noqa: PLR0913
     rate
         "all": `xi` is the share of all rollouts that may be unsafe under the shield;
         "among-unsafe": the share of the unsafe rollouts, those with an un-recoverable state, that
-        may be missed, however rare they are.
+        may be missed, however rare they are. It implies the first, and cannot be monitored in use.
     final_scores
         For "product": (n,) the danger at the first un-recoverable state. Those of safe rollouts are
         not looked at.
@@ -73,7 +74,8 @@ def certify_shield(  # noqa: PLR0913
         The planned looks, if the rollouts grow in number: as `planned_looks` takes or gives them,
         fixed before the first rollout. All rollouts up to this look are passed, in any order, and
         their number must be one of the looks. The thresholds of all looks hold together, so it is
-        valid to stop at the first that is certified, or to go on. Only for "exact".
+        valid to stop at the first that is certified, or to go on. Only for "exact"
+        and the rate "all".
     clusters, cluster_bound, weights, weight_bound, row_ids, seed
         For rows that are not independent draws from the distribution of use, see the documentation
         of data. `clusters`, the patient or the video of each row: one row of each is drawn, and the

@@ -23,7 +23,10 @@ class Shield:
     With a certified `ShieldCertificate`, at most a share `xi` of the rollouts is unsafe, with
     probability at least 1 - `delta` over the draw of the rollouts that certified it, for rollouts
     from the distribution they came from, with the very policy, backup and danger they were made
-    with. A threshold given as a number carries no guarantee. A refused certificate always brakes.
+    with. If it was certified with `rate="among-unsafe"`, its `xi` says more: at most such a share
+    of the rollouts that would be unsafe without the shield is missed, and so at most such a share
+    of all rollouts is unsafe, too. A threshold given as a number carries no guarantee. A refused
+    certificate always brakes.
 
     It fails closed: if the danger model raises, or returns anything but a number from 0 to 1, the
     backup acts, and `failures` counts it. What the policy or the backup raises is raised.

@@ -1,4 +1,8 @@
-"""A shield in use: each rollout under it is one label, and a loss if it was unsafe."""
+"""A shield in use: each rollout under it is one label, and a loss if it was unsafe.
+
+A claim about the misses among the unsafe rollouts cannot be watched. Which rollouts would have been
+unsafe is known without the shield only: one that the shield stopped may have been unsafe or safe.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import numpy as np
 
 from pacbound.certificate.document import exact
 from pacbound.certificate.shield import ShieldCertificate
+from pacbound.errors import InvalidValueError
 from pacbound.monitor.kinds.watch import (
     Counts,
     Reading,
@@ -29,6 +34,12 @@ class ShieldWatch:
     shares = np.ones(1)
 
     def __init__(self, certificate: ShieldCertificate) -> None:
+        if certificate.rate != "all":
+            raise InvalidValueError(
+                f"A shield certificate of the rate {certificate.rate!r} is not monitored: whether "
+                "a rollout that the shield stopped would have been unsafe is not seen in use. "
+                "Monitor one of rate='all', or certify again on new rollouts without the shield."
+            )
         self.bets = bets_on_losses(certificate.xi)
         self.claimed = f"at most {exact(certificate.xi)} of the rollouts are unsafe"
 

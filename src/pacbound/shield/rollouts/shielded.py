@@ -224,7 +224,8 @@ def run_shielded(  # noqa: PLR0913, RUF100
         As in `Task`. There must be a danger model.
     certificate_or_thresholds
         A `ShieldCertificate`, a number, or several of them; after a `Task`, by name. Thresholds
-        that are equal are run once.
+        that are equal are run once. Unsafe rollouts are counted among all, whatever rate a
+        certificate is about.
     seeds
         One for each rollout, no two the same.
     name, folder, n_jobs, chunk, progress
