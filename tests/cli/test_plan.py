@@ -71,13 +71,23 @@ def test_looks_are_those_of_the_library(pacbound: Run) -> None:
             "rows",
         ),
         (("--confidence", "c", "--prediction", "fast", "--label", "y"), "calibration", "rows"),
+        (
+            (
+                *("--kind", "abstention", "--confidence", "c", "--prediction", "fast"),
+                *("--label", "y", "--xi", 0.15),
+            ),
+            "abstention",
+            "rows",
+        ),
+        (("--score", "s", "--positive", "u", "--target", 0.5), "recall", "rows"),
     ],
 )
 def test_a_pilot_of_every_kind_is_planned_from(
     pacbound: Run, pilot: Path, columns: tuple[object, ...], kind: str, unit: str
 ) -> None:
     done = pacbound("plan", "--from", pilot, *columns, "--delta", 0.05, *QUICK)
-    assert done.stdout.startswith(f"Plan for a {kind}, ")
+    assert done.stdout.startswith(("Plan for a ", "Plan for an "))
+    assert f"{kind}, " in done.stdout.partition("\n")[0]
     assert f"from a pilot of 400 {unit}" in done.stdout
     assert "nothing here is guaranteed" in done.stdout
     assert done.stderr == ""
@@ -141,6 +151,10 @@ def test_options_that_make_no_plan_are_refused(
     ("options", "message"),
     [
         (("--score", "s", "--unsafe", "u"), "xi is missing"),
+        (("--score", "s", "--positive", "u"), "target is missing"),
+        (("--score", "s", "--positive", "u", "--xi", 0.1), "says nothing about a recall"),
+        (("--score", "s", "--unsafe", "u", "--xi", 0.1, "--target", 0.9), "about a shield"),
+        (("--kind", "abstention", "--confidence", "c"), "Name either correct"),
         (("--score", "s", "--unsafe", "nothing", "--xi", 0.1), "nothing"),
         (("--confidence", "c", "--prediction", "fast,slow", "--xi", 0.1), "have no label"),
         (("--score", "s", "--unsafe", "u", "--xi", 2.0), "xi=2.0"),

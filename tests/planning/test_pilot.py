@@ -6,7 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import Tally, calibrate, certify_cascade, certify_shield, plan_from_pilot
+from pacbound import (
+    Tally,
+    calibrate,
+    certify_abstention,
+    certify_cascade,
+    certify_recall,
+    certify_shield,
+    plan_from_pilot,
+)
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.planning import PilotPlan
 from pacbound.planning.measures import EXACT_WORK, MEASURES
@@ -37,6 +45,24 @@ def calibration_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
     return {"confidence": confidence, "correct": rng.random(rows) < confidence}
 
 
+def abstention_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
+    return {"kind": "abstention", **calibration_rows(rows, rng)}
+
+
+def recall_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
+    positive = rng.random(rows) < 0.3
+    score = np.where(positive, rng.beta(6, 2, size=rows), rng.beta(1, 6, size=rows))
+    return {"score": score, "positive": positive}
+
+
+def abstention_value(tally: Tally) -> float:
+    return certify_abstention(tally, xi=0.1, delta=0.05).coverage
+
+
+def recall_value(tally: Tally) -> float:
+    return certify_recall(tally, target=0.9, delta=0.05).flag_rate
+
+
 def cascade_value(tally: Tally) -> float:
     return float(certify_cascade(tally, xi=0.05, delta=0.05).exit_rates.sum())
 
@@ -51,10 +77,12 @@ def calibration_value(tally: Tally) -> float:
     return float(((bins.upper - bins.lower) * bins.trials).sum() / bins.trials.sum())
 
 
-KINDS = {
-    "cascade": (cascade_rows, cascade_value, 0.05, 0.04),
-    "shield": (shield_rows, shield_value, 0.05, 0.02),
-    "calibration": (calibration_rows, calibration_value, None, 0.02),
+KINDS: dict[str, tuple[Any, Any, dict[str, Any], float]] = {
+    "abstention": (abstention_rows, abstention_value, {"xi": 0.1}, 0.06),
+    "cascade": (cascade_rows, cascade_value, {"xi": 0.05}, 0.04),
+    "recall": (recall_rows, recall_value, {"target": 0.9}, 0.02),
+    "shield": (shield_rows, shield_value, {"xi": 0.05}, 0.02),
+    "calibration": (calibration_rows, calibration_value, {}, 0.02),
 }
 
 
@@ -63,7 +91,7 @@ def pilot_of(kind: str, rows: int = 1000, seed: int = 0) -> Tally:
 
 
 def plan_of(kind: str, **options: Any) -> PilotPlan:
-    given = {"xi": KINDS[kind][2], "delta": 0.05, "sizes": [300, 1500], "draws": 20, **options}
+    given = {**KINDS[kind][2], "delta": 0.05, "sizes": [300, 1500], "draws": 20, **options}
     return plan_from_pilot(pilot_of(kind), **given)
 
 
@@ -74,11 +102,11 @@ def test_every_question_that_has_a_measure_is_tested() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_plan_is_near_what_samples_of_that_size_give(kind: str) -> None:
     """The pilot is one of many, so its plan is compared with the truth on average over ten."""
-    rows, value, xi, near = KINDS[kind]
+    rows, value, asked, near = KINDS[kind]
     rng = np.random.default_rng(1)
     true = np.mean([value(Tally.from_arrays(**rows(1500, rng))) for _ in range(40)])
     planned = [
-        plan_from_pilot(pilot_of(kind, seed=seed), xi=xi, delta=0.05, sizes=[1500], draws=10)
+        plan_from_pilot(pilot_of(kind, seed=seed), **asked, delta=0.05, sizes=[1500], draws=10)
         for seed in range(10)
     ]
     assert np.mean([plan.points[0].value for plan in planned]) == pytest.approx(true, abs=near)
@@ -114,7 +142,7 @@ def test_labels_of_three_models_are_the_rows_on_which_any_differs() -> None:
     assert len(plan.points[0].thresholds) == 2
 
 
-@pytest.mark.parametrize("kind", ["calibration", "shield"])
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"cascade"}))
 def test_every_row_needs_a_label_elsewhere(kind: str) -> None:
     assert [point.labels for point in plan_of(kind).points] == [300.0, 1500.0]
 
@@ -146,9 +174,10 @@ def test_a_size_below_the_fewest_is_not_certified() -> None:
     assert document["status"] == "estimate"
 
 
-@pytest.mark.parametrize("kind", ["cascade", "shield"])
+@pytest.mark.parametrize("kind", ["cascade", "recall", "shield"])
 def test_the_usual_sizes_begin_where_certifying_does(kind: str) -> None:
-    least = MEASURES[kind].least(0.05, 0.05)  # type: ignore[index]
+    (rate,) = KINDS[kind][2].values()
+    least = MEASURES[kind].least(pilot_of(kind), rate, 0.05)  # type: ignore[index]
     points = plan_of(kind, sizes=None, draws=10).points
     assert least <= points[0].rows <= least * 1.1 + 1
     assert points[0].certified > 0.0
@@ -232,9 +261,45 @@ def test_numbers_out_of_range_are_refused(options: dict[str, Any], message: str)
         plan_of("shield", **options)
 
 
-def test_a_calibration_has_no_xi() -> None:
-    with pytest.raises(InvalidValueError, match="says nothing about a calibration"):
-        plan_of("calibration", xi=0.1)
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("calibration", {"xi": 0.1}, "xi=0.1 says nothing about a calibration"),
+        ("calibration", {"target": 0.1}, "target=0.1 says nothing about a calibration"),
+        ("recall", {"xi": 0.1}, "xi=0.1 says nothing about a recall"),
+        ("abstention", {"target": 0.9}, "target=0.9 says nothing about an abstention"),
+        ("recall", {"target": None}, "target is missing: a recall is planned for"),
+        ("abstention", {"xi": None}, "xi is missing: an abstention is planned for"),
+        ("recall", {"target": 1.0}, "target"),
+        ("recall", {"target": 1 - 1e-12, "sizes": None}, "Allow a smaller target"),
+    ],
+)
+def test_each_question_has_its_own_rate(kind: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidValueError, match=message):
+        plan_of(kind, **options)
+
+
+def test_rare_positives_take_more_rows() -> None:
+    rng = np.random.default_rng(8)
+    positive = np.arange(4000) < 8
+    score = np.where(positive, rng.beta(6, 2, size=4000), rng.beta(1, 6, size=4000))
+    rare = Tally.from_arrays(score=score, positive=positive)
+    plan = plan_from_pilot(rare, target=0.9, delta=0.05, draws=10)
+    # 29 positives certify 0.9 if none is missed, and one row in 500 is positive.
+    assert plan.points[0].rows >= 29 * 500
+    assert plan.points[-1].certified == 1.0
+    assert plan.needed is not None
+
+
+def test_an_abstention_of_groups_is_planned_from() -> None:
+    rng = np.random.default_rng(9)
+    rows = abstention_rows(1000, rng)
+    groups = rng.choice(["north", "south"], size=1000, p=[0.99, 0.01])
+    pilot = Tally.from_arrays(groups=groups, **rows)
+    plan = plan_from_pilot(pilot, xi=0.1, delta=0.05, sizes=[100, 1500], draws=10)
+    assert plan.points[1].certified == 1.0
+    assert plan.points[1].thresholds == ()
+    assert "Plan for an abstention, xi = 0.1, delta = 0.05" in plan.summary()
 
 
 @pytest.mark.parametrize("rng", [0, np.random.RandomState(0), "seed"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import typer
@@ -31,7 +31,7 @@ from pacbound.tally import Tally
 
 _RATE = {"target", "expected", "power"}
 _LOOKS = {"looks", "xi", "expected"}
-_NOT_PILOT = {"target", "expected", "looks"}
+_NOT_PILOT = {"expected", "looks"}
 _FIGURES = (".pdf", ".png", ".svg")
 
 
@@ -39,7 +39,13 @@ _FIGURES = (".pdf", ".png", ".svg")
 def plan(
     delta: Annotated[float, typer.Option(help="Chance that the certificate is wrong.")],
     target: Annotated[
-        float | None, typer.Option(help="A rate: the rate to be certified, for example 0.02.")
+        float | None,
+        typer.Option(
+            help=(
+                "A rate: the rate to be certified, for example 0.02. Pilot, recall: the share of "
+                "the positives to be flagged."
+            )
+        ),
     ] = None,
     expected: Annotated[
         float | None,
@@ -54,14 +60,15 @@ def plan(
         typer.Option("--from", help="Pilot: its file, a folder or a quoted glob; may be repeated."),
     ] = None,
     xi: Annotated[
-        float | None, typer.Option(help="Looks, cascade, shield: the rate to be certified.")
+        float | None, typer.Option(help="Looks, pilot: the rate to be certified.")
     ] = None,
     goal: Annotated[
         float | None,
         typer.Option(
             help=(
-                "Pilot: at least this exit rate of a cascade, at most this mean width of a "
-                "calibration, at most this intervention rate of a shield."
+                "Pilot: at least this exit rate of a cascade or coverage of an abstention, at most "
+                "this mean width of a calibration, flag rate of a recall or intervention rate of a "
+                "shield."
             )
         ),
     ] = None,
@@ -78,19 +85,21 @@ def plan(
     figure: Annotated[
         Path | None, typer.Option(help="Pilot: draw the curve into this file, .png, .svg or .pdf.")
     ] = None,
+    kind: Annotated[
+        Literal["abstention", "calibration"] | None,
+        typer.Option(help="Pilot: what columns are for that fit both, calibration if left out."),
+    ] = None,
     confidence: Annotated[
         str | None, typer.Option(help="Pilot: the confidence column. Cascade: c1,c2")
     ] = None,
     correct: Annotated[
-        str | None, typer.Option(help="Pilot, calibration: whether the prediction was right.")
+        str | None, typer.Option(help="Pilot: whether the prediction was right.")
     ] = None,
     prediction: Annotated[
         str | None, typer.Option(help="Pilot: the predicted class. Cascade: p1,p2,p3")
     ] = None,
     label: Annotated[str | None, typer.Option(help="Pilot: column with the true class.")] = None,
-    group: Annotated[
-        str | None, typer.Option(help="Pilot, calibration: column with a group.")
-    ] = None,
+    group: Annotated[str | None, typer.Option(help="Pilot: column with a group.")] = None,
     bins: Annotated[
         int | None, typer.Option(help="Pilot, calibration: number of bins, 20 if left out.")
     ] = None,
@@ -98,7 +107,11 @@ def plan(
         str | None, typer.Option(help="Pilot, calibration: edges fixed beforehand: 0,0.5,0.9,1")
     ] = None,
     score: Annotated[
-        str | None, typer.Option(help="Pilot, shield: running maximum of the danger.")
+        str | None,
+        typer.Option(help="Pilot, shield: running maximum of the danger. Recall: the score."),
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="Pilot, recall: whether the row is positive.")
     ] = None,
     unsafe: Annotated[
         str | None,
@@ -135,6 +148,7 @@ def plan(
         "draws": draws,
         "seed": seed,
         "figure": figure,
+        "kind": kind,
         "confidence": confidence,
         "correct": correct,
         "prediction": prediction,
@@ -143,6 +157,7 @@ def plan(
         "bins": bins,
         "edges": edges,
         "score": score,
+        "positive": positive,
         "unsafe": unsafe,
         "classes": classes,
         "missing": missing,
@@ -255,8 +270,10 @@ def _pilot_tally(options: Mapping[str, Any], counting: Mapping[str, Any]) -> Tal
         "group": "groups",
         "bins": "n_bins",
         "edges": "edges",
-        "score": "scores",
+        "score": "score" if "positive" in options else "scores",
+        "positive": "positive",
         "unsafe": "unsafe",
+        "kind": "kind",
     }
     columns = {role: options[name] for name, role in roles.items() if name in options}
     for role in ("confidences", "predictions"):
@@ -275,6 +292,7 @@ def _planned(tally: Tally, options: Mapping[str, Any], delta: float) -> PilotPla
             tally,
             delta=delta,
             xi=options.get("xi"),
+            target=options.get("target"),
             goal=options.get("goal"),
             sizes=whole_numbers(options["sizes"], "--sizes") if "sizes" in options else None,
             label_cost=options.get("label-cost"),
@@ -306,5 +324,4 @@ def _print_pilot(found: PilotPlan, figure: Path | None, *, as_json: bool) -> int
         typer.echo(found.summary())
         if figure is not None:
             typer.echo(f"Drawn into {figure}.")
-    hopeless = found.needed is None and not (found.xi is None and found.goal is None)
-    return REFUSED if hopeless else 0
+    return REFUSED if found.needed is None and found.aims else 0

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from math import ceil, log, log1p
+from typing import Any, Literal
 
-import numpy as np
-
-from pacbound.certificate import CalibrationCertificate, CascadeCertificate, ShieldCertificate
+from pacbound.certificate import (
+    AbstentionCertificate,
+    CalibrationCertificate,
+    CascadeCertificate,
+    RecallCertificate,
+    ShieldCertificate,
+)
+from pacbound.procedures.recall import miss_rate
 from pacbound.stats.trinomial import labels_needed_by_walk, paired_test_work
 from pacbound.tally import Kind, Tally
 
@@ -40,20 +46,32 @@ class Sample:
 class Measure:
     """How samples for one question are certified and judged.
 
-    `name` is what is measured, in `unit`s, better if `larger`. `certify(tally, xi, delta)` gives
-    the sample's worth, `labels(tally)` how many of its rows need a label, `least(xi, delta)` the
-    fewest rows worth trying, and `silent(tally)` why a pilot cannot be planned from, with the
-    remedy, or None.
+    `name` is what is measured, in `unit`s, better if `larger`. `asked` names the rate that is to be
+    certified, if there is one: `xi`, which is allowed, or `target`, which is required.
+    `certify(tally, rate, delta)` gives the sample's worth, `labels(tally)` how many of its rows
+    need a label, `least(pilot, rate, delta)` the fewest rows worth trying, and `silent(tally)` why
+    a pilot cannot be planned from, with the remedy, or None.
     """
 
     name: str
     unit: str
     larger: bool
-    has_xi: bool
+    asked: Literal["xi", "target"] | None
     certify: Callable[[Tally, Any, float], Sample]
     labels: Callable[[Tally], int]
-    least: Callable[[Any, float], int]
+    least: Callable[[Tally, Any, float], int]
     silent: Callable[[Tally], str | None]
+
+
+def _abstention(tally: Tally, xi: float, delta: float) -> Sample:
+    found = AbstentionCertificate.from_tally(tally, xi=xi, delta=delta)
+    return Sample(
+        certified=found.certified,
+        value=found.coverage,
+        # A draw may lack a group, so thresholds of groups cannot be compared between draws.
+        thresholds=() if found.groups else (found.threshold,),
+        bound="exact",
+    )
 
 
 def _calibration(tally: Tally, _: Any, delta: float) -> Sample:
@@ -76,6 +94,16 @@ def _cascade(tally: Tally, xi: float, delta: float) -> Sample:
     )
 
 
+def _recall(tally: Tally, target: float, delta: float) -> Sample:
+    found = RecallCertificate.from_tally(tally, target=target, delta=delta)
+    return Sample(
+        certified=found.certified,
+        value=found.flag_rate,
+        thresholds=(found.threshold,),
+        bound="exact",
+    )
+
+
 def _shield(tally: Tally, xi: float, delta: float) -> Sample:
     found = ShieldCertificate.from_tally(tally, xi=xi, delta=delta)
     return Sample(
@@ -92,6 +120,14 @@ def _differing(tally: Tally) -> int:
     return tally.rows - int(tally.counts[:, agreeing].sum())
 
 
+def _enough_positives(pilot: Tally, target: float, delta: float) -> int:
+    """Rows among which there are as many positives as certify a recall if none is missed, if they
+    stay as common as in the pilot.
+    """
+    positives = ceil(log(delta) / log1p(-miss_rate(target))) + 1
+    return ceil(positives * pilot.rows / pilot.totals["positive"])
+
+
 def _one_outcome(tally: Tally) -> str | None:
     seen = [name for name, count in tally.totals.items() if count]
     return f"every row of it is {seen[0]!r}; draw a larger one" if len(seen) == 1 else None
@@ -105,11 +141,22 @@ def _silent_cascade(tally: Tally) -> str | None:
 
 
 MEASURES: Mapping[Kind, Measure] = {
+    "abstention": Measure(
+        name="coverage",
+        unit="rows",
+        larger=True,
+        asked="xi",
+        certify=_abstention,
+        labels=lambda tally: tally.rows,
+        # The walk has a little less than delta.
+        least=lambda _, xi, delta: ceil(log(delta / (1 + delta)) / log1p(-xi)) + 1,
+        silent=_one_outcome,
+    ),
     "calibration": Measure(
         name="mean width",
         unit="rows",
         larger=False,
-        has_xi=False,
+        asked=None,
         certify=_calibration,
         labels=lambda tally: tally.rows,
         least=lambda *_: FEWEST_BINNED,
@@ -119,20 +166,30 @@ MEASURES: Mapping[Kind, Measure] = {
         name="exit rate",
         unit="rows",
         larger=True,
-        has_xi=True,
+        asked="xi",
         certify=_cascade,
         labels=_differing,
-        least=lambda xi, delta: labels_needed_by_walk(xi, delta=delta),
+        least=lambda _, xi, delta: labels_needed_by_walk(xi, delta=delta),
         silent=_silent_cascade,
+    ),
+    "recall": Measure(
+        name="flag rate",
+        unit="rows",
+        larger=False,
+        asked="target",
+        certify=_recall,
+        labels=lambda tally: tally.rows,
+        least=_enough_positives,
+        silent=_one_outcome,
     ),
     "shield": Measure(
         name="intervention rate",
         unit="rollouts",
         larger=False,
-        has_xi=True,
+        asked="xi",
         certify=_shield,
         labels=lambda tally: tally.rows,
-        least=lambda xi, delta: int(np.ceil(np.log(delta) / np.log1p(-xi))) + 1,
+        least=lambda _, xi, delta: ceil(log(delta) / log1p(-xi)) + 1,
         silent=_one_outcome,
     ),
 }

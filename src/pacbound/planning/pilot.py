@@ -9,6 +9,7 @@ sample guarantees anything.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, floor, log10
 from typing import Any
@@ -20,9 +21,16 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.planning.measures import MEASURES, Measure
 from pacbound.planning.plan import PilotPlan, PlanPoint
 from pacbound.sources import Progress
-from pacbound.stats.arguments import failure_probability, real_number, whole_number, whole_numbers
+from pacbound.stats.arguments import (
+    failure_probability,
+    real_number,
+    required_share,
+    whole_number,
+    whole_numbers,
+)
 from pacbound.stats.paired_region import positive_rate
 from pacbound.tally import Tally
+from pacbound.tally.questions import with_article
 from pacbound.tally.questions.question import OVERLAPPING
 
 MOST_ROWS = 10**9
@@ -41,6 +49,7 @@ def plan_from_pilot(  # noqa: PLR0913
     *,
     delta: float,
     xi: float | None = None,
+    target: float | None = None,
     goal: float | None = None,
     sizes: ArrayLike | None = None,
     label_cost: float | None = None,
@@ -54,8 +63,8 @@ def plan_from_pilot(  # noqa: PLR0913
     Nothing is guaranteed: the answer is as good as the pilot. A pilot of m rows says little about
     rates far below 1/m. It must be drawn as the sample will be, and its rows are left out of the
     sample, since they chose its size. Samples are certified by the function for the question that
-    the pilot was counted for: `calibrate`, `certify_cascade`, or `certify_shield` at the rate of
-    all rollouts.
+    the pilot was counted for: `calibrate`, `certify_abstention`, `certify_cascade`,
+    `certify_recall`, or `certify_shield` at the rate of all rollouts.
 
     Parameters
     ----------
@@ -65,11 +74,15 @@ def plan_from_pilot(  # noqa: PLR0913
     delta
         The chance that the certificate may be wrong.
     xi
-        The rate that is to be certified, 0 < xi < 1; None for a calibration, which has none.
+        The rate that is to be certified, 0 < xi < 1; None for a calibration, which has none, and
+        for a recall.
+    target
+        For a recall: the share of the positives that must be flagged.
     goal
-        What the certificate should come to: an exit rate of at least so much (cascade), intervals
-        at most so wide on average over the rows (calibration), at most such a share of rollouts
-        stopped (shield). By default it is enough to be certified.
+        What the certificate should come to: an exit rate of at least so much (cascade), at least
+        such a share of rows answered (abstention), intervals at most so wide on average over the
+        rows (calibration), at most such a share of rows flagged (recall) or of rollouts stopped
+        (shield). By default it is enough to be certified.
     sizes
         The numbers of rows to try. By default ten, from the fewest that can be certified on.
     label_cost
@@ -95,8 +108,8 @@ def plan_from_pilot(  # noqa: PLR0913
     ------
     InvalidValueError
         If the pilot is empty, has one outcome only, models that never differ, or groups that
-        overlap; if `xi` is missing or not between 0 and 1, or stands beside a calibration; if a
-        number is out of its range.
+        overlap; if `xi` or `target` is missing, not between 0 and 1, or says nothing about the
+        question; if a number is out of its range.
     InvalidTypeError
         If the pilot is not a tally, or a number is not a number.
 
@@ -114,11 +127,12 @@ def plan_from_pilot(  # noqa: PLR0913
     [(1000, 160.0, 0.6), (4000, 640.0, 0.7)]
     """
     measure = _checked_measure(pilot)
-    level, rate = failure_probability(delta), _checked_xi(xi, pilot.kind, measure)
+    level = failure_probability(delta)
+    rate = _checked_rate({"xi": xi, "target": target}, pilot.kind, measure)
     planner = _Planner(
         pilot=pilot,
         measure=measure,
-        xi=rate,
+        rate=rate,
         delta=level,
         goal=_checked_goal(goal, measure),
         label_cost=_checked_cost(label_cost),
@@ -141,7 +155,8 @@ def plan_from_pilot(  # noqa: PLR0913
         unit=measure.unit,
         larger=measure.larger,
         pilot_rows=pilot.rows,
-        xi=rate,
+        xi=rate if measure.asked == "xi" else None,
+        target=rate if measure.asked == "target" else None,
         delta=level,
         goal=planner.goal,
         power=planner.power,
@@ -161,7 +176,7 @@ class _Planner:
 
     pilot: Tally
     measure: Measure
-    xi: float | None
+    rate: float | None
     delta: float
     goal: float | None
     label_cost: float | None
@@ -171,7 +186,7 @@ class _Planner:
     def point(self, rows: int) -> PlanPoint:
         """What samples of so many rows come to."""
         drawn = [self._drawn(rows, np.random.default_rng(seed)) for seed in self.seeds]
-        samples = [self.measure.certify(tally, self.xi, self.delta) for tally in drawn]
+        samples = [self.measure.certify(tally, self.rate, self.delta) for tally in drawn]
         labels = float(np.mean([self.measure.labels(tally) for tally in drawn]))
         values = np.array([sample.value for sample in samples])
         certified = np.array([sample.certified for sample in samples])
@@ -193,7 +208,7 @@ class _Planner:
 
     def needed(self, points: list[PlanPoint]) -> PlanPoint | None:
         """The smallest size found from which on all that were tried are enough."""
-        if self.xi is None and self.goal is None:
+        if self.rate is None and self.goal is None:
             return None
         short = [place for place, point in enumerate(points) if not self._enough(point)]
         first = short[-1] + 1 if short else 0
@@ -243,13 +258,14 @@ def _quantile(values: NDArray[np.float64], share: float) -> float:
     return float(np.sort(values)[ceil(share * values.size - 1e-9) - 1])
 
 
-def _usual_sizes(measure: Measure, pilot: Tally, xi: Any, delta: float) -> list[int]:
-    least = measure.least(xi, delta)
+def _usual_sizes(measure: Measure, pilot: Tally, rate: Any, delta: float) -> list[int]:
+    least = measure.least(pilot, rate, delta)
     most = min(max(_REACH, 10 * pilot.rows, 20 * least), MOST_ROWS)
     if least >= most:
+        other = "smaller target" if measure.asked == "target" else "larger xi"
         raise InvalidValueError(
-            f"xi={xi} takes at least {least:,} {measure.unit} to certify, and more than "
-            f"{MOST_ROWS:,} are not planned. Allow a larger xi."
+            f"{measure.asked}={rate} takes at least {least:,} {measure.unit} to certify, and more "
+            f"than {MOST_ROWS:,} are not planned. Allow a {other}."
         )
     return sorted({_rounded(rows) for rows in np.geomspace(least, most, _SIZES)})
 
@@ -268,7 +284,7 @@ def _checked_measure(pilot: Any) -> Measure:
         )
     if pilot.kind not in MEASURES:
         raise InvalidValueError(
-            f"{pilot!r} is for a {pilot.kind}, which is not planned: expected one of "
+            f"{pilot!r} is for {with_article(pilot.kind)}, which is not planned: expected one of "
             f"{', '.join(MEASURES)}."
         )
     if pilot.rows == 0:
@@ -287,14 +303,23 @@ def _checked_measure(pilot: Any) -> Measure:
     return measure
 
 
-def _checked_xi(xi: Any, kind: str, measure: Measure) -> float | None:
-    if not measure.has_xi:
-        if xi is not None:
-            raise InvalidValueError(f"xi={xi} says nothing about a {kind}: leave it out.")
+def _checked_rate(given: Mapping[str, Any], kind: str, measure: Measure) -> float | None:
+    """The rate that the question asks for, and no other."""
+    for name, value in given.items():
+        if value is not None and name != measure.asked:
+            raise InvalidValueError(
+                f"{name}={value} says nothing about {with_article(kind)}: leave it out."
+            )
+    if measure.asked is None:
         return None
-    if xi is None:
-        raise InvalidValueError(f"xi is missing: a {kind} is planned for the rate that is allowed.")
-    return positive_rate(xi)
+    value = given[measure.asked]
+    if value is None:
+        what = "allowed" if measure.asked == "xi" else "required"
+        raise InvalidValueError(
+            f"{measure.asked} is missing: {with_article(kind)} is planned for the rate that is "
+            f"{what}."
+        )
+    return positive_rate(value) if measure.asked == "xi" else required_share(value)
 
 
 def _checked_goal(goal: Any, measure: Measure) -> float | None:

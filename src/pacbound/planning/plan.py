@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 
 from pacbound.documents import Json, encode_float
 from pacbound.tally import Kind
+from pacbound.tally.questions import with_article
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class PilotPlan:
     Attributes
     ----------
     kind : str
-        The question: "calibration", "cascade" or "shield".
+        The question: "abstention", "calibration", "cascade", "recall" or "shield".
     measure : str
         What `value` of the points measures.
     unit : str
@@ -78,7 +79,7 @@ class PilotPlan:
     pilot_rows : int
         The size of the pilot.
     xi : float or None
-        The rate that is to be certified; None for a calibration.
+        The rate that is to be certified; None for a calibration and a recall.
     delta : float
         The chance that the certificate will be wrong.
     goal : float or None
@@ -92,6 +93,8 @@ class PilotPlan:
     needed : PlanPoint or None
         The smallest size found that is enough; None if the largest of `points` is not, or if there
         is nothing to be reached: a calibration without a goal.
+    target : float or None
+        For a recall: the share of the positives that must be flagged.
 
     Examples
     --------
@@ -119,6 +122,18 @@ class PilotPlan:
     draws: int
     points: tuple[PlanPoint, ...]
     needed: PlanPoint | None
+    target: float | None = None
+
+    @property
+    def aims(self) -> bool:
+        """Whether there is something to be reached: a rate to be certified, or a goal."""
+        return not (self.xi is None and self.target is None and self.goal is None)
+
+    @property
+    def claim(self) -> str:
+        """What is to be certified, in words: "xi = 0.02, delta = 0.01"."""
+        asked = {"xi": self.xi, "target": self.target, "delta": self.delta}
+        return ", ".join(f"{name} = {rate:g}" for name, rate in asked.items() if rate is not None)
 
     def to_dict(self) -> dict[str, Json]:
         """The plan for programs; infinite thresholds are the texts "+inf" and "-inf"."""
@@ -131,10 +146,9 @@ class PilotPlan:
 
     def summary(self) -> str:
         """The plan in words, with a line for each size."""
-        claim = "" if self.xi is None else f"xi = {self.xi:g}, "
         return "\n".join(
             [
-                f"Plan for a {self.kind}, {claim}delta = {self.delta:g}, from a pilot of "
+                f"Plan for {with_article(self.kind)}, {self.claim}, from a pilot of "
                 f"{self.pilot_rows:,} {self.unit}.",
                 f"Estimated from {self.draws} draws of each size: nothing here is guaranteed.",
                 "",
@@ -167,10 +181,10 @@ class PilotPlan:
         side = "at least" if self.larger else "at most"
         article = "an" if self.measure[0] in "aeiou" else "a"
         goal = [f"have {article} {self.measure} of {side} {self.goal:g}"] if self.goal else []
-        return " and ".join([*(["are certified"] if self.xi else []), *goal])
+        return " and ".join([*(["are certified"] if self.xi or self.target else []), *goal])
 
     def _verdict(self) -> str:
-        if self.xi is None and self.goal is None:
+        if not self.aims:
             return f"Name a goal for the {self.measure} to be told how many {self.unit} reach it."
         if self.needed is None:
             return (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pacbound.planning import PilotPlan
 from pacbound.report import palette
 from pacbound.report.display import Display, light_grid, limits, panel_below, set_heading
+from pacbound.tally.questions import with_article
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,10 +89,9 @@ class PlanDisplay(Display):
         panel.set_ylim(-0.08, 1.08)
         ax.set(ylabel=plan.measure.capitalize())
         panel.set(xlabel=plan.unit.capitalize(), ylabel="Enough" if plan.goal else "Certified")
-        claim = "" if plan.xi is None else f"xi = {plan.xi:g}, "
         set_heading(
             ax,
-            f"Plan for a {plan.kind}: {claim}delta = {plan.delta:g}\nEstimated from a pilot of "
+            f"Plan for {with_article(plan.kind)}: {plan.claim}\nEstimated from a pilot of "
             f"{plan.pilot_rows:,} {plan.unit}; nothing here is guaranteed",
         )
 
@@ -99,7 +99,7 @@ class PlanDisplay(Display):
         style: dict[str, Any] = {"color": palette.IDEAL, "linestyle": ":"}
         if self.plan.goal is not None:
             ax.axhline(self.plan.goal, label="goal", gid="goal", **style)
-        if self.plan.xi is not None or self.plan.goal is not None:
+        if self.plan.aims:
             panel.axhline(self.plan.power, gid="power", **style)
         if self.plan.needed is not None:
             style = {"color": palette.UNKNOWN, "linestyle": "--", "linewidth": 1}
