@@ -338,6 +338,12 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "cascade-front-refused": lambda: front(20),
     "cascade-front-two-models": lambda: _front_of_two(600, xi=0.05),
     "recall": lambda: RecallCertificate.from_tally(recall_tally(600), target=0.9, delta=0.05),
+    "recall-looks": lambda: RecallCertificate.from_tally(
+        recall_tally(600), target=0.9, delta=0.05, looks=(60, 116, 200)
+    ),
+    "recall-looks-refused": lambda: RecallCertificate.from_tally(
+        recall_tally(60), target=0.9, delta=0.05, looks=(14, 60, 116)
+    ),
     "recall-refused": lambda: RecallCertificate.from_tally(
         recall_tally(100), target=0.95, delta=0.01
     ),

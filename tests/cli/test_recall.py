@@ -44,6 +44,23 @@ def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays_and_is_applie
     assert said["flagged"] == sum(flags)
 
 
+def test_a_planned_look_is_certified_and_any_other_number_of_positives_is_not(
+    pacbound: Run, table: Path
+) -> None:
+    positives = sum(line.endswith(",1") for line in table.read_text().splitlines())
+    looks = f"60,{positives},400"
+    pacbound("recall", table, *COLUMNS, *CLAIM, "--looks", looks, "-o", "r.json")
+    certificate = load_certificate(table.parent / "r.json")
+    assert certificate.claim()["looks"] == [60, positives, 400]
+    pacbound("verify", "r.json")
+    pacbound("tally", table, *COLUMNS, "-o", "t.json")
+    pacbound("certify", "t.json", *CLAIM, "--looks", looks, "-o", "again.json")
+    again = load_certificate(table.parent / "again.json")
+    assert again.claim_digest == certificate.claim_digest
+    said = pacbound("recall", table, *COLUMNS, *CLAIM, "--looks", "60,400", code=2).stderr
+    assert f"There are {positives} positives, and no look was planned there" in said
+
+
 def test_a_table_without_positives_is_refused_with_how_many_it_takes(
     pacbound: Run, tmp_path: Path
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.certificate.document import Certificate, Provenance, exact, likelihood, sealed
+from pacbound.certificate.planned import plan_of, plan_work, read_looks, require_all_rows
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
 from pacbound.certificate.tallies import exact_sum, require_tally
 from pacbound.documents import Json, Reader, encode_float
-from pacbound.errors import CertificateError
-from pacbound.procedures import recall
+from pacbound.errors import CertificateError, InvalidValueError
+from pacbound.procedures import recall, recall_looks
 from pacbound.procedures.refusal import Refusal
 from pacbound.procedures.registry import require
 from pacbound.stats.arguments import failure_probability, required_share
+from pacbound.stats.looks import PlannedLooks, listed, planned_looks
 from pacbound.tally.columns import as_scores
 from pacbound.tally.questions.recall import GRID
 from pacbound.tally.tally import Tally
@@ -83,6 +85,8 @@ class RecallCertificate(Certificate):
         How many rows of each cell are negative and positive.
     refusal : Refusal or None
         Why nothing is certified, and about how many positives it would take; None if it is.
+    looks : tuple of int or None
+        The planned looks, one of which is the number of positives; None if there was no plan.
     provenance : Provenance
         Where the certificate comes from.
     draw : Drawn or None
@@ -111,6 +115,7 @@ class RecallCertificate(Certificate):
     negative: Integers = field(repr=False)
     positive: Integers = field(repr=False)
     refusal: Refusal | None
+    looks: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("cells", "negative", "positive"):
@@ -123,6 +128,7 @@ class RecallCertificate(Certificate):
         *,
         target: float,
         delta: float,
+        looks: PlannedLooks | Sequence[int] | None = None,
         columns: Mapping[str, str] | None = None,
     ) -> Self:
         """Certify a recall tally; `certify_recall` does this for rows and tallies alike.
@@ -131,7 +137,7 @@ class RecallCertificate(Certificate):
         ----------
         tally
             A recall tally.
-        target, delta
+        target, delta, looks
             As in `certify_recall`.
         columns
             The names of the columns that were counted, for the provenance.
@@ -145,7 +151,7 @@ class RecallCertificate(Certificate):
         ------
         InvalidValueError
             If the tally is not one of a recall, has no rows, or does not add up; if `target` or
-            `delta` is not between 0 and 1.
+            `delta` is not between 0 and 1; if no look was planned at so many positives.
 
         Examples
         --------
@@ -160,7 +166,12 @@ class RecallCertificate(Certificate):
         level = failure_probability(delta)
         hit = tally.counts.any(axis=1)
         cells, (negative, positive) = tally.cells[hit, 0], tally.counts[hit].T
-        decision = recall.decide(cells, positive, target=share, delta=level)
+        plan = None
+        if looks is not None:
+            require_all_rows(tally)
+            plan = plan_of(looks, xi=recall.miss_rate(share), delta=level)
+            _require_look(plan, exact_sum(positive))
+        decision = _decide(cells, positive, share, level, plan)
         return cls(
             n=tally.rows,
             target=share,
@@ -171,6 +182,7 @@ class RecallCertificate(Certificate):
             negative=negative,
             positive=positive,
             refusal=decision.refusal,
+            looks=None if plan is None else plan.looks,
             provenance=Provenance.now(tally.sources, columns),
             draw=tally.drawn,
         )
@@ -190,6 +202,14 @@ class RecallCertificate(Certificate):
     def positives(self) -> int:
         """The number of positives among the rows."""
         return exact_sum(self.positive)
+
+    @property
+    def look(self) -> int | None:
+        """Which of the planned looks this is, from 1; None if there was no plan."""
+        return None if self.looks is None else self.looks.index(self.positives) + 1
+
+    def work(self) -> float:
+        return plan_work(self.looks, xi=recall.miss_rate(self.target), delta=self.delta)
 
     @property
     def observed_recall(self) -> float | None:
@@ -249,12 +269,15 @@ class RecallCertificate(Certificate):
     def claimed(self) -> dict[str, Json]:
         return {
             "kind": self.kind,
-            "procedure": recall.NAME,
-            "assumptions": list(recall.ASSUMPTIONS),
+            "procedure": recall.NAME if self.looks is None else recall_looks.NAME,
+            "assumptions": list(
+                recall.ASSUMPTIONS if self.looks is None else recall_looks.ASSUMPTIONS
+            ),
             "certified": self.certified,
             "n": self.n,
             "target": self.target,
             "delta": self.delta,
+            **({} if self.looks is None else {"looks": list(self.looks), "look": self.look}),
             "threshold": encode_float(self.limit),
             "allowed_misses": self.allowed,
             "counts": {
@@ -271,10 +294,15 @@ class RecallCertificate(Certificate):
 
     def counted(self) -> dict[str, Json]:
         claim = self.claimed()
-        return {key: claim[key] for key in ("kind", "procedure", "n", "target", "delta", "counts")}
+        keys = ("kind", "procedure", "n", "target", "delta", "looks", "counts")
+        return {key: claim[key] for key in keys if key in claim}
 
     def recomputed(self) -> RecallCertificate:
-        decision = recall.decide(self.cells, self.positive, target=self.target, delta=self.delta)
+        plan = None
+        if self.looks is not None:
+            missable = recall.miss_rate(self.target)
+            plan = planned_looks(missable, delta=self.delta, looks=self.looks)
+        decision = _decide(self.cells, self.positive, self.target, self.delta, plan)
         return replace(
             self,
             limit=decision.threshold,
@@ -285,7 +313,7 @@ class RecallCertificate(Certificate):
 
     @classmethod
     def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
-        require(claim.text("procedure"), recall.NAME)
+        procedure = require(claim.text("procedure"), recall.NAME, recall_looks.NAME)
         n = claim.positive("n")
         cells, negative, positive = _read_counts(claim.mapping("counts"), n)
         return cls(
@@ -298,6 +326,11 @@ class RecallCertificate(Certificate):
             negative=negative,
             positive=positive,
             refusal=read_refusal(claim),
+            looks=(
+                read_looks(claim, exact_sum(positive), "the number of positives")
+                if procedure == recall_looks.NAME
+                else None
+            ),
             provenance=provenance,
             loaded=loaded,
         )
@@ -308,6 +341,8 @@ class RecallCertificate(Certificate):
             f"Recall certificate: {self.n:,} rows, {self.positives:,} of them positive, target = "
             f"{exact(self.target)}, delta = {exact(self.delta)}"
         )
+        if self.looks is not None:
+            head += f", look {self.look} of {len(self.looks)}"
         if self.refusal is not None:
             refused = described_refusal(self.refusal, "positives", "Flag everything.")
             return "\n".join([head, *refused])
@@ -331,6 +366,23 @@ class RecallCertificate(Certificate):
                 ),
             ]
         )
+
+
+def _require_look(plan: PlannedLooks, positives: int) -> None:
+    if positives not in plan.looks:
+        raise InvalidValueError(
+            f"There are {positives:,} positives, and no look was planned there, but at "
+            f"{listed(plan.looks)}: pass the rows up to the last positive of a look, in the order "
+            "in which they were drawn. Looks cannot be added."
+        )
+
+
+def _decide(
+    cells: Integers, positive: Integers, target: float, delta: float, plan: PlannedLooks | None
+) -> recall.RecallDecision:
+    if plan is not None:
+        return recall_looks.decide(cells, positive, plan, target=target)
+    return recall.decide(cells, positive, target=target, delta=delta)
 
 
 def _read_limit(claim: Reader) -> float:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.certificate.document import Certificate, Provenance, exact, likelihood, sealed
+from pacbound.certificate.planned import plan_of, plan_work, read_looks, require_all_rows
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
 from pacbound.certificate.tallies import exact_sum, require_tally
 from pacbound.documents import Json, Reader, encode_float
@@ -20,7 +20,7 @@ from pacbound.procedures.refusal import Refusal
 from pacbound.procedures.registry import require
 from pacbound.procedures.shield import TOP, Bound, Rate, ShieldDecision
 from pacbound.stats.arguments import failure_probability, tolerated_rate
-from pacbound.stats.looks import PlannedLooks, looks_work, planned_looks
+from pacbound.stats.looks import PlannedLooks, planned_looks
 from pacbound.tally.questions.shield import GRID
 from pacbound.tally.tally import Tally
 
@@ -38,9 +38,6 @@ ASSUMPTIONS: dict[Method, tuple[str, ...]] = {
     ("all", "product"): shield_product.ASSUMPTIONS,
     ("among-unsafe", "exact"): shield_among_unsafe.ASSUMPTIONS,
 }
-
-_LOOKS_WORK = 8e9
-"""Multiplications of a plan that take as long as the longest usual certificate."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -171,12 +168,8 @@ class ShieldCertificate(Certificate):
         """
         _check(tally, bound, rate)
         xi, delta = tolerated_rate(xi), failure_probability(delta)
-        if looks is not None and tally.drawn is not None:
-            raise InvalidValueError(
-                f"looks do not go with rows drawn by {tally.drawn.by}: more rows of a cluster "
-                "change which one is drawn. Pass delta divided by the number of looks at each of "
-                "them instead."
-            )
+        if looks is not None:
+            require_all_rows(tally)
         plan = None if looks is None else _plan(looks, xi, delta, bound, rate)
         cells, counts = tally.cells[:, 0], tally.counts
         counts_unsafe = (rate, bound) != ("all", "exact")
@@ -218,9 +211,7 @@ class ShieldCertificate(Certificate):
         return None if self.looks is None else self.looks.index(self.n) + 1
 
     def work(self) -> float:
-        if self.looks is None or self.xi == 0:
-            return 0.0
-        return looks_work(self.looks, xi=self.xi, delta=self.delta) / _LOOKS_WORK
+        return plan_work(self.looks, xi=self.xi, delta=self.delta)
 
     @property
     def observed_miss_rate(self) -> float:
@@ -327,7 +318,7 @@ class ShieldCertificate(Certificate):
             allowed=claim.integer("allowed_misses"),
             interventions=_read_interventions(claim, n),
             refusal=read_refusal(claim),
-            looks=_read_looks(claim, n) if procedure == shield_looks.NAME else None,
+            looks=read_looks(claim, n, "n") if procedure == shield_looks.NAME else None,
             provenance=provenance,
             loaded=loaded,
         )
@@ -418,15 +409,7 @@ def _plan(
             f"looks go with bound='exact', not with {bound!r}: pass delta divided by the number of "
             "looks at each of them instead."
         )
-    if not isinstance(looks, PlannedLooks):
-        return planned_looks(xi, delta=delta, looks=looks)
-    if (looks.xi, looks.delta) != (xi, delta):
-        raise InvalidValueError(
-            f"looks were planned for xi={looks.xi} and delta={looks.delta}, not for xi={xi} and "
-            f"delta={delta}: pass the same."
-        )
-    # Not the given object itself, whose numbers might not be those of `planned_looks`.
-    return planned_looks(xi, delta=delta, looks=looks.looks)
+    return plan_of(looks, xi=xi, delta=delta)
 
 
 def _decide(  # noqa: PLR0913, RUF100
@@ -464,15 +447,6 @@ def _read_limit(claim: Reader) -> float:
             f"{claim.place('threshold')} is {limit}, which is not on the grid of 2^-16."
         )
     return limit
-
-
-def _read_looks(claim: Reader, n: int) -> tuple[int, ...]:
-    looks = tuple(claim.integers("looks"))
-    if any(later <= look for look, later in pairwise((0, *looks))) or n not in looks:
-        raise CertificateError(
-            f"{claim.place('looks')} is not a plan: expected rising numbers, one of which is n."
-        )
-    return looks
 
 
 def _read_search(part: Reader, n: int) -> tuple[Integers, Integers]:

@@ -65,7 +65,9 @@ def certify(
     ] = None,
     looks: Annotated[
         str | None,
-        typer.Option(help="Shield: the planned numbers of rollouts, fixed beforehand: 500,1000"),
+        typer.Option(
+            help="Shield, recall: planned numbers of rollouts or positives, fixed beforehand: 50,90"
+        ),
     ] = None,
     rate: Annotated[
         Rate | None, typer.Option(help="Shield: all if left out, or among-unsafe.")

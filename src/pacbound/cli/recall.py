@@ -23,6 +23,7 @@ from pacbound.cli.counting import (
 )
 from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.lists import whole_numbers
 from pacbound.cli.terminal import progress_bar
 from pacbound.recall.certify import certify_recall
 
@@ -36,6 +37,10 @@ def recall(
         float, typer.Option(help="The share of the positives that must be flagged: 0.95")
     ],
     delta: Annotated[float, typer.Option(help="Chance that fewer are, for example 0.01.")],
+    looks: Annotated[
+        str | None,
+        typer.Option(help="Planned looks, numbers of positives, fixed beforehand: 100,200"),
+    ] = None,
     clusters: ClustersOption = None,
     cluster_bound: ClusterBoundOption = None,
     weights: WeightsOption = None,
@@ -62,6 +67,7 @@ def recall(
             files,
             target=target,
             delta=delta,
+            looks=None if looks is None else whole_numbers(looks, "--looks"),
             columns={
                 "score": score,
                 "positive": positive,

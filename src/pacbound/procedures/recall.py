@@ -65,10 +65,16 @@ def decide(cells: Integers, positives: Integers, *, target: float, delta: float)
     )
     if allowed < 0:
         return RecallDecision(float("-inf"), allowed, _too_few(total, target, missable, delta))
-    missed = np.cumsum(positives)
+    return RecallDecision(highest_threshold(cells, np.cumsum(positives), allowed), allowed, None)
+
+
+def highest_threshold(cells: Integers, missed: Integers, allowed: int) -> float:
+    """The highest threshold below which at most `allowed` positives are, `missed` being those up to
+    and including each cell.
+    """
     # Not all may be missed, so some cell breaks the budget; positives in it are not below it.
     first = int(np.flatnonzero(missed > allowed)[0])
-    return RecallDecision(GRID.threshold(int(cells[first])), allowed, None)
+    return GRID.threshold(int(cells[first]))
 
 
 def miss_rate(target: float) -> float:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from pacbound.certificate.recall import RecallCertificate
 from pacbound.sources import Engine, Progress
 from pacbound.stats.arguments import failure_probability, required_share
+from pacbound.stats.looks import PlannedLooks
 from pacbound.tally.draws import DrawOptions
 from pacbound.tally.intake import recorded_columns, tally_of
 
@@ -18,6 +19,7 @@ def certify_recall(  # noqa: PLR0913
     *,
     target: float,
     delta: float,
+    looks: PlannedLooks | Sequence[int] | None = None,
     columns: Mapping[str, str | None] | None = None,
     engine: Engine | None = None,
     master: str | None = None,
@@ -45,6 +47,12 @@ def certify_recall(  # noqa: PLR0913
         The share of the positives that must be flagged, between 0 and 1.
     delta
         The chance that fewer are.
+    looks
+        The planned looks, if the threshold is wanted before all rows are labelled: numbers of
+        positives, as `planned_looks` takes or gives them (for the rate 1 - `target`), fixed before
+        the first row. All rows up to this look are passed, in any order, and the positives among
+        them must be one of the looks. The thresholds of all looks hold together, so it is valid to
+        stop at the first that is good enough, or to go on.
     clusters, cluster_bound, weights, weight_bound, row_ids, seed
         For rows that are not independent draws from the distribution of use, see the documentation
         of data. `clusters`, the patient or the video of each row: one row of each is drawn, and the
@@ -71,7 +79,7 @@ def certify_recall(  # noqa: PLR0913
     ------
     InvalidValueError, InvalidTypeError
         If scores or flags cannot be what they should be; the message names the value, its row and
-        the remedy.
+        the remedy. If no look was planned at this number of positives.
 
     Examples
     --------
@@ -82,6 +90,15 @@ def certify_recall(  # noqa: PLR0913
     >>> certificate = certify_recall(score, positive, target=0.95, delta=0.01)
     >>> print(f"flag from {certificate.threshold:.3f}: {certificate.flag_rate:.1%} of the rows")
     flag from 0.392: 6.9% of the rows
+
+    A look at the first 100 of at most 300 positives:
+
+    >>> first = int(np.flatnonzero(positive)[99]) + 1
+    >>> early = certify_recall(
+    ...     score[:first], positive[:first], target=0.95, delta=0.01, looks=[100, 200, 300]
+    ... )
+    >>> print(f"look {early.look}: flag from {early.threshold:.3f}")
+    look 1: flag from 0.262
     """
     share, level = required_share(target), failure_probability(delta)
     tally = tally_of(
@@ -99,5 +116,5 @@ def certify_recall(  # noqa: PLR0913
         draw=draw,
     )
     return RecallCertificate.from_tally(
-        tally, target=share, delta=level, columns=recorded_columns(columns)
+        tally, target=share, delta=level, looks=looks, columns=recorded_columns(columns)
     )
