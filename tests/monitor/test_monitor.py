@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.certificate.conftest import MAKERS
 from tests.monitor.conftest import USES, Use, calibration, shield
 
 from pacbound import Alarm, Monitor, certify_cascade, certify_shield, load_certificate
@@ -16,8 +17,9 @@ from pacbound.monitor.kinds import WATCHES
 
 
 def test_every_kind_of_certificate_that_is_about_rows_to_come_is_watched() -> None:
-    # A batch is about records that are all there.
-    assert WATCHES.keys() == KINDS.keys() - {"batch"} == USES.keys()
+    # A batch is about records that are all there, and a bundle holds certificates of other kinds.
+    # Groups of a cascade are refused.
+    assert WATCHES.keys() == KINDS.keys() - {"batch", "bundle", "cascade-groups"} == USES.keys()
 
 
 def test_rows_in_whatever_parts_lead_to_the_same_state(use: Use, clock: str) -> None:
@@ -242,6 +244,14 @@ def test_a_refusal_is_not_monitored() -> None:
     assert not refused.certified
     with pytest.raises(InvalidValueError, match="is a refusal: it claims nothing"):
         Monitor(refused, delta=1e-3)
+
+
+@pytest.mark.parametrize("name", ["batch", "bundle", "cascade-groups-own"])
+def test_what_is_not_watched_is_refused_by_its_name(name: str) -> None:
+    certificate = MAKERS[name]()
+    assert certificate.kind not in WATCHES
+    with pytest.raises(InvalidTypeError, match=f"A {certificate.kind} certificate is not mon"):
+        Monitor(certificate, delta=1e-3)
 
 
 def test_a_claim_that_nothing_is_lost_is_not_monitored() -> None:

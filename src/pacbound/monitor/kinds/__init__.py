@@ -34,9 +34,10 @@ def watch_of(certificate: Certificate) -> Watch:
             "load_certificate reads one from its file."
         )
     if certificate.kind not in WATCHES:
+        hint = " Monitor its certificates one by one." if certificate.kind == "bundle" else ""
         raise InvalidTypeError(
             f"A {certificate.kind} certificate is not monitored: expected one of "
-            f"{', '.join(WATCHES)}."
+            f"{', '.join(WATCHES)}.{hint}"
         )
     certificate.require_verified()
     if not certificate.certified:
