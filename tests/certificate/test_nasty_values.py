@@ -59,15 +59,21 @@ def replaced(document: dict[str, Any], path: tuple[Any, ...], value: Any) -> byt
     return json.dumps(changed).replace(f'"{TOO_LARGE}"', "1e400").encode()
 
 
+SHARE = 4
+"""Each place of a certificate gets one in so many of the nasty values, another part of them in the
+next certificate of its kind: together they get all, in minutes instead of a quarter of an hour."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("frozen", FROZEN, ids=lambda path: path.stem)
 def test_a_nasty_value_anywhere_is_refused_or_found(frozen: Path) -> None:
     document = json.loads(frozen.read_text())
     counts = certificate_from_dict(document).counts_digest
-    for path in places(document):
+    turn = FROZEN.index(frozen)
+    for number, path in enumerate(places(document)):
         if not path:
             continue
-        for value in NASTY:
+        for value in NASTY[(turn + number) % SHARE :: SHARE]:
             try:
                 parsed = documents.parse(
                     replaced(document, path, value), what="a certificate", name="it"
