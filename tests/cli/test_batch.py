@@ -35,6 +35,11 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
+def _npz(path: Path) -> dict[str, Any]:
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
 def read(path: Path) -> list[dict[str, str]]:
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
@@ -114,7 +119,7 @@ def test_a_table_of_any_format_is_answered(pacbound: Run, tmp_path: Path, ending
 
     def load(path: Path) -> dict[str, Any]:
         if ending == "npz":
-            return dict(np.load(path))
+            return _npz(path)
         read_ = polars.read_parquet if ending == "parquet" else polars.read_ndjson
         return {name: read_(path)[name].to_numpy() for name in read_(path).columns}
 
@@ -151,7 +156,7 @@ def test_long_answers_are_written_whole(pacbound: Run, tmp_path: Path, ending: s
     np.savez(tmp_path / "done.npz", pac_row=[1], answer=["brief"])
     pacbound("batch", source, "--answers", "done.npz", "-o", f"all.{ending}")
     target = tmp_path / f"all.{ending}"
-    found = np.load(target) if ending == "npz" else polars.read_parquet(target)
+    found = _npz(target) if ending == "npz" else polars.read_parquet(target)
     assert list(found["pac_prediction"]) == [long, "brief"]
 
 
@@ -165,11 +170,11 @@ def test_several_files_are_one_batch_and_their_state_is_named(
     named = ("a.npz", "b.npz", "--state", "both.batch")
     pacbound("batch", *named, *LIMITS, "--ask", "ask.npz")
     for _ in range(2):
-        asked = dict(np.load(tmp_path / "ask.npz"))
+        asked = _npz(tmp_path / "ask.npz")
         assert (CONFIDENCE[asked["pac_row"]] == asked["c"]).all()
         np.savez(tmp_path / "done.npz", pac_row=asked["pac_row"], answer=SLOW[asked["pac_row"]])
         pacbound("batch", *named, "--answers", "done.npz", "--ask", "ask.npz", "-o", "all.npz")
-    answers = dict(np.load(tmp_path / "all.npz"))
+    answers = _npz(tmp_path / "all.npz")
     assert len(answers["pac_prediction"]) == N
 
 

@@ -94,7 +94,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     >>> model.fit(X, y).predict(X[:4])
     array([ 0, -1,  0,  1])
     >>> round(model.coverage(X), 2)
-    0.75
+    0.87
     """
 
     estimator_: Any

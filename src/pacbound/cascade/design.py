@@ -214,7 +214,7 @@ def design_cascade(  # noqa: PLR0913
     ...     bound="pair",
     ... )
     >>> design.models, design.certificate.n, f"{design.saved:.0%} saved"
-    ((0, 1), 16000, '59% saved')
+    ((0, 1), 16000, '58% saved')
     """
     rate, level = tolerated_rate(xi), failure_probability(delta)
     if bound not in NAMES:

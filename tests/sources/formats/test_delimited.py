@@ -80,7 +80,8 @@ def test_a_last_column_that_is_empty_is_read_as_it_stands(tmp_path: Path) -> Non
     path = tmp_path / "rows.csv"
     path.write_text("c,p,q,y\n0.5,a,b,a\n0.5,b,b,\n0.5,b,a,a\n")
     found = Tally.from_files(path, confidences="c", predictions=["p", "q"], labels="y")
-    assert found.totals == {"agree": 1, "only_fast": 1, "only_slow": 1, "neither": 0}
+    expected = {"agree": 1, "only_fast": 1, "only_slow": 1, "neither": 0, "unlabelled": 0}
+    assert found.totals == expected
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
