@@ -89,7 +89,10 @@ def _skipping(item: pytest.Item) -> Generator[None, None, None]:
     try:
         yield
     except Exception as error:
-        missing = item.config.getoption("--skip-missing") and _missing(error)
+        # A package that cannot be loaded around a module that can comes as the cause.
+        missing = item.config.getoption("--skip-missing") and (
+            _missing(error) or _missing(error.__cause__)
+        )
         if missing:
             pytest.skip(missing)
         raise
