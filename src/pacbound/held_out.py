@@ -148,3 +148,27 @@ def probabilities(estimator: Any, X: Any) -> Array:
 def _shown(values: Array) -> str:
     listed = [repr(value) for value in values[:3].tolist()]
     return ", ".join([*listed, "…"] if len(values) > 3 else listed)
+
+
+def probabilities_of(estimator: Any, X: Any, classes: Array) -> Array:
+    """What `predict_proba` gives, with a column for each of `classes`: 0 for one that no training
+    row had.
+    """
+    own, places = probabilities(estimator, X), columns(np.asarray(estimator.classes_), classes)
+    if np.array_equal(places, np.arange(len(classes))):
+        return own
+    table: Array = np.zeros((len(own), len(classes)), dtype=own.dtype)
+    table[:, places] = own
+    return table
+
+
+def take_tags(tags: Any, estimator: Any) -> Any:
+    """The tags of a meta-estimator, with what its `estimator` says about rows and classes."""
+    inner = get_tags(estimator)
+    tags.input_tags = inner.input_tags
+    tags.non_deterministic = inner.non_deterministic
+    tags.no_validation = inner.no_validation
+    if inner.classifier_tags is not None:
+        tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+        tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
+    return tags

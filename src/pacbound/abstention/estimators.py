@@ -20,14 +20,16 @@ from pacbound.tally.toplabel import top_label
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
     from sklearn.frozen import FrozenEstimator
-    from sklearn.utils import check_consistent_length, get_tags
+    from sklearn.utils import check_consistent_length
     from sklearn.utils.validation import check_is_fitted
 
     from pacbound.held_out import (
         checked_labels,
         columns,
         probabilities,
+        probabilities_of,
         require_probabilities,
+        take_tags,
         trained_apart,
     )
 except ImportError:
@@ -211,10 +213,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             A column for each of `classes_`; 0 for a class that no training row had.
         """
         check_is_fitted(self)
-        own = probabilities(self.estimator_, X)
-        table: Array = np.zeros((len(own), len(self.classes_)), dtype=own.dtype)
-        table[:, columns(np.asarray(self.estimator_.classes_), self.classes_)] = own
-        return table
+        return probabilities_of(self.estimator_, X, self.classes_)
 
     def answers(self, X: Any) -> NDArray[np.bool_]:
         """Which rows are answered.
@@ -262,12 +261,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         return hasattr(self, "estimator_")
 
     def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
-        tags.input_tags = inner.input_tags
-        tags.non_deterministic = inner.non_deterministic
-        tags.no_validation = inner.no_validation
-        if inner.classifier_tags is not None:
-            tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+        tags = take_tags(super().__sklearn_tags__(), self.estimator)
         # Where it abstains it is not right.
         tags.classifier_tags.poor_score = True
         return tags

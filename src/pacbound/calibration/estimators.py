@@ -22,14 +22,16 @@ from pacbound.tally.toplabel import top_label
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
     from sklearn.frozen import FrozenEstimator
-    from sklearn.utils import check_consistent_length, get_tags
+    from sklearn.utils import check_consistent_length
     from sklearn.utils.validation import check_is_fitted
 
     from pacbound.held_out import (
         checked_labels,
         columns,
         probabilities,
+        probabilities_of,
         require_probabilities,
+        take_tags,
         trained_apart,
     )
 except ImportError:
@@ -209,7 +211,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         check_is_fitted(self)
         # Of the estimator's own columns, as they were counted.
         _, said = top_label(probabilities(self.estimator_, X))
-        return self.classes_[self._places()[said]]
+        places = columns(np.asarray(self.estimator_.classes_), self.classes_)
+        return self.classes_[places[said]]
 
     def predict_proba(self, X: Any) -> Array:
         """The estimator's own probabilities, unchanged: they are the scores whose bins the
@@ -226,12 +229,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             A column for each of `classes_`; 0 for a class that no training row had.
         """
         check_is_fitted(self)
-        own, places = probabilities(self.estimator_, X), self._places()
-        if np.array_equal(places, np.arange(len(self.classes_))):
-            return own
-        table: Array = np.zeros((len(own), len(self.classes_)), dtype=own.dtype)
-        table[:, places] = own
-        return table
+        return probabilities_of(self.estimator_, X, self.classes_)
 
     def predict_interval(self, X: Any) -> Floats:
         """The certified interval of each predicted label; with scope "all-labels" of every label.
@@ -279,18 +277,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         return hasattr(self, "estimator_")
 
     def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
-        tags.input_tags = inner.input_tags
-        tags.non_deterministic = inner.non_deterministic
-        tags.no_validation = inner.no_validation
-        if inner.classifier_tags is not None:
-            tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
-            tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
-        return tags
-
-    def _places(self) -> NDArray[np.int64]:
-        """The columns of `classes_` that the estimator's own columns are."""
-        return columns(np.asarray(self.estimator_.classes_), self.classes_)
+        return take_tags(super().__sklearn_tags__(), self.estimator)
 
 
 def _with_tables_of(tally: Tally, classes: int, places: NDArray[np.int64]) -> Tally:
