@@ -138,6 +138,17 @@ def test_a_first_step_that_fails_refuses_and_says_what_would_pass(
         assert decide(scaled, alone, needed, xi=xi, delta=0.01, bound=bound).cells is not None
 
 
+def test_losses_at_several_exits_of_a_few_rows_are_a_refusal() -> None:
+    """Scaled down to one row, each exit would still have a loss of its own."""
+    declared = sequence((900, 900), (0, 0))
+    ones = np.ones((2, 1), dtype=np.int64)
+    walk = JointWalk(declared.cells[:, :1], 4 * ones, ones, ones, 0 * ones, 0 * ones)
+    found = decide(walk, declared, 8, xi=0.3, delta=0.001, bound="pair")
+    assert found.refusal is not None
+    assert found.refusal.needed is not None
+    assert found.refusal.needed > 8
+
+
 def test_a_walk_that_stops_before_it_fails_is_refused() -> None:
     declared = sequence((60000,), (50000,), (40000,))
     with pytest.raises(InvalidValueError, match="stops after 2 of 3 declared steps"):
@@ -156,3 +167,16 @@ def test_a_model_that_is_never_asked_costs_nothing() -> None:
     assert declared.running_costs == (1.0, 5.0, 14.0)
     assert declared.costs_at((1025, 500)) == (0.0, 4.0, 13.0)
     assert declared.costs_at((1024, 1025)) == (1.0, 1.0, 10.0)
+
+
+@pytest.mark.parametrize("bound", ["exact", "pair", "product"])
+def test_losses_at_several_exits_are_refused_with_the_rows_that_they_would_take(bound: Any) -> None:
+    declared = sequence((900, 800, 700), (500, 500, 500))
+    losses = np.ones((3, 1), dtype=int)
+    counts = (np.full((3, 1), 60), losses, losses, np.zeros_like(losses), np.zeros_like(losses))
+    walk = JointWalk(declared.cells[:, :1], *counts)
+    decision = decide(walk, declared, 200, xi=0.04, delta=0.001, bound=bound)
+    assert decision.cells is None
+    assert decision.refusal is not None
+    assert decision.refusal.needed is not None
+    assert decision.refusal.needed > 200

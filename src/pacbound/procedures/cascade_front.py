@@ -190,5 +190,8 @@ def _passes_scaled(
     gains = np.array([[count * rows // n] for count in walk.only_fast[:, 0].tolist()])
     counts = (up(walk.exits), up(walk.differ), up(walk.only_slow), gains, np.zeros_like(gains))
     more = JointWalk(walk.cells[:, :1], *counts)
+    # A few rows cannot hold what was rounded up at each exit.
+    if more.losses[0] + more.gains[0] > rows:
+        return False
     # The pair asks for a few more rows than the exact test, and answers at once for any number.
     return bool(_test(rows, xi, delta, "product" if bound == "product" else "pair")(more)[0])

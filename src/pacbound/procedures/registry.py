@@ -10,6 +10,7 @@ from pacbound.errors import UnknownProcedureError
 from pacbound.procedures import (
     abstention,
     abstention_declared,
+    alarm_range,
     batch,
     calibration,
     cascade,
@@ -18,6 +19,7 @@ from pacbound.procedures import (
     cascade_groups,
     cascade_partial,
     cascade_paths,
+    false_alarms,
     recall,
     recall_looks,
     shield,
@@ -52,6 +54,8 @@ PROCEDURES: dict[str, str] = {
     shield_looks.NAME: "shield",
     shield_product.NAME: "shield",
     shield_among_unsafe.NAME: "shield",
+    **dict.fromkeys(false_alarms.NAMES.values(), "false-alarms"),
+    alarm_range.NAME: "alarm-range",
     union.NAME: "bundle",
 }
 """Each name with the kind of certificate it decides."""

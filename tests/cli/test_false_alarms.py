@@ -1,0 +1,121 @@
+"""`pacbound false-alarms`, alone and with the misses beside it, end to end."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacbound import certify_alarm_range, certify_false_alarms, load_certificate
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+ROWS = ("--score", "s", "--positive", "y")
+ROLLOUTS = ("--score", "s", "--unsafe", "y")
+CLAIM = ("--xi", 0.1, "--delta", 0.05)
+
+
+@pytest.fixture
+def columns() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    positive = rng.random(500) < 0.3
+    return np.where(positive, rng.beta(6, 2, size=500), rng.beta(1, 6, size=500)), positive
+
+
+@pytest.fixture
+def table(tmp_path: Path, columns: tuple[np.ndarray, np.ndarray]) -> Path:
+    score, positive = columns
+    np.savez(tmp_path / "rows.npz", s=score, y=positive)
+    return tmp_path / "rows.npz"
+
+
+def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays_and_is_applied(
+    pacbound: Run, table: Path, columns: tuple[np.ndarray, np.ndarray]
+) -> None:
+    done = pacbound("false-alarms", table, *ROWS, *CLAIM, "-o", "f.json")
+    assert "or from any higher threshold on" in done.stdout
+    expected = certify_false_alarms(*columns, xi=0.1, delta=0.05)
+    assert load_certificate(table.parent / "f.json").claim_digest == expected.claim_digest
+    pacbound("verify", "f.json")
+    said = json.loads(pacbound("apply", "f.json", table, "-o", "out.npz", "--json").stdout)
+    assert said["flagged"] == expected.flags(columns[0]).sum()
+
+
+def test_both_claims_at_once_give_the_range(
+    pacbound: Run, table: Path, columns: tuple[np.ndarray, np.ndarray]
+) -> None:
+    done = pacbound("false-alarms", table, *ROWS, *CLAIM, "--target", 0.8, "-o", "r.json")
+    assert "Raise alarms from any threshold from" in done.stdout
+    expected = certify_alarm_range(*columns, xi=0.1, target=0.8, delta=0.05)
+    assert load_certificate(table.parent / "r.json").claim_digest == expected.claim_digest
+    pacbound("verify", "r.json")
+    rate = ("--missed", 0.2, "--rate", "among-unsafe")
+    pacbound("false-alarms", table, *ROLLOUTS, *CLAIM, *rate, "-o", "s.json")
+    score, unsafe = columns
+    shield = certify_alarm_range(
+        score, unsafe=unsafe, xi=0.1, missed=0.2, rate="among-unsafe", delta=0.05
+    )
+    assert load_certificate(table.parent / "s.json").claim_digest == shield.claim_digest
+
+
+def test_an_empty_range_ends_with_3(pacbound: Run, table: Path) -> None:
+    tight = ("--xi", 0.02, "--target", 0.97, "--delta", 0.2, "-o", "r.json")
+    done = pacbound("false-alarms", table, *ROWS, *tight, code=3)
+    assert "REFUSED: no threshold keeps both" in done.stdout
+    pacbound("verify", "r.json", code=3)
+
+
+@pytest.mark.parametrize(
+    ("counted", "claim", "asked"),
+    [
+        (ROWS, "false-alarms", ()),
+        (ROWS, "alarm-range", ("--target", 0.8)),
+        (ROLLOUTS, "false-alarms", ()),
+        (ROLLOUTS, "alarm-range", ("--missed", 0.2)),
+    ],
+)
+def test_tallies_of_parts_make_the_claim_of_all_rows(
+    pacbound: Run,
+    tmp_path: Path,
+    table: Path,
+    counted: tuple[str, ...],
+    claim: str,
+    asked: tuple[Any, ...],
+) -> None:
+    whole = np.load(table)
+    for place, part in enumerate((slice(0, 200), slice(200, None))):
+        np.savez(tmp_path / f"part{place}.npz", s=whole["s"][part], y=whole["y"][part])
+        pacbound("tally", f"part{place}.npz", *counted, "-o", f"t{place}.json")
+    parts = ("t0.json", "t1.json")
+    pacbound("certify", *parts, *CLAIM, "--claim", claim, *asked, "-o", "parts.json")
+    pacbound("false-alarms", table, *counted, *CLAIM, *asked, "-o", "whole.json")
+    one, other = (load_certificate(tmp_path / name) for name in ("parts.json", "whole.json"))
+    assert one.claim_digest == other.claim_digest
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "Name --positive, or --unsafe"),
+        (("--positive", "y", "--unsafe", "y"), "positive and unsafe stand beside each other"),
+        (("--positive", "y", "--missed", 0.1), "For rows pass target"),
+        (("--unsafe", "y", "--target", 0.9), "For rollouts pass missed"),
+    ],
+)
+def test_bad_usage_ends_with_2(
+    pacbound: Run, table: Path, options: tuple[str, ...], message: str
+) -> None:
+    done = pacbound("false-alarms", table, "--score", "s", *options, *CLAIM, code=2)
+    assert message in done.stderr
+
+
+def test_a_claim_that_tallies_do_not_support_ends_with_2(pacbound: Run, table: Path) -> None:
+    pacbound("tally", table, "--confidence", "s", "--correct", "y", "-o", "t.json")
+    done = pacbound("certify", "t.json", *CLAIM, "--claim", "false-alarms", code=2)
+    assert "is about tallies of a recall or a shield" in done.stderr
+    pacbound("tally", table, *ROWS, "-o", "u.json")
+    done = pacbound("certify", "u.json", "--delta", 0.05, "--claim", "false-alarms", code=2)
+    assert "needs --xi" in done.stderr
