@@ -81,6 +81,23 @@ def shown(value: Json, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def printable(text: str) -> str:
+    r"""`text` as a terminal may be shown it: what is no visible character stands there as its
+    escape, `\x1b`, so that no file can move the cursor, hide a line, or turn letters around.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
+
+
+def printable_lines(text: str) -> str:
+    """The same for a text of several lines, which stay lines."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
 def write(path: str | os.PathLike[str], document: Mapping[str, Json]) -> None:
     """Write `document` to `path`; a crash leaves the old file or the new one, never half of one."""
     text = _readable(document)

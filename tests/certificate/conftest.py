@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pacbound import Tally, answer_batch, calibrate, certify_together
+from pacbound import Tally, answer_batch, calibrate, certify_alarm_range, certify_together
 from pacbound.certificate import (
     AbstentionCertificate,
     CascadeCertificate,
     Certificate,
+    FalseAlarmCertificate,
     GroupedCascadeCertificate,
     RecallCertificate,
     ShieldCertificate,
@@ -244,6 +245,7 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
         shield_tally(1500, clusters=np.arange(1500) // 3, cluster_bound=5), xi=0.1, delta=0.05
     ),
     "bundle": lambda: _bundle(shield_rows=500),
+    "bundle-about": lambda: _bundle(shield_rows=500).with_about({"owner": "Ada"}),
     "bundle-refused": lambda: _bundle(shield_rows=50),
     "cascade-exact": lambda: CascadeCertificate.from_tally(cascade_tally(600), xi=0.05, delta=0.05),
     "cascade-pair": lambda: CascadeCertificate.from_tally(
@@ -347,6 +349,23 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "recall-refused": lambda: RecallCertificate.from_tally(
         recall_tally(100), target=0.95, delta=0.01
     ),
+    "false-alarms": lambda: FalseAlarmCertificate.from_tally(recall_tally(600), xi=0.1, delta=0.05),
+    "false-alarms-refused": lambda: FalseAlarmCertificate.from_tally(
+        recall_tally(60), xi=0.01, delta=0.05
+    ),
+    "false-alarms-rollouts": lambda: FalseAlarmCertificate.from_tally(
+        shield_tally(400), xi=0.1, delta=0.05
+    ),
+    "false-alarms-rollouts-refused": lambda: FalseAlarmCertificate.from_tally(
+        shield_tally(50), xi=0.01, delta=0.05
+    ),
+    "alarm-range": lambda: certify_alarm_range(recall_tally(400), xi=0.1, target=0.8, delta=0.05),
+    "alarm-range-empty": lambda: certify_alarm_range(
+        recall_tally(400), xi=0.015, target=0.9, delta=0.2
+    ),
+    "alarm-range-rollouts": lambda: certify_alarm_range(
+        shield_tally(300), xi=0.1, missed=0.1, delta=0.1
+    ),
     "shield": lambda: ShieldCertificate.from_tally(shield_tally(500), xi=0.05, delta=0.05),
     "shield-among-unsafe": lambda: ShieldCertificate.from_tally(
         shield_tally(500), xi=0.2, delta=0.05, rate="among-unsafe"
@@ -363,6 +382,9 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "shield-product-refused": lambda: ShieldCertificate.from_tally(
         shield_tally(50), xi=0.05, delta=0.05, bound="product"
     ),
+    "shield-horizon": lambda: ShieldCertificate.from_tally(
+        shield_tally(500), xi=0.05, delta=0.05, horizon=400
+    ).with_about({"model": "policy of 3 May", "owner": "Ada"}),
     "shield-looks": lambda: ShieldCertificate.from_tally(
         shield_tally(500), xi=0.05, delta=0.05, looks=(250, 500, 1000)
     ),

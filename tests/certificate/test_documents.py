@@ -88,11 +88,12 @@ def test_changing_any_one_value_makes_verification_fail_and_say_where(
     certificate: Certificate,
 ) -> None:
     document = json.loads(json.dumps(certificate.to_dict()))
-    for path in leaves(document):
+    for number, path in enumerate(leaves(document)):
         place: Any = document
         for key in path:
             place = place[key]
-        for value in changes(place):
+        # Half of the changes in each place, the others in the next.
+        for value in changes(place)[number % 2 :: 2] or changes(place):
             changed = with_change(document, path, value)
             if changed == document:
                 continue

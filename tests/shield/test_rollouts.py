@@ -276,6 +276,18 @@ def test_a_reading_that_is_no_danger_has_not_fired(value: Any) -> None:
     assert (rollouts.final_score[rollouts.unsafe] <= rollouts.score[rollouts.unsafe]).all()
 
 
+def test_a_reading_that_failed_is_a_false_alarm_of_a_safe_rollout_alone() -> None:
+    def doubtful(observation: Any) -> Any:
+        return np.nan if observation[1] >= 4 else danger(observation)
+
+    rollouts = collect(Car, rash, brake, doubtful, seeds=range(200))
+    failed = rollouts.failures > 0
+    assert (failed & ~rollouts.unsafe).any()
+    assert (rollouts.alarm_score[failed & ~rollouts.unsafe] == 1.0).all()
+    others = ~failed | rollouts.unsafe
+    np.testing.assert_array_equal(rollouts.alarm_score[others], rollouts.score[others])
+
+
 def test_a_danger_that_raises_has_not_fired_and_no_threshold_saves_a_rollout_without_readings() -> (
     None
 ):

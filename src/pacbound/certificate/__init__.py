@@ -7,6 +7,7 @@ from pacbound.certificate.abstention import (
     AbstentionTable,
     RiskCoverage,
 )
+from pacbound.certificate.alarm_range import AlarmRangeCertificate
 from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.budget import Budget
 from pacbound.certificate.bundle import CertificateBundle, certify_together
@@ -15,6 +16,7 @@ from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.cascade_group import CascadeGroup
 from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.certificate.document import Certificate, Provenance, Verification
+from pacbound.certificate.false_alarms import AlarmCurve, FalseAlarmCertificate
 from pacbound.certificate.files import load_certificate
 from pacbound.certificate.recall import RecallCertificate, RecallCurve
 from pacbound.certificate.shield import ShieldCertificate
@@ -22,6 +24,8 @@ from pacbound.certificate.shield import ShieldCertificate
 __all__ = [
     "AbstentionCertificate",
     "AbstentionTable",
+    "AlarmCurve",
+    "AlarmRangeCertificate",
     "BatchCertificate",
     "Budget",
     "CalibrationBins",
@@ -30,6 +34,7 @@ __all__ = [
     "CascadeGroup",
     "Certificate",
     "CertificateBundle",
+    "FalseAlarmCertificate",
     "GroupedCascadeCertificate",
     "Provenance",
     "RecallCertificate",

@@ -19,7 +19,7 @@ from pacbound.certificate.document import (
 )
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
 from pacbound.certificate.tallies import exact_sum, require_tally
-from pacbound.documents import Json, Reader, encode_float
+from pacbound.documents import Json, Reader, encode_float, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.procedures import abstention, abstention_declared
 from pacbound.procedures.abstention_walk import FIRST, AbstentionDecision
@@ -29,6 +29,7 @@ from pacbound.stats.arguments import failure_probability, real_number, tolerated
 from pacbound.stats.sequences import bonferroni_level
 from pacbound.tally.columns import as_names, as_scores, same_length
 from pacbound.tally.questions.abstention import GRID
+from pacbound.tally.row_rules import Limit, RowRule, Steps
 from pacbound.tally.table import in_order
 from pacbound.tally.tally import Tally
 
@@ -74,6 +75,10 @@ class RiskCoverage(NamedTuple):
     thresholds: Floats
     coverage: Floats
     risk: Floats
+
+
+APPLIED = "pac_answer"
+"""The column that applying adds to rows: 1 where the model may answer, 0 where it must abstain."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,6 +386,18 @@ class AbstentionCertificate(Certificate):
             answered |= (names == table.group) & (scores >= table.limit)
         return answered
 
+    def row_rule(self) -> RowRule:
+        """Whether to answer each row: not for other groups than those that were certified."""
+        self.require_verified()
+        tables = {
+            table.group: Steps((Limit(table.limit, closed=True),), {APPLIED: (0, 1)})
+            for table in self.tables
+        }
+        if not self.groups:
+            return RowRule(1, tables[None])
+        by_group = {str(name): steps for name, steps in tables.items()}
+        return RowRule(1, None, by_group, Steps((), {APPLIED: (0,)}))
+
     def claims(self, threshold: float, group: str | None = None) -> bool:
         """Whether a threshold is among those that hold: all of them hold together.
 
@@ -521,7 +538,7 @@ class AbstentionCertificate(Certificate):
         return [f"Answer where the confidence is at least {limit!r}; abstain elsewhere."]
 
     def _group_rules(self) -> list[str]:
-        width = max(len(name) for name in self.groups)
+        width = max(len(printable(name)) for name in self.groups)
         lines = ["Answer where the confidence is at least this, by group; abstain elsewhere:"]
         for table in self.tables:
             answered, errors = table.answered()
@@ -530,7 +547,7 @@ class AbstentionCertificate(Certificate):
                 if table.refusal is None
                 else f"never. {_in_short(table.refusal)}"
             )
-            lines.append(f"  {table.group or '':{width}}  {said}")
+            lines.append(f"  {printable(table.group or ''):{width}}  {said}")
         return lines
 
     def _seen(self) -> str:

@@ -9,10 +9,9 @@ are known by their fingerprints, and is locked while it is read and written.
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import nextafter
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from pacbound import documents
 from pacbound.certificate.document import Certificate, Provenance, exact
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, OverspentError
+from pacbound.file_locks import locked
 from pacbound.procedures import union
 from pacbound.stats.arguments import failure_probability
 from pacbound.tally.tally import Tally
@@ -29,15 +29,51 @@ _FINGERPRINT = "sha256:"
 
 
 @dataclass(frozen=True)
-class _Look:
-    """One claim: what it cost, on which rows, and the digest that it is known by again."""
+class Look:
+    """One claim that was paid for.
+
+    Attributes
+    ----------
+    delta : float
+        What it cost.
+    sources : tuple of str
+        The fingerprints of its rows.
+    claim : str
+        The digest that it is known by again; empty for a tally, each of whose spendings is a look
+        of its own.
+    what : str or None
+        The kind of certificate, or that it was a tally; None in files of older versions.
+    """
 
     delta: float
     sources: tuple[str, ...]
     claim: str
+    what: str | None = None
 
     def to_dict(self) -> dict[str, Json]:
-        return {"delta": self.delta, "sources": list(self.sources), "claim": self.claim}
+        """As the file holds it."""
+        named = {} if self.what is None else {"what": self.what}
+        return {"delta": self.delta, "sources": list(self.sources), "claim": self.claim, **named}
+
+
+@dataclass(frozen=True)
+class SpentOnRows:
+    """What was spent on the rows of one source, and what is left for them.
+
+    Attributes
+    ----------
+    source : str
+        The fingerprint of the rows.
+    spent, left : float
+        The sum of what was spent, and what may still be, rounded down.
+    looks : tuple of Look
+        The claims that it was spent on, the oldest first.
+    """
+
+    source: str
+    spent: float
+    left: float
+    looks: tuple[Look, ...]
 
 
 class Budget:
@@ -88,7 +124,7 @@ class Budget:
     def __init__(self, path: str | os.PathLike[str], *, delta: float | None = None) -> None:
         self._path = Path(path)
         level = None if delta is None else failure_probability(delta)
-        with _locked(self._path):
+        with locked(self._path, wait=True):
             if not self._path.exists():
                 if level is None:
                     raise InvalidValueError(
@@ -129,14 +165,15 @@ class Budget:
             If `what` is neither, or `delta` is missing or not wanted.
         """
         look = _look(what, delta)
-        with _locked(self._path):
+        with locked(self._path, wait=True):
             total, looks = self._read()
             if not any(_is_same(look, other) for other in looks):
                 self._require_room(look, total, looks)
                 looks = (*looks, look)
                 self._write(total, looks)
-        left = min(union.written(total) - _spent(source, looks) for source in look.sources)
-        return union.shares(float(left), [1.0])[0] if left else 0.0
+        return _rounded_down(
+            min(union.written(total) - _spent(source, looks) for source in look.sources)
+        )
 
     def spent(self, what: Certificate | Tally) -> float:
         """What was spent on the rows of a certificate or a tally; of several sources, on the one
@@ -152,11 +189,32 @@ class Budget:
         float
             The sum of what was spent.
         """
-        with _locked(self._path):
+        with locked(self._path, wait=True):
             _, looks = self._read()
         return float(max(_spent(source, looks) for source in _sources(what)))
 
-    def _require_room(self, look: _Look, total: float, looks: Sequence[_Look]) -> None:
+    def by_source(self) -> tuple[SpentOnRows, ...]:
+        """What was spent on the rows of each source, and what is left for them.
+
+        Returns
+        -------
+        tuple of SpentOnRows
+            One for each source that something was spent on, the oldest first.
+        """
+        with locked(self._path, wait=True):
+            total, looks = self._read()
+        sources = dict.fromkeys(source for look in looks for source in look.sources)
+        return tuple(
+            SpentOnRows(
+                source,
+                float(_spent(source, looks)),
+                _rounded_down(union.written(total) - _spent(source, looks)),
+                tuple(look for look in looks if source in look.sources),
+            )
+            for source in sources
+        )
+
+    def _require_room(self, look: Look, total: float, looks: Sequence[Look]) -> None:
         for source in look.sources:
             before = _spent(source, looks)
             if before + union.written(look.delta) > union.written(total):
@@ -166,7 +224,7 @@ class Budget:
                     "must not be used. Claim less, or collect new rows."
                 )
 
-    def _read(self) -> tuple[float, tuple[_Look, ...]]:
+    def _read(self) -> tuple[float, tuple[Look, ...]]:
         document = documents.read(self._path, "a pacbound budget")
         body = {key: value for key, value in document.items() if key != "digest"}
         part = Reader(document, str(self._path))
@@ -177,12 +235,17 @@ class Budget:
                 f"{self._path} was changed after it was written: its digest does not match."
             )
         looks = tuple(
-            _Look(look.probability("delta"), tuple(look.texts("sources")), look.text("claim"))
+            Look(
+                look.probability("delta"),
+                tuple(look.texts("sources")),
+                look.text("claim"),
+                look.text("what") if "what" in look.names() else None,
+            )
             for look in part.mappings("looks")
         )
         return part.probability("delta"), looks
 
-    def _write(self, delta: float, looks: Sequence[_Look]) -> None:
+    def _write(self, delta: float, looks: Sequence[Look]) -> None:
         body: dict[str, Json] = {
             "format": FORMAT,
             "schema": 1,
@@ -192,14 +255,15 @@ class Budget:
         documents.write(self._path, {**body, "digest": documents.digest(body)})
 
 
-def _look(what: Any, delta: float | None) -> _Look:
+def _look(what: Any, delta: float | None) -> Look:
     if isinstance(what, Certificate):
         if delta is not None:
             raise InvalidTypeError(
                 "delta stands beside a certificate, which has one: leave it out."
             )
         what.require_intact()
-        return _Look(float(what.claim()["delta"]), _sources(what), what.counts_digest)
+        level = float(what.claim()["delta"])
+        return Look(level, _sources(what), what.counts_digest, what.kind)
     if not isinstance(what, Tally):
         raise InvalidTypeError(
             f"A {type(what).__name__} is nothing to spend on: expected a certificate or a tally."
@@ -207,7 +271,7 @@ def _look(what: Any, delta: float | None) -> _Look:
     if delta is None:
         raise InvalidTypeError("A tally has no delta of its own: pass what will be spent on it.")
     # Several claims may be made on a tally: each spending is a look of its own.
-    return _Look(failure_probability(delta), _sources(what), "")
+    return Look(failure_probability(delta), _sources(what), "", f"tally of {what.kind}")
 
 
 def _sources(what: Certificate | Tally) -> tuple[str, ...]:
@@ -221,31 +285,14 @@ def _sources(what: Certificate | Tally) -> tuple[str, ...]:
     return named.sources
 
 
-def _is_same(one: _Look, other: _Look) -> bool:
+def _is_same(one: Look, other: Look) -> bool:
     return bool(one.claim) and (one.claim, set(one.sources)) == (other.claim, set(other.sources))
 
 
-def _spent(source: str, looks: Sequence[_Look]) -> Any:
+def _rounded_down(left: Any) -> float:
+    near = float(left)
+    return near if union.written(near) <= left else nextafter(near, 0.0)
+
+
+def _spent(source: str, looks: Sequence[Look]) -> Any:
     return union.total(look.delta for look in looks if source in look.sources)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Nobody else reads or writes the budget meanwhile. The lock is a file beside it, since the
-    budget itself is replaced when it is written.
-    """
-    with ExitStack() as stack:
-        try:
-            file = stack.enter_context(Path(f"{path}.lock").open("a+b"))
-        except OSError as error:
-            raise InvalidValueError(f"{path} cannot be locked: {error.strerror}.") from None
-        if sys.platform == "win32":
-            import msvcrt  # noqa: PLC0415 - only there
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-        else:
-            import fcntl  # noqa: PLC0415 - only there
-
-            fcntl.flock(file, fcntl.LOCK_EX)
-        # Closing the file lets go of it.
-        yield

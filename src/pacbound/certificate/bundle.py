@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+from pacbound.certificate.about import about_texts
 from pacbound.certificate.document import Certificate, Provenance, exact, likelihood
-from pacbound.documents import Json, Reader
+from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.procedures import union
 from pacbound.procedures.registry import require
@@ -36,7 +37,8 @@ class CertificateBundle(Certificate):
         The certificates by their names, as the file has them. Use `bundle[name]`, which raises if
         the file was changed.
     provenance : Provenance
-        Where the certificates come from; columns are named as "claim.role".
+        Where the certificates come from; columns are named as "claim.role", and what each claim is
+        about as "claim.model".
     draw : None
         Each certificate says for itself how its rows were drawn.
     loaded : mapping or None
@@ -95,8 +97,8 @@ class CertificateBundle(Certificate):
                 )
             certificate.require_verified()
         members = {str(name): certificates[name] for name in sorted(certificates, key=str)}
-        _require_covered(members, level)
-        return cls(delta=level, members=members, provenance=_provenance(members))
+        require_covered(members, level)
+        return cls(delta=level, members=members, provenance=provenance_together(members))
 
     def __getitem__(self, name: str) -> Certificate:
         """The certificate of one claim, if the bundle follows from its own counts."""
@@ -156,15 +158,20 @@ class CertificateBundle(Certificate):
         require(claim.text("procedure"), union.NAME)
         level = claim.probability("delta")
         try:
-            _require_covered(members or {}, level)
+            require_covered(members or {}, level)
         except InvalidValueError as error:
             raise CertificateError(f"{claim.place('claims')}: {error}") from None
         return cls(delta=level, members=members or {}, provenance=provenance, loaded=loaded)
 
-    def words(self) -> str:
-        """The claim in words, and those of each certificate."""
+    def own_about(self) -> Mapping[str, str]:
+        """What the bundle as a whole is about."""
+        about = self.provenance.about
+        return {name: text for name, text in about.items() if _BETWEEN not in name}
+
+    def head(self) -> str:
+        """What is claimed of all certificates together, and the verdict of each."""
         verdicts = [
-            f"{name} ({member.kind}, delta = {exact(_delta(member))}): "
+            f"{printable(name)} ({member.kind}, delta = {exact(_delta(member))}): "
             f"{'certified' if member.certified else 'REFUSED'}"
             for name, member in self.members.items()
         ]
@@ -174,9 +181,13 @@ class CertificateBundle(Certificate):
                 f"With probability at least {likelihood(self.delta)} over the draw of the data, "
                 "all of them that are certified are right at once.",
                 *(f"  {line}" for line in verdicts),
-                *(f"\n{name}: {member.summary()}" for name, member in self.members.items()),
             ]
         )
+
+    def words(self) -> str:
+        """The claim in words, and those of each certificate."""
+        members = (f"\n{printable(name)}: {one.summary()}" for name, one in self.members.items())
+        return "\n".join([self.head(), *members])
 
 
 def certify_together(
@@ -184,6 +195,7 @@ def certify_together(
     *,
     delta: float,
     shares: Mapping[str, float] | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> CertificateBundle:
     """Several claims, about the same data or not, that are all right at once with probability at
     least 1 - `delta`.
@@ -202,6 +214,8 @@ def certify_together(
     shares
         How much of `delta` each claim gets, in proportion to the others: a positive number for each
         name. Equal shares if left out.
+    about
+        What the bundle is about, for people, as in `calibrate`; each claim may say more of its own.
 
     Returns
     -------
@@ -232,7 +246,7 @@ def certify_together(
     >>> bundle["brake"].delta, bundle["danger"].delta, bundle.certified
     (0.02, 0.01, True)
     """
-    level = failure_probability(delta)
+    level, texts = failure_probability(delta), about_texts(about)
     if not claims:
         raise InvalidValueError("There are no claims to make: pass at least one.")
     weights = dict.fromkeys(claims, 1.0) if shares is None else dict(shares)
@@ -247,7 +261,7 @@ def certify_together(
         raise InvalidValueError(f"shares={shares} are not shares: expected positive numbers.")
     spent = union.shares(level, numbers)
     made = {name: claims[name](delta=share) for name, share in zip(claims, spent, strict=True)}
-    return CertificateBundle.of(made, delta=level)
+    return CertificateBundle.of(made, delta=level).with_about(texts)
 
 
 def member_documents(
@@ -265,7 +279,8 @@ def _delta(certificate: Certificate) -> float:
     return float(certificate.claim()["delta"])
 
 
-def _require_covered(members: Mapping[str, Certificate], delta: float) -> None:
+def require_covered(members: Mapping[str, Certificate], delta: float) -> None:
+    """Raise unless there are claims, and `delta` covers what they spend."""
     spent = union.total(_delta(member) for member in members.values())
     if not members or spent > union.written(delta):
         raise InvalidValueError(
@@ -274,21 +289,26 @@ def _require_covered(members: Mapping[str, Certificate], delta: float) -> None:
         )
 
 
-def _provenance(members: Mapping[str, Certificate]) -> Provenance:
+def provenance_together(members: Mapping[str, Certificate]) -> Provenance:
+    """Where several certificates come from; columns are named as "claim.role"."""
     columns = {
         f"{name}{_BETWEEN}{role}": column
         for name, member in members.items()
         for role, column in member.provenance.columns.items()
     }
+    about = {
+        f"{name}{_BETWEEN}{key}": text
+        for name, member in members.items()
+        for key, text in member.provenance.about.items()
+    }
     sources = {source for member in members.values() for source in member.provenance.sources}
-    return Provenance.now(frozenset(sources), columns)
+    return replace(Provenance.now(frozenset(sources), columns), about=about)
 
 
 def _provenance_of(name: str, provenance: Provenance) -> Provenance:
     start = f"{name}{_BETWEEN}"
-    columns: dict[str, Any] = {
-        key.removeprefix(start): column
-        for key, column in provenance.columns.items()
-        if key.startswith(start)
-    }
-    return replace(provenance, columns=columns)
+    columns, about = (
+        {key.removeprefix(start): text for key, text in texts.items() if key.startswith(start)}
+        for texts in (provenance.columns, provenance.about)
+    )
+    return replace(provenance, columns=columns, about=about)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from pacbound.tally.columns import as_array, as_names, as_score_column, checked_
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
 from pacbound.tally.questions.calibration import CalibrationQuestion
 from pacbound.tally.questions.question import OVERLAPPING, Scope
+from pacbound.tally.row_rules import RowRule, Steps
 from pacbound.tally.table import in_order
 from pacbound.tally.tally import Tally
 
@@ -36,6 +37,11 @@ _ROWS = 16384
 MOST_CELLS = 2**23
 """Bins in all tables together, empty ones included: four arrays of them take 256 MB. A file of a
 few kilobytes can name more."""
+
+
+APPLIED = ("pac_lower", "pac_upper", "pac_estimate")
+"""The columns that applying adds to rows; the estimate is empty (NaN) where no calibration row fell
+into the bin."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,40 @@ class CalibrationBins:
 
     def __len__(self) -> int:
         return len(self.trials)
+
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+        """The table as a frame with a row for each bin.
+
+        Parameters
+        ----------
+        backend
+            "pandas", "polars" or "pyarrow".
+
+        Returns
+        -------
+        frame
+            The columns `begin`, `end`, `trials`, `successes`, `estimate` (NaN for a bin without
+            rows), `lower` and `upper`.
+
+        Raises
+        ------
+        InvalidValueError
+            If the backend is not one of these.
+        MissingDependencyError
+            If narwhals or the backend is not installed.
+
+        Examples
+        --------
+        >>> from pacbound import calibrate
+        >>> bins = calibrate([0.3, 0.9] * 100, [False, True] * 100, delta=0.05, n_bins=2).bins
+        >>> bins.to_frame("polars").select("begin", "end", "trials", "successes").rows()
+        [(0.0, 0.5, 100, 0), (0.5, 1.0, 100, 100)]
+        """
+        # Loaded here, because a certificate needs no narwhals.
+        from pacbound.tally.frames.new_frames import new_frame  # noqa: PLC0415
+
+        names = ("begin", "end", "trials", "successes", "estimate", "lower", "upper")
+        return new_frame({name: getattr(self, name) for name in names}, backend)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -324,6 +364,20 @@ class CalibrationCertificate(Certificate):
         share = np.where(empty, np.nan, self.successes / np.where(empty, 1, self.trials))
         found = self._look_up(share[..., None], confidence, groups)[:, 0]
         return float(found[0]) if _is_single(confidence) else found
+
+    def row_rule(self) -> RowRule:
+        """The interval and the estimate of each row's bin; [0, 1] and none for other groups."""
+        self.require_verified()
+        empty = self.trials == 0
+        share = np.where(empty, np.nan, self.successes / np.where(empty, 1, self.trials))
+        tables = [
+            Steps.of_bins(self.grid, dict(zip(APPLIED, columns, strict=True)))
+            for columns in zip(self.lower, self.upper, share, strict=True)
+        ]
+        if not self.groups:
+            return RowRule(1, tables[0])
+        unknown = Steps((), dict(zip(APPLIED, [(0.0,), (1.0,), (float("nan"),)], strict=True)))
+        return RowRule(1, None, dict(zip(self.groups, tables, strict=True)), unknown)
 
     def claimed(self) -> dict[str, Json]:
         return {

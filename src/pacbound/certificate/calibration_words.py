@@ -13,6 +13,7 @@ import numpy as np
 
 from pacbound.certificate.document import exact, likelihood
 from pacbound.certificate.draws import described_draw
+from pacbound.documents import printable
 from pacbound.tally.questions import Scope
 
 if TYPE_CHECKING:
@@ -52,7 +53,12 @@ def html(certificate: CalibrationCertificate) -> str:
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
         for row in _rows(certificate)
     )
-    lines = [*_claim(certificate), *_remarks(certificate), *described_draw(certificate.draw)]
+    lines = [
+        *_claim(certificate),
+        *_remarks(certificate),
+        *described_draw(certificate.draw),
+        *certificate.about_lines(),
+    ]
     words = "".join(f"<p>{escape(line)}</p>" for line in lines)
     return f"<div>{words}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
 
@@ -86,17 +92,16 @@ def _rows(certificate: CalibrationCertificate) -> list[list[str]]:
             int(certificate.trials[table, cell]),
             int(certificate.successes[table, cell]),
         )
-        interval = (
-            f"[{_down(certificate.lower[table, cell])}, {_up(certificate.upper[table, cell])}]"
-        )
+        low = rounded_down(certificate.lower[table, cell])
+        interval = f"[{low}, {rounded_up(certificate.upper[table, cell])}]"
         row = [
-            _cell_name(certificate, cell),
+            cell_name(certificate, cell),
             f"{trials:,}",
             f"{right:,}",
             f"{right / trials:.4f}",
             interval,
         ]
-        rows.append([certificate.groups[table], *row] if certificate.groups else row)
+        rows.append([printable(certificate.groups[table]), *row] if certificate.groups else row)
     return rows
 
 
@@ -141,7 +146,8 @@ def _mean_width(certificate: CalibrationCertificate) -> str:
     )
 
 
-def _cell_name(certificate: CalibrationCertificate, cell: int) -> str:
+def cell_name(certificate: CalibrationCertificate, cell: int) -> str:
+    """The bin as people write it: its ends, and which of them belong to it."""
     (begin, end), grid = (bound[cell] for bound in certificate.grid.bounds), certificate.grid
     if begin == end:
         return exact(begin)
@@ -159,9 +165,11 @@ def _aligned(rows: list[list[str]]) -> list[str]:
     ]
 
 
-def _down(bound: float) -> str:
+def rounded_down(bound: float) -> str:
+    """A lower bound in four digits, never above it."""
     return f"{np.floor(bound * 1e4) / 1e4:.4f}"
 
 
-def _up(bound: float) -> str:
+def rounded_up(bound: float) -> str:
+    """An upper bound in four digits, never below it."""
     return f"{np.ceil(bound * 1e4) / 1e4:.4f}"

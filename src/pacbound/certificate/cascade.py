@@ -47,6 +47,7 @@ from pacbound.stats.arguments import failure_probability, tolerated_rate
 from pacbound.stats.sequences import bonferroni_level
 from pacbound.stats.trinomial import paired_test_work
 from pacbound.tally.questions.cascade import grid_of, with_unlabelled
+from pacbound.tally.row_rules import Exits, RowRule
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
@@ -345,6 +346,11 @@ class CascadeCertificate(Certificate):
                 "To run without a guarantee pass certificate.thresholds."
             )
         return self.thresholds
+
+    def row_rule(self) -> RowRule:
+        """The model that answers each row."""
+        thresholds = tuple(self.thresholds_for_use().tolist())
+        return RowRule(len(thresholds), Exits(thresholds))
 
     @property
     def exit_counts(self) -> NDArray[np.int64]:

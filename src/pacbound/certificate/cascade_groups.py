@@ -28,6 +28,7 @@ from pacbound.stats.arguments import LARGEST_COUNT, failure_probability, tolerat
 from pacbound.stats.sequences import bonferroni_level, sidak_level
 from pacbound.stats.trinomial import paired_test_work
 from pacbound.tally.questions.cascade import ALL_ROWS, exits_of, grid_of, with_unlabelled
+from pacbound.tally.row_rules import Exits, RowRule
 from pacbound.tally.table import in_order
 from pacbound.tally.tally import Tally
 
@@ -259,6 +260,17 @@ class GroupedCascadeCertificate(Certificate):
         self.require_verified()
         return self.thresholds
 
+    def row_rule(self) -> RowRule:
+        """The model that answers each row: the slow one, if the group has thresholds of its own and
+        is not known.
+        """
+        thresholds = self.thresholds_for_use()
+        if not isinstance(thresholds, dict):
+            return RowRule(len(thresholds), Exits(tuple(thresholds.tolist())))
+        own = {name: Exits(tuple(values.tolist())) for name, values in thresholds.items()}
+        exits = len(next(iter(own.values())).thresholds)
+        return RowRule(exits, None, own, Exits((np.inf,) * exits))
+
     @property
     def exit_rates(self) -> Floats:
         """The share of all rows that left at each exit; descriptive."""
@@ -403,8 +415,10 @@ class GroupedCascadeCertificate(Certificate):
             f"groups, xi = {exact(self.xi)}, delta = {exact(self.delta)}, bound {self.bound!r}, "
             f"{self.group_thresholds} thresholds"
         )
+        most = " at most" if self.unlabelled.exiting else ""
         described = [
-            f"  {name!r}: {self._group_described(group)}" for name, group in self.groups.items()
+            f"  {name!r}: {self._group_described(group, most)}"
+            for name, group in self.groups.items()
         ]
         if self.refusal is not None:
             said = described_refusal(self.refusal, "rows of that group", "Never exit early.")
@@ -425,14 +439,14 @@ class GroupedCascadeCertificate(Certificate):
                 f"With probability at least {likelihood(self.delta)} over the draw of these rows, "
                 f"that loses at most {exact(self.xi)} accuracy against the slow model alone in "
                 "each of the groups.",
-                f"On these rows (descriptive): {rates} exit early{cost}, error increase"
-                f"{self._most()} {self.observed_error_increase:+.4f}. By group:",
+                f"On these rows (descriptive): {rates} exit early{cost}, error increase{most} "
+                f"{self.observed_error_increase:+.4f}. By group:",
                 *described,
                 *self._labels_described(),
             ]
         )
 
-    def _group_described(self, group: CascadeGroup) -> str:
+    def _group_described(self, group: CascadeGroup, most: str) -> str:
         if not group.certified:
             why = "" if group.refusal is None else f": {group.refusal.reason}"
             needed = None if group.refusal is None else group.refusal.needed
@@ -441,12 +455,9 @@ class GroupedCascadeCertificate(Certificate):
         own = "" if self.group_thresholds == "common" else f", from {_listed(group.thresholds)} on"
         rates = ", ".join(f"{rate:.1%}" for rate in group.exit_rates)
         return (
-            f"{group.n:,} rows{own}: {rates} exit early, error increase{self._most()} "
+            f"{group.n:,} rows{own}: {rates} exit early, error increase{most} "
             f"{group.observed_error_increase:+.4f}"
         )
-
-    def _most(self) -> str:
-        return " at most" if self.unlabelled.exiting else ""
 
     def _labels_described(self) -> list[str]:
         missing = self.unlabelled

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
@@ -22,11 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound import documents
+from pacbound.certificate.about import about_texts, described_about, read_about
+from pacbound.certificate.applying import applied
 from pacbound.certificate.draws import claimed_draw, described_draw, drawn_assumptions
 from pacbound.documents import Json, Reader
-from pacbound.errors import CertificateError, PacboundError
+from pacbound.errors import CertificateError, InvalidValueError, PacboundError
 from pacbound.tally.draws import Drawn
 from pacbound.tally.fingerprint import HISTOGRAM
+from pacbound.tally.row_rules import RowRule
 from pacbound.version import VERSION
 
 FORMAT = "pacbound-certificate"
@@ -102,6 +105,9 @@ class Provenance:
     sources : tuple of str
         SHA-256 of each file or array that was counted, in order; one digest over all of them if
         there are more than a thousand. Frames have none.
+    about : mapping of str to str
+        What the certificate is about, as its maker says: texts such as those of "model", "dataset",
+        "owner" and "note". Those of the claims of a bundle are named as "claim.model".
 
     Examples
     --------
@@ -117,6 +123,7 @@ class Provenance:
     created: str
     columns: Mapping[str, str] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
+    about: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def now(
@@ -134,6 +141,8 @@ class Provenance:
             "created": self.created,
             "columns": dict(self.columns),
             "sources": list(self.sources),
+            # Without it where there is none: so are certificates that were made before there was.
+            **({"about": dict(self.about)} if self.about else {}),
         }
 
     @classmethod
@@ -146,6 +155,7 @@ class Provenance:
             part.text("created"),
             columns.all_texts(),
             tuple(part.texts("sources")),
+            read_about(part),
         )
 
 
@@ -222,6 +232,89 @@ class Certificate(ABC):
     def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
         """The certificate that a document describes."""
 
+    def row_rule(self) -> RowRule:
+        """What it adds to each row of a table, by comparisons of scores, if it is verified.
+
+        Raises
+        ------
+        InvalidValueError
+            If this kind of certificate says nothing about the rows of a table.
+        CertificateError
+            If the certificate does not follow from its own counts.
+        """
+        raise InvalidValueError(f"A {self.kind} certificate is not applied to the rows of a table.")
+
+    def apply(
+        self,
+        frame: Any,
+        *,
+        confidence: str | Sequence[str] | None = None,
+        prediction: str | Sequence[str] | None = None,
+        group: str | None = None,
+        score: str | None = None,
+        scale: float | None = None,
+        strict: bool = False,
+    ) -> Any:
+        """Add to every row of a frame what is certified about it, in the frame's own engine.
+
+        A calibration adds `pac_lower`, `pac_upper` and `pac_estimate`, an abstention `pac_answer`
+        (1 to answer, 0 to abstain), a recall `pac_flag`, and a cascade `pac_exit`, the model that
+        answers, counted from 0, and `pac_prediction`, its answer, where the predictions are in the
+        frame. `pacbound apply` adds the same to files.
+
+        What is not a score raises before anything is added. A row of a group that was not certified
+        gets [0, 1] and no estimate, is not answered, or is answered by the slow model. A refusal
+        answers nothing, flags everything, and never exits.
+
+        Parameters
+        ----------
+        frame
+            A frame of pandas, Polars (eager or lazy), PyArrow, DuckDB (a relation) or PySpark. A
+            lazy one is looked through once, for what is not a score, and stays lazy.
+        confidence, prediction, group, score
+            The names of the columns, if they are not those that the certificate was made from; a
+            list for the exits of a cascade.
+        scale
+            What a score of 1 is written as: 100 for percentages.
+        strict
+            Refuse rows of groups that were not certified.
+
+        Returns
+        -------
+        frame
+            Of the kind that came in, with all its columns, and its rows in their order where they
+            have one.
+
+        Raises
+        ------
+        InvalidValueError, InvalidTypeError
+            If this kind of certificate says nothing about rows, a column is not there, one that is
+            to be added is, or a value is not a score.
+        CertificateError
+            If the certificate does not follow from its own counts.
+        MissingDependencyError
+            If narwhals is not installed.
+
+        Examples
+        --------
+        >>> import polars
+        >>> from pacbound import certify_recall
+        >>> rng = np.random.default_rng(0)
+        >>> score = rng.random(2000)
+        >>> certificate = certify_recall(score, rng.random(2000) < score, target=0.9, delta=0.05)
+        >>> frame = polars.DataFrame({"score": [0.2, 0.9]})
+        >>> certificate.apply(frame, score="score")["pac_flag"].to_list()
+        [0, 1]
+        """
+        given = {
+            "confidence": confidence,
+            "prediction": prediction,
+            "group": group,
+            "score": score,
+        }
+        recorded = self.provenance.columns
+        return applied(self.row_rule(), frame, recorded, given, scale=scale, strict=strict)
+
     def work(self) -> float:
         """About how long recomputing takes, as a multiple of the longest that is usual: ten
         seconds, for an exact cascade of 199,999 rows.
@@ -283,10 +376,63 @@ class Certificate(ABC):
         """
         documents.write(path, self.to_dict())
 
+    def with_about(self, about: Mapping[str, Any] | None) -> Self:
+        """The same certificate with what it is about, for certificates that something else made,
+        such as an estimator; the functions that certify take `about` themselves.
+
+        Parameters
+        ----------
+        about
+            Short texts by names such as "model", "dataset", "owner" and "note". A `pathlib.Path`
+            stands for the name, the size and the SHA-256 of that file, or of all files of that
+            folder. Texts that are there already stay, unless they are named again.
+
+        Returns
+        -------
+        Certificate
+            A certificate of the same kind. The claim and its digest are the same; the provenance
+            and its digest are not.
+
+        Raises
+        ------
+        InvalidTypeError, InvalidValueError
+            If a name or a text cannot be one; if the certificate was read from a file, whose
+            provenance is fixed.
+
+        Examples
+        --------
+        >>> from pacbound import calibrate
+        >>> plain = calibrate([0.9, 0.8], [True, False], delta=0.05)
+        >>> told = plain.with_about({"model": "resnet50 of 3 May", "owner": "Ada"})
+        >>> told.provenance.about["model"], told.claim_digest == plain.claim_digest
+        ('resnet50 of 3 May', True)
+        """
+        texts = about_texts(about)
+        if not texts:
+            return self
+        if self.loaded is not None:
+            raise InvalidValueError(
+                "This certificate was read from a file, and what it is about is fixed there: say "
+                "it where it is certified."
+            )
+        said = {**self.provenance.about, **texts}
+        return replace(self, provenance=replace(self.provenance, about=said))
+
     def summary(self) -> str:
-        """The claim in words, for people; if the document was changed, that comes first."""
-        said = "\n".join([self.words(), *described_draw(self.draw)])
+        """The claim in words, and what it is about, for people; if the document was changed, that
+        comes first.
+        """
+        lines = [self.words(), *described_draw(self.draw), *self.about_lines()]
+        said = documents.printable_lines("\n".join(lines))
         return said if self._intact else f"{CHANGED}:\n{said}"
+
+    def own_about(self) -> Mapping[str, str]:
+        """What this certificate is about, without what the claims inside it are about."""
+        return self.provenance.about
+
+    def about_lines(self) -> list[str]:
+        """What this certificate is about, as a summary says it."""
+        return described_about(self.own_about(), self.kind)
 
     def verify(self, *, patient: bool = False) -> Verification:
         """Recompute every claim from the counts and list each difference.

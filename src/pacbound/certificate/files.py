@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from pacbound import documents
 from pacbound.certificate.abstention import AbstentionCertificate
+from pacbound.certificate.alarm_range import AlarmRangeCertificate
 from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.bundle import CertificateBundle, member_documents
 from pacbound.certificate.calibration import CalibrationCertificate
@@ -15,6 +16,7 @@ from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.certificate.document import FORMAT, SCHEMA, Certificate, Provenance
 from pacbound.certificate.draws import read_draw
+from pacbound.certificate.false_alarms import FalseAlarmCertificate
 from pacbound.certificate.recall import RecallCertificate
 from pacbound.certificate.shield import ShieldCertificate
 from pacbound.documents import Json, Reader
@@ -30,6 +32,8 @@ KINDS: dict[str, type[Certificate]] = {
         GroupedCascadeCertificate,
         ShieldCertificate,
         RecallCertificate,
+        FalseAlarmCertificate,
+        AlarmRangeCertificate,
         CertificateBundle,
     )
 }
@@ -101,9 +105,10 @@ def certificate_from_dict(document: Mapping[str, Json], name: str = "The documen
         # must stay what is used.
         provenance = Provenance.from_dict(document["provenance"])
         copied = documents.copied(dict(document))
-        if kind == CertificateBundle.kind:
-            members = _members(claim, provenance)
-            return CertificateBundle.from_claim(claim, provenance, copied, members)
+        for several in (CertificateBundle, AlarmRangeCertificate):
+            if kind == several.kind:
+                members = _members(claim, provenance)
+                return several.from_claim(claim, provenance, copied, members)
         certificate = KINDS[kind].from_claim(claim, provenance, copied)
         return replace(certificate, draw=read_draw(claim))
     except CertificateError as error:
@@ -111,7 +116,7 @@ def certificate_from_dict(document: Mapping[str, Json], name: str = "The documen
 
 
 def _members(claim: Reader, provenance: Provenance) -> dict[str, Certificate]:
-    """The certificates of a bundle. What the bundle's own digest is taken of is theirs, too."""
+    """The certificates of a bundle or a range. What its own digest is taken of is theirs, too."""
     members = {}
     for name, (part, origin) in member_documents(claim, provenance).items():
         document = {

@@ -22,6 +22,7 @@ from pacbound.stats.arguments import failure_probability, required_share
 from pacbound.stats.looks import PlannedLooks, listed, planned_looks
 from pacbound.tally.columns import as_scores
 from pacbound.tally.questions.recall import GRID
+from pacbound.tally.row_rules import Limit, RowRule, Steps
 from pacbound.tally.tally import Tally
 
 Integers = NDArray[np.int64]
@@ -54,6 +55,10 @@ class RecallCurve(NamedTuple):
     thresholds: Floats
     recall: Floats
     flagged: Floats
+
+
+APPLIED = "pac_flag"
+"""The column that applying adds to rows: 1 where the row is flagged, 0 where it is not."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -251,6 +256,11 @@ class RecallCertificate(Certificate):
         """
         self.require_verified()
         return np.asarray(as_scores(score, "score") >= self.limit)
+
+    def row_rule(self) -> RowRule:
+        """Whether to flag each row."""
+        self.require_verified()
+        return RowRule(1, Steps((Limit(self.limit, closed=True),), {APPLIED: (0, 1)}))
 
     def recall_curve(self) -> RecallCurve:
         """Recall and the share of flagged rows against the threshold, as seen in these rows.

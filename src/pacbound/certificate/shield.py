@@ -19,7 +19,7 @@ from pacbound.procedures import shield, shield_among_unsafe, shield_looks, shiel
 from pacbound.procedures.refusal import Refusal
 from pacbound.procedures.registry import require
 from pacbound.procedures.shield import TOP, Bound, Rate, ShieldDecision
-from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.stats.arguments import failure_probability, tolerated_rate, whole_number
 from pacbound.stats.looks import PlannedLooks, planned_looks
 from pacbound.tally.questions.shield import GRID
 from pacbound.tally.tally import Tally
@@ -79,6 +79,9 @@ class ShieldCertificate(Certificate):
         How many of these rollouts the shield would have stopped; descriptive.
     looks : tuple of int or None
         The planned looks, one of which is `n`; None if the number of rollouts was fixed.
+    horizon : int or None
+        The most steps of a rollout, which the claim is about: nothing is said about longer ones.
+        None if it was not told.
     refusal : Refusal or None
         Why nothing is certified, and about how many rollouts it would take; None if it is.
     provenance : Provenance
@@ -117,6 +120,7 @@ class ShieldCertificate(Certificate):
     interventions: int
     refusal: Refusal | None
     looks: tuple[int, ...] | None = None
+    horizon: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("cells", "misses"):
@@ -132,6 +136,7 @@ class ShieldCertificate(Certificate):
         bound: Bound = "exact",
         rate: Rate = "all",
         looks: PlannedLooks | Sequence[int] | None = None,
+        horizon: int | None = None,
         columns: Mapping[str, str] | None = None,
     ) -> Self:
         """Certify a shield tally; `certify_shield` does this for rollouts and tallies alike.
@@ -142,7 +147,7 @@ class ShieldCertificate(Certificate):
             A shield tally of running maxima or, for the product, of the dangers at the first
             un-recoverable state. Taking one for the other is loose, never wrong: the maximum is at
             least the last danger.
-        xi, delta, bound, rate, looks
+        xi, delta, bound, rate, looks, horizon
             As in `certify_shield`.
         columns
             The names of the columns that were counted, for the provenance.
@@ -156,8 +161,8 @@ class ShieldCertificate(Certificate):
         ------
         InvalidValueError
             If the tally is not one of a shield, has no rows, or does not add up; if `xi`, `delta`,
-            `bound`, `rate` or `looks` cannot be what it should be, or no look was planned at so
-            many rows.
+            `bound`, `rate`, `looks` or `horizon` cannot be what it should be, or no look was
+            planned at so many rows.
 
         Examples
         --------
@@ -190,6 +195,7 @@ class ShieldCertificate(Certificate):
             interventions=exact_sum(counts[fired]),
             refusal=decision.refusal,
             looks=None if plan is None else plan.looks,
+            horizon=None if horizon is None else whole_number(horizon, "horizon", least=1),
             provenance=Provenance.now(tally.sources, columns),
             draw=tally.drawn,
         )
@@ -243,6 +249,7 @@ class ShieldCertificate(Certificate):
             "delta": self.delta,
             **({} if self.looks is None else {"looks": list(self.looks), "look": self.look}),
             **({} if self.unsafe is None else {"unsafe": self.unsafe}),
+            **({} if self.horizon is None else {"horizon": self.horizon}),
             "threshold": encode_float(self.limit),
             "allowed_misses": self.allowed,
             "search": {"cells": self.cells.tolist(), "misses": self.misses.tolist()},
@@ -255,7 +262,7 @@ class ShieldCertificate(Certificate):
 
     def counted(self) -> dict[str, Json]:
         claim = self.claimed()
-        keys = ("kind", "procedure", "n", "xi", "delta", "looks", "unsafe", "search")
+        keys = ("kind", "procedure", "n", "xi", "delta", "looks", "unsafe", "horizon", "search")
         return {key: claim[key] for key in keys if key in claim}
 
     def recomputed(self) -> ShieldCertificate:
@@ -319,6 +326,7 @@ class ShieldCertificate(Certificate):
             interventions=_read_interventions(claim, n),
             refusal=read_refusal(claim),
             looks=read_looks(claim, n, "n") if procedure == shield_looks.NAME else None,
+            horizon=claim.positive("horizon") if claim.has("horizon") else None,
             provenance=provenance,
             loaded=loaded,
         )
@@ -357,10 +365,13 @@ class ShieldCertificate(Certificate):
         )
 
     def _promised(self) -> str:
+        rollouts = "all rollouts"
+        if self.horizon is not None:
+            rollouts += f" of at most {self.horizon:,} steps"
         return (
-            "all rollouts are then unsafe"
+            f"{rollouts} are then unsafe"
             if self.rate == "all"
-            else "all rollouts that have an un-recoverable state are then missed"
+            else f"{rollouts} that have an un-recoverable state are then missed"
         )
 
     def _stopped(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
+from pacbound.certificate.about import about_texts
 from pacbound.certificate.recall import RecallCertificate
 from pacbound.sources import Engine, Progress
 from pacbound.stats.arguments import failure_probability, required_share
@@ -25,6 +26,7 @@ def certify_recall(  # noqa: PLR0913
     master: str | None = None,
     memory_limit: str | None = None,
     progress: Progress | None = None,
+    about: Mapping[str, Any] | None = None,
     **draw: Unpack[DrawOptions],
 ) -> RecallCertificate:
     """The highest score at which to flag, so that at least a share `target` of the positives is
@@ -66,8 +68,20 @@ def certify_recall(  # noqa: PLR0913
     engine, master, memory_limit
         For files: "duckdb" (if left out), "polars" or "spark"; Spark's master; what DuckDB may use,
         such as "500MB".
+    delimiter, decimal, scale
+        For tables: what stands between the values of text, such as ";"; what stands for its decimal
+        point, "." or ","; and what a score of 1 is written as, such as 100 for percentages. Every
+        score is divided by that once.
+    answers
+        For tables: labels that came back for the rows, in files or a frame, with a column `pac_row`
+        that has the number of each row. A row's number is its place or, where the table has that
+        column too, what stands there. Answers that cannot be to these rows raise.
     progress
         For files: called with the share that is counted, from 0 to 1.
+    about
+        What the certificate is about, for people: short texts by names such as "model", "dataset",
+        "owner" and "note". A `pathlib.Path` stands for the name, the size and the SHA-256 of that
+        file, or of all files of that folder. No part of the claim.
 
     Returns
     -------
@@ -101,6 +115,7 @@ def certify_recall(  # noqa: PLR0913
     look 1: flag from 0.262
     """
     share, level = required_share(target), failure_probability(delta)
+    texts = about_texts(about)
     tally = tally_of(
         "recall",
         ("score", score),
@@ -117,4 +132,4 @@ def certify_recall(  # noqa: PLR0913
     )
     return RecallCertificate.from_tally(
         tally, target=share, delta=level, looks=looks, columns=recorded_columns(columns)
-    )
+    ).with_about(texts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
+from pacbound.certificate.about import about_texts
 from pacbound.certificate.shield import ShieldCertificate
 from pacbound.errors import InvalidTypeError
 from pacbound.procedures.shield import Bound, Rate
@@ -26,11 +27,13 @@ def certify_shield(  # noqa: PLR0913
     rate: Rate = "all",
     final_scores: Any = None,
     looks: PlannedLooks | Sequence[int] | None = None,
+    horizon: int | None = None,
     columns: Mapping[str, str | None] | None = None,
     engine: Engine | None = None,
     master: str | None = None,
     memory_limit: str | None = None,
     progress: Progress | None = None,
+    about: Mapping[str, Any] | None = None,
     **draw: Unpack[DrawOptions],
 ) -> ShieldCertificate:
     """The danger from which to brake: at most a share `xi` of rollouts is then unsafe, with
@@ -76,6 +79,9 @@ def certify_shield(  # noqa: PLR0913
         their number must be one of the looks. The thresholds of all looks hold together, so it is
         valid to stop at the first that is certified, or to go on. Only for "exact"
         and the rate "all".
+    horizon
+        The most steps of a rollout. It then stands in the claim, which says nothing about longer
+        ones. `Rollouts.certify` fills it in.
     clusters, cluster_bound, weights, weight_bound, row_ids, seed
         For rows that are not independent draws from the distribution of use, see the documentation
         of data. `clusters`, the patient or the video of each row: one row of each is drawn, and the
@@ -90,8 +96,20 @@ def certify_shield(  # noqa: PLR0913
     engine, master, memory_limit
         For files: "duckdb" (if left out), "polars" or "spark"; Spark's master; what DuckDB may use,
         such as "500MB".
+    delimiter, decimal, scale
+        For tables: what stands between the values of text, such as ";"; what stands for its decimal
+        point, "." or ","; and what a score of 1 is written as, such as 100 for percentages. Every
+        score is divided by that once.
+    answers
+        For tables: labels that came back for the rows, in files or a frame, with a column `pac_row`
+        that has the number of each row. A row's number is its place or, where the table has that
+        column too, what stands there. Answers that cannot be to these rows raise.
     progress
         For files: called with the share that is counted, from 0 to 1.
+    about
+        What the certificate is about, for people: short texts by names such as "model", "dataset",
+        "owner" and "note". A `pathlib.Path` stands for the name, the size and the SHA-256 of that
+        file, or of all files of that folder. No part of the claim.
 
     Returns
     -------
@@ -138,6 +156,7 @@ def certify_shield(  # noqa: PLR0913
     if not isinstance(scores, Tally):
         given = final_scores is not None or (columns or {}).get("final_scores") is not None
         _check_final_scores(bound, given=given)
+    texts = about_texts(about)
     tally = tally_of(
         "shield",
         ("scores", scores),
@@ -159,8 +178,9 @@ def certify_shield(  # noqa: PLR0913
         bound=bound,
         rate=rate,
         looks=looks,
+        horizon=horizon,
         columns=recorded_columns(columns),
-    )
+    ).with_about(texts)
 
 
 def _check_final_scores(bound: str, *, given: bool) -> None:

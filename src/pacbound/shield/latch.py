@@ -27,6 +27,7 @@ from pacbound.certificate.shield import ShieldCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import real_number
 from pacbound.tally.columns import ROUNDING, Array, as_array, numeric
+from pacbound.tally.questions import with_article
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -306,6 +307,16 @@ class VectorLatch:
         vars(self).update(state, _lock=RLock())
 
 
+_HINTS = {
+    "false-alarms": (
+        " It bounds how often safe rollouts are stopped, and says nothing about unsafe ones that "
+        "are not: it is no claim of safety."
+    ),
+    "alarm-range": " Pass its claim about the rollouts that are missed, certificate.misses.",
+    "bundle": " Pass one of its certificates, bundle[name].",
+}
+
+
 def threshold_of(certificate_or_threshold: Any) -> float:
     """The danger at which a shield fires: a number, or that of a certificate if it follows from its
     own counts.
@@ -314,8 +325,8 @@ def threshold_of(certificate_or_threshold: Any) -> float:
     if isinstance(given, Certificate):
         if not isinstance(given, ShieldCertificate):
             raise InvalidTypeError(
-                f"A {given.kind} certificate has no danger threshold: expected one of "
-                "certify_shield."
+                f"{with_article(given.kind).capitalize()} certificate has no danger threshold: "
+                f"expected one of certify_shield.{_HINTS.get(given.kind, '')}"
             )
         given.require_verified()
         return given.threshold

@@ -102,14 +102,19 @@ def part_path(folder: Path, place: int) -> Path:
     return folder / f"part-{place:06d}.npz"
 
 
-def complete_parts(folder: str | os.PathLike[str], kind: str) -> list[Path]:
-    """The files of a collection of a `kind`, in the order of its seeds, if all are there."""
+def read_plan(folder: str | os.PathLike[str]) -> dict[str, Json]:
+    """What the parts of a folder were made with."""
     home = Path(folder)
     if not (home / PLAN).exists():
         raise InvalidValueError(
             f"{home} has no {PLAN}: expected the folder of a collection of rollouts."
         )
-    plan = documents.read(home / PLAN, "a plan of rollouts")
+    return documents.read(home / PLAN, "a plan of rollouts")
+
+
+def complete_parts(folder: str | os.PathLike[str], kind: str) -> list[Path]:
+    """The files of a collection of a `kind`, in the order of its seeds, if all are there."""
+    home, plan = Path(folder), read_plan(folder)
     if plan.get("kind") != kind:
         raise InvalidValueError(f"{home} holds {plan.get('kind')}: expected {kind}.")
     paths = [part_path(home, place) for place in range(int(plan["parts"]))]

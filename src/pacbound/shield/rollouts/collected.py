@@ -5,8 +5,8 @@ says when it was too late.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -14,17 +14,34 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.certificate.about import about_texts
+from pacbound.certificate.shield import ShieldCertificate
+from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.shield.rollouts.checkpoint_folder import ROWS, complete_parts, read_part
+from pacbound.procedures.shield import Bound, Rate
+from pacbound.shield.certify import certify_shield
+from pacbound.shield.rollouts.checkpoint_folder import (
+    ROWS,
+    complete_parts,
+    read_part,
+    read_plan,
+)
 from pacbound.shield.rollouts.collection import Progress, Workers, collect, each_seed, joined
 from pacbound.shield.rollouts.rehearsal import rehearse
 from pacbound.shield.rollouts.rollout import Frame, Recording, RolloutRow, roll_out
 from pacbound.shield.rollouts.streams import fixed_seeds
-from pacbound.shield.rollouts.table import columns_of, read_table, with_younger, write_table
+from pacbound.shield.rollouts.table import (
+    columns_of,
+    read_table,
+    with_younger,
+    write_table,
+)
 from pacbound.shield.rollouts.task import Task, TaskOptions, task_of
 from pacbound.shield.rollouts.training_frames import frame_arrays
 from pacbound.shield.rollouts.world import Environment, World
+from pacbound.shield.task_record import CHECKS, about_task, known_task, read_task
 from pacbound.stats.arguments import real_number
+from pacbound.stats.looks import PlannedLooks
 from pacbound.tally.tally import Tally
 
 _TYPES: Mapping[str, type] = {
@@ -51,9 +68,10 @@ class Rollouts:
     """Rollouts of a policy without a shield, one entry of each column for each seed, in the order
     of the seeds.
 
-    `collect_rollouts` makes them; its example shows them in use.
-    `certify_shield(rollouts.score, rollouts.unsafe, ...)` certifies a shield from them, and so does
-    `pacbound shield` from the file that `save` writes.
+    `collect_rollouts` makes them; its example shows them in use. `certify` certifies a shield from
+    them, and says in the certificate what they are of. `certify_shield(rollouts.score,
+    rollouts.unsafe, ...)` does so without a word about that, and `pacbound shield` from the file
+    that `save` writes.
 
     Attributes
     ----------
@@ -89,6 +107,10 @@ class Rollouts:
         How many backups were simulated to check `surely_recoverable()`. All of them were safe.
     error
         What a rollout that raised twice raised; empty otherwise.
+    task
+        What the rollouts are of: the names and identities of environment, policy, backup and danger
+        model, the horizon, and how clearance was checked. Empty if that is not known: text files do
+        not keep it, .npz files and folders do.
 
     Examples
     --------
@@ -116,6 +138,9 @@ class Rollouts:
     Rollouts(4: 1 unsafe, 0 of them lost)
     >>> rollouts.first_unrecoverable.tolist(), rollouts.score.round(2).tolist()
     ([-1, 5, -1, -1], [0.33, 1.0, 0.33, 0.33])
+    >>> certificate = rollouts.certify(xi=0.8, delta=0.5)
+    >>> certificate.horizon, certificate.provenance.about["backup-steps"]
+    (6, '1')
     >>> rollouts.save("rollouts.csv")
     >>> len(Rollouts.load("rollouts.csv"))
     4
@@ -134,6 +159,7 @@ class Rollouts:
     simulated: NDArray[np.int64]
     checked: NDArray[np.int64]
     error: NDArray[np.str_]
+    task: Mapping[str, Json] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.seed)
@@ -141,7 +167,73 @@ class Rollouts:
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
         """The columns by their names."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: getattr(self, name) for name in _TYPES}
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What a certificate from these rollouts says that it is about."""
+        return about_task(self._recorded)
+
+    @property
+    def _recorded(self) -> dict[str, Json]:
+        return {**self.task, CHECKS: int(self.checked.sum())}
+
+    def certify(
+        self,
+        *,
+        xi: float,
+        delta: float,
+        bound: Bound = "exact",
+        rate: Rate = "all",
+        looks: PlannedLooks | Sequence[int] | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> ShieldCertificate:
+        """The danger from which to brake, as `certify_shield` certifies it, for rollouts that say
+        what they are of.
+
+        The guarantee and the assumptions are those of `certify_shield`. The horizon stands in the
+        claim, and environment, policy, backup, danger model and the checks of clearance in the
+        provenance, where they are known.
+
+        Parameters
+        ----------
+        xi, delta, bound, rate, looks
+            As in `certify_shield`.
+        about
+            What else the certificate is about, as in `certify_shield`.
+
+        Returns
+        -------
+        ShieldCertificate
+            As from `certify_shield`. A refusal has `certified` False and the threshold -inf (always
+            brake).
+
+        Raises
+        ------
+        InvalidValueError, InvalidTypeError
+            As from `certify_shield`; if there was no danger model, so that scores are NaN.
+        """
+        said = about_texts(about)
+        return certify_shield(
+            self.score,
+            self.unsafe,
+            xi=xi,
+            delta=delta,
+            bound=bound,
+            rate=rate,
+            final_scores=self.final_score if bound == "product" else None,
+            looks=looks,
+            horizon=self.task.get("horizon"),
+            about={**self.about, **said},
+        )
+
+    @property
+    def alarm_score(self) -> NDArray[np.float64]:
+        """The scores for a claim about false alarms: 1 for a safe rollout in which a reading of the
+        danger failed, since a failed reading fires a shield. For unsafe rollouts they are those of
+        `score`, so that both claims may be made from them.
+        """
+        return np.where(~self.unsafe & (self.failures > 0), 1.0, self.score)
 
     def tally(self, *, final: bool = False) -> Tally:
         """The counts that a shield is certified from.
@@ -175,7 +267,7 @@ class Rollouts:
         UnwritableFileError
             If the file cannot be written.
         """
-        write_table(path, self.columns)
+        write_table(path, self.columns, self._recorded if self.task else None)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Rollouts:
@@ -199,8 +291,9 @@ class Rollouts:
         """
         if Path(path).is_dir():
             parts = [read_part(part, ROWS) for part in complete_parts(path, "rollouts")]
-            return cls(**with_younger(joined(parts), _YOUNGER))
-        return cls(**read_table(path, _TYPES, _YOUNGER))
+            task = known_task(read_plan(path))
+            return cls(**with_younger(joined(parts), _YOUNGER), task=task)
+        return cls(**read_table(path, _TYPES, _YOUNGER), task=read_task(path))
 
     def __repr__(self) -> str:
         raised = int((self.error != "").sum())
@@ -341,7 +434,8 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     # Before anything is run: objects may keep counts of what they were asked.
     plan = {**whole.plan(), **asdict(recording), "kind": "rollouts", "name": str(name)}
     rehearse(whole, fixed, trust_clearance=trust_clearance)
-    return Rollouts(**collect(partial(_chunk, whole, recording), fixed, workers, plan))
+    rows = collect(partial(_chunk, whole, recording), fixed, workers, plan)
+    return Rollouts(**rows, task=known_task(plan))
 
 
 def _chunk(task: Task, recording: Recording, seeds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:

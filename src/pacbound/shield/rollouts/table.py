@@ -6,17 +6,21 @@ from __future__ import annotations
 
 import csv
 import os
+import zipfile
 from collections.abc import Mapping, Sequence
-from io import TextIOWrapper
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound import documents
 from pacbound.atomic_files import atomic_file
+from pacbound.documents import Json
 from pacbound.errors import InvalidValueError
-from pacbound.shield.rollouts.checkpoint_folder import UNREADABLE, unpacked
+from pacbound.shield.rollouts.checkpoint_folder import UNREADABLE, packed, unpacked
+from pacbound.shield.task_record import MEMBER
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _FLAGS = {"true": True, "false": False}
@@ -36,12 +40,22 @@ def with_younger(columns: Mapping[str, Any], younger: Sequence[str]) -> dict[str
     return {**{name: np.zeros(rows, dtype=np.int64) for name in younger}, **columns}
 
 
-def write_table(path: str | os.PathLike[str], columns: Mapping[str, NDArray[Any]]) -> None:
-    """Write the columns as the file's ending says."""
+def write_table(
+    path: str | os.PathLike[str],
+    columns: Mapping[str, NDArray[Any]],
+    task: Mapping[str, Json] | None = None,
+) -> None:
+    """Write the columns as the file's ending says; an .npz file also keeps the `task`, beside the
+    arrays.
+    """
     target = Path(path)
     if target.suffix.lower() == ".npz":
+        made = BytesIO(packed(columns))
+        if task:
+            with zipfile.ZipFile(made, "a") as archive:
+                archive.writestr(zipfile.ZipInfo(MEMBER), documents.canonical(dict(task)))
         with atomic_file(target) as file:
-            np.savez_compressed(file, **dict[str, Any](columns))
+            file.write(made.getvalue())
         return
     separator = _separator(target)
     with atomic_file(target) as file:

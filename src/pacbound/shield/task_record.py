@@ -1,0 +1,83 @@
+"""What rollouts are of: as a collection knows it, as an archive keeps it beside the rows, and as a
+certificate says it. The claim of a shield depends on all of it.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pacbound import documents
+from pacbound.certificate.about import LONGEST_TEXT
+from pacbound.documents import Json
+from pacbound.errors import InvalidValueError
+
+MEMBER = "task.json"
+"""The name under which an .npz file keeps it, beside the arrays."""
+
+CHECKS = "clearance_checks"
+"""How many states that `surely_recoverable()` cleared were simulated all the same."""
+
+_LARGEST = 2**20
+_TEXTS = ("environment", "environment_options", "policy", "backup", "danger")
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(_TEXTS, str),
+    "horizon": int,
+    "backup_steps": int,
+    "trust_clearance": bool,
+    CHECKS: int,
+}
+
+
+def known_task(plan: Mapping[str, Json]) -> dict[str, Json]:
+    """What a plan or an archive says of the task, as far as it is what it should be."""
+    return {name: plan[name] for name, kind in _KINDS.items() if type(plan.get(name)) is kind}
+
+
+def about_task(task: Mapping[str, Json]) -> dict[str, str]:
+    """What a certificate says of a task."""
+    names = (*_TEXTS, "horizon", "backup_steps")
+    told = {
+        name.replace("_", "-"): str(task[name])[:LONGEST_TEXT]
+        for name in names
+        if task.get(name) not in (None, "")
+    }
+    if task.get("trust_clearance") is False:
+        return {**told, "clearance-checks": "every state was simulated, none trusted"}
+    if CHECKS not in task:
+        return told
+    checks = (
+        f"{task[CHECKS]:,} states that surely_recoverable() cleared were simulated all the same, "
+        "all safe"
+    )
+    return {**told, "clearance-checks": checks}
+
+
+def read_task(path: str | os.PathLike[str]) -> dict[str, Json]:
+    """The task that a file keeps; empty if it keeps none."""
+    source = Path(path)
+    if source.suffix.lower() != ".npz" or not source.is_file():
+        return {}
+    try:
+        with zipfile.ZipFile(source) as archive:
+            if MEMBER not in archive.namelist():
+                return {}
+            with archive.open(MEMBER) as file:
+                data = file.read(_LARGEST + 1)
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+        raise InvalidValueError(
+            f"{source} cannot be read as .npz ({error}). Was it cut short? Write it again."
+        ) from None
+    name = f"{source}, {MEMBER},"
+    return known_task(documents.parse(data, what="a task", name=name, largest=_LARGEST))
+
+
+def common_task(paths: Sequence[str]) -> dict[str, Json]:
+    """The task of all files, if each keeps one and it is the same; empty otherwise."""
+    tasks = [read_task(path) for path in paths]
+    first = {**tasks[0], CHECKS: 0} if tasks else {}
+    if not all(task and {**task, CHECKS: 0} == first for task in tasks):
+        return {}
+    return {**first, CHECKS: sum(task.get(CHECKS, 0) for task in tasks)}
