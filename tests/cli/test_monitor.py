@@ -24,6 +24,7 @@ from pacbound.monitor.kinds import WATCHES
 
 Feed = Callable[[str | bytes], None]
 
+RUN = "from pacbound.cli import main; main()"
 SHIELD = ["monitor", "shield.json", "--unsafe", "u", "--delta", "1e-3"]
 
 
@@ -146,6 +147,8 @@ def test_a_bad_row_leaves_the_state_as_it_was(pacbound: Run, tmp_path: Path) -> 
         (["--state", "cut.json"], "not the state of a monitor"),
         (["--state", "shield.json"], "not the state of a monitor"),
         (["--state", "nowhere/s.json"], "no folder"),
+        (["--state", "other.json"], "is of another certificate"),
+        (["--claim", "brake"], "is about a bundle"),
     ],
 )
 def test_bad_usage_is_two_and_changes_nothing(
@@ -157,6 +160,8 @@ def test_bad_usage_is_two_and_changes_nothing(
     before = (tmp_path / "s.json").read_bytes()
     (tmp_path / "cut.json").write_bytes(before[:300])
     cut = (tmp_path / "cut.json").read_bytes()
+    stricter = certify_shield([0.1] * 500, [False] * 500, xi=0.05, delta=0.01)
+    Monitor(stricter, delta=1e-3).save(tmp_path / "other.json")
     said = pacbound(*SHIELD, "rows.csv", "--state", "s.json", *options, code=2).stderr
     assert match in said
     assert (tmp_path / "s.json").read_bytes() == before
@@ -343,9 +348,8 @@ def test_a_stream_beside_files_is_refused(pacbound: Run, tmp_path: Path) -> None
 def test_a_stream_that_pauses_and_is_ended_by_a_signal_leaves_what_it_took_in(
     tmp_path: Path, how: str, code: int
 ) -> None:
-    program = "from pacbound.cli import main; main()"
     running = subprocess.Popen(
-        [sys.executable, "-c", program, *SHIELD, "-", "--state", "s.json"],
+        [sys.executable, "-c", RUN, *SHIELD, "-", "--state", "s.json"],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -369,3 +373,84 @@ def test_a_stream_that_pauses_and_is_ended_by_a_signal_leaves_what_it_took_in(
 
 def test_every_kind_that_is_watched_has_its_columns_here() -> None:
     assert COLUMNS.keys() == WATCHES.keys()
+
+
+def test_a_state_that_another_process_uses_is_left_alone(pacbound: Run, tmp_path: Path) -> None:
+    _write(tmp_path / "first.csv", [0] * 50)
+    _write(tmp_path / "rows.csv", [0] * 60)
+    pacbound(*SHIELD, "first.csv", "--state", "s.json")
+    before = (tmp_path / "s.json").read_bytes()
+    # A monitor of a stream holds its state as long as it runs.
+    streaming = subprocess.Popen(
+        [sys.executable, "-c", RUN, *SHIELD, "-", "--state", "s.json"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert streaming.stdin is not None
+    streaming.stdin.write("u\n0\n")
+    streaming.stdin.flush()
+    for _ in range(600):
+        if (tmp_path / "s.json").read_bytes() != before:
+            break
+        time.sleep(0.1)
+    held = (tmp_path / "s.json").read_bytes()
+    said = pacbound(*SHIELD, "rows.csv", "--state", "s.json", code=2).stderr
+    assert "in use by another process" in said
+    assert (tmp_path / "s.json").read_bytes() == held
+    streaming.communicate()
+    pacbound(*SHIELD, "rows.csv", "--state", "s.json")
+    certificate = load_certificate(tmp_path / "shield.json")
+    assert Monitor.load(tmp_path / "s.json", certificate).labels == 111
+
+
+def test_groups_of_a_cascade_are_watched_from_files(pacbound: Run, tmp_path: Path) -> None:
+    where = ["north", "south"] * 500
+    certify_cascade(
+        [0.9] * 1000, [[1, 1]] * 1000, [1] * 1000, xi=0.05, delta=0.05, groups=where
+    ).save(tmp_path / "groups.json")
+    np.savez(tmp_path / "rows.npz", d=[0, 1] * 40, g=where[:80])
+    columns = ("--loss", "d", "--group", "g")
+    done = pacbound("monitor", "groups.json", "rows.npz", *columns, "--delta", 1e-3, code=1)
+    assert "in group 'south'" in done.stdout
+
+
+def test_the_claims_of_a_bundle_are_watched_on_their_own_columns(
+    pacbound: Run, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    wrong = rng.random(1000) < 0.1
+    np.savez(tmp_path / "rows.npz", s=np.where(wrong, 0.8, 0.1), y=wrong, z=1 - wrong)
+    declared = """
+delta = 0.02
+[found]
+claim = "recall"
+files = "rows.npz"
+columns = {score = "s", positive = "y"}
+target = 0.9
+[quiet]
+claim = "false-alarms"
+files = "rows.npz"
+columns = {score = "s", positive = "y"}
+xi = 0.1
+"""
+    (tmp_path / "claims.toml").write_text(declared)
+    pacbound("together", "claims.toml", "-o", "all.json")
+    watching = ("monitor", "all.json", "--delta", 1e-3)
+    done = pacbound(*watching, "rows.npz", "--state", "s.json")
+    assert "Monitor of 2 claims, delta = 0.001" in done.stdout
+    np.savez(tmp_path / "loud.npz", s=[0.8] * 50, y=[False] * 50)
+    before = (tmp_path / "s.json").read_bytes()
+    pacbound(*watching, "rows.npz", "--state", "s.json", code=2)
+    assert (tmp_path / "s.json").read_bytes() == before
+    said = json.loads(pacbound(*watching, "loud.npz", "--state", "s.json", "--json", code=1).stdout)
+    assert said["alarms"].keys() == {"quiet"}
+    assert said["claims"]["quiet"]["labels"] == (~wrong).sum() + 50
+    alone = ("monitor", "all.json", "loud.npz", "--delta", 1e-3, "--claim")
+    assert "Monitor of a false-alarms certificate" in pacbound(*alone, "quiet", code=1).stdout
+    assert "There is no claim 'loud'" in pacbound(*alone, "loud", code=2).stderr
+    for options in (("--score", "s"), ("--figure", "f.png")):
+        done = pacbound(*watching, "loud.npz", *options, code=2)
+        assert "goes with one claim" in done.stderr
+    assert "goes with one claim" in pacbound(*watching, "-", code=2).stderr

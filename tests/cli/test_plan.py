@@ -10,7 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pacbound import Tally, plan_from_pilot, planned_looks
+from pacbound import (
+    CascadeCertificate,
+    Tally,
+    certify_cascade,
+    certify_shield,
+    plan_from_pilot,
+    planned_looks,
+)
+from pacbound.monitor import plan_shadow
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -80,6 +88,11 @@ def test_looks_are_those_of_the_library(pacbound: Run) -> None:
             "rows",
         ),
         (("--score", "s", "--positive", "u", "--target", 0.5), "recall", "rows"),
+        (
+            ("--score", "s", "--positive", "u", "--claim", "false-alarms", "--xi", 0.1),
+            "false-alarms",
+            "rows",
+        ),
     ],
 )
 def test_a_pilot_of_every_kind_is_planned_from(
@@ -87,7 +100,7 @@ def test_a_pilot_of_every_kind_is_planned_from(
 ) -> None:
     done = pacbound("plan", "--from", pilot, *columns, "--delta", 0.05, *QUICK)
     assert done.stdout.startswith(("Plan for a ", "Plan for an "))
-    assert f"{kind}, " in done.stdout.partition("\n")[0]
+    assert f"{kind.replace('-', ' ')}, " in done.stdout.partition("\n")[0]
     assert f"from a pilot of 400 {unit}" in done.stdout
     assert "nothing here is guaranteed" in done.stdout
     assert done.stderr == ""
@@ -125,6 +138,28 @@ def test_the_curve_is_drawn(pacbound: Run, pilot: Path) -> None:
     assert "<svg" in (pilot.parent / "plan.svg").read_text()
 
 
+def cascade() -> CascadeCertificate:
+    return certify_cascade([0.9] * 500, [[1, 1]] * 500, [1] * 500, xi=0.02, delta=0.01)
+
+
+def test_the_share_of_a_shadow_is_that_of_the_library(pacbound: Run, tmp_path: Path) -> None:
+    cascade().save(tmp_path / "c.json")
+    asked = ("--shadow", "c.json", "--losses", 0.1, "--rows", 10_000, "--delta", 1e-3)
+    expected = plan_shadow(
+        cascade(), losses=0.1, rows=10_000, delta=1e-3, rng=np.random.default_rng(0)
+    )
+    said = pacbound("plan", *asked).stdout
+    assert f"Send {expected.share:.2%} of the traffic" in said
+    assert "nothing here is guaranteed" in said
+    more = ("--gains", 0.01, "--usual", 0.015, "--seen", 2000, "--false-alarms", "1e5")
+    found = json.loads(pacbound("plan", *asked, *more, "--seed", 3, "--json").stdout)
+    second = plan_shadow(
+        cascade(), losses=0.1, rows=10_000, delta=1e-3, gains=0.01, usual=0.015, seen=2000,
+        false_alarms="1e5", rng=np.random.default_rng(3),
+    )  # fmt: skip
+    assert (found["share"], found["labels"]) == (second.share, second.labels)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -139,11 +174,25 @@ def test_the_curve_is_drawn(pacbound: Run, pilot: Path) -> None:
             ("--delta", 0.1, "--target", 0.1, "--expected", 0.05, "--seed", 3),
             "--seed does not go with --target",
         ),
+        (("--delta", 0.1, "--shadow", "c.json", "--rows", 100), "--losses is missing"),
+        (("--delta", 0.1, "--shadow", "c.json", "--losses", 0.1), "--rows is missing"),
+        (
+            ("--delta", 0.1, "--shadow", "c.json", "--losses", 0.02, "--rows", 9),
+            "no rise to be noticed",
+        ),
+        (("--delta", 0.1, "--shadow", "c.json", "--xi", 0.1), "--xi does not go with --shadow"),
+        (("--delta", 0.1, "--from", "a.csv", "--losses", 0.1), "--losses does not go with --from"),
+        (
+            ("--delta", 0.1, "--shadow", "s.json", "--losses", 0.1, "--rows", 99),
+            "A shadow is planned for a cascade",
+        ),
     ],
 )
 def test_options_that_make_no_plan_are_refused(
-    pacbound: Run, arguments: tuple[object, ...], message: str
+    pacbound: Run, tmp_path: Path, arguments: tuple[object, ...], message: str
 ) -> None:
+    cascade().save(tmp_path / "c.json")
+    certify_shield([0.1] * 500, [False] * 500, xi=0.02, delta=0.01).save(tmp_path / "s.json")
     assert message in pacbound("plan", *arguments, code=2).stderr
 
 

@@ -14,11 +14,14 @@ from pacbound import (
     CalibrationCertificate,
     CascadeCertificate,
     Certificate,
+    FalseAlarmCertificate,
+    GroupedCascadeCertificate,
     RecallCertificate,
     ShieldCertificate,
     calibrate,
     certify_abstention,
     certify_cascade,
+    certify_false_alarms,
     certify_recall,
     certify_shield,
 )
@@ -35,7 +38,7 @@ class Use:
 
     def part(self, rows: Any, where: slice) -> Any:
         if isinstance(rows, dict):
-            return {name: column[where] for name, column in rows.items()}
+            return {name: self.part(column, where) for name, column in rows.items()}
         return rows[where]
 
 
@@ -65,6 +68,27 @@ def abstention(**options: Any) -> AbstentionCertificate:
 def recall(target: float = 0.9) -> RecallCertificate:
     scores = [0.8] * 980 + [0.1] * 20 + [0.2] * 1000
     return certify_recall(scores, [True] * 1000 + [False] * 1000, target=target, delta=0.01)
+
+
+def false_alarms(xi: float = 0.1) -> FalseAlarmCertificate:
+    scores = [0.8] * 20 + [0.1] * 980 + [0.9] * 1000
+    return certify_false_alarms(scores, [False] * 1000 + [True] * 1000, xi=xi, delta=0.01)
+
+
+def groups(*, overlapping: bool = False, own: bool = False) -> GroupedCascadeCertificate:
+    answers = [[1, 1]] * 1800 + [[0, 1]] * 200
+    night = np.arange(2000) % 2 == 0
+    certificate = certify_cascade(
+        [0.9] * 1800 + [0.1] * 200,
+        answers,
+        [1] * 2000,
+        xi=0.02,
+        delta=0.05,
+        groups={"night": night} if overlapping else np.where(night, "night", "day"),
+        group_thresholds="own" if own else "common",
+    )
+    assert isinstance(certificate, GroupedCascadeCertificate)
+    return certificate
 
 
 def _shield_rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
@@ -100,8 +124,35 @@ def _recall_rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
     return {"score": np.where(flagged, 0.85, 0.3), "positive": positive}
 
 
+def _false_alarm_rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
+    positive = rng.random(n) < 0.3
+    # Positives may raise an alarm as rarely as they like.
+    raised = rng.random(n) < np.where(positive, 0.2, 0.5 if bad else 0.05)
+    return {"score": np.where(raised, 0.85, 0.05), "positive": positive}
+
+
+def _group_rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
+    rows = _cascade_rows(n, rng, bad=False)
+    night = rng.random(n) < 0.5
+    # By day nothing is lost, so that all rows together lose half of what the night does.
+    if bad:
+        lost = night & (rng.random(n) < 0.1)
+        rows["predictions"][:, 1] = rows["labels"]
+        rows["predictions"][lost, 0] = (rows["labels"][lost] + 1) % 3
+        rows["confidences"] = np.maximum(rows["confidences"], 0.95 * lost)
+    return {**rows, "groups": np.where(night, "night", "day")}
+
+
+def _overlapping_rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
+    rows = _group_rows(n, rng, bad)
+    return {**rows, "groups": {"night": rows["groups"] == "night"}}
+
+
 USES = {
     "abstention": lambda: Use(abstention(), _abstention_rows),
+    "cascade-groups": lambda: Use(groups(), _group_rows),
+    "cascade-overlapping-groups": lambda: Use(groups(overlapping=True), _overlapping_rows),
+    "false-alarms": lambda: Use(false_alarms(), _false_alarm_rows),
     "recall": lambda: Use(recall(), _recall_rows),
     "shield": lambda: Use(shield(), _shield_rows),
     "cascade": lambda: Use(cascade(), _cascade_rows),

@@ -7,13 +7,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.monitor.conftest import abstention, calibration, cascade, recall
+from tests.monitor.conftest import (
+    abstention,
+    calibration,
+    cascade,
+    false_alarms,
+    groups,
+    recall,
+)
 
 from pacbound import (
     Monitor,
     calibrate,
     certify_abstention,
     certify_cascade,
+    certify_false_alarms,
     certify_recall,
     certify_shield,
     load_certificate,
@@ -338,3 +346,128 @@ def test_misses_among_the_unsafe_rollouts_are_not_monitored(tmp_path: Any) -> No
     certificate.save(tmp_path / "shield.json")
     with pytest.raises(InvalidValueError, match="is not monitored"):
         Monitor(load_certificate(tmp_path / "shield.json"), delta=1e-3)
+
+
+def test_only_negatives_are_labels_of_a_claim_about_false_alarms() -> None:
+    certificate = false_alarms()
+    monitor = Monitor(certificate, delta=1e-3)
+    below = np.nextafter(certificate.threshold, 0)
+    scores = [certificate.threshold, below, 0.0, 1.0, 1.0]
+    monitor.update({"score": scores, "positive": [False, False, True, True, False]})
+    assert (monitor.rows, monitor.labels) == (5, 3)
+    assert monitor.seen == {"quiet": 1, "false alarm": 2}
+    counts = Monitor(certificate, delta=1e-3)
+    counts.update_counts(losses=2, labels=3)
+    assert counts.seen == monitor.seen
+
+
+def test_false_alarms_of_rollouts_are_not_monitored() -> None:
+    scores, unsafe = [0.1] * 990 + [0.9] * 10, [False] * 990 + [True] * 10
+    certificate = certify_false_alarms(scores, unsafe=unsafe, xi=0.02, delta=0.05)
+    with pytest.raises(InvalidValueError, match="would have been safe is not seen in use"):
+        Monitor(certificate, delta=1e-3)
+
+
+def test_each_group_of_a_cascade_has_bets_that_only_its_rows_change(clock: str) -> None:
+    monitor = Monitor(groups(), delta=1e-3, false_alarms=clock)
+    where = ["day", "night", "day", "night"]
+    monitor.update({"loss": [0, 1, -1, 0], "groups": where})
+    alone = Monitor(cascade(), delta=1e-3, false_alarms=clock)
+    alone.update([1, 0])
+    wealth = monitor.to_dict()["wealth"]
+    assert wealth[list(groups().groups).index("night")] == alone.to_dict()["wealth"][0]
+    assert monitor.seen == {"gained": 1, "equal": 2, "lost": 1}
+    counted = Monitor(groups(), delta=1e-3, false_alarms=clock)
+    counted.update_counts(
+        losses={"day": 0, "night": 1}, gains={"day": 1, "night": 0}, labels={"day": 2, "night": 2}
+    )
+    assert counted.seen == monitor.seen
+    alarm = monitor.update({"loss": [1] * 200, "groups": ["night"] * 200})
+    assert alarm is not None
+    assert alarm.where == "group 'night'"
+
+
+def test_losses_and_answers_of_groups_lead_to_the_same_state() -> None:
+    certificate = groups(own=True)
+    limit = {name: float(found.thresholds[0]) for name, found in certificate.groups.items()}
+    where = np.array(["day", "night", "day", "night"])
+    confidence = np.array([limit[name] for name in where])
+    confidence[2:] = np.nextafter(confidence[2:], 0)
+    one, other = (Monitor(certificate, delta=1e-3) for _ in range(2))
+    one.update(
+        {
+            "confidences": confidence,
+            "predictions": [[0, 1]] * 4,
+            "labels": [1, 1, 1, 1],
+            "groups": where,
+        }
+    )
+    other.update({"loss": [1, 1, 0, 0], "groups": where})
+    assert one.to_dict()["wealth"] == other.to_dict()["wealth"]
+
+
+def test_a_row_in_several_groups_is_a_label_in_each_and_looked_at_as_a_whole() -> None:
+    monitor = Monitor(groups(overlapping=True), delta=0.5)
+    # Everything is lost at night and gained by day: all rows together lose nothing.
+    night = np.tile([True, False], 100)
+    loss = np.where(night, 1, -1)
+    monitor.update({"loss": loss, "groups": {"night": night}})
+    assert (monitor.rows, monitor.labels) == (200, 300)
+    (alarm,) = monitor.alarms
+    assert alarm.where == "group 'night'"
+    # A row by night is two labels: only after the second is the evidence looked at.
+    for delta in np.geomspace(1e-6, 0.5, 30):
+        strict = Monitor(groups(overlapping=True), delta=delta)
+        rung = strict.update({"loss": [1] * 200, "groups": {"night": [True] * 200}})
+        assert rung is not None
+        assert rung.label % 2 == 0
+
+
+def test_groups_that_were_refused_lose_nothing_and_others_are_not_known() -> None:
+    sites = ["north"] * 900 + ["south"] * 100
+    certificate = certify_cascade(
+        [0.9] * 1000,
+        [[1, 1]] * 1000,
+        [1] * 1000,
+        xi=0.01,
+        delta=0.05,
+        groups=sites,
+        group_thresholds="own",
+    )
+    assert certificate.refused_groups == ("south",)
+    monitor = Monitor(certificate, delta=1e-3)
+    monitor.update({"loss": [0, 0], "groups": ["north", "south"]})
+    assert (monitor.rows, monitor.labels) == (2, 1)
+    before = monitor.to_dict()
+    with pytest.raises(InvalidValueError, match="Group 'east' was not certified"):
+        monitor.update({"loss": [0], "groups": ["east"]})
+    with pytest.raises(InvalidValueError, match="Group 'east' was not certified"):
+        monitor.update_counts(losses={"east": 0}, gains={"east": 0}, labels={"east": 1})
+    assert monitor.to_dict() == before
+
+
+@pytest.mark.parametrize(
+    ("overlapping", "given", "message"),
+    [
+        (False, {"loss": [0]}, "needs 'groups'"),
+        (False, {"loss": [0], "groups": {"day": [True]}}, "do not overlap: pass the group of each"),
+        (True, {"loss": [0], "groups": ["night"]}, "pass groups as a mapping"),
+        (True, {"loss": [0], "groups": {"dawn": [True]}}, "pass those that were certified"),
+        (False, {"loss": [2], "groups": ["day"]}, "expected 1 where the cascade"),
+        (False, {"loss": [0, 0], "groups": ["day"]}, "Rows do not match"),
+        (False, {"loss": [0], "labels": [1], "groups": ["day"]}, "loss stands beside"),
+        (False, {"confidences": [0.5], "predictions": [[1, 1]], "groups": ["day"]}, "labels are"),
+    ],
+)
+def test_rows_of_groups_that_cannot_be_are_refused(
+    overlapping: bool, given: dict[str, Any], message: str
+) -> None:
+    monitor = Monitor(groups(overlapping=overlapping), delta=1e-3)
+    with pytest.raises((InvalidTypeError, InvalidValueError), match=message):
+        monitor.update(given)
+    assert monitor.rows == 0
+
+
+def test_overlapping_groups_of_a_table_are_refused() -> None:
+    with pytest.raises(InvalidTypeError, match="a table has one group in each row"):
+        Monitor(groups(overlapping=True), delta=1e-3).reading_of(loss="d", groups="g")

@@ -17,9 +17,11 @@ from pacbound.monitor.kinds import WATCHES
 
 
 def test_every_kind_of_certificate_that_is_about_rows_to_come_is_watched() -> None:
-    # A batch is about records that are all there, and a bundle holds certificates of other kinds.
-    # Groups of a cascade are refused.
-    assert WATCHES.keys() == KINDS.keys() - {"batch", "bundle", "cascade-groups"} == USES.keys()
+    # A batch is about records that are all there; a bundle and a range hold certificates of other
+    # kinds.
+    rest = {"batch", "bundle", "alarm-range"}
+    assert WATCHES.keys() == KINDS.keys() - rest
+    assert USES.keys() == WATCHES.keys() | {"cascade-overlapping-groups"}
 
 
 def test_rows_in_whatever_parts_lead_to_the_same_state(use: Use, clock: str) -> None:
@@ -246,11 +248,18 @@ def test_a_refusal_is_not_monitored() -> None:
         Monitor(refused, delta=1e-3)
 
 
-@pytest.mark.parametrize("name", ["batch", "bundle", "cascade-groups-own"])
-def test_what_is_not_watched_is_refused_by_its_name(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("batch", "A batch certificate is not monitored: it is about records that are all there"),
+        ("bundle", "A bundle certificate is not monitored: its claims are watched together by Bu"),
+        ("alarm-range", "An alarm-range certificate is not monitored: its two claims"),
+    ],
+)
+def test_what_is_not_watched_is_refused_with_what_to_do(name: str, why: str) -> None:
     certificate = MAKERS[name]()
     assert certificate.kind not in WATCHES
-    with pytest.raises(InvalidTypeError, match=f"A {certificate.kind} certificate is not mon"):
+    with pytest.raises(InvalidTypeError, match=why):
         Monitor(certificate, delta=1e-3)
 
 

@@ -11,13 +11,14 @@ from pacbound import (
     calibrate,
     certify_abstention,
     certify_cascade,
+    certify_false_alarms,
     certify_recall,
     certify_shield,
     plan_from_pilot,
 )
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.planning import PilotPlan
-from pacbound.planning.measures import EXACT_WORK, MEASURES
+from pacbound.planning.measures import EXACT_WORK, MEASURES, OTHER_CLAIMS
 from pacbound.stats.trinomial import paired_test_work
 from pacbound.tally.questions import QUESTIONS
 
@@ -72,6 +73,12 @@ def shield_value(tally: Tally) -> float:
     return certificate.interventions / certificate.n
 
 
+def false_alarm_value(tally: Tally) -> float:
+    found = certify_false_alarms(tally, xi=0.1, delta=0.05).observed_recall
+    assert found is not None
+    return found
+
+
 def calibration_value(tally: Tally) -> float:
     bins = calibrate(tally, delta=0.05).bins
     return float(((bins.upper - bins.lower) * bins.trials).sum() / bins.trials.sum())
@@ -83,6 +90,12 @@ KINDS: dict[str, tuple[Any, Any, dict[str, Any], float]] = {
     "recall": (recall_rows, recall_value, {"target": 0.9}, 0.02),
     "shield": (shield_rows, shield_value, {"xi": 0.05}, 0.02),
     "calibration": (calibration_rows, calibration_value, {}, 0.02),
+    "false-alarms": (
+        recall_rows,
+        false_alarm_value,
+        {"xi": 0.1, "claim": "false-alarms"},
+        0.02,
+    ),
 }
 
 
@@ -96,7 +109,7 @@ def plan_of(kind: str, **options: Any) -> PilotPlan:
 
 
 def test_every_question_that_has_a_measure_is_tested() -> None:
-    assert set(KINDS) == set(MEASURES) <= set(QUESTIONS)
+    assert set(KINDS) == set(MEASURES) == {*QUESTIONS, *OTHER_CLAIMS}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -177,7 +190,7 @@ def test_a_size_below_the_fewest_is_not_certified() -> None:
 @pytest.mark.parametrize("kind", ["cascade", "recall", "shield"])
 def test_the_usual_sizes_begin_where_certifying_does(kind: str) -> None:
     (rate,) = KINDS[kind][2].values()
-    least = MEASURES[kind].least(pilot_of(kind), rate, 0.05)  # type: ignore[index]
+    least = MEASURES[kind].least(pilot_of(kind), rate, 0.05)
     points = plan_of(kind, sizes=None, draws=10).points
     assert least <= points[0].rows <= least * 1.1 + 1
     assert points[0].certified > 0.0
@@ -271,6 +284,10 @@ def test_numbers_out_of_range_are_refused(options: dict[str, Any], message: str)
         ("recall", {"target": None}, "target is missing: a recall is planned for"),
         ("abstention", {"xi": None}, "xi is missing: an abstention is planned for"),
         ("recall", {"target": 1.0}, "target"),
+        ("false-alarms", {"target": 0.9}, "target=0.9 says nothing about a claim about false al"),
+        ("false-alarms", {"xi": None}, "xi is missing: a claim about false alarms is planned"),
+        ("calibration", {"claim": "false-alarms"}, "is not what a pilot of a calibration can be"),
+        ("recall", {"claim": "alarms"}, "claim='alarms' is not what a pilot"),
         ("recall", {"target": 1 - 1e-12, "sizes": None}, "Allow a smaller target"),
     ],
 )
@@ -366,3 +383,19 @@ def test_saturated_scores_that_lose_are_never_certified() -> None:
     assert plan.points[0].value == 0.0
     assert plan.points[0].thresholds == (np.inf,)
     assert "inf" in plan.summary()
+
+
+def test_false_alarms_of_rollouts_are_planned_in_rollouts() -> None:
+    plan = plan_from_pilot(
+        pilot_of("shield"), xi=0.05, delta=0.05, claim="false-alarms", sizes=[500], draws=10
+    )
+    assert (plan.unit, plan.measure) == ("rollouts", "share found")
+    assert plan.summary().startswith("Plan for a claim about false alarms, xi = 0.05")
+
+
+def test_rare_negatives_take_more_rows() -> None:
+    positive = np.arange(1000) >= 10
+    rare = Tally.from_arrays(score=np.where(positive, 0.9, 0.1), positive=positive)
+    plan = plan_from_pilot(rare, xi=0.1, delta=0.05, claim="false-alarms", draws=10)
+    # 29 negatives certify 0.1 if none raises an alarm, and one row in 100 is negative.
+    assert plan.points[0].rows >= 29 * 100

@@ -7,26 +7,45 @@ import select
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from pacbound.atomic_files import atomic_file
-from pacbound.certificate import Certificate, load_certificate
-from pacbound.cli.counting import ClassesOption, MissingOption, UnseenOption, class_options
+from pacbound.certificate import (
+    AlarmRangeCertificate,
+    Certificate,
+    CertificateBundle,
+    load_certificate,
+)
+from pacbound.cli.counting import (
+    Classes,
+    Written,
+)
 from pacbound.cli.exit_codes import ALARM, ending_well
 from pacbound.cli.lists import names
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
-from pacbound.monitor import Alarm, Monitor, prometheus_text, update_from_files
+from pacbound.file_locks import locked
+from pacbound.monitor import (
+    Alarm,
+    BundleMonitor,
+    Monitor,
+    prometheus_text,
+    update_from_files,
+)
 from pacbound.monitor.promise import Promise
+from pacbound.sources import Notation
+from pacbound.sources.standard_input import STANDARD_INPUT
 from pacbound.sources.streams import stream_batches
 from pacbound.tally.questions import with_article
 from pacbound.tally.rows import Rows
 
-STANDARD_INPUT = "-"
+Watching = TypeVar("Watching", Monitor, BundleMonitor)
+
 FLUSHED = 1.0
 """Seconds after which the state of a stream that does not pause is saved again."""
 
@@ -47,6 +66,14 @@ COLUMNS: dict[str, dict[str, str]] = {
         "prediction": "predictions",
         "label": "labels",
     },
+    "cascade-groups": {
+        "loss": "loss",
+        "confidence": "confidences",
+        "prediction": "predictions",
+        "label": "labels",
+        "group": "groups",
+    },
+    "false-alarms": {"score": "score", "positive": "positive"},
     "recall": {"score": "score", "positive": "positive"},
     "shield": {"unsafe": "unsafe"},
 }
@@ -74,12 +101,21 @@ def monitor(
         float,
         typer.Option(help="Chance that the alarm ever rings falsely, for example 1e-3."),
     ],
+    claim: Annotated[
+        str | None,
+        typer.Option(help="Bundle: watch over this claim alone; over all of them if left out."),
+    ] = None,
     false_alarms: Annotated[
         str, typer.Option(help="'ever', or the weaker promise 'one per 1e6 labels'.")
     ] = "ever",
     state: Annotated[
         Path | None,
-        typer.Option(help="Where the state is kept: it is read if it is there, and written."),
+        typer.Option(
+            help=(
+                "Where the state is kept: it is read if it is there, and written. One process at a "
+                "time may use it."
+            )
+        ),
     ] = None,
     confidence: Annotated[
         str | None, typer.Option(help="Confidence columns, if not named as in the certificate.")
@@ -94,7 +130,7 @@ def monitor(
         str | None, typer.Option(help="Column with the true class, if not named so.")
     ] = None,
     group: Annotated[
-        str | None, typer.Option(help="Calibration, abstention: column with the group.")
+        str | None, typer.Option(help="Calibration, abstention, cascade: column with the group.")
     ] = None,
     loss: Annotated[
         str | None,
@@ -108,13 +144,15 @@ def monitor(
     unsafe: Annotated[
         str | None, typer.Option(help="Shield: whether the rollout under it was unsafe.")
     ] = None,
-    score: Annotated[str | None, typer.Option(help="Recall: column with the score.")] = None,
-    positive: Annotated[
-        str | None, typer.Option(help="Recall: whether the row is positive.")
+    score: Annotated[
+        str | None, typer.Option(help="Recall, false alarms: column with the score.")
     ] = None,
-    classes: ClassesOption = None,
-    missing: MissingOption = None,
-    unseen_labels: UnseenOption = None,
+    positive: Annotated[
+        str | None, typer.Option(help="Recall, false alarms: whether the row is positive.")
+    ] = None,
+    *,
+    classes: Classes,
+    written: Written,
     prometheus: Annotated[
         Path | None, typer.Option(help="A .prom file for Prometheus' textfile collector.")
     ] = None,
@@ -127,50 +165,128 @@ def monitor(
 
     Each run takes in new rows, and --state carries on where the last one ended. The labels must be
     those of all rows, or of a share drawn before their outcomes could be known. Silence proves
-    nothing.
+    nothing. Of a bundle each claim is watched, on its own columns of the same rows.
     """
     loaded = load_certificate(certificate)
-    options = class_options(classes, missing, unseen_labels)
-    watching = _begun_or_resumed(loaded, state, delta, false_alarms, options)
+    if claim is not None:
+        loaded = _claim_of(loaded, claim)
+    options = classes.options()
     given = {
         "confidence": confidence, "correct": correct, "prediction": prediction, "label": label,
         "group": group, "loss": loss, "unsafe": unsafe, "score": score, "positive": positive,
     }  # fmt: skip
-    columns = _columns(loaded, given)
+    if STANDARD_INPUT in files and len(files) > 1:
+        raise InvalidValueError("- stands beside files: feed them one after the other.")
+    notation = written.notation()
+    # From before the state is read until after it is written: no other process may do so between.
+    with nullcontext() if state is None else locked(state, wait=False):
+        if isinstance(loaded, CertificateBundle | AlarmRangeCertificate):
+            _refuse_with_several({**given, **written.options()}, files, prometheus, figure)
+            several = _begun_or_resumed(BundleMonitor, loaded, state, delta, false_alarms, options)
+            return _watch_several(several, files, state, as_json=as_json)
+        watching = _begun_or_resumed(Monitor, loaded, state, delta, false_alarms, options)
+        columns = _columns(loaded, given)
 
-    def save() -> None:
-        if state is not None:
-            watching.save(state)
-        if prometheus is not None:
-            with atomic_file(prometheus) as file:
-                file.write(prometheus_text(watching).encode())
+        def save() -> None:
+            if state is not None:
+                watching.save(state)
+            if prometheus is not None:
+                with atomic_file(prometheus) as file:
+                    file.write(prometheus_text(watching).encode())
 
-    if STANDARD_INPUT in files:
-        if len(files) > 1:
-            raise InvalidValueError("- stands beside files: feed them one after the other.")
-        alarm = _from_stream(watching, columns, save, as_json=as_json)
-    else:
-        with progress_bar("taking in") as progress:
-            alarm = update_from_files(watching, files, columns=columns, progress=progress)
-        save()
+        if STANDARD_INPUT in files:
+            alarm = _from_stream(watching, columns, notation, save, as_json=as_json)
+        else:
+            with progress_bar("taking in") as progress:
+                alarm = update_from_files(
+                    watching, files, columns=columns, notation=notation, progress=progress
+                )
+            save()
     if figure is not None:
         _draw(watching, figure)
-    _say(watching, alarm, state, as_json=as_json)
+    if as_json:
+        print_json(_document(watching, alarm, state))
+    else:
+        typer.echo(watching.summary())
     return 0 if alarm is None else ALARM
 
 
+def _claim_of(loaded: Certificate, claim: str) -> Certificate:
+    if not isinstance(loaded, CertificateBundle | AlarmRangeCertificate):
+        raise InvalidTypeError(
+            f"--claim {claim} is about a bundle, and this is {with_article(loaded.kind)} "
+            "certificate: leave it out."
+        )
+    loaded.require_verified()
+    if claim not in loaded.members:
+        raise InvalidValueError(
+            f"There is no claim {claim!r} in this certificate: it has {', '.join(loaded.members)}."
+        )
+    return loaded.members[claim]
+
+
+def _refuse_with_several(
+    given: Mapping[str, object], files: list[str], *single: Path | None
+) -> None:
+    """Raise if something was asked for that goes with one claim only."""
+    named = next((f"--{option}" for option, name in given.items() if name is not None), None)
+    if STANDARD_INPUT in files:
+        named = "standard input"
+    if any(path is not None for path in single):
+        named = "--prometheus or --figure"
+    if named is not None:
+        raise InvalidTypeError(
+            f"{named} goes with one claim, and this certificate has several: name one with "
+            "--claim, and give each a state file of its own."
+        )
+
+
+def _watch_several(
+    several: BundleMonitor, files: list[str], state: Path | None, *, as_json: bool
+) -> int:
+    found: dict[str, Alarm] = {}
+    with several.all_or_nothing():
+        for name, watching in several.monitors.items():
+            columns = _columns(watching.certificate, {})
+            with progress_bar(f"taking in {name}") as progress:
+                alarm = update_from_files(watching, files, columns=columns, progress=progress)
+            found |= {} if alarm is None else {name: alarm}
+    if state is not None:
+        several.save(state)
+    if as_json:
+        print_json(
+            {
+                "alarms": {name: str(alarm) for name, alarm in found.items()},
+                "delta": several.delta,
+                "false_alarms": several.false_alarms,
+                "promise": several.promise,
+                "claims": {
+                    name: _document(watching, found.get(name), state)
+                    for name, watching in several.monitors.items()
+                },
+                "unwatched": dict(several.unwatched),
+                "certificate": several.certificate.claim_digest,
+                "state": None if state is None else str(state),
+            }
+        )
+    else:
+        typer.echo(several.summary())
+    return ALARM if found else 0
+
+
 def _begun_or_resumed(
-    certificate: Certificate,
+    kind: type[Watching],
+    certificate: Any,
     state: Path | None,
     delta: float,
     false_alarms: str,
     options: Mapping[str, Any],
-) -> Monitor:
+) -> Watching:
     wanted = Promise.of(delta, false_alarms)
     given = {name: value for name, value in options.items() if value is not None}
     if state is None or not state.exists():
-        return Monitor(certificate, delta=delta, false_alarms=false_alarms, **given)
-    found = Monitor.load(state, certificate, **given)
+        return kind(certificate, delta=delta, false_alarms=false_alarms, **given)
+    found = kind.load(state, certificate, **given)
     if (found.delta, found.false_alarms) != (wanted.delta, wanted.text):
         raise InvalidValueError(
             f"{state} was begun with delta = {found.delta:g} and false alarms {found.false_alarms}"
@@ -207,10 +323,15 @@ def _columns(certificate: Certificate, given: Mapping[str, str | None]) -> dict[
 
 
 def _from_stream(
-    watching: Monitor, columns: Mapping[str, Any], save: Callable[[], None], *, as_json: bool
+    watching: Monitor,
+    columns: Mapping[str, Any],
+    notation: Notation,
+    save: Callable[[], None],
+    *,
+    as_json: bool,
 ) -> Alarm | None:
     """Take in rows as they arrive, and keep the state of those that were."""
-    reading = watching.reading_of(**columns)
+    reading = watching.reading_of(**columns).written(notation.scale)
     wanted = list(dict.fromkeys(slot.name for slot in reading.slots.values()))
     rung: list[Alarm] = []
     before = kept = watching.rows
@@ -227,7 +348,7 @@ def _from_stream(
         return os.read(sys.stdin.fileno(), 2**16)
 
     try:
-        for batch in stream_batches(arrived, wanted):
+        for batch in stream_batches(arrived, wanted, notation):
             known = len(watching.alarms)
             alarm = watching.update_rows(reading, Rows.of_batch(reading.slots, batch))
             rung += [] if alarm is None else [alarm]
@@ -264,30 +385,26 @@ def _draw(watching: Monitor, figure: Path) -> None:
         display.figure_.savefig(file, format=figure.suffix.lstrip(".").lower() or "png")
 
 
-def _say(watching: Monitor, alarm: Alarm | None, state: Path | None, *, as_json: bool) -> None:
-    if not as_json:
-        typer.echo(watching.summary())
-        return
-    print_json(
-        {
-            "alarm": None
-            if alarm is None
-            else {
-                "label": alarm.label,
-                "evidence": encode_float(alarm.evidence),
-                "where": alarm.where,
-                "message": str(alarm),
-            },
-            "alarms": [one.label for one in watching.alarms],
-            "evidence": encode_float(watching.evidence),
-            "limit": watching.limit,
-            "rows": watching.rows,
-            "labels": watching.labels,
-            "seen": watching.seen,
-            "delta": watching.delta,
-            "false_alarms": watching.false_alarms,
-            "promise": watching.promise,
-            "certificate": watching.certificate.claim_digest,
-            "state": None if state is None else str(state),
-        }
-    )
+def _document(watching: Monitor, alarm: Alarm | None, state: Path | None) -> dict[str, Any]:
+    """The result for programs."""
+    return {
+        "alarm": None
+        if alarm is None
+        else {
+            "label": alarm.label,
+            "evidence": encode_float(alarm.evidence),
+            "where": alarm.where,
+            "message": str(alarm),
+        },
+        "alarms": [one.label for one in watching.alarms],
+        "evidence": encode_float(watching.evidence),
+        "limit": watching.limit,
+        "rows": watching.rows,
+        "labels": watching.labels,
+        "seen": watching.seen,
+        "delta": watching.delta,
+        "false_alarms": watching.false_alarms,
+        "promise": watching.promise,
+        "certificate": watching.certificate.claim_digest,
+        "state": None if state is None else str(state),
+    }

@@ -10,20 +10,20 @@ import numpy as np
 import typer
 
 from pacbound.atomic_files import atomic_file
+from pacbound.certificate import load_certificate
 from pacbound.cli.counting import (
-    ClassesOption,
-    EngineOption,
-    MasterOption,
-    MemoryOption,
-    MissingOption,
-    UnseenOption,
-    class_options,
+    Classes,
+    Counter,
+    LabelsOption,
+    WrittenOrPiped,
+    edges_option,
 )
 from pacbound.cli.exit_codes import REFUSED, ending_well
-from pacbound.cli.lists import names, numbers, whole_numbers
+from pacbound.cli.lists import names, whole_numbers
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.monitor.shadow import plan_shadow
 from pacbound.planning import PilotPlan, plan_from_pilot
 from pacbound.stats.looks import PlannedLooks, planned_looks
 from pacbound.stats.planning import trials_needed
@@ -31,7 +31,14 @@ from pacbound.tally import Tally
 
 _RATE = {"target", "expected", "power"}
 _LOOKS = {"looks", "xi", "expected"}
-_NOT_PILOT = {"expected", "looks"}
+_SHADOW = {
+    "shadow", "losses", "rows", "gains", "usual", "false-alarms", "seen", "power", "seed",
+}  # fmt: skip
+_NOT_PILOT = {"expected", "looks", *_SHADOW - {"power", "seed"}}
+_MODES = (
+    "plan a rate (--target, --expected), looks (--looks, --xi), from a pilot (--from), or the "
+    "shadow of a cascade in use (--shadow, --losses, --rows)"
+)
 _FIGURES = (".pdf", ".png", ".svg")
 
 
@@ -68,7 +75,7 @@ def plan(
             help=(
                 "Pilot: at least this exit rate of a cascade or coverage of an abstention, at most "
                 "this mean width of a calibration, flag rate of a recall or intervention rate of a "
-                "shield."
+                "shield; false alarms: at least this share of positives found."
             )
         ),
     ] = None,
@@ -80,10 +87,45 @@ def plan(
         int | None, typer.Option(help="Pilot: samples drawn of each size, 50 if left out.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Pilot: the seed of the draws, 0 if left out.")
+        int | None, typer.Option(min=0, help="Pilot, shadow: the seed of the draws, 0 if left out.")
     ] = None,
     figure: Annotated[
         Path | None, typer.Option(help="Pilot: draw the curve into this file, .png, .svg or .pdf.")
+    ] = None,
+    shadow: Annotated[
+        Path | None,
+        typer.Option(
+            help=(
+                "Shadow: the certificate of a cascade in use, of whose rows a share is sent to the "
+                "slow model too, to be monitored."
+            )
+        ),
+    ] = None,
+    losses: Annotated[
+        float | None,
+        typer.Option(help="Shadow: the share of all rows lost, which is to be noticed: 0.05"),
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(help="Shadow: rows of traffic within which the alarm is to ring: 10000"),
+    ] = None,
+    gains: Annotated[
+        float | None, typer.Option(help="Shadow: the share of all rows gained, 0 if left out.")
+    ] = None,
+    usual: Annotated[
+        float | None,
+        typer.Option(help="Shadow: the share lost before; gains and half of xi if left out."),
+    ] = None,
+    false_alarms: Annotated[
+        str | None, typer.Option(help="Shadow: as for pacbound monitor, 'ever' if left out.")
+    ] = None,
+    seen: Annotated[
+        int | None,
+        typer.Option(help="Shadow: labels that came before the rise, 50000 if left out."),
+    ] = None,
+    claim: Annotated[
+        Literal["false-alarms"] | None,
+        typer.Option(help="Pilot of a recall or a shield: plan for its false alarms, with --xi."),
     ] = None,
     kind: Annotated[
         Literal["abstention", "calibration"] | None,
@@ -117,16 +159,18 @@ def plan(
         str | None,
         typer.Option(help="Pilot, shield: whether the rollout has an un-recoverable state."),
     ] = None,
-    classes: ClassesOption = None,
-    missing: MissingOption = None,
-    unseen_labels: UnseenOption = None,
-    engine: EngineOption = "duckdb",
-    master: MasterOption = None,
-    memory_limit: MemoryOption = None,
+    *,
+    classes: Classes,
+    labels: LabelsOption = None,
+    written: WrittenOrPiped,
+    counter: Counter,
     power: Annotated[
         float | None,
         typer.Option(
-            help="A rate, or pilot: chance that the certificate comes about, 0.9 if left out."
+            help=(
+                "A rate, or pilot: chance that the certificate comes about; shadow: that the alarm "
+                "rings in time. 0.9 if left out."
+            )
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
@@ -134,7 +178,9 @@ def plan(
     """Say how many labels it takes to certify.
 
     For a rate pass --target and --expected. For several looks at a growing sample pass --looks and
-    --xi. From a pilot pass --from and its columns, as for the command that will certify.
+    --xi. From a pilot pass --from and its columns, as for the command that will certify. For the
+    share of traffic to be monitored behind a cascade pass --shadow, --losses and --rows; --delta is
+    then the chance of a false alarm.
     """
     given: dict[str, Any] = {
         "target": target,
@@ -148,6 +194,14 @@ def plan(
         "draws": draws,
         "seed": seed,
         "figure": figure,
+        "shadow": shadow,
+        "losses": losses,
+        "rows": rows,
+        "gains": gains,
+        "usual": usual,
+        "false-alarms": false_alarms,
+        "seen": seen,
+        "claim": claim,
         "kind": kind,
         "confidence": confidence,
         "correct": correct,
@@ -159,19 +213,28 @@ def plan(
         "score": score,
         "positive": positive,
         "unsafe": unsafe,
-        "classes": classes,
-        "missing": missing,
-        "unseen-labels": unseen_labels,
+        "labels": labels,
+        "format": written.standard_format,
+        **{name.replace("_", "-"): said for name, said in classes.options().items()},
+        **written.options(),
         "power": power,
     }
     options = {name: value for name, value in given.items() if value is not None}
     if "from" in options:
         _refuse_others(options, options.keys() - _NOT_PILOT, "--from")
         _check_figure(figure)
-        reading = {"engine": engine, "master": master, "memory_limit": memory_limit}
-        said = class_options(classes, missing, unseen_labels)
+        options["from"] = written.tables(options["from"])
+        reading = {
+            **counter.options(),
+            "answers": labels,
+            **written.options(),
+        }
+        said = classes.options()
         tally = _pilot_tally(options, {**said, **reading})
         return _print_pilot(_planned(tally, options, delta), figure, as_json=as_json)
+    if "shadow" in options:
+        _refuse_others(options, _SHADOW, "--shadow")
+        return _print_shadow(options, delta, as_json=as_json)
     if "looks" in options:
         _refuse_others(options, _LOOKS, "--looks")
         return _print_looks(options, delta, as_json=as_json)
@@ -182,17 +245,13 @@ def plan(
 def _refuse_others(options: Mapping[str, Any], allowed: Set[str], mode: str) -> None:
     other = next((name for name in options if name not in allowed), None)
     if other is not None:
-        raise InvalidTypeError(
-            f"--{other} does not go with {mode}: plan a rate (--target, --expected), looks "
-            "(--looks, --xi), or from a pilot (--from)."
-        )
+        raise InvalidTypeError(f"--{other} does not go with {mode}: {_MODES}.")
 
 
 def _required(options: Mapping[str, Any], name: str, mode: str) -> Any:
     if name not in options:
         raise InvalidTypeError(
-            f"--{name} is missing: a plan {mode} needs it. Plan a rate (--target, --expected), "
-            "looks (--looks, --xi), or from a pilot (--from)."
+            f"--{name} is missing: a plan {mode} needs it. {_MODES[0].upper()}{_MODES[1:]}."
         )
     return options[name]
 
@@ -260,6 +319,45 @@ def _looks_document(planned: PlannedLooks, truth: float) -> dict[str, Json]:
     }
 
 
+def _print_shadow(options: Mapping[str, Any], delta: float, *, as_json: bool) -> int:
+    certificate: Any = load_certificate(options["shadow"])
+    renamed = {"gains": "gains", "usual": "usual", "false-alarms": "false_alarms", "seen": "seen"}
+    more = {role: options[name] for name, role in renamed.items() if name in options}
+    losses, rows = (_required(options, name, "of a shadow") for name in ("losses", "rows"))
+    power, seed = options.get("power", 0.9), options.get("seed", 0)
+    found = plan_shadow(
+        certificate,
+        losses=losses,
+        rows=rows,
+        delta=delta,
+        power=power,
+        rng=np.random.default_rng(seed),
+        **more,
+    )
+    if as_json:
+        print_json(
+            {
+                "status": "estimate",
+                "share": found.share,
+                "labels": found.labels,
+                "losses": losses,
+                "rows": rows,
+                "delta": delta,
+                "power": power,
+                "seed": seed,
+                **more,
+            }
+        )
+    else:
+        typer.echo(
+            f"Send {found.share:.2%} of the traffic to the slow model too, drawn by a key before "
+            f"anything is known of a row: if {losses:g} of the rows are lost, the alarm rings "
+            f"within {rows:,} rows with probability {power:g}, after about {found.labels:,} labels "
+            "at most.\nEstimated from simulated streams: nothing here is guaranteed."
+        )
+    return 0
+
+
 def _pilot_tally(options: Mapping[str, Any], counting: Mapping[str, Any]) -> Tally:
     several = "," in options.get("prediction", "")
     roles = {
@@ -280,7 +378,7 @@ def _pilot_tally(options: Mapping[str, Any], counting: Mapping[str, Any]) -> Tal
         if role in columns:
             columns[role] = names(columns[role])
     if "edges" in columns:
-        columns["edges"] = numbers(columns["edges"], "--edges")
+        columns["edges"] = edges_option(columns["edges"])
     said = {name: value for name, value in counting.items() if value is not None}
     with progress_bar("counting") as progress:
         return Tally.from_files(options["from"], progress=progress, **columns, **said)
@@ -293,6 +391,7 @@ def _planned(tally: Tally, options: Mapping[str, Any], delta: float) -> PilotPla
             delta=delta,
             xi=options.get("xi"),
             target=options.get("target"),
+            claim=options.get("claim"),
             goal=options.get("goal"),
             sizes=whole_numbers(options["sizes"], "--sizes") if "sizes" in options else None,
             label_cost=options.get("label-cost"),

@@ -3,6 +3,8 @@
 A monitor needs labels. It is not a detector of drift in inputs.
 """
 
+from pacbound.file_locks import locked
+from pacbound.monitor.bundle import BundleMonitor
 from pacbound.monitor.files import update_from_files
 from pacbound.monitor.monitor import Alarm, Monitor
 from pacbound.monitor.prometheus import prometheus_text
@@ -10,9 +12,11 @@ from pacbound.monitor.shadow import Shadow, ShadowPlan, plan_shadow
 
 __all__ = [
     "Alarm",
+    "BundleMonitor",
     "Monitor",
     "Shadow",
     "ShadowPlan",
+    "locked",
     "plan_shadow",
     "prometheus_text",
     "update_from_files",

@@ -7,7 +7,7 @@ from typing import Any
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.monitor.monitor import Alarm, Monitor
-from pacbound.sources import Paths, Progress, Wanted, open_tables
+from pacbound.sources import PLAIN, Notation, Paths, Progress, Wanted, open_tables
 from pacbound.sources.fingerprints import fingerprinting
 from pacbound.sources.parts import in_order
 from pacbound.tally.rows import Rows
@@ -18,6 +18,7 @@ def update_from_files(
     paths: Paths,
     *,
     columns: Mapping[str, Any],
+    notation: Notation = PLAIN,
     progress: Progress | None = None,
 ) -> Alarm | None:
     """Take in the rows of files, in order: the files as they are named, globs and folders sorted.
@@ -34,6 +35,8 @@ def update_from_files(
         A file, a glob, a folder, or several of these.
     columns
         The name of each column, by what `Monitor.update` calls it.
+    notation
+        How the files are written.
     progress
         Called with the share that is done, from 0 to 1.
 
@@ -61,13 +64,13 @@ def update_from_files(
     >>> monitor.labels
     100
     """
-    reading = monitor.reading_of(**columns)
+    reading = monitor.reading_of(**columns).written(notation.scale)
     wanted = {key: Wanted(slot.name, slot.kind) for key, slot in reading.slots.items()}
-    tables = open_tables(paths)
+    tables = open_tables(paths, notation)
     before = monitor.rows
     with monitor.all_or_nothing() as taken:
         rung: list[Alarm] = []
-        with fingerprinting([table.path for table in tables]) as found:
+        with fingerprinting([table.path for table in tables], notation) as found:
             for path, batch in in_order(tables, wanted, progress):
                 try:
                     alarm = monitor.update_rows(reading, Rows.of_batch(reading.slots, batch))

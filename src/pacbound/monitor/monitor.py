@@ -98,6 +98,12 @@ class Monitor:
     - cascade: `loss` (1 where the cascade is wrong and the slow model right, -1 where it is the
       other way round, else 0), or `confidences`, `predictions` and `labels`. All traffic belongs to
       it: the loss is 0 where a row does not exit early.
+    - cascade in groups: the same, and `groups`. What is lost in a group is evidence against its
+      claim, and a row in several groups, passed as a mapping from each group to flags, is a label
+      in each of them.
+    - false alarms: `score` and `positive`. Only negatives are labels; each whose score is at or
+      above the threshold is a loss. A certificate about rollouts is not monitored: whether one that
+      the shield stopped would have been safe is never seen.
     - recall: `score` and `positive`. Only positives are labels; each whose score is below the
       threshold is a loss. Which rows are looked at must not depend on their scores.
     - shield: `unsafe`, one flag for each rollout under the shield. A certificate of the misses
@@ -284,10 +290,11 @@ class Monitor:
         Parameters
         ----------
         **counts
-            Abstention, recall, shield: `losses` of `labels`, which are answers, positives or
-            rollouts; for an abstention with groups, mappings from groups to these. Cascade:
-            `losses` and `gains` of `labels`, which are all rows of traffic that were looked at.
-            Calibration: `successes` of `trials` for each bin.
+            Abstention, false alarms, recall, shield: `losses` of `labels`, which are answers,
+            negatives, positives or rollouts; for an abstention with groups, mappings from groups to
+            these. Cascade: `losses` and `gains` of `labels`, which are all rows of traffic that
+            were looked at; in groups, mappings from groups to these. Calibration:
+            `successes` of `trials` for each bin.
 
         Returns
         -------
@@ -370,12 +377,12 @@ class Monitor:
         list of str
             Takes the fingerprints of the sources that were taken in.
         """
-        before = self._state, self._classes
+        before = self._state, self._classes, self._sources
         taken: list[str] = []
         try:
             yield taken
         except BaseException:
-            self._state, self._classes = before
+            self._state, self._classes, self._sources = before
             raise
         self._sources = (*self._sources, *taken)
 
@@ -453,17 +460,41 @@ class Monitor:
             missing=missing,
             unseen_labels=unseen_labels,
         )
+        monitor.go_on_from(document, name)
+        return monitor
+
+    def go_on_from(self, document: Mapping[str, Any], name: str) -> None:
+        """Take over the state in a document that `to_dict` made of a monitor with the same promise;
+        `load` does this for files.
+
+        Parameters
+        ----------
+        document
+            The document.
+        name
+            What it is called, for the message.
+
+        Raises
+        ------
+        CertificateError
+            If it is not a state, was changed, belongs to another certificate, or was begun with
+            another promise.
+        """
         try:
-            monitor._state, monitor._sources, monitor._classes = state_file.state_of(
-                document, monitor._clock, name
+            if not isinstance(document, Mapping):
+                raise CertificateError(f"{name} is not {state_file.WHAT}.")
+            promise = state_file.promise_of(document, self.certificate.claim_digest, name)
+            if promise != self._clock.promise:
+                raise CertificateError(f"{name} was begun with another promise.")
+            self._state, self._sources, self._classes = state_file.state_of(
+                document, self._clock, name
             )
         except PacboundError as error:
             raise CertificateError(str(error)) from None
-        if documents.canonical(monitor.to_dict()) != documents.canonical(document):
+        if documents.canonical(self.to_dict()) != documents.canonical(dict(document)):
             raise CertificateError(
                 f"{name} holds what the state of a monitor does not: use a copy that is whole."
             )
-        return monitor
 
     def summary(self) -> str:
         """What is watched, what was seen and what is promised, in words."""

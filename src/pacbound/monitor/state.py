@@ -80,7 +80,7 @@ class Clock:
         """The state after rows in order, `seen` being those that the claim is about."""
         now, done, size = state, 0, _FIRST_ROWS
         while done < len(seen.outcomes) and not self.is_over(now):
-            part = Seen(seen.places[done : done + size], seen.outcomes[done : done + size])
+            part = seen.part(done, size)
             before = now
             now, taken = self._part(now, part)
             done += taken
@@ -113,15 +113,20 @@ class Clock:
         return self._rung(now, reached) if reached >= self.promise.limit else now
 
     def _part(self, state: State, seen: Seen) -> tuple[State, int]:
-        """The state after some rows, up to the alarm if it rings among them, and their number."""
+        """The state after some labels, up to the alarm if it rings among them, and their number."""
+        # Asked for only where it is needed: there may be thousands of places.
+        before = 0.0 if seen.closes is None else self.evidence(state)
         wealth, evidence = self._paths(state.wealth, seen)
+        evidence = seen.looked_at(evidence, before)
         over = np.flatnonzero(evidence >= self.promise.limit)
         if not over.size:
             now = replace(state, wealth=wealth, history=state.history.after(evidence))
             return _counted(now, seen.outcomes), len(seen.outcomes)
         taken = int(over[0]) + 1
-        part = Seen(seen.places[:taken], seen.outcomes[:taken])
+        # The evidence before a row is below the limit, so what rings is the last label of a row.
+        part = seen.part(0, taken)
         wealth, evidence = self._paths(state.wealth, part)
+        evidence = part.looked_at(evidence, before)
         now = replace(state, wealth=wealth, history=state.history.after(evidence))
         return self._rung(_counted(now, part.outcomes), float(evidence[-1])), taken
 

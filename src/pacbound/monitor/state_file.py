@@ -63,18 +63,24 @@ def document_of(
     return {**body, "digest": documents.digest(body)}
 
 
-def promise_of(document: Mapping[str, Json], claim_digest: str, name: str) -> Promise:
+def promise_of(
+    document: Mapping[str, Json],
+    claim_digest: str,
+    name: str,
+    layout: tuple[str, int, str] = (FORMAT, SCHEMA, WHAT),
+) -> Promise:
     """What the state in a document promises, once the document is seen to be whole and of this
-    certificate.
+    certificate; `layout` is its format, its schema, and what it is called.
     """
-    if document.get("format") != FORMAT:
+    expected, schema, what = layout
+    if document.get("format") != expected:
         raise CertificateError(
-            f"{name} is not {WHAT}: its format is {documents.shown(document.get('format'))}."
+            f"{name} is not {what}: its format is {documents.shown(document.get('format'))}."
         )
-    if type(document.get("schema")) is not int or document["schema"] != SCHEMA:
+    if type(document.get("schema")) is not int or document["schema"] != schema:
         raise CertificateError(
             f"{name} has schema {documents.shown(document.get('schema'))}: this version reads "
-            f"{SCHEMA}. Upgrade pacbound."
+            f"{schema}. Upgrade pacbound."
         )
     body = {key: value for key, value in document.items() if key != "digest"}
     if document.get("digest") != documents.digest(body):
@@ -105,7 +111,8 @@ def state_of(
         len(seen) != len(watch.outcomes)
         or min(seen) < 0
         or sum(seen) != labels
-        or rows < labels
+        # A row brings at most one label in each place.
+        or rows * len(watch.bets) < labels
         or len(wealth) != len(watch.bets)
     ):
         raise CertificateError(f"{name} does not add up: no labels lead there. {_REMEDY}")

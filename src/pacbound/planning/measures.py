@@ -14,12 +14,13 @@ from pacbound.certificate import (
     AbstentionCertificate,
     CalibrationCertificate,
     CascadeCertificate,
+    FalseAlarmCertificate,
     RecallCertificate,
     ShieldCertificate,
 )
 from pacbound.procedures.recall import miss_rate
 from pacbound.stats.trinomial import labels_needed_by_walk, paired_test_work
-from pacbound.tally import Kind, Tally
+from pacbound.tally import Tally
 
 EXACT_WORK = 0.03
 """The largest exact test of a cascade that a plan waits for, about a third of a second."""
@@ -114,6 +115,17 @@ def _shield(tally: Tally, xi: float, delta: float) -> Sample:
     )
 
 
+def _false_alarms(tally: Tally, xi: float, delta: float) -> Sample:
+    found = FalseAlarmCertificate.from_tally(tally, xi=xi, delta=delta)
+    return Sample(
+        certified=found.certified,
+        # A draw may have no positives, and then finds none.
+        value=found.observed_recall or 0.0,
+        thresholds=(found.threshold,),
+        bound="exact",
+    )
+
+
 def _differing(tally: Tally) -> int:
     """Rows on which some exit differs from the slow model: only these need a label."""
     agreeing = [set(outcome.split("|")) == {"agree"} for outcome in tally.outcomes]
@@ -128,6 +140,12 @@ def _enough_positives(pilot: Tally, target: float, delta: float) -> int:
     return ceil(positives * pilot.rows / pilot.totals["positive"])
 
 
+def _enough_negatives(pilot: Tally, xi: float, delta: float) -> int:
+    """The same of negatives, or of safe rollouts, and false alarms."""
+    negatives = ceil(log(delta) / log1p(-xi)) + 1
+    return ceil(negatives * pilot.rows / pilot.totals[pilot.outcomes[0]])
+
+
 def _one_outcome(tally: Tally) -> str | None:
     seen = [name for name, count in tally.totals.items() if count]
     return f"every row of it is {seen[0]!r}; draw a larger one" if len(seen) == 1 else None
@@ -140,7 +158,7 @@ def _silent_cascade(tally: Tally) -> str | None:
     return None if _differing(tally) else "its models never differ; draw a larger one"
 
 
-MEASURES: Mapping[Kind, Measure] = {
+MEASURES: Mapping[str, Measure] = {
     "abstention": Measure(
         name="coverage",
         unit="rows",
@@ -192,5 +210,18 @@ MEASURES: Mapping[Kind, Measure] = {
         least=lambda _, xi, delta: ceil(log(delta) / log1p(-xi)) + 1,
         silent=_one_outcome,
     ),
+    "false-alarms": Measure(
+        name="share found",
+        unit="rows",
+        larger=True,
+        asked="xi",
+        certify=_false_alarms,
+        labels=lambda tally: tally.rows,
+        least=_enough_negatives,
+        silent=_one_outcome,
+    ),
 }
-"""By the question that the pilot was counted for."""
+"""By the question that the pilot was counted for, or by the other claim that it supports."""
+
+OTHER_CLAIMS: Mapping[str, tuple[str, ...]] = {"false-alarms": ("recall", "shield")}
+"""Claims that pilots of other questions support, and those questions."""

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, floor, log10
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.planning.measures import MEASURES, Measure
-from pacbound.planning.plan import PilotPlan, PlanPoint
+from pacbound.planning.measures import MEASURES, OTHER_CLAIMS, Measure
+from pacbound.planning.plan import PilotPlan, PlanPoint, subject_of
 from pacbound.sources import Progress
 from pacbound.stats.arguments import (
     failure_probability,
@@ -50,6 +50,7 @@ def plan_from_pilot(  # noqa: PLR0913
     delta: float,
     xi: float | None = None,
     target: float | None = None,
+    claim: Literal["false-alarms"] | None = None,
     goal: float | None = None,
     sizes: ArrayLike | None = None,
     label_cost: float | None = None,
@@ -64,7 +65,7 @@ def plan_from_pilot(  # noqa: PLR0913
     rates far below 1/m. It must be drawn as the sample will be, and its rows are left out of the
     sample, since they chose its size. Samples are certified by the function for the question that
     the pilot was counted for: `calibrate`, `certify_abstention`, `certify_cascade`,
-    `certify_recall`, or `certify_shield` at the rate of all rollouts.
+    `certify_recall`, or `certify_shield` at the rate of all rollouts; or as `claim` says.
 
     Parameters
     ----------
@@ -78,11 +79,15 @@ def plan_from_pilot(  # noqa: PLR0913
         for a recall.
     target
         For a recall: the share of the positives that must be flagged.
+    claim
+        "false-alarms", for the pilot of a recall or a shield whose false alarms are to be
+        certified, as by `certify_false_alarms`.
     goal
         What the certificate should come to: an exit rate of at least so much (cascade), at least
         such a share of rows answered (abstention), intervals at most so wide on average over the
         rows (calibration), at most such a share of rows flagged (recall) or of rollouts stopped
-        (shield). By default it is enough to be certified.
+        (shield), at least such a share of positives that raise an alarm (false alarms).
+        By default it is enough to be certified.
     sizes
         The numbers of rows to try. By default ten, from the fewest that can be certified on.
     label_cost
@@ -126,9 +131,9 @@ def plan_from_pilot(  # noqa: PLR0913
     >>> [(point.rows, round(point.labels, -1), round(point.value, 1)) for point in plan.points]
     [(1000, 160.0, 0.6), (4000, 640.0, 0.7)]
     """
-    measure = _checked_measure(pilot)
-    level = failure_probability(delta)
-    rate = _checked_rate({"xi": xi, "target": target}, pilot.kind, measure)
+    measure = _checked_measure(pilot, claim)
+    level, kind = failure_probability(delta), claim or pilot.kind
+    rate = _checked_rate({"xi": xi, "target": target}, kind, measure)
     planner = _Planner(
         pilot=pilot,
         measure=measure,
@@ -150,7 +155,7 @@ def plan_from_pilot(  # noqa: PLR0913
     if progress is not None:
         progress(1.0)
     return PilotPlan(
-        kind=pilot.kind,
+        kind=kind,
         measure=measure.name,
         unit=measure.unit,
         larger=measure.larger,
@@ -276,7 +281,7 @@ def _rounded(rows: float) -> int:
     return int(ceil(rows * (1.0 - 1e-12) / unit) * unit)
 
 
-def _checked_measure(pilot: Any) -> Measure:
+def _checked_measure(pilot: Any, claim: str | None) -> Measure:
     if not isinstance(pilot, Tally):
         raise InvalidTypeError(
             f"pilot is of type {type(pilot).__name__}: expected a Tally. Count the pilot with "
@@ -294,7 +299,14 @@ def _checked_measure(pilot: Any) -> Measure:
             "The pilot's groups overlap, and from counts alone it cannot be seen how: plan from "
             "one group, or from all rows."
         )
-    measure = MEASURES[pilot.kind]
+    if claim is not None and pilot.kind not in OTHER_CLAIMS.get(claim, ()):
+        raise InvalidValueError(
+            f"claim={claim!r} is not what a pilot of {with_article(pilot.kind)} can be planned "
+            "for: leave it out, or pass 'false-alarms' with a pilot of a recall or a shield."
+        )
+    measure = MEASURES[claim or pilot.kind]
+    if claim is not None:
+        measure = replace(measure, unit=MEASURES[pilot.kind].unit)
     why = measure.silent(pilot)
     if why is not None:
         raise InvalidValueError(
@@ -308,7 +320,7 @@ def _checked_rate(given: Mapping[str, Any], kind: str, measure: Measure) -> floa
     for name, value in given.items():
         if value is not None and name != measure.asked:
             raise InvalidValueError(
-                f"{name}={value} says nothing about {with_article(kind)}: leave it out."
+                f"{name}={value} says nothing about {subject_of(kind)}: leave it out."
             )
     if measure.asked is None:
         return None
@@ -316,7 +328,7 @@ def _checked_rate(given: Mapping[str, Any], kind: str, measure: Measure) -> floa
     if value is None:
         what = "allowed" if measure.asked == "xi" else "required"
         raise InvalidValueError(
-            f"{measure.asked} is missing: {with_article(kind)} is planned for the rate that is "
+            f"{measure.asked} is missing: {subject_of(kind)} is planned for the rate that is "
             f"{what}."
         )
     return positive_rate(value) if measure.asked == "xi" else required_share(value)

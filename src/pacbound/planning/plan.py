@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from pacbound.documents import Json, encode_float
-from pacbound.tally import Kind
 from pacbound.tally.questions import with_article
 
 
@@ -69,7 +68,8 @@ class PilotPlan:
     Attributes
     ----------
     kind : str
-        The question: "abstention", "calibration", "cascade", "recall" or "shield".
+        The question: "abstention", "calibration", "cascade", "recall" or "shield"; or
+        "false-alarms".
     measure : str
         What `value` of the points measures.
     unit : str
@@ -110,7 +110,7 @@ class PilotPlan:
     ('intervention rate', True)
     """
 
-    kind: Kind
+    kind: str
     measure: str
     unit: str
     larger: bool
@@ -135,6 +135,11 @@ class PilotPlan:
         asked = {"xi": self.xi, "target": self.target, "delta": self.delta}
         return ", ".join(f"{name} = {rate:g}" for name, rate in asked.items() if rate is not None)
 
+    @property
+    def subject(self) -> str:
+        """What is planned for, as a sentence has it: "a cascade"."""
+        return subject_of(self.kind)
+
     def to_dict(self) -> dict[str, Json]:
         """The plan for programs; infinite thresholds are the texts "+inf" and "-inf"."""
         return {
@@ -148,7 +153,7 @@ class PilotPlan:
         """The plan in words, with a line for each size."""
         return "\n".join(
             [
-                f"Plan for {with_article(self.kind)}, {self.claim}, from a pilot of "
+                f"Plan for {self.subject}, {self.claim}, from a pilot of "
                 f"{self.pilot_rows:,} {self.unit}.",
                 f"Estimated from {self.draws} draws of each size: nothing here is guaranteed.",
                 "",
@@ -207,6 +212,11 @@ class PilotPlan:
             f"Fix the number of {self.unit} before the first label is seen, and leave those of the "
             "pilot out."
         )
+
+
+def subject_of(kind: str) -> str:
+    """What is planned for, as a sentence has it."""
+    return "a claim about false alarms" if kind == "false-alarms" else with_article(kind)
 
 
 def _written(point: PlanPoint) -> dict[str, Json]:

@@ -13,17 +13,36 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.monitor.kinds.abstention import AbstentionWatch
 from pacbound.monitor.kinds.calibration import CalibrationWatch
 from pacbound.monitor.kinds.cascade import CascadeWatch
+from pacbound.monitor.kinds.cascade_groups import GroupedCascadeWatch
+from pacbound.monitor.kinds.false_alarms import FalseAlarmWatch
 from pacbound.monitor.kinds.recall import RecallWatch
 from pacbound.monitor.kinds.shield import ShieldWatch
 from pacbound.monitor.kinds.watch import Watch
+from pacbound.tally.questions import with_article
 
 WATCHES: dict[str, Callable[[Any], Watch]] = {
     "abstention": AbstentionWatch,
     "calibration": CalibrationWatch,
     "cascade": CascadeWatch,
+    "cascade-groups": GroupedCascadeWatch,
+    "false-alarms": FalseAlarmWatch,
     "recall": RecallWatch,
     "shield": ShieldWatch,
 }
+
+_WHY_NOT = {
+    "batch": (
+        "it is about records that are all there and all answered, so that no row in use can break "
+        "it. To notice that later records are of another kind, certify a cascade on labelled rows "
+        "and monitor that"
+    ),
+    "alarm-range": (
+        "its two claims are watched apart. Monitor certificate.misses and "
+        "certificate.false_alarms, each with its share of delta, or pass the range to BundleMonitor"
+    ),
+    "bundle": "its claims are watched together by BundleMonitor, or one by one, as bundle[name]",
+}
+"""Kinds that have no row to watch, or several claims."""
 
 
 def watch_of(certificate: Certificate) -> Watch:
@@ -34,10 +53,9 @@ def watch_of(certificate: Certificate) -> Watch:
             "load_certificate reads one from its file."
         )
     if certificate.kind not in WATCHES:
-        hint = " Monitor its certificates one by one." if certificate.kind == "bundle" else ""
         raise InvalidTypeError(
-            f"A {certificate.kind} certificate is not monitored: expected one of "
-            f"{', '.join(WATCHES)}.{hint}"
+            f"{with_article(certificate.kind).capitalize()} certificate is not monitored: "
+            f"{_WHY_NOT[certificate.kind]}."
         )
     certificate.require_verified()
     if not certificate.certified:

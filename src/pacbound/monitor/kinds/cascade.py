@@ -68,38 +68,17 @@ class CascadeWatch:
         """The same of arrays."""
         known = self._known(given)
         if "loss" in known:
-            return _of_losses("loss"), {"loss": _differences(known["loss"], "loss")}
+            return _of_losses("loss"), {"loss": as_losses(known["loss"], "loss")}
         question, arrays = CascadeQuestion.of_arrays(**known)
         return self._of_answers(question), arrays
 
     def counted(self, given: Mapping[str, Any]) -> Counts:
         """`losses` and `gains` among `labels` rows of traffic."""
-        counts = only_known(given, {"losses": True, "gains": True, "labels": True}, _WHAT)
-        losses, gains, labels = (
-            whole_number(counts[name], name) for name in ("losses", "gains", "labels")
-        )
-        if losses + gains > labels:
-            raise InvalidValueError(
-                f"{losses} losses and {gains} gains of {labels} labels cannot be: expected losses "
-                "+ gains <= labels, which are all rows of traffic that were looked at."
-            )
-        return [(0, (gains, labels - losses - gains, losses))]
+        return [(0, differences_of_labels(given, _WHAT))]
 
     def _known(self, given: Mapping[str, Any]) -> dict[str, Any]:
         known = only_known(given, _ROLES, _WHAT)
-        if "loss" in known and len(known) > 1:
-            raise InvalidTypeError(
-                "loss stands beside other columns: pass either loss, or confidences, predictions "
-                "and labels."
-            )
-        if "loss" not in known and ("labels" in known) != self._labelled:
-            raise InvalidTypeError(
-                "labels are missing: they say what is lost where the answer differs from the slow "
-                "model's. Pass them, or loss."
-                if self._labelled
-                else "This cascade was certified without labels, so it is watched without: leave "
-                "labels out. Each answer that differs from the slow model's is a loss."
-            )
+        require_labels_or_loss(known, labelled=self._labelled)
         return known
 
     def _of_answers(self, question: CascadeQuestion) -> Reading:
@@ -112,24 +91,73 @@ class CascadeWatch:
         return Reading(question.slots, self._judged, labels)
 
     def _judged(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Seen:
-        """The loss of each row, by the answers of the model that answers and of the slow one."""
-        names = [f"prediction {m}" for m in range(len(self._thresholds) + 1)]
-        answers = [_present(rows, name, vocabulary) for name in names]
-        answer, slow = answers[-1].copy(), answers[-1]
-        for m in reversed(range(len(self._thresholds))):
-            exits = rows.scores(f"confidence {m}") >= self._thresholds[m]
-            answer[exits] = answers[m][exits]
-        differ = answer != slow
-        if not self._labelled:
-            return one_place(1 + differ.astype(np.int64))
-        truth = rows.classes("labels", vocabulary)
-        _require_labels(rows, truth, differ)
-        for name, codes in zip(names, answers, strict=True):
-            evidence.slow = rows.name(name)
-            evidence.saw(evidence.slow, vocabulary.classes(np.unique(codes).tolist()))
-        _witness(answer, slow, truth, vocabulary, evidence)
-        lost, gained = differ & (slow == truth), differ & (answer == truth)
-        return one_place(1 + lost.astype(np.int64) - gained)
+        limits = np.broadcast_to(self._thresholds, (len(rows), len(self._thresholds)))
+        lost = losses_of_answers(rows, limits, vocabulary, evidence, labelled=self._labelled)
+        return one_place(1 + lost)
+
+
+def differences_of_labels(given: Mapping[str, Any], what: str) -> tuple[int, int, int]:
+    """How many labels were gained, equal and lost, from `losses`, `gains` and `labels`."""
+    counts = only_known(given, {"losses": True, "gains": True, "labels": True}, what)
+    losses, gains, labels = (
+        whole_number(counts[name], name) for name in ("losses", "gains", "labels")
+    )
+    if losses + gains > labels:
+        raise InvalidValueError(
+            f"{losses} losses and {gains} gains of {labels} labels cannot be: expected losses + "
+            "gains <= labels, which are all rows of traffic that were looked at."
+        )
+    return gains, labels - losses - gains, losses
+
+
+def require_labels_or_loss(known: Mapping[str, Any], *, labelled: bool) -> None:
+    """Raise unless the columns say what each row loses: `loss`, or answers, with labels where the
+    certificate is about them.
+    """
+    if "loss" in known and known.keys() - {"loss", "groups"}:
+        raise InvalidTypeError(
+            "loss stands beside other columns: pass either loss, or confidences, predictions and "
+            "labels."
+        )
+    if "loss" not in known and ("labels" in known) != labelled:
+        raise InvalidTypeError(
+            "labels are missing: they say what is lost where the answer differs from the slow "
+            "model's. Pass them, or loss."
+            if labelled
+            else "This cascade was certified without labels, so it is watched without: leave "
+            "labels out. Each answer that differs from the slow model's is a loss."
+        )
+
+
+def losses_of_answers(
+    rows: Rows,
+    limits: NDArray[np.float64],
+    vocabulary: Vocabulary,
+    evidence: Evidence,
+    *,
+    labelled: bool,
+) -> Integers:
+    """What each row loses, -1, 0 or 1, by the answers of the model that answers and of the slow
+    one; `limits` are the thresholds of each row, (rows, exits).
+    """
+    exits = limits.shape[1]
+    names = [f"prediction {m}" for m in range(exits + 1)]
+    answers = [_present(rows, name, vocabulary) for name in names]
+    answer, slow = answers[-1].copy(), answers[-1]
+    for m in reversed(range(exits)):
+        leaves = rows.scores(f"confidence {m}") >= limits[:, m]
+        answer[leaves] = answers[m][leaves]
+    differ = answer != slow
+    if not labelled:
+        return np.asarray(differ, dtype=np.int64)
+    truth = rows.classes("labels", vocabulary)
+    _require_labels(rows, truth, differ)
+    for name, codes in zip(names, answers, strict=True):
+        evidence.slow = rows.name(name)
+        evidence.saw(evidence.slow, vocabulary.classes(np.unique(codes).tolist()))
+    _witness(answer, slow, truth, vocabulary, evidence)
+    lost, gained = differ & (slow == truth), differ & (answer == truth)
+    return np.asarray(lost.astype(np.int64) - gained)
 
 
 def _present(rows: Rows, slot: str, vocabulary: Vocabulary) -> Integers:
@@ -168,12 +196,17 @@ def _witness(
 
 def _of_losses(name: str) -> Reading:
     return Reading(
-        {"loss": Slot("number", name)},
-        lambda rows, *_: one_place(1 + _checked(rows.numbers("loss"), name, rows.start)),
+        {"loss": Slot("number", name)}, lambda rows, *_: one_place(1 + checked_losses(rows))
     )
 
 
-def _differences(values: Any, name: str) -> NDArray[Any]:
+def checked_losses(rows: Rows) -> Integers:
+    """The column of losses, -1, 0 or 1 in each row."""
+    return _checked(rows.numbers("loss"), rows.name("loss"), rows.start)
+
+
+def as_losses(values: Any, name: str) -> NDArray[Any]:
+    """An array of losses, as `checked_losses` reads it."""
     array = as_column(values, name)
     if array.dtype.kind not in "iuf":
         raise InvalidTypeError(

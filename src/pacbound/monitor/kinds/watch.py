@@ -7,17 +7,17 @@ that the claim says nothing about, such as one that was not answered, is left ou
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.errors import InvalidValueError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import successes_of_trials, whole_number
 from pacbound.stats.betting import Bets, loss_bets
 from pacbound.tally.classes import Evidence, Vocabulary
-from pacbound.tally.questions.question import Slot
+from pacbound.tally.questions.question import Slot, scaled
 from pacbound.tally.rows import Rows, only_known
 
 Integers = NDArray[np.int64]
@@ -27,10 +27,33 @@ Counts = Sequence[tuple[int, tuple[int, ...]]]
 
 @dataclass(frozen=True)
 class Seen:
-    """Rows that the claim is about: the place of each, and its outcome."""
+    """Labels that the claim is about: the place of each, and its outcome.
+
+    A row that belongs to several places brings a label for each, one after the other. What its
+    labels say depends on each other, so the evidence may be looked at after the last of them only:
+    `closes` says which labels are the last of their row. None if every label is.
+    """
 
     places: Integers
     outcomes: Integers
+    closes: NDArray[np.bool_] | None = None
+
+    def part(self, start: int, size: int) -> Seen:
+        """About `size` labels from `start` on, up to the end of a row."""
+        stop = start + size
+        if self.closes is None:
+            return Seen(self.places[start:stop], self.outcomes[start:stop])
+        stop = min(stop, len(self.outcomes))
+        stop += int(np.argmax(self.closes[stop - 1 :]))
+        rows = slice(start, stop)
+        return Seen(self.places[rows], self.outcomes[rows], self.closes[rows])
+
+    def looked_at(self, evidence: NDArray[np.float64], before: float) -> NDArray[np.float64]:
+        """The evidence as it is looked at: within a row it is that before the row."""
+        if self.closes is None:
+            return evidence
+        known = np.concatenate([[before], evidence[self.closes]])
+        return np.asarray(known[np.cumsum(self.closes)])
 
 
 @dataclass(frozen=True)
@@ -42,6 +65,16 @@ class Reading:
     slots: Mapping[str, Slot]
     judge: Callable[[Rows, Vocabulary, Evidence], Seen]
     labels: str | None = None
+
+    def written(self, scale: float | None) -> Reading:
+        """The same where a score of 1 is written as `scale`."""
+        if scale is None:
+            return self
+        if not any(slot.kind == "number" and key != "loss" for key, slot in self.slots.items()):
+            raise InvalidTypeError(
+                "scale is about scores, and no column of scores is read here: leave it out."
+            )
+        return replace(self, slots=scaled(self.slots, scale))
 
 
 class Watch(Protocol):

@@ -1,0 +1,80 @@
+"""One process at a time: a lock on a file that is read, changed and written again.
+
+The lock belongs to the operating system, so that it ends with the process that holds it, however it
+ends: a process that was killed leaves nothing to clear away. What is locked is a file beside the
+one that is meant, FILE.lock, since that one is replaced when it is written. The lock file stays
+there, empty: to remove it while another process waits for it would let two hold the lock.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO
+
+from pacbound.errors import InvalidValueError
+
+
+@contextmanager
+def locked(path: str | os.PathLike[str], *, wait: bool) -> Iterator[None]:
+    """In a `with` block: no other process holds the lock of the file `path`.
+
+    Parameters
+    ----------
+    path
+        The file, which need not be there yet. Other names of the same file have the same lock.
+    wait
+        Whether to wait for a process that holds it. If not, `InvalidValueError` is raised.
+
+    Yields
+    ------
+    None
+        Once the lock is held. It is let go of at the end of the block.
+
+    Raises
+    ------
+    InvalidValueError
+        If another process holds the lock, or the lock file cannot be made.
+
+    Examples
+    --------
+    >>> with locked("state.json", wait=False):
+    ...     print("nobody else reads or writes it")
+    nobody else reads or writes it
+    """
+    place = Path(f"{Path(path).resolve()}.lock")
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(place.open("a+b"))
+        except FileNotFoundError:
+            raise InvalidValueError(
+                f"{path} cannot be locked: there is no folder {place.parent}."
+            ) from None
+        except OSError as error:
+            raise InvalidValueError(f"{path} cannot be locked: {error.strerror}.") from None
+        if not _taken(file, wait=wait):
+            raise InvalidValueError(
+                f"{path} is in use by another process, which would write over what this one does, "
+                "or be written over: wait for it, or end it. Nothing was changed."
+            )
+        # Closing the file lets go of it.
+        yield
+
+
+def _taken(file: IO[bytes], *, wait: bool) -> bool:
+    """Whether the lock could be taken."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt  # noqa: PLC0415 - only there
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl  # noqa: PLC0415 - only there
+
+            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True

@@ -1,0 +1,337 @@
+"""Watching over several claims at once: a monitor for each, which share one promise.
+
+Each claim of a bundle has a monitor of its own with a share of delta, so that any of them ever
+rings falsely with probability at most the sum of the shares, however much their labels depend on
+each other (`pacbound.procedures.union`). On the second clock each alarm has the full number A of
+labels: the sums of all monitors less the labels of all of them are a supermartingale, so that the
+mean number of labels, of all claims together, to a false alarm of any is at least A.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from types import MappingProxyType
+from typing import Any, Final, Self
+
+from pacbound import documents
+from pacbound.certificate import AlarmRangeCertificate, Certificate, CertificateBundle
+from pacbound.certificate.document import exact
+from pacbound.documents import Json, Reader
+from pacbound.errors import (
+    CertificateError,
+    InvalidTypeError,
+    InvalidValueError,
+    PacboundError,
+)
+from pacbound.monitor import state_file
+from pacbound.monitor.kinds import watch_of
+from pacbound.monitor.monitor import Alarm, Monitor
+from pacbound.monitor.promise import Promise
+from pacbound.procedures import union
+
+FORMAT: Final = "pacbound-monitor-bundle"
+SCHEMA: Final = 1
+
+Several = CertificateBundle | AlarmRangeCertificate
+
+
+class BundleMonitor:
+    """An alarm for each claim of a bundle, all under one promise.
+
+    While all claims hold at every step, whatever came before, *any* alarm ever rings with
+    probability at most `delta`. With `false_alarms="one per 1e6 labels"` the mean number of labels,
+    of all claims together, to a false alarm of any is at least that many. What labels must be, and
+    what an alarm means, is said at `Monitor`.
+
+    A claim that cannot be watched, such as one that was refused, is left out, and `unwatched` says
+    why.
+
+    Parameters
+    ----------
+    certificate
+        A `CertificateBundle`, or an `AlarmRangeCertificate`, whose claims are "misses" and
+        "false-alarms".
+    delta
+        The chance that any alarm ever rings although all claims hold. It is shared out equally.
+    false_alarms
+        "ever"; or, for the second clock, "one per 1e6 labels" or the number 1e6.
+    classes, missing, unseen_labels
+        About predictions and labels, as in `certify_cascade`. They are not saved.
+
+    Attributes
+    ----------
+    certificate : Certificate
+        What is watched over.
+    delta : float
+        The chance that any alarm ever rings although all claims hold.
+    monitors : mapping of str to Monitor
+        The monitor of each claim that is watched.
+    unwatched : mapping of str to str
+        Why each of the others is not.
+
+    Raises
+    ------
+    CertificateError
+        If the bundle was changed or does not follow from its own counts.
+    InvalidTypeError, InvalidValueError
+        If it holds one claim only, or none that can be watched; if `delta` or `false_alarms` is not
+        a promise.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from pacbound import calibrate, certify_shield, certify_together
+    >>> bundle = certify_together(
+    ...     {
+    ...         "brake": partial(certify_shield, [0.1] * 500, [False] * 500, xi=0.02),
+    ...         "danger": partial(calibrate, [0.1] * 500, [False] * 500),
+    ...     },
+    ...     delta=0.02,
+    ... )
+    >>> monitor = BundleMonitor(bundle, delta=1e-3)
+    >>> monitor.update({"brake": [False] * 100})
+    {}
+    >>> rung = monitor.update(
+    ...     {"danger": {"confidence": [0.1] * 50, "correct": [True, False] * 25}}
+    ... )
+    >>> rung["danger"].where
+    'bin (0.05, 0.1]'
+    """
+
+    def __init__(
+        self,
+        certificate: Several,
+        *,
+        delta: float,
+        false_alarms: str | float = "ever",
+        classes: Any = None,
+        missing: Any = None,
+        unseen_labels: float = 0.0,
+    ) -> None:
+        promise, (watched, unwatched) = Promise.of(delta, false_alarms), _sorted_out(certificate)
+        options = {"classes": classes, "missing": missing, "unseen_labels": unseen_labels}
+        self.certificate = certificate
+        self.delta = promise.delta
+        self.unwatched: Mapping[str, str] = MappingProxyType(unwatched)
+        self.monitors: Mapping[str, Monitor] = MappingProxyType(
+            {
+                name: Monitor(member, delta=share, false_alarms=promise.text, **options)
+                for (name, member), share in zip(
+                    watched.items(), _shares(promise, len(watched)), strict=True
+                )
+            }
+        )
+        self._promise = promise
+
+    @property
+    def false_alarms(self) -> str:
+        """Which promise was made: "ever", or "one per … labels"."""
+        return self._promise.text
+
+    @property
+    def promise(self) -> str:
+        """What is promised about false alarms of all claims together, in words."""
+        return self._promise.words.replace("the claim holds", "all claims hold").replace(
+            "the alarm", "any alarm"
+        )
+
+    @property
+    def alarms(self) -> dict[str, tuple[Alarm, ...]]:
+        """The alarms so far, of each claim that has any."""
+        rung = {name: monitor.alarms for name, monitor in self.monitors.items()}
+        return {name: alarms for name, alarms in rung.items() if alarms}
+
+    def update(self, outcomes: Mapping[str, Any]) -> dict[str, Alarm]:
+        """Take in the outcomes of more rows, for some of the claims or all.
+
+        Parameters
+        ----------
+        outcomes
+            By the names of the claims, what `Monitor.update` takes for each. A claim that is not
+            named has no new rows.
+
+        Returns
+        -------
+        dict of str to Alarm
+            What `Monitor.update` returned for each claim, where there is an alarm; empty if there
+            is none.
+
+        Raises
+        ------
+        InvalidValueError, InvalidTypeError
+            If a claim is not watched, or a value cannot be what it should be; nothing is taken in
+            then, for any of the claims.
+        """
+        if not isinstance(outcomes, Mapping):
+            raise InvalidTypeError(
+                f"outcomes is of type {type(outcomes).__name__}: expected a mapping from claims to "
+                f"their outcomes, such as {{{next(iter(self.monitors))!r}: …}}."
+            )
+        found = {}
+        with self.all_or_nothing():
+            for name, given in outcomes.items():
+                alarm = self._watching(name).update(given)
+                if alarm is not None:
+                    found[name] = alarm
+        return found
+
+    def all_or_nothing(self) -> ExitStack:
+        """For a `with` block: whatever was taken in when it is left by an error is forgotten, for
+        all claims.
+
+        Returns
+        -------
+        contextlib.ExitStack
+            To be entered.
+        """
+        stack = ExitStack()
+        for monitor in self.monitors.values():
+            stack.enter_context(monitor.all_or_nothing())
+        return stack
+
+    def _watching(self, name: str) -> Monitor:
+        if name in self.monitors:
+            return self.monitors[name]
+        why = self.unwatched.get(name)
+        raise InvalidValueError(
+            f"There is no claim {name!r} that is watched: expected {_listed(self.monitors)}."
+            if why is None
+            else f"The claim {name!r} is not watched: {why}"
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state of all monitors to one file, from which `load` goes on exactly.
+
+        A crash leaves the old file or the new one, never half of one.
+
+        Parameters
+        ----------
+        path
+            Where to write it. A file that is there is replaced.
+
+        Raises
+        ------
+        UnwritableFileError
+            If the file cannot be written.
+        """
+        documents.write(path, self.to_dict())
+
+    def to_dict(self) -> dict[str, Json]:
+        """The whole state, as `save` writes it."""
+        body: dict[str, Json] = {
+            "format": FORMAT,
+            "schema": SCHEMA,
+            "certificate": self.certificate.claim_digest,
+            "delta": self.delta,
+            "false_alarms": self.false_alarms,
+            "monitors": {name: monitor.to_dict() for name, monitor in self.monitors.items()},
+        }
+        return {**body, "digest": documents.digest(body)}
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        certificate: Several,
+        *,
+        classes: Any = None,
+        missing: Any = None,
+        unseen_labels: float = 0.0,
+    ) -> Self:
+        """Read a state, and go on from there as if nothing had happened.
+
+        Parameters
+        ----------
+        path
+            The file, as `save` wrote it.
+        certificate
+            The bundle or the range that the monitors were begun with.
+        classes, missing, unseen_labels
+            As for the class.
+
+        Returns
+        -------
+        BundleMonitor
+            Equal to the one that was saved, bit for bit.
+
+        Raises
+        ------
+        CertificateError
+            If the file is not such a state, was cut short or changed, or belongs to another bundle.
+        OSError
+            If the file is not there or cannot be opened.
+        """
+        name = str(path)
+        document = documents.read(path, _WHAT, largest=state_file.LARGEST_FILE)
+        promise = state_file.promise_of(
+            document, certificate.claim_digest, name, layout=(FORMAT, SCHEMA, _WHAT)
+        )
+        found = cls(
+            certificate,
+            delta=promise.delta,
+            false_alarms=promise.text,
+            classes=classes,
+            missing=missing,
+            unseen_labels=unseen_labels,
+        )
+        parts = Reader(document, name).mapping("monitors")
+        if set(parts.names()) != found.monitors.keys():
+            raise CertificateError(
+                f"{name} has monitors of {_listed(parts.names())}, not of "
+                f"{_listed(found.monitors)}: use a copy that is whole, or begin anew."
+            )
+        for claim, monitor in found.monitors.items():
+            monitor.go_on_from(parts.raw(claim), parts.place(claim))
+        if documents.canonical(found.to_dict()) != documents.canonical(document):
+            raise CertificateError(f"{name} holds what {_WHAT} does not: use a copy that is whole.")
+        return found
+
+    def summary(self) -> str:
+        """What is watched, what was seen and what is promised, claim by claim, in words."""
+        lines = [
+            f"Monitor of {len(self.monitors)} claims, delta = {exact(self.delta)}, false alarms: "
+            f"{self.false_alarms}",
+            self.promise,
+        ]
+        lines += [f"\n{name}: {monitor.summary()}" for name, monitor in self.monitors.items()]
+        lines += [f"\n{name}: not watched. {why}" for name, why in self.unwatched.items()]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+
+_WHAT: Final = "the state of the monitors of a bundle"
+
+
+def _shares(promise: Promise, count: int) -> Sequence[float]:
+    return union.shares(promise.delta, [1.0] * count)
+
+
+def _sorted_out(certificate: Any) -> tuple[dict[str, Certificate], dict[str, str]]:
+    """The claims that can be watched, and why the others cannot."""
+    if not isinstance(certificate, Several):
+        raise InvalidTypeError(
+            f"certificate is of type {type(certificate).__name__}: expected a CertificateBundle or "
+            "an AlarmRangeCertificate. Monitor watches over a single claim."
+        )
+    certificate.require_verified()
+    watched: dict[str, Certificate] = {}
+    unwatched: dict[str, str] = {}
+    for name, member in certificate.members.items():
+        try:
+            watch_of(member)
+        except PacboundError as error:
+            unwatched[name] = str(error)
+        else:
+            watched[name] = member
+    if not watched:
+        reasons = " ".join(f"{name}: {why}" for name, why in unwatched.items())
+        raise InvalidValueError(f"No claim of this certificate can be watched. {reasons}")
+    return watched, unwatched
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(repr, names))

@@ -1,0 +1,158 @@
+"""The claims of a bundle, or of a range, watched under one promise."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacbound import (
+    CertificateBundle,
+    Monitor,
+    answer_batch,
+    calibrate,
+    certify_alarm_range,
+    certify_recall,
+    certify_shield,
+    certify_together,
+)
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.monitor import BundleMonitor
+
+SCORES, UNSAFE = [0.1] * 950 + [0.9] * 50, [False] * 950 + [True] * 50
+
+
+def bundle() -> CertificateBundle:
+    return certify_together(
+        {
+            "brake": partial(certify_shield, SCORES, UNSAFE, xi=0.02),
+            "danger": partial(calibrate, SCORES, UNSAFE, n_bins=2),
+            "refused": partial(certify_shield, SCORES, UNSAFE, xi=1e-6),
+        },
+        delta=0.03,
+    )
+
+
+def test_each_claim_has_a_monitor_with_its_share_of_delta() -> None:
+    monitor = BundleMonitor(bundle(), delta=1e-3)
+    assert {name: one.delta for name, one in monitor.monitors.items()} == {
+        "brake": 5e-4,
+        "danger": 5e-4,
+    }
+    assert "is a refusal" in monitor.unwatched["refused"]
+    rows = np.random.default_rng(0).random(300) < 0.05
+    alone = Monitor(bundle()["brake"], delta=5e-4)
+    alone.update(rows)
+    monitor.update({"brake": rows})
+    assert monitor.monitors["brake"].to_dict() == alone.to_dict()
+    assert monitor.monitors["danger"].labels == 0
+    assert "any alarm ever rings with probability at most 0.001" in monitor.summary()
+    assert "refused: not watched" in repr(monitor)
+
+
+def test_the_alarm_of_a_claim_is_named() -> None:
+    monitor = BundleMonitor(bundle(), delta=1e-3)
+    assert monitor.update({"brake": [False] * 10}) == {}
+    rung = monitor.update({"brake": [True] * 20})
+    assert rung.keys() == monitor.alarms.keys() == {"brake"}
+
+
+def test_on_the_second_clock_every_claim_has_all_the_labels() -> None:
+    monitor = BundleMonitor(bundle(), delta=1e-3, false_alarms=1e6)
+    assert {one.limit for one in monitor.monitors.values()} == {
+        Monitor(bundle()["brake"], delta=1e-3, false_alarms=1e6).limit
+    }
+
+
+def test_a_value_that_cannot_be_changes_no_claim() -> None:
+    monitor = BundleMonitor(bundle(), delta=1e-3)
+    before = monitor.to_dict()
+    bad = {"confidence": [0.5], "correct": [7]}
+    with pytest.raises(InvalidValueError):
+        monitor.update({"brake": [True] * 5, "danger": bad})
+    assert monitor.to_dict() == before
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "error", "message"),
+    [
+        ([True], InvalidTypeError, "expected a mapping from claims"),
+        ({"other": [True]}, InvalidValueError, "no claim 'other' that is watched"),
+        ({"refused": [True]}, InvalidValueError, "'refused' is not watched: This certificate is"),
+    ],
+)
+def test_claims_that_are_not_watched_are_refused(
+    outcomes: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        BundleMonitor(bundle(), delta=1e-3).update(outcomes)
+
+
+def test_a_state_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    rows = np.random.default_rng(1).random(500) < 0.05
+    monitor = BundleMonitor(bundle(), delta=1e-3)
+    monitor.update({"brake": rows[:200]})
+    monitor.save(tmp_path / "state.json")
+    again = BundleMonitor.load(tmp_path / "state.json", bundle())
+    for one in (monitor, again):
+        one.update({"brake": rows[200:]})
+    assert again.to_dict() == monitor.to_dict()
+
+
+def test_a_state_that_was_changed_or_is_of_another_bundle_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    monitor = BundleMonitor(bundle(), delta=1e-3)
+    monitor.save(path)
+    other = certify_together({"brake": partial(certify_shield, SCORES, UNSAFE, xi=0.3)}, delta=0.1)
+    with pytest.raises(CertificateError, match="of another certificate"):
+        BundleMonitor.load(path, other)
+    text = path.read_text()
+    path.write_text(text.replace('"labels": 0', '"labels": 1', 1))
+    with pytest.raises(CertificateError, match="was changed"):
+        BundleMonitor.load(path, bundle())
+    path.write_text(text[: len(text) // 2])
+    with pytest.raises(CertificateError):
+        BundleMonitor.load(path, bundle())
+    Monitor(bundle()["brake"], delta=1e-3).save(path)
+    with pytest.raises(CertificateError, match="is not the state of the monitors of a bundle"):
+        BundleMonitor.load(path, bundle())
+
+
+def test_a_state_with_another_promise_inside_is_refused_even_with_its_digest(
+    tmp_path: Path,
+) -> None:
+    from pacbound import documents
+
+    monitor = BundleMonitor(bundle(), delta=1e-3)
+    document = json.loads(json.dumps(monitor.to_dict()))
+    document["monitors"]["brake"] = Monitor(bundle()["brake"], delta=0.5).to_dict()
+    body = {key: value for key, value in document.items() if key != "digest"}
+    documents.write(tmp_path / "s.json", {**body, "digest": documents.digest(body)})
+    with pytest.raises(CertificateError, match="another promise"):
+        BundleMonitor.load(tmp_path / "s.json", bundle())
+
+
+def test_both_claims_of_a_range_are_watched() -> None:
+    score, positive = [0.9] * 300 + [0.1] * 700, [True] * 300 + [False] * 700
+    both = certify_alarm_range(score, positive, xi=0.05, target=0.95, delta=0.02)
+    monitor = BundleMonitor(both, delta=1e-3)
+    rung = monitor.update({"false-alarms": {"score": [0.5] * 50, "positive": [False] * 50}})
+    assert rung.keys() == {"false-alarms"}
+    assert monitor.update({"misses": {"score": [1.0], "positive": [True]}}) == {}
+
+
+def test_what_has_no_claim_to_watch_is_refused() -> None:
+    batch = answer_batch(
+        [0.9] * 50, [1] * 50, lambda rows: [1] * len(rows), xi=0.2, delta=0.1,
+        rng=np.random.default_rng(0),
+    ).certificate  # fmt: skip
+    alone = CertificateBundle.of({"batch": batch}, delta=0.1)
+    with pytest.raises(InvalidValueError, match="No claim of this certificate can be watched"):
+        BundleMonitor(alone, delta=1e-3)
+    single: Any = certify_recall([0.9] * 100, [True] * 100, target=0.9, delta=0.1)
+    with pytest.raises(InvalidTypeError, match="Monitor watches over a single claim"):
+        BundleMonitor(single, delta=1e-3)

@@ -1,0 +1,75 @@
+"""A lock keeps other processes out, and ends with the process that holds it, however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pacbound.errors import InvalidValueError
+from pacbound.file_locks import locked
+
+HOLDS = """
+import sys
+from pacbound.file_locks import locked
+with locked(sys.argv[1], wait=True):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def holder(path: Path) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_a_second_process_is_kept_out_until_the_first_lets_go(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    first = holder(path)
+    with (
+        pytest.raises(InvalidValueError, match="in use by another process"),
+        locked(path, wait=False),
+    ):
+        pass
+    first.communicate()
+    with locked(path, wait=False):
+        pass
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs a signal that kills")
+def test_a_process_that_is_killed_lets_go(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    first = holder(path)
+    os.kill(first.pid, signal.SIGKILL)
+    first.communicate()
+    with locked(path, wait=False):
+        pass
+
+
+def test_other_names_of_a_file_have_the_same_lock(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    path.write_text("")
+    (tmp_path / "link.json").symlink_to(path)
+    first = holder(tmp_path / "link.json")
+    with pytest.raises(InvalidValueError, match="in use"), locked(path, wait=False):
+        pass
+    first.communicate()
+
+
+def test_a_place_that_cannot_be_locked_gives_a_clear_error(tmp_path: Path) -> None:
+    with (
+        pytest.raises(InvalidValueError, match="there is no folder"),
+        locked(tmp_path / "gone" / "state.json", wait=True),
+    ):
+        pass
