@@ -46,7 +46,8 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
         (
             "c holds 5 values that are not scores: 1 missing (null or NaN), 2 below 0 (the least "
             "-inf), 2 above 1 (the greatest inf). Expected scores from 0 to 1. These look like "
-            "logits or percentages: pass softmax outputs, or divide by 100."
+            "logits or percentages: pass softmax outputs, or divide by 100 (for tables: "
+            "scale=100, --scale 100)."
         ),
     ),
     "logits": (
@@ -63,7 +64,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
         (
             "c holds 1 values that are not scores: 1 above 1 (the greatest 1.0000011). Expected "
             "scores from 0 to 1. These look like logits or percentages: pass softmax outputs, or "
-            "divide by 100."
+            "divide by 100 (for tables: scale=100, --scale 100)."
         ),
     ),
     "missing flags": (
@@ -195,7 +196,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any], str]] = {
         (
             "f holds 2 values that are not scores: 2 above 1 (the greatest 4.0). Expected scores "
             "from 0 to 1. These look like logits or percentages: pass softmax outputs, or divide "
-            "by 100."
+            "by 100 (for tables: scale=100, --scale 100)."
         ),
     ),
     "final scores above the maximum": (

@@ -113,9 +113,12 @@ def test_two_columns_of_one_name_are_refused() -> None:
         Tally.from_frame(twice, **CORRECT)
 
 
-def test_edges_from_the_counted_scores_are_refused() -> None:
-    with pytest.raises(InvalidValueError, match="edges='equal-mass' needs all rows at once"):
-        Tally.from_frame(FRAME, **CORRECT, edges="equal-mass")
+def test_edges_from_the_counted_scores_are_those_of_the_arrays() -> None:
+    found = Tally.from_frame(FRAME, **CORRECT, edges="equal-mass", n_bins=2)
+    columns: dict[str, Any] = {"confidence": FRAME["c"], "correct": FRAME["ok"]}
+    assert found == Tally.from_arrays(**columns, edges="equal-mass", n_bins=2)
+    with pytest.raises(InvalidValueError, match="expected a list of numbers, or 'equal-mass'"):
+        Tally.from_frame(FRAME, **CORRECT, edges="equal-width")
 
 
 def test_more_edges_than_an_engine_compiles_are_refused() -> None:

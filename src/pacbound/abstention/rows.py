@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.abstention import AbstentionCertificate
+from pacbound.certificate.abstention import APPLIED, AbstentionCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import Batch, Paths, Progress
+from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress
 from pacbound.sources.rewriting import rewrite
-from pacbound.tally.columns import as_names, checked_scores, numeric
+from pacbound.tally.columns import as_names
+from pacbound.tally.rows import batch_scores
 
-ADDED = ("pac_answer",)
-"""The column that `apply_to_file` adds: 1 where the model may answer, 0 where it must abstain."""
+ADDED = (APPLIED,)
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ def apply_to_file(
     confidence: str,
     group: str | None = None,
     strict: bool = False,
+    notation: Notation = PLAIN,
     progress: Progress | None = None,
 ) -> Applied:
     """Write the rows of `source` to `target` with the decision to answer added.
@@ -47,7 +48,7 @@ def apply_to_file(
     certificate that does not follow from its own counts raises `CertificateError`; a refused one
     answers nothing.
     """
-    certificate.require_verified()
+    rule = certificate.row_rule()
     if bool(certificate.groups) != (group is not None):
         remedy = (
             "name the column with the group of each row"
@@ -58,24 +59,22 @@ def apply_to_file(
     strange, answered = Counter[str](), Counter[bool]()
 
     def with_decision(batch: Batch) -> tuple[Batch, dict[str, NDArray[np.int64]]]:
-        scores = checked_scores(
-            numeric(batch.numbers(confidence), confidence), confidence, start=batch.start
-        )
+        scores = batch_scores(batch, confidence, notation.scale)
         groups = None
         if group is not None:
             groups = as_names(batch.names(group), group, start=batch.start).astype(np.str_)
-            known = np.isin(groups, certificate.groups)
-            strange.update(groups[~known].tolist())
+            unknown = rule.strange(groups)
+            strange.update(groups[unknown].tolist())
             if strict and strange:
-                row = batch.start + int(np.flatnonzero(~known)[0])
+                row = batch.start + int(np.flatnonzero(unknown)[0])
                 raise InvalidValueError(
-                    f"{group}[{row}] is {str(groups[~known][0])!r}, a group that was not "
+                    f"{group}[{row}] is {str(groups[unknown][0])!r}, a group that was not "
                     "certified: nothing is known about it. Without --strict (strict=True) such "
                     "rows are not answered."
                 )
-        decisions = certificate.answers(scores, groups)
-        answered[True] += int(decisions.sum())
-        return batch, {ADDED[0]: decisions.astype(np.int64)}
+        added = rule.of_arrays([scores], groups)
+        answered[True] += int(added[APPLIED].sum())
+        return batch, added
 
     rows, _ = rewrite(
         source,
@@ -84,6 +83,7 @@ def apply_to_file(
         needed=[confidence] if group is None else [confidence, group],
         added=ADDED,
         may_be_empty=True,
+        notation=notation,
         progress=progress,
     )
     return Applied(rows, answered[True], strange.total(), tuple(sorted(strange)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Unpack
 
+from pacbound.certificate.about import about_texts
 from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.errors import InvalidValueError
 from pacbound.procedures.calibration import Correction, Side, check_options
@@ -36,6 +37,7 @@ def calibrate(  # noqa: PLR0913
     master: str | None = None,
     memory_limit: str | None = None,
     progress: Progress | None = None,
+    about: Mapping[str, Any] | None = None,
     **draw: Unpack[DrawOptions],
 ) -> CalibrationCertificate:
     """An interval for the true confidence of every bin, all of them right together with probability
@@ -97,8 +99,20 @@ def calibrate(  # noqa: PLR0913
     engine, master, memory_limit
         For files: "duckdb" (if left out), "polars" or "spark"; Spark's master; what DuckDB may use,
         such as "500MB".
+    delimiter, decimal, scale
+        For tables: what stands between the values of text, such as ";"; what stands for its decimal
+        point, "." or ","; and what a score of 1 is written as, such as 100 for percentages. Every
+        score is divided by that once.
+    answers
+        For tables: labels that came back for the rows, in files or a frame, with a column `pac_row`
+        that has the number of each row. A row's number is its place or, where the table has that
+        column too, what stands there. Answers that cannot be to these rows raise.
     progress
         For files: called with the share that is counted, from 0 to 1.
+    about
+        What the certificate is about, for people: short texts by names such as "model", "dataset",
+        "owner" and "note". A `pathlib.Path` stands for the name, the size and the SHA-256 of that
+        file, or of all files of that folder. No part of the claim.
 
     Returns
     -------
@@ -137,6 +151,7 @@ def calibrate(  # noqa: PLR0913
     if isinstance(confidence, Tally):
         _require_same_bins(confidence, n_bins, edges)
         n_bins = edges = None
+    texts = about_texts(about)
     tally = tally_of(
         "calibration",
         ("confidence", confidence),
@@ -159,7 +174,7 @@ def calibrate(  # noqa: PLR0913
     )
     return CalibrationCertificate.from_tally(
         tally, delta=level, correction=correction, side=side, columns=recorded_columns(columns)
-    )
+    ).with_about(texts)
 
 
 def _require_same_bins(tally: Tally, n_bins: int | None, edges: Any) -> None:

@@ -22,19 +22,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources import Batch, Paths, Progress, open_tables
+from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress, open_tables
 from pacbound.sources.batches import part_of, require_columns
 from pacbound.sources.rewriting import rewrite
 from pacbound.stats.arguments import whole_number
-from pacbound.tally.columns import as_names, as_scores, checked_scores, numeric, same_length
+from pacbound.tally.answers import ROW
+from pacbound.tally.columns import as_names, as_scores, same_length
 from pacbound.tally.grids import AtomBins, Bins
 from pacbound.tally.keyed_numbers import keyed_numbers
 from pacbound.tally.questions.calibration import DEFAULT_BINS, bins_for
+from pacbound.tally.rows import batch_scores
 
 Integers = NDArray[np.int64]
-
-ROW = "pac_row"
-"""The column with each row's number, so that labels can be put back where they belong."""
 
 
 @dataclass(frozen=True)
@@ -121,13 +120,14 @@ def stratify_file(  # noqa: PLR0913
     edges: Any = None,
     row_ids: str | None = None,
     seed: int = 0,
+    notation: Notation = PLAIN,
     progress: Progress | None = None,
 ) -> Stratified:
     """Write the rows of `source` to label to `target`, all columns of them, and the number of each
     row; rows are chosen as `stratify` does.
     """
     grid = _bins(n_bins, edges)
-    cells, names = _read(source, confidence, row_ids, grid, part_of(progress, 0.0, 0.5))
+    cells, names = _read(source, confidence, row_ids, grid, notation, part_of(progress, 0.0, 0.5))
     rows, taken = _chosen(cells, names, grid.n_cells, labels, seed)
     done = 0
 
@@ -141,7 +141,15 @@ def stratify_file(  # noqa: PLR0913
 
     needed = [confidence, *([] if row_ids is None else [row_ids])]
     second = part_of(progress, 0.5, 0.5)
-    rewrite(source, target, only_chosen, needed=needed, added=[ROW], progress=second)
+    rewrite(
+        source,
+        target,
+        only_chosen,
+        needed=needed,
+        added=[ROW],
+        notation=notation,
+        progress=second,
+    )
     return Stratified(grid, np.bincount(cells, minlength=grid.n_cells), taken)
 
 
@@ -153,16 +161,20 @@ def _bins(n_bins: int, edges: Any) -> Bins:
 
 
 def _read(
-    source: Paths, confidence: str, row_ids: str | None, grid: Bins, progress: Progress | None
+    source: Paths,
+    confidence: str,
+    row_ids: str | None,
+    grid: Bins,
+    notation: Notation,
+    progress: Progress | None,
 ) -> tuple[Integers, list[str] | None]:
-    tables = open_tables(source)
+    tables = open_tables(source, notation)
     needed = [confidence, *([] if row_ids is None else [row_ids])]
     cells, names, share = [np.zeros(0, dtype=np.int64)], list[str](), 1 / len(tables)
     for place, table in enumerate(tables):
         require_columns(table, needed)
         for batch in table.batches(needed, progress=part_of(progress, place * share, share)):
-            scores = numeric(batch.numbers(confidence), confidence)
-            cells.append(grid.cells(checked_scores(scores, confidence, start=batch.start)))
+            cells.append(grid.cells(batch_scores(batch, confidence, notation.scale)))
             if row_ids is not None:
                 column = as_names(batch.names(row_ids), row_ids, start=batch.start)
                 names += column.astype(str).tolist()

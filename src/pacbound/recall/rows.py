@@ -1,4 +1,6 @@
-"""A recall certificate applied to every row of a table, streaming, in order."""
+"""A certificate of a recall, or of false alarms, applied to every row of a table, streaming, in
+order.
+"""
 
 from __future__ import annotations
 
@@ -8,38 +10,38 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.recall import RecallCertificate
-from pacbound.sources import Batch, Paths, Progress
+from pacbound.certificate.false_alarms import FalseAlarmCertificate
+from pacbound.certificate.recall import APPLIED, RecallCertificate
+from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress
 from pacbound.sources.rewriting import rewrite
-from pacbound.tally.columns import checked_scores, numeric
+from pacbound.tally.rows import batch_scores
 
-ADDED = ("pac_flag",)
-"""The column that `apply_to_file` adds: 1 where the row is flagged, 0 where it is not."""
+ADDED = (APPLIED,)
 
 
 def apply_to_file(
-    certificate: RecallCertificate,
+    certificate: RecallCertificate | FalseAlarmCertificate,
     source: Paths,
     target: str | os.PathLike[str],
     *,
     score: str,
+    notation: Notation = PLAIN,
     progress: Progress | None = None,
 ) -> tuple[int, int]:
     """Write the rows of `source` to `target` with the flag added, and return how many rows there
     are and how many of them are flagged.
 
     All columns go out as they came in. `target` appears when it is complete, or not at all. A
-    certificate that does not follow from its own counts raises `CertificateError`; a refused one
-    flags everything.
+    certificate that does not follow from its own counts raises `CertificateError`; a refused recall
+    flags everything, and refused false alarms nothing.
     """
-    certificate.require_verified()
+    rule = certificate.row_rule()
     flagged = Counter[bool]()
 
     def with_flag(batch: Batch) -> tuple[Batch, dict[str, NDArray[np.int64]]]:
-        scores = checked_scores(numeric(batch.numbers(score), score), score, start=batch.start)
-        flags = certificate.flags(scores)
-        flagged[True] += int(flags.sum())
-        return batch, {ADDED[0]: flags.astype(np.int64)}
+        added = rule.of_arrays([batch_scores(batch, score, notation.scale)])
+        flagged[True] += int(added[APPLIED].sum())
+        return batch, added
 
     rows, _ = rewrite(
         source,
@@ -48,6 +50,7 @@ def apply_to_file(
         needed=[score],
         added=ADDED,
         may_be_empty=True,
+        notation=notation,
         progress=progress,
     )
     return rows, flagged[True]

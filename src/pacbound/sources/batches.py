@@ -124,6 +124,8 @@ def require_columns(table: TableFile, names: Sequence[str]) -> None:
             listed = ", ".join(map(repr, table.columns[:20]))
             close = get_close_matches(name, table.columns, n=1) if times == 0 else []
             hint = f" Did you mean {close[0]!r}?" if close else ""
+            other = getattr(table, "hint", None) if times == 0 else None
+            hint = hint if other is None else f" {other}"
             problem = "has no column" if times == 0 else f"has {times} columns named"
             raise InvalidValueError(
                 f"{table.path} {problem} {name!r}. Its columns: {listed}.{hint}"

@@ -19,7 +19,8 @@ from typing import TypeAlias
 
 from pacbound.errors import InvalidValueError
 from pacbound.sources.formats.quotes import Quotes, require_same_rows
-from pacbound.sources.paths import SEPARATORS, suffix_of
+from pacbound.sources.notation import PLAIN, Notation
+from pacbound.sources.paths import separator_of
 
 _CHUNK = 2**20
 _State: TypeAlias = tuple[int, int, int] | None
@@ -58,13 +59,15 @@ def file_fingerprint(path: str | os.PathLike[str], *, stop: Event | None = None)
     return f"sha256:{digest.hexdigest()}"
 
 
-def require_sound(path: Path, *, stop: Event | None = None) -> None:
+def require_sound(path: Path, *, separator: str | None = None, stop: Event | None = None) -> None:
     """Refuse damage that whoever reads the rows may not notice.
 
     That is a file compressed by gzip whose length or checksum is not that of what is in it, and
     delimited text that is not read as it stands: DuckDB leaves out rows and values without a word.
+    Its values are separated by `separator`, or by what the file's name says.
     """
-    is_packed, separator = path.suffix.lower() == ".gz", SEPARATORS.get(suffix_of(path))
+    is_packed, usual = path.suffix.lower() == ".gz", separator_of(path)
+    separator = None if usual is None else separator or usual
     if not is_packed and separator is None:
         return
     quotes = Quotes(separator or ",")
@@ -89,7 +92,9 @@ def require_sound(path: Path, *, stop: Event | None = None) -> None:
 
 
 @contextmanager
-def fingerprinting(paths: Sequence[Path]) -> Iterator[list[Future[str]]]:
+def fingerprinting(
+    paths: Sequence[Path], notation: Notation = PLAIN
+) -> Iterator[list[Future[str]]]:
     """The fingerprints to be, in the order of the files; leaving by an error does not wait for
     them.
 
@@ -98,7 +103,7 @@ def fingerprinting(paths: Sequence[Path]) -> Iterator[list[Future[str]]]:
     stop, before = Event(), [_state(path) for path in paths]
     with ThreadPoolExecutor(1) as pool:
         try:
-            yield [pool.submit(_sound_fingerprint, path, stop) for path in paths]
+            yield [pool.submit(_sound_fingerprint, path, notation, stop) for path in paths]
         except Exception:
             stop.set()
             # What went wrong may be no more than that.
@@ -110,8 +115,8 @@ def fingerprinting(paths: Sequence[Path]) -> Iterator[list[Future[str]]]:
     _require_unchanged(paths, before)
 
 
-def _sound_fingerprint(path: Path, stop: Event) -> str:
-    require_sound(path, stop=stop)
+def _sound_fingerprint(path: Path, notation: Notation, stop: Event) -> str:
+    require_sound(path, separator=notation.delimiter, stop=stop)
     return file_fingerprint(path, stop=stop)
 
 

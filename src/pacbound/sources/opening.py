@@ -18,9 +18,10 @@ from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceE
 from pacbound.sources.batches import Progress, TableFile, Wanted, part_of
 from pacbound.sources.fingerprints import fingerprinting
 from pacbound.sources.memory import checked_memory
+from pacbound.sources.notation import PLAIN, Notation
 from pacbound.sources.parts import Part, in_order
 from pacbound.sources.paths import Paths, as_list, expanded, format_of, partitions_of
-from pacbound.sources.tables import open_tables
+from pacbound.sources.tables import open_tables, refuse_text_notation
 
 Engine = Literal["duckdb", "polars", "spark"]
 
@@ -60,6 +61,7 @@ def opened(
     paths: Paths,
     wanted: Mapping[str, Wanted],
     *,
+    notation: Notation = PLAIN,
     engine: Engine = "duckdb",
     master: str | None = None,
     memory_limit: str | None = None,
@@ -76,6 +78,8 @@ def opened(
         A file, a glob, a folder, or several of these.
     wanted
         The columns that are needed, by a key that is free to choose.
+    notation
+        How the files are written. Scores are delivered as they are written, not yet divided.
     engine
         "duckdb", "polars" or "spark".
     master
@@ -114,10 +118,11 @@ def opened(
     _check_engine(engine, master, memory_limit)
     with ExitStack() as stack:
         if engine == "duckdb":
-            tables = open_tables(paths)
+            tables = open_tables(paths, notation)
             files = [table.path for table in tables]
         else:
             files = _typed_files(engine, as_list(paths))
+            refuse_text_notation(files, notation)
             tables = []
         if not files:
             from pacbound.sources.engines.spark import remote_parts  # noqa: PLC0415
@@ -127,7 +132,7 @@ def opened(
             return
         listed = ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else "")
         found = Opened([], listed, tables)
-        with fingerprinting(files) as fingerprints:
+        with fingerprinting(files, notation) as fingerprints:
             if engine == "duckdb":
                 opening = _by_duckdb(tables, wanted, memory_limit, progress)
             else:
@@ -136,7 +141,7 @@ def opened(
             yield found
             stack.close()
             found.fingerprints = [fingerprint.result() for fingerprint in fingerprints]
-        _refuse_copies(files, found.fingerprints)
+        _refuse_copies(files, found.fingerprints, notation)
 
 
 def _check_engine(engine: str, master: str | None, memory_limit: str | None) -> None:
@@ -229,11 +234,11 @@ def _partitions(files: Sequence[Path]) -> tuple[str, ...]:
     return names.pop() if len(names) == 1 else ()
 
 
-def _refuse_copies(files: Sequence[Path], fingerprints: Sequence[str]) -> None:
+def _refuse_copies(files: Sequence[Path], fingerprints: Sequence[str], notation: Notation) -> None:
     """Refuse files with the same bytes, by their fingerprints, unless they hold no rows."""
     first: dict[str, Path] = {}
     for file, fingerprint in zip(files, fingerprints, strict=True):
-        if fingerprint in first and _holds_rows(file):
+        if fingerprint in first and _holds_rows(file, notation):
             raise RepeatedSourceError(
                 f"{first[fingerprint]} and {file} hold the same bytes: counting rows twice voids "
                 "every guarantee. Name one."
@@ -241,9 +246,9 @@ def _refuse_copies(files: Sequence[Path], fingerprints: Sequence[str]) -> None:
         first.setdefault(fingerprint, file)
 
 
-def _holds_rows(file: Path) -> bool:
+def _holds_rows(file: Path, notation: Notation) -> bool:
     if format_of(file) is None:
         # ORC, whose rows nothing here reads.
         return True
-    (table,) = open_tables(file)
+    (table,) = open_tables(file, notation)
     return any(batch.rows for batch in table.batches())

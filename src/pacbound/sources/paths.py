@@ -40,6 +40,7 @@ FORMATS = {
 SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t"}
 """What stands between the values of a text table, by the end of its name."""
 
+_SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
 _COMPRESSED = ("delimited", "json")
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 _WILD = re.compile(r"[*?\[]")
@@ -61,6 +62,12 @@ def as_list(paths: Paths) -> list[str | os.PathLike[str]]:
     return named
 
 
+def are_paths(table: object) -> bool:
+    """Whether it is a path or several, and not a frame."""
+    paths = table if isinstance(table, (list, tuple)) else [table]
+    return bool(paths) and all(isinstance(path, (str, os.PathLike)) for path in paths)
+
+
 def suffix_of(path: Path) -> str:
     """The end of a file's name that says what is in it, without `.gz`."""
     plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
@@ -71,6 +78,11 @@ def format_of(path: Path) -> str | None:
     """The format of the table in `path`, by its name; None if that says nothing."""
     found = FORMATS.get(suffix_of(path))
     return None if path.suffix.lower() == ".gz" and found not in _COMPRESSED else found
+
+
+def separator_of(path: Path) -> str | None:
+    """What stands between the values of a text table, by its name; None if it is none."""
+    return SEPARATORS.get(suffix_of(path))
 
 
 def partitions_beside(path: Path, stored: Collection[str]) -> dict[str, str | None]:
@@ -134,6 +146,11 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _table(path: Path) -> Path:
+    if path.suffix.lower() in _SPREADSHEETS:
+        raise InvalidValueError(
+            f"{path} is a spreadsheet: save the sheet as CSV (UTF-8) and name that, or write it "
+            f"with pandas.read_excel({path.name!r}).to_parquet({path.stem + '.parquet'!r})."
+        )
     if format_of(path) is None:
         raise InvalidValueError(
             f"{path} is not a table that can be read here: expected {', '.join(FORMATS)}."

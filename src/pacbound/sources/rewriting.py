@@ -12,6 +12,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import Batch, Progress, TableFile, part_of, require_columns
 from pacbound.sources.formats.npy import NpyFile
 from pacbound.sources.formats.npz import NpzFile
+from pacbound.sources.notation import PLAIN, Notation
 from pacbound.sources.paths import Paths
 from pacbound.sources.tables import open_tables
 from pacbound.sources.writers import Added, Writer, open_writer
@@ -28,6 +29,7 @@ def rewrite(
     needed: Sequence[str],
     added: Sequence[str],
     may_be_empty: bool = False,
+    notation: Notation = PLAIN,
     progress: Progress | None = None,
 ) -> tuple[int, int]:
     """Write the rows of `source` to `target` as `change` has them, and return how many came in and
@@ -37,11 +39,11 @@ def rewrite(
     it is complete. Tables without rows are refused, unless they `may_be_empty`: then the columns go
     out without rows.
     """
-    tables, came, went = open_tables(source), 0, 0
+    tables, came, went = open_tables(source, notation), 0, 0
     for table in tables:
         require_columns(table, needed)
         _refuse_taken(table, added)
-    with open_writer(target, tables) as writer:
+    with open_writer(target, tables, notation) as writer:
         for place, table in enumerate(tables):
             for batch in table.batches(
                 progress=part_of(progress, place / len(tables), 1 / len(tables))

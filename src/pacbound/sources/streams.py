@@ -13,11 +13,14 @@ from difflib import get_close_matches
 from typing import Any
 
 from pacbound.errors import InvalidValueError
+from pacbound.sources.notation import PLAIN, Notation, delimiter_hint, likely_delimiter
 
 NAME = "standard input"
 
 
-def stream_batches(read: Callable[[], bytes], columns: Sequence[str]) -> Iterator[Any]:
+def stream_batches(
+    read: Callable[[], bytes], columns: Sequence[str], notation: Notation = PLAIN
+) -> Iterator[Any]:
     """The rows of a stream in batches, whatever has arrived at a time.
 
     The first line decides: a stream that begins with `{` is JSON, one object on each line; else it
@@ -29,6 +32,8 @@ def stream_batches(read: Callable[[], bytes], columns: Sequence[str]) -> Iterato
         Gives some bytes as soon as there are any, and none at the end.
     columns
         The columns that are needed.
+    notation
+        How the rows are written.
 
     Yields
     ------
@@ -59,7 +64,11 @@ def stream_batches(read: Callable[[], bytes], columns: Sequence[str]) -> Iterato
             try:
                 if parse is None:
                     is_json = line.lstrip().startswith("{")
-                    parse = _objects(columns) if is_json else _delimited(line, columns)
+                    parse = (
+                        _objects(columns, notation)
+                        if is_json
+                        else _delimited(line, columns, notation)
+                    )
                     if not is_json:
                         continue
                 rows.append(parse(line))
@@ -69,7 +78,7 @@ def stream_batches(read: Callable[[], bytes], columns: Sequence[str]) -> Iterato
         if rows:
             arrays = [pyarrow.array(list(column), pyarrow.string()) for column in zip(*rows)]  # noqa: B905
             record = pyarrow.RecordBatch.from_arrays(arrays, names=list(columns))
-            yield RecordRows(start, record, is_text=True)
+            yield RecordRows(start, record, is_text=True, decimal=notation.decimal or ".")
             start += len(rows)
         if problem is not None:
             raise problem
@@ -93,13 +102,18 @@ def _text(line: bytes) -> str:
     return line.removesuffix(b"\r").decode("utf-8", "replace")
 
 
-def _delimited(heading: str, columns: Sequence[str]) -> Callable[[str], list[str | None]]:
-    separator = "\t" if "\t" in heading and "," not in heading else ","
+def _delimited(
+    heading: str, columns: Sequence[str], notation: Notation
+) -> Callable[[str], list[str | None]]:
+    usual = "\t" if "\t" in heading and "," not in heading else ","
+    separator = notation.delimiter or usual
     names = _fields(heading, separator)
     for name in columns:
         if names.count(name) != 1:
             close = get_close_matches(name, names, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
+            sign = likely_delimiter(names, separator)
+            hint = hint if sign is None else f" {delimiter_hint(sign)}"
             times = "no column" if name not in names else "several columns"
             raise InvalidValueError(
                 f"{times} {name!r} in the heading {', '.join(map(repr, names[:20]))}.{hint}"
@@ -122,7 +136,12 @@ def _fields(line: str, separator: str) -> list[str]:
     return next(csv.reader([line], delimiter=separator, strict=True))
 
 
-def _objects(columns: Sequence[str]) -> Callable[[str], list[str | None]]:
+def _objects(columns: Sequence[str], notation: Notation) -> Callable[[str], list[str | None]]:
+    if notation.is_about_text:
+        raise InvalidValueError(
+            "delimiter and decimal are about delimited text, and this is JSON: leave them out."
+        )
+
     def parse(line: str) -> list[str | None]:
         # Numbers stay the text that they are: it is read by the one rule for text.
         row = json.loads(

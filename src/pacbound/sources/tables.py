@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
-from pacbound.errors import InvalidValueError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import TableFile
+from pacbound.sources.notation import PLAIN, Notation
 from pacbound.sources.paths import Paths, expanded, format_of
 
 
-def open_tables(paths: Paths) -> list[TableFile]:
+def open_tables(paths: Paths, notation: Notation = PLAIN) -> list[TableFile]:
     """The tables in all files that are meant, each file once and in order.
 
     Parameters
     ----------
     paths
         A file, a glob, a folder, or several of these.
+    notation
+        How they are written. Scores are delivered as they are written, not yet divided.
 
     Returns
     -------
@@ -26,7 +30,8 @@ def open_tables(paths: Paths) -> list[TableFile]:
     Raises
     ------
     InvalidValueError
-        If a path stands for no file, or for one that is not a table.
+        If a path stands for no file, or for one that is not a table, or the notation is one of
+        delimited text and a file is none.
     RepeatedSourceError
         If a file is named twice.
     MissingDependencyError
@@ -40,16 +45,20 @@ def open_tables(paths: Paths) -> list[TableFile]:
     >>> [table.path.name for table in open_tables("*day.npz")]
     ['monday.npz', 'tuesday.npz']
     """
-    return [_opened(file) for file in expanded(paths)]
+    files = expanded(paths)
+    refuse_text_notation(files, notation)
+    return [_opened(file, notation) for file in files]
 
 
-def open_table(path: str | os.PathLike[str]) -> TableFile:
+def open_table(path: str | os.PathLike[str], notation: Notation = PLAIN) -> TableFile:
     """The table in one file.
 
     Parameters
     ----------
     path
         The file.
+    notation
+        How it is written.
 
     Returns
     -------
@@ -70,19 +79,29 @@ def open_table(path: str | os.PathLike[str]) -> TableFile:
     >>> list(open_table("day.npz").columns)
     ['score', 'right']
     """
-    tables = open_tables(path)
+    tables = open_tables(path, notation)
     if len(tables) > 1:
         raise InvalidValueError(f"{path} stands for {len(tables)} files: expected one.")
     return tables[0]
 
 
-def _opened(file: Path) -> TableFile:
+def refuse_text_notation(files: Sequence[Path], notation: Notation) -> None:
+    """Refuse to be told how text is written where there is none."""
+    other = next((file for file in files if format_of(file) != "delimited"), None)
+    if notation.is_about_text and other is not None:
+        said = "delimiter" if notation.delimiter is not None else "decimal"
+        raise InvalidTypeError(
+            f"{said} is about delimited text, and {other} is none: leave --{said} ({said}=) out."
+        )
+
+
+def _opened(file: Path, notation: Notation) -> TableFile:
     # Each format is loaded only when a file asks for it: what reads it is optional.
     match format_of(file):
         case "delimited":
             from pacbound.sources.formats.delimited import DelimitedFile  # noqa: PLC0415
 
-            return DelimitedFile(file)
+            return DelimitedFile(file, notation)
         case "parquet":
             from pacbound.sources.formats.parquet import ParquetFile  # noqa: PLC0415
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -20,7 +21,8 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import TableFile
 from pacbound.sources.formats.npy import NpyFile
 from pacbound.sources.formats.npz import NpzFile, NpzWriter
-from pacbound.sources.paths import format_of
+from pacbound.sources.notation import PLAIN, Notation
+from pacbound.sources.paths import FORMATS, SEPARATORS, format_of
 
 _SAME = {
     "delimited": ".csv",
@@ -49,12 +51,17 @@ class Writer(Protocol):
 
 
 @contextmanager
-def open_writer(target: str | os.PathLike[str], tables: Sequence[TableFile]) -> Iterator[Writer]:
-    """A new file that takes the rows of `tables`; it appears at `target` when all went well."""
+def open_writer(
+    target: str | os.PathLike[str], tables: Sequence[TableFile], notation: Notation = PLAIN
+) -> Iterator[Writer]:
+    """A new file that takes the rows of `tables`; it appears at `target` when all went well.
+
+    Delimited text goes out in the notation that it came in.
+    """
     path = Path(target)
     _refuse_to_overwrite(path, tables)
     _require_one_layout(tables)
-    kind = _writer_for(path, tables)
+    kind = _writer_for(path, tables, notation)
     with atomic_file(target) as file:
         writer = kind(file)
         try:
@@ -65,14 +72,25 @@ def open_writer(target: str | os.PathLike[str], tables: Sequence[TableFile]) -> 
             writer.close()
 
 
-def _writer_for(path: Path, tables: Sequence[TableFile]) -> Callable[[BinaryIO], Writer]:
+def _writer_for(
+    path: Path, tables: Sequence[TableFile], notation: Notation
+) -> Callable[[BinaryIO], Writer]:
     if all(isinstance(table, (NpzFile, NpyFile)) for table in tables):
         _suffix(path, tables, (".npz",))
         return NpzWriter
     # Arrays are written without Arrow.
     from pacbound.sources.formats import record_writers  # noqa: PLC0415
 
-    return record_writers.WRITERS[_suffix(path, tables, tuple(record_writers.WRITERS))]
+    suffix = _suffix(path, tables, tuple(record_writers.WRITERS))
+    if FORMATS[suffix] != "delimited":
+        return record_writers.WRITERS[suffix]
+    # A name that ends in .tsv says itself what stands between values.
+    said = notation.delimiter if suffix != ".tsv" else None
+    return partial(
+        record_writers.WRITERS[suffix],
+        separator=said or SEPARATORS[suffix],
+        decimal=notation.decimal or ".",
+    )
 
 
 def _suffix(path: Path, tables: Sequence[TableFile], known: Sequence[str]) -> str:

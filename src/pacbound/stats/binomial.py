@@ -220,7 +220,8 @@ def binomial_upper_within(
     successes: ArrayLike, trials: ArrayLike, rate: float, *, delta: ArrayLike
 ) -> Any:
     """Whether `binomial_upper` of these counts is at most `rate`: the same verdicts, far faster
-    where there are many.
+    where there are many. Beyond delta = 1/2, where that bound can lie below what was seen, it is
+    stricter: more successes than `rate` are never within it.
 
     The bound is at most `rate` if so few successes have a chance of at most `delta` at `rate`. That
     chance is computed once for all levels, and the bound itself only where the chance is so close

@@ -215,7 +215,10 @@ def score_hint(value: float, *, lost: bool = False) -> str:
         )
     if value < 0:
         return "These look like log-probabilities or logits: pass softmax outputs."
-    return "These look like logits or percentages: pass softmax outputs, or divide by 100."
+    return (
+        "These look like logits or percentages: pass softmax outputs, or divide by 100 (for "
+        "tables: scale=100, --scale 100)."
+    )
 
 
 def _from_objects(array: Array, name: str) -> Array:

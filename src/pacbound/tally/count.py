@@ -20,16 +20,17 @@ from typing import Any
 import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import Engine, Paths, Progress, Wanted, opened
+from pacbound.sources import PLAIN, Engine, Notation, Paths, Progress, Wanted, opened
 from pacbound.sources.batches import TableFile, part_of
 from pacbound.sources.parts import CannotCountError, Part, in_order
+from pacbound.tally.answers import ROW, Answers
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
-from pacbound.tally.columns import same_length
+from pacbound.tally.columns import Floats, same_length
 from pacbound.tally.draws import Candidates, Draw, Drawn
 from pacbound.tally.fingerprint import Fingerprint, histogram_names, own_name
 from pacbound.tally.questions import Judged, Question
 from pacbound.tally.questions.question import Integers, Slot
-from pacbound.tally.rows import Rows
+from pacbound.tally.rows import Rows, batch_scores
 from pacbound.tally.table import CountTable, together
 
 
@@ -50,8 +51,8 @@ class Counting:
 
     def __init__(self, question: Question, rule: ClassRule | None = None) -> None:
         self._question = question
-        self._rule = rule or ClassRule()
-        self.vocabulary = Vocabulary(self._rule)
+        self.rule = rule or ClassRule()
+        self.vocabulary = Vocabulary(self.rule)
         self.evidence = Evidence()
         self._fingerprint = Fingerprint()
         self.rows = 0
@@ -77,7 +78,7 @@ class Counting:
         from pacbound.tally.frames.engine_rows import EngineRows  # noqa: PLC0415
 
         rows = EngineRows(
-            native, self._question.slots, self._rule, keyed=keyed, read_again=read_again
+            native, self._question.slots, self.rule, keyed=keyed, read_again=read_again
         )
         # Taken in only when all went well, so that rows may be read in another way if it does not.
         evidence = Evidence()
@@ -96,7 +97,7 @@ class Counting:
         """What was counted, if its classes can be right; its name where `sources` have none."""
         if has_classes(self._question):
             labels = self._question.slots.get("labels")
-            self.evidence.check(self._rule, self.rows, None if labels is None else labels.name)
+            self.evidence.check(self.rule, self.rows, None if labels is None else labels.name)
         cells, counts, groups = self._table.result()
         if sources is None:
             sources = [self._fingerprint.name() or own_name()] if self.rows else []
@@ -122,23 +123,35 @@ def count_arrays(
 
 
 def count_frame(
-    question: Question, native: Any, rule: ClassRule | None = None, draw: Draw | None = None
+    question: Question,
+    native: Any,
+    rule: ClassRule | None = None,
+    draw: Draw | None = None,
+    *,
+    answers: Any = None,
 ) -> Counted:
-    """Count a dataframe inside its own engine. Its rows have no order, so they get an own name."""
+    """Count a dataframe inside its own engine. Its rows have no order, so they get an own name.
+
+    Where labels come back in `answers`, the columns leave the engine.
+    """
     counting = Counting(question, rule)
-    if draw is not None and draw.chooses:
-        drawn, _ = _ask_arrays(counting, question, _columns_of(question, native, draw), draw)
+    joined = None if answers is None else Answers.of(answers, question, counting.rule)
+    if joined is not None or (draw is not None and draw.chooses):
+        columns = _columns_of(question, native, draw, joined)
+        drawn, _ = _ask_arrays(counting, question, columns, draw)
         return replace(counting.result([own_name()] if counting.rows else []), drawn=drawn)
     counting.ask_inside(native)
     return replace(counting.result(), drawn=_as_they_are(draw, counting))
 
 
-def count_files(
+def count_files(  # noqa: PLR0913
     question: Question,
     paths: Paths,
     rule: ClassRule | None = None,
     draw: Draw | None = None,
     *,
+    answers: Any = None,
+    notation: Notation = PLAIN,
     engine: Engine = "duckdb",
     master: str | None = None,
     memory_limit: str | None = None,
@@ -148,35 +161,90 @@ def count_files(
     order.
 
     Counting inside does not say what is wrong with a file. Reading in order does, and has the last
-    word.
+    word. Where labels come back in `answers`, rows are read in order, too.
     """
     counting = Counting(question, rule)
+    joined = None if answers is None else Answers.of(answers, question, counting.rule, notation)
     with opened(
         paths,
         _wanted({**question.slots, **(draw.slots if draw is not None else {})}),
+        notation=notation,
         engine=engine,
         master=master,
         memory_limit=memory_limit,
         progress=progress,
     ) as tables:
-        if draw is None or not draw.chooses:
-            for part in tables.parts:
+        listed, parts = tables.tables, tables.parts
+        if joined is not None and listed:
+            listed = joined.tables(listed)
+            wanted = _wanted(question.slots)
+            parts = [Part(batches=partial(in_order, listed, wanted, progress))]
+        if joined is not None and not listed:
+            (part,) = parts
+            columns = part.run(partial(_columns_of, question, part.frame, draw, joined))
+            drawn, _ = _ask_arrays(counting, question, columns, draw)
+        elif draw is None or not draw.chooses:
+            for part in parts:
                 _count_part(counting, question, part)
             drawn = _as_they_are(draw, counting)
-        elif tables.tables:
-            drawn = _ask_in_order(counting, question, tables.tables, draw, progress)
+        elif listed:
+            drawn = _ask_in_order(counting, question, listed, draw, progress)
         else:
-            (part,) = tables.parts
+            (part,) = parts
             columns = part.run(partial(_columns_of, question, part.frame, draw))
             drawn, _ = _ask_arrays(counting, question, columns, draw)
+        if joined is not None:
+            joined.require_all_met(tables.listed)
         if not counting.rows:
             raise InvalidValueError(
                 f"{tables.listed}: no rows. A guarantee needs at least one labelled row."
             )
     try:
-        return replace(counting.result(tables.fingerprints), drawn=drawn)
+        names = tables.fingerprints
+        if names is not None and joined is not None:
+            names = [*names, *joined.sources]
+        return replace(counting.result(names), drawn=drawn)
     except InvalidValueError as error:
         raise InvalidValueError(f"{tables.listed}: {error}") from None
+
+
+def scores_in_frame(slot: Slot, native: Any) -> Floats:
+    """All scores of a frame, which leave its engine."""
+    # Loaded here, because arrays need no narwhals.
+    from pacbound.tally.frames.whole_columns import whole_columns  # noqa: PLC0415
+
+    slots = {"scores": slot}
+    return Rows.of_arrays(slots, whole_columns(native, slots, in_order=False)).scores("scores")
+
+
+def scores_in_files(
+    slot: Slot,
+    paths: Paths,
+    *,
+    notation: Notation,
+    engine: Engine,
+    master: str | None,
+    memory_limit: str | None,
+) -> Floats:
+    """All scores of files, in memory: eight bytes a row."""
+    found = [np.empty(0)]
+    wanted = {"scores": Wanted(slot.name, slot.kind)}
+    with opened(
+        paths,
+        wanted,
+        notation=notation,
+        engine=engine,
+        master=master,
+        memory_limit=memory_limit,
+    ) as tables:
+        for part in tables.parts:
+            if part.batches is None:
+                found.append(part.run(partial(scores_in_frame, slot, part.frame)))
+                continue
+            for path, batch in part.batches():
+                with _in_file(path):
+                    found.append(batch_scores(batch, slot.name, slot.scale))
+    return np.concatenate(found)
 
 
 def _ask_arrays(
@@ -245,13 +313,38 @@ def _count_part(counting: Counting, question: Question, part: Part) -> None:
             counting.ask(Rows.of_batch(question.slots, batch))
 
 
-def _columns_of(question: Question, native: Any, draw: Draw) -> dict[str, Any]:
-    """The columns of a frame that the draw and the question need, outside of its engine."""
+def _columns_of(
+    question: Question, native: Any, draw: Draw | None, joined: Answers | None = None
+) -> dict[str, Any]:
+    """The columns of a frame that the draw and the question need, outside of its engine, with the
+    labels that came back among them.
+    """
     # Loaded here, because arrays need no narwhals.
-    from pacbound.tally.frames.whole_columns import whole_columns  # noqa: PLC0415
+    from pacbound.tally.frames.whole_columns import (  # noqa: PLC0415
+        column_names,
+        has_order,
+        whole_columns,
+    )
 
-    slots = {**question.slots, **draw.slots}
-    return dict(whole_columns(native, slots, in_order=draw.goes_by_place))
+    chooses = draw is not None and draw.chooses
+    slots = {**question.slots, **(draw.slots if draw is not None and chooses else {})}
+    by_place = draw is not None and chooses and draw.goes_by_place
+    if joined is None:
+        return dict(whole_columns(native, slots, in_order=by_place))
+    stored = column_names(native)
+    if joined.column not in stored:
+        del slots[joined.key]
+    else:
+        slots[joined.key] = Slot("class", joined.column)
+    if ROW in stored:
+        slots[ROW] = Slot("number", ROW)
+    elif not has_order(native):
+        raise InvalidValueError(
+            f"The rows of this frame have no order, and labels are joined by the number of a row: "
+            f"give it a column {ROW} with the numbers that went out."
+        )
+    found = dict(whole_columns(native, slots, in_order=by_place))
+    return {**found, **joined.columns(found, question)}
 
 
 def _as_they_are(draw: Draw | None, counting: Counting) -> Drawn | None:

@@ -29,13 +29,14 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, Final, Literal, TypedDict, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.documents import Reader
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
+from pacbound.sources.notation import NotationOptions
 from pacbound.stats.arguments import real_number, whole_number
 from pacbound.tally.classes import is_missing_code
 from pacbound.tally.columns import Floats
@@ -50,8 +51,13 @@ By = Literal["clusters", "weights", "strata"]
 Numbers = NDArray[np.uint64]
 
 
-class DrawOptions(TypedDict, total=False):
-    """How rows are drawn before they are counted; every function that counts rows takes these."""
+class DrawOptions(NotationOptions, total=False):
+    """How rows are drawn before they are counted, how their tables are written, and where their
+    labels are; every function that counts rows takes these.
+    """
+
+    answers: Any
+    """Labels that came back: files or a frame, joined to the rows by `pac_row`."""
 
     clusters: Any
     """The cluster of each row; one row of each is drawn."""
@@ -347,9 +353,10 @@ def taken_apart(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
 
 def refuse_unknown(draw: Mapping[str, Any], known: tuple[str, ...]) -> None:
     """Refuse arguments that no function has: those of a draw are taken by their names."""
-    strange = next((name for name in draw if name not in OPTIONS), None)
+    every = DrawOptions.__annotations__
+    strange = next((name for name in draw if name not in every), None)
     if strange is not None:
-        close = get_close_matches(strange, [*known, *OPTIONS], n=1)
+        close = get_close_matches(strange, [*known, *every], n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise InvalidTypeError(f"There is no argument {strange!r}.{hint}")
 

@@ -163,9 +163,12 @@ class GivenBins:
 class AtomBins:
     """Open intervals between the edges, and each edge value a cell of its own.
 
-    This is the grid for edges that were taken from the very scores that are counted: given the
-    edges, the scores strictly between two of them are still a plain sample. Cells alternate: below
-    the first edge, the first edge, between, …
+    This is the grid for edges that were taken from the very scores that are counted, as order
+    statistics of fixed ranks. Given their values, and how many scores equal each, the scores
+    strictly between two edges are independent draws from the law of scores there, and labels depend
+    on their own scores alone. So the successes in each cell, an edge's own included, are binomial
+    with the true rate of the cell. An edge within a bin would be one of its scores, and no draw any
+    more. Cells alternate: below the first edge, the first edge, between, …
 
     Parameters
     ----------

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.sources.paths import are_paths
 from pacbound.tally.draws import COLUMNS, refuse_unknown, taken_apart
 from pacbound.tally.questions import QUESTIONS, Kind, with_article
 from pacbound.tally.tally import Tally
@@ -62,7 +62,7 @@ def tally_of(
     # Here, so that a column that belongs to another question is refused before anything is read.
     QUESTIONS[kind].of_columns(**taken_apart(columns)[0])
     given = {**columns, **_present(options)}
-    if _are_paths(data):
+    if are_paths(data):
         return Tally.from_files(data, **{"kind": kind, **given}, **_present(reading))
     _refuse(reading, "is about files, and a frame was passed: leave it out")
     return Tally.from_frame(data, **{"kind": kind, **given})
@@ -120,8 +120,3 @@ def _present(values: Mapping[str, Any]) -> dict[str, Any]:
 def _refuse(values: Mapping[str, Any], why: str) -> None:
     for name in _present(values):
         raise InvalidTypeError(f"{name} {why}.")
-
-
-def _are_paths(table: Any) -> bool:
-    paths = table if isinstance(table, (list, tuple)) else [table]
-    return bool(paths) and all(isinstance(path, (str, os.PathLike)) for path in paths)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import Batch
+from pacbound.sources.notation import shown, unscaled
 from pacbound.sources.values import Values, values_of
 from pacbound.tally.classes import Vocabulary
 from pacbound.tally.columns import (
@@ -75,8 +76,8 @@ class Rows:
         return Rows(self.slots, chosen, self.start)
 
     def name(self, slot: str) -> str:
-        """What a column is called where it comes from."""
-        return self.slots[slot].name
+        """What a column is called where it comes from, and how it was scaled."""
+        return self.slots[slot].shown
 
     def scores(self, slot: str, *, lost: bool = False) -> Floats:
         """Scores in [0, 1]; with `lost`, -inf is one too."""
@@ -103,12 +104,18 @@ class Rows:
         return tuple(map(str, found.tolist())), places.astype(np.int64)
 
 
+def batch_scores(batch: Batch, column: str, scale: float | None = None) -> Floats:
+    """A column of a batch as checked scores; `scale` is what a score of 1 is written as."""
+    numbers = unscaled(numeric(batch.numbers(column), column), scale)
+    return checked_scores(numbers, shown(column, scale), start=batch.start)
+
+
 def _taken_in(values: Any, slot: Slot) -> Any:
     match slot.kind:
         case "number":
-            return as_score_column(values, slot.name)
+            return unscaled(as_score_column(values, slot.name), slot.scale)
         case "number or nothing":
-            return as_numbers_with_gaps(values, slot.name)
+            return unscaled(as_numbers_with_gaps(values, slot.name), slot.scale)
         case "flag":
             return as_flags(values, slot.name)
         case "class":
@@ -120,10 +127,11 @@ def _taken_in(values: Any, slot: Slot) -> Any:
 def _of_batch(batch: Batch, slot: Slot) -> Any:
     match slot.kind:
         case "number":
-            return _one_column(numeric(batch.numbers(slot.name), slot.name), slot.name)
+            numbers = numeric(batch.numbers(slot.name), slot.name)
+            return unscaled(_one_column(numbers, slot.name), slot.scale)
         case "number or nothing":
             numbers = numeric(batch.numbers(slot.name, missing=True), slot.name)
-            return _one_column(numbers, slot.name)
+            return unscaled(_one_column(numbers, slot.name), slot.scale)
         case "flag":
             return as_flags(batch.flags(slot.name), slot.name, start=batch.start)
         case "class":

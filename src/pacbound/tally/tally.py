@@ -17,15 +17,27 @@ import numpy as np
 from pacbound import documents
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
-from pacbound.sources import Engine, Paths, Progress
+from pacbound.sources import Engine, Notation, Paths, Progress
+from pacbound.sources.notation import OPTIONS as NOTATION
+from pacbound.sources.notation import refuse_notation
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.classes import ClassRule
-from pacbound.tally.count import Counted, count_arrays, count_files, count_frame, has_classes
+from pacbound.tally.columns import Floats
+from pacbound.tally.count import (
+    Counted,
+    count_arrays,
+    count_files,
+    count_frame,
+    has_classes,
+    scores_in_files,
+    scores_in_frame,
+)
 from pacbound.tally.document import FORMAT, LARGEST_FILE, drawn_to_dict, fields_of
 from pacbound.tally.draws import Draw, Drawn, DrawOptions, described_way, taken_apart
 from pacbound.tally.grids import Bins, DyadicGrid
 from pacbound.tally.questions import Kind, Question, Scope, question_for
-from pacbound.tally.questions.question import Integers
+from pacbound.tally.questions.calibration import DEFAULT_BINS, EQUAL_MASS, bins_for
+from pacbound.tally.questions.question import Integers, Slot, scaled
 from pacbound.tally.table import in_order, merge_cells
 
 _CLASS_OPTIONS = ("classes", "missing", "unseen_labels")
@@ -227,7 +239,8 @@ class Tally:
         >>> Tally.from_arrays(scores=[0.1, 0.9, 0.8], unsafe=[False, True, True])
         Tally(shield, 3 rows in 3 cells: 1 safe, 2 unsafe)
         """
-        asked, rule, options = _asked(given)
+        asked, rule, options, tables = _asked(given)
+        refuse_notation(tables)
         question, arrays = question_for(asked, kind).of_arrays(**asked)
         draw = Draw.of(options, question, columns=False)
         columns = {**arrays, **options}
@@ -314,6 +327,12 @@ class Tally:
             The names of the columns. The words are those of `from_arrays`.
         n_bins, edges, classes, missing, unseen_labels
             As in `from_arrays`.
+        scale
+            What a score of 1 is written as: 100 for percentages. Every score is divided by it once.
+        answers
+            Labels that came back for the rows, in files or another frame: a column `pac_row` with
+            the number of each row, and one with the labels, named as the labels are. A row's number
+            is its place or, where the frame has a column `pac_row`, what stands there.
 
         Returns
         -------
@@ -334,10 +353,25 @@ class Tally:
         >>> Tally.from_frame(frame, confidence="score", correct="right")
         Tally(calibration, 3 rows in 3 cells: 1 wrong, 2 right)
         """
-        asked, rule, options = _asked(given)
-        question = question_for(asked, kind).of_columns(**asked)
-        draw = Draw.of(options, question, columns=True)
-        return cls.of(question, count_frame(question, frame, _fitting(rule, question), draw))
+        asked, rule, options, tables = _asked(given)
+        notation = Notation.of(**{name: tables.get(name) for name in NOTATION})
+        if notation.is_about_text:
+            raise InvalidTypeError(
+                "delimiter and decimal are about files of text, and a frame was passed: leave them "
+                "out."
+            )
+        if _is_equal_mass(asked):
+            slot = _confidence(asked, notation)
+            asked["edges"] = _edges_from(asked, scores_in_frame(slot, frame))
+        question = _scaled(question_for(asked, kind).of_columns(**asked), notation)
+        counted = count_frame(
+            question,
+            frame,
+            _fitting(rule, question),
+            Draw.of(options, question, columns=True),
+            answers=tables.get("answers"),
+        )
+        return cls.of(question, counted)
 
     @overload
     @classmethod
@@ -456,6 +490,11 @@ class Tally:
             The names of the columns. The words are those of `from_arrays`.
         n_bins, edges, classes, missing, unseen_labels
             As in `from_arrays`.
+        delimiter, decimal
+            For delimited text: what stands between the values, such as ";", and for the decimal
+            point, "." or ",".
+        scale, answers
+            As in `from_frame`; places go on from file to file.
         engine
             What counts: "duckdb", which is embedded, "polars", or "spark".
         master
@@ -485,17 +524,26 @@ class Tally:
         >>> Tally.from_files("day.npz", confidence="score", correct="right")
         Tally(calibration, 2 rows in 2 cells: 1 wrong, 1 right)
         """
-        asked, rule, options = _asked(given)
-        question = question_for(asked, kind).of_columns(**asked)
+        asked, rule, options, tables = _asked(given)
+        notation = Notation.of(**{name: tables.get(name) for name in NOTATION})
+        reading: dict[str, Any] = {
+            "notation": notation,
+            "engine": engine,
+            "master": master,
+            "memory_limit": memory_limit,
+        }
+        if _is_equal_mass(asked):
+            slot = _confidence(asked, notation)
+            asked["edges"] = _edges_from(asked, scores_in_files(slot, paths, **reading))
+        question = _scaled(question_for(asked, kind).of_columns(**asked), notation)
         counted = count_files(
             question,
             paths,
             _fitting(rule, question),
             Draw.of(options, question, columns=True),
-            engine=engine,
-            master=master,
-            memory_limit=memory_limit,
+            answers=tables.get("answers"),
             progress=progress,
+            **reading,
         )
         return cls.of(question, counted)
 
@@ -687,11 +735,40 @@ class Tally:
             )
 
 
-def _asked(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """What the question is asked of, what the user says about classes, and how rows are drawn."""
+def _asked(
+    given: Mapping[str, Any],
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """What the question is asked of, what the user says about classes, how rows are drawn, and what
+    is said about the tables that they are in.
+    """
     rest, draw = taken_apart(given)
-    asked = {name: value for name, value in rest.items() if name not in _CLASS_OPTIONS}
-    return asked, {name: rest[name] for name in _CLASS_OPTIONS if name in rest}, draw
+    tables = {name: rest[name] for name in (*NOTATION, "answers") if rest.get(name) is not None}
+    rule = {name: rest[name] for name in _CLASS_OPTIONS if name in rest}
+    others = (*_CLASS_OPTIONS, *NOTATION, "answers")
+    return {name: rest[name] for name in rest if name not in others}, rule, draw, tables
+
+
+def _is_equal_mass(asked: Mapping[str, Any]) -> bool:
+    """Whether edges are to be taken from the rows; they may be an array, which equals no text."""
+    return isinstance(asked.get("edges"), str) and asked["edges"] == EQUAL_MASS
+
+
+def _confidence(asked: Mapping[str, Any], notation: Notation) -> Slot:
+    """The column of scores that edges are taken from."""
+    if not isinstance(asked.get("confidence"), str):
+        raise InvalidTypeError("edges='equal-mass' needs the name of the column of confidences.")
+    return Slot("number", asked["confidence"], notation.scale)
+
+
+def _edges_from(asked: Mapping[str, Any], scores: Floats) -> Bins:
+    return bins_for(n_bins=asked.get("n_bins", DEFAULT_BINS), edges=EQUAL_MASS, scores=scores)
+
+
+def _scaled(question: Question, notation: Notation) -> Any:
+    """The question about scores that are written as the notation says."""
+    if notation.scale is None:
+        return question
+    return replace(question, slots=scaled(question.slots, notation.scale))  # type: ignore[type-var]
 
 
 def _fitting(rule: Mapping[str, Any], question: Question) -> ClassRule:

@@ -47,6 +47,7 @@ class _Layout:
 
     format: Literal["delimited", "json", "parquet"]
     options: str
+    decimal: str
     columns: tuple[tuple[str, str], ...]
     constants: tuple[tuple[str, str | None], ...]
 
@@ -128,7 +129,7 @@ def _layout(table: Any, schemas: Mapping[Path, dict[str, str]], names: Sequence[
         if any(list(table.header).count(name) > 1 for name in names):
             raise NotPlainError
         stored, constants = _split(table.path, found, names)
-        return _Layout("delimited", table.options, stored, constants)
+        return _Layout("delimited", table.options, table.decimal, stored, constants)
     if format_of(table.path) == "json":
         stored, constants = _split(table.path, {name: name for name in _keys(table, names)}, names)
         _refuse_same_but_for_case([name for name, _ in stored])
@@ -136,11 +137,12 @@ def _layout(table: Any, schemas: Mapping[Path, dict[str, str]], names: Sequence[
         return _Layout(
             "json",
             f"format={literal(table.layout)}, records='true', columns={{{wanted}}}",
+            ".",
             stored,
             constants,
         )
     stored, constants = _split(table.path, schemas[table.path], names)
-    return _Layout("parquet", "", stored, constants)
+    return _Layout("parquet", "", ".", stored, constants)
 
 
 def _keys(table: Any, names: Sequence[str]) -> Sequence[str]:
@@ -177,7 +179,7 @@ def _value(layout: _Layout, want: Wanted) -> str:
         value = identifier(want.column if layout.format == "parquet" else stored[want.column])
     if layout.format == "parquet" or want.kind == "class":
         return value
-    return typed(value, want.kind)
+    return typed(value, want.kind, layout.decimal)
 
 
 def _scan(layout: _Layout, paths: list[Path]) -> str:

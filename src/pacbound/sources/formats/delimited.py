@@ -32,12 +32,14 @@ from pacbound.sources.embedded import (
     share_done,
 )
 from pacbound.sources.fingerprints import require_sound
-from pacbound.sources.paths import SEPARATORS, partitions_beside, suffix_of
+from pacbound.sources.notation import PLAIN, Notation, delimiter_hint, likely_delimiter
+from pacbound.sources.paths import partitions_beside, separator_of
 
 _ROWS = 2**16
+# Buffers of 32 MB, the default, make the memory grow with the file until a few are in flight.
 _FIXED = (
     "auto_detect=false, header=true, quote='\"', escape='\"', comment='', strict_mode=true, "
-    "null_padding=false, nullstr=''"
+    "null_padding=false, buffer_size=4000000, nullstr=''"
 )
 _PROBLEMS = {
     "unterminated quote": "a quote is not closed there, or text follows one that is",
@@ -55,9 +57,10 @@ class DelimitedFile:
     last.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, notation: Notation = PLAIN) -> None:
         self.path = path
-        self._separator = SEPARATORS[suffix_of(path)]
+        self.decimal = notation.decimal or "."
+        self._separator = notation.delimiter or separator_of(path) or ","
 
     @cached_property
     def header(self) -> Sequence[str]:
@@ -80,6 +83,12 @@ class DelimitedFile:
     @property
     def columns(self) -> Sequence[str]:
         return [*self.header, *self.partitions]
+
+    @property
+    def hint(self) -> str | None:
+        """What to do if its columns are not the ones that are meant."""
+        sign = likely_delimiter(self.header, self._separator)
+        return None if sign is None else delimiter_hint(sign)
 
     @property
     def options(self) -> str:
@@ -125,7 +134,7 @@ class DelimitedFile:
             ", ".join(f"coalesce({identifier(self.place_of(place))}, '')" for place in places)
             or "''"
         )
-        require_sound(self.path)
+        require_sound(self.path, separator=self._separator)
         start = 0
         with connected(ordered=True) as connection:
             try:
@@ -134,7 +143,12 @@ class DelimitedFile:
                 query = select(wanted, f"read_csv({file_list([self.path])}, {options})")
                 for record in in_batches(connection.sql(query), _ROWS):
                     rows = record.select(range(len(stored))).rename_columns(stored)
-                    yield RecordRows(start, with_constants(rows, constants), is_text=True)
+                    yield RecordRows(
+                        start,
+                        with_constants(rows, constants),
+                        is_text=True,
+                        decimal=self.decimal,
+                    )
                     start += record.num_rows
                     if progress is not None:
                         progress(share_done(connection))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
-from functools import partial
 from math import isfinite, isnan
 from typing import Any, BinaryIO
 
@@ -23,11 +23,14 @@ _GROUP = 2**20
 
 
 class DelimitedWriter:
-    """Rows as lines of text with a separator, quoted where they must be."""
+    """Rows as lines of text with a separator, quoted where they must be; numbers that were text
+    stay as they stood, and others have the `decimal` sign of these.
+    """
 
-    def __init__(self, file: BinaryIO, *, separator: str) -> None:
+    def __init__(self, file: BinaryIO, *, separator: str, decimal: str = ".") -> None:
         self._file = file
         self._separator = separator
+        self._decimal = decimal
         self._begun = False
 
     def write(self, batch: RecordRows, added: Mapping[str, NDArray[Any]]) -> None:
@@ -36,7 +39,7 @@ class DelimitedWriter:
             self._write_header(record.schema.names)
             self._begun = True
         columns = [
-            self._quoted(_as_text(column, name))
+            self._quoted(self._spelled(column, name))
             for name, column in zip(record.schema.names, record.columns, strict=True)
         ]
         joined = pc.binary_join_element_wise(*columns, self._separator)
@@ -50,8 +53,14 @@ class DelimitedWriter:
         quoted = self._quoted(pyarrow.array(names, pyarrow.string()))
         self._file.write(self._separator.join(quoted.to_pylist()).encode() + b"\n")
 
+    def _spelled(self, column: Any, name: str) -> Any:
+        written = _as_text(column, name)
+        if self._decimal == "." or not pyarrow.types.is_floating(column.type):
+            return written
+        return pc.replace_substring(written, ".", self._decimal)
+
     def _quoted(self, column: Any) -> Any:
-        needs = pc.match_substring_regex(column, f'[{self._separator}"\r\n]')
+        needs = pc.match_substring_regex(column, f'[{re.escape(self._separator)}"\r\n]')
         if not pc.any(needs).as_py():
             return column
         wrapped = pc.binary_join_element_wise('"', pc.replace_substring(column, '"', '""'), '"', "")
@@ -214,10 +223,10 @@ def _spelled(value: Any) -> str:
     return str(value)
 
 
-WRITERS: Mapping[str, Callable[[BinaryIO], Any]] = {
-    ".csv": partial(DelimitedWriter, separator=","),
-    ".txt": partial(DelimitedWriter, separator=","),
-    ".tsv": partial(DelimitedWriter, separator="\t"),
+WRITERS: Mapping[str, Callable[..., Any]] = {
+    ".csv": DelimitedWriter,
+    ".txt": DelimitedWriter,
+    ".tsv": DelimitedWriter,
     ".parquet": ParquetWriter,
     ".jsonl": JsonWriter,
     ".ndjson": JsonWriter,

@@ -32,13 +32,17 @@ UnreadableError = (pyarrow.ArrowException, OSError)
 
 @dataclass(frozen=True)
 class RecordRows:
-    """Rows in a record batch. `lines` are the rows as they stood in a file of JSON lines, where
-    they came from one, and `nested` says in which rows a column is the text of a list or an object.
+    """Rows in a record batch.
+
+    In text, `decimal` stands for the decimal point. `lines` are the rows as they stood in a file of
+    JSON lines, where they came from one, and `nested` says in which rows a column is the text of a
+    list or an object.
     """
 
     start: int
     record: Any
     is_text: bool = False
+    decimal: str = "."
     lines: Any = None
     nested: Mapping[str, Any] = field(default_factory=dict)
 
@@ -49,7 +53,7 @@ class RecordRows:
     def numbers(self, name: str, *, missing: bool = False) -> NDArray[Any]:
         column = self._column(name)
         if self.is_text and _holds_text(column):
-            return text.numbers(column, name, self.start, missing=missing)
+            return text.numbers(column, name, self.start, missing=missing, decimal=self.decimal)
         if not _holds_numbers(column):
             raise InvalidTypeError(
                 f"{name} has type {column.type}, which does not hold scores: expected floats from "

@@ -16,21 +16,23 @@ from pacbound.errors import InvalidValueError
 from pacbound.sources.formats.text_sql import FALSE, TRUE
 
 
-def numbers(column: Any, name: str, start: int, *, missing: bool = False) -> NDArray[np.float64]:
+def numbers(
+    column: Any, name: str, start: int, *, missing: bool = False, decimal: str = "."
+) -> NDArray[np.float64]:
     """The numbers that the text stands for, correctly rounded; with `missing`, an empty text is
-    NaN.
+    NaN. Where a comma is the `decimal` sign, a point is none.
     """
     trimmed = pc.utf8_trim_whitespace(column)
     if missing:
         trimmed = pc.if_else(pc.equal(trimmed, ""), "nan", trimmed)
+    plain = trimmed if decimal == "." else _with_points(trimmed)
     try:
-        return np.asarray(trimmed.cast(pyarrow.float64()))
+        return np.asarray(plain.cast(pyarrow.float64()))
     except pyarrow.ArrowInvalid:
-        row, value = next(
-            (row, value) for row, value in enumerate(trimmed.to_pylist()) if not _is_number(value)
-        )
+        row = next(row for row, value in enumerate(plain.to_pylist()) if not _is_number(value))
+        value = trimmed[row].as_py()
         raise InvalidValueError(
-            f"{name}[{start + row}] is {value!r}, which is not a number. "
+            f"{name}[{start + row}] is {value!r}, which is not a number. {_hint(value, decimal)}"
             "Mend it; to drop rows by their outcome voids the guarantee."
         ) from None
 
@@ -65,6 +67,25 @@ def _refuse_empty(values: Any, name: str, start: int) -> None:
             f"{name}[{start + row}] is empty ({int(empty.sum())} such values): name it or drop the "
             "row."
         )
+
+
+def _with_points(values: Any) -> Any:
+    """Numbers with a decimal comma as numbers with a point; one that has a point is left as no
+    number.
+    """
+    has_point = pc.match_substring(values, ".")
+    return pc.if_else(has_point, "point", pc.replace_substring(values, ",", "."))
+
+
+def _hint(value: str, decimal: str) -> str:
+    """The option that would make a number of the text, if there is one."""
+    if decimal == "." and value.count(",") == 1 and _is_number(value.replace(",", ".")):
+        return "If the comma is a decimal comma, pass --decimal , (decimal=','). "
+    if decimal == "," and _is_number(value):
+        return "It has a decimal point, and a comma was announced: leave --decimal , out. "
+    if value.endswith("%") and _is_number(value[:-1]):
+        return "Write the number without the sign, and pass --scale 100 (scale=100). "
+    return ""
 
 
 def _is_number(value: str) -> bool:

@@ -19,16 +19,16 @@ FALSE = ("0", "false", "f", "no", "0.0")
 _SPACES = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 
 
-def typed(column: str, kind: Kind) -> str:
+def typed(column: str, kind: Kind, decimal: str = ".") -> str:
     """The expression for what the text in `column`, an expression itself, stands for."""
     trimmed = _trimmed(column)
     match kind:
         case "number":
-            return _number(column)
+            return _number(column, decimal)
         case "number or nothing":
             return (
                 f"CASE WHEN coalesce({trimmed}, '') = '' THEN NULL ELSE "
-                f"coalesce({_number(column)}, error('no number')) END"
+                f"coalesce({_number(column, decimal)}, error('no number')) END"
             )
         case "flag":
             return (
@@ -39,9 +39,11 @@ def typed(column: str, kind: Kind) -> str:
             return f"nullif({trimmed}, '')"
 
 
-def _number(column: str) -> str:
+def _number(column: str, decimal: str) -> str:
     # DuckDB takes 1_000 and +-1 for numbers.
     odd = f"contains({column}, '_') OR contains({column}, '+-')"
+    if decimal == ",":
+        odd, column = f"{odd} OR contains({column}, '.')", f"replace({column}, ',', '.')"
     return f"CASE WHEN {odd} THEN NULL ELSE try_cast({column} AS DOUBLE) END"
 
 

@@ -8,6 +8,7 @@ may divide by multiplying with a rounded reciprocal.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf, nan
 from typing import Final
 
@@ -18,7 +19,15 @@ from pacbound.errors import InvalidValueError
 from pacbound.tally.columns import ROUNDING, score_hint
 from pacbound.tally.frames.counting import KeyCounts, extreme
 from pacbound.tally.frames.opening import Frame
-from pacbound.tally.grids import Bins, DyadicGrid, EqualWidthBins, Floats, GivenBins, Integers
+from pacbound.tally.grids import (
+    AtomBins,
+    Bins,
+    DyadicGrid,
+    EqualWidthBins,
+    Floats,
+    GivenBins,
+    Integers,
+)
 
 MISSING: Final = -1.0
 BELOW: Final = -2.0
@@ -59,12 +68,7 @@ def _key_within(score: nw.Expr, grid: Bins | DyadicGrid) -> nw.Expr:
         return (score * float(1 << grid.bits)).floor() + _FIRST
     if isinstance(grid, EqualWidthBins):
         return _equal_width_key(score, grid.n_bins)
-    if isinstance(grid, GivenBins):
-        return _place(score, _inner_edges(grid), _FIRST)
-    raise InvalidValueError(
-        "Edges taken from the counted scores need all rows at once: load them, or take edges from "
-        "other data."
-    )
+    return _place(_conditions(score, grid), _FIRST)
 
 
 def _equal_width_key(score: nw.Expr, n_bins: int) -> nw.Expr:
@@ -76,24 +80,36 @@ def _equal_width_key(score: nw.Expr, n_bins: int) -> nw.Expr:
     return nw.when(least == most).then(least + (_FIRST - 1)).otherwise(score)
 
 
+def _conditions(score: nw.Expr, grid: GivenBins | AtomBins) -> list[nw.Expr]:
+    """What must hold for a score to be beyond each cell; whoever is beyond one is beyond those
+    before it. An edge that is a cell of its own is entered at it, and left beyond it.
+    """
+    if isinstance(grid, AtomBins):
+        _refuse_many(grid)
+        return [beyond for edge in grid.limits for beyond in (score >= edge, score > edge)]
+    return [score > edge for edge in _inner_edges(grid)]
+
+
 def _inner_edges(grid: GivenBins) -> tuple[float, ...]:
+    _refuse_many(grid)
+    return grid.limits[1:-1]
+
+
+def _refuse_many(grid: GivenBins | AtomBins) -> None:
     if len(grid.limits) > _MOST_EDGES:
         raise InvalidValueError(
             f"edges has {len(grid.limits)} values, too many to be compared inside an engine: "
             f"expected at most {_MOST_EDGES}. Use bins of equal width, or pass arrays."
         )
-    return grid.limits[1:-1]
 
 
-def _place(score: nw.Expr, edges: tuple[float, ...], first: float) -> nw.Expr:
-    """`first` plus the number of edges below the score, by bisection."""
-    if not edges:
+def _place(conditions: Sequence[nw.Expr], first: float) -> nw.Expr:
+    """`first` plus the number of conditions that hold, by bisection."""
+    if not conditions:
         return nw.lit(first)
-    middle = len(edges) // 2
-    above = _place(score, edges[middle + 1 :], first + middle + 1)
-    return (
-        nw.when(score > edges[middle]).then(above).otherwise(_place(score, edges[:middle], first))
-    )
+    middle = len(conditions) // 2
+    above = _place(conditions[middle + 1 :], first + middle + 1)
+    return nw.when(conditions[middle]).then(above).otherwise(_place(conditions[:middle], first))
 
 
 def _key_beyond(score: nw.Expr, grid: Bins | DyadicGrid, *, lost: bool) -> nw.Expr:
@@ -110,7 +126,7 @@ def _key_beyond(score: nw.Expr, grid: Bins | DyadicGrid, *, lost: bool) -> nw.Ex
         .otherwise(nw.lit(MISSING))
     )
     rounded = nw.when((score > 1.0) & (score <= 1.0 + ROUNDING)).then(
-        nw.lit(_FIRST + grid.n_cells - 1)
+        nw.lit(_FIRST + int(grid.cells(np.ones(1))[0]))
     )
     return nw.when(score < 0.0).then(below).otherwise(rounded.otherwise(above))
 

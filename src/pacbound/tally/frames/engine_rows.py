@@ -24,6 +24,7 @@ from pacbound.tally.frames.opening import (
     one_where_whole,
     open_frame,
     typed,
+    unscaled,
 )
 from pacbound.tally.grids import Bins, DyadicGrid
 from pacbound.tally.questions.question import Integers, Slot
@@ -61,8 +62,8 @@ class EngineRows:
         self.frame = open_frame(native, self._columns.values())
 
     def name(self, slot: str) -> str:
-        """What the column of a slot is called where it comes from."""
-        return self._slots[slot].name
+        """What the column of a slot is called where it comes from, and how it was scaled."""
+        return self._slots[slot].shown
 
     def count(self, keys: Mapping[str, nw.Expr]) -> KeyCounts:
         """How many rows have each combination of the keys."""
@@ -70,7 +71,7 @@ class EngineRows:
 
     def number(self, slot: str) -> nw.Expr:
         """A column of numbers as float64, of any size."""
-        return number(self.frame, self._columns[slot])
+        return unscaled(number(self.frame, self._columns[slot]), self._slots[slot].scale)
 
     def plain_number(self, slot: str) -> nw.Expr:
         """The same for `count_plain`, which compares nothing."""

@@ -42,18 +42,7 @@ def open_frame(native: Any, columns: Iterable[str], *, keep_nan: bool = False) -
     if not all(isinstance(name, str) for name in named):
         raise InvalidTypeError(f"{named} are not all names of columns: expected text.")
     names = list(dict.fromkeys(named))
-    try:
-        frame = nw.from_native(native)
-    except TypeError:
-        raise InvalidTypeError(
-            f"A {type(native).__name__} is not a frame: expected one of pandas, Polars, PyArrow, "
-            "DuckDB or PySpark. For arrays use Tally.from_arrays, for files Tally.from_files."
-        ) from None
-    except nw.exceptions.DuplicateError as error:
-        raise InvalidValueError(
-            f"The frame has several columns of one name ({error}). Rename them."
-        ) from None
-    _refuse_other_engines(frame.implementation)
+    frame = known_frame(native)
     found = frame.collect_schema().names()
     absent = [name for name in names if name not in found]
     if absent:
@@ -76,6 +65,23 @@ def open_frame(native: Any, columns: Iterable[str], *, keep_nan: bool = False) -
     return lazy if keep_nan else _with_null_for_nan(lazy)
 
 
+def known_frame(native: Any) -> Any:
+    """Any dataframe of an engine that was compared with the arrays, as narwhals has it."""
+    try:
+        frame = nw.from_native(native)
+    except TypeError:
+        raise InvalidTypeError(
+            f"A {type(native).__name__} is not a frame: expected one of pandas, Polars, PyArrow, "
+            "DuckDB or PySpark. For arrays use Tally.from_arrays, for files Tally.from_files."
+        ) from None
+    except nw.exceptions.DuplicateError as error:
+        raise InvalidValueError(
+            f"The frame has several columns of one name ({error}). Rename them."
+        ) from None
+    _refuse_other_engines(frame.implementation)
+    return frame
+
+
 def number(frame: Frame, name: str) -> nw.Expr:
     """A column of scores as float64, not yet checked value by value."""
     dtype, column = typed(frame, name)
@@ -87,6 +93,18 @@ def number(frame: Frame, name: str) -> nw.Expr:
     # Engines round decimals differently, but all read text correctly.
     by_text = dtype.is_decimal() or is_too_wide_for_arrow(frame, name)
     return (column.cast(nw.String) if by_text else column).cast(nw.Float64)
+
+
+def unscaled(value: nw.Expr, scale: float | None) -> nw.Expr:
+    """The scores that float64 values are written for: each divided once.
+
+    Polars divides by a number by multiplying with its rounded reciprocal, which moves scores on
+    edges; a column of equal numbers it divides by. What is not finite stays as it is.
+    """
+    if scale is None:
+        return value
+    is_finite = (value > -inf) & (value < inf)
+    return nw.when(is_finite).then(value / (value * 0.0 + scale)).otherwise(value)
 
 
 def is_too_wide_for_arrow(frame: Frame, name: str) -> bool:

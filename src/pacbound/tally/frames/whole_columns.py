@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidValueError
 from pacbound.tally.frames.counting import collected
 from pacbound.tally.frames.flags import Flag
-from pacbound.tally.frames.opening import Frame, number, open_frame, typed
+from pacbound.tally.frames.opening import Frame, known_frame, number, open_frame, typed
 from pacbound.tally.questions.question import Slot
 
 
@@ -27,13 +27,24 @@ def whole_columns(
     With `in_order` rows are known by their place, and an engine that promises no order is refused.
     """
     frame = open_frame(native, [slot.name for slot in slots.values()])
-    if in_order and (frame.implementation.is_duckdb() or frame.implementation.is_spark_like()):
+    if in_order and not has_order(native):
         raise InvalidValueError(
             f"Rows in {frame.implementation.value} have no order, and a draw must know them: name "
             "a column of row_ids, one for each row, that tells the rows of a cluster apart."
         )
     values = [_value(frame, slot).alias(key) for key, slot in slots.items()]
     return collected(frame.select(*values), in_order=True)
+
+
+def column_names(native: Any) -> list[str]:
+    """The names of all columns of a frame."""
+    return list(known_frame(native).collect_schema().names())
+
+
+def has_order(native: Any) -> bool:
+    """Whether the rows of a frame have a place: in DuckDB and Spark they have none."""
+    engine = known_frame(native).implementation
+    return not (engine.is_duckdb() or engine.is_spark_like())
 
 
 def _value(frame: Frame, slot: Slot) -> nw.Expr:

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from pacbound.tally.frames.engine_rows import EngineRows
 
 DEFAULT_BINS = 20
+EQUAL_MASS = "equal-mass"
+"""The edges that are taken from the scores that are counted, each a cell of its own."""
+
 _MARGIN = 2.0**-50
 
 
@@ -101,8 +104,8 @@ class CalibrationQuestion:
         require_two_columns(named)
         if isinstance(named.get("edges"), str):
             raise InvalidValueError(
-                f"edges={named['edges']!r} needs all rows at once: load them, or take edges from "
-                "other data."
+                f"edges={named['edges']!r} is not known here: expected a list of numbers, or "
+                "'equal-mass'."
             )
         grid = bins_for(n_bins=named.get("n_bins", DEFAULT_BINS), edges=named.get("edges"))
         scope: Scope = "groups" if "groups" in named else "top"
@@ -173,6 +176,7 @@ class CalibrationQuestion:
 
     def _may_be_plain(self, rows: EngineRows) -> bool:
         plain = self.slots.keys() == {"confidence", "correct"} and rows.read_again
+        plain = plain and self.slots["confidence"].scale is None
         return plain and isinstance(self.grid, EqualWidthBins) and rows.flag("correct").is_boolean
 
     def _judge_plain(self, rows: EngineRows) -> Judged | None:
@@ -202,7 +206,7 @@ def bins_for(*, n_bins: int, edges: Any, scores: NDArray[Any] | None = None) -> 
     if edges is None:
         return EqualWidthBins(n_bins)
     if isinstance(edges, str):
-        if edges != "equal-mass" or scores is None:
+        if edges != EQUAL_MASS or scores is None:
             raise InvalidValueError(
                 f"edges={edges!r} is not known here: expected a list of numbers, or 'equal-mass' "
                 "for all rows."

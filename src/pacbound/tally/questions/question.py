@@ -8,13 +8,14 @@ answer is `Judged` rows, and everything after that (counting, adding, certifying
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.sources.batches import ColumnKind
+from pacbound.sources.notation import shown
 from pacbound.tally.grids import Bins, DyadicGrid
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 Integers = NDArray[np.int64]
 Kind = Literal["calibration", "abstention", "cascade", "shield", "recall"]
 Scope = Literal["top", "groups", "overlapping-groups", "per-class", "all-labels"]
+
+_SCORES = ("number", "number or nothing")
 
 OVERLAPPING: frozenset[Scope] = frozenset(["overlapping-groups", "all-labels"])
 """The scopes in which a row may be counted in several tables."""
@@ -40,15 +43,31 @@ class Slot:
         What it holds: "number", "number or nothing", "flag", "class" or "name".
     name : str
         What it is called where it comes from, for messages and for reading it.
+    scale : float or None
+        For scores: what a score of 1 is written as, if not as 1.
 
     Examples
     --------
-    >>> Slot("number", "score")
-    Slot(kind='number', name='score')
+    >>> Slot("number", "percent", scale=100.0).shown
+    'percent / 100'
     """
 
     kind: ColumnKind
     name: str
+    scale: float | None = None
+
+    @property
+    def shown(self) -> str:
+        """What its values are called in messages."""
+        return shown(self.name, self.scale)
+
+
+def scaled(slots: Mapping[str, Slot], scale: float | None) -> dict[str, Slot]:
+    """The slots of a question, whose numbers are all scores; a score of 1 is written as `scale`."""
+    return {
+        key: replace(slot, scale=scale) if slot.kind in _SCORES else slot
+        for key, slot in slots.items()
+    }
 
 
 @dataclass(frozen=True)

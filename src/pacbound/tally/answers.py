@@ -1,0 +1,488 @@
+"""Labels that come back for rows: joined to them by the number that each row went out with.
+
+Whatever writes rows to be labelled gives each a number, `pac_row`: its place among all rows, from
+0. What comes back need not hold more than that number and the label, in any order and any format. A
+row's number is its place in the table or, where the table has a column `pac_row` itself, what
+stands there.
+
+A label that lands on a wrong row makes a false certificate, so nothing is forgiven: a number that
+is no row of the table, or that has two labels, raises, and so does a label that contradicts one
+that the table has. Columns that came back beside the labels must hold what the table holds. Classes
+are read by the one rule (`pacbound.tally.classes`), each file by its own types. A label that did
+not come back is missing, and what that means is up to the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isnan
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress, TableFile, open_tables
+from pacbound.sources.batches import require_columns
+from pacbound.sources.fingerprints import fingerprinting
+from pacbound.sources.formats.text_sql import FALSE, TRUE
+from pacbound.sources.paths import are_paths, expanded, format_of
+from pacbound.sources.values import MISSING, Values, is_missing, values_of
+from pacbound.tally.classes import ClassRule, NotAClassError, Vocabulary, class_of_text
+from pacbound.tally.questions import Question
+from pacbound.tally.questions.question import Integers, Slot
+
+ROW: Final = "pac_row"
+"""The column with the number of each row that went out to be labelled."""
+
+OUTCOMES: Final = ("labels", "correct", "positive", "unsafe")
+"""What may come back for a row, by the slots of the questions."""
+
+_CLOSE: Final = 1e-6
+"""How far a score may be from what it was when it went out: digits are lost on the way."""
+
+Codes = Callable[[Values, str, int], Integers]
+
+
+@dataclass(frozen=True)
+class _Told:
+    """One column that came back beside the labels, by which rows are known again."""
+
+    name: str
+    is_number: bool
+    values: NDArray[Any]
+
+
+@dataclass
+class Answers:
+    """What came back: for each row in `numbers`, rising, the code of its label."""
+
+    name: str
+    key: str
+    column: str
+    numbers: Integers
+    codes: Integers
+    read: Codes
+    labels: Callable[[Integers], Any]
+    told: Sequence[_Told] = ()
+    sources: tuple[str, ...] = ()
+    needs_all: bool = True
+    met: NDArray[np.bool_] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.met = np.zeros(len(self.numbers), dtype=bool)
+
+    @classmethod
+    def of(
+        cls, source: Any, question: Question, rule: ClassRule, notation: Notation = PLAIN
+    ) -> Answers:
+        """The answers in files or in a frame, to be joined to the rows of a question."""
+        key = next((key for key in OUTCOMES if key in question.slots), None)
+        if key is None:
+            raise InvalidTypeError(
+                "Nothing is asked that labels would answer: name the column of the labels, which "
+                "the answers have."
+            )
+        slot = question.slots[key]
+        vocabulary = Vocabulary(rule)
+        read: Codes = vocabulary.codes if slot.kind == "class" else _truth_values
+        known_by = {k: s for k, s in question.slots.items() if k != key}
+        found = (
+            _of_files(source, slot, known_by, read, notation)
+            if are_paths(source)
+            else _of_frame(source, slot, known_by, read)
+        )
+        answered = found.codes != MISSING
+        order = np.argsort(found.numbers[answered], kind="stable")
+        numbers, codes = found.numbers[answered][order], found.codes[answered][order]
+
+        def labels(some: Integers) -> Any:
+            if slot.kind != "class":
+                return some == 1
+            return Values(list(vocabulary.names()), some)
+
+        made = cls(
+            found.name,
+            key,
+            slot.name,
+            numbers,
+            codes,
+            read,
+            labels,
+            [_Told(t.name, t.is_number, t.values[answered][order]) for t in found.told],
+            found.sources,
+            needs_all=question.kind != "cascade",
+        )
+        made._refuse_repeated()
+        return made
+
+    def tables(self, tables: Sequence[TableFile]) -> list[TableFile]:
+        """The tables with the labels in them, to be read one after the other, and in order."""
+        passed: list[int] = []
+        return [_Joined(table, self, place, passed) for place, table in enumerate(tables)]
+
+    def columns(self, arrays: Mapping[str, Any], question: Question) -> dict[str, Any]:
+        """The columns of a frame by slot with the labels among them. Rows are known by the column
+        `ROW` or, if there is none, by their place.
+        """
+        others = {key: arrays[key] for key in question.slots if key != self.key}
+        rows = (
+            row_numbers(arrays[ROW], 0)
+            if ROW in arrays
+            else np.arange(len(next(iter(others.values()))))
+        )
+        told = {
+            slot.name: others[key] if _is_number(slot) else values_of(others[key], slot.name)
+            for key, slot in question.slots.items()
+            if slot.name in {each.name for each in self.told}
+        }
+        own = values_of(arrays[self.key], self.column) if self.key in arrays else None
+        codes = self.join(rows, own, told, "the frame")
+        self.require_all_met("the frame")
+        found = self.labels(codes)
+        if isinstance(found, Values):
+            found = np.array([*found.distinct, None], dtype=object)[found.places]
+        return {**others, self.key: found}
+
+    def join(
+        self,
+        rows: Integers,
+        own: Values | None,
+        told: Mapping[str, Any],
+        where: str,
+        start: int = 0,
+    ) -> Integers:
+        """The code of each row's label, MISSING where there is none.
+
+        `own` are the labels that the table has itself, and `told` its columns by which rows are
+        known again. `where` and `start` are for messages.
+        """
+        places = np.searchsorted(self.numbers, rows)
+        found = np.zeros(len(rows), dtype=bool)
+        inside = places < len(self.numbers)
+        found[inside] = self.numbers[places[inside]] == rows[inside]
+        again = np.flatnonzero(found)[self.met[places[found]]]
+        if again.size or len(np.unique(places[found])) < int(found.sum()):
+            raise InvalidValueError(
+                f"{where}: a row that was answered stands there twice (its {ROW} is "
+                f"{rows[found][0] if not again.size else rows[again[0]]}): every row has a number "
+                "of its own."
+            )
+        self.met[places[found]] = True
+        for column in self.told:
+            self._require_same(column, told[column.name], places, found, rows, where)
+        codes = np.full(len(rows), MISSING, dtype=np.int64)
+        codes[found] = self.codes[places[found]]
+        if own is not None:
+            had = self.read(own, self.column, start)
+            other = np.flatnonzero((had != MISSING) & (codes != MISSING) & (had != codes))
+            if other.size:
+                raise InvalidValueError(
+                    f"{self.name} says another label than {where} for row {rows[other[0]]} "
+                    f"({other.size} such rows): {self._spelled(codes[other[0]])} and "
+                    f"{self._spelled(had[other[0]])}. A label is not changed once it was seen: "
+                    "find out which is right."
+                )
+            codes = np.where(codes == MISSING, had, codes)
+        lacking = rows[codes == MISSING]
+        if self.needs_all and lacking.size:
+            raise InvalidValueError(
+                f"{where}: row {lacking[0]} has no answer in {self.name} ({lacking.size} such rows "
+                "here): every row needs one. Answer them all; to drop rows for it voids the "
+                "guarantee. Rows that `pacbound stratify` chose are counted from the file that it "
+                "wrote, not from the pool."
+            )
+        return codes
+
+    def require_all_met(self, where: str) -> None:
+        """Refuse answers to rows that are not there."""
+        strange = self.numbers[~self.met]
+        if strange.size:
+            raise InvalidValueError(
+                f"{self.name} answers row {strange[0]} ({strange.size} such answers), which is not "
+                f"in {where}: these are answers to other rows, or some files are not named."
+            )
+
+    def _require_same(
+        self,
+        column: _Told,
+        here: Any,
+        places: Integers,
+        found: NDArray[np.bool_],
+        rows: Integers,
+        where: str,
+    ) -> None:
+        there = column.values[places[found]]
+        mine = _numbers_or_texts(here, is_number=column.is_number)[found]
+        if column.is_number:
+            differ = ~(np.isclose(mine, there, rtol=_CLOSE, atol=_CLOSE) | np.isnan(there))
+        else:
+            differ = np.array([a != b for a, b in zip(mine, there, strict=True)], dtype=bool)
+        if differ.any():
+            first = int(np.flatnonzero(differ)[0])
+            raise InvalidValueError(
+                f"{self.name} has another {column.name!r} than {where} for row "
+                f"{rows[found][first]} ({int(differ.sum())} such rows here): {there[first]!s} and "
+                f"{mine[first]!s}. These are answers to other rows."
+            )
+
+    def _refuse_repeated(self) -> None:
+        twice = np.flatnonzero(self.numbers[1:] == self.numbers[:-1])
+        if not twice.size:
+            return
+        first = int(twice[0])
+        one, other = (self._spelled(code) for code in self.codes[first : first + 2])
+        said = f"both {one}" if one == other else f"once {one} and once {other}"
+        raise InvalidValueError(
+            f"{self.name} answers row {self.numbers[first]} twice, {said} ({twice.size} such "
+            "answers): keep one answer to each row."
+        )
+
+    def _spelled(self, code: Any) -> str:
+        values = self.labels(np.array([code]))
+        return repr(values.distinct[int(code)]) if isinstance(values, Values) else str(bool(code))
+
+
+@dataclass(frozen=True)
+class _Found:
+    name: str
+    numbers: Integers
+    codes: Integers
+    told: Sequence[_Told]
+    sources: tuple[str, ...] = ()
+
+
+def _of_files(
+    paths: Paths, slot: Slot, known_by: Mapping[str, Slot], read: Codes, notation: Notation
+) -> _Found:
+    tables = open_answers(paths, notation)
+    files = [table.path for table in tables]
+    name = ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else "")
+    told = _told_slots(known_by, [set(table.columns) for table in tables])
+    numbers, codes = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    parts: dict[str, list[NDArray[Any]]] = {each.name: [] for each in told}
+    with fingerprinting(files, answers_notation(files, notation)) as fingerprints:
+        for table in tables:
+            require_columns(table, [ROW, slot.name])
+            wanted = list(dict.fromkeys([ROW, slot.name, *parts]))
+            for batch in table.batches(wanted):
+                try:
+                    numbers.append(row_numbers(batch.numbers(ROW), batch.start))
+                    codes.append(read(batch.values(slot.name), slot.name, batch.start))
+                    for each in told:
+                        column = _column(batch, each)
+                        parts[each.name].append(
+                            _numbers_or_texts(column, is_number=_is_number(each))
+                        )
+                except (InvalidValueError, InvalidTypeError) as error:
+                    raise type(error)(f"{table.path}: {error}") from None
+        sources = tuple(fingerprint.result() for fingerprint in fingerprints)
+    columns = [
+        _Told(each.name, _is_number(each), np.concatenate(parts[each.name]))
+        for each in told
+        if parts[each.name]
+    ]
+    return _Found(name, np.concatenate(numbers), np.concatenate(codes), columns, sources)
+
+
+def open_answers(paths: Paths, notation: Notation) -> list[TableFile]:
+    """The tables of answers to rows that are written in a notation: rows go out as they came, so
+    text comes back in the same one.
+    """
+    return open_tables(paths, answers_notation(paths, notation))
+
+
+def answers_notation(paths: Paths, notation: Notation) -> Notation:
+    """The notation of answers to rows that are written in `notation`: the same, if they are text,
+    and else nothing is to be said.
+    """
+    is_text = all(format_of(file) == "delimited" for file in expanded(paths))
+    return notation if is_text else PLAIN
+
+
+def _of_frame(frame: Any, slot: Slot, known_by: Mapping[str, Slot], read: Codes) -> _Found:
+    # Loaded here, because files need no narwhals.
+    from pacbound.tally.frames.whole_columns import column_names, whole_columns  # noqa: PLC0415
+
+    told = _told_slots(known_by, [set(column_names(frame))])
+    slots = {
+        ROW: Slot("number", ROW),
+        slot.name: Slot("class", slot.name),
+        **{each.name: each for each in told},
+    }
+    found = whole_columns(frame, slots, in_order=False)
+    columns = [
+        _Told(
+            each.name,
+            _is_number(each),
+            _numbers_or_texts(
+                found[each.name] if _is_number(each) else values_of(found[each.name], each.name),
+                is_number=_is_number(each),
+            ),
+        )
+        for each in told
+    ]
+    codes = read(values_of(found[slot.name], slot.name), slot.name, 0)
+    return _Found("the frame of answers", row_numbers(found[ROW], 0), codes, columns)
+
+
+def row_numbers(values: Any, start: int) -> Integers:
+    """The numbers of rows, if all are numbers of rows."""
+    numbers = np.asarray(values, dtype=np.float64)
+    bad = np.flatnonzero(~((numbers >= 0) & (numbers == np.floor(numbers)) & (numbers < 2.0**53)))
+    if bad.size:
+        raise InvalidValueError(
+            f"{ROW}[{start + bad[0]}] is {numbers[bad[0]]}, which is no number of a row: leave the "
+            "column as it was written."
+        )
+    return numbers.astype(np.int64)
+
+
+def _told_slots(known_by: Mapping[str, Slot], columns: Sequence[set[str]]) -> list[Slot]:
+    """The columns of scores and predictions that came back, too."""
+    named = {
+        slot.name: slot
+        for slot in known_by.values()
+        if slot.kind in ("number", "number or nothing", "class")
+    }
+    return [slot for name, slot in named.items() if all(name in each for each in columns)]
+
+
+def _is_number(slot: Slot) -> bool:
+    return slot.kind != "class"
+
+
+def _column(batch: Batch, slot: Slot) -> Any:
+    return batch.numbers(slot.name, missing=True) if _is_number(slot) else batch.values(slot.name)
+
+
+def _numbers_or_texts(column: Any, *, is_number: bool) -> NDArray[Any]:
+    """A column by which rows are known again: numbers, or classes in one spelling of them."""
+    if is_number:
+        return np.asarray(column, dtype=np.float64)
+    spelled = np.array([*(_spelling(value) for value in column.distinct), None], dtype=object)
+    return np.asarray(spelled[column.places])
+
+
+def _spelling(value: Any) -> Any:
+    if isinstance(value, float) and not isnan(value) and value == int(value):
+        value = int(value)
+    try:
+        return class_of_text(str(value))
+    except NotAClassError:
+        return str(value)
+
+
+def _truth_values(values: Values, name: str, start: int) -> Integers:
+    """1, 0, or MISSING where there is none."""
+    codes = np.full(len(values.distinct) + 1, MISSING, dtype=np.int64)
+    for place, value in enumerate(values.distinct):
+        found = _truth(value, typed=values.typed)
+        rows = np.flatnonzero(values.places == place)
+        if found is None and rows.size:
+            raise InvalidValueError(
+                f"{name}[{start + rows[0]}] is {value!r} ({rows.size} such values): expected true "
+                "or false, or 1 or 0, or nothing."
+            )
+        codes[place] = MISSING if found is None else found
+    return codes[values.places]
+
+
+def _truth(value: Any, *, typed: bool) -> int | None:
+    """What a value says: 1, 0, MISSING if it is empty, None if it is something else."""
+    if is_missing(value) or (isinstance(value, str) and not value.strip()):
+        return MISSING
+    if isinstance(value, str):
+        word = value.strip().lower()
+        return None if typed else 1 if word in TRUE else 0 if word in FALSE else None
+    return int(value) if isinstance(value, (bool, int, float)) and value in (0, 1) else None
+
+
+class _Joined:
+    """A table with the labels that came back in a column of it."""
+
+    def __init__(self, table: TableFile, answers: Answers, place: int, passed: list[int]) -> None:
+        self.path: Path = table.path
+        self._table = table
+        self._answers = answers
+        self._place = place
+        self._passed = passed
+
+    @property
+    def columns(self) -> Sequence[str]:
+        found = list(self._table.columns)
+        return found if self._answers.column in found else [*found, self._answers.column]
+
+    def batches(
+        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
+    ) -> Iterator[Batch]:
+        answers, stored = self._answers, self._table.columns
+        if columns is not None and answers.column not in columns:
+            yield from self._table.batches(columns, progress=progress)
+            return
+        known_by = [each.name for each in answers.told]
+        beside = [ROW] if ROW in stored else []
+        needed = None
+        if columns is not None:
+            wanted = [name for name in columns if name != answers.column or name in stored]
+            needed = list(dict.fromkeys([*wanted, *known_by, *beside])) or [stored[0]]
+        if self._place == 0:
+            answers.met[:] = False
+            self._passed.clear()
+        before, seen = sum(self._passed[: self._place]), 0
+        for batch in self._table.batches(needed, progress=progress):
+            rows = (
+                row_numbers(batch.numbers(ROW), batch.start)
+                if beside
+                else before + batch.start + np.arange(batch.rows)
+            )
+            own = batch.values(answers.column) if answers.column in stored else None
+            told = {
+                each.name: batch.numbers(each.name, missing=True)
+                if each.is_number
+                else batch.values(each.name)
+                for each in answers.told
+            }
+            codes = answers.join(rows, own, told, str(self.path), batch.start)
+            seen += batch.rows
+            yield JoinedRows(batch, answers, codes)
+        self._passed.append(seen)
+
+
+@dataclass(frozen=True)
+class JoinedRows:
+    """Rows with the labels that came back for them."""
+
+    rest: Batch
+    answers: Answers
+    codes: Integers
+
+    @property
+    def start(self) -> int:
+        return self.rest.start
+
+    @property
+    def rows(self) -> int:
+        return self.rest.rows
+
+    def numbers(self, name: str, *, missing: bool = False) -> NDArray[Any]:
+        return self.rest.numbers(name, missing=missing)
+
+    def names(self, name: str) -> NDArray[Any]:
+        return self.rest.names(name)
+
+    def flags(self, name: str) -> NDArray[Any]:
+        if name != self.answers.column:
+            return self.rest.flags(name)
+        return np.asarray(self.answers.labels(self.codes))
+
+    def values(self, name: str) -> Values:
+        if name != self.answers.column:
+            return self.rest.values(name)
+        found: Values = self.answers.labels(self.codes)
+        return found
+
+    def where(self, chosen: NDArray[np.bool_]) -> JoinedRows:
+        return JoinedRows(self.rest.where(chosen), self.answers, self.codes[chosen])

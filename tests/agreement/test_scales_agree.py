@@ -1,0 +1,114 @@
+"""Scores that are written in other units, such as percentages, fall into the same cells wherever
+they are counted: every engine divides once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pacbound import Tally
+from pacbound.tally.grids import AtomBins
+
+SCALES = [100.0, 255.0, 7.0, 3.0]
+
+
+def counted(rows: Any, **named: Any) -> Tally:
+    if isinstance(rows, Path):
+        return Tally.from_files(rows, **named)
+    return Tally.from_frame(rows, **named)
+
+
+def written(scale: float) -> Any:
+    """Numbers whose quotients lie on edges of bins and of cells, and beside them."""
+    rng = np.random.default_rng(0)
+    edges = np.arange(101) / 100 * scale
+    beside = [np.nextafter(edges, inf)[:-1] for inf in (0.0, scale)]
+    digits = np.round(rng.random(2000) * scale, 1)
+    return np.concatenate([edges, *beside, digits, rng.random(2000) * scale])
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_score_is_divided_by_its_scale_once_in_every_engine(
+    table: Callable[[Any], Any], scale: float
+) -> None:
+    numbers = written(scale)
+    right = np.arange(len(numbers)) % 3 > 0
+    rows = table(pa.table({"c": numbers, "ok": right}))
+    for bins in (20, 7):
+        found = counted(rows, confidence="c", correct="ok", n_bins=bins, scale=scale)
+        assert found == Tally.from_arrays(confidence=numbers / scale, correct=right, n_bins=bins)
+    found = counted(rows, score="c", positive="ok", scale=scale)
+    assert found == Tally.from_arrays(score=numbers / scale, positive=right)
+
+
+def test_whole_percentages_fall_where_their_fractions_fall(table: Callable[[Any], Any]) -> None:
+    percent = np.arange(101)
+    right = percent % 2 == 0
+    rows = table(pa.table({"c": percent, "ok": right}))
+    found = counted(rows, confidence="c", correct="ok", n_bins=100, scale=100)
+    fractions = [float(f"{p // 100}.{p % 100:02d}") for p in percent.tolist()]
+    assert found == Tally.from_arrays(confidence=fractions, correct=right, n_bins=100)
+
+
+def test_rollouts_that_were_lost_stay_lost_whatever_the_scale(table: Callable[[Any], Any]) -> None:
+    scores, unsafe = [-np.inf, 30.0, 29.0, 100.0], [True, False, True, True]
+    rows = table(pa.table({"s": scores, "u": unsafe}))
+    found = counted(rows, scores="s", unsafe="u", scale=100)
+    assert found == Tally.from_arrays(scores=np.array(scores) / 100, unsafe=unsafe)
+
+
+def test_cascades_are_scaled_in_every_exit_and_weights_are_not(
+    table: Callable[[Any], Any],
+) -> None:
+    rng = np.random.default_rng(1)
+    n = 400
+    first, second = rng.integers(0, 101, (2, n))
+    answers = rng.integers(0, 2, (4, n))
+    weights = rng.random(n) * 3
+    rows = table(
+        pa.table({
+            "a": first, "b": second, "p": answers[0], "q": answers[1], "r": answers[2],
+            "y": answers[3], "w": weights, "id": np.arange(n),
+        })
+    )  # fmt: skip
+    named: dict[str, Any] = {"weight_bound": 3.0, "seed": 4}
+    found = counted(
+        rows, confidences=["a", "b"], predictions=["p", "q", "r"], labels="y", weights="w",
+        row_ids="id", scale=100, **named,
+    )  # fmt: skip
+    scores = np.column_stack([first, second]) / 100
+    assert found == Tally.from_arrays(
+        confidences=scores, predictions=answers[:3].T, labels=answers[3], weights=weights,
+        row_ids=np.arange(n), **named,
+    )  # fmt: skip
+
+
+def test_edges_from_the_rows_are_the_same_in_every_engine(table: Callable[[Any], Any]) -> None:
+    rng = np.random.default_rng(2)
+    # Ties, also on the edges, and scores of exactly 1.
+    percent = np.minimum(rng.integers(0, 120, 3000), 100)
+    right = rng.random(3000) < percent / 100
+    rows = table(pa.table({"c": percent, "ok": right}))
+    bins: dict[str, Any] = {"n_bins": 6, "edges": "equal-mass"}
+    found = counted(rows, confidence="c", correct="ok", scale=100, **bins)
+    assert found == Tally.from_arrays(confidence=percent / 100, correct=right, **bins)
+
+
+def test_a_score_a_little_above_one_counts_as_one_where_one_is_an_edge(
+    table: Callable[[Any], Any],
+) -> None:
+    scores = np.array([0.5, 1.0, 1.0, 1.0 + 5e-7, 0.2, 1.0])
+    right = np.array([True, False, True, True, False, True])
+    rows = table(pa.table({"c": scores, "ok": right}))
+    found = counted(rows, confidence="c", correct="ok", n_bins=3, edges="equal-mass")
+    assert isinstance(found.grid, AtomBins)
+    assert 1.0 in found.grid.limits
+    assert found == Tally.from_arrays(
+        confidence=scores, correct=right, n_bins=3, edges="equal-mass"
+    )

@@ -1,0 +1,263 @@
+"""Data as people have it: other delimiters, decimal commas, percentages, standard input, and labels
+that come back. What goes wrong ends with exit code 2, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pacbound import calibrate, equal_mass_edges, load_certificate
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+N = 400
+RNG = np.random.default_rng(0)
+PERCENT = np.round(RNG.beta(6, 1, N) * 100, 1)
+LABEL = RNG.integers(0, 3, N)
+FAST = np.where(RNG.random(N) < PERCENT / 100, LABEL, (LABEL + 1) % 3)
+SLOW = np.where(RNG.random(N) < 0.95, LABEL, (LABEL + 2) % 3)
+GERMAN = ("--delimiter", ";", "--decimal", ",", "--scale", 100)
+
+
+def lines(*columns: Any) -> str:
+    rows = zip(*columns, strict=True)
+    return "".join(";".join(str(v).replace(".", ",") for v in row) + "\n" for row in rows)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "rows.csv").write_text("c;p;q;y\n" + lines(PERCENT, FAST, SLOW, LABEL))
+    (tmp_path / "bare.csv").write_text("c;p;q\n" + lines(PERCENT, FAST, SLOW))
+    (tmp_path / "back.csv").write_text("y;pac_row\n" + lines(LABEL[::-1], np.arange(N)[::-1]))
+    (tmp_path / "pool.csv").write_text("c\n" + lines(np.round(RNG.beta(6, 1, 300) * 100, 1)))
+    return tmp_path
+
+
+CERTIFY: dict[str, tuple[Any, ...]] = {
+    "calibrate": ("--confidence", "c", "--prediction", "p", "--label", "y", "--delta", 0.05),
+    "abstain": (
+        "--confidence", "c", "--prediction", "p", "--label", "y", "--xi", 0.3, "--delta", 0.05,
+    ),
+    "cascade": (
+        "--confidence", "c", "--prediction", "p,q", "--label", "y", "--xi", 0.1, "--delta", 0.05,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", CERTIFY)
+def test_labels_that_come_back_certify_as_labels_in_the_rows_do(
+    pacbound: Run, folder: Path, verb: str
+) -> None:
+    options = (*CERTIFY[verb], *GERMAN)
+    pacbound(verb, "rows.csv", *options, "-o", "one.json")
+    pacbound(verb, "bare.csv", "--labels", "back.csv", *options, "-o", "two.json")
+    one, two = (load_certificate(folder / name) for name in ("one.json", "two.json"))
+    assert one.counts_digest == two.counts_digest
+    assert len(two.provenance.sources) >= 2
+
+
+def test_percentages_with_decimal_commas_are_the_fractions_that_they_stand_for(
+    pacbound: Run, folder: Path
+) -> None:
+    pacbound("calibrate", "rows.csv", *CERTIFY["calibrate"], *GERMAN, "-o", "cal.json")
+    found = load_certificate(folder / "cal.json")
+    assert found.counts_digest == calibrate(PERCENT / 100, FAST == LABEL, delta=0.05).counts_digest
+    pacbound("recall", "rows.csv", "--score", "c", "--positive", "p", "--target", 0.9, "--delta",
+             0.05, *GERMAN, code=2)  # fmt: skip
+
+
+def test_rows_of_a_cascade_go_out_and_their_labels_come_back(pacbound: Run, folder: Path) -> None:
+    # The bare rows in two files: numbers go on from one to the next.
+    bare = (folder / "bare.csv").read_text().splitlines()
+    (folder / "a.csv").write_text("\n".join(bare[:101]) + "\n")
+    (folder / "b.csv").write_text("\n".join([bare[0], *bare[101:]]) + "\n")
+    done = pacbound(
+        "cascade", "a.csv", "b.csv", "--prediction", "p,q", "--to-label", "ask.csv", *GERMAN
+    )
+    assert "--labels ask.csv" in done.stdout
+    header, *asked = (folder / "ask.csv").read_text().splitlines()
+    numbers = [int(line.split(";")[3]) for line in asked]
+    assert numbers == np.flatnonzero(FAST != SLOW).tolist()
+    answers = [f"{line};{LABEL[row]}" for line, row in zip(asked, numbers, strict=True)]
+    (folder / "ask.csv").write_text("\n".join([f"{header};y", *answers]) + "\n")
+    options = (*CERTIFY["cascade"], *GERMAN)
+    pacbound("cascade", "a.csv", "b.csv", "--labels", "ask.csv", *options, "-o", "two.json")
+    pacbound("cascade", "rows.csv", *options, "-o", "one.json")
+    one, two = (load_certificate(folder / name) for name in ("one.json", "two.json"))
+    assert one.thresholds.tolist() == two.thresholds.tolist()  # type: ignore[attr-defined]
+    # Labels of the rows in another order are noticed by the columns beside them.
+    done = pacbound(
+        "cascade", "b.csv", "a.csv", "--labels", "ask.csv", *options, "-o", "three.json", code=2
+    )
+    assert "These are answers to other rows." in done.stderr
+    assert not (folder / "three.json").exists()
+
+
+def test_rows_that_were_chosen_by_strata_come_back_with_labels(pacbound: Run, folder: Path) -> None:
+    pacbound("stratify", "bare.csv", "--confidence", "c", "--labels", 100, "--bins", 5, *GERMAN,
+             "-o", "ask.csv")  # fmt: skip
+    rows = [int(line.split(";")[3]) for line in (folder / "ask.csv").read_text().splitlines()[1:]]
+    back = pa.table({"pac_row": rows, "y": LABEL[rows]})
+    pq.write_table(back, folder / "some.parquet")
+    strata = ("--bins", 5, "--strata", 5)
+    pacbound("calibrate", "ask.csv", "--labels", "some.parquet", *CERTIFY["calibrate"], *strata,
+             *GERMAN, "-o", "cal.json")  # fmt: skip
+    found = load_certificate(folder / "cal.json")
+    direct = calibrate(
+        PERCENT[rows] / 100, FAST[rows] == LABEL[rows], delta=0.05, n_bins=5, strata=5
+    )
+    assert found.counts_digest == direct.counts_digest
+    done = pacbound("calibrate", "bare.csv", "--labels", "some.parquet", *CERTIFY["calibrate"],
+                    *strata, *GERMAN, "-o", "no.json", code=2)  # fmt: skip
+    assert "counted from the file that it wrote" in done.stderr
+    assert not (folder / "no.json").exists()
+
+
+def test_answers_to_a_session_are_in_one_file(pacbound: Run, folder: Path) -> None:
+    label = ("label", "bare.csv", "--confidence", "c", "--prediction", "p,q", "--session", "s.json")
+    (folder / "two").mkdir()
+    for name in ("a.csv", "b.csv"):
+        (folder / "two" / name).write_text("pac_row;label\n")
+    options = ("--xi", 0.1, "--delta", 0.05, *GERMAN)
+    done = pacbound(*label, *options, "--answers", "two", code=2)
+    assert "stands for 2 files: expected one" in done.stderr
+    assert not (folder / "s.json").exists()
+
+
+def fed(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    stream = SimpleNamespace(buffer=io.BytesIO(content), isatty=lambda: False)
+    monkeypatch.setattr(sys, "stdin", stream)
+
+
+def test_rows_come_in_over_standard_input_in_any_format(
+    pacbound: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = CERTIFY["calibrate"]
+    wanted = calibrate(PERCENT / 100, FAST == LABEL, delta=0.05).counts_digest
+    fed(monkeypatch, (folder / "rows.csv").read_bytes())
+    done = pacbound("calibrate", "-", *options, *GERMAN, "--json")
+    assert json.loads(done.stdout)["counts_digest"] == wanted
+    table = pa.table({"c": PERCENT / 100, "p": FAST, "y": LABEL})
+    pq.write_table(table, folder / "rows.parquet")
+    fed(monkeypatch, (folder / "rows.parquet").read_bytes())
+    done = pacbound("calibrate", "-", *options, "--json")
+    assert json.loads(done.stdout)["counts_digest"] == wanted
+    rows = "\n".join(map(json.dumps, table.to_pylist()))
+    for given in ((), ("--format", "jsonl")):
+        fed(monkeypatch, rows.encode())
+        done = pacbound("calibrate", "-", *options, *given, "--json")
+        assert json.loads(done.stdout)["counts_digest"] == wanted
+    fed(monkeypatch, rows.encode())
+    pacbound("calibrate", "-", *options, "--format", "csv", "-o", "no.json", code=2)
+    fed(monkeypatch, b"")
+    assert "empty" in pacbound("calibrate", "-", *options, "-o", "no.json", code=2).stderr
+    assert not (folder / "no.json").exists()
+
+
+def test_applying_reads_standard_input_and_writes_standard_output(
+    pacbound: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pacbound("calibrate", "rows.csv", *CERTIFY["calibrate"], *GERMAN, "-o", "cal.json")
+    fed(monkeypatch, (folder / "rows.csv").read_bytes())
+    done = pacbound("apply", "cal.json", "-", *GERMAN, "-o", "/dev/stdout")
+    first, *rows = done.stdout.splitlines()
+    assert first == "c;p;q;y;pac_lower;pac_upper;pac_estimate"
+    assert len(rows) == N
+    assert "." not in done.stdout
+
+
+def test_edges_of_equal_mass_come_from_the_rows_or_from_a_pool(pacbound: Run, folder: Path) -> None:
+    options = (*CERTIFY["calibrate"], *GERMAN, "--bins", 4, "--edges", "equal-mass")
+    pacbound("calibrate", "rows.csv", *options, "-o", "same.json")
+    same = load_certificate(folder / "same.json")
+    right = FAST == LABEL
+    own: dict[str, Any] = {"n_bins": 4, "edges": "equal-mass"}
+    assert same.counts_digest == calibrate(PERCENT / 100, right, delta=0.05, **own).counts_digest
+    pacbound("calibrate", "rows.csv", *options, "--pool", "pool.csv", "-o", "pool.json")
+    other = load_certificate(folder / "pool.json")
+    pool = [float(line.replace(",", ".")) for line in (folder / "pool.csv").read_text().split()[1:]]
+    edges = equal_mass_edges(np.array(pool) / 100, n_bins=4)
+    given = calibrate(PERCENT / 100, right, delta=0.05, edges=edges)
+    assert other.counts_digest == given.counts_digest
+    # The counted rows may not fix plain edges, under whatever name.
+    (folder / "copy.csv").write_bytes((folder / "rows.csv").read_bytes())
+    for pool_of in ("rows.csv", "copy.csv"):
+        done = pacbound("calibrate", "rows.csv", *options, "--pool", pool_of, code=2)
+        assert "may not fix the edges" in done.stderr
+    done = pacbound("calibrate", "rows.csv", *CERTIFY["calibrate"], "--pool", "pool.csv", code=2)
+    assert "--edges equal-mass" in done.stderr
+    done = pacbound("calibrate", "rows.csv", *options, "--strata", 4, code=2)
+    assert "edges taken from the counted scores do not go with strata" in done.stderr
+
+
+BAD: dict[str, tuple[tuple[Any, ...], str]] = {
+    "wrong delimiter": (("rows.csv",), r"pass --delimiter ';'"),
+    "wrong decimal": (("rows.csv", "--delimiter", ";"), "pass --decimal ,"),
+    "no scale": (("rows.csv", "--delimiter", ";", "--decimal", ","), "--scale 100"),
+    "no such delimiter": (("rows.csv", "--delimiter", "ab"), "cannot stand between values"),
+    "no such decimal": (("rows.csv", "--decimal", "x"), "expected '.' or ','"),
+    "no such scale": (("rows.csv", *GERMAN[:4], "--scale", 0), "expected a number above 0"),
+    "format without -": (("rows.csv", *GERMAN, "--format", "csv"), "- is not among the files"),
+    "- twice": (("-", "-", *GERMAN), "- is named twice"),
+    "other labels": (("bare.csv", *GERMAN, "--labels", "rows.csv"), "no column 'pac_row'"),
+    "no labels": (("bare.csv", *GERMAN, "--labels", "none.csv"), "none.csv does not exist"),
+    "a sheet": (("rows.xlsx",), "is a spreadsheet: save the sheet as CSV"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_ends_with_code_2_and_nothing_written(
+    pacbound: Run, folder: Path, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "rows.xlsx").write_bytes(b"PK\x03\x04")
+    fed(monkeypatch, b"")
+    given, said = BAD[case]
+    before = sorted(folder.iterdir())
+    done = pacbound("calibrate", *given, *CERTIFY["calibrate"], "-o", "no.json", code=2)
+    assert said in done.stderr
+    assert sorted(folder.iterdir()) == before
+
+
+def test_every_verb_that_reads_tables_reads_them_in_any_notation(
+    pacbound: Run, folder: Path
+) -> None:
+    cascade = ("--confidence", "c", "--prediction", "p,q")
+    pacbound("cascade", "rows.csv", *CERTIFY["cascade"], "--cost", "1,9", *GERMAN, "-o", "k.json")
+    (folder / "fresh.csv").write_text("c;p;q;y\n" + lines(PERCENT[::-1], FAST, SLOW, LABEL))
+    pacbound("cost", "k.json", "fresh.csv", "--delta", 0.05, *GERMAN)
+    pacbound("apply", "k.json", "fresh.csv", *GERMAN, "-o", "out.csv")
+    assert "pac_exit;pac_prediction" in (folder / "out.csv").read_text()
+    pacbound("monitor", "k.json", "rows.csv", "--delta", 0.01, *GERMAN)
+    pacbound("tally", "rows.csv", *cascade, "--label", "y", *GERMAN, "-o", "tally.json")
+    pacbound("plan", "--from", "rows.csv", *cascade, "--label", "y", "--xi", 0.1, "--delta", 0.05,
+             "--goal", 0.5, "--sizes", "200,400", "--draws", 10, *GERMAN)  # fmt: skip
+    label = ("label", "bare.csv", *cascade, "--session", "s.json", *GERMAN)
+    pacbound(*label, "--xi", 0.1, "--delta", 0.05, "--ask", "ask.csv", "--count", 5)
+    header, *asked = (folder / "ask.csv").read_text().splitlines()
+    assert header == "c;p;q;pac_row;label"
+    filled = [f"{line}{LABEL[int(line.split(';')[3])]}" for line in asked]
+    (folder / "ask.csv").write_text("\n".join([header, *filled]) + "\n")
+    done = pacbound(*label, "--answers", "ask.csv")
+    assert "5 labels" in done.stdout
+    batch = ("batch", "bare.csv", *GERMAN)
+    pacbound(*batch, "--confidence", "c", "--prediction", "p", "--xi", 0.2, "--delta", 0.1,
+             "--seed", 0, "--ask", "first.csv")  # fmt: skip
+    header, *asked = (folder / "first.csv").read_text().splitlines()
+    assert header == "c;p;q;pac_row"
+    answers = [f"{line};{SLOW[int(line.split(';')[3])]}" for line in asked]
+    (folder / "first.csv").write_text("\n".join([f"{header};answer", *answers]) + "\n")
+    pacbound(*batch, "--answers", "first.csv", "--ask", "second.csv", "-o", "all.csv")
+    pacbound("design", "rows.csv", "--confidence", "c,c", "--prediction", "p,q", "--label", "y",
+             "--cost", "1,9", "--xi", 0.1, "--delta", 0.05, *GERMAN)  # fmt: skip

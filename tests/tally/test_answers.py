@@ -1,0 +1,329 @@
+"""Labels that come back land on the rows that they are for, or are refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from math import nan
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyarrow import feather, parquet
+from tests.agreement.test_nasty_pairs import PAIRS
+
+from pacbound import Tally, calibrate, certify_cascade
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally.classes import NotAClassError, class_of, class_of_text, is_missing_code
+
+Columns = dict[str, list[Any]]
+
+
+def _write_csv(columns: Columns, path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+def _write_lines(columns: Columns, path: Path) -> None:
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    plain = [
+        {name: str(v) if isinstance(v, float) and v - v != 0 else v for name, v in row.items()}
+        for row in rows
+    ]
+    path.write_text("\n".join(map(json.dumps, plain)))
+
+
+def _write_npz(columns: Columns, path: Path) -> None:
+    arrays: dict[str, Any] = {
+        name: np.array([nan if value is None else value for value in values])
+        for name, values in columns.items()
+    }
+    np.savez(path, **arrays)
+
+
+WRITE: dict[str, Callable[[Columns, Path], None]] = {
+    "csv": _write_csv,
+    "jsonl": _write_lines,
+    "parquet": lambda columns, path: parquet.write_table(pa.table(columns), path),
+    "feather": lambda columns, path: feather.write_feather(pa.table(columns), path),
+    "npz": _write_npz,
+}
+TEXT = ("csv", "jsonl")
+CALIBRATION: dict[str, Any] = {"confidence": "c", "prediction": "p", "labels": "y"}
+CASCADE: dict[str, Any] = {"confidences": ["c"], "predictions": ["p", "q"], "labels": "y"}
+
+
+def stored(columns: Columns, folder: Path, name: str) -> Path:
+    path = folder / name
+    WRITE[path.suffix[1:]](columns, path)
+    return path
+
+
+def rows(n: int = 40) -> Columns:
+    rng = np.random.default_rng(0)
+    return {
+        "c": rng.random(n).tolist(),
+        "p": rng.integers(0, 3, n).tolist(),
+        "q": rng.integers(0, 3, n).tolist(),
+        "g": [f"k{value}" for value in rng.integers(0, 12, n).tolist()],
+        "y": rng.integers(0, 3, n).tolist(),
+    }
+
+
+def without(columns: Columns, *names: str) -> Columns:
+    return {name: values for name, values in columns.items() if name not in names}
+
+
+def shuffled(columns: Columns, seed: int = 0) -> Columns:
+    order = np.random.default_rng(seed).permutation(len(next(iter(columns.values()))))
+    return {name: [values[i] for i in order] for name, values in columns.items()}
+
+
+@pytest.mark.parametrize("answers", WRITE)
+@pytest.mark.parametrize("source", WRITE)
+def test_labels_in_any_format_and_order_join_rows_in_any_format(
+    source: str, answers: str, tmp_path: Path
+) -> None:
+    whole = rows()
+    wanted = Tally.from_files(stored(whole, tmp_path, f"whole.{source}"), **CALIBRATION)
+    bare = stored(without(whole, "y"), tmp_path, f"rows.{source}")
+    came = shuffled({"pac_row": list(range(40)), "y": whole["y"]})
+    back = stored(came, tmp_path, f"back.{answers}")
+    assert Tally.from_files(bare, answers=back, **CALIBRATION) == wanted
+    # Of a cascade only some labels come back.
+    some = {name: values[:25] for name, values in came.items()}
+    known = dict(zip(some["pac_row"], some["y"], strict=True))
+    partly = [known.get(row, nan) for row in range(40)]
+    found = Tally.from_files(bare, answers=stored(some, tmp_path, f"some.{answers}"), **CASCADE)
+    assert found == Tally.from_arrays(
+        confidences=whole["c"],
+        predictions=np.column_stack([whole["p"], whole["q"]]),
+        labels=partly,
+    )
+
+
+@pytest.mark.parametrize(
+    "engine", ["duckdb", "polars", pytest.param("spark", marks=pytest.mark.slow)]
+)
+def test_every_engine_joins_labels_by_the_numbers_of_rows(engine: Any, tmp_path: Path) -> None:
+    whole = rows()
+    numbered = shuffled({**without(whole, "y"), "pac_row": list(range(100, 140))}, seed=1)
+    path = stored(numbered, tmp_path, "rows.parquet")
+    back = stored({"pac_row": list(range(100, 140)), "y": whole["y"]}, tmp_path, "back.csv")
+    found = Tally.from_files(path, answers=back, engine=engine, **CALIBRATION)
+    assert found == Tally.from_files(stored(whole, tmp_path, "whole.csv"), **CALIBRATION)
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, lambda c: pl.DataFrame(c).lazy(), pa.table])
+def test_frames_join_labels_in_files_and_in_frames(make: Any, tmp_path: Path) -> None:
+    whole = rows()
+    frame = make(without(whole, "y"))
+    back = {"pac_row": list(range(40)), "y": whole["y"]}
+    wanted = Tally.from_frame(make(whole), **CALIBRATION)
+    assert Tally.from_frame(frame, answers=stored(back, tmp_path, "b.csv"), **CALIBRATION) == wanted
+    assert Tally.from_frame(frame, answers=pl.DataFrame(back), **CALIBRATION) == wanted
+
+
+def test_rows_without_an_order_need_their_numbers(tmp_path: Path) -> None:
+    whole = rows()
+    back = stored({"pac_row": list(range(40)), "y": whole["y"]}, tmp_path, "back.csv")
+    relation = duckdb.from_arrow(pa.table(without(whole, "y")))
+    with pytest.raises(InvalidValueError, match=r"have no order.*pac_row"):
+        Tally.from_frame(relation, answers=back, **CALIBRATION)
+    numbered = duckdb.from_arrow(pa.table({**without(whole, "y"), "pac_row": list(range(40))}))
+    found = Tally.from_frame(numbered, answers=back, **CALIBRATION)
+    assert found == Tally.from_frame(pa.table(whole), **CALIBRATION)
+
+
+def test_truth_values_come_back_as_labels_do(tmp_path: Path) -> None:
+    right = [value > 0.4 for value in rows()["c"]]
+    bare = stored(without(rows(), "y"), tmp_path, "rows.csv")
+    named: dict[str, Any] = {"confidence": "c", "correct": "ok"}
+    wanted = Tally.from_arrays(confidence=rows()["c"], correct=right)
+    for ending, spelled in [
+        ("csv", ["yes" if value else "No" for value in right]),
+        ("parquet", right),
+        ("jsonl", [int(value) for value in right]),
+        ("npz", [float(value) for value in right]),
+    ]:
+        back = stored({"pac_row": list(range(40)), "ok": spelled}, tmp_path, f"ok.{ending}")
+        assert Tally.from_files(bare, answers=back, **named) == wanted
+    back = stored({"pac_row": [0], "ok": ["maybe"]}, tmp_path, "bad.csv")
+    with pytest.raises(InvalidValueError, match=r"bad\.csv: ok\[0\] is 'maybe'"):
+        Tally.from_files(bare, answers=back, **named)
+
+
+def test_several_files_are_numbered_on_and_labels_may_come_in_several(tmp_path: Path) -> None:
+    whole = rows()
+    parts = [
+        stored(
+            {name: values[part] for name, values in without(whole, "y").items()}, tmp_path, name_
+        )
+        for name_, part in [("a.csv", slice(0, 15)), ("b.csv", slice(15, 40))]
+    ]
+    backs = [
+        stored({"pac_row": list(range(40))[part], "y": whole["y"][part]}, tmp_path, name)
+        for name, part in [("one.csv", slice(0, 22)), ("two.csv", slice(22, 40))]
+    ]
+    found = Tally.from_files(parts, answers=backs, **CALIBRATION)
+    assert found == Tally.from_files(stored(whole, tmp_path, "whole.csv"), **CALIBRATION)
+    # All four files have a part in it, so that none is counted again.
+    assert len(found.sources) == 4
+
+
+def test_rows_are_drawn_by_clusters_and_then_labelled(tmp_path: Path) -> None:
+    whole = rows()
+    bare = stored(without(whole, "y"), tmp_path, "rows.csv")
+    back = stored({"pac_row": list(range(40)), "y": whole["y"]}, tmp_path, "back.parquet")
+    found = Tally.from_files(bare, answers=back, clusters="g", **CALIBRATION)
+    full = stored(whole, tmp_path, "whole.csv")
+    assert found == Tally.from_files(full, clusters="g", **CALIBRATION)
+    frame = pl.DataFrame(without(whole, "y"))
+    assert Tally.from_frame(frame, answers=back, clusters="g", **CALIBRATION) == found
+
+
+def test_labels_that_the_rows_have_already_stay_and_may_not_be_contradicted(
+    tmp_path: Path,
+) -> None:
+    whole = rows()
+    partly = {**whole, "y": [y if i % 2 else None for i, y in enumerate(whole["y"])]}
+    path = stored(partly, tmp_path, "rows.parquet")
+    even = {"pac_row": list(range(0, 40, 2)), "y": whole["y"][::2]}
+    wanted = Tally.from_files(stored(whole, tmp_path, "whole.csv"), **CALIBRATION)
+    back = stored(even, tmp_path, "even.csv")
+    assert Tally.from_files(path, answers=back, **CALIBRATION) == wanted
+    again = stored({"pac_row": list(range(40)), "y": whole["y"]}, tmp_path, "all.csv")
+    assert Tally.from_files(path, answers=again, **CALIBRATION) == wanted
+    other = list(whole["y"])
+    other[7] = (other[7] + 1) % 3
+    wrong = stored({"pac_row": list(range(40)), "y": other}, tmp_path, "wrong.csv")
+    with pytest.raises(InvalidValueError, match=r"another label than .*rows\.parquet for row 7"):
+        Tally.from_files(path, answers=wrong, **CALIBRATION)
+
+
+REFUSED: dict[str, tuple[Columns, str]] = {
+    "twice": ({"pac_row": [3, 3], "y": [1, 1]}, r"answers row 3 twice, both 1"),
+    "contradiction": ({"pac_row": [3, 3], "y": [1, 2]}, r"row 3 twice, once 1 and once 2"),
+    "unknown row": ({"pac_row": [3, 40], "y": [1, 1]}, r"answers row 40 .*not in .*rows\.csv"),
+    "negative": ({"pac_row": [-1], "y": [1]}, r"pac_row\[0\] is -1.0, which is no number of a row"),
+    "fraction": ({"pac_row": [1.5], "y": [1]}, r"pac_row\[0\] is 1.5"),
+    "no number": ({"pac_row": ["x"], "y": [1]}, r"pac_row\[0\] is 'x', which is not a number"),
+    "empty number": ({"pac_row": [""], "y": [1]}, r"pac_row\[0\] is ''"),
+    "no numbers": ({"row": [1], "y": [1]}, r"no column 'pac_row'.*Did you mean 'row'"),
+    "no labels": ({"pac_row": [1], "label": [1]}, r"no column 'y'"),
+    "code for missing": ({"pac_row": [1], "y": ["NA"]}, r"back\.csv: y\[0\] is 'NA'"),
+    "another score": ({"pac_row": [1], "y": [1], "c": [0.5]}, r"another 'c' than .* for row 1 "),
+    "another prediction": ({"pac_row": [1], "y": [1], "p": [9]}, r"another 'p' than .*other rows"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_answers_that_cannot_be_to_these_rows_are_refused(case: str, tmp_path: Path) -> None:
+    came, said = REFUSED[case]
+    bare = stored(without(rows(), "y"), tmp_path, "rows.csv")
+    back = stored(came, tmp_path, "back.csv")
+    with pytest.raises(InvalidValueError, match=said):
+        Tally.from_files(bare, answers=back, **CASCADE)
+
+
+def test_a_calibration_needs_the_label_of_every_row(tmp_path: Path) -> None:
+    whole = rows()
+    bare = stored(without(whole, "y"), tmp_path, "rows.csv")
+    back = stored({"pac_row": [*range(39)], "y": whole["y"][:39]}, tmp_path, "back.csv")
+    with pytest.raises(InvalidValueError, match=r"row 39 has no answer in .*back\.csv.*stratify"):
+        Tally.from_files(bare, answers=back, **CALIBRATION)
+    # An empty answer is none, and may be filled in by another file.
+    empty = stored({"pac_row": [39], "y": [""]}, tmp_path, "empty.csv")
+    last = stored({"pac_row": [39], "y": whole["y"][39:]}, tmp_path, "last.csv")
+    with pytest.raises(InvalidValueError, match="row 39 has no answer"):
+        Tally.from_files(bare, answers=[back, empty], **CALIBRATION)
+    found = Tally.from_files(bare, answers=[back, empty, last], **CALIBRATION)
+    assert found == Tally.from_files(stored(whole, tmp_path, "whole.csv"), **CALIBRATION)
+
+
+def test_columns_that_come_back_may_have_lost_digits_and_types(tmp_path: Path) -> None:
+    whole = {**rows(), "p": [str(value) for value in rows()["p"]]}
+    whole["q"] = whole["y"] = [str(value) for value in rows()["q"]]
+    bare = stored(without(whole, "y"), tmp_path, "rows.parquet")
+    came = {
+        "pac_row": list(range(40)), "y": whole["y"], "c": [round(c, 7) for c in whole["c"]],
+        "p": whole["p"],
+    }  # fmt: skip
+    back = stored(came, tmp_path, "back.parquet")
+    assert Tally.from_files(bare, answers=back, **CALIBRATION).rows == 40
+    # In CSV the labels are numbers, which never equal text; the predictions beside them are known.
+    with pytest.raises(InvalidValueError, match="no class in common"):
+        Tally.from_files(bare, answers=stored(came, tmp_path, "back.csv"), **CALIBRATION)
+
+
+def test_a_row_that_was_answered_stands_in_the_table_once(tmp_path: Path) -> None:
+    twice = {**without(rows(), "y"), "pac_row": [5] * 40}
+    back = stored({"pac_row": [5], "y": [1]}, tmp_path, "back.csv")
+    with pytest.raises(InvalidValueError, match="stands there twice"):
+        Tally.from_files(stored(twice, tmp_path, "rows.csv"), answers=back, **CASCADE)
+
+
+def test_arrays_have_their_labels_beside_them() -> None:
+    with pytest.raises(InvalidTypeError, match="answers is about tables"):
+        Tally.from_arrays(confidence=[0.5], correct=[True], answers="back.csv")
+    with pytest.raises(InvalidTypeError, match="labels would answer"):
+        Tally.from_frame(
+            pl.DataFrame({"c": [0.5], "p": [0], "q": [1]}),
+            confidences=["c"],
+            predictions=["p", "q"],
+            answers=pl.DataFrame({"pac_row": [0], "y": [1]}),
+        )
+
+
+def test_the_verbs_take_answers_and_certify_the_same(tmp_path: Path) -> None:
+    whole = rows()
+    path = stored(without(whole, "y"), tmp_path, "rows.csv")
+    full = stored(whole, tmp_path, "whole.csv")
+    back = stored({"pac_row": list(range(40)), "y": whole["y"]}, tmp_path, "back.csv")
+    joined = calibrate(path, delta=0.05, columns=CALIBRATION, answers=back)
+    assert joined.counts_digest == calibrate(full, delta=0.05, columns=CALIBRATION).counts_digest
+    cascade = certify_cascade(path, xi=0.5, delta=0.05, columns=CASCADE, answers=back)
+    direct = certify_cascade(full, xi=0.5, delta=0.05, columns=CASCADE)
+    assert cascade.counts_digest == direct.counts_digest
+
+
+def _class(value: Any, ending: str) -> Any:
+    """The class that a value names in a file, by the one rule; None if it names none."""
+    try:
+        if ending not in TEXT:
+            found = class_of(value)
+        else:
+            plain = "" if value is None else value
+            found = class_of_text(plain if isinstance(plain, str) else str(plain))
+    except NotAClassError:
+        return None
+    return None if isinstance(found, str) and is_missing_code(found) else found
+
+
+@pytest.mark.parametrize(
+    "pair", PAIRS, ids=[f"{prediction!r}-{label!r}" for prediction, label, *_ in PAIRS]
+)
+def test_a_label_in_one_format_is_a_prediction_in_another_if_the_one_rule_says_so(
+    pair: tuple[Any, Any, str, str], tmp_path: Path
+) -> None:
+    prediction, label, *_ = pair
+    for source in ("csv", "parquet"):
+        bare = stored({"c": [0.5] * 3, "p": [prediction] * 3}, tmp_path, f"rows.{source}")
+        for ending in ("csv", "parquet"):
+            back = stored({"pac_row": [2, 0, 1], "y": [label] * 3}, tmp_path, f"back.{ending}")
+            said, truth = _class(prediction, source), _class(label, ending)
+            try:
+                totals = Tally.from_files(bare, answers=back, **CALIBRATION).totals
+                found = totals == {"wrong": 0, "right": 3}
+                assert found, totals
+            except (InvalidValueError, InvalidTypeError):
+                found = False
+            same = said is not None and said == truth and type(said) is type(truth)
+            assert found == same, (source, ending)
