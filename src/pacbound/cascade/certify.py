@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack, overload
 
+from pacbound.certificate.about import about_texts
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -36,6 +37,7 @@ def certify_cascade(
     master: str | None = None,
     memory_limit: str | None = None,
     progress: Progress | None = None,
+    about: Mapping[str, Any] | None = None,
     **draw: Unpack[DrawOptions],
 ) -> CascadeCertificate: ...
 @overload
@@ -59,6 +61,7 @@ def certify_cascade(
     master: str | None = None,
     memory_limit: str | None = None,
     progress: Progress | None = None,
+    about: Mapping[str, Any] | None = None,
     **draw: Unpack[DrawOptions],
 ) -> GroupedCascadeCertificate: ...
 @overload
@@ -78,6 +81,7 @@ def certify_cascade(
     missing: Any = None,
     unseen_labels: float | None = None,
     columns: None = None,
+    about: Mapping[str, Any] | None = None,
     **draw: Unpack[DrawOptions],
 ) -> GroupedCascadeCertificate: ...
 def certify_cascade(  # noqa: PLR0913
@@ -100,6 +104,7 @@ def certify_cascade(  # noqa: PLR0913
     master: str | None = None,
     memory_limit: str | None = None,
     progress: Progress | None = None,
+    about: Mapping[str, Any] | None = None,
     **draw: Unpack[DrawOptions],
 ) -> CascadeCertificate | GroupedCascadeCertificate:
     """Thresholds at which the cascade loses at most `xi` accuracy against its slow model, with
@@ -178,8 +183,20 @@ def certify_cascade(  # noqa: PLR0913
     engine, master, memory_limit
         For files: "duckdb" (if left out), "polars" or "spark"; Spark's master; what DuckDB may use,
         such as "500MB".
+    delimiter, decimal, scale
+        For tables: what stands between the values of text, such as ";"; what stands for its decimal
+        point, "." or ","; and what a score of 1 is written as, such as 100 for percentages. Every
+        score is divided by that once.
+    answers
+        For tables: labels that came back for the rows, in files or a frame, with a column `pac_row`
+        that has the number of each row. A row's number is its place or, where the table has that
+        column too, what stands there. Answers that cannot be to these rows raise.
     progress
         For files: called with the share that is counted, from 0 to 1.
+    about
+        What the certificate is about, for people: short texts by names such as "model", "dataset",
+        "owner" and "note". A `pathlib.Path` stands for the name, the size and the SHA-256 of that
+        file, or of all files of that folder. No part of the claim.
 
     Returns
     -------
@@ -238,6 +255,7 @@ def certify_cascade(  # noqa: PLR0913
         raise InvalidValueError(
             f"group_thresholds={group_thresholds!r} is not known: expected 'common' or 'own'."
         )
+    texts = about_texts(about)
     tally = tally_of(
         "cascade",
         ("confidences", confidences),
@@ -267,7 +285,7 @@ def certify_cascade(  # noqa: PLR0913
             method=method,
             costs=costs,
             columns=recorded,
-        )
+        ).with_about(texts)
     if method != "paths":
         raise InvalidValueError(
             f"method={method!r} takes no groups: expected 'paths', which has a proof for them."
@@ -280,4 +298,4 @@ def certify_cascade(  # noqa: PLR0913
         group_thresholds=group_thresholds or "common",
         costs=costs,
         columns=recorded,
-    )
+    ).with_about(texts)

@@ -31,7 +31,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from math import inf, log, nextafter, sqrt
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,8 @@ from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.document import exact, likelihood
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.procedures.cascade_paths import total_cost
-from pacbound.sources import Paths, Progress, Wanted, opened
+from pacbound.sources import Notation, Paths, Progress, Wanted, opened
+from pacbound.sources.notation import NotationOptions, refuse_notation
 from pacbound.stats.arguments import failure_probability
 from pacbound.stats.binomial import binomial_upper
 from pacbound.stats.sequences import bonferroni_level
@@ -110,6 +111,7 @@ def certified_cost(
     delta: float,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     progress: Progress | None = None,
+    **written: Unpack[NotationOptions],
 ) -> CostBound:
     """An upper bound on what a row of a certified cascade costs on average, which holds with
     probability at least 1 - `delta`.
@@ -136,6 +138,9 @@ def certified_cost(
         For files: `confidences`, the names of the columns in the order of the exits.
     progress
         For files: called with the share that is read, from 0 to 1.
+    delimiter, decimal, scale
+        For files: what stands between values, what stands for the decimal point, and what a score
+        of 1 is written as, such as 100 for percentages.
 
     Returns
     -------
@@ -188,9 +193,12 @@ def certified_cost(
             raise InvalidTypeError("columns stands without files: pass their paths, too.")
         return _from_the_same_rows(certificate, level)
     if columns is None:
+        refuse_notation(written)
         answered = _answered(confidences, thresholds)
     else:
-        answered = _answered_in_files(certificate, confidences, columns, progress)
+        answered = _answered_in_files(
+            certificate, confidences, columns, Notation.of(**written), progress
+        )
     rows = int(answered.sum())
     staying = rows - np.cumsum(answered)[:-1]
     tests = max(1, sum(0 < threshold < inf for threshold in thresholds.tolist()))
@@ -268,6 +276,7 @@ def _answered_in_files(
     certificate: CascadeCertificate,
     paths: Paths,
     columns: Mapping[str, Any],
+    notation: Notation,
     progress: Progress | None,
 ) -> Integers:
     if not isinstance(columns, Mapping) or set(columns) != {"confidences"}:
@@ -286,13 +295,13 @@ def _answered_in_files(
     def count(batches: Any) -> None:
         for path, batch in batches():
             try:
-                exits = exits_of_batch(batch, names, certificate.thresholds)
+                exits = exits_of_batch(batch, names, certificate.thresholds, notation.scale)
             except (InvalidTypeError, InvalidValueError) as error:
                 raise type(error)(f"{path}: {error}") from None
             answered[:] += np.bincount(exits, minlength=len(answered))
 
     wanted = {name: Wanted(name, "number") for name in names}
-    with opened(paths, wanted, progress=progress) as tables:
+    with opened(paths, wanted, notation=notation, progress=progress) as tables:
         for part in tables.parts:
             part.run(partial(count, part.batches))
     known = set(certificate.provenance.sources) & set(tables.fingerprints or ())

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, log, sqrt
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.cascade.design_search import Fold, Tried, declared_sequence, search
 from pacbound.cascade.model_table import ModelTable
+from pacbound.certificate.about import about_texts
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import NAMES, Bound
 from pacbound.procedures.cascade_front import Declared
 from pacbound.procedures.cascade_paths import LARGEST_COST
-from pacbound.sources import Progress
+from pacbound.sources import Notation, Progress
 from pacbound.sources.batches import part_of
+from pacbound.sources.notation import NotationOptions, refuse_notation
 from pacbound.stats.arguments import (
     failure_probability,
     real_number,
@@ -129,6 +131,8 @@ def design_cascade(  # noqa: PLR0913
     unseen_labels: float | None = None,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     progress: Progress | None = None,
+    about: Mapping[str, Any] | None = None,
+    **written: Unpack[NotationOptions],
 ) -> CascadeDesign:
     """Choose a cascade among many models, and certify with probability at least 1 - `delta` that it
     loses at most `xi` accuracy against its slow model.
@@ -185,6 +189,11 @@ def design_cascade(  # noqa: PLR0913
         `labels`.
     progress
         Called with the share of the work that is done, from 0 to 1.
+    about
+        What the certificate is about, for people, as in `certify_cascade`.
+    delimiter, decimal, scale
+        For files: what stands between values, what stands for the decimal point, and what a score
+        of 1 is written as, such as 100 for percentages.
 
     Returns
     -------
@@ -217,17 +226,23 @@ def design_cascade(  # noqa: PLR0913
     ((0, 1), 16000, '58% saved')
     """
     rate, level = tolerated_rate(xi), failure_probability(delta)
+    texts = about_texts(about)
     if bound not in NAMES:
         raise InvalidValueError(
             f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'."
         )
     rule = ClassRule.of(classes, missing, 0.0 if unseen_labels is None else unseen_labels)
     if columns is None:
+        refuse_notation(written)
         table = ModelTable.of_arrays(confidences, predictions, labels, rule)
     else:
         _refuse_beside_columns(predictions=predictions, labels=labels)
         table = ModelTable.of_files(
-            confidences, columns, rule, progress=part_of(progress, 0.0, 0.3)
+            confidences,
+            columns,
+            rule,
+            notation=Notation.of(**written),
+            progress=part_of(progress, 0.0, 0.3),
         )
     alone = _own_costs(costs, table.models)
     chosen, rest = _split(len(table), _share(fold), whole_number(seed, "seed"))
@@ -266,7 +281,7 @@ def design_cascade(  # noqa: PLR0913
         delta=level,
         bound=bound,
         columns=named.recorded(models),
-    )
+    ).with_about(texts)
     if progress is not None:
         progress(1.0)
     names = table.names.of(models).predictions if columns is not None else None

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import Paths, Progress, Wanted, opened
+from pacbound.sources import PLAIN, Notation, Paths, Progress, Wanted, opened
 from pacbound.sources.values import MISSING, Values
 from pacbound.tally.classes import ClassRule, Vocabulary
 from pacbound.tally.columns import as_array, numeric, same_length
@@ -26,7 +26,7 @@ from pacbound.tally.questions.cascade import (
     label_column,
     prediction_columns,
 )
-from pacbound.tally.questions.question import Slot
+from pacbound.tally.questions.question import Slot, scaled
 from pacbound.tally.rows import Rows, only_known
 from pacbound.tally.tally import Tally
 
@@ -88,17 +88,19 @@ class ModelTable:
         columns: Mapping[str, Any],
         rule: ClassRule,
         *,
+        notation: Notation = PLAIN,
         progress: Progress | None = None,
     ) -> ModelTable:
         """The table of files, by the names of their columns."""
         names = Names.of_columns(columns)
         reading = _Reading(names, rule)
-        wanted = {key: Wanted(slot.name, slot.kind) for key, slot in names.slots.items()}
-        with opened(paths, wanted, progress=progress) as tables:
+        slots = scaled(names.slots, notation.scale)
+        wanted = {key: Wanted(slot.name, slot.kind) for key, slot in slots.items()}
+        with opened(paths, wanted, notation=notation, progress=progress) as tables:
             for part in tables.parts:
                 if part.batches is None:
                     raise InvalidValueError(f"{tables.listed} cannot be read in order.")
-                part.run(partial(reading.take_all, part.batches, names.slots))
+                part.run(partial(reading.take_all, part.batches, slots))
         if not reading.rows:
             raise InvalidValueError(
                 f"{tables.listed}: no rows. Choosing and certifying need at least two."

@@ -14,25 +14,25 @@ from pacbound.cascade.thresholds import ExitThresholds
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import Batch, Paths, Progress
+from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress
 from pacbound.sources.paths import format_of
 from pacbound.sources.rewriting import rewrite
 from pacbound.sources.values import MISSING
-from pacbound.tally.classes import ClassRule, Vocabulary, class_of
-from pacbound.tally.columns import as_names, checked_scores, numeric
+from pacbound.tally.answers import ROW
+from pacbound.tally.classes import ClassRule, Vocabulary
+from pacbound.tally.columns import as_names
+from pacbound.tally.row_rules import EXIT, PREDICTION, answers_of
+from pacbound.tally.rows import batch_scores
 
-ADDED = ("pac_exit", "pac_prediction")
+ADDED = (EXIT, PREDICTION)
 """The model that answers each row, counted from 0, and its answer; the answer only where
 predictions are in the file."""
-
-ROW = "pac_row"
-"""Where a row that needs a label stands in the file it came from, counted from 0."""
 
 LABEL = "label"
 """The column that takes the label of a row that was asked for."""
 
 
-def apply_to_file(
+def apply_to_file(  # noqa: PLR0913
     certificate: CascadeCertificate | GroupedCascadeCertificate,
     source: Paths,
     target: str | os.PathLike[str],
@@ -41,6 +41,7 @@ def apply_to_file(
     predictions: Sequence[str] | None = None,
     group: str | None = None,
     strict: bool = False,
+    notation: Notation = PLAIN,
     progress: Progress | None = None,
 ) -> int:
     """Write the rows of `source` to `target` with the model that answers each, and return how many
@@ -57,17 +58,20 @@ def apply_to_file(
         raise InvalidTypeError(
             f"The certificate has {thresholds.exits} exits: name the confidence column of each."
         )
+    rule = certificate.row_rule()
     thresholds.require_groups(group, "the name of the column with the group of each row")
 
     def with_answer(batch: Batch) -> tuple[Batch, dict[str, NDArray[Any]]]:
         names = None if group is None else as_names(batch.names(group), group, start=batch.start)
         if strict and names is not None:
             _require_known(names, thresholds, group, batch.start)
-        exits = exits_of_batch(batch, confidences, thresholds.of_rows(batch.rows, names))
-        return batch, {
-            ADDED[0]: exits,
-            **({ADDED[1]: _answers(batch, exits, predictions)} if predictions else {}),
-        }
+        scores = [batch_scores(batch, name, notation.scale) for name in confidences]
+        groups = None if names is None else names.astype(np.str_)
+        found: dict[str, NDArray[Any]] = rule.of_arrays(scores, groups)
+        if predictions:
+            said = [batch.values(name) for name in predictions]
+            found[PREDICTION] = answers_of(said, found[EXIT], predictions, batch.start)
+        return batch, found
 
     added, needed = ADDED if predictions else ADDED[:1], [*confidences, *(predictions or ())]
     needed += [] if group is None else [group]
@@ -78,6 +82,7 @@ def apply_to_file(
         needed=needed,
         added=added,
         may_be_empty=True,
+        notation=notation,
         progress=progress,
     )
     return rows
@@ -89,6 +94,7 @@ def rows_to_label(
     *,
     predictions: Sequence[str],
     label: str | None = None,
+    notation: Notation = PLAIN,
     progress: Progress | None = None,
 ) -> tuple[int, int]:
     """Write the rows of `source` that need a label to `target`, and return how many of how many
@@ -99,14 +105,25 @@ def rows_to_label(
     whatever the truth is. Of the rows written, as many as you like may stay without a label, too:
     each then counts as a loss.
     """
+    done = 0
 
     def needing_label(batch: Batch) -> tuple[Batch, dict[str, NDArray[np.int64]]]:
+        nonlocal done
         needs = _differ(batch, predictions) & (True if label is None else _missing(batch, label))
-        return batch.where(needs), {ROW: batch.start + np.flatnonzero(needs)}
+        # Numbers go on from file to file.
+        numbers = done + np.flatnonzero(needs)
+        done += batch.rows
+        return batch.where(needs), {ROW: numbers}
 
     needed = [*predictions, *([] if label is None else [label])]
     rows, needing = rewrite(
-        source, target, needing_label, needed=needed, added=[ROW], progress=progress
+        source,
+        target,
+        needing_label,
+        needed=needed,
+        added=[ROW],
+        notation=notation,
+        progress=progress,
     )
     return needing, rows
 
@@ -118,6 +135,7 @@ def rows_asked_for(
     *,
     label: str | None = None,
     numbers: bool = False,
+    notation: Notation = PLAIN,
     progress: Progress | None = None,
 ) -> None:
     """Write these rows of `source` to `target`, in the order of the file, with a column for the
@@ -141,23 +159,29 @@ def rows_asked_for(
 
     needed = [] if label is None else [label]
     added = [ROW] if label is not None else [ROW, LABEL]
-    rewrite(source, target, asked_for, needed=needed, added=added, progress=progress)
+    rewrite(
+        source,
+        target,
+        asked_for,
+        needed=needed,
+        added=added,
+        notation=notation,
+        progress=progress,
+    )
 
 
 def exits_of_batch(
-    batch: Batch, confidences: Sequence[str], thresholds: NDArray[np.float64]
+    batch: Batch,
+    confidences: Sequence[str],
+    thresholds: NDArray[np.float64],
+    scale: float | None = None,
 ) -> NDArray[np.int64]:
     """The model that answers each row, counted from 0; `thresholds` are one for each exit, or a
-    row of these for each row.
+    row of these for each row. A score of 1 is written as `scale`.
     """
     exits = np.full(batch.rows, len(confidences))
     for m in reversed(range(len(confidences))):
-        scores = checked_scores(
-            numeric(batch.numbers(confidences[m]), confidences[m]),
-            confidences[m],
-            start=batch.start,
-        )
-        exits[scores >= thresholds[..., m]] = m
+        exits[batch_scores(batch, confidences[m], scale) >= thresholds[..., m]] = m
     return exits
 
 
@@ -171,44 +195,6 @@ def _require_known(
             f"{group}[{start + row}] is {str(names[row])!r}, a group that was not certified. "
             "Without --strict (strict=True) such rows go to the slow model."
         )
-
-
-def _answers(batch: Batch, exits: NDArray[np.int64], predictions: Sequence[str]) -> NDArray[Any]:
-    """What the answering model predicted for each row, as it stands in the file."""
-    answers = np.empty(batch.rows, dtype=object)
-    for model, name in enumerate(predictions):
-        rows, values = np.flatnonzero(exits == model), batch.values(name)
-        # What is not a class raises here, with its row.
-        codes = Vocabulary(ClassRule()).codes(values, name, batch.start)
-        missing = rows[codes[rows] == MISSING]
-        if missing.size:
-            raise InvalidValueError(
-                f"{name}[{batch.start + missing[0]}] is missing ({missing.size} such values), and "
-                "this model answers there."
-            )
-        written = [
-            value if isinstance(value, str) else class_of(value) for value in values.distinct
-        ]
-        answers[rows] = np.array([*written, None], dtype=object)[values.places[rows]]
-    return _of_one_type(answers, predictions)
-
-
-def _of_one_type(answers: NDArray[Any], predictions: Sequence[str]) -> NDArray[Any]:
-    found = answers.tolist()
-    if all(isinstance(value, str) for value in found):
-        return np.array(found, dtype=np.str_)
-    if any(isinstance(value, str) for value in found):
-        raise InvalidTypeError(
-            f"{', '.join(predictions)} hold numbers and text, which are never equal: name classes "
-            "one way."
-        )
-    least, most = min(found, default=0), max(found, default=0)
-    if least < -(2**63) or most >= 2**64 or (least < 0 and most >= 2**63):
-        raise InvalidTypeError(
-            f"{', '.join(predictions)} hold {least} and {most}, and no type holds both: write all "
-            "predictions with one type."
-        )
-    return np.array(found, dtype=np.uint64 if most >= 2**63 else np.int64)
 
 
 def _differ(batch: Batch, predictions: Sequence[str]) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from inspect import isawaitable, iscoroutinefunction
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pacbound.cascade.batches.result import BatchResult
 from pacbound.cascade.batches.session import BatchSession, OnMissing
 from pacbound.cascade.bounded_stream import BoundedStream
+from pacbound.certificate.about import about_texts
 from pacbound.errors import InvalidTypeError, ModelError, PacboundError
 from pacbound.sources import Progress
 from pacbound.stats.arguments import real_number, whole_number
@@ -48,6 +49,7 @@ def answer_batch(  # noqa: PLR0913
     on_missing: OnMissing = "raise",
     classes: Any = None,
     missing: Any = None,
+    about: Mapping[str, Any] | None = None,
 ) -> BatchResult:
     """An answer for each of n known records, of which at most floor(`xi` n) differ from the slow
     model's, with probability at least 1 - `delta`, asking the slow model about as few as it can.
@@ -98,7 +100,7 @@ def answer_batch(  # noqa: PLR0913
     on_missing
         "raise", or "leave" to leave records outside the sample without an answer if the slow model
         gives none. In the sample such a record counts as a disagreement.
-    classes, missing
+    classes, missing, about
         As in `certify_cascade`.
 
     Returns
@@ -138,7 +140,7 @@ def answer_batch(  # noqa: PLR0913
             "slow is an async function: call answer_batch_async, which awaits it, several calls at "
             "a time."
         )
-    retry = _Retry.of(retries, pause)
+    retry, texts = _Retry.of(retries, pause), about_texts(about)
     size = whole_number(chunk, "chunk", least=1)
     with BatchSession(
         confidence,
@@ -159,7 +161,7 @@ def answer_batch(  # noqa: PLR0913
             for rows in _chunks(session.ask(), size):
                 session.tell(rows, _counted(_called(slow, rows, retry), rows), paid=True)
                 _report(progress, session)
-        return session.result()
+        return session.result(about=texts)
 
 
 async def answer_batch_async(  # noqa: PLR0913
@@ -182,6 +184,7 @@ async def answer_batch_async(  # noqa: PLR0913
     on_missing: OnMissing = "raise",
     classes: Any = None,
     missing: Any = None,
+    about: Mapping[str, Any] | None = None,
 ) -> BatchResult:
     """`answer_batch` for a slow model that is awaited, with several calls under way at once.
 
@@ -199,7 +202,8 @@ async def answer_batch_async(  # noqa: PLR0913
         How many rows a call gets at most.
     concurrency
         The most calls under way at a time.
-    retries, pause, progress, sample, looks, whole_ties, on_missing, classes, missing
+    retries, pause, progress, sample, looks, whole_ties, on_missing, classes, missing,
+    about
         As in `answer_batch`.
 
     Returns
@@ -223,7 +227,7 @@ async def answer_batch_async(  # noqa: PLR0913
     >>> int(result.asked.sum())
     37
     """
-    retry = _Retry.of(retries, pause)
+    retry, texts = _Retry.of(retries, pause), about_texts(about)
     size, limit = (
         whole_number(chunk, "chunk", least=1),
         whole_number(concurrency, "concurrency", least=1),
@@ -245,7 +249,7 @@ async def answer_batch_async(  # noqa: PLR0913
         _report(progress, session)
         while not session.done:
             await _round(session, slow, size, limit, retry, progress)
-        return session.result()
+        return session.result(about=texts)
 
 
 @dataclass(frozen=True)

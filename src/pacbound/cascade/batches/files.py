@@ -20,13 +20,14 @@ from pacbound.cascade.batches.journal import read_header
 from pacbound.cascade.batches.records import joined, records_of_files
 from pacbound.cascade.batches.result import BatchResult
 from pacbound.cascade.batches.session import BatchSession, limits_of
-from pacbound.cascade.rows import ROW
+from pacbound.certificate.about import about_texts
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import Batch, Paths, Progress, open_tables
+from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress, open_tables
 from pacbound.sources.batches import require_columns
 from pacbound.sources.rewriting import rewrite
 from pacbound.sources.values import MISSING, Values
+from pacbound.tally.answers import ROW, open_answers
 from pacbound.tally.classes import ClassRule
 
 ADDED = ("pac_prediction", "pac_source")
@@ -60,6 +61,8 @@ def begin_or_go_on(  # noqa: PLR0913
     ask: str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,
+    about: Mapping[str, Any] | None = None,
+    notation: Notation = PLAIN,
     progress: Progress | None = None,
 ) -> Step:
     """Take up the batch of `source` whose journal is `state`, or begin it; take in `answers`; write
@@ -68,16 +71,17 @@ def begin_or_go_on(  # noqa: PLR0913
 
     `given` has the names of the columns and the limits; what is None was fixed when the batch was
     begun. With `give_up`, rows of `answers` that are empty are taken for records that the slow
-    model can never answer; otherwise they are asked about again.
+    model can never answer; otherwise they are asked about again. `about` is what the certificate
+    says of itself.
     """
-    stored = read_header(state)
+    texts, stored = about_texts(about), read_header(state)
     if stored is None and answers is not None:
         raise InvalidValueError(
             f"{state} is not there, so nothing was asked yet: begin with --ask, or name the state "
             "that was kept with --state."
         )
     options = _completed(given, stored)
-    kept = {table.path: "where the rows come from" for table in open_tables(source)}
+    kept = {table.path: "where the rows come from" for table in open_tables(source, notation)}
     kept[Path(state)] = "the state of the batch"
     for target in (ask, output, certificate):
         _refuse_same(target, answers, "where the answers come from")
@@ -89,6 +93,7 @@ def begin_or_go_on(  # noqa: PLR0913
         confidence=options["confidence"],
         prediction=options["prediction"],
         rule=ClassRule.of(options["classes"], options["missing"]),
+        notation=notation,
         progress=progress,
     )
     limits = limits_of(
@@ -103,14 +108,16 @@ def begin_or_go_on(  # noqa: PLR0913
         on_missing="leave" if give_up else "raise",
         columns=columns,
     ) as session:
-        left_empty = 0 if answers is None else _told(session, answers, answer, give_up=give_up)
-        result = session.result() if session.done else None
+        left_empty = (
+            0 if answers is None else _told(session, answers, answer, notation, give_up=give_up)
+        )
+        result = session.result(about=texts) if session.done else None
         if result is not None and output is not None:
-            _write_all(source, output, result)
+            _write_all(source, output, result, notation)
             if certificate is not None:
                 result.certificate.save(certificate)
         if result is None and ask is not None:
-            _write_open(source, ask, session.ask())
+            _write_open(source, ask, session.ask(), notation)
         return Step(
             rows=len(records),
             answered=session.answered,
@@ -139,10 +146,15 @@ def _completed(given: Mapping[str, Any], stored: Mapping[str, Json] | None) -> d
 
 
 def _told(
-    session: BatchSession, answers: str | os.PathLike[str], answer: str, *, give_up: bool
+    session: BatchSession,
+    answers: str | os.PathLike[str],
+    answer: str,
+    notation: Notation,
+    *,
+    give_up: bool,
 ) -> int:
     """Tell the session what is in a file, and return how many of its rows are empty."""
-    rows, values = _read_answers(answers, answer)
+    rows, values = _read_answers(answers, answer, notation)
     empty = _is_empty(values)
     told = np.ones(len(rows), dtype=bool) if give_up else ~empty
     try:
@@ -158,9 +170,11 @@ def _is_empty(values: Values) -> NDArray[np.bool_]:
     return np.asarray((values.places == MISSING) | np.isin(values.places, places))
 
 
-def _read_answers(path: str | os.PathLike[str], answer: str) -> tuple[NDArray[np.int64], Values]:
+def _read_answers(
+    path: str | os.PathLike[str], answer: str, notation: Notation
+) -> tuple[NDArray[np.int64], Values]:
     rows, parts = [np.zeros(0)], list[Values]()
-    for table in open_tables(path):
+    for table in open_answers(path, notation):
         require_columns(table, [ROW, answer])
         for batch in table.batches([ROW, answer]):
             rows.append(batch.numbers(ROW).astype(np.float64))
@@ -174,7 +188,9 @@ def _read_answers(path: str | os.PathLike[str], answer: str) -> tuple[NDArray[np
     return numbers.astype(np.int64), joined(parts)
 
 
-def _write_open(source: Paths, target: str | os.PathLike[str], rows: NDArray[np.int64]) -> None:
+def _write_open(
+    source: Paths, target: str | os.PathLike[str], rows: NDArray[np.int64], notation: Notation
+) -> None:
     start = 0
 
     def to_ask(batch: Batch) -> tuple[Batch, dict[str, NDArray[np.int64]]]:
@@ -185,10 +201,12 @@ def _write_open(source: Paths, target: str | os.PathLike[str], rows: NDArray[np.
         start += batch.rows
         return batch.where(chosen), {ROW: rows[begin:end]}
 
-    rewrite(source, target, to_ask, needed=[], added=[ROW])
+    rewrite(source, target, to_ask, needed=[], added=[ROW], notation=notation)
 
 
-def _write_all(source: Paths, target: str | os.PathLike[str], result: BatchResult) -> None:
+def _write_all(
+    source: Paths, target: str | os.PathLike[str], result: BatchResult, notation: Notation
+) -> None:
     answers, who = result.predictions, np.where(result.asked, "slow", "fast")
     who[result.failed] = "none"
     start = 0
@@ -199,7 +217,7 @@ def _write_all(source: Paths, target: str | os.PathLike[str], result: BatchResul
         start += batch.rows
         return batch, {ADDED[0]: _written(answers[part]), ADDED[1]: who[part]}
 
-    rewrite(source, target, with_answer, needed=[], added=ADDED)
+    rewrite(source, target, with_answer, needed=[], added=ADDED, notation=notation)
 
 
 def _written(answers: NDArray[Any]) -> NDArray[Any]:

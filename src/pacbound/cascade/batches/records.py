@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from pacbound import documents
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import Paths, Progress, open_tables
+from pacbound.sources import PLAIN, Notation, Paths, Progress, open_tables
 from pacbound.sources.batches import part_of, require_columns
 from pacbound.sources.fingerprints import fingerprinting
+from pacbound.sources.notation import shown, unscaled
 from pacbound.sources.values import MISSING, Values, values_of
 from pacbound.tally.classes import ClassRule, Vocabulary
 from pacbound.tally.columns import as_numbers_with_gaps, checked_scores, numeric, same_length
@@ -84,19 +85,21 @@ def records_of_files(
     confidence: str,
     prediction: str,
     rule: ClassRule,
+    notation: Notation = PLAIN,
     progress: Progress | None = None,
 ) -> Records:
     """The records in two columns of one or more files, in order."""
-    tables, vocabulary = open_tables(source), Vocabulary(rule)
+    tables, vocabulary = open_tables(source, notation), Vocabulary(rule)
     scores, fast = [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
-    with fingerprinting([table.path for table in tables]) as fingerprints:
+    with fingerprinting([table.path for table in tables], notation) as fingerprints:
         for place, table in enumerate(tables):
             require_columns(table, [confidence, prediction])
             share = part_of(progress, place / len(tables), 1 / len(tables))
             for batch in table.batches([confidence, prediction], progress=share):
                 try:
                     found = numeric(batch.numbers(confidence, missing=True), confidence)
-                    scores.append(_scores(found, confidence, batch.start))
+                    name = shown(confidence, notation.scale)
+                    scores.append(_scores(unscaled(found, notation.scale), name, batch.start))
                     fast.append(vocabulary.codes(batch.values(prediction), prediction, batch.start))
                 except (InvalidValueError, InvalidTypeError) as error:
                     raise type(error)(f"{table.path}: {error}") from None

@@ -307,8 +307,13 @@ class BatchSession:
                 row=first,
             )
 
-    def result(self) -> BatchResult:
+    def result(self, *, about: Mapping[str, Any] | None = None) -> BatchResult:
         """All answers and their certificate.
+
+        Parameters
+        ----------
+        about
+            What the certificate is about, for people, as in `certify_cascade`.
 
         Returns
         -------
@@ -318,7 +323,8 @@ class BatchSession:
         Raises
         ------
         InvalidValueError
-            If the slow model has not answered all that it has to.
+            If the slow model has not answered all that it has to; if `about` has a name or a text
+            that cannot be one.
         """
         if self._exits is None or not self.done:
             raise InvalidValueError(
@@ -329,7 +335,7 @@ class BatchSession:
             predictions=classes_of(codes, self._records.vocabulary.names(), self._dtype),
             asked=~self._exits,
             failed=codes == MISSING,
-            certificate=self._certificate(int((codes == MISSING).sum())),
+            certificate=self._certificate(int((codes == MISSING).sum())).with_about(about),
         )
 
     def close(self) -> None:

@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import Progress, TableFile
 from pacbound.sources.batches import require_columns
+from pacbound.sources.notation import unscaled
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
 from pacbound.tally.columns import as_numbers_with_gaps, numeric, same_length
 from pacbound.tally.count import Counting
 from pacbound.tally.questions.cascade import CascadeQuestion
+from pacbound.tally.questions.question import scaled
 from pacbound.tally.rows import Rows
 from pacbound.tally.tally import Tally
 
@@ -95,11 +97,13 @@ def rows_of_table(
     predictions: Sequence[str],
     slow_confidence: str | None,
     rule: ClassRule,
+    scale: float | None = None,
     progress: Progress | None = None,
 ) -> SessionRows:
-    """The rows of a table in a file, read in order."""
+    """The rows of a table in a file, read in order; a score of 1 is written as `scale`."""
     question = CascadeQuestion.of_columns(confidences=confidences, predictions=predictions)
     gathering = _Gathering(question, rule)
+    slots = scaled(question.slots, scale)
     needed = [*confidences, *predictions, *([] if slow_confidence is None else [slow_confidence])]
     require_columns(table, needed)
     for batch in table.batches(list(dict.fromkeys(needed)), progress=progress):
@@ -107,8 +111,8 @@ def rows_of_table(
             doubt = None
             if slow_confidence is not None:
                 found = batch.numbers(slow_confidence, missing=True)
-                doubt = numeric(found, slow_confidence)
-            gathering.add(Rows.of_batch(question.slots, batch), doubt)
+                doubt = unscaled(numeric(found, slow_confidence), scale)
+            gathering.add(Rows.of_batch(slots, batch), doubt)
         except (InvalidTypeError, InvalidValueError) as error:
             raise type(error)(f"{table.path}: {error}") from None
     return gathering.result()

@@ -23,7 +23,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,8 @@ from pacbound.certificate.cascade_labels import BestPossible, thresholds_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import NAMES, Bound, CascadeDecision
 from pacbound.procedures.cascade_paths import checked_costs, total_cost
-from pacbound.sources import Progress, open_table
+from pacbound.sources import Notation, Progress, open_table
+from pacbound.sources.notation import NotationOptions, refuse_notation
 from pacbound.sources.values import MISSING, Values, values_of
 from pacbound.stats.arguments import failure_probability, tolerated_rate
 from pacbound.tally.classes import Class, ClassRule, Evidence
@@ -88,6 +89,9 @@ class LabelSession:
         For a file: the names of its columns, `confidences` and `predictions`, a list of each.
     progress
         For a file: called with the share that is read, from 0 to 1.
+    delimiter, decimal, scale
+        For files: what stands between values, what stands for the decimal point, and what a score
+        of 1 is written as, such as 100 for percentages.
 
     Raises
     ------
@@ -127,6 +131,7 @@ class LabelSession:
         unseen_labels: float = 0.0,
         columns: Columns | None = None,
         progress: Progress | None = None,
+        **written: Unpack[NotationOptions],
     ) -> None:
         if bound not in NAMES:
             raise InvalidValueError(
@@ -138,7 +143,7 @@ class LabelSession:
             "bound": bound,
         }
         rule = ClassRule.of(classes, missing, unseen_labels)
-        rows = _rows(confidences, predictions, slow_confidence, rule, columns, progress)
+        rows = _rows(confidences, predictions, slow_confidence, rule, columns, written, progress)
         self._begin(rows, asked, costs, rule, columns)
 
     def _begin(
@@ -384,8 +389,13 @@ class LabelSession:
         numbers = _row_numbers(rows, self._rows.tally.rows)
         return self._take(numbers, np.full(len(numbers), MISSING), "labels")
 
-    def certificate(self) -> CascadeCertificate:
+    def certificate(self, *, about: Mapping[str, Any] | None = None) -> CascadeCertificate:
         """What the labels so far prove, at any time.
+
+        Parameters
+        ----------
+        about
+            What the certificate is about, for people, as in `certify_cascade`.
 
         Returns
         -------
@@ -402,7 +412,7 @@ class LabelSession:
         """
         return CascadeCertificate.from_tally(
             self.tally, **self._asked, costs=self._costs, columns=self._columns
-        )
+        ).with_about(about)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the session to a file, whole or not at all.
@@ -441,6 +451,7 @@ class LabelSession:
         slow_confidence: Any = None,
         columns: Columns | None = None,
         progress: Progress | None = None,
+        **written: Unpack[NotationOptions],
     ) -> Self:
         """Go on with a session from its file and the same rows.
 
@@ -448,7 +459,7 @@ class LabelSession:
         ----------
         path
             What `save` wrote.
-        confidences, predictions, slow_confidence, columns, progress
+        confidences, predictions, slow_confidence, columns, progress, delimiter, decimal, scale
             The rows, as the session was made from; all else is in the file.
 
         Returns
@@ -472,7 +483,9 @@ class LabelSession:
         1
         """
         kept = SessionDocument.read(path)
-        rows = _rows(confidences, predictions, slow_confidence, kept.rule, columns, progress)
+        rows = _rows(
+            confidences, predictions, slow_confidence, kept.rule, columns, written, progress
+        )
         if rows.digest != kept.digest:
             raise InvalidValueError(
                 f"{path} is the session of other rows ({kept.rows:,} of them; these are "
@@ -632,9 +645,11 @@ def _rows(
     slow_confidence: Any,
     rule: ClassRule,
     columns: Columns | None,
+    written: NotationOptions,
     progress: Progress | None,
 ) -> SessionRows:
     if columns is None:
+        refuse_notation(written)
         return rows_of_arrays(confidences, predictions, slow_confidence, rule)
     if predictions is not None:
         raise InvalidTypeError(
@@ -647,12 +662,14 @@ def _rows(
             "Pass arrays without columns."
         )
     named = {role: [name] if isinstance(name, str) else name for role, name in columns.items()}
+    notation = Notation.of(**written)
     return rows_of_table(
-        open_table(confidences),
+        open_table(confidences, notation),
         confidences=named.get("confidences", ()),
         predictions=named.get("predictions", ()),
         slow_confidence=slow_confidence,
         rule=rule,
+        scale=notation.scale,
         progress=progress,
     )
 
