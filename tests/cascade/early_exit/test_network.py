@@ -25,7 +25,7 @@ from pacbound.cascade.early_exit import (
     early_exit_resnet,
     resnet_cifar,
 )
-from pacbound.cascade.early_exit.inference import packed
+from pacbound.cascade.early_exit.batch_rows import packed
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 CLASSES = 5
@@ -226,7 +226,7 @@ def test_inference_runs_under_inference_mode_and_without_it_and_builds_no_graph(
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
 def test_packing_keeps_values_and_layout(layout: torch.memory_format) -> None:
     x, rows = images(9).contiguous(memory_format=layout), torch.tensor([0, 3, 8])
-    kept = packed(x, rows)
+    kept = packed(x, rows, len(x))
     assert torch.equal(kept, x[rows])
     assert kept.is_contiguous(memory_format=layout)
 
@@ -237,7 +237,7 @@ def test_packing_keeps_values_of_any_number_of_dimensions() -> None:
         x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
         for axes in itertools.permutations(range(1, x.ndim)):
             turned = x.permute(0, *axes)
-            assert torch.equal(packed(turned, rows), turned[rows])
+            assert torch.equal(packed(turned, rows, len(x)), turned[rows])
 
 
 def test_a_certificate_takes_the_place_of_thresholds() -> None:
@@ -401,10 +401,18 @@ def test_loaders_that_are_none_are_refused() -> None:
     network = convolutional()
     with pytest.raises(InvalidTypeError, match=r"pass \[tensor\]"):
         network.exit_table(images(3))
+    with pytest.raises(InvalidTypeError, match=r"loader is a dictionary: .* pass \[dictionary\]"):
+        network.exit_table({"x": images(3)})
     with pytest.raises(InvalidValueError, match="gave no batch"):
         network.exit_table([])
-    with pytest.raises(InvalidTypeError, match="a batch of the loader is of type dict"):
-        network.exit_table([{"x": images(3)}])
+    with pytest.raises(InvalidTypeError, match="a batch of the loader is of type str"):
+        network.exit_table(["images"])
+    with pytest.raises(InvalidTypeError, match=r"is of 3 parts: .* \(\(ids, mask\), labels\)"):
+        network.exit_table([(images(3), images(3), torch.zeros(3))])
+    with pytest.raises(InvalidTypeError, match="labels of a batch are of type list"):
+        network.exit_table([(images(3), [0, 1, 2])])
+    with pytest.raises(InvalidValueError, match=r"labels of shape \(3, 2\): expected \(3,\)"):
+        network.exit_table([(images(3), torch.zeros(3, 2))])
     with pytest.raises(InvalidValueError, match="Some batches of the loader have labels"):
         network.exit_table([images(2), (images(2), torch.zeros(2))])
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from pacbound.cascade.early_exit.batch_rows import Batch, device_of, packed
 from pacbound.cascade.early_exit.confidence import top_label
 from pacbound.cascade.thresholds import ExitThresholds
 from pacbound.certificate.cascade import CascadeCertificate
@@ -56,21 +57,22 @@ class EarlyExitResult:
 def answer(
     stages: Sequence[nn.Module],
     heads: Sequence[nn.Module],
-    x: Tensor,
+    x: Batch,
+    rows: int,
     thresholds: Sequence[float] | Sequence[Tensor],
 ) -> EarlyExitResult:
-    """Run each row of `x` through `stages` until its confidence reaches a threshold.
+    """Run each of the `rows` rows of `x` through `stages` until its confidence reaches a threshold.
 
     There is a threshold for each stage but the last, or one for each row there. At +inf a head is
     not run.
     """
-    if len(x) == 1:
+    if rows == 1:
         return _answer_one(stages, heads, x, [*map(float, thresholds), -np.inf])
-    return _answer_many(stages, heads, x, [*thresholds, -np.inf])
+    return _answer_many(stages, heads, x, rows, [*thresholds, -np.inf])
 
 
 def _answer_one(
-    stages: Sequence[nn.Module], heads: Sequence[nn.Module], x: Tensor, thresholds: Sequence[float]
+    stages: Sequence[nn.Module], heads: Sequence[nn.Module], x: Batch, thresholds: Sequence[float]
 ) -> EarlyExitResult:
     last = len(stages) - 1
     with torch.inference_mode():
@@ -90,11 +92,12 @@ def _answer_one(
 def _answer_many(
     stages: Sequence[nn.Module],
     heads: Sequence[nn.Module],
-    x: Tensor,
+    x: Batch,
+    count: int,
     thresholds: Sequence[float | Tensor],
 ) -> EarlyExitResult:
-    answers = _unanswered(x)
-    rows = torch.arange(len(x), device=answers.labels.device)
+    answers = _unanswered(x, count)
+    rows = torch.arange(count, device=answers.labels.device)
     with torch.inference_mode():
         for m, threshold in enumerate(thresholds):
             if not len(rows):
@@ -111,15 +114,20 @@ def _answer_many(
             leaving, going = leaves.nonzero().squeeze(1), leaves.logical_not().nonzero().squeeze(1)
             if len(leaving):
                 _write(answers, rows[leaving], label[leaving], confidence[leaving], m)
-                rows, x = rows[going], packed(x, going)
+                rows, x = rows[going], packed(x, going, len(rows))
     return answers
 
 
-def _unanswered(x: Tensor) -> EarlyExitResult:
+def _unanswered(x: Batch, count: int) -> EarlyExitResult:
     # Made outside inference mode, so that the caller may change them in place.
-    device = torch.device("cpu") if x.device.type == "mps" else x.device
-    labels, exits = (torch.empty(len(x), dtype=torch.int64, device=device) for _ in range(2))
-    return EarlyExitResult(labels, torch.empty(len(x), dtype=torch.float64, device=device), exits)
+    device = _answering_device(x)
+    labels, exits = (torch.empty(count, dtype=torch.int64, device=device) for _ in range(2))
+    return EarlyExitResult(labels, torch.empty(count, dtype=torch.float64, device=device), exits)
+
+
+def _answering_device(x: Batch) -> torch.device:
+    device = device_of(x)
+    return torch.device("cpu") if device.type == "mps" else device  # that device has no float64
 
 
 def _write(
@@ -130,21 +138,8 @@ def _write(
     answers.exits.index_fill_(0, rows, m)
 
 
-def packed(x: Tensor, rows: Tensor) -> Tensor:
-    """The given `rows` of `x`, laid out in memory as `x` is.
-
-    `index_select` alone would undo channels_last, and slowly.
-    """
-    rows = rows.to(x.device)
-    if x.is_contiguous():
-        return x.index_select(0, rows)
-    order = [0, *sorted(range(1, x.ndim), key=x.stride().__getitem__, reverse=True)]
-    inverse = [order.index(axis) for axis in range(x.ndim)]
-    return x.permute(order).index_select(0, rows).permute(inverse)
-
-
 def checked_thresholds(
-    thresholds: Certified | Iterable[SupportsFloat], exits: int, x: Tensor, groups: Any
+    thresholds: Certified | Iterable[SupportsFloat], exits: int, x: Batch, rows: int, groups: Any
 ) -> list[float] | list[Tensor]:
     """One float for each early exit, in [0, 1] or +inf; those of a certificate only if they follow
     from its own counts. With the own thresholds of groups, one for each row there.
@@ -153,9 +148,8 @@ def checked_thresholds(
         thresholds.thresholds_for_use() if isinstance(thresholds, Certified) else thresholds
     )
     if isinstance(given, Mapping) or groups is not None:
-        limits = ExitThresholds.of(given, exits + 1).of_rows(len(x), groups)
-        device = _unanswered(x).labels.device
-        return [torch.tensor(column, device=device) for column in limits.T]
+        limits = ExitThresholds.of(given, exits + 1).of_rows(rows, groups)
+        return [torch.tensor(column, device=_answering_device(x)) for column in limits.T]
     try:
         # Plain Python: between two stages that run for a millisecond, arrays of one number are
         # slow.

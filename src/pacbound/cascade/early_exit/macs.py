@@ -13,31 +13,39 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from pacbound.cascade.early_exit.batch_rows import Batch, moved, packed, row_count
 from pacbound.cascade.early_exit.network import EarlyExitNetwork
-from pacbound.errors import InvalidTypeError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 
 
 def count_macs(
-    network: nn.Module, input_shape: Sequence[int], *, dtype: torch.dtype = torch.float32
+    network: nn.Module,
+    input_shape: Sequence[int] | None = None,
+    *,
+    dtype: torch.dtype = torch.float32,
+    example: Batch = None,
 ) -> NDArray[np.int64]:
     """Multiply-accumulate operations to answer one row at each exit.
 
     The count of an exit includes all that runs before it, the heads of earlier exits included.
-    Biases, normalisation, activations and pooling are not counted. The network runs once, on zeros,
-    on the device where it is.
+    Biases, normalisation, activations and pooling are not counted. The network runs once, on zeros
+    or on the first row of `example`, on the device where it is.
 
     Parameters
     ----------
     network
         An `EarlyExitNetwork`, or any other module.
     input_shape
-        The shape of one row, without the batch.
+        The shape of one row, without the batch, for a network that takes one tensor.
     dtype
         The type of the inputs: torch.int64 for a network that takes tokens.
+    example
+        A batch to take the first row of, in place of `input_shape`: for a network that takes
+        several tensors, in a dictionary or a tuple.
 
     Returns
     -------
@@ -47,7 +55,10 @@ def count_macs(
     Raises
     ------
     InvalidTypeError
-        If the network has recurrent layers, whose products cannot be watched.
+        If the network has recurrent layers, whose products cannot be watched, or if there is not
+        exactly one of `input_shape` and `example`.
+    InvalidValueError
+        If `example` has no rows, or its tensors not the same number of them.
 
     Examples
     --------
@@ -61,8 +72,7 @@ def count_macs(
                 f"{type(module).__name__} hides its products: count networks with recurrent layers "
                 "by hand."
             )
-    first = next(network.parameters(), next(network.buffers(), None))
-    x = torch.zeros(1, *input_shape, dtype=dtype, device=None if first is None else first.device)
+    x = _one_row(network, input_shape, dtype, example)
     with _unfused(), _evaluation(network), torch.no_grad():
         if not isinstance(network, EarlyExitNetwork):
             return np.array([_run(network, x)[1]], dtype=np.int64)
@@ -73,10 +83,27 @@ def count_macs(
     return np.cumsum(np.array(costs, dtype=np.int64))
 
 
-def _run(module: nn.Module, x: Tensor) -> tuple[Tensor, int]:
+def _one_row(
+    network: nn.Module, shape: Sequence[int] | None, dtype: torch.dtype, example: Batch
+) -> Batch:
+    if (shape is None) == (example is None):
+        raise InvalidTypeError(
+            "count_macs takes the shape of one row, or example=, a batch: expected one of them."
+        )
+    first = next(network.parameters(), next(network.buffers(), None))
+    device = torch.device("cpu") if first is None else first.device
+    if shape is not None:
+        return torch.zeros(1, *shape, dtype=dtype, device=device)
+    rows = row_count(example)
+    if not rows:
+        raise InvalidValueError("example has no rows: expected at least one.")
+    return moved(packed(example, torch.zeros(1, dtype=torch.int64), rows), device)
+
+
+def _run(module: nn.Module, x: Batch) -> tuple[Batch, int]:
     counter = FlopCounterMode(display=False)
     with counter:
-        result: Tensor = module(x)
+        result = module(x)
     return result, counter.get_total_flops() // 2
 
 

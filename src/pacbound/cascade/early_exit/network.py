@@ -1,7 +1,7 @@
 """A network in stages with a classifier after each.
 
 For training it gives the answers of all classifiers, for use the first that is confident enough. It
-knows nothing of what the stages compute; a batch is a tensor whose first dimension counts the rows.
+knows nothing of what the stages compute; `batch_rows` says what a batch may be.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, SupportsFloat
 import torch
 from torch import Tensor, nn
 
+from pacbound.cascade.early_exit.batch_rows import Batch, moved, row_count
 from pacbound.cascade.early_exit.inference import (
     Certified,
     EarlyExitResult,
@@ -32,9 +33,10 @@ class EarlyExitNetwork(nn.Module):
     for `infer` at the certified thresholds, for rows from the distribution that the table was drawn
     from.
 
-    A stage or a head is any module from one tensor to one tensor that treats the rows of a batch
-    separately, as every usual layer does in evaluation mode; a head gives logits of shape (rows,
-    classes).
+    A stage is any module from a batch to a batch that treats the rows separately, as every usual
+    layer does in evaluation mode. A batch is a tensor whose first dimension counts the rows, or a
+    dictionary, a list or a tuple of such tensors: a stage that needs a mask passes it on beside
+    what it computed. A head takes what its stage gives, and gives logits of shape (rows, classes).
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ class EarlyExitNetwork(nn.Module):
                 "of at least two stages."
             )
 
-    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+    def forward(self, x: Batch) -> tuple[Tensor, ...]:
         """The logits of all exits, the slow network's last.
 
         Parameters
@@ -91,7 +93,7 @@ class EarlyExitNetwork(nn.Module):
             logits.append(head(x))
         return tuple(logits)
 
-    def exit_logits(self, x: Tensor, m: int) -> Tensor:
+    def exit_logits(self, x: Batch, m: int) -> Tensor:
         """The logits of exit `m`, without running other heads or later stages.
 
         Parameters
@@ -114,7 +116,7 @@ class EarlyExitNetwork(nn.Module):
         logits: Tensor = self.heads[self._checked_exit(m)](self.features(x, m))
         return logits
 
-    def features(self, x: Tensor, m: int) -> Tensor:
+    def features(self, x: Batch, m: int) -> Batch:
         """What stage `m` gives to its head and to the next stage.
 
         Parameters
@@ -126,7 +128,7 @@ class EarlyExitNetwork(nn.Module):
 
         Returns
         -------
-        Tensor
+        Tensor, or dictionary, list or tuple of them
             The features of each row.
 
         Raises
@@ -163,7 +165,7 @@ class EarlyExitNetwork(nn.Module):
 
     def infer(
         self,
-        x: Tensor,
+        x: Batch,
         thresholds: Certified | Iterable[SupportsFloat],
         *,
         groups: Any = None,
@@ -201,10 +203,12 @@ class EarlyExitNetwork(nn.Module):
         Raises
         ------
         InvalidTypeError
-            If `thresholds` are not numbers or a cascade certificate.
+            If `thresholds` are not numbers or a cascade certificate; if `x` holds something other
+            than tensors.
         InvalidValueError
             If there is not a threshold for each early exit, or one is not in [0, 1] or +inf; if the
-            network is in training mode.
+            network is in training mode; if the tensors of `x`, or of what a stage gives, do not all
+            have something for each row.
 
         Examples
         --------
@@ -216,12 +220,9 @@ class EarlyExitNetwork(nn.Module):
         tensor([0, 0, 0])
         """
         self._require_evaluation("infer")
-        return answer(
-            list(self.stages),
-            list(self.heads),
-            x,
-            checked_thresholds(thresholds, len(self.stages) - 1, x, groups),
-        )
+        rows = row_count(x)
+        limits = checked_thresholds(thresholds, len(self.stages) - 1, x, rows, groups)
+        return answer(list(self.stages), list(self.heads), x, rows, limits)
 
     def exit_table(self, loader: Iterable[Any]) -> ExitTable:
         """What every exit says on every row, as NumPy arrays to certify a cascade from.
@@ -229,8 +230,9 @@ class EarlyExitNetwork(nn.Module):
         Parameters
         ----------
         loader
-            Batches: tensors, or pairs of inputs and labels as a DataLoader gives them. They are
-            moved to where the network is.
+            Batches: inputs, or pairs of inputs and labels as a DataLoader gives them. A dictionary
+            with an entry `labels` has its labels there, as the collators of Hugging Face put them;
+            the network gets the other entries. They are moved to where the network is.
 
         Returns
         -------
@@ -240,9 +242,11 @@ class EarlyExitNetwork(nn.Module):
         Raises
         ------
         InvalidTypeError
-            If `loader` is a single tensor, or a batch is neither a tensor nor a pair of them.
+            If `loader` is one batch, or a batch is neither inputs nor a pair of inputs and
+            labels.
         InvalidValueError
-            If there are no batches, only some have labels, or the network is in training mode.
+            If there are no batches, only some have labels, there are not as many labels as rows, or
+            the network is in training mode.
 
         Examples
         --------
@@ -255,7 +259,7 @@ class EarlyExitNetwork(nn.Module):
         ((3, 1), (3, 2), array([0, 1, 2]))
         """
         self._require_evaluation("exit_table")
-        return tabulate(lambda inputs: self(inputs.to(self.device)), loader)
+        return tabulate(lambda inputs: self(moved(inputs, self.device)), loader)
 
     @property
     def device(self) -> torch.device:
@@ -289,6 +293,6 @@ class _Part(nn.Module):
         self.head = head
         self.training = stage.training
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Batch) -> tuple[Batch, Tensor]:
         features = self.stage(x)
         return features, self.head(features)

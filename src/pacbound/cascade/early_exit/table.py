@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pacbound.cascade.early_exit.batch_rows import Batch, row_count
 from pacbound.cascade.early_exit.confidence import top_label
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
@@ -45,12 +47,15 @@ class ExitTable:
     labels: NDArray[np.int64] | None
 
 
-def tabulate(logits_of: Callable[[Tensor], tuple[Tensor, ...]], loader: Iterable[Any]) -> ExitTable:
+def tabulate(logits_of: Callable[[Batch], tuple[Tensor, ...]], loader: Iterable[Any]) -> ExitTable:
     """The table of all rows of `loader`: batches of inputs, or of inputs and labels."""
     confidences, predictions, labels = [], [], []
     for inputs, truth in map(inputs_and_labels, batches(loader)):
+        rows = row_count(inputs)
+        if truth is not None:
+            _require_a_label_each(truth, rows)
         with torch.inference_mode():
-            tops = [top_label(logits, len(inputs)) for logits in logits_of(inputs)]
+            tops = [top_label(logits, rows) for logits in logits_of(inputs)]
         confidences.append(
             torch.stack([confidence for confidence, _ in tops[:-1]], dim=1).cpu().numpy()
         )
@@ -73,26 +78,48 @@ def tabulate(logits_of: Callable[[Tensor], tuple[Tensor, ...]], loader: Iterable
 
 
 def batches(loader: Iterable[Any]) -> Iterable[Any]:
-    """`loader`, unless it is one tensor, whose rows would be taken for batches."""
-    if isinstance(loader, Tensor):
+    """`loader`, unless it is one tensor or dictionary, whose parts would be taken for batches."""
+    if isinstance(loader, (Tensor, Mapping)):
+        kind = "tensor" if isinstance(loader, Tensor) else "dictionary"
         raise InvalidTypeError(
-            "loader is a tensor: expected batches, such as a DataLoader. For a single batch pass "
-            "[tensor]."
+            f"loader is a {kind}: expected batches, such as a DataLoader. For a single batch pass "
+            f"[{kind}]."
         )
     return loader
 
 
-def inputs_and_labels(batch: Any) -> tuple[Tensor, Tensor | None]:
+def inputs_and_labels(batch: Any) -> tuple[Batch, Tensor | None]:
     """A batch as a loader gives it, taken apart; a batch without labels has None."""
     if isinstance(batch, Tensor):
         return batch, None
-    if (
-        isinstance(batch, (tuple, list))
-        and 1 <= len(batch) <= 2
-        and all(isinstance(part, Tensor) for part in batch)
-    ):
-        return batch[0], batch[1] if len(batch) == 2 else None
+    if isinstance(batch, MutableMapping):
+        inputs = copy(batch)
+        return inputs, _checked_labels(inputs.pop("labels", None))
+    if isinstance(batch, (tuple, list)) and 1 <= len(batch) <= 2:
+        return batch[0], _checked_labels(batch[1] if len(batch) == 2 else None)
+    came = f"type {type(batch).__name__}"
+    if isinstance(batch, (tuple, list)):
+        came = f"{len(batch)} parts"
     raise InvalidTypeError(
-        f"a batch of the loader is of type {type(batch).__name__}: expected a tensor, or (inputs, "
-        "labels)."
+        f"a batch of the loader is of {came}: expected inputs, (inputs, labels), or a dictionary, "
+        "with labels, if there are any, under 'labels'. Several tensors of inputs go into one "
+        "dictionary or tuple: ((ids, mask), labels)."
     )
+
+
+def _checked_labels(labels: Any) -> Tensor | None:
+    if labels is None or isinstance(labels, Tensor):
+        return labels
+    raise InvalidTypeError(
+        f"the labels of a batch are of type {type(labels).__name__}: expected a tensor. Several "
+        "tensors of inputs go into one dictionary or tuple: ((ids, mask), labels)."
+    )
+
+
+def _require_a_label_each(labels: Tensor, rows: int) -> None:
+    if labels.ndim != 1 or len(labels) != rows:
+        raise InvalidValueError(
+            f"a batch of {rows} rows has labels of shape {tuple(labels.shape)}: expected ({rows},)."
+            " A batch of two tensors is taken for (inputs, labels); if the second is an input too, "
+            "pass a dictionary, or (inputs,) with all inputs in one tuple."
+        )

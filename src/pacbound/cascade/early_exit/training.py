@@ -19,6 +19,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from pacbound.cascade.early_exit import checkpoint as checkpoints
+from pacbound.cascade.early_exit.batch_rows import Batch, moved
 from pacbound.cascade.early_exit.network import EarlyExitNetwork
 from pacbound.cascade.early_exit.table import batches, inputs_and_labels
 from pacbound.errors import InvalidValueError
@@ -52,7 +53,8 @@ def train_heads(
     network
         The network, which is trained in place.
     loader
-        Batches (inputs, labels), which can be iterated over anew for each epoch.
+        Batches (inputs, labels), or dictionaries with an entry `labels`, which can be iterated over
+        anew for each epoch.
     epochs
         The number of epochs for the slow network and for each head.
     optimizer
@@ -79,7 +81,7 @@ def train_heads(
     Raises
     ------
     InvalidTypeError
-        If `loader` is a single tensor, or a batch is neither a tensor nor a pair of them.
+        If `loader` is one batch, or a batch is not a pair of inputs and labels.
     InvalidValueError
         If an epoch has no rows or a batch no labels, a head shares parameters or has none to train,
         the loss is not finite, or `checkpoint` is of another training.
@@ -234,7 +236,7 @@ class _Branch:
             if labels is None:
                 raise InvalidValueError("A batch has no labels: expected (inputs, labels).")
             loss = nn.functional.cross_entropy(
-                self._logits(inputs.to(self.network.device)), labels.to(self.network.device)
+                self._logits(moved(inputs, self.network.device)), labels.to(self.network.device)
             )
             self.optimizer.zero_grad()
             torch.autograd.backward(loss)
@@ -244,7 +246,7 @@ class _Branch:
             self.schedule.step()
         return _mean(losses, self.m)
 
-    def _logits(self, inputs: Tensor) -> Tensor:
+    def _logits(self, inputs: Batch) -> Tensor:
         if self.is_slow:
             return self.network.exit_logits(inputs, self.m)
         with torch.no_grad():
