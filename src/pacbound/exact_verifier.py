@@ -1,0 +1,1989 @@
+"""Checks pacbound certificates with Python's standard library alone.
+
+    python -I -S exact_verifier.py [--json] [--patient] CERTIFICATE...
+
+This file shares nothing with the package that wrote the certificate. It follows the page
+`docs/procedures.md`, whose sections have the same names, and can be read from top to bottom:
+
+1. Reading     strict JSON; what cannot be read ends with exit code 2
+2. Chances     binomial and hypergeometric tails in 50 digits, and Clopper-Pearson bounds from them
+3. Tests       what passes: a binomial test, the pair, the product, no loss, and the exact region
+4. Kinds       what the values of each kind of certificate must be
+5. The whole   digests, bundles, and what is printed
+
+A tail is a sum of positive terms. Each operation rounds to 50 digits and what is left out is added
+as a geometric series, so that a tail errs by less than 1e-30 of itself. A test that a certificate
+counts as passed must pass for certain: the tail is at most the level. One that it counts as failed
+may fail by a little: the package rounds its bounds outwards, and the page says how far.
+
+Exit code 0: every certificate is valid. 1: one is forged or wrong. 2: one cannot be read, or takes
+more computing than is tried without --patient.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any
+
+# ------------------------------------------------------------------------------------- 1. Reading
+
+LARGEST_FILE = 32 * 2**20
+DEEPEST = 32
+MOST = 2**53
+"""Counts above this are not exact in double precision."""
+
+
+class UnreadableError(Exception):
+    """The file is not a certificate, or not one that can be checked here."""
+
+
+class WrongError(Exception):
+    """A value is not what the counts imply."""
+
+
+def require(ok: bool, place: str, message: str) -> None:  # noqa: FBT001
+    """Raise unless `ok`: the value at `place` is wrong."""
+    if not ok:
+        raise WrongError(f"{place}: {message}")
+
+
+def parse(data: bytes) -> dict[str, Any]:
+    """Strict JSON: no key twice, no NaN, no number out of range, no deep nesting."""
+    if len(data) > LARGEST_FILE:
+        raise UnreadableError("larger than 32 MB")
+    try:
+        text = data.decode("utf-8")
+        steps = (1 if letter in "[{" else -1 for letter in text if letter in "[]{}")
+        if any(depth > DEEPEST for depth in accumulate(steps)):
+            raise UnreadableError(f"nested more than {DEEPEST} deep")
+        document = json.loads(
+            text,
+            object_pairs_hook=_unique,
+            parse_constant=_refused,
+            parse_int=_integer,
+            parse_float=_real,
+        )
+    except (ValueError, RecursionError) as error:
+        raise UnreadableError(f"not strict JSON: {error}") from None
+    if type(document) is not dict:
+        raise UnreadableError("not a JSON object")
+    return document
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands there twice")
+    return found
+
+
+def _refused(constant: str) -> Any:
+    raise ValueError(f"{constant} is not strict JSON")
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 20:
+        raise ValueError(f"the number {digits[:20]}… is out of range")
+    return int(digits)
+
+
+def _real(digits: str) -> float:
+    if math.isinf(float(digits)):
+        raise ValueError(f"the number {digits[:20]} is out of range")
+    return float(digits)
+
+
+class Part:
+    """An object of the document; whatever is missing, unknown or of another type is refused."""
+
+    def __init__(self, value: Any, place: str) -> None:
+        if type(value) is not dict:
+            raise UnreadableError(f"{place} is not an object")
+        self.value: dict[str, Any] = value
+        self.place = place
+
+    def at(self, key: str) -> str:
+        return f"{self.place}.{key}"
+
+    def only(self, keys: str, optional: str = "") -> None:
+        """Raise unless the keys are these."""
+        odd = (self.value.keys() ^ set(keys.split())) - set(optional.split())
+        if odd:
+            raise UnreadableError(f"{self.place} has missing or unknown keys: {sorted(odd)}")
+
+    def get(self, key: str, *kinds: type) -> Any:
+        value = self.value.get(key)
+        # bool is an int to isinstance, and 1 is no float.
+        if key not in self.value or type(value) not in kinds:
+            raise UnreadableError(f"{self.at(key)} is missing or of the wrong type")
+        return value
+
+    def count(self, key: str, least: int = 0) -> int:
+        value = self.get(key, int)
+        if not least <= value <= MOST:
+            raise UnreadableError(f"{self.at(key)} is {value}: expected {least} to 2**53")
+        return int(value)
+
+    def rate(self, key: str, *, positive: bool = True) -> float:
+        """A number from 0 to 1, without the ends or with 0."""
+        value = self.get(key, float)
+        if not (0 < value < 1 or (value == 0 and not positive)):
+            raise UnreadableError(f"{self.at(key)} is {value}, out of its range")
+        return float(value)
+
+    def limit(self, key: str) -> float:
+        """A number, "+inf" or "-inf"."""
+        return _limit(self.get(key, float, str), self.at(key))
+
+    def limits(self, key: str) -> list[float]:
+        return [_limit(value, self.at(key)) for value in self.get(key, list)]
+
+    def integers(self, key: str) -> list[int]:
+        return _integers(self.get(key, list), self.at(key))
+
+    def table(self, key: str) -> list[list[int]]:
+        return [_integers(row, self.at(key)) for row in self.get(key, list)]
+
+    def parts(self, key: str) -> list[Part]:
+        values = self.get(key, list)
+        return [Part(value, f"{self.at(key)}[{i}]") for i, value in enumerate(values)]
+
+    def part(self, key: str) -> Part:
+        return Part(self.get(key, dict), self.at(key))
+
+    def refusal(self) -> bool:
+        """Whether there is a refusal; its words and its estimate are taken as they are."""
+        if self.get("refusal", dict, type(None)) is None:
+            return False
+        refusal = self.part("refusal")
+        refusal.only("reason needed")
+        refusal.get("reason", str)
+        refusal.get("needed", int, type(None))
+        return True
+
+    def equals(self, key: str, expected: Any) -> None:
+        """Raise unless the value is the one that was recomputed, floats to a share of 1e-7."""
+        found = self.value.get(key)
+        same = type(found) is type(expected) and found == expected
+        if type(found) is type(expected) is float and not math.isinf(expected):
+            same = math.isclose(found, expected, rel_tol=1e-7)
+        require(same, self.at(key), f"stored {found!r}, recomputed {expected!r}")
+
+
+def _limit(value: Any, place: str) -> float:
+    if type(value) is float or value in ("+inf", "-inf"):
+        return float(value)
+    raise UnreadableError(f'{place} holds {value!r}: expected a number, "+inf" or "-inf"')
+
+
+def _integers(values: Any, place: str) -> list[int]:
+    if type(values) is not list or any(type(v) is not int or abs(v) > MOST for v in values):
+        raise UnreadableError(f"{place} is not a list of integers up to 2**53")
+    return list(values)
+
+
+def written(value: float) -> Any:
+    """An infinite number as JSON holds it."""
+    return {math.inf: "+inf", -math.inf: "-inf"}.get(value, value)
+
+
+# ------------------------------------------------------------------------------------- 2. Chances
+
+CONTEXT = Context(prec=50, Emax=MAX_EMAX, Emin=MIN_EMIN)
+SURE = Decimal("1e-30")
+"""More than the share of itself by which any chance below can be off."""
+ONE = Decimal(1)
+MOST_WORK = 100_000_000
+"""Terms of sums that are tried for one certificate: about two minutes."""
+
+
+class Effort:
+    """How many terms may still be summed; a small file can ask for hours."""
+
+    left = float(MOST_WORK)
+
+    @classmethod
+    def spend(cls, terms: int) -> None:
+        cls.left -= terms
+        if cls.left < 0:
+            raise UnreadableError("it takes more computing than is tried without --patient")
+
+
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
+STIRLING = [
+    Fraction(1, 12),
+    Fraction(-1, 360),
+    Fraction(1, 1260),
+    Fraction(-1, 1680),
+    Fraction(1, 1188),
+    Fraction(-691, 360360),
+    Fraction(1, 156),
+    Fraction(-3617, 122400),
+]
+
+
+@lru_cache(maxsize=1 << 16)
+def log_factorial(n: int) -> Decimal:
+    """The logarithm of n!: that of the factorial itself, or Stirling's series, which errs by less
+    than its next term, below 1e-51 from n = 1000 on.
+    """
+    if n < 1000:
+        return Decimal(math.factorial(n)).ln()
+    series = sum(
+        Decimal(term.numerator) / term.denominator / Decimal(n) ** (2 * place + 1)
+        for place, term in enumerate(STIRLING)
+    )
+    return (n + Decimal("0.5")) * Decimal(n).ln() - n + (2 * PI).ln() / 2 + series
+
+
+@lru_cache(maxsize=1 << 16)
+def choose(n: int, k: int) -> Decimal:
+    """How many ways there are to choose k of n."""
+    if n < 1000:
+        return +Decimal(math.comb(n, k))
+    return (log_factorial(n) - log_factorial(k) - log_factorial(n - k)).exp()
+
+
+def series(term: Decimal, ratios: Iterator[Decimal], limit: Decimal | None) -> Decimal:
+    """The sum of a first `term` and all that follow by falling `ratios` below one.
+
+    With a `limit` it stops once it is known on which side of it the sum is, and returns a number
+    on that side.
+    """
+    total = term
+    for place, ratio in enumerate(ratios):
+        term *= ratio
+        total += term
+        if place % 4 == 0:
+            if limit is not None and total > limit:
+                break
+            rest = term * ratio / (1 - ratio)
+            if rest < total * Decimal("1e-40") or (limit is not None and total + rest <= limit):
+                return total + rest
+        if place % 256 == 0:
+            Effort.spend(256)
+    return total
+
+
+def few(
+    k: int, n: int, p: Decimal, limit: Decimal | None = None, q: Decimal | None = None
+) -> Decimal:
+    """P(S <= k), S binomial with n trials of rate p, and q = 1 - p."""
+    q = 1 - p if q is None else q
+    if k < 0 or (p >= 1 and k < n):
+        return Decimal(0)
+    if k >= n or p <= 0:
+        return ONE
+    if k > n * p:
+        return 1 - few(n - k - 1, n, q, q=p)
+    first, odds = choose(n, k) * p**k * q ** (n - k), q / p
+    return series(first, (odds * i / (n - i + 1) for i in range(k, 0, -1)), limit)
+
+
+def few_drawn(k: int, population: int, marked: int, drawn: int) -> Decimal:
+    """P(X <= k), X of the marked among the drawn, without replacement."""
+    least, most = max(0, drawn + marked - population), min(drawn, marked)
+    if k < least or k >= most:
+        return Decimal(int(k >= most))
+    if (k + 1) * (population + 2) > (drawn + 1) * (marked + 1):
+        # So many marked are so few of the others.
+        return 1 - few_drawn(drawn - k - 1, population, population - marked, drawn)
+    rest = population - marked - drawn
+    ratios = (
+        Decimal(i * (rest + i)) / ((marked - i + 1) * (drawn - i + 1)) for i in range(k, least, -1)
+    )
+    return series(just_drawn(k, population, marked, drawn), ratios, None)
+
+
+def just_drawn(k: int, population: int, marked: int, drawn: int) -> Decimal:
+    """P(X = k)."""
+    if not max(0, drawn + marked - population) <= k <= min(drawn, marked):
+        return Decimal(0)
+    ways = choose(marked, k) * choose(population - marked, drawn - k)
+    return ways / choose(population, drawn)
+
+
+@lru_cache(maxsize=1 << 14)
+def upper_bound(k: int, n: int, level: Decimal) -> Decimal:
+    """The rate at which so few as k of n have the chance `level` (Clopper-Pearson), or a little
+    more: less than 1e-12 of it, and of what it leaves to one.
+
+    The logarithm of the chance falls, and is concave in the rate. So its tangents lie above it, and
+    wherever Newton's steps begin, all after the first end above the bound.
+    """
+    if k >= n:  # no trials, or nothing but successes
+        return ONE
+    goal = level.ln()
+    rate = Decimal(k + 1) / (n + 1)
+    spread = (-2 * goal).sqrt() * (rate * (1 - rate) / n).sqrt()
+    rate = min(rate + spread, (1 + rate) / 2)
+    for _ in range(100):
+        chance = few(k, n, rate)
+        slope = (n - k) * choose(n, k) * rate**k * (1 - rate) ** (n - k - 1)
+        step = (chance.ln() - goal) * chance / slope
+        new = rate + step
+        rate = new if 0 < new < 1 else (rate + (step > 0)) / 2
+        if rate == new and abs(step) < Decimal("1e-9") * min(rate, 1 - rate):
+            return rate
+    raise UnreadableError("a bound was not found")
+
+
+def lower_bound(k: int, n: int, level: Decimal) -> Decimal:
+    """The mirror image, from below."""
+    return 1 - upper_bound(n - k, n, level)
+
+
+# --------------------------------------------------------------------------------------- 3. Tests
+
+Verdict = bool | None
+"""Passes for certain, fails for certain, or so close that the package may have said either."""
+
+
+def slack(trials: int, level: Decimal) -> Decimal:
+    """The share of a level by which the package may miss it; all of it where it uses wider bounds,
+    beyond 10^10 trials or for levels below 1e-200.
+    """
+    if trials > 10**10 or level < Decimal("1e-200"):
+        return ONE
+    return Decimal("1e-6") + trials * Decimal("1e-13")
+
+
+def verdict(chance: Callable[[Decimal], Decimal], level: Decimal, trials: int) -> Verdict:
+    """Whether a chance is at most `level`; `chance` is given what it is compared with."""
+    near = level * (1 - slack(trials, level))
+    if near > 0 and chance(near) <= near:
+        return True
+    return False if chance(level) > level * (1 - SURE) else None
+
+
+def binomial_test(k: int, n: int, rate: Decimal, level: Decimal) -> Verdict:
+    """Whether so few as k of n show that the true rate is below `rate`."""
+    if n == 0:
+        return False
+    return verdict(lambda limit: few(k, n, rate, limit), level, n)
+
+
+def require_largest(stored: int, most: int, test: Callable[[int], Verdict], place: str) -> None:
+    """Raise unless `stored` is the largest count that passes, -1 if none does."""
+    require(-1 <= stored <= most, place, f"{stored} is not between -1 and {most}")
+    require(stored == -1 or test(stored) is not False, place, f"{stored} does not pass")
+    require(stored == most or test(stored + 1) is not True, place, f"{stored + 1} passes, too")
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What the tests look at, at one step of a walk, for each exit."""
+
+    exits: tuple[int, ...]
+    differ: tuple[int, ...]
+    losses: tuple[int, ...]
+    gains: tuple[int, ...]
+
+    @property
+    def judged(self) -> tuple[tuple[int, ...], ...]:
+        return self.differ, self.losses, self.gains
+
+
+@dataclass(frozen=True)
+class StepTest:
+    """The test of a step: whether the losses of n rows exceed the gains by less than xi."""
+
+    bound: str
+    n: int
+    xi: float
+    level: Decimal
+    used: int | None = None
+
+    def may_pass(self, counts: Counts) -> bool:
+        """Whether it is right to count the step as passed."""
+        return self._verdict(counts, claimed=True) is not False
+
+    def may_fail(self, counts: Counts) -> bool:
+        """Whether it is right to count the step as failed."""
+        return self._verdict(counts, claimed=False) is not True
+
+    def require(self, passed: Sequence[Counts], failed: Sequence[Counts], place: str) -> None:
+        """Raise unless all of the first pass and none of the second does."""
+        if self._is_exact and passed:
+            # All are of one region: it is enough to ask for the one that is nearest to its edge.
+            passed = [min(passed, key=self._ratio)]
+        require(all(map(self.may_pass, passed)), place, "a step does not pass that is claimed to")
+        require(all(map(self.may_fail, failed)), place, "the step that ends a walk passes")
+
+    @property
+    def _is_exact(self) -> bool:
+        large = self.n > LARGEST_EXACT or self.level < Decimal("1e-200")
+        return self.bound == "exact" and self.xi > 0 and not large
+
+    def _ratio(self, counts: Counts) -> float:
+        return likelihood_ratio(sum(counts.losses), sum(counts.gains), self.n, self.xi)
+
+    def _verdict(self, counts: Counts, *, claimed: bool) -> Verdict:
+        b, c = sum(counts.losses), sum(counts.gains)
+        if self.n == 0:
+            return False
+        if self.xi == 0:
+            # No loss: McNemar's test.
+            return binomial_test(b, b + c, Decimal("0.5"), self.level)
+        if self._is_exact:
+            return exact_test(b, c, self.n, self.xi, float(self.level), claimed=claimed)
+        if self.bound == "product":
+            return self._product(counts)
+        rate = lower_bound(c, self.n, self.level / 5) + Decimal(self.xi)
+        return binomial_test(b, self.n, rate, self.level * 4 / 5)
+
+    def _product(self, counts: Counts) -> Verdict:
+        """The sum over exits of (1 - c_lo) r_up - (1 - c'_up) r_lo, each of them one of six."""
+        level = self.level / len(counts.exits) / 6
+        total = Decimal(0)
+        for m in range(len(counts.exits) if self.used is None else self.used):
+            d, b, c = counts.differ[m], counts.losses[m], counts.gains[m]
+            gained, lost = lower_bound(c, d, level), upper_bound(b, d, level)
+            total += (1 - gained) * upper_bound(d, self.n, level)
+            total -= (1 - lost) * lower_bound(d, self.n, level)
+        xi = Decimal(self.xi)
+        return True if total <= xi - Decimal("1e-7") else None if total <= xi else False
+
+
+# The exact region. Of all laws with P(loss) - P(gain) >= xi, which is the most likely to show so
+# few losses and so many gains? Sums are in double precision, from above: logarithms of factorials
+# err by less than 1e-8 for n up to 200,000, and a share of 1e-7 of each sum is added.
+
+LARGEST_EXACT = 199_999
+ROUNDING = 1e-7
+NEGLECTED = 1e-7
+TINY = 1e-250
+REFUSED_BELOW = 0.95
+"""A step may be refused whose chance is above this share of the level: the package splits the laws
+into cells, and bounds each by its corner."""
+
+
+def likelihood_ratio(b: int, c: int, n: int, xi: float) -> float:
+    """The log of the largest likelihood over the largest of a law that loses xi."""
+    if b - c >= n * xi:
+        return 0.0
+    slope = 2.0 * xi * (n - b) - (b + c) * (1.0 - xi)
+    root = math.sqrt(slope**2 + 8.0 * n * c * xi * (1.0 - xi))
+    if slope >= 0:
+        v = 2.0 * c * xi * (1.0 - xi) / (slope + root) if slope + root > 0 else 0.0
+    else:
+        v = (root - slope) / (4.0 * n)
+
+    def part(count: int, rate: float) -> float:
+        return count * math.log(count / max(n * rate, 1e-300)) if count else 0.0
+
+    return part(b, v + xi) + part(c, v) + part(n - b - c, 1.0 - xi - 2.0 * v)
+
+
+@lru_cache(maxsize=1024)
+def exact_test(b: int, c: int, n: int, xi: float, level: float, *, claimed: bool) -> bool:
+    """Whether the region that b losses and c gains are on the edge of has at most the chance
+    `level` under every law that loses xi; or, if it is not `claimed`, clearly less.
+    """
+    # Where no loss and no gain would not do, nothing does.
+    edge = min(likelihood_ratio(b, c, n, xi), likelihood_ratio(0, 0, n, xi))
+    if b > math.ceil(c + n * xi) or n * math.log1p(-xi) > math.log(level):
+        return False
+    region = Region(n, xi, level, edge)
+    return region.within() if claimed else region.highest() <= REFUSED_BELOW * level
+
+
+class Region:
+    """{(b, c): b <= most[c]}, the counts whose likelihood ratio is at least that of the edge."""
+
+    def __init__(self, n: int, xi: float, level: float, edge: float) -> None:
+        self.n, self.xi, self.level = n, xi, level
+        columns = n if n <= 3000 else min(n, math.ceil(max(0.08 * n, 8.0 * xi * n)))
+        Effort.spend(columns)
+        self.most: list[int] = []
+        b = -1
+        for c in range(columns + 1):
+            highest = min(n - c, math.ceil(c + n * xi))
+            while b < highest and likelihood_ratio(b + 1, c, n, xi) >= edge * (1 - 1e-12):
+                b += 1
+            if b >= n - c:
+                b = n
+            self.most.append(b)
+        self.logs = [math.lgamma(i + 1.0) for i in range(n + 1)]
+        # Laws are placed so that one standard deviation of b - c is equally long everywhere.
+        self.unit = 1.0 / (min(max(1.0, math.sqrt(-2.0 * math.log(level))), 5.0) * math.sqrt(n))
+
+    def within(self) -> bool:
+        """Whether every law that loses xi gives it at most the level. More losses and fewer gains
+        lower its chance, so P(loss) = v + xi, P(gain) = v is the worst; and from v to w it is at
+        most that of (v + xi, w).
+        """
+        place, last = math.sqrt(self.xi), math.sqrt(2.0 * self._last_gain() + self.xi)
+        width = self.unit / 2
+        todo = [
+            (place + i * width, width) for i in range(math.ceil((last - place) / width + 1e-9) + 1)
+        ]
+        while todo:
+            place, width = todo.pop()
+            if self.chance(self._gain(place), self._gain(place + width)) <= self.level:
+                continue
+            if width < self.unit / 2**14 or self.chance(self._gain(place)) > self.level:
+                return False
+            todo += [(place + i * width / 4, width / 4) for i in range(4)]
+        return True
+
+    def highest(self) -> float:
+        """The largest chance under some of the laws that lose xi."""
+        place, last = math.sqrt(self.xi), math.sqrt(2.0 * self._last_gain() + self.xi)
+        width = self.unit / 2
+        places = [place + i * width for i in range(math.ceil((last - place) / width) + 1)]
+        return max(self.chance(self._gain(place)) for place in places)
+
+    def _gain(self, place: float) -> float:
+        return min(max((place**2 - self.xi) / 2.0, 0.0), (1.0 - self.xi) / 2.0)
+
+    def _last_gain(self) -> float:
+        """Beyond it so few losses as there are in the region have less than half the level."""
+        low, high = 0.0, (1.0 - self.xi) / 2.0
+        for _ in range(20):
+            middle = (low + high) / 2
+            rate = middle + self.xi
+            if self._few(self.most[-1], self.n, rate, 1.0 - rate) < self.level / 2:
+                high = middle
+            else:
+                low = middle
+        return high
+
+    def chance(self, least: float, largest: float | None = None) -> float:
+        """Of the law with P(loss) = `least` + xi and P(gain) = `largest`, from above."""
+        gain = max(least if largest is None else largest, 1e-300)
+        neither = max(1.0 - self.xi - least - gain, 0.0)
+        fail = min(max(neither / (1.0 - gain), 1e-300), 1.0 - 2.0**-53)
+        lose, n, last = 1.0 - fail, self.n, len(self.most) - 1
+        spread = math.sqrt(2.0 * math.log(2.0 / (NEGLECTED * self.level)))
+        reach = spread * math.sqrt(n * gain * (1.0 - gain)) + spread**2 / 2.0
+        start, stop = max(0, math.floor(n * gain - reach)), min(n, math.ceil(n * gain + reach))
+        Effort.spend(stop - start)
+        b = self.most[min(start, last)]
+        below, term = self._few(b, n - start, lose, fail), 0.0
+        weight = self._just(start, n, gain, 1.0 - gain)
+        total = below * weight
+        for c in range(start + 1, stop + 1):
+            weight *= (n - c + 1) * gain / (c * (1.0 - gain))
+            if weight < TINY:
+                weight = self._just(c, n, gain, 1.0 - gain)
+            # Given one gain more there is one trial less, and P(b <= most) grows by the terms of
+            # the binomial law with that many trials.
+            size, higher = n - c, self.most[min(c, last)]
+            if higher >= size:
+                below = 1.0
+            else:
+                term *= (size + 1 - b) / ((size + 1) * fail)
+                if term < TINY:
+                    term = self._just(b, size, lose, fail)
+                below += lose * term
+                for j in range(b + 1, higher + 1):
+                    term *= (size - j + 1) * lose / (j * fail)
+                    if term < TINY:
+                        term = self._just(j, size, lose, fail)
+                    below += term
+            b = higher
+            total += below * weight
+        return total * (1.0 + ROUNDING) + NEGLECTED * self.level
+
+    def _just(self, k: int, n: int, p: float, q: float) -> float:
+        """P(S = k) in double precision."""
+        ways = self.logs[n] - self.logs[k] - self.logs[n - k]
+        return math.exp(ways + k * math.log(p) + (n - k) * math.log(q))
+
+    def _few(self, k: int, n: int, p: float, q: float) -> float:
+        """P(S <= k) in double precision."""
+        if k >= n:
+            return 1.0
+        if k > n * p:
+            return 1.0 - self._few(n - k - 1, n, q, p)
+        term = total = self._just(k, n, p, q)
+        for i in range(k, 0, -1):
+            term *= q / p * i / (n - i + 1)
+            total += term
+            if term < total * 1e-17:
+                break
+        return total
+
+
+# --------------------------------------------------------------------------------------- 4. Kinds
+
+TOP = 65536
+JOINT_TOP = 1024
+COMMON = "kind procedure assumptions certified n delta"
+
+
+def decimal(value: float) -> Decimal:
+    """The double itself, not the decimal number that it was written as."""
+    return Decimal(value)
+
+
+def as_written(value: float) -> Fraction:
+    """The decimal number that a double is written as."""
+    return Fraction(repr(value))
+
+
+def sidak(delta: Decimal, tests: int) -> Decimal:
+    """The level of each of so many independent tests: 1 - (1 - delta)^(1/tests)."""
+    if delta > Decimal("1e-15"):
+        return 1 - ((1 - delta).ln() / tests).exp()
+    # 1 - delta would lose digits that these series keep.
+    log = (delta + delta**2 / 2 + delta**3 / 3) / tests
+    return log - log**2 / 2 + log**3 / 6
+
+
+def require_rising(values: Sequence[int], least: int, most: int, place: str) -> None:
+    inside = not values or (least <= values[0] and values[-1] <= most)
+    rises = inside and all(one < two for one, two in pairwise(values))
+    require(rises, place, f"does not rise from {least} to at most {most}")
+
+
+def check_calibration(claim: Part, report: Report) -> None:
+    claim.only(COMMON + " correction side scope bins tables", "drawn")
+    delta, scope = decimal(claim.rate("delta")), claim.get("scope", str)
+    correction, side = claim.get("correction", str), claim.get("side", str)
+    tables, bins = claim.parts("tables"), _bins(claim.part("bins"))
+    scopes = ("top", "groups", "per-class", "overlapping-groups", "all-labels")
+    if scope not in scopes or correction not in ("sidak", "bonferroni") or not tables:
+        raise UnreadableError(f"{claim.place}: scope, correction or tables are not known")
+    if side not in ("both", "lower", "upper"):
+        raise UnreadableError(f"{claim.at('side')} is not known")
+    held = []
+    for table in tables:
+        table.only("group cells trials successes lower upper")
+        held.append(_cells_of(table, bins))
+    _require_names(claim, tables, alone=scope == "top")
+    # Tables over the same rows share delta equally; disjoint ones are one table.
+    overlapping = scope in ("overlapping-groups", "all-labels")
+    budget = delta / len(tables) if overlapping else delta
+    seen = sum(len(trials) for trials, _ in held)
+    for table, (trials, successes) in zip(tables, held, strict=True):
+        cells, tests = (bins, len(trials)) if overlapping else (bins * len(tables), seen)
+        level = budget / cells if correction == "bonferroni" else sidak(budget, max(1, tests))
+        _require_bounds(table, trials, successes, level, side)
+    _require_rows(claim, [sum(trials) for trials, _ in held], scope)
+    claim.equals("certified", expected=True)
+    report.checked += ["every bound, at the level that its bin has", "n and the number of bins"]
+    report.trusted += ["the counts of each bin, and that the bins were fixed beforehand"]
+
+
+def _bins(part: Part) -> int:
+    """The number of bins."""
+    rule = part.get("rule", str)
+    if rule == "equal-width":
+        part.only("rule n_bins")
+        return part.count("n_bins", 1)
+    if rule not in ("edges", "edges-as-cells"):
+        raise UnreadableError(f"{part.at('rule')} is not known")
+    part.only("rule edges")
+    edges = part.limits("edges")
+    rises = all(0 <= one < two <= 1 for one, two in pairwise(edges))
+    require(bool(edges) and rises, part.at("edges"), "do not rise from 0 to 1")
+    return len(edges) - 1 if rule == "edges" else 2 * len(edges) + 1
+
+
+def _cells_of(table: Part, bins: int) -> tuple[list[int], list[int]]:
+    cells, trials, successes = (table.integers(key) for key in ("cells", "trials", "successes"))
+    require_rising(cells, 0, bins - 1, table.at("cells"))
+    fits = len(cells) == len(trials) == len(successes)
+    fits = fits and all(0 <= k <= n >= 1 for k, n in zip(successes, trials, strict=True))
+    require(fits and sum(trials) <= MOST, table.at("trials"), "do not fit the successes")
+    return trials, successes
+
+
+def _require_names(claim: Part, tables: Sequence[Part], *, alone: bool) -> None:
+    names = [table.get("group", str, type(None)) for table in tables]
+    fits = names == [None] if alone else None not in names and len(set(names)) == len(names)
+    require(fits, claim.at("tables"), "the names of the groups do not fit")
+
+
+def _require_bounds(
+    table: Part, trials: Sequence[int], successes: Sequence[int], level: Decimal, side: str
+) -> None:
+    lower, upper = table.limits("lower"), table.limits("upper")
+    fits = len(lower) == len(upper) == len(trials)
+    require(fits, table.at("lower"), "as many bounds as bins are expected")
+    level = level / 2 if side == "both" else level
+    for i, (k, n) in enumerate(zip(successes, trials, strict=True)):
+        # A lower bound on successes is an upper bound on failures.
+        if side == "upper":
+            require(lower[i] == 0.0, table.at(f"lower[{i}]"), "is not 0")
+        else:
+            _require_bound(n - k, n, 1 - decimal(lower[i]), level, table.at(f"lower[{i}]"))
+        if side == "lower":
+            require(upper[i] == 1.0, table.at(f"upper[{i}]"), "is not 1")
+        else:
+            _require_bound(k, n, decimal(upper[i]), level, table.at(f"upper[{i}]"))
+
+
+def _require_bound(k: int, n: int, rate: Decimal, level: Decimal, place: str) -> None:
+    """At the bound so few have at most the chance `level`, and a little below it more than that."""
+    require(0 <= rate <= 1, place, "is not a rate")
+    if k == n:
+        require(rate == 1, place, "is not the end of the range, though nothing speaks against it")
+        return
+    require(few(k, n, rate, level) <= level * (1 - SURE), place, "claims more than the counts show")
+    nearest = max(Decimal("1e-7") * min(rate, 1 - rate), 4 * Decimal(sys.float_info.epsilon))
+    # Bounds are tighter than tests, by all but 2e-8 of the 1e-6 of a level.
+    wide = slack(n, level)
+    near = Decimal(0) if wide == 1 else level * (1 - wide + Decimal("0.98e-6"))
+    tight = near <= 0 or few(k, n, max(rate - nearest, Decimal(0)), near) > near
+    require(tight, place, "claims less than the counts show")
+
+
+def _require_rows(claim: Part, held: Sequence[int], scope: str) -> None:
+    n = claim.count("n")
+    if scope == "overlapping-groups":
+        fits = n >= max(held)
+    elif scope == "all-labels":
+        fits = all(rows in (0, n) for rows in held) and (n in held)
+    else:
+        fits = n == sum(held)
+    require(fits, claim.at("n"), f"{n} rows do not fit the tables, which hold {list(held)[:9]}")
+
+
+def check_abstention(claim: Part, report: Report) -> None:
+    claim.only(COMMON + " xi first_threshold tables descriptive", "drawn")
+    xi, first = claim.rate("xi", positive=False), claim.limit("first_threshold") * TOP
+    require(first in range(TOP), claim.at("first_threshold"), "is not on the grid below 1")
+    tables = claim.parts("tables")
+    if not tables:
+        raise UnreadableError(f"{claim.at('tables')} is empty")
+    pool = claim.get("procedure", str) == "abstention/declared-starts/1"
+    delta, answered, errors, rows = decimal(claim.rate("delta")) / len(tables), 0, 0, 0
+    for table in tables:
+        table.only("group cells wrong right threshold claimed refusal" + " starts" * pool)
+        runs = _runs_of(table, int(first), pool=pool)
+        stored = [tuple(ends) for ends in table.table("claimed")]
+        found = [_claimed(runs, Decimal(xi), delta, lenient=lenient) for lenient in (False, True)]
+        require(stored in found, table.at("claimed"), f"stored {stored}, recomputed {found[0]}")
+        limit = stored[-1][0] / TOP if stored else math.inf
+        table.equals("threshold", written(limit))
+        require(table.refusal() == (not stored), table.at("refusal"), "does not fit the thresholds")
+        above = [i for i, cell in enumerate(runs.cells) if cell >= limit * TOP]
+        errors += sum(runs.wrong[i] for i in above)
+        answered += sum(runs.wrong[i] + runs.right[i] for i in above)
+        rows += runs.rows
+    alone = len(tables) == 1 and tables[0].value["group"] is None
+    _require_names(claim, tables, alone=alone)
+    claim.equals("n", rows)
+    claim.equals("certified", any(table.value["claimed"] for table in tables))
+    described = claim.part("descriptive")
+    described.only("coverage observed_error")
+    described.equals("coverage", answered / rows)
+    described.equals("observed_error", errors / answered if answered else None)
+    report.checked += ["every threshold that is claimed, and that no other is", "n, coverage"]
+    report.trusted += ["the counts of each cell" + ", and the starts" * pool]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Rows in cells of the score, and the thresholds from the first declared one down. All from a
+    top to above the next answer the same rows.
+    """
+
+    cells: list[int]
+    wrong: list[int]
+    right: list[int]
+    tops: list[int]
+    answered: list[int]
+    errors: list[int]
+    starts: list[int] | None
+
+    @property
+    def rows(self) -> int:
+        return sum(self.wrong) + sum(self.right)
+
+
+def _runs_of(table: Part, first: int, *, pool: bool) -> Runs:
+    cells, wrong, right = (table.integers(key) for key in ("cells", "wrong", "right"))
+    require_rising(cells, 0, TOP, table.at("cells"))
+    counts = list(zip(wrong, right, strict=False))
+    fits = len(cells) == len(wrong) == len(right) > 0
+    fits = fits and all(min(pair) >= 0 < sum(pair) for pair in counts)
+    require(fits, table.at("wrong"), "do not fit the cells")
+    starts = table.integers("starts") if pool else None
+    inside = starts is None or (len(starts) > 0 and all(0 <= cell <= first for cell in starts))
+    require(inside, table.at("starts"), "are not at or below the first threshold")
+    tops = sorted({first, *(min(cell, first) for cell in cells), *(starts or [])}, reverse=True)
+    here = {top: [0, 0] for top in tops}
+    for cell, pair in zip(cells, counts, strict=True):
+        here[min(cell, first)][0] += sum(pair)
+        here[min(cell, first)][1] += pair[0]
+    answered, errors = (list(accumulate(here[top][i] for top in tops)) for i in (0, 1))
+    return Runs(cells, wrong, right, tops, answered, errors, starts)
+
+
+def _claimed(runs: Runs, xi: Decimal, delta: Decimal, *, lenient: bool) -> list[tuple[int, ...]]:
+    """The thresholds that hold, as ranges from the highest down. The level grows where a start
+    joins and is lost where a test fails.
+    """
+    places = range(len(runs.tops))
+    if runs.starts is None:
+        counts = _start_counts(runs.rows, xi, delta)
+        joined = [sum(count <= rows for count in counts) for rows in runs.answered]
+        at_top = [joined[0], *[0] * (len(joined) - 1)]
+        at_lowest = [two - one for one, two in pairwise([*joined, joined[-1]])]
+        share = delta / (1 + delta) / len(counts)
+    else:
+        at_top = [runs.starts.count(top) for top in runs.tops]
+        at_lowest = [0 for _ in places]
+        share = delta / len(runs.starts)
+
+    def passes(i: int, starts: int) -> bool:
+        if runs.errors[i] > xi * runs.answered[i] * (1 + Decimal("1e-12")):
+            return False
+        found = binomial_test(runs.errors[i], runs.answered[i], xi, starts * share)
+        return lenient if found is None else found
+
+    claimed: list[tuple[int, ...]] = []
+    carried = 0
+    for i in places:
+        lowest = runs.tops[i + 1] + 1 if i + 1 < len(runs.tops) else 0
+        carried += at_top[i]
+        whole = carried > 0 and passes(i, carried)
+        if at_lowest[i]:
+            carried = (carried if whole else 0) + at_lowest[i]
+            kept = passes(i, carried)
+        else:
+            kept = whole
+        if whole:
+            claimed.append((lowest, runs.tops[i]))
+        elif kept:
+            claimed.append((lowest, lowest))
+        carried = carried if kept else 0
+    return _joined(claimed)
+
+
+def _joined(ranges: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    found: list[tuple[int, ...]] = []
+    for low, high in ranges:
+        if found and found[-1][0] == high + 1:
+            found[-1] = (low, found[-1][1])
+        else:
+            found.append((low, high))
+    return found
+
+
+def _start_counts(n: int, xi: Decimal, delta: Decimal) -> list[int]:
+    """ceil(2^s ln(1/delta) / -ln(1 - xi)) for s = 1, 2, .. as long as it is at most n."""
+    counts: list[int] = []
+    if xi > 0:
+        unit = delta.ln() / (1 - xi).ln()
+        while (count := math.ceil(unit * 2 ** (len(counts) + 1))) <= n:
+            counts.append(count)
+    return counts or [n]
+
+
+def check_recall(claim: Part, report: Report) -> None:
+    looks = claim.get("procedure", str) == "recall/planned-looks/1"
+    keys = " target threshold allowed_misses counts refusal descriptive" + " looks look" * looks
+    claim.only(COMMON + keys, "drawn")
+    counts = claim.part("counts")
+    counts.only("cells negative positive")
+    cells, negative, positive = (counts.integers(key) for key in ("cells", "negative", "positive"))
+    require_rising(cells, 0, TOP, counts.at("cells"))
+    fits = len(cells) == len(negative) == len(positive) > 0 <= min(negative + positive)
+    require(fits, counts.at("cells"), "do not fit the counts")
+    n, positives = sum(negative) + sum(positive), sum(positive)
+    claim.equals("n", n)
+    missable = 1 - decimal(claim.rate("target"))
+    _require_allowed(claim, positives, missable, report, looks=looks)
+    allowed = claim.get("allowed_misses", int)
+    limit = -math.inf
+    if allowed >= 0:
+        over = (i for i, missed in enumerate(accumulate(positive)) if missed > allowed)
+        limit = cells[next(over)] / TOP
+    claim.equals("threshold", written(limit))
+    claim.equals("certified", allowed >= 0)
+    require(claim.refusal() == (allowed < 0), claim.at("refusal"), "does not fit the threshold")
+    flagged = [i for i, cell in enumerate(cells) if cell >= limit * TOP]
+    found = sum(positive[i] for i in flagged)
+    described = claim.part("descriptive")
+    described.only("observed_recall flag_rate")
+    described.equals("observed_recall", found / positives if positives else None)
+    described.equals("flag_rate", (found + sum(negative[i] for i in flagged)) / n)
+    report.checked += ["how many may be missed, the threshold, n, the shares on these rows"]
+    report.trusted += ["the counts of each cell"]
+
+
+def _require_allowed(
+    claim: Part, trials: int, rate: Decimal, report: Report, *, looks: bool
+) -> None:
+    """The largest number of misses among so many trials that shows a rate of at most `rate`."""
+    delta, allowed = decimal(claim.rate("delta")), claim.get("allowed_misses", int)
+    place = claim.at("allowed_misses")
+    if not looks:
+        require_largest(
+            allowed, trials, lambda misses: binomial_test(misses, trials, rate, delta), place
+        )
+        return
+    planned = claim.integers("looks")
+    require_rising(planned, 1, MOST, claim.at("looks"))
+    require(trials in planned, claim.at("looks"), f"no look was planned at {trials}")
+    claim.equals("look", planned.index(trials) + 1)
+    require(-1 <= allowed < trials, place, "is out of its range")
+    # All looks have one nominal level, and it is this look's tail at the largest count that passes.
+    if allowed >= 0:
+        level = few(allowed, trials, rate)
+        require(_spent(planned, rate, level, delta) <= delta, place, "the looks spend too much")
+    level = few(allowed + 1, trials, rate)
+    near = delta * (1 - Decimal("1e-5"))
+    more = level > delta or _spent(planned, rate, level, delta) > near
+    require(more, place, f"{allowed + 1} may be missed, too")
+    report.checked += ["the plan of looks, by the chance that any of them passes"]
+
+
+def _spent(looks: Sequence[int], rate: Decimal, level: Decimal, delta: Decimal) -> Decimal:
+    """The chance that some look passes at this nominal level, if the true rate is `rate`."""
+    most = [_largest(n, rate, level * (1 + SURE)) for n in looks]
+    tiny = delta * Decimal("1e-25")
+    states, passed, before = {0: ONE}, Decimal(0), 0
+    for n, c in zip(looks, most, strict=True):
+        law = _law(n - before, rate, most[-1], tiny)
+        after: dict[int, Decimal] = {}
+        for errors, chance in states.items():
+            for more, other in law:
+                if errors + more > most[-1]:
+                    break
+                after[errors + more] = after.get(errors + more, 0) + chance * other
+        passed += sum(chance for errors, chance in after.items() if errors <= c)
+        states, before = {errors: p for errors, p in after.items() if errors > c}, n
+    # What the laws leave out, all of which might have passed.
+    return passed + tiny * sum(looks)
+
+
+def _largest(n: int, rate: Decimal, level: Decimal) -> int:
+    """The largest k with P(S <= k) <= level, -1 if there is none."""
+    low, high = -1, n
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if few(middle, n, rate, level) <= level else (low, middle)
+    return low
+
+
+def _law(n: int, rate: Decimal, most: int, tiny: Decimal) -> list[tuple[int, Decimal]]:
+    """The binomial law up to `most`, without what is below `tiny`."""
+    odds, found = rate / (1 - rate), []
+    term = (n * (1 - rate).ln()).exp()
+    for k in range(min(n, most) + 1):
+        if term >= tiny:
+            found.append((k, term))
+        term *= odds * (n - k) / (k + 1)
+    return found
+
+
+def check_shield(claim: Part, report: Report) -> None:
+    name = claim.get("procedure", str).split("/")[1]
+    extra = {"planned-looks": " looks look", "product": " unsafe", "among-unsafe": " unsafe"}
+    keys = " xi threshold allowed_misses search refusal descriptive" + extra.get(name, "")
+    claim.only(COMMON + keys, "drawn horizon")
+    if "horizon" in claim.value:
+        claim.count("horizon", 1)
+    n, xi, search = (
+        claim.count("n", 1),
+        decimal(claim.rate("xi", positive=False)),
+        claim.part("search"),
+    )
+    search.only("cells misses")
+    cells, misses = search.integers("cells"), search.integers("misses")
+    require(len(cells) == len(misses), search.at("cells"), "lists of different length")
+    require_rising(cells, -1, TOP, search.at("cells"))
+    require_rising(misses, 1, n, search.at("misses"))
+    total = claim.count("unsafe") if "unsafe" in claim.value else None
+    found = misses[-1] if misses else 0
+    require(total is None or found <= total <= n, claim.at("unsafe"), "does not fit the search")
+    trials = total if name == "among-unsafe" and total is not None else n
+    if name == "product" and total is not None:
+        _require_product(claim, total, n, xi)
+    else:
+        _require_allowed(claim, trials, xi, report, looks=name == "planned-looks")
+    limit = _shield_limit(claim, cells, misses)
+    never = limit == math.inf
+    require(not never or total in (None, found), claim.at("unsafe"), "the search has not seen all")
+    missed = max([0, *(m for cell, m in zip(cells, misses, strict=True) if cell < limit * TOP)])
+    if limit == -math.inf:
+        missed = misses[0] if cells and cells[0] < 0 else 0
+    described = claim.part("descriptive")
+    described.only("observed_miss_rate interventions")
+    described.equals("observed_miss_rate", missed / trials if trials else 0.0)
+    stopped = described.count("interventions")
+    seen = found if total is None else total
+    least = n if limit == -math.inf else n - missed if limit == 0 else 0 if never else seen - missed
+    most = n if limit == -math.inf else 0 if never else n - missed
+    require(least <= stopped <= most, described.at("interventions"), f"not {least} to {most}")
+    report.checked += ["how many may be missed, the threshold, the miss rate on these rollouts"]
+    report.trusted += ["the search's counts, n, the horizon", "interventions, within their bounds"]
+
+
+def _shield_limit(claim: Part, cells: Sequence[int], misses: Sequence[int]) -> float:
+    """The largest threshold that misses no more than is allowed; the search ends there."""
+    allowed, search = claim.get("allowed_misses", int), claim.part("search")
+    over = [i for i, missed in enumerate(misses) if missed > allowed]
+    require(not over or over == [len(misses) - 1], search.at("misses"), "goes on after its end")
+    if allowed < 0 or (over and cells[-1] < 0):
+        limit = -math.inf
+    else:
+        limit = cells[-1] / TOP if over else math.inf
+    claim.equals("threshold", written(limit))
+    claim.equals("certified", limit > -math.inf)
+    refused = limit == -math.inf
+    require(claim.refusal() == refused, claim.at("refusal"), "does not fit the threshold")
+    return limit
+
+
+def _require_product(claim: Part, unsafe: int, n: int, xi: Decimal) -> None:
+    """r_up (1 - c_lo) <= xi, each of two two-sided intervals at delta / 2."""
+    level = decimal(claim.rate("delta")) / 4
+
+    def test(misses: int) -> Verdict:
+        bound = upper_bound(unsafe, n, level) * (1 - lower_bound(unsafe - misses, unsafe, level))
+        return True if bound <= xi * (1 - Decimal("1e-6")) else None if bound <= xi else False
+
+    place = claim.at("allowed_misses")
+    require_largest(claim.get("allowed_misses", int), unsafe, test, place)
+
+
+def check_false_alarms(claim: Part, report: Report) -> None:
+    claim.only(COMMON + " xi threshold allowed_false_alarms counts refusal descriptive", "drawn")
+    rollouts = claim.get("procedure", str) == "false-alarms/rollouts/1"
+    counts = claim.part("counts")
+    counts.only("cells negative positive")
+    cells, negative, positive = (counts.integers(key) for key in ("cells", "negative", "positive"))
+    require_rising(cells, -1 if rollouts else 0, TOP, counts.at("cells"))
+    fits = len(cells) == len(negative) == len(positive) > 0 <= min(negative + positive)
+    require(fits, counts.at("cells"), "do not fit the counts")
+    claim.equals("n", sum(negative) + sum(positive))
+    lost = positive[0] if cells[0] < 0 else 0
+    require(cells[0] >= 0 or negative[0] == 0, counts.at("negative"), "a lost rollout is not safe")
+    # A lost rollout counts as a safe one that raises an alarm at every threshold.
+    trials, xi = lost + sum(negative), decimal(claim.rate("xi", positive=False))
+    delta, allowed = decimal(claim.rate("delta")), claim.get("allowed_false_alarms", int)
+    require_largest(
+        allowed,
+        trials,
+        lambda alarms: binomial_test(alarms, trials, xi, delta),
+        claim.at("allowed_false_alarms"),
+    )
+    alarms = [lost + many for many in accumulate(reversed(negative))][::-1]
+    broken = max([-1, *(cell for cell, many in zip(cells, alarms, strict=True) if many > allowed)])
+    refused = allowed < 0 or lost > allowed or broken == TOP
+    limit = math.inf if refused else (broken + 1) / TOP
+    claim.equals("threshold", written(limit))
+    claim.equals("certified", not refused)
+    require(claim.refusal() == refused, claim.at("refusal"), "does not fit the threshold")
+    raised = [i for i, cell in enumerate(cells) if cell >= max(limit * TOP, 0)]
+    seen, found = lost + sum(negative[i] for i in raised), sum(positive[i] for i in raised)
+    described = claim.part("descriptive")
+    described.only("observed_false_alarm_rate observed_recall")
+    described.equals("observed_false_alarm_rate", seen / trials if trials else None)
+    positives = sum(positive)
+    described.equals("observed_recall", found / positives if positives else None)
+    report.checked += ["how many alarms may be false, the threshold, n, the shares on these rows"]
+    report.trusted += ["the counts of each cell"]
+
+
+def check_batch(claim: Part, report: Report) -> None:
+    claim.only(
+        COMMON + " xi tolerated scored key looks stop sampled_before whole_ties exits asked"
+        " unanswered descriptive"
+    )
+    n, scored, looks = claim.count("n", 1), claim.count("scored"), claim.parts("looks")
+    delta = decimal(claim.rate("delta"))
+    tolerated = math.floor(as_written(claim.rate("xi", positive=False)) * n)
+    claim.equals("tolerated", tolerated)
+    claim.equals("certified", expected=True)
+    key = claim.get("key", str)
+    require(len(key) == 32 and not set(key) - set("0123456789abcdef"), claim.at("key"), "no key")
+    for look in looks:
+        look.only("sampled allowed disagreements")
+    sizes = [look.count("sampled", 1) for look in looks]
+    require_rising(sizes, 1, scored, claim.at("looks"))
+    one = claim.get("procedure", str) == "batch/credit/1"
+    require(len(looks) <= 1 if one else len(looks) == 2, claim.at("looks"), "are of another number")
+    useful = not looks or 0 < tolerated < scored
+    require(scored <= n and useful, claim.at("looks"), "are of no use here")
+    _require_credit(claim, looks, sizes, tolerated, delta)
+    sampled, stop = _batch_stop(claim, looks, scored)
+    claim.equals("stop", stop)
+    before = _beginning(claim, scored, sampled)
+    most = max(stop - before, min(tolerated, scored - sampled))
+    exits = most
+    if claim.get("whole_ties", dict, type(None)) is not None:
+        ties = claim.part("whole_ties")
+        ties.only("stop sampled_before threshold")
+        exits = ties.count("stop") - _beginning(ties, scored, sampled)
+        require(exits <= most, ties.at("stop"), "keeps more records than the looks allow")
+        limit, none = ties.limit("threshold"), ties.value["stop"] == 0
+        fits = limit == math.inf if none else 0 <= limit <= 1
+        whole = limit > 0 or ties.value["stop"] == scored
+        require(fits and whole, ties.at("threshold"), "is no score of these records")
+    claim.equals("exits", exits)
+    claim.equals("asked", n - exits)
+    require(claim.count("unanswered") <= n - exits, claim.at("unanswered"), "more than were asked")
+    described = claim.part("descriptive")
+    described.only("asked_share sampled_differing")
+    described.equals("asked_share", (n - exits) / n)
+    _require_differing(described.count("sampled_differing"), looks, sampled, described)
+    report.checked += ["the credit of each look", "where it stops, what was kept and asked"]
+    report.trusted += ["which records were sampled, and what the slow model answered"]
+
+
+def _require_credit(
+    claim: Part, looks: Sequence[Part], sizes: Sequence[int], tolerated: int, delta: Decimal
+) -> None:
+    """How many sampled disagreements each look allows."""
+    counts, scored = [look.get("allowed", int) for look in looks], claim.count("scored")
+
+    def tail(size: int, count: int) -> Decimal:
+        marked = tolerated + 1 + count
+        if count < 0 or marked > scored:
+            return Decimal(0)
+        return few_drawn(count, scored, marked, size)
+
+    if len(looks) == 1:
+        (size,), (count,) = sizes, counts
+        require_largest(
+            count,
+            size,
+            lambda k: verdict(lambda _: tail(size, k), delta, size),
+            looks[0].at("allowed"),
+        )
+    elif looks:
+        _require_two_looks(looks[0].place, scored, tolerated, delta, sizes, counts, tail)
+
+
+def _require_two_looks(
+    place: str,
+    scored: int,
+    tolerated: int,
+    delta: Decimal,
+    sizes: Sequence[int],
+    counts: Sequence[int],
+    tail: Callable[[int, int], Decimal],
+) -> None:
+    """c_1 and c_2 are the largest counts at the levels a and a 3/17 that together err with at most
+    the chance delta, for the largest a.
+    """
+    require(all(-1 <= c <= n for c, n in zip(counts, sizes, strict=True)), place, "out of range")
+    require(counts[0] <= counts[1], place, "the first look allows more than the second")
+    chance = _two_looks_err(scored, tolerated, sizes, counts)
+    require(chance <= delta * (1 - SURE), place, "the looks err too often")
+    shares = (ONE, Decimal("0.15") / Decimal("0.85"))
+    nominal = [tail(n, c) / share for n, c, share in zip(sizes, counts, shares, strict=True)]
+    following = [
+        tail(n, c + 1) / share if c < n else Decimal("inf")
+        for n, c, share in zip(sizes, counts, shares, strict=True)
+    ]
+    # The first count may have been lowered to the second.
+    bound = following[1] if counts[0] == counts[1] else min(following)
+    fits = max(nominal) <= bound * (1 + Decimal("1e-5"))
+    require(fits, place, "the looks do not have one nominal level")
+    at = bound * (1 + Decimal("1e-9"))
+    more = [c + (f <= at) for c, f in zip(counts, following, strict=True)]
+    more[0] = min(more)
+    fine = bound >= delta * (1 - Decimal("1e-5")) or max(nominal) * (1 + Decimal("1e-5")) >= bound
+    fine = fine or _two_looks_err(scored, tolerated, sizes, more) > delta * (1 - Decimal("1e-5"))
+    require(fine, place, f"the looks allow {more}, too")
+
+
+def _two_looks_err(
+    scored: int, tolerated: int, sizes: Sequence[int], counts: Sequence[int]
+) -> Decimal:
+    """P(one of two looks has at most c of the first m + 1 + c disagreements in its sample).
+
+    Let y be how many of the first J_1 are in the larger sample. Given y, how many of them are in
+    the smaller, and how many of the next J_2 - J_1 are in the larger, are independent.
+    """
+    (small, large), (first, second) = sizes, counts
+    marked = [tolerated + 1 + count for count in counts]
+    if first < 0 or marked[0] > scored:
+        return _one_look_errs(scored, marked[1], large, second)
+    if marked[1] > scored:
+        return _one_look_errs(scored, marked[0], small, first)
+    total = few_drawn(first, scored, marked[0], small)
+    for y in range(second + 1):
+        both = just_drawn(y, scored, marked[0], large) * (1 - few_drawn(first, large, y, small))
+        if both:
+            later = few_drawn(second - y, scored - marked[0], marked[1] - marked[0], large - y)
+            total += both * later
+    return total
+
+
+def _one_look_errs(scored: int, marked: int, size: int, count: int) -> Decimal:
+    return few_drawn(count, scored, marked, size) if count >= 0 and marked <= scored else Decimal(0)
+
+
+def _batch_stop(claim: Part, looks: Sequence[Part], scored: int) -> tuple[int, int]:
+    """How many records were sampled, and how many stand before what stopped the longest look."""
+    stops, sampled, before = [0], 0, set[int]()
+    for place, look in enumerate(looks):
+        if look.get("disagreements", list, type(None)) is None:
+            require(place > 0, look.at("disagreements"), "no look was taken")
+            continue
+        ranks, allowed = look.integers("disagreements"), look.get("allowed", int)
+        require_rising(ranks, 0, scored - 1, look.at("disagreements"))
+        require(len(ranks) <= allowed + 1, look.at("disagreements"), "goes on after its end")
+        full = len(ranks) == allowed + 1
+        missing = before - set(ranks)
+        seen = missing and (not full or not ranks or min(missing) <= ranks[-1])
+        require(not seen, look.at("disagreements"), "not all that the look before it found")
+        before, sampled = set(ranks), look.count("sampled")
+        stops.append(0 if allowed < 0 else ranks[-1] if full else scored)
+    listed = sum(rank < max(stops) for rank in before)
+    fits = claim.count("sampled_before") >= listed
+    require(fits, claim.at("sampled_before"), f"{listed} sampled disagreements stand there")
+    return sampled, max(stops)
+
+
+def _beginning(part: Part, scored: int, sampled: int) -> int:
+    """How many of the first `stop` records were sampled."""
+    stop, before = part.count("stop"), part.count("sampled_before")
+    fits = stop <= scored and max(0, stop - scored + sampled) <= before <= min(stop, sampled)
+    require(fits, part.at("sampled_before"), f"{before} of {stop} cannot be")
+    return before
+
+
+def _require_differing(differing: int, looks: Sequence[Part], sampled: int, part: Part) -> None:
+    taken = [look for look in looks if look.value["disagreements"] is not None]
+    listed = len(taken[-1].value["disagreements"]) if taken else 0
+    whole = not taken or listed <= taken[-1].value["allowed"]
+    fits = differing == listed if whole else listed <= differing <= sampled
+    require(fits, part.at("sampled_differing"), f"{differing} does not fit the {listed} listed")
+
+
+# Cascades. A walk is a list of steps along a path; a path is a list of thresholds in cells.
+
+Cells = tuple[int, ...]
+Costs = Sequence[float]
+
+NO_LOSS_SHARES = """
+    1 0.9995 0.999 0.9975 0.995 0.99 0.985 0.98 0.97 0.96 0.95 0.925 0.9 0.85 0.8 0.7 0.6 0.5 0.3 0
+"""
+NO_LOSS_GRID = [math.ceil(Fraction(share) * TOP) for share in NO_LOSS_SHARES.split()]
+TILTS = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
+NO_LOSS_STEPS = range(24, 1025, 50)
+
+
+class Route:
+    """A list of thresholds in cells, each once, and the place of each in it."""
+
+    def __init__(self, steps: Iterable[Cells]) -> None:
+        self.all = list(steps)
+        self.steps = list(dict.fromkeys(self.all))
+        self.place = {cells: i for i, cells in enumerate(self.steps)}
+
+
+@lru_cache(maxsize=8)
+def declared_paths(exits: int) -> list[Route]:
+    """One from the top to 0 for a single exit. Else seven: ceil(1024 / (1 + e^-(t + kappa))) for
+    1024 values of t from 8 down to -8, then zeros.
+    """
+    if exits == 1:
+        return [Route((cell,) for cell in range(TOP, -1, -1))]
+    falling = [8.0 - 16.0 * i / 1023 for i in range(1024)]
+    paths = []
+    for tilt in TILTS:
+        kappa = [tilt * m / (exits - 1) for m in range(exits)]
+        path = [tuple(math.ceil(1024 / (1 + math.exp(-t - k))) for k in kappa) for t in falling]
+        paths.append(Route([*path, (0,) * exits]))
+    return paths
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The steps that a certificate keeps of a walk, with the counts of each exit."""
+
+    steps: list[Cells]
+    counts: list[Counts]
+    unlabelled: list[Cells]
+    place: str
+
+    def along(self, path: Route) -> list[int]:
+        """The places of the steps on a path."""
+        on_path = all(step in path.place for step in self.steps)
+        require(on_path, f"{self.place}.cells", "leaves the declared path")
+        found = [path.place[step] for step in self.steps]
+        fits = found == sorted(found) and found[0] == 0
+        require(fits, f"{self.place}.cells", "does not go down its path from the beginning")
+        return found
+
+
+def read_walk(part: Part, n: int, bound: str, *, partial: bool, falling: bool) -> Walk:
+    names = "exits only_slow only_fast" + " unlabelled" * partial
+    names += " differ" * (bound == "product")
+    part.only("cells " + " ".join(f"{name}_added" for name in names.split()))
+    cells = part.table("cells")
+    tables = {name: part.table(f"{name}_added") for name in names.split()}
+    lengths = {len(row) for table in (cells, *tables.values()) for row in table}
+    shaped = len({len(cells), *map(len, tables.values())}) == 1 and len(lengths) == 1
+    require(shaped and 0 not in lengths and 1 <= len(cells) <= 5, part.place, "no tables of a walk")
+    counts = {name: [list(accumulate(row)) for row in table] for name, table in tables.items()}
+    values = [value for table in counts.values() for row in table for value in row]
+    require(all(0 <= value <= n for value in values), part.place, f"counts are not 0 to {n}")
+    columns = {name: list(zip(*table, strict=True)) for name, table in counts.items()}
+    steps = list(zip(*cells, strict=True))
+    missing = columns.get("unlabelled", [(0,) * len(cells)] * len(steps))
+    found = []
+    for i in range(len(steps)):
+        exits, slow, fast = (columns[name][i] for name in ("exits", "only_slow", "only_fast"))
+        losses = tuple(a + b for a, b in zip(slow, missing[i], strict=True))
+        told = tuple(a + b for a, b in zip(losses, fast, strict=True))
+        differ = columns["differ"][i] if bound == "product" else told
+        nested = all(a <= b <= c for a, b, c in zip(told, differ, exits, strict=True))
+        all_rows = sum(exits) <= n and (0 not in steps[i] or sum(exits) == n)
+        require(nested and all_rows, part.place, f"the counts of step {i} cannot be")
+        found.append(Counts(exits, differ, losses, fast))
+    walk = Walk(steps, found, missing, part.place)
+    if falling:
+        _require_falling(walk, counts, columns["exits"])
+    return walk
+
+
+def _require_falling(
+    walk: Walk, counts: dict[str, list[list[int]]], exits: Sequence[Cells]
+) -> None:
+    """Rows come to the first exit and never leave it; those at later ones leave for earlier."""
+    lower = all(a >= b for one, two in pairwise(walk.steps) for a, b in zip(one, two, strict=True))
+    left = [list(accumulate(column)) for column in exits]
+    first = [row[0] for row in counts.values()] + [[c.differ[0] for c in walk.counts]]
+    grow = all(row == sorted(row) for row in (*first, *map(list, zip(*left, strict=True))))
+    require(lower and grow, walk.place, "thresholds or counts do not go one way")
+
+
+@dataclass(frozen=True)
+class Group:
+    """The walks of a group of rows, or of all."""
+
+    part: Part
+    n: int
+    walks: list[Walk]
+    partial: bool
+
+    @classmethod
+    def of(cls, part: Part, n: int, bound: str, *, partial: bool, falling: bool = True) -> Group:
+        parts = part.parts("walks")
+        walks = [read_walk(walk, n, bound, partial=partial, falling=falling) for walk in parts]
+        alike = len({len(walk.steps[0]) for walk in walks}) == 1
+        require(alike, part.at("walks"), "do not have the same exits")
+        return cls(part, n, walks, partial)
+
+    @property
+    def exits(self) -> int:
+        return len(self.walks[0].steps[0])
+
+    def at(self, cells: Cells | None, chosen: int) -> tuple[Counts, Cells]:
+        """The counts at the thresholds, and those without a label; nothing if there are none."""
+        walk, none = self.walks[chosen], (0,) * self.exits
+        if cells is None or cells not in walk.steps:
+            return Counts(none, none, none, none), none
+        place = len(walk.steps) - 1 - walk.steps[::-1].index(cells)
+        return walk.counts[place], walk.unlabelled[place]
+
+
+Ends = tuple[Cells | None, int]
+"""The thresholds where a cascade ends, None if it is refused, and on which walk."""
+
+
+def walk_down(groups: Sequence[Group], tests: Sequence[StepTest], place: str) -> list[int]:
+    """Where each walk ends that all groups take together, -1 if the first step fails: at the last
+    place of its path before some group fails. Each keeps the steps up to there at which its counts
+    change, and the step that fails.
+    """
+    ends = []
+    for index, path in enumerate(declared_paths(groups[0].exits)):
+        own = [group.walks[index] for group in groups]
+        places = [walk.along(path) for walk in own]
+        last, length = max(found[-1] for found in places), len(path.steps)
+        there = [
+            (test, walk.counts[-1])
+            for test, walk, found in zip(tests, own, places, strict=True)
+            if found[-1] == last
+        ]
+        if len(groups) == 1 and last < length - 1:
+            tests[0].require([], [there[0][1]], own[0].place)
+            ends.append(last - 1)
+        else:
+            fails = [not test.may_pass(step) for test, step in there]
+            near = last < length - 1 and any(test.may_fail(step) for test, step in there)
+            whole = last == length - 1
+            require(any(fails) or near or whole, place, "a walk stops though all groups pass")
+            ends.append(last - 1 if any(fails) or near else last)
+        for test, walk, found in zip(tests, own, places, strict=True):
+            _require_prefix(test, walk, found, ends[-1])
+    return ends
+
+
+def _require_prefix(test: StepTest, walk: Walk, places: Sequence[int], end: int) -> None:
+    """All steps up to the end pass, the end is there, and so is nothing that does not change."""
+    passed = [step for step, place in zip(walk.counts, places, strict=True) if place <= end]
+    test.require(passed, [], walk.place)
+    require(max(end, 0) in places, walk.place, "the step at which it ends is missing")
+    for i in range(1, len(places)):
+        same = walk.counts[i].judged == walk.counts[i - 1].judged
+        require(not same or places[i] == end, walk.place, "keeps a step that changes nothing")
+
+
+def total_cost(exits: Sequence[int], n: int, costs: Costs) -> float:
+    """What n rows cost, exactly, and then rounded once."""
+    rows = [*exits, n - sum(exits)]
+    return float(sum(many * Fraction(cost) for many, cost in zip(rows, costs, strict=True)))
+
+
+def decide(
+    groups: Sequence[Group],
+    tests: Sequence[StepTest],
+    xi: float,
+    costs: Costs,
+    counted: Sequence[Group],
+) -> tuple[Ends, bool]:
+    """Where groups that have their thresholds in common end, and whether the walk on which a
+    refusal is said to be is known.
+    """
+    place, exits, n = groups[0].part.at("walks"), groups[0].exits, sum(g.n for g in counted)
+    paths = declared_paths(exits)
+    number = {len(group.walks) for group in groups}
+    require(number == {len(paths)}, place, f"not one for each of {len(paths)} paths")
+    if xi == 0:
+        return _without_loss(groups, tests, costs, counted), True
+    ends = walk_down(groups, tests, place)
+    found = [(i, paths[i].steps[end]) for i, end in enumerate(ends) if end >= 0]
+
+    def cost(option: tuple[int, Cells]) -> float:
+        rows = [group.at(option[1], option[0])[0].exits for group in counted]
+        return total_cost([sum(column) for column in zip(*rows, strict=True)], n, costs)
+
+    if found:
+        chosen, cells = min(found, key=cost)
+        return (cells, chosen), True
+    if len(groups) > 1:
+        return (None, 0), len(paths) == 1
+    starts = [walk.counts[0] for walk in groups[0].walks]
+    loss = [sum(step.losses) - sum(step.gains) for step in starts]
+    return (None, loss.index(min(loss))), True
+
+
+def _without_loss(
+    groups: Sequence[Group], tests: Sequence[StepTest], costs: Costs, counted: Sequence[Group]
+) -> Ends:
+    """For xi = 0: of the declared thresholds the cheapest at which all groups pass."""
+    exits, n, options = groups[0].exits, sum(group.n for group in counted), []
+    for index, path in enumerate(declared_paths(exits)):
+        steps: list[Cells] = [(cell,) for cell in NO_LOSS_GRID]
+        if exits > 1:
+            steps = [path.all[i] for i in NO_LOSS_STEPS]
+        own = [group.walks[index] for group in groups]
+        same = all(walk.steps == steps for walk in own)
+        require(same, own[0].place, "does not have the steps that are declared for xi = 0")
+        for i, cells in enumerate(steps):
+            if all(t.may_pass(w.counts[i]) for t, w in zip(tests, own, strict=True)):
+                rows = [group.walks[index].counts[i].exits for group in counted]
+                cost = total_cost([sum(column) for column in zip(*rows, strict=True)], n, costs)
+                options.append(((cost if exits > 1 else 0.0, index, i if exits > 1 else -i), cells))
+    if not options:
+        return None, 0
+    (_, index, _), cells = min(options)
+    return cells, index
+
+
+def require_end(group: Group, end: Ends, costs: Costs | None, *, known: bool) -> None:
+    """Raise unless the group's thresholds, and what is said of the rows there, are these."""
+    (cells, chosen), part = end, group.part
+    top = TOP if group.exits == 1 else JOINT_TOP
+    expected = [math.inf if cells is None or cell > top else cell / top for cell in cells or (0,)]
+    expected = expected if cells else [math.inf] * group.exits
+    stored = part.limits("thresholds")
+    require(stored == expected, part.at("thresholds"), f"stored {stored}, recomputed {expected}")
+    if known:
+        part.equals("chosen", chosen)
+    require(part.count("chosen") < len(group.walks), part.at("chosen"), "there is no such walk")
+    counts, missing = group.at(cells, chosen)
+    described = part.part("descriptive")
+    described.only(
+        "exit_rates observed_error_increase expected_cost" + " best_possible" * group.partial
+    )
+    _require_described(described, counts.exits, _net(counts), group.n, costs)
+    if group.partial:
+        _require_labels(group, sum(missing), costs)
+
+
+def _net(counts: Counts) -> int:
+    return sum(counts.losses) - sum(counts.gains)
+
+
+def _require_described(
+    part: Part, exits: Sequence[int], net: int, n: int, costs: Costs | None
+) -> None:
+    rates, expected = part.limits("exit_rates"), [rows / max(n, 1) for rows in exits]
+    same = len(rates) == len(expected) and all(map(math.isclose, rates, expected))
+    require(same, part.at("exit_rates"), f"stored {rates}, recomputed {expected}")
+    part.equals("observed_error_increase", net / max(n, 1))
+    part.equals("expected_cost", total_cost(exits, n, costs) / n if costs and n else None)
+
+
+def _require_labels(group: Group, missing: int, costs: Costs | None) -> None:
+    """What more labels could lead to is bounded, not recomputed: no row below a failure is kept."""
+    labels = group.part.part("labels")
+    labels.only("labelled unlabelled")
+    labelled, unlabelled = labels.count("labelled"), labels.count("unlabelled")
+    fits = labelled + unlabelled <= group.n and missing <= unlabelled
+    for walk in group.walks:
+        for counts, without in zip(walk.counts, walk.unlabelled, strict=True):
+            fits = fits and sum(without) <= unlabelled
+            fits = fits and sum(counts.differ) - sum(without) <= labelled
+    require(fits, labels.place, "do not fit the walks")
+    best = group.part.part("descriptive").part("best_possible")
+    best.only("thresholds chosen exits expected_cost")
+    exits = best.integers("exits")
+    fits = len(exits) == group.exits and min(exits) >= 0 and sum(exits) <= group.n
+    limits = best.limits("thresholds")
+    fits = fits and len(limits) == group.exits and best.count("chosen") < len(group.walks)
+    fits = fits and (0.0 not in limits or sum(exits) == group.n)
+    require(fits, best.place, "cannot be")
+    cost = total_cost(exits, group.n, costs) / group.n if costs and group.n else None
+    best.equals("expected_cost", cost)
+
+
+def _costs(claim: Part, exits: int) -> list[float] | None:
+    if claim.get("costs", list, type(None)) is None:
+        return None
+    costs = claim.limits("costs")
+    rise = len(costs) == exits + 1 and all(a < b for a, b in pairwise([0.0, *costs]))
+    require(rise and costs[-1] <= 1e290, claim.at("costs"), "do not rise, one for each model")
+    return costs
+
+
+def check_cascade(claim: Part, report: Report) -> None:
+    _, method, bound, *partial_name = claim.get("procedure", str).split("/")
+    partial, front = partial_name[0] == "partial-labels", method == "declared-front"
+    keys = " xi costs thresholds chosen walks refusal descriptive"
+    claim.only(COMMON + keys + " labels" * partial + " declared" * front, "drawn")
+    n, xi = claim.count("n", 1), claim.rate("xi", positive=False)
+    delta = decimal(claim.rate("delta"))
+    group = Group.of(claim, n, bound, partial=partial, falling=not front)
+    costs = _costs(claim, group.exits)
+    expected = {"two-models": group.exits == 1, "declared-front": True}
+    fits = expected.get(method, group.exits > 1)
+    require(fits, claim.at("walks"), "do not have the exits of the procedure")
+    known = True
+    if front:
+        end, costs = _along_front(group, StepTest(bound, n, xi, delta), costs)
+    elif method == "greedy":
+        end = _greedy(group, bound, xi, delta)
+    else:
+        level = _walk_level(delta, group.exits, xi)
+        unit = [float(i + 1) for i in range(group.exits + 1)]
+        test = StepTest(bound, n, xi, level)
+        end, known = decide([group], [test], xi, costs or unit, [group])
+    require_end(group, end, costs, known=known)
+    certified = end[0] is not None and method != "greedy"
+    claim.equals("certified", certified)
+    require(claim.refusal() != certified, claim.at("refusal"), "does not fit the verdict")
+    unlabelled = claim.part("labels").count("unlabelled") if partial else 1
+    require(unlabelled > 0, claim.at("labels"), "no label is missing")
+    _say_cascade(report, bound, partial=partial, front=front)
+
+
+def _walk_level(delta: Decimal, exits: int, xi: float) -> Decimal:
+    """The level of each step: walks, and without loss the steps, share delta equally."""
+    walks = 1 if exits == 1 else len(TILTS)
+    steps = 1 if xi > 0 else len(NO_LOSS_GRID) if exits == 1 else len(NO_LOSS_STEPS)
+    return delta / walks / steps
+
+
+def _say_cascade(report: Report, bound: str, *, partial: bool, front: bool) -> None:
+    inexact = " (the exact region in double precision, from above)" * (bound == "exact")
+    report.checked += [
+        f"that every step of every walk passes, and the one after it does not{inexact}",
+        "thresholds, the choice among walks, shares and costs on these rows",
+    ]
+    report.trusted += ["the counts along the walks, and that nothing changes between their steps"]
+    report.trusted += ["what more labels could lead to, within bounds"] * partial
+    report.trusted += ["that the sequence was declared by other rows"] * front
+
+
+def _along_front(group: Group, test: StepTest, stored: Costs | None) -> tuple[Ends, list[float]]:
+    """A single walk along the declared sequence, at every step down to the first failure."""
+    part, walk = group.part.part("declared"), group.walks[0]
+    part.only("models costs share seed rows cells")
+    table, models = part.table("cells"), part.integers("models")
+    never = (TOP if group.exits == 1 else JOINT_TOP) + 1
+    shaped = len(group.walks) == 1 and len(table) == group.exits
+    require(shaped and len({len(row) for row in table}) == 1, part.at("cells"), "no sequence")
+    steps = list(zip(*table, strict=True))
+    fits = len(set(steps)) == len(steps) <= 1024 and (never,) * group.exits not in steps
+    fits = fits and all(0 <= cell <= never for step in steps for cell in step)
+    require(fits, part.at("cells"), "is not a sequence of different thresholds")
+    fits = len(models) == len(set(models)) == group.exits + 1 and min(models) >= 0
+    require(fits, part.at("models"), "are not one different place for each model")
+    part.rate("share")
+    part.count("seed")
+    part.count("rows", 1)
+    own = part.limits("costs")
+    running = list(accumulate(own))
+    require(stored == running, group.part.at("costs"), "are not those declared, added up")
+    require(walk.steps == steps[: len(walk.steps)], walk.place, "leaves the sequence")
+    unused = all(
+        not rows or cell < never
+        for step, counts in zip(walk.steps, walk.counts, strict=True)
+        for cell, rows in zip(step, counts.exits, strict=True)
+    )
+    require(unused, walk.place, "rows leave at an exit that is never taken")
+    all_pass = len(steps) == len(walk.steps) and test.may_pass(walk.counts[-1])
+    passed = len(walk.steps) - (not all_pass)
+    test.require(walk.counts[:passed], walk.counts[passed:], walk.place)
+    cells = walk.steps[passed - 1] if passed else None
+    asked = [cell < never for cell in cells or (never,) * group.exits]
+    used = [cost if take else 0.0 for cost, take in zip(own, [*asked, True], strict=True)]
+    return (cells, 0), list(accumulate(used))
+
+
+def _greedy(group: Group, bound: str, xi: float, delta: Decimal) -> Ends:
+    """The paper's choice, one exit after the other, which carries no proof."""
+    exits, chosen = group.exits, list[int]()
+    require(len(group.walks) == exits, group.part.at("walks"), "not one for each exit")
+    for m, walk in enumerate(group.walks):
+        rest = (JOINT_TOP + 1,) * (exits - m - 1)
+        path = Route((*chosen, cell, *rest) for cell in range(JOINT_TOP, -1, -1))
+        level = delta if bound == "product" else delta / exits
+        test = StepTest(bound, group.n, xi, level, m + 1)
+        places = walk.along(path)
+        end = places[-1] - 1
+        if places[-1] == JOINT_TOP and test.may_pass(walk.counts[-1]):
+            end = JOINT_TOP
+        else:
+            test.require([], [walk.counts[-1]], walk.place)
+        _require_prefix(test, walk, places, end)
+        chosen.append(JOINT_TOP - end if end >= 0 else JOINT_TOP + 1)
+    taken = [m for m, cell in enumerate(chosen) if cell <= JOINT_TOP]
+    return tuple(chosen), taken[-1] if taken else 0
+
+
+def check_cascade_groups(claim: Part, report: Report) -> None:
+    claim.only(COMMON + " xi scope costs groups refusal descriptive", "drawn")
+    _, _, shared, _, bound, _ = claim.get("procedure", str).split("/")
+    xi, delta = claim.rate("xi", positive=False), decimal(claim.rate("delta"))
+    parts = claim.parts("groups")
+    if not parts:
+        raise UnreadableError(f"{claim.at('groups')} is empty")
+    partial = "labels" in parts[0].value
+    keys = "group n certified thresholds chosen walks refusal descriptive" + " labels" * partial
+    for part in parts:
+        part.only(keys)
+    groups = [Group.of(part, part.count("n"), bound, partial=partial) for part in parts]
+    names = [part.get("group", str) for part in parts]
+    exits = groups[0].exits
+    alike = len(set(names)) == len(names) and all(group.exits == exits for group in groups)
+    two = "two-models" in claim.get("procedure", str)
+    require(alike and two == (exits == 1), claim.at("groups"), "do not fit each other")
+    counted = groups
+    if claim.get("scope", str) == "overlapping-groups":
+        require(shared == "common" and "all rows" in names, claim.at("scope"), "no group of all")
+        counted = [groups[names.index("all rows")]]
+        whole = counted[0]
+        require(all(group.n <= whole.n for group in groups), claim.at("groups"), "more than all")
+    costs = _costs(claim, exits)
+    ends, known = _group_ends(groups, shared, bound, xi, delta, costs, counted)
+    for group, end in zip(groups, ends, strict=True):
+        require_end(group, end, costs, known=known)
+        group.part.equals("certified", end[0] is not None)
+        group.part.refusal()
+    require(len(set(ends)) == 1 or shared == "own", claim.at("groups"), "differ")
+    certified = any(end[0] is not None for end in ends)
+    claim.equals("n", sum(group.n for group in counted))
+    claim.equals("certified", certified)
+    require(claim.refusal() != certified, claim.at("refusal"), "does not fit the verdict")
+    there = [group.at(*ends[groups.index(group)])[0] for group in counted]
+    described = claim.part("descriptive")
+    described.only("exit_rates observed_error_increase expected_cost")
+    rows = [sum(column) for column in zip(*(step.exits for step in there), strict=True)]
+    _require_described(described, rows, sum(map(_net, there)), claim.count("n", 1), costs)
+    _say_cascade(report, bound, partial=partial, front=False)
+
+
+def _group_ends(
+    groups: Sequence[Group],
+    shared: str,
+    bound: str,
+    xi: float,
+    delta: Decimal,
+    costs: Costs | None,
+    counted: Sequence[Group],
+) -> tuple[list[Ends], bool]:
+    exits = groups[0].exits
+    level = sidak(delta, len(groups)) if shared == "own" else delta
+    level = _walk_level(level, exits, xi)
+    tests = [StepTest(bound, group.n, xi, level) for group in groups]
+    paid = costs or [float(i + 1) for i in range(exits + 1)]
+    if shared == "common":
+        end, known = decide(groups, tests, xi, paid, counted)
+        return [end] * len(groups), known
+    found = [
+        decide([group], [test], xi, paid, [group])
+        for group, test in zip(groups, tests, strict=True)
+    ]
+    return [end for end, _ in found], True
+
+
+# ----------------------------------------------------------------------------------- 5. The whole
+
+BOUNDS = ("exact", "pair", "product")
+PROCEDURES: dict[str, str] = {
+    "calibration/clopper-pearson/1": "calibration",
+    "abstention/rank-starts/1": "abstention",
+    "abstention/declared-starts/1": "abstention",
+    "recall/binomial/1": "recall",
+    "recall/planned-looks/1": "recall",
+    "shield/binomial/1": "shield",
+    "shield/among-unsafe/1": "shield",
+    "shield/planned-looks/1": "shield",
+    "shield/product/1": "shield",
+    "batch/credit/1": "batch",
+    "batch/credit-two-looks/1": "batch",
+    "false-alarms/binomial/1": "false-alarms",
+    "false-alarms/rollouts/1": "false-alarms",
+    "alarm-range/union-bound/1": "alarm-range",
+    "bundle/union-bound/1": "bundle",
+    **{
+        f"cascade/{method}/{bound}/{version}": "cascade"
+        for method in ("two-models", "seven-paths", "declared-front", "greedy")
+        for bound in BOUNDS
+        for version in ("1", "partial-labels/1")
+        if version == "1" or method in ("two-models", "seven-paths")
+    },
+    **{
+        f"cascade/groups/{shared}/{method}/{bound}/1": "cascade-groups"
+        for shared in ("common", "own")
+        for method in ("two-models", "seven-paths")
+        for bound in BOUNDS
+    },
+}
+CHECKS: dict[str, Callable[[Part, Report], None]] = {
+    "calibration": check_calibration,
+    "abstention": check_abstention,
+    "recall": check_recall,
+    "shield": check_shield,
+    "false-alarms": check_false_alarms,
+    "batch": check_batch,
+    "cascade": check_cascade,
+    "cascade-groups": check_cascade_groups,
+}
+COUNTED = {
+    "calibration": "kind procedure n delta correction side scope bins tables",
+    "abstention": "kind procedure n xi delta first_threshold tables",
+    "recall": "kind procedure n target delta looks counts",
+    "shield": "kind procedure n xi delta looks unsafe horizon search",
+    "false-alarms": "kind procedure n xi delta counts",
+    "batch": "kind procedure n xi delta scored key stop sampled_before whole_ties unanswered looks",
+    "cascade": "kind procedure n xi delta costs labels walks declared",
+    "cascade-groups": "kind procedure n xi delta scope costs groups",
+}
+SEVERAL = ("bundle", "alarm-range")
+"""Kinds that hold other claims."""
+COUNTED_WITHIN = {
+    ("calibration", "tables"): "group cells trials successes",
+    ("abstention", "tables"): "group starts cells wrong right",
+    ("batch", "looks"): "sampled disagreements",
+    ("cascade-groups", "groups"): "group n labels walks",
+}
+"""What the counts digest covers: of a claim, and of the objects of a list in it."""
+
+
+@dataclass
+class Report:
+    """What was found about a certificate."""
+
+    wrong: list[str] = field(default_factory=list)
+    checked: list[str] = field(default_factory=list)
+    trusted: list[str] = field(default_factory=list)
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of the canonical JSON: keys sorted, no spaces, ASCII, shortest exact floats."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def counts_digest(claim: Part) -> str:
+    """The digest of what was counted and asked for."""
+    kind = claim.get("kind", str)
+    if kind in SEVERAL:
+        members = claim.part("claims")
+        asked = {key: claim.value.get(key) for key in ("kind", "procedure", "delta")}
+        inner = {name: counts_digest(members.part(name)) for name in members.value}
+        return digest({**asked, "claims": inner})
+    counted: dict[str, Any] = {}
+    for key in [*COUNTED[kind].split(), "drawn"]:
+        if key not in claim.value:
+            continue
+        within = COUNTED_WITHIN.get((kind, key))
+        counted[key] = claim.value[key]
+        if within is not None:
+            counted[key] = [
+                {name: part.value[name] for name in within.split() if name in part.value}
+                for part in claim.parts(key)
+            ]
+    return digest(counted)
+
+
+def check_document(document: dict[str, Any], *, patient: bool = False) -> Report:
+    """What is wrong with a certificate, what was checked, and what was not."""
+    Effort.left = math.inf if patient else MOST_WORK
+    whole, report = Part(document, "certificate"), Report()
+    whole.only("format schema claim claim_digest provenance provenance_digest", "counts_digest")
+    schema = document["schema"]
+    if document["format"] != "pacbound-certificate" or type(schema) is not int or schema != 1:
+        raise UnreadableError("not a pacbound certificate of schema 1")
+    claim, provenance = whole.part("claim"), whole.part("provenance")
+    _require_known(claim, bundles=True)
+    found = {"claim": digest(claim.value), "provenance": digest(provenance.value)}
+    if "counts_digest" in document:
+        found["counts"] = counts_digest(claim)
+    report.wrong += [
+        f"{part}_digest: the {part} has another"
+        for part, value in found.items()
+        if whole.get(f"{part}_digest", str) != value
+    ]
+    report.checked.append(f"the digests of {', '.join(sorted(found))}")
+    with localcontext(CONTEXT):
+        if claim.value["kind"] in SEVERAL:
+            _check_bundle(claim, report)
+        else:
+            _check_claim(claim, report)
+    report.trusted += ["assumptions and reasons, in words", "where the data come from"]
+    return report
+
+
+def _require_known(claim: Part, *, bundles: bool) -> None:
+    kind, procedure = claim.get("kind", str), claim.get("procedure", str)
+    known = PROCEDURES.get(procedure) == kind and (bundles or kind not in SEVERAL)
+    if not known:
+        raise UnreadableError(f"{claim.at('procedure')}: {procedure!r} ({kind!r}) is not known")
+
+
+def _check_claim(claim: Part, report: Report) -> None:
+    try:
+        words = claim.get("assumptions", list)
+        require(all(type(word) is str for word in words), claim.at("assumptions"), "are no words")
+        claim.get("certified", bool)
+        if "drawn" in claim.value:
+            _require_drawn(claim.part("drawn"), claim.count("n"))
+            report.trusted.append("how rows were drawn")
+        CHECKS[claim.value["kind"]](claim, report)
+    except WrongError as error:
+        report.wrong.append(str(error))
+
+
+def _require_drawn(drawn: Part, n: int) -> None:
+    """Whether n rows can have been drawn like this."""
+    drawn.only("by seed bound rows", "clusters")
+    by, rows = drawn.get("by", str), drawn.count("rows")
+    units = drawn.count("clusters") if by == "clusters" else rows
+    seed, bound = drawn.get("seed", int, type(None)), drawn.get("bound", int, float, type(None))
+    if by == "strata":
+        fits = seed is None and bound is None and n == rows
+    elif by == "weights":
+        fits = seed is not None and bound is not None and bound > 0 and n <= rows
+    else:
+        fits = by == "clusters" and seed is not None and n <= units <= rows
+        fits = fits and (n == units if bound is None else bound >= 1 and rows <= units * bound)
+    require(fits and ("clusters" in drawn.value) == (by == "clusters"), drawn.place, "cannot be")
+
+
+def _check_bundle(claim: Part, report: Report) -> None:
+    """The sum of the deltas, as they are written, is at most that of the bundle."""
+    ranged = claim.value["kind"] == "alarm-range"
+    claim.only("kind procedure assumptions certified delta claims" + " lowest highest" * ranged)
+    members = claim.part("claims")
+    spent, certified = Fraction(0), True
+    for name in members.value:
+        member = members.part(name)
+        _require_known(member, bundles=False)
+        _check_claim(member, report)
+        spent += as_written(member.rate("delta"))
+        certified = certified and member.get("certified", bool)
+    try:
+        covered = bool(members.value) and spent <= as_written(claim.rate("delta"))
+        require(covered, claim.at("delta"), f"the claims spend {float(spent):g}")
+        if ranged:
+            certified = _require_range(claim, members, certified=certified)
+        claim.equals("certified", certified)
+    except WrongError as error:
+        report.wrong.append(str(error))
+    report.checked.append("that the claims together spend at most delta")
+
+
+def _require_range(claim: Part, members: Part, *, certified: bool) -> bool:
+    """The thresholds from that of the false alarms up to that of the misses keep both rates."""
+    names = members.value.keys() == {"misses", "false-alarms"}
+    require(names, claim.at("claims"), "are not one about misses and one about false alarms")
+    misses, alarms = members.part("misses"), members.part("false-alarms")
+    rows = "recall" if alarms.value["procedure"] == "false-alarms/binomial/1" else "shield"
+    same = misses.value["kind"] == rows and misses.value["n"] == alarms.value["n"]
+    same = same and alarms.value["kind"] == "false-alarms"
+    require(same, claim.at("claims"), "are not about the same rows")
+    lowest, highest = alarms.limit("threshold"), misses.limit("threshold")
+    certified = certified and lowest <= highest
+    claim.equals("lowest", written(lowest if certified else math.inf))
+    claim.equals("highest", written(highest if certified else -math.inf))
+    return certified
+
+
+def check_file(path: str, *, patient: bool = False) -> tuple[int, dict[str, Any]]:
+    """The exit code of a file, and what there is to say about it."""
+    try:
+        with Path(path).open("rb") as file:
+            document = parse(file.read(LARGEST_FILE + 1))
+        report = check_document(document, patient=patient)
+    except (UnreadableError, OSError) as error:
+        message = error.strerror if isinstance(error, OSError) else str(error)
+        return 2, {"certificate": path, "ok": False, "error": message or str(error)}
+    said = {key: list(dict.fromkeys(lines)) for key, lines in vars(report).items()}
+    claim, ok = document["claim"], not report.wrong
+    known = {key: claim[key] for key in ("kind", "procedure")}
+    # Whoever reads only this must not act on a claim that is not valid.
+    known["certified"] = ok and claim["certified"]
+    return int(not ok), {"certificate": path, "ok": ok, **known, **said}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Check the files that are named, and print what was found."""
+    options = {word for word in arguments if word.startswith("--")}
+    paths = [word for word in arguments if word not in options]
+    if not paths or options - {"--json", "--patient"}:
+        sys.stdout.write(f"{__doc__}\n")
+        return 0 if options == {"--help"} else 2
+    codes = set()
+    for path in paths:
+        code, found = check_file(path, patient="--patient" in options)
+        codes.add(code)
+        lines = [json.dumps(found)] if "--json" in options else described(found)
+        sys.stdout.write("\n".join(lines) + "\n")
+    return next((code for code in (1, 2) if code in codes), 0)
+
+
+def described(found: dict[str, Any]) -> list[str]:
+    """What was found about a file, in lines for people."""
+    if "error" in found:
+        return [f"{found['certificate']}: cannot be checked: {found['error']}"]
+    state = "valid, certified" if found["certified"] else "valid, not certified"
+    return [
+        f"{found['certificate']}: {state if found['ok'] else 'NOT VALID'} ({found['procedure']})",
+        *(f"  wrong: {line}" for line in found["wrong"]),
+        f"  checked: {'; '.join(found['checked'])}",
+        f"  taken on trust: {'; '.join(found['trusted'])}",
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

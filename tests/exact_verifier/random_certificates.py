@@ -1,0 +1,272 @@
+"""Small certificates of every kind and procedure, from random rows, made through public names."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pacbound import (
+    Tally,
+    answer_batch,
+    calibrate,
+    certify_abstention,
+    certify_cascade,
+    certify_false_alarms,
+    certify_recall,
+    certify_shield,
+    certify_together,
+)
+from pacbound.certificate import CascadeCertificate, Certificate
+from pacbound.procedures.cascade_front import Declared
+
+Rng = np.random.Generator
+BOUNDS = ("exact", "pair", "product")
+
+
+def _level(rng: Rng) -> float:
+    """Usual deltas, and some near the ends of their range."""
+    return float(rng.choice([0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 0.9, 1e-12, rng.random()]))
+
+
+def _rate(rng: Rng, *, zero: float = 0.05) -> float:
+    if rng.random() < zero:
+        return 0.0
+    return float(rng.choice([0.02, 0.05, 0.1, 0.2, 0.4, 0.5, 0.01 + 0.8 * rng.random()]))
+
+
+def _scores(rng: Rng, *shape: int) -> Any:
+    """Few values, so that there are ties, with some at the ends."""
+    digits = int(rng.integers(1, 4))
+    return np.minimum(rng.beta(4, 1, size=shape) * rng.choice([1.0, 1.1]), 1.0).round(digits)
+
+
+def _names(rng: Rng, rows: int) -> Any:
+    return rng.choice(["day", "night", "dawn"], size=rows, p=[0.6, 0.3, 0.1])
+
+
+def _many(tally: Tally, times: int) -> Tally:
+    """As if each row had been drawn so often."""
+    return replace(tally, rows=tally.rows * times, counts=tally.counts * times)
+
+
+def calibration(rng: Rng) -> Certificate:
+    rows = int(rng.integers(1, 80))
+    score = _scores(rng, rows)
+    grids: list[dict[str, Any]] = [
+        {"n_bins": int(rng.integers(1, 12))},
+        {"edges": [0.0, 0.5, 0.9, 1.0]},
+        {"n_bins": int(rng.integers(1, 5)), "edges": "equal-mass"},
+    ]
+    grid = grids[int(rng.integers(3))]
+    if rng.random() < 0.3 and "edges" not in grid:
+        grid["groups"] = _names(rng, rows)
+    elif rng.random() < 0.2 and "edges" not in grid:
+        grid["groups"] = {"odd": np.arange(rows) % 2 == 1, "all": np.ones(rows, dtype=bool)}
+    options: dict[str, Any] = {
+        "delta": _level(rng),
+        "side": rng.choice(["both", "lower", "upper"]),
+        "correction": rng.choice(["sidak", "bonferroni"]),
+    }
+    correct = rng.random(rows) < score
+    if "groups" in grid or "edges" in grid:
+        return calibrate(score, correct, **options, **grid)
+    tally = Tally.from_arrays(confidence=score, correct=correct, **grid)
+    return calibrate(_many(tally, int(10 ** rng.integers(0, 5))), **options)
+
+
+def abstention(rng: Rng) -> Certificate:
+    rows = int(rng.integers(1, 400))
+    score = _scores(rng, rows)
+    correct = rng.random(rows) < score ** float(rng.choice([0.1, 0.5, 2.0]))
+    options: dict[str, Any] = {"xi": _rate(rng), "delta": _level(rng)}
+    if rng.random() < 0.3:
+        options["groups"] = _names(rng, rows)
+    elif rng.random() < 0.4:
+        options["pool"] = _scores(rng, 57)
+    if rng.random() < 0.3:
+        options["first_threshold"] = float(rng.random())
+    return certify_abstention(score, correct, **options)
+
+
+def recall(rng: Rng) -> Certificate:
+    rows = int(rng.integers(1, 300))
+    positive, score = rng.random(rows) < rng.random(), _scores(rng, rows)
+    options: dict[str, Any] = {"target": 1 - _rate(rng, zero=0), "delta": _level(rng)}
+    positives = int(positive.sum())
+    if positives and rng.random() < 0.3:
+        # The last look can always pass.
+        last = positives + 50 + int(3 * np.log(1 / options["delta"]) / (1 - options["target"]))
+        looks = sorted({positives, *rng.integers(1, last, size=2).tolist(), last})
+        return certify_recall(score, positive, looks=looks, **options)
+    return certify_recall(score, positive, **options)
+
+
+def false_alarms(rng: Rng) -> Certificate:
+    rows = int(rng.integers(1, 300))
+    positive, score = rng.random(rows) < rng.random(), _scores(rng, rows)
+    return certify_false_alarms(1 - score, positive, xi=_rate(rng), delta=_level(rng))
+
+
+def shield(rng: Rng) -> Certificate:
+    rows = int(rng.integers(1, 300))
+    unsafe = rng.random(rows) < rng.choice([0.02, 0.1, 0.5])
+    score = np.where(unsafe & (rng.random(rows) < 0.02), -np.inf, _scores(rng, rows))
+    options: dict[str, Any] = {"xi": _rate(rng), "delta": _level(rng)}
+    way = int(rng.integers(5))
+    if way == 0 and options["xi"] > 0:
+        last = rows + 50 + int(3 * np.log(1 / options["delta"]) / options["xi"])
+        options["looks"] = sorted({rows, *rng.integers(1, last, size=3).tolist(), last})
+    elif way == 1:
+        options |= {"bound": "product", "final_scores": score}
+    elif way == 2:
+        options["rate"] = "among-unsafe"
+    if way == 3:
+        tally = Tally.from_arrays(scores=score, unsafe=unsafe)
+        return certify_shield(_many(tally, int(10 ** rng.integers(1, 4))), **options)
+    return certify_shield(score, unsafe, **options)
+
+
+def batch(rng: Rng) -> Certificate:
+    rows = int(rng.integers(1, 600))
+    slow = rng.integers(0, 4, size=rows)
+    score = _scores(rng, rows)
+    fast = np.where(rng.random(rows) < score, slow, (slow + 1) % 4)
+    score = np.where(rng.random(rows) < rng.choice([0.0, 0.2]), np.nan, score)
+    return answer_batch(
+        score,
+        fast,
+        lambda asked: slow[asked],
+        xi=_rate(rng),
+        delta=_level(rng),
+        rng=rng,
+        looks=int(rng.choice([1, 1, 2])),
+        whole_ties=bool(rng.random() < 0.3),
+    ).certificate
+
+
+def _cascade_rows(rng: Rng, rows: int, models: int, labelled: float) -> dict[str, Any]:
+    label = rng.integers(0, 4, size=rows)
+    confidences = np.sort(_scores(rng, rows, models - 1), axis=1)
+    skill = np.column_stack([confidences, np.full(rows, rng.choice([0.5, 0.8, 0.97]))])
+    predictions = np.where(
+        rng.random((rows, models)) < skill,
+        label[:, None],
+        (label[:, None] + 1 + np.arange(models)) % 4,
+    )
+    # Labels and predictions without a common class are refused.
+    predictions[0, -1] = label[0]
+    known = rng.random(rows) < labelled
+    known[0] = labelled > 0
+    return {
+        "confidences": confidences,
+        "predictions": predictions,
+        "labels": np.where(known, label, np.nan),
+    }
+
+
+def _cascade(rng: Rng, rows: int, models: int, **options: Any) -> Certificate:
+    columns = _cascade_rows(rng, rows, models, float(rng.choice([1.0, 0.8, 0.0])))
+    if rng.random() < 0.5:
+        options["costs"] = np.cumsum(rng.integers(1, 9, size=models)).tolist()
+    found: Certificate = certify_cascade(**columns, delta=_level(rng), unseen_labels=1.0, **options)
+    return found
+
+
+def two_models(rng: Rng) -> Certificate:
+    options: dict[str, Any] = {"xi": _rate(rng), "bound": str(rng.choice(BOUNDS))}
+    return _cascade(rng, int(rng.integers(1, 250)), 2, **options)
+
+
+def paths(rng: Rng) -> Certificate:
+    options: dict[str, Any] = {"xi": _rate(rng), "bound": str(rng.choice(BOUNDS))}
+    return _cascade(rng, int(rng.integers(1, 120)), int(rng.integers(3, 5)), **options)
+
+
+def groups(rng: Rng) -> Certificate:
+    rows, models = int(rng.integers(1, 160)), int(rng.choice([2, 2, 3]))
+    options: dict[str, Any] = {"xi": _rate(rng), "bound": str(rng.choice(BOUNDS))}
+    if rng.random() < 0.3:
+        named: Any = {"odd": np.arange(rows) % 2 == 1, "late": np.arange(rows) > rows / 3}
+    else:
+        named = _names(rng, rows)
+        options["group_thresholds"] = str(rng.choice(["common", "own"]))
+    return _cascade(rng, rows, models, groups=named, **options)
+
+
+def greedy(rng: Rng) -> Certificate:
+    columns = _cascade_rows(rng, int(rng.integers(1, 120)), 3, 1.0)
+    bound: Any = rng.choice(BOUNDS)
+    xi, delta = _rate(rng, zero=0), _level(rng)
+    return certify_cascade(
+        **columns, unseen_labels=1.0, xi=xi, delta=delta, bound=bound, method="greedy"
+    )
+
+
+def front(rng: Rng) -> Certificate:
+    models = int(rng.choice([2, 3]))
+    columns = _cascade_rows(rng, int(rng.integers(1, 250)), models, 1.0)
+    top = 65536 if models == 2 else 1024
+    steps = np.unique(rng.integers(0, top, size=(8, models - 1)), axis=0)
+    steps = steps[np.argsort(-steps.sum(axis=1))]
+    declared = Declared(
+        tuple(rng.permutation(5)[:models].tolist()),
+        tuple(map(float, rng.integers(1, 9, size=models))),
+        0.2,
+        int(rng.integers(100)),
+        50,
+        steps.T,
+    )
+    bound: Any = rng.choice(BOUNDS)
+    return CascadeCertificate.from_front(
+        Tally.from_arrays(**columns, unseen_labels=1.0),
+        declared,
+        xi=_rate(rng),
+        delta=_level(rng),
+        bound=bound,
+    )
+
+
+def drawn(rng: Rng) -> Certificate:
+    rows = int(rng.integers(4, 200))
+    columns = {"scores": _scores(rng, rows), "unsafe": rng.random(rows) < 0.1}
+    draws: list[dict[str, Any]] = [
+        {"clusters": np.arange(rows) // 3},
+        {"clusters": np.arange(rows) // 3, "cluster_bound": 4, "seed": 3},
+        {"weights": rng.random(rows) + 0.5, "weight_bound": 2.0, "seed": 1},
+    ]
+    tally = Tally.from_arrays(**columns, **draws[int(rng.integers(3))])
+    return certify_shield(tally, xi=_rate(rng), delta=_level(rng)) if tally.rows else drawn(rng)
+
+
+def bundle(rng: Rng) -> Certificate:
+    rows = int(rng.integers(5, 200))
+    score = _scores(rng, rows)
+    flag = rng.random(rows) < 0.1
+    return certify_together(
+        {
+            "brake": partial(certify_shield, score, flag, xi=_rate(rng)),
+            "find": partial(certify_recall, score, flag, target=0.8),
+            "confidence": partial(calibrate, score, ~flag, n_bins=3),
+        },
+        delta=_level(rng),
+    )
+
+
+MAKERS: dict[str, tuple[int, Callable[[Rng], Certificate]]] = {
+    "abstention": (1200, abstention),
+    "batch": (1200, batch),
+    "bundle": (300, bundle),
+    "calibration": (2630, calibration),
+    "cascade": (900, two_models),
+    "drawn": (300, drawn),
+    "false-alarms": (300, false_alarms),
+    "front": (300, front),
+    "greedy": (60, greedy),
+    "groups": (150, groups),
+    "paths": (100, paths),
+    "recall": (1160, recall),
+    "shield": (1400, shield),
+}
+"""How many of each are compared, 10,000 in all, and what makes them."""
