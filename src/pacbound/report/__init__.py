@@ -1,9 +1,13 @@
-"""Figures for people: displays that hold their numbers as attributes and draw them with matplotlib.
+"""What people look at: a page about certificates, and figures.
+
+`write_report` writes a page about certificates in one HTML file, and needs nothing but numpy and
+scipy. Displays hold their numbers as attributes and draw them with matplotlib:
 
 | display | shows |
 |---|---|
 | `ReliabilityDisplay` | certified intervals, or claimed ones, against accuracy |
 | `AccuracyConfidenceDisplay` | accuracy and coverage above a threshold |
+| `AlarmDisplay` | false alarms and misses, and the certified thresholds |
 | `RecallDisplay` | positives found and rows flagged, and the certified threshold |
 | `RiskCoverageDisplay` | wrong answers against rows answered, and the certified threshold |
 | `ErrorCostDisplay` | error against cost of cascades, and the error that was asked for |
@@ -19,9 +23,11 @@ Every number drawn is computed elsewhere in pacbound. No figure touches pyplot o
 """
 
 from pacbound.report.accuracy_confidence import AccuracyConfidenceDisplay
+from pacbound.report.alarms import AlarmDisplay
 from pacbound.report.desired_achieved import DesiredAchievedDisplay, DesiredSafetyDisplay
 from pacbound.report.evidence import EvidenceDisplay
 from pacbound.report.floor_plan import Drive, FloorPlan, Shape
+from pacbound.report.page.writing import ReportedCertificate, WrittenReport, write_report
 from pacbound.report.plans import PlanDisplay
 from pacbound.report.recall import RecallDisplay
 from pacbound.report.reliability import ReliabilityDisplay
@@ -31,6 +37,7 @@ from pacbound.report.trade_offs import ErrorCostDisplay, SuccessSafetyDisplay
 
 __all__ = [
     "AccuracyConfidenceDisplay",
+    "AlarmDisplay",
     "DesiredAchievedDisplay",
     "DesiredSafetyDisplay",
     "Drive",
@@ -40,8 +47,11 @@ __all__ = [
     "PlanDisplay",
     "RecallDisplay",
     "ReliabilityDisplay",
+    "ReportedCertificate",
     "RiskCoverageDisplay",
     "RolloutDisplay",
     "Shape",
     "SuccessSafetyDisplay",
+    "WrittenReport",
+    "write_report",
 ]

@@ -33,7 +33,7 @@ _CERTIFIED: dict[Side, str] = {
 def draw_certified_bins(ax: Axes, bins: CalibrationBins, *, side: Side) -> None:
     """Draw a box over each bin, as high as its interval, and the observed shares."""
     seen, point = bins.trials > 0, single_values(bins)
-    _draw_unknown(ax, bins, ~seen & ~_unreachable(bins), point)
+    _draw_unknown(ax, bins, ~seen & ~unreachable(bins), point)
     _draw_intervals(ax, bins, seen, point, side)
     _draw_shares(ax, bins, seen, point)
 
@@ -106,7 +106,7 @@ def single_values(bins: CalibrationBins) -> Mask:
     return np.asarray(bins.begin == bins.end)
 
 
-def _unreachable(bins: CalibrationBins) -> Mask:
+def unreachable(bins: CalibrationBins) -> Mask:
     """The cells that no score can fall into: below an edge at 0, and above an edge at 1."""
     outside = np.zeros(len(bins), dtype=bool)
     outside[[0, -1]] = single_values(bins)[[0, -1]]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self
 from pacbound.planning import PilotPlan
 from pacbound.report import palette
 from pacbound.report.display import Display, light_grid, limits, panel_below, set_heading
-from pacbound.tally.questions import with_article
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,7 +90,7 @@ class PlanDisplay(Display):
         panel.set(xlabel=plan.unit.capitalize(), ylabel="Enough" if plan.goal else "Certified")
         set_heading(
             ax,
-            f"Plan for {with_article(plan.kind)}: {plan.claim}\nEstimated from a pilot of "
+            f"Plan for {plan.subject}: {plan.claim}\nEstimated from a pilot of "
             f"{plan.pilot_rows:,} {plan.unit}; nothing here is guaranteed",
         )
 

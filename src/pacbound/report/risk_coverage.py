@@ -14,7 +14,7 @@ from pacbound.report.display import Display, light_grid, limits, set_heading
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_FEW = 30
+FEW = 30
 """The share of wrong ones among fewer answers than this is mostly chance."""
 
 
@@ -132,7 +132,7 @@ class RiskCoverageDisplay(Display):
     def _draw(self, ax: Axes) -> None:
         light_grid(ax)
         coverage, risk = self.curve.coverage, self.curve.risk
-        shown = coverage * self.rows >= min(_FEW, self.rows / 100)
+        shown = coverage * self.rows >= min(FEW, self.rows / 100)
         ax.plot(
             coverage[shown],
             risk[shown],

@@ -1,0 +1,100 @@
+"""`pacbound report`: a page about certificates that people can open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, complain, ending_well
+from pacbound.cli.terminal import print_json, progress_bar
+from pacbound.cli.verify import WORST_FIRST
+from pacbound.report import ReportedCertificate, WrittenReport, write_report
+
+
+@ending_well
+def report(
+    certificates: Annotated[list[Path], typer.Argument(metavar="CERT...", help="Certificates.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where the page goes, such as report.html.")
+    ],
+    monitor: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="The state of a monitor of one of them, as `pacbound monitor --state` keeps it. "
+            "May be given several times."
+        ),
+    ] = None,
+    title: Annotated[str, typer.Option(help="The title of the page.")] = "pacbound report",
+    patient: Annotated[
+        bool, typer.Option("--patient", help="Verify also what takes unusually long.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what was written for programs.")
+    ] = False,
+) -> int:
+    """Write a page about certificates: claims, assumptions, figures, and an explorer.
+
+    The page is one file that needs no network. Every certificate is verified first. One that is not
+    verified, or cannot be read, is named on the page with the reason, and nothing of it is shown.
+
+    Exit codes as for verify: 0: all are verified and certified. 3: all are verified, and one is a
+    refusal. 2: one cannot be read. 1: one is not verified. The page is written in all these cases.
+    """
+    with progress_bar("exploring") as progress:
+        written = write_report(
+            certificates,
+            output,
+            monitors=monitor or (),
+            title=title,
+            patient=patient,
+            progress=progress,
+        )
+    if as_json:
+        print_json(
+            {
+                "report": str(output),
+                "bytes": written.size,
+                "certificates": [_for_programs(entry) for entry in written.certificates],
+            }
+        )
+    else:
+        _say(written)
+    codes = {_code(entry) for entry in written.certificates}
+    return next((code for code in WORST_FIRST if code in codes), 0)
+
+
+def _say(written: WrittenReport) -> None:
+    for entry in written.certificates:
+        if entry.verified:
+            typer.echo(f"{entry.name}: {'certified' if entry.certified else 'REFUSED'}")
+        else:
+            complain(f"{entry.name}: {_why(entry)}")
+    size = written.size / 1000
+    typer.echo(f"\nWritten to {written.path} ({size:.0f} KB). Open it in a browser.")
+
+
+def _why(entry: ReportedCertificate) -> str:
+    if not entry.readable:
+        return entry.problems[0]
+    lines = "".join(f"\n  {line}" for line in entry.problems)
+    return f"NOT VERIFIED{lines}"
+
+
+def _code(entry: ReportedCertificate) -> int:
+    if not entry.readable:
+        return BAD_INPUT
+    if not entry.verified:
+        return VERIFICATION_FAILED
+    return 0 if entry.certified else REFUSED
+
+
+def _for_programs(entry: ReportedCertificate) -> dict[str, object]:
+    return {
+        "certificate": entry.name,
+        "kind": entry.kind,
+        "ok": entry.verified,
+        "certified": entry.certified,
+        "problems": list(entry.problems),
+    }

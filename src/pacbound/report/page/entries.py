@@ -1,0 +1,178 @@
+"""What goes on the page: each certificate under its name, verified when the page is made.
+
+A certificate that cannot be read or does not follow from its own counts is an entry too, with the
+reason and without its claim: nothing of it may be shown as if it held.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pacbound import documents
+from pacbound.certificate import (
+    AlarmRangeCertificate,
+    Certificate,
+    CertificateBundle,
+    load_certificate,
+)
+from pacbound.documents import Json
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.monitor import Monitor
+from pacbound.monitor.state_file import LARGEST_FILE, WHAT, promise_of
+from pacbound.report.page.explorer.grid import Explorer
+
+Source = Certificate | str | os.PathLike[str]
+
+
+@dataclass
+class Entry:
+    """One certificate of the page.
+
+    `certificate` is None if it could not be read or is not verified; `problems` then says why.
+    `members` are the claims of a bundle. `explorer` is what its explorer offers, or why there is
+    none. `source` is the file that it was read from.
+    """
+
+    name: str
+    kind: str | None = None
+    certificate: Certificate | None = None
+    readable: bool = True
+    problems: tuple[str, ...] = ()
+    members: tuple[Entry, ...] = ()
+    monitors: list[Monitor] = field(default_factory=list)
+    explorer: Explorer | str = ""
+    source: Path | None = None
+
+    @cached_property
+    def claim(self) -> Mapping[str, Json]:
+        """The claim of a certificate that is verified; empty if it is not."""
+        return {} if self.certificate is None else self.certificate.claim()
+
+    @property
+    def verified(self) -> bool:
+        """Whether the claim follows from its own counts."""
+        return self.certificate is not None
+
+    @property
+    def certified(self) -> bool:
+        """Whether it is verified, and the data support the claim."""
+        return self.certificate is not None and self.certificate.certified
+
+    def all(self) -> Iterator[Entry]:
+        """The entry and the claims in it."""
+        yield self
+        yield from self.members
+
+
+def entries_of(certificates: Any, *, patient: bool) -> list[Entry]:
+    """An entry for each certificate, which is given as itself, by its path, or by a name."""
+    if isinstance(certificates, Certificate | str | os.PathLike):
+        certificates = [certificates]
+    if isinstance(certificates, Mapping):
+        named = [(str(name), source) for name, source in certificates.items()]
+    elif isinstance(certificates, Iterable):
+        listed = list(certificates)
+        named = list(zip(_names(listed), listed, strict=True))
+    else:
+        raise InvalidTypeError(
+            f"certificates is of type {type(certificates).__name__}: expected a certificate, a "
+            "path, a list of these, or a mapping of names to these."
+        )
+    if not named:
+        raise InvalidValueError("There is no certificate to report on: pass at least one.")
+    entries = []
+    for name, source in named:
+        entry = _entry(name, source, patient=patient)
+        entry.source = _path(source)
+        entries.append(entry)
+    return entries
+
+
+def _names(sources: Sequence[Any]) -> Iterator[str]:
+    """The names of files, with as much of their folders as tells them apart; kinds with a number
+    for certificates that have no file.
+    """
+    paths = {place: _path(source) for place, source in enumerate(sources)}
+    short = [None if path is None else path.name for path in paths.values()]
+    counted = 0
+    for place, source in enumerate(sources):
+        path = paths[place]
+        if path is not None:
+            yield path.name if short.count(path.name) == 1 else str(path)
+        else:
+            counted += 1
+            kind = source.kind if isinstance(source, Certificate) else type(source).__name__
+            yield f"{kind} {counted}"
+
+
+def _path(source: Any) -> Path | None:
+    return Path(source) if isinstance(source, str | os.PathLike) else None
+
+
+def _entry(name: str, source: Source, *, patient: bool) -> Entry:
+    if isinstance(source, Certificate):
+        certificate = source
+    elif isinstance(source, str | os.PathLike):
+        try:
+            certificate = load_certificate(source)
+        except CertificateError as error:
+            return Entry(name, readable=False, problems=(str(error),))
+        except OSError as error:
+            problem = f"{os.fspath(source)}: {error.strerror or error}"
+            return Entry(name, readable=False, problems=(problem,))
+    else:
+        raise InvalidTypeError(
+            f"{name} is of type {type(source).__name__}: expected a certificate or the path of one."
+        )
+    found = certificate.verify(patient=patient)
+    if not found:
+        return Entry(name, certificate.kind, problems=found.differences)
+    members: tuple[Entry, ...] = ()
+    if isinstance(certificate, CertificateBundle | AlarmRangeCertificate):
+        members = tuple(
+            Entry(f"{name}: {claim}", member.kind, member)
+            for claim, member in certificate.members.items()
+        )
+    return Entry(name, certificate.kind, certificate, members=members)
+
+
+def add_monitors(entries: Sequence[Entry], monitors: Any) -> None:
+    """Put each monitor, or the state of one, beside the certificate that it was begun with."""
+    given = [monitors] if isinstance(monitors, Monitor | str | os.PathLike) else list(monitors)
+    for monitor in given:
+        if isinstance(monitor, Monitor):
+            digest, shown = monitor.certificate.claim_digest, "The monitor"
+        elif isinstance(monitor, str | os.PathLike):
+            shown = os.fspath(monitor)
+            document = documents.read(monitor, WHAT, largest=LARGEST_FILE)
+            digest = str(document.get("certificate"))
+            # Raises if it is not the state of a monitor, or was changed.
+            promise_of(document, digest, shown)
+        else:
+            raise InvalidTypeError(
+                f"A monitor is of type {type(monitor).__name__}: expected a Monitor, or the path "
+                "of the state of one."
+            )
+        _beside(entries, digest, shown, monitor)
+
+
+def _beside(
+    entries: Sequence[Entry], digest: str, shown: str, monitor: Monitor | str | os.PathLike[str]
+) -> None:
+    for entry in (part for whole in entries for part in whole.all()):
+        if entry.certificate is not None and entry.certificate.claim_digest == digest:
+            if not isinstance(monitor, Monitor):
+                monitor = Monitor.load(monitor, entry.certificate)
+            entry.monitors.append(monitor)
+            return
+    # It may belong to one that is not verified, and nothing of that one is shown.
+    if all(entry.verified for entry in entries):
+        raise InvalidValueError(
+            f"{shown} is of a certificate that is not on this page ({digest}): name that "
+            "certificate too."
+        )

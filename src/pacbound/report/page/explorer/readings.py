@@ -1,0 +1,287 @@
+"""What the counts of a certificate would give at another xi and delta, one function for each kind.
+
+A certificate is asked again by its own procedure: `recomputed` with other values. Where it keeps
+the counts only as far as its own decision needed them, the stricter values alone can be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pacbound.certificate import (
+    AbstentionCertificate,
+    CalibrationCertificate,
+    CascadeCertificate,
+    Certificate,
+    FalseAlarmCertificate,
+    GroupedCascadeCertificate,
+    RecallCertificate,
+    ShieldCertificate,
+)
+from pacbound.errors import InvalidValueError
+from pacbound.report.page.explorer import cascades
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is decided at one pair of values: in words for people, one for each name of the
+    explorer; and what a trade-off is drawn of, from the least to the most that it can be.
+    """
+
+    verdict: str
+    values: tuple[str, ...]
+    drawn: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Explorable:
+    """How a certificate is explored.
+
+    `dial` is the name of what is asked for beside delta, None if there is nothing; `at` decides,
+    and gives a value for each of the `names`; `drawn` is the name of what a trade-off is drawn of.
+    `whole` says that the certificate keeps all counts, so that looser values can be told too.
+    """
+
+    dial: str | None
+    names: tuple[str, ...]
+    at: Callable[[Any, float | None, float], Reading]
+    drawn: str = ""
+    whole: bool = False
+
+
+CERTIFIED = "certified"
+REFUSED = "refused"
+UNTOLD = "not told by the counts in this certificate"
+HOPELESS = "refused, whatever is seen: no look of the plan could pass"
+
+
+def explorable(certificate: Certificate) -> Explorable | str:
+    """How `certificate` is explored, or why it cannot be."""
+    if not certificate.certified:
+        return (
+            "A refusal is not explored: another xi, chosen after the labels were seen, would carry "
+            "no guarantee."
+        )
+    for kind, of in _KINDS.items():
+        if isinstance(certificate, kind):
+            return of(certificate)
+    return "Each of the claims is explored on its own, below."
+
+
+def _of_calibration(certificate: CalibrationCertificate) -> Explorable:
+    widths = ("Widest interval of a bin with rows", "Narrowest interval")
+    names = ("Mean width over the rows", *widths) if _has_mean(certificate) else widths
+    return Explorable(None, names, _calibration, whole=True)
+
+
+def _calibration(certificate: CalibrationCertificate, _: float | None, delta: float) -> Reading:
+    again = _again(certificate, delta=delta)
+    seen = again.trials > 0
+    width = (again.upper - again.lower)[seen] if seen.any() else np.ones(1)
+    values = (f"{width.max():.4f}", f"{width.min():.4f}")
+    if not _has_mean(certificate):
+        return Reading(CERTIFIED, values)
+    weights = again.trials[seen] if seen.any() else None
+    return Reading(CERTIFIED, (f"{np.average(width, weights=weights):.4f}", *values))
+
+
+def _has_mean(certificate: CalibrationCertificate) -> bool:
+    """Whether how many rows a bin has says something about use."""
+    return certificate.draw is None or certificate.draw.by != "strata"
+
+
+def _of_abstention(certificate: AbstentionCertificate) -> Explorable | str:
+    if certificate.starts_by == "pool":
+        return (
+            "Where this walk may start was fixed by a pool of other scores, for this xi and delta, "
+            "and the certificate does not hold them."
+        )
+    first = "Groups certified" if certificate.groups else "Threshold"
+    names = (first, "Rows answered", "Wrong among these")
+    return Explorable("xi", names, _abstention, "Rows answered", whole=True)
+
+
+def _abstention(certificate: AbstentionCertificate, xi: float | None, delta: float) -> Reading:
+    again = _again(certificate, xi=xi, delta=delta)
+    told = sum(table.refusal is None for table in again.tables)
+    first = (
+        f"{told} of {len(again.tables)}" if again.groups else _limit(again.tables[0].limit, "never")
+    )
+    wrong = again.observed_error
+    return Reading(
+        _verdict(again),
+        (first, f"{again.coverage:.2%}", "none" if wrong is None else f"{wrong:.2%}"),
+        (again.coverage, again.coverage),
+    )
+
+
+def _of_recall(_: RecallCertificate) -> Explorable:
+    names = ("Threshold", "Rows flagged", "Positives missed", "Misses allowed")
+    return Explorable("target", names, _recall, "Rows flagged", whole=True)
+
+
+def _recall(certificate: RecallCertificate, target: float | None, delta: float) -> Reading:
+    again = _with_looks(certificate, target=target, delta=delta)
+    if again is None:
+        return Reading(HOPELESS, ("", "", "", ""))
+    missed = 1 - (1.0 if again.observed_recall is None else again.observed_recall)
+    return Reading(
+        _verdict(again),
+        (
+            _limit(again.limit, "flag everything"),
+            f"{again.flag_rate:.2%}",
+            f"{round(missed * again.positives):,} of {again.positives:,}",
+            f"{max(again.allowed, 0):,}",
+        ),
+        (again.flag_rate, again.flag_rate),
+    )
+
+
+def _of_false_alarms(_: FalseAlarmCertificate) -> Explorable:
+    names = ("Threshold", "False alarms seen", "False alarms allowed", "Positives found")
+    return Explorable("xi", names, _false_alarms, whole=True)
+
+
+def _false_alarms(certificate: FalseAlarmCertificate, xi: float | None, delta: float) -> Reading:
+    again = _again(certificate, xi=xi, delta=delta)
+    false, found = again.observed_false_alarm_rate, again.observed_recall
+    return Reading(
+        _verdict(again),
+        (
+            _limit(again.limit, "no alarms"),
+            f"{round((false or 0) * again.negatives):,} of {again.negatives:,}",
+            f"{max(again.allowed, 0):,}",
+            "none there" if found is None else f"{found:.2%}",
+        ),
+    )
+
+
+def _of_shield(_: ShieldCertificate) -> Explorable:
+    return Explorable("xi", ("Threshold", "Misses seen", "Misses allowed"), _shield)
+
+
+def _shield(certificate: ShieldCertificate, xi: float | None, delta: float) -> Reading:
+    again = _with_looks(certificate, xi=xi, delta=delta)
+    if again is None:
+        return Reading(HOPELESS, ("", "", ""))
+    # An infinite threshold above all dangers is told only where the search has passed them all.
+    if again.limit > certificate.limit:
+        return Reading(UNTOLD, ("", "", ""))
+    among = certificate.n if certificate.rate == "all" else certificate.unsafe
+    seen = round(again.observed_miss_rate * (among or 0))
+    limit = _limit(again.limit, "never fire" if again.limit > 0 else "always brake")
+    return Reading(_verdict(again), (limit, f"{seen:,}", f"{max(again.allowed, 0):,}"))
+
+
+def _again(certificate: Any, **asked: Any) -> Any:
+    """The certificate decided again, from its own counts, with other values."""
+    return replace(certificate, loaded=None, **asked).recomputed()
+
+
+def _with_looks(certificate: Any, **asked: Any) -> Any:
+    """The same; None where its looks make no plan, since not even the last of them could pass."""
+    try:
+        return _again(certificate, **asked)
+    except InvalidValueError:
+        if certificate.looks is None:
+            raise
+        return None
+
+
+def _of_cascade(certificate: CascadeCertificate) -> Explorable | str:
+    if certificate.method == "greedy":
+        return "A greedy choice carries no proof, at no xi."
+    return _exits(certificate.costs, certificate.exits, _cascade)
+
+
+def _cascade(certificate: CascadeCertificate, xi: float | None, delta: float) -> Reading:
+    asked: Any = {"xi": xi, "delta": delta, "loaded": None}
+    return _told([cascades.outcome(replace(certificate, **asked), certificate)], certificate.costs)
+
+
+def _of_groups(certificate: GroupedCascadeCertificate) -> Explorable | str:
+    if certificate.method == "paths":
+        return (
+            "The certificate of several models in groups does not hold the counts that another xi "
+            "would need."
+        )
+    own = certificate.group_thresholds == "own"
+    return _exits(certificate.costs, certificate.exits, _groups, grouped=own)
+
+
+def _groups(certificate: GroupedCascadeCertificate, xi: float | None, delta: float) -> Reading:
+    again = _again(certificate, xi=xi, delta=delta)
+    found = cascades.outcomes_by_group(again, certificate)
+    if certificate.group_thresholds == "own":
+        told = sum(part is not None and part.thresholds is not None for part in found)
+        return _told(found, certificate.costs, first=f"{told} of {len(again.groups)}")
+    return _told(found, certificate.costs)
+
+
+def _exits(
+    costs: tuple[float, ...] | None,
+    exits: int,
+    at: Callable[[Any, float | None, float], Reading],
+    *,
+    grouped: bool = False,
+) -> Explorable:
+    first = "Groups certified" if grouped else "Threshold" if exits == 1 else "Thresholds"
+    paid = () if costs is None else ("Cost of a row",)
+    drawn = paid[0] if paid else "Rows that exit early"
+    return Explorable("xi", (first, "Rows that exit early", *paid), at, drawn)
+
+
+def _told(
+    found: Sequence[cascades.Outcome | None],
+    costs: tuple[float, ...] | None,
+    *,
+    first: str | None = None,
+) -> Reading:
+    """What the outcomes of all groups, or of the only one, say together."""
+    parts = [part for part in found if part is not None]
+    if len(parts) < len(found):
+        return Reading(UNTOLD, ("",) * (2 if costs is None else 3))
+    n = sum(part.n for part in parts)
+    fewest, most = (sum(ends) / n for ends in zip(*(part.exits for part in parts), strict=True))
+    certified = any(part.thresholds is not None for part in parts)
+    shown = first or _thresholds(parts[0].thresholds)
+    values = [shown, _between(f"{fewest:.2%}", f"{most:.2%}")]
+    drawn = fewest, most
+    if costs is not None:
+        least, most = (sum(ends) / n for ends in zip(*(part.cost for part in parts), strict=True))
+        drawn = least, most
+        values.append(_between(f"{least:.4g}", f"{most:.4g}"))
+    return Reading(CERTIFIED if certified else REFUSED, tuple(values), drawn)
+
+
+def _thresholds(thresholds: Sequence[float] | None) -> str:
+    if thresholds is None:
+        return "never exit early"
+    return ", ".join(_limit(value, "never") for value in thresholds)
+
+
+def _limit(value: float, infinite: str) -> str:
+    return infinite if np.isinf(value) else repr(float(value))
+
+
+def _between(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
+
+
+def _verdict(certificate: Certificate) -> str:
+    return CERTIFIED if certificate.certified else REFUSED
+
+
+_KINDS: dict[type[Certificate], Callable[[Any], Explorable | str]] = {
+    CalibrationCertificate: _of_calibration,
+    AbstentionCertificate: _of_abstention,
+    FalseAlarmCertificate: _of_false_alarms,
+    RecallCertificate: _of_recall,
+    ShieldCertificate: _of_shield,
+    CascadeCertificate: _of_cascade,
+    GroupedCascadeCertificate: _of_groups,
+}

@@ -1,0 +1,293 @@
+"""The section of one certificate: verdict, claim, assumptions, counts, figures, explorer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pacbound.certificate import (
+    AbstentionCertificate,
+    AlarmRangeCertificate,
+    BatchCertificate,
+    CalibrationCertificate,
+    CascadeCertificate,
+    Certificate,
+    FalseAlarmCertificate,
+    GroupedCascadeCertificate,
+    RecallCertificate,
+    ShieldCertificate,
+)
+from pacbound.monitor import Monitor
+from pacbound.report.page import dials
+from pacbound.report.page.chart import Figure
+from pacbound.report.page.entries import Entry
+from pacbound.report.page.explorer.grid import Explorer
+from pacbound.report.page.figures import (
+    batch,
+    cascade,
+    evidence,
+    false_alarms,
+    recall,
+    reliability,
+    risk_coverage,
+    shield,
+    trade_off,
+)
+from pacbound.report.page.markup import Markup, in_short, joined, pairs, tag
+from pacbound.report.page.words import counts_of, origin_of, seen_of, words_of
+
+
+@dataclass(frozen=True)
+class Detail:
+    """How much of a certificate is shown: figures of so many groups, so many rows of numbers with
+    each, so many lines of groups, and whether explorers are shown.
+    """
+
+    figures: int
+    rows: int
+    groups: int
+    explorers: bool
+
+
+def section(entry: Entry, place: str, detail: Detail, made: str) -> Markup:
+    """What the page says about one entry; `place` is the name of the section for links."""
+    inside: list[Markup | None] = [_banner(entry, made)]
+    if entry.certificate is not None:
+        inside += _parts(entry, entry.certificate, place, detail)
+    members = [
+        section(member, f"{place}-{number}", detail, made)
+        for number, member in enumerate(entry.members, start=1)
+    ]
+    return tag(
+        "section",
+        tag("h2", in_short(entry.name), id=f"{place}-name"),
+        *inside,
+        *members,
+        id=place,
+        class_=f"certificate is-{status(entry)}{' is-rung' if alarms(entry) else ''}",
+        aria_labelledby=f"{place}-name",
+    )
+
+
+def status(entry: Entry) -> str:
+    """How an entry stands, in one word for the style sheet."""
+    return "failed" if not entry.verified else "certified" if entry.certified else "refused"
+
+
+VERDICTS = {
+    "failed": ("✕", "NOT VERIFIED"),
+    "refused": ("⚠", "REFUSED"),
+    "certified": ("✓", "CERTIFIED"),
+}
+"""A sign and a word for each, so that nobody needs the colour."""
+
+
+def verdict(entry: Entry) -> Markup:
+    """The sign and the word."""
+    sign, word = VERDICTS[status(entry)]
+    if not entry.readable:
+        word = "NOT READABLE"
+    class_ = "verdict" if entry.certified else "verdict bad"
+    return tag("strong", tag("span", sign, aria_hidden="true"), f" {word}", class_=class_)
+
+
+def _banner(entry: Entry, made: str) -> Markup:
+    if not entry.verified:
+        said = (
+            "This file is not a certificate that can be read. Nothing of it is shown."
+            if not entry.readable
+            else "This certificate does not follow from its own counts, or was changed. Do not use "
+            "it. Nothing that it claims is shown."
+        )
+        shown = entry.problems[:20]
+        more = len(entry.problems) - len(shown)
+        lines = [tag("li", line) for line in shown]
+        lines += [tag("li", f"and {more:,} more differences")] if more else []
+        return tag("div", verdict(entry), tag("p", said), tag("ul", *lines), class_="banner")
+    again = tag(
+        "p",
+        f"Verified when this page was made, {made}: recomputed from its own counts, without a "
+        "difference. That does not show that the counts are those of the data.",
+        class_="aside",
+    )
+    rung = [
+        tag("p", tag("strong", f"The monitor rang: {text}"), class_="alarm")
+        for text in alarms(entry)
+    ]
+    return tag("div", verdict(entry), _reservation(entry), *rung, again, class_="banner")
+
+
+def _reservation(entry: Entry) -> Markup | None:
+    """What is not certified, beside the verdict."""
+    if entry.kind == AlarmRangeCertificate.kind and not entry.certified:
+        return tag("p", "No threshold keeps both claims. Each says below what it certifies alone.")
+    if entry.members and not entry.certified:
+        return tag("p", "Not all of its claims are certified. Each says below whether it is.")
+    if not entry.certified:
+        return tag("p", "Nothing is certified here. The claim must not be relied on.")
+    left_out = _refused_groups(entry.certificate)
+    if not left_out:
+        return None
+    listed = ", ".join(map(in_short, left_out[:5])) + (", …" if len(left_out) > 5 else "")
+    return tag(
+        "p",
+        tag("strong", f"Not certified for {len(left_out):,} of the groups: {listed}."),
+        class_="warning",
+    )
+
+
+def _refused_groups(certificate: Certificate | None) -> list[str]:
+    if isinstance(certificate, AbstentionCertificate):
+        return [str(table.group) for table in certificate.tables if table.refusal is not None]
+    if isinstance(certificate, GroupedCascadeCertificate):
+        return list(certificate.refused_groups)
+    return []
+
+
+def alarms(entry: Entry) -> list[str]:
+    """What the monitors of a certificate have rung for, the last of each."""
+    return [str(monitor.alarms[-1]) for monitor in entry.monitors if monitor.alarms]
+
+
+def _parts(
+    entry: Entry, certificate: Certificate, place: str, detail: Detail
+) -> Iterator[Markup | None]:
+    said = words_of(certificate)
+    yield tag("p", said.head, class_="aside")
+    yield tag("div", *(tag("p", line) for line in said.claim), class_="claim")
+    if said.groups:
+        yield _lines(said.groups, detail.groups)
+    yield tag("div", *(tag("p", line) for line in said.seen), class_="seen-words")
+    yield _checklist(entry.claim["assumptions"], place)
+    yield _heading("What was counted and decided")
+    yield pairs(counts_of(certificate, entry.claim))
+    seen = seen_of(entry.claim)
+    if seen:
+        yield tag("p", "Seen on these very rows (descriptive, no guarantee):")
+        yield pairs(seen)
+    yield _heading("Who and what")
+    yield pairs(origin_of(certificate, entry.claim), class_="wide")
+    figures = [figure for figure in _figures(certificate, detail) if figure is not None]
+    if isinstance(entry.explorer, Explorer) and detail.figures:
+        figures += trade_off.trade_off(entry.explorer)
+    if figures:
+        yield _heading("Figures")
+        yield tag("div", *(figure.html() for figure in figures), class_="figures")
+        left = _groups(certificate) - detail.figures
+        if left > 0:
+            yield tag("p", f"{left:,} more groups have no figure here; the file has them all.")
+    for monitor in entry.monitors:
+        yield from _monitor(monitor, detail)
+    if detail.explorers:
+        yield dials.explorer(entry.explorer, place)
+
+
+def _checklist(assumptions: Sequence[str], place: str) -> Markup:
+    items = [
+        tag(
+            "li",
+            tag("input", type="checkbox", id=f"{place}-assumed-{number}"),
+            tag("label", _sentence(text), for_=f"{place}-assumed-{number}"),
+        )
+        for number, text in enumerate(assumptions, start=1)
+    ]
+    return joined(
+        [
+            _heading("What must hold"),
+            tag("p", "The claim rests on these. No count can show them: tick what you know."),
+            tag("ul", *items, class_="checklist"),
+        ]
+    )
+
+
+def _sentence(text: str) -> str:
+    # Symbols such as xi stay small.
+    begun = text if text.startswith(("xi", "delta")) else text[:1].upper() + text[1:]
+    return begun if begun.endswith(".") else f"{begun}."
+
+
+def _lines(lines: Sequence[str], most: int) -> Markup:
+    items = [tag("li", line) for line in lines[:most]]
+    if len(lines) > most:
+        items.append(tag("li", f"and {len(lines) - most:,} more, which the file has"))
+    return tag("ul", *items, class_="groups")
+
+
+def _heading(text: str) -> Markup:
+    return tag("h3", text)
+
+
+def _groups(certificate: Certificate) -> int:
+    """How many groups the certificate has; none for kinds that have no groups."""
+    return len(getattr(certificate, "groups", ()))
+
+
+def _figures(certificate: Certificate, detail: Detail) -> Iterator[Figure | None]:
+    draw = _DRAWN.get(type(certificate))
+    if draw is not None and detail.figures:
+        yield from draw(certificate, detail)
+
+
+def _of_calibration(certificate: CalibrationCertificate, detail: Detail) -> Iterator[Figure | None]:
+    for group in (certificate.groups or (None,))[: detail.figures]:
+        yield reliability.reliability(certificate, group, rows=detail.rows)
+
+
+def _of_abstention(certificate: AbstentionCertificate, detail: Detail) -> Iterator[Figure | None]:
+    for group in (certificate.groups or (None,))[: detail.figures]:
+        yield risk_coverage.risk_coverage(certificate, group, rows=detail.rows)
+
+
+def _of_recall(certificate: RecallCertificate, detail: Detail) -> Iterator[Figure | None]:
+    yield recall.recall(certificate, rows=detail.rows)
+
+
+def _of_false_alarms(certificate: FalseAlarmCertificate, detail: Detail) -> Iterator[Figure | None]:
+    yield false_alarms.false_alarms(certificate, rows=detail.rows)
+
+
+def _of_shield(certificate: ShieldCertificate, detail: Detail) -> Iterator[Figure | None]:
+    yield shield.search(certificate, rows=detail.rows)
+
+
+def _of_batch(certificate: BatchCertificate, detail: Detail) -> Iterator[Figure | None]:
+    yield batch.sample(certificate, rows=detail.rows)
+
+
+def _of_cascade(certificate: CascadeCertificate, detail: Detail) -> Iterator[Figure | None]:
+    walk, n = certificate.walks[certificate.chosen], certificate.n
+    yield cascade.walk(walk, n, xi=certificate.xi, cells=certificate.cells, rows=detail.rows)
+
+
+def _of_groups(certificate: GroupedCascadeCertificate, detail: Detail) -> Iterator[Figure | None]:
+    for name, part in list(certificate.groups.items())[: detail.figures]:
+        yield cascade.walk(
+            part.walks[part.chosen],
+            part.n,
+            xi=certificate.xi,
+            cells=part.cells,
+            group=name,
+            rows=detail.rows,
+        )
+
+
+_DRAWN: dict[type[Certificate], Callable[[Any, Detail], Iterator[Figure | None]]] = {
+    CalibrationCertificate: _of_calibration,
+    AbstentionCertificate: _of_abstention,
+    FalseAlarmCertificate: _of_false_alarms,
+    RecallCertificate: _of_recall,
+    ShieldCertificate: _of_shield,
+    BatchCertificate: _of_batch,
+    CascadeCertificate: _of_cascade,
+    GroupedCascadeCertificate: _of_groups,
+}
+"""The figures of each kind; a bundle and a range have those of their claims."""
+
+
+def _monitor(monitor: Monitor, detail: Detail) -> Iterator[Markup]:
+    yield _heading("Monitor")
+    yield tag("div", *(tag("p", line) for line in monitor.summary().split("\n")))
+    figure = evidence.evidence(monitor, rows=max(detail.rows, 1))
+    if figure is not None:
+        yield tag("div", figure.html(), class_="figures")

@@ -1,0 +1,152 @@
+"""What a section of the page says in words: the claim, its numbers, and where it comes from.
+
+The sentences are those of the certificate itself. The numbers are those of its claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pacbound.certificate import BatchCertificate, Certificate
+from pacbound.certificate.document import exact
+from pacbound.certificate.draws import described_draw
+from pacbound.documents import Json
+from pacbound.report.page.markup import in_short
+
+_DESCRIPTIVE: Final = ("On these", "On the sample", "By group")
+_UNITS: Final = {"shield": "Rollouts counted", "batch": "Records"}
+_COUNTS: Final = {
+    "xi": "xi: what may be lost or missed",
+    "target": "Target: the share of positives to be flagged",
+    "delta": "delta: the chance that the claim is wrong",
+    "threshold": "Threshold",
+    "thresholds": "Thresholds, one for each exit",
+    "allowed_misses": "Misses allowed",
+    "unsafe": "Unsafe rollouts",
+    "costs": "Cost of a row, by the model that answers",
+    "tolerated": "Answers that may differ",
+    "scored": "Records with a score",
+    "exits": "Answered by the fast model",
+    "asked": "Sent to the slow model",
+    "unanswered": "Without an answer",
+    "look": "Planned look",
+    "looks": "All planned looks",
+    "correction": "How delta is shared among bins",
+    "side": "Ends that are bounds",
+    "first_threshold": "Highest threshold looked at",
+    "horizon": "Horizon of a rollout, in steps",
+}
+_SEEN: Final = {
+    "exit_rates": "Rows that exit early, by exit",
+    "observed_error_increase": "Accuracy lost",
+    "expected_cost": "Cost of a row",
+    "observed_miss_rate": "Share missed",
+    "interventions": "Rollouts that the shield would stop",
+    "coverage": "Rows answered",
+    "observed_error": "Wrong among these",
+    "observed_recall": "Positives flagged",
+    "flag_rate": "Rows flagged",
+    "asked_share": "Share sent to the slow model",
+    "sampled_differing": "Sampled answers that differ",
+}
+_INFINITE: Final = {"+inf": "+inf: above every score", "-inf": "-inf: below every score"}
+_SHARES: Final = frozenset(
+    {
+        "exit_rates",
+        "observed_error_increase",
+        "observed_miss_rate",
+        "coverage",
+        "observed_error",
+        "observed_recall",
+        "flag_rate",
+        "asked_share",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Words:
+    """A certificate in words: what it is, what is claimed or refused, what was only seen, and a
+    line for each of its groups.
+    """
+
+    head: str
+    claim: tuple[str, ...]
+    seen: tuple[str, ...]
+    groups: tuple[str, ...]
+
+
+def words_of(certificate: Certificate) -> Words:
+    """The certificate's own sentences, sorted by what they are about."""
+    blocks = certificate.words().split("\n\n")
+    lines = blocks[0].split("\n")
+    if certificate.kind == "calibration":
+        # Between the two is the table, which the figures have.
+        seen = blocks[-1].split("\n")
+        return Words(lines[0], tuple(lines[1:]), (*seen, *described_draw(certificate.draw)), ())
+    head, *rest = lines
+    groups = tuple(line.strip() for line in rest if line.startswith("  "))
+    plain = [line for line in rest if not line.startswith("  ")]
+    first = next(
+        (place for place, line in enumerate(plain) if line.startswith(_DESCRIPTIVE)), len(plain)
+    )
+    seen = [*plain[first:], *described_draw(certificate.draw)]
+    return Words(head, tuple(plain[:first]), tuple(seen), groups)
+
+
+def counts_of(certificate: Certificate, claim: Mapping[str, Json]) -> list[tuple[str, str]]:
+    """The numbers that were asked for and counted, and what was decided from them."""
+    claim = dict(claim)
+    if claim.get("allowed_misses") == -1:
+        claim["allowed_misses"] = "not even none"
+    rows = (
+        [(_UNITS.get(certificate.kind, "Rows counted"), f"{claim['n']:,}")] if "n" in claim else []
+    )
+    if isinstance(certificate, BatchCertificate):
+        # Its looks are samples, and have a figure.
+        claim["looks"] = None
+        rows.append(("Records sampled", f"{certificate.sampled:,}"))
+    return rows + [
+        (name, _written(claim[key])) for key, name in _COUNTS.items() if claim.get(key) is not None
+    ]
+
+
+def seen_of(claim: Mapping[str, Json]) -> list[tuple[str, str]]:
+    """What was seen on the rows that certified, and carries no guarantee."""
+    part = claim.get("descriptive", {})
+    return [
+        (name, _written(part[key], share=key in _SHARES))
+        for key, name in _SEEN.items()
+        if part.get(key) is not None
+    ]
+
+
+def origin_of(certificate: Certificate, claim: Mapping[str, Json]) -> list[tuple[str, str]]:
+    """Who made the certificate, of what, and when; and what it is known by again."""
+    origin = certificate.provenance.to_dict()
+    sources = list(origin["sources"])
+    listed = ", ".join(sources[:5]) + (
+        f" and {len(sources) - 5:,} more" if len(sources) > 5 else ""
+    )
+    columns = ", ".join(f"{role}: {name}" for role, name in origin["columns"].items())
+    return [
+        *((in_short(key), text) for key, text in origin.get("about", {}).items()),
+        ("Made", f"{origin['created']}, by pacbound {origin['version']}"),
+        ("Columns", columns),
+        ("Sources", listed),
+        ("Procedure", str(claim["procedure"])),
+        ("Digest of the claim", certificate.claim_digest),
+        ("Digest of the counts", certificate.counts_digest),
+    ]
+
+
+def _written(value: Any, *, share: bool = False) -> str:
+    if isinstance(value, list):
+        return ", ".join(_written(part, share=share) for part in value)
+    if isinstance(value, str):
+        return _INFINITE.get(value, value)
+    if share:
+        return f"{value:.2%}"
+    return f"{value:,}" if isinstance(value, int) else exact(value)

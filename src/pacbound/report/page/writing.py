@@ -1,0 +1,218 @@
+"""From certificates to a page in one file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from pacbound.atomic_files import atomic_file
+from pacbound.certificate import Certificate
+from pacbound.errors import InvalidValueError
+from pacbound.monitor import Monitor
+from pacbound.report.page.document import document
+from pacbound.report.page.entries import Entry, Source, add_monitors, entries_of
+from pacbound.report.page.explorer.grid import SECONDS, explored, longest
+from pacbound.report.page.explorer.readings import Explorable, explorable
+from pacbound.report.page.section import Detail
+
+LARGEST_PAGE: Final = 500_000
+"""Bytes. A page is sent by mail and opened on phones."""
+
+_SECONDS_IN_ALL: Final = 20.0
+"""What the explorers of all certificates may take, by their own account."""
+
+_DETAILS: Final = (
+    Detail(figures=6, rows=40, groups=50, explorers=True),
+    Detail(figures=2, rows=12, groups=20, explorers=True),
+    Detail(figures=1, rows=6, groups=5, explorers=False),
+    Detail(figures=0, rows=0, groups=3, explorers=False),
+)
+"""How much is shown: the most that fits into a page."""
+
+
+@dataclass(frozen=True)
+class ReportedCertificate:
+    """What a report says about one certificate.
+
+    Attributes
+    ----------
+    name : str
+        The name on the page.
+    kind : str or None
+        The kind of certificate; None if it could not be read.
+    readable : bool
+        Whether it could be read at all.
+    verified : bool
+        Whether its claim follows from its own counts. If not, the page has nothing but its name and
+        the reason.
+    certified : bool
+        Whether it is verified and the data support the claim.
+    problems : tuple of str
+        Why it is not verified; empty if it is.
+
+    Examples
+    --------
+    >>> ReportedCertificate("brake.json", "shield", True, True, False, ()).certified
+    False
+    """
+
+    name: str
+    kind: str | None
+    readable: bool
+    verified: bool
+    certified: bool
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WrittenReport:
+    """A page that was written.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is.
+    size : int
+        How many bytes it has, fewer than 500,000.
+    certificates : tuple of ReportedCertificate
+        What it says about each certificate, in order.
+
+    Examples
+    --------
+    >>> from pacbound import calibrate
+    >>> written = write_report(calibrate([0.9, 0.8], [True, False], delta=0.05), "report.html")
+    >>> written.path.name, written.size < 500_000, written.certificates[0].verified
+    ('report.html', True, True)
+    """
+
+    path: Path
+    size: int
+    certificates: tuple[ReportedCertificate, ...]
+
+
+def write_report(
+    certificates: Source | Iterable[Source] | Mapping[str, Source],
+    path: str | os.PathLike[str],
+    *,
+    monitors: Monitor | str | os.PathLike[str] | Iterable[Monitor | str | os.PathLike[str]] = (),
+    title: str = "pacbound report",
+    patient: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> WrittenReport:
+    """Write a page about certificates: one HTML file under 500 KB that needs no network.
+
+    Each certificate is verified while the page is made. The page repeats its claim, which holds
+    under the assumptions that it lists, with probability at least 1 - delta over the draw of the
+    rows; it adds no guarantee of its own. Figures and the explorer of other values of xi and delta
+    are descriptive. A refusal is shown as one. Of a certificate that cannot be read or is not
+    verified, the page shows the name and the reason, and nothing that it claims.
+
+    Parameters
+    ----------
+    certificates
+        One certificate, the path of one, several of these, or a mapping of names to these.
+    path
+        Where the page goes. A file that is there is replaced, at once and as a whole.
+    monitors
+        Monitors of these certificates, or the paths of their states, whose evidence is drawn.
+    title
+        The title of the page.
+    patient
+        Verify also certificates that take unusually long.
+    progress
+        Called with the share that is done, from 0 to 1.
+
+    Returns
+    -------
+    WrittenReport
+        Where the page is, and for each certificate whether it is verified and certified. A refusal
+        has `certified` False.
+
+    Raises
+    ------
+    InvalidTypeError
+        If something that is neither a certificate nor a path is passed.
+    InvalidValueError
+        If there is no certificate, if the page would take the place of one, if a monitor is of none
+        of them, or if there are so many that even a page without figures would have 500 KB.
+    CertificateError
+        If the state of a monitor cannot be read or was changed.
+    UnwritableFileError
+        If the file cannot be written.
+    OSError
+        If the state of a monitor is not there.
+
+    Examples
+    --------
+    >>> from pacbound import certify_shield
+    >>> certificate = certify_shield([0.1] * 500, [False] * 500, xi=0.02, delta=0.01)
+    >>> written = write_report({"brake": certificate}, "report.html")
+    >>> [(entry.name, entry.certified) for entry in written.certificates]
+    [('brake', True)]
+    """
+    entries = entries_of(certificates, patient=patient)
+    _require_another_file(path, [entry.source for entry in entries])
+    add_monitors(entries, monitors)
+    _explore(entries, progress)
+    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    for detail in _DETAILS:
+        # A name that is no text, as files may have, is shown as far as it is.
+        page = document(entries, detail, title=title, made=made).encode(errors="replace")
+        if len(page) < LARGEST_PAGE:
+            break
+    else:
+        raise InvalidValueError(
+            f"{len(entries):,} certificates make a page of {len(page):,} bytes, even without "
+            f"figures: expected fewer than {LARGEST_PAGE:,}. Write several pages."
+        )
+    with atomic_file(path) as file:
+        file.write(page)
+    return WrittenReport(Path(path), len(page), tuple(map(_reported, entries)))
+
+
+def _require_another_file(path: str | os.PathLike[str], sources: list[Path | None]) -> None:
+    """Raise if the page would take the place of a certificate."""
+    there = [source for source in sources if source is not None and source.exists()]
+    if Path(path).exists() and any(source.samefile(path) for source in there):
+        raise InvalidValueError(
+            f"{os.fspath(path)} is one of the certificates, and the page would take its place: "
+            "name another file."
+        )
+
+
+def _explore(entries: list[Entry], progress: Callable[[float], None] | None) -> None:
+    """Compute what the explorers offer, which is what takes time; the quick ones first, so that
+    what they leave of the time goes to the others.
+    """
+    waiting: list[tuple[Entry, Certificate, Explorable]] = []
+    for part in (part for entry in entries for part in entry.all()):
+        if part.certificate is not None:
+            way = explorable(part.certificate)
+            if isinstance(way, Explorable):
+                waiting.append((part, part.certificate, way))
+            else:
+                part.explorer = way
+    waiting.sort(key=lambda one: longest(one[1], one[2]))
+    left = _SECONDS_IN_ALL
+    for done, (part, certificate, way) in enumerate(waiting):
+
+        def tell(share: float, done: int = done) -> None:
+            if progress is not None:
+                progress((done + share) / len(waiting))
+
+        seconds = min(SECONDS, left / (len(waiting) - done))
+        found = explored(certificate, way, seconds=seconds, progress=tell)
+        left -= 0.0 if found is None else found.seconds
+        part.explorer = found or (
+            "To decide again from this many rows takes so long that no other values were tried."
+        )
+
+
+def _reported(entry: Entry) -> ReportedCertificate:
+    return ReportedCertificate(
+        entry.name, entry.kind, entry.readable, entry.verified, entry.certified, entry.problems
+    )

@@ -1,0 +1,255 @@
+"""The page in a browser: it runs without errors, asks nobody for anything, and everyone can use it.
+
+These tests need Chromium and its driver, and are skipped where there is none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from tests.report.page.conftest import (
+    HOSTILE,
+    abstention,
+    alarmed,
+    calibration,
+    cascade,
+    recall,
+    shield,
+)
+
+from pacbound import calibrate
+from pacbound.report import write_report
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+
+pytestmark = pytest.mark.browser
+
+WIDTHS = (375, 1200)
+THEMES = ("light", "dark")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with certificates of every fate, a monitor that rang, and names that are hostile."""
+    folder = tmp_path_factory.mktemp("page")
+    scores = np.linspace(0.01, 0.99, 400)
+    hostile = calibrate(scores, scores > 0.3, delta=0.05, n_bins=3, groups=[HOSTILE, "plain"] * 200)
+    brake = shield()
+    brake.save(folder / "tampered.json")
+    document = json.loads((folder / "tampered.json").read_text(encoding="utf-8"))
+    document["claim"]["xi"] = 0.001
+    (folder / "tampered.json").write_text(json.dumps(document), encoding="utf-8")
+    certificates = {
+        "cascade": cascade(600),
+        "calibration": calibration(),
+        "abstention": abstention(),
+        "recall": recall(),
+        "brake": brake,
+        "refused": shield(count=20),
+        HOSTILE: hostile,
+        "tampered": folder / "tampered.json",
+    }
+    write_report(certificates, folder / "report.html", monitors=alarmed(brake), title=HOSTILE)
+    return folder / "report.html"
+
+
+def _open(browser: Chrome, page: Path, *, width: int = 1200, theme: str = "light") -> None:
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    preferred = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", preferred)
+    for log in ("browser", "performance"):
+        _log(browser, log)
+    browser.get(page.as_uri())
+
+
+def _log(browser: Any, name: str) -> list[dict[str, Any]]:
+    """What was logged since it was last asked for; of a method that has no types."""
+    entries: list[dict[str, Any]] = browser.get_log(name)
+    return entries
+
+
+def _requests(browser: Chrome) -> Iterator[str]:
+    for entry in _log(browser, "performance"):
+        message = json.loads(entry["message"])["message"]
+        if message["method"] == "Network.requestWillBeSent":
+            yield message["params"]["request"]["url"]
+
+
+def _move(browser: Chrome, section: str, which: str, place: int) -> None:
+    """Move a slider, as a person does with the keyboard."""
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    slider = browser.find_element(By.CSS_SELECTOR, f"#{section} [data-dial='{which}']")
+    slider.send_keys(Keys.HOME, *[Keys.ARROW_RIGHT] * place)
+
+
+def _shown(browser: Chrome, section: str) -> dict[str, Any]:
+    found: dict[str, Any] = browser.execute_script(
+        """
+        const part = document.querySelector('#' + arguments[0] + ' .explorer');
+        const text = (name) => part.querySelector(name)?.textContent;
+        return {
+            dial: text("[data-shown='dial']"),
+            delta: text("[data-shown='delta']"),
+            status: text('[data-status]'),
+            outputs: [...part.querySelectorAll('[data-output]')].map((out) => out.textContent),
+        };
+        """,
+        section,
+    )
+    return found
+
+
+def test_the_page_runs_without_an_error_and_sends_no_request(browser: Chrome, page: Path) -> None:
+    _open(browser, page)
+    _move(browser, "certificate-1", "dial", 2)
+    assert _log(browser, "browser") == []
+    away = [url for url in _requests(browser) if url != page.as_uri() and url[:5] != "data:"]
+    assert away == []
+
+
+def test_sliders_show_what_a_fresh_certificate_gives(browser: Chrome, page: Path) -> None:
+    _open(browser, page)
+    assert "(this certificate)" in _shown(browser, "certificate-1")["status"]
+    seen = set()
+    for place, level in [(0, 0), (4, 1), (7, 0), (9, 2)]:
+        _move(browser, "certificate-1", "dial", place)
+        _move(browser, "certificate-1", "delta", level)
+        shown = _shown(browser, "certificate-1")
+        fresh: Any = cascade(600, xi=float(shown["dial"]), delta=float(shown["delta"]))
+        expected = repr(float(fresh.thresholds[0])) if fresh.certified else "never exit early"
+        assert shown["outputs"][0] == expected
+        ends = [float(part.rstrip("%")) / 100 for part in shown["outputs"][1].split(" to ")]
+        assert ends[0] - 1e-4 <= float(fresh.exit_rates[0]) <= ends[-1] + 1e-4
+        costs = [float(part) for part in shown["outputs"][2].split(" to ")]
+        assert costs[0] - 0.01 <= fresh.expected_cost <= costs[-1] + 0.01
+        seen.add((shown["dial"], shown["delta"]))
+    assert len(seen) == 4
+
+
+def test_sliders_of_abstention_show_what_a_fresh_certificate_gives(
+    browser: Chrome, page: Path
+) -> None:
+    _open(browser, page)
+    for place, level in [(3, 0), (11, 4)]:
+        _move(browser, "certificate-3", "dial", place)
+        _move(browser, "certificate-3", "delta", level)
+        shown = _shown(browser, "certificate-3")
+        fresh: Any = abstention(xi=float(shown["dial"]), delta=float(shown["delta"]))
+        expected = repr(fresh.threshold) if fresh.certified else "never"
+        assert shown["outputs"][:2] == [expected, f"{fresh.coverage:.2%}"]
+
+
+@pytest.fixture(scope="module")
+def small_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with everything that a page can have, but of few rows: axe looks at each element."""
+    path = tmp_path_factory.mktemp("small") / "report.html"
+    few = shield(count=120, xi=0.2)
+    certificates = {"few": few, "refused": shield(count=20), "gone": path.with_name("gone.json")}
+    write_report(certificates, path, monitors=alarmed(few))
+    return path
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("theme", THEMES)
+def test_axe_finds_nothing_serious(
+    browser: Chrome, small_page: Path, width: int, theme: str
+) -> None:
+    _open(browser, small_page, width=width, theme=theme)
+    browser.set_script_timeout(120)
+    browser.execute_script("document.querySelectorAll('details').forEach((d) => d.open = true)")
+    browser.execute_script(files("axe_core_python").joinpath("axe.min.js").read_text("utf-8"))
+    found = browser.execute_async_script(
+        "const done = arguments[arguments.length - 1]; axe.run(document).then(done);"
+    )
+    serious = [
+        (rule["id"], rule["impact"], rule["nodes"][0]["html"])
+        for rule in found["violations"]
+        if rule["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+    assert "color-contrast" in {rule["id"] for rule in found["passes"]}
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_is_wider_than_the_screen(browser: Chrome, page: Path, width: int) -> None:
+    _open(browser, page, width=width)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_the_switch_changes_the_theme_whatever_the_system_prefers(
+    browser: Chrome, page: Path
+) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.select import Select
+
+    ground = "return getComputedStyle(document.body).backgroundColor"
+    _open(browser, page, theme="dark")
+    dark = browser.execute_script(ground)
+    choice = Select(browser.find_element(By.ID, "theme"))
+    choice.select_by_value("light")
+    light = browser.execute_script(ground)
+    assert light != dark
+    choice.select_by_value("dark")
+    assert browser.execute_script(ground) == dark
+    _open(browser, page, theme="light")
+    assert browser.execute_script(ground) == light
+
+
+def test_hostile_names_do_not_run(browser: Chrome, page: Path) -> None:
+    from selenium.webdriver.common.by import By
+
+    _open(browser, page)
+    assert browser.title == HOSTILE
+    assert browser.find_element(By.TAG_NAME, "h1").text == HOSTILE
+    # Whatever were injected would be a script too many.
+    assert browser.execute_script("return document.scripts.length") == 7
+    browser.execute_script(
+        "const s = document.createElement('script'); s.textContent = 'window.ran = true';"
+        "document.body.append(s);"
+    )
+    assert browser.execute_script("return window.ran") is None
+
+
+def test_a_refusal_and_a_failure_are_seen_at_once(browser: Chrome, page: Path) -> None:
+    from selenium.webdriver.common.by import By
+
+    _open(browser, page)
+    for section, word in [("certificate-6", "REFUSED"), ("certificate-8", "NOT VERIFIED")]:
+        verdict = browser.find_element(By.CSS_SELECTOR, f"#{section} > .banner > .verdict")
+        assert word in verdict.text
+        assert float(verdict.value_of_css_property("font-size").rstrip("px")) >= 24
+    assert not browser.find_elements(By.CSS_SELECTOR, "#certificate-8 figure")
+
+
+def test_folds_are_open_on_paper(browser: Chrome, page: Path) -> None:
+    _open(browser, page)
+    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    closed = "return document.querySelectorAll('details:not([open])').length"
+    assert browser.execute_script(closed) == 0
+    browser.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script(closed) > 0
+
+
+def test_everything_can_be_reached_by_the_keyboard(browser: Chrome, page: Path) -> None:
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    _open(browser, page)
+    reached = set()
+    for _ in range(60):
+        browser.find_element(By.TAG_NAME, "body")
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+        active = browser.switch_to.active_element
+        reached.add((active.tag_name, active.get_attribute("type")))
+    assert {("select", "select-one"), ("input", "checkbox"), ("input", "range")} <= reached
+    assert ("summary", "") in reached or ("summary", None) in reached

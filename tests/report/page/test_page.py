@@ -1,0 +1,366 @@
+"""The page says what the certificates say, and nothing of one that is not verified."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.certificate.conftest import MAKERS
+from tests.report.page.conftest import (
+    HOSTILE,
+    alarmed,
+    calibration,
+    cascade,
+    recall,
+    shield,
+)
+
+from pacbound import (
+    Monitor,
+    calibrate,
+    certify_abstention,
+    certify_cascade,
+    certify_together,
+    errors,
+)
+from pacbound.report import WrittenReport, write_report
+from pacbound.report.page import writing
+from pacbound.report.page.chart import Axis, selected, thinned
+
+FROZEN = Path(__file__).parents[2] / "certificate" / "frozen"
+
+
+class _Page(HTMLParser):
+    """The elements of a page, what it links to, and its text."""
+
+    VOID = frozenset({"input", "link", "meta"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("script", "style"):
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.texts)
+
+    def ids(self) -> list[str]:
+        return [attributes["id"] or "" for _, attributes in self.elements if "id" in attributes]
+
+
+def _written(path: Path, certificates: Any, **options: Any) -> tuple[WrittenReport, _Page]:
+    written = write_report(certificates, path / "report.html", **options)
+    page = (path / "report.html").read_text(encoding="utf-8")
+    assert len(page.encode()) == written.size < writing.LARGEST_PAGE
+    return written, _Page(page)
+
+
+@pytest.mark.parametrize("name", sorted(MAKERS))
+def test_every_kind_has_a_page(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "_SECONDS_IN_ALL", 0.3)
+    certificate = MAKERS[name]()
+    written, page = _written(tmp_path, certificate)
+    assert written.certificates[0].verified
+    assert written.certificates[0].certified == certificate.certified
+    assert ("CERTIFIED" if certificate.certified else "REFUSED") in page.text
+    for assumption in certificate.claim()["assumptions"]:
+        assert assumption[1:].rstrip(".") in page.text
+    assert certificate.claim_digest in page.text
+    ids = page.ids()
+    assert len(ids) == len(set(ids))
+    links = [attributes["href"] for tag, attributes in page.elements if tag == "a"]
+    assert {str(link).removeprefix("#") for link in links} <= set(ids)
+
+
+def test_frozen_certificates_fit_on_one_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "_SECONDS_IN_ALL", 0.5)
+    paths = sorted(FROZEN.glob("*.json"))[::5]
+    written, page = _written(tmp_path, paths)
+    assert [entry.name for entry in written.certificates] == [path.name for path in paths]
+    assert all(entry.verified for entry in written.certificates)
+    assert f"{len(paths)} certificates" in page.text
+
+
+def test_the_page_fetches_nothing(tmp_path: Path) -> None:
+    _written(tmp_path, [calibration(), recall()])
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert not re.findall(r"(?:src|href)=\"(?!#|data:)", text)
+    assert "http" not in re.sub(r"http-equiv", "", text)
+    assert "default-src &#x27;none&#x27;" in text
+
+
+def test_the_claim_is_in_the_certificates_own_words(tmp_path: Path) -> None:
+    certificate = shield()
+    _, page = _written(tmp_path, certificate)
+    for line in certificate.summary().splitlines():
+        assert line in page.text
+
+
+def test_a_refusal_is_named_as_one_and_not_explored(tmp_path: Path) -> None:
+    refused = shield(count=20)
+    written, page = _written(tmp_path, {"brake": refused})
+    assert not written.certificates[0].certified
+    assert "must not be relied on" in page.text
+    assert "CERTIFIED" not in page.text.replace("REFUSED", "")
+    assert not [tag for tag, attributes in page.elements if attributes.get("type") == "range"]
+
+
+def test_nothing_is_shown_of_a_certificate_that_is_not_verified(
+    tmp_path: Path, tampered: Path
+) -> None:
+    written, page = _written(tmp_path, tampered)
+    (entry,) = written.certificates
+    assert (entry.verified, entry.certified, entry.kind) == (False, False, "shield")
+    assert "claim.threshold: stored" in page.text
+    assert "NOT VERIFIED" in page.text
+    assert "With probability" not in page.text
+    assert not [tag for tag, _ in page.elements if tag in ("figure", "svg", "input")]
+
+
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_shown(tmp_path: Path) -> None:
+    (tmp_path / "broken.json").write_text("{", encoding="utf-8")
+    recall().save(tmp_path / "recall.json")
+    paths = [tmp_path / name for name in ("broken.json", "missing.json", "recall.json")]
+    written, page = _written(tmp_path, paths)
+    assert [entry.readable for entry in written.certificates] == [False, False, True]
+    assert page.text.count("NOT READABLE") == 4
+    assert "No such file" in page.text
+    assert "1 certified, 0 refused, 2 not verified." in page.text
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        shield().save(tmp_path / folder / "brake.json")
+    written, _ = _written(tmp_path, [tmp_path / "a" / "brake.json", tmp_path / "b" / "brake.json"])
+    names = [entry.name for entry in written.certificates]
+    assert len(set(names)) == 2
+
+
+def test_hostile_names_show_as_text(tmp_path: Path) -> None:
+    scores = np.linspace(0.01, 0.99, 400)
+    groups = [HOSTILE, "</title></style><img src=x onerror=alert(2)>"] * 200
+    certificate = calibrate(scores, scores > 0.3, delta=0.05, n_bins=3, groups=groups)
+    written, page = _written(tmp_path, {HOSTILE: certificate}, title=HOSTILE)
+    assert written.certificates[0].name == HOSTILE
+    # The page's own script, and the data of the explorer.
+    scripts = [attributes.get("type") for tag, attributes in page.elements if tag == "script"]
+    assert scripts == ["application/json", None]
+    assert HOSTILE in page.text
+    assert not [tag for tag, _ in page.elements if tag == "img"]
+
+
+def test_a_hostile_provenance_shows_as_text(tmp_path: Path) -> None:
+    import polars
+
+    named = {"confidence": HOSTILE, "correct": "ok"}
+    frame = polars.DataFrame({HOSTILE: [0.9, 0.8], "ok": [True, False]})
+    certificate = calibrate(frame, delta=0.05, columns=named)
+    _, page = _written(tmp_path, certificate)
+    assert f"confidence: {HOSTILE}" in page.text
+
+
+def test_what_a_certificate_is_about_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = shield()
+    assert certificate.verify()
+    origin = {**certificate.provenance.to_dict(), "about": {"model": "resnet", "notes": HOSTILE}}
+    monkeypatch.setattr(type(certificate.provenance), "to_dict", lambda self: origin)
+    _, page = _written(tmp_path, certificate)
+    assert "resnet" in page.text
+    assert HOSTILE in page.text
+
+
+def test_the_evidence_of_a_monitor_stands_beside_its_certificate(tmp_path: Path) -> None:
+    brake, other = shield(), recall()
+    brake.save(tmp_path / "brake.json")
+    monitor = alarmed(brake)
+    monitor.save(tmp_path / "state.json")
+    _, page = _written(
+        tmp_path, [other, tmp_path / "brake.json"], monitors=[tmp_path / "state.json"]
+    )
+    assert page.text.count("The monitor rang: ALARM at label") == 1
+    assert page.text.count("Evidence over time") >= 1
+    again, _ = _written(tmp_path, brake, monitors=monitor)
+    assert again.certificates[0].certified
+
+
+def test_a_monitor_of_no_certificate_of_the_page_is_refused(tmp_path: Path) -> None:
+    Monitor(shield(), delta=0.01).save(tmp_path / "state.json")
+    with pytest.raises(errors.InvalidValueError, match="not on this page"):
+        write_report(recall(), tmp_path / "report.html", monitors=tmp_path / "state.json")
+    (tmp_path / "state.json").write_text('{"format": "other"}', encoding="utf-8")
+    with pytest.raises(errors.CertificateError, match="not the state of a monitor"):
+        write_report(recall(), tmp_path / "report.html", monitors=tmp_path / "state.json")
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_monitor_without_labels_has_no_figure(tmp_path: Path) -> None:
+    certificate = shield()
+    _, page = _written(tmp_path, certificate, monitors=[Monitor(certificate, delta=0.01)])
+    assert "Evidence over time" not in page.text
+    assert "Monitor" in page.text
+
+
+@pytest.mark.parametrize(
+    ("certificates", "error"),
+    [([], errors.InvalidValueError), (3, errors.InvalidTypeError), ([3], errors.InvalidTypeError)],
+)
+def test_what_is_no_certificate_is_refused(
+    tmp_path: Path, certificates: Any, error: type[Exception]
+) -> None:
+    with pytest.raises(error, match="certificate"):
+        write_report(certificates, tmp_path / "report.html")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_interruption_leaves_the_old_page(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old", encoding="utf-8")
+
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_report(shield(), path, progress=interrupt)
+    assert path.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_an_error_in_a_sentence() -> None:
+    with pytest.raises(errors.UnwritableFileError, match="cannot be written"):
+        write_report(shield(), "/dev/full")
+
+
+def test_a_page_never_takes_the_place_of_a_certificate(tmp_path: Path) -> None:
+    path = tmp_path / "brake.json"
+    shield().save(path)
+    before = path.read_bytes()
+    with pytest.raises(errors.InvalidValueError, match="name another file"):
+        write_report(path, path)
+    assert path.read_bytes() == before
+
+
+def test_groups_that_are_not_certified_are_named_in_the_verdict(tmp_path: Path) -> None:
+    _, page = _written(tmp_path, MAKERS["abstention-groups"]())
+    assert "Not certified for 1 of the groups: dusk." in page.text
+
+
+def test_a_bundle_with_a_refusal_says_that_each_claim_stands_for_itself(tmp_path: Path) -> None:
+    _, page = _written(tmp_path, MAKERS["bundle-refused"]())
+    assert "Not all of its claims are certified" in page.text
+
+
+def test_progress_ends_at_one(tmp_path: Path) -> None:
+    shares: list[float] = []
+    write_report([calibration(), recall()], tmp_path / "report.html", progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+
+
+def test_many_groups_make_a_page_that_is_small_and_says_what_it_leaves_out(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    confidence = rng.random(20_000)
+    groups = [f"group {place % 1000}" for place in range(20_000)]
+    certificate = calibrate(
+        confidence, rng.random(20_000) < confidence, delta=0.05, groups=groups, n_bins=20
+    )
+    written, page = _written(tmp_path, certificate)
+    assert written.size < 200_000
+    assert "994 more groups have no figure here" in page.text
+
+
+def test_more_certificates_than_fit_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "LARGEST_PAGE", 20_000)
+    with pytest.raises(errors.InvalidValueError, match="Write several pages"):
+        write_report([shield()] * 5, tmp_path / "report.html")
+    monkeypatch.setattr(writing, "LARGEST_PAGE", 30_000)
+    written = write_report([shield(count=900)] * 2, tmp_path / "report.html")
+    assert written.size < 30_000
+
+
+def test_a_bundle_shows_its_claims_as_sections_of_their_own(tmp_path: Path) -> None:
+    bundle = certify_together(
+        {"flag": lambda delta: recall(delta=delta), "brake": lambda delta: shield(delta=delta)},
+        delta=0.1,
+    )
+    _, page = _written(tmp_path, {"both": bundle})
+    assert "both: brake" in page.text
+    assert "both: flag" in page.text
+
+
+@pytest.mark.parametrize("count", [1, 2, 30])
+@pytest.mark.parametrize("saturated", [False, True])
+def test_few_rows_and_saturated_scores_have_a_page(
+    tmp_path: Path, count: int, saturated: bool
+) -> None:
+    scores = np.ones(count) if saturated else np.linspace(0, 1, count)
+    ones = np.ones(count, dtype=int)
+    answers = np.column_stack([ones, ones])
+    certificates = [
+        calibrate(scores, ones, delta=1e-12),
+        certify_cascade(scores, answers, ones, xi=0.5, delta=0.4),
+        certify_abstention(scores, ones, xi=0.3, delta=0.4),
+    ]
+    written, _ = _written(tmp_path, certificates)
+    assert all(entry.verified for entry in written.certificates)
+
+
+def test_the_data_of_the_explorer_are_json_that_cannot_end_its_element(tmp_path: Path) -> None:
+    _written(tmp_path, cascade(600, bound="pair"))
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    (data,) = re.findall(r'<script type="application/json">(.*?)</script>', text)
+    assert "<" not in data
+    found = json.loads(data)
+    assert len(found["found"]) == len(found["dial"])
+    assert all(len(line) == len(found["delta"]) for line in found["found"])
+
+
+def test_a_thinned_curve_keeps_its_ends_and_its_peak() -> None:
+    x = np.arange(10_000.0)
+    y = np.zeros(10_000)
+    y[777] = 1.0
+    across, up = thinned(x, y)
+    assert across.size < 300
+    assert (across[0], across[-1], up.max()) == (0.0, 9999.0, 1.0)
+
+
+def test_ticks_are_round_and_inside() -> None:
+    for low, high in [(0, 1), (0.0371, 0.0374), (-3, 1e6), (0, 1e-9)]:
+        ticks = Axis("", low, high).ticks()
+        assert 2 <= len(ticks) <= 12
+        assert all(low - 1e-9 * abs(high) <= tick <= high * (1 + 1e-9) for tick in ticks)
+    assert Axis("", 1e-3, 2e5, log=True).ticks() == [1e-3, 1e-1, 1e1, 1e3, 1e5]
+
+
+def test_a_selection_keeps_what_it_is_asked_for() -> None:
+    places = selected(1000, 10, 556)
+    assert {0, 556, 999} <= set(places)
+    assert len(places) == 11
