@@ -9,7 +9,6 @@ the data.
 from typing import TYPE_CHECKING
 
 from pacbound.lazy_names import lazy_names
-from pacbound.stats.binomial import binomial_interval, binomial_lower, binomial_upper
 from pacbound.version import VERSION
 
 if TYPE_CHECKING:
@@ -32,12 +31,14 @@ if TYPE_CHECKING:
     )
     from pacbound.certificate import (
         AbstentionCertificate,
+        AlarmRangeCertificate,
         BatchCertificate,
         Budget,
         CalibrationCertificate,
         CascadeCertificate,
         Certificate,
         CertificateBundle,
+        FalseAlarmCertificate,
         GroupedCascadeCertificate,
         RecallCertificate,
         ShieldCertificate,
@@ -46,10 +47,12 @@ if TYPE_CHECKING:
         load_certificate,
     )
     from pacbound.errors import PacboundError
+    from pacbound.false_alarms import certify_alarm_range, certify_false_alarms
     from pacbound.monitor import Alarm, Monitor
     from pacbound.planning import PilotPlan, PlanPoint, plan_from_pilot
     from pacbound.recall import certify_recall
     from pacbound.shield import Shield, certify_shield
+    from pacbound.stats.binomial import binomial_interval, binomial_lower, binomial_upper
     from pacbound.stats.looks import PlannedLooks, planned_looks
     from pacbound.stats.planning import trials_needed
     from pacbound.tally import Tally, equal_mass_edges, top_label
@@ -59,6 +62,7 @@ __version__ = VERSION
 _HOMES = {
     "Alarm": "pacbound.monitor",
     "AbstentionCertificate": "pacbound.certificate",
+    "AlarmRangeCertificate": "pacbound.certificate",
     "AsyncCascade": "pacbound.cascade",
     "BatchCertificate": "pacbound.certificate",
     "BatchSession": "pacbound.cascade",
@@ -68,6 +72,7 @@ _HOMES = {
     "CascadeCertificate": "pacbound.certificate",
     "Certificate": "pacbound.certificate",
     "CertificateBundle": "pacbound.certificate",
+    "FalseAlarmCertificate": "pacbound.certificate",
     "GroupedCascadeCertificate": "pacbound.certificate",
     "HistogramBinning": "pacbound.baselines",
     "LabelSession": "pacbound.cascade",
@@ -87,9 +92,14 @@ _HOMES = {
     "Verification": "pacbound.certificate",
     "answer_batch": "pacbound.cascade",
     "answer_batch_async": "pacbound.cascade",
+    "binomial_interval": "pacbound.stats.binomial",
+    "binomial_lower": "pacbound.stats.binomial",
+    "binomial_upper": "pacbound.stats.binomial",
     "calibrate": "pacbound.calibration.certify",
     "certify_abstention": "pacbound.abstention",
+    "certify_alarm_range": "pacbound.false_alarms",
     "certify_cascade": "pacbound.cascade",
+    "certify_false_alarms": "pacbound.false_alarms",
     "certify_recall": "pacbound.recall",
     "certify_shield": "pacbound.shield",
     "certify_together": "pacbound.certificate",
@@ -104,12 +114,13 @@ _HOMES = {
     "top_label": "pacbound.tally",
     "trials_needed": "pacbound.stats.planning",
 }
-"""Where the names live that are loaded when they are first used, so that the import costs no more
-than its bounds."""
+"""Where the names live, each of which is loaded when it is first used: `pacbound --help` needs no
+numpy, and an import costs no more than what is used of it."""
 
 __all__ = [
     "AbstentionCertificate",
     "Alarm",
+    "AlarmRangeCertificate",
     "AsyncCascade",
     "BatchCertificate",
     "BatchSession",
@@ -119,6 +130,7 @@ __all__ = [
     "CascadeCertificate",
     "Certificate",
     "CertificateBundle",
+    "FalseAlarmCertificate",
     "GroupedCascadeCertificate",
     "HistogramBinning",
     "LabelSession",
@@ -144,7 +156,9 @@ __all__ = [
     "binomial_upper",
     "calibrate",
     "certify_abstention",
+    "certify_alarm_range",
     "certify_cascade",
+    "certify_false_alarms",
     "certify_recall",
     "certify_shield",
     "certify_together",

@@ -1,38 +1,101 @@
 """`pacbound demo`, end to end."""
 
+import os
 import re
+import shlex
 import subprocess
-from collections.abc import Callable
+import sys
 from pathlib import Path
 
+import pytest
+
+pytest.importorskip("matplotlib", reason="the figures of the demo need the extra `report`")
+
 from pacbound import load_certificate
+from pacbound.cli import app
+from pacbound.cli.demo import STORY, chapters
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
+PROGRAM = "import sys; from pacbound.cli import main; main()"
+SHELL = f"""
+pacbound() {{ {shlex.quote(sys.executable)} -c {shlex.quote(PROGRAM)} "$@"; }}
+python() {{ {shlex.quote(sys.executable)} "$@"; }}
+"""
+"""A shell in which both words of the story mean this interpreter."""
 
 
-def test_the_demo_tells_the_whole_story(pacbound: Run, tmp_path: Path) -> None:
-    story = pacbound("demo", "-o", "out").stdout
-    for kind in ("calibration", "abstention", "cascade", "shield"):
-        assert f"{kind}.json: verified" in story
-        assert load_certificate(tmp_path / "out" / f"{kind}.json").certified
-    assert "NOT VERIFIED" in story
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def story(folder: Path) -> str:
+    command = [sys.executable, "-c", PROGRAM, "demo", "-o", "out put"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture
+def out(folder: Path, story: str) -> Path:
+    assert story
+    return folder / "out put"
+
+
+def test_the_demo_tells_the_whole_story(out: Path, story: str) -> None:
+    names = re.findall(r"^(\w+\.json): verified", story, re.MULTILINE)
+    assert len(names) >= 13
+    for name in names:
+        assert load_certificate(out / name).certified
+    kinds = {load_certificate(out / name).kind for name in names}
+    assert kinds == {
+        "abstention",
+        "batch",
+        "bundle",
+        "calibration",
+        "cascade",
+        "recall",
+        "shield",
+    }
     rang = re.search(r"ALARM at label ([\d,]+)", story)
     assert rang is not None
     assert 5000 < int(rang[1].replace(",", "")) < 5200
-    made = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {
-        "predictions_with_intervals.npz",
-        "monitor.png",
-        "reliability.png",
-        "risk_coverage.png",
-        "shield.png",
-    } <= made
+    figures = {"monitor.png", "reliability.png", "risk_coverage.png", "shield.png"}
+    assert {"predictions_with_intervals.csv", *figures} <= {path.name for path in out.iterdir()}
+
+
+def test_every_command_has_its_place_in_the_story(story: str) -> None:
+    told = set(re.findall(r"^\$ pacbound ([\w-]+)", story, re.MULTILINE))
+    assert told | {"demo"} == {name for group in app.COMMANDS.values() for name in group}
+
+
+def test_every_chapter_and_command_is_printed_in_order(story: str) -> None:
+    printed = re.findall(r"^\$ (.*)$", story, re.MULTILINE)
+    steps = [step.command for told in chapters().values() for step in told]
+    assert printed == ["cd 'out put'", *steps]
+    titles = re.findall(r"^\d+\. (.*)$", story, re.MULTILINE)
+    assert titles == list(chapters())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the commands are those of a POSIX shell")
+@pytest.mark.parametrize("beginning", ["pacbound calibrate held", "pacbound show", "python tamper"])
+def test_what_is_printed_can_be_run_again(out: Path, story: str, beginning: str) -> None:
+    lines = re.findall(r"^\$ (.*)$", story, re.MULTILINE)
+    command = next(line for line in lines if line.startswith(beginning))
+    done = subprocess.run(
+        ["bash", "-c", f"{SHELL}\n{command}"], cwd=out, capture_output=True, text=True, check=True
+    )
+    assert done.stdout in story
+
+
+def test_a_demo_in_the_same_folder_begins_anew(folder: Path, story: str) -> None:
+    command = [sys.executable, "-c", PROGRAM, "demo", "-o", "out put"]
+    again = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+    moment = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+    assert re.sub(moment, "", again) == re.sub(moment, "", story)
 
 
 def test_the_certified_shield_of_the_demo_is_safe_enough_and_reaches_more_goals_than_the_product(
-    pacbound: Run,
+    story: str,
 ) -> None:
-    story = pacbound("demo", "-o", "out").stdout
     rates = {
         name: (float(unsafe), float(success))
         for name, unsafe, success in re.findall(
@@ -42,3 +105,15 @@ def test_the_certified_shield_of_the_demo_is_safe_enough_and_reaches_more_goals_
     assert rates["certified"][0] <= 10.0
     assert rates["no shield"][0] > 30.0
     assert rates["certified"][1] >= rates["the paper's product"][1]
+
+
+def test_a_step_is_told_only_if_its_command_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pacbound.cli.demo.COMMANDS", {"All": {"plan": "", "calibrate": ""}})
+    told = chapters()
+    scripts = ["CASCADE", "ANSWER A BATCH", "CLAIM TOGETHER", "CHECK", "DRAW"]
+    assert list(told) == ["PLAN", "CALIBRATE", *scripts]
+    programs = {step.command.split()[1] for steps in told.values() for step in steps}
+    assert {"plan", "calibrate"} == {name for name in programs if not name.endswith(".py")}
+    everything = {step.command.split()[1]: "" for steps in STORY.values() for step in steps}
+    monkeypatch.setattr("pacbound.cli.demo.COMMANDS", {"All": everything})
+    assert list(chapters()) == list(STORY)

@@ -48,6 +48,7 @@ def connect(config):
     wait()
 
 signal.signal(signal.SIGHUP, {hangup})
+signal.signal(signal.SIGINT, signal.default_int_handler)
 rows.checked_scores = lambda *_, **__: wait()
 embedded.duckdb.connect = connect
 main()
@@ -108,6 +109,18 @@ def test_a_signal_that_ends_a_command_leaves_nothing_temporary(
     assert list((folder / "temporary").iterdir()) == []
 
 
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_ctrl_c_leaves_nothing_half_written(folder: Path, verb: str) -> None:
+    process = start(folder, verb)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.decode() == "interrupted; nothing was left half-written\n"
+    assert (folder / "out.csv").read_text() == "old"
+    assert not [path for path in folder.iterdir() if path.name.endswith(".tmp")]
+    assert list((folder / "temporary").iterdir()) == []
+
+
 def test_a_signal_that_is_ignored_stays_ignored(folder: Path) -> None:
     process = start(folder, "apply", seconds=3, hangup="signal.SIG_IGN")
     process.send_signal(signal.SIGHUP)
@@ -127,8 +140,9 @@ def test_a_second_signal_does_not_interrupt_the_cleaning_up(folder: Path) -> Non
 
 def test_importing_the_library_leaves_signals_alone() -> None:
     program = (
-        "import signal, pacbound, pacbound.cli.app\n"
-        "assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL\n"
-        "assert signal.getsignal(signal.SIGHUP) == signal.SIG_DFL\n"
+        "import signal\n"
+        "before = [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)]\n"
+        "import pacbound, pacbound.cli.app\n"
+        "assert [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)] == before\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

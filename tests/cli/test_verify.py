@@ -96,5 +96,31 @@ def test_what_would_take_unusually_long_is_verified_only_on_request(
     pacbound("verify", "--patient", "certified.json")
 
 
+@pytest.mark.parametrize(
+    ("name", "code"), [("certified", 0), ("refused", 3), ("forged", 1), ("broken", 2)]
+)
+def test_exact_arithmetic_comes_to_the_same_verdict(
+    folder: Path, pacbound: Run, name: str, code: int
+) -> None:
+    assert folder.exists()
+    done = pacbound("verify", "--exact", f"{name}.json", code=code)
+    assert ("taken on trust: the counts along the walks" in done.stdout) == (code in (0, 3))
+    lines = pacbound("verify", "--exact", "--json", f"{name}.json", code=code).stdout.splitlines()
+    package, exact = map(json.loads, lines)
+    assert package["ok"] == exact["ok"] == (code in (0, 3))
+    assert exact["exact"] is True
+    assert exact.get("certified", False) == (code == 0)
+
+
+def test_what_exact_arithmetic_alone_finds_decides_the_exit_code(
+    folder: Path, pacbound: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert folder.exists()
+    monkeypatch.setattr("pacbound.exact_verifier.StepTest.may_pass", lambda test, step: False)
+    done = pacbound("verify", "--exact", "certified.json", code=1)
+    assert "certified.json: verified" in done.stdout
+    assert "a step does not pass that is claimed to" in done.stderr
+
+
 def _hours(_: Any) -> float:
     return 500.0

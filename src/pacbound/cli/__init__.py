@@ -6,12 +6,15 @@ import sys
 def main() -> None:
     """Run `pacbound` with the arguments of this process."""
     try:
-        # Typer and rich are optional; without them only the remedy is printed.
+        # Typer, rich and what reads tables are optional; without them only the remedy is printed.
+        # What goes wrong once a command runs ends in the command itself.
         from pacbound.cli.app import app  # noqa: PLC0415
+
+        app(prog_name="pacbound")
     except ImportError as error:
+        missing = (error.name or "a package").partition(".")[0]
         sys.stderr.write(
-            f"The command line needs {error.name}, which is not installed. Run: pip install "
+            f"The command line needs {missing}, which is not installed. Run: pip install "
             "'pacbound[cli]'\n"
         )
         sys.exit(2)
-    app()

@@ -5,36 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from pacbound.abstention.certify import certify_abstention
+from pacbound.cli.about import About
 from pacbound.cli.counting import (
-    ClassesOption,
-    ClusterBoundOption,
-    ClustersOption,
-    EngineOption,
+    Classes,
+    Counter,
+    Draw,
     FilesArgument,
-    MasterOption,
-    MemoryOption,
-    MissingOption,
-    RowIdsOption,
-    SeedOption,
-    UnseenOption,
-    WeightBoundOption,
-    WeightsOption,
-    class_options,
-    draw_columns,
-    draw_options,
+    LabelsOption,
+    WrittenOrPiped,
+    scores_in,
 )
 from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.terminal import progress_bar
-from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import open_tables
-from pacbound.sources.batches import require_columns
-from pacbound.tally.columns import checked_scores, numeric
 
 FirstOption = Annotated[
     float | None,
@@ -75,22 +61,17 @@ def abstain(
         ),
     ] = None,
     first_threshold: FirstOption = None,
-    classes: ClassesOption = None,
-    missing: MissingOption = None,
-    unseen_labels: UnseenOption = None,
-    clusters: ClustersOption = None,
-    cluster_bound: ClusterBoundOption = None,
-    weights: WeightsOption = None,
-    weight_bound: WeightBoundOption = None,
-    row_ids: RowIdsOption = None,
-    seed: SeedOption = None,
-    engine: EngineOption = "duckdb",
-    master: MasterOption = None,
-    memory_limit: MemoryOption = None,
+    *,
+    classes: Classes,
+    draw: Draw,
+    labels: LabelsOption = None,
+    written: WrittenOrPiped,
+    counter: Counter,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
     ] = None,
     budget: BudgetOption = None,
+    about: About,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Certify the confidence at which to answer, so that at most xi of the answers are wrong.
@@ -100,41 +81,25 @@ def abstain(
     """
     with progress_bar("counting") as progress:
         certificate = certify_abstention(
-            files,
+            written.tables(files),
             xi=xi,
             delta=delta,
-            pool=None if pool is None else _scores(pool, confidence),
+            pool=None if pool is None else scores_in(pool, confidence, written.notation()),
             first_threshold=first_threshold,
-            **class_options(classes, missing, unseen_labels),
+            **classes.options(),
             columns={
                 "confidence": confidence,
                 "correct": correct,
                 "prediction": prediction,
                 "labels": label,
                 "groups": group,
-                **draw_columns(clusters, weights, row_ids),
+                **draw.columns(),
             },
-            **draw_options(cluster_bound, weight_bound, seed),
-            engine=engine,
-            master=master,
-            memory_limit=memory_limit,
+            **draw.options(),
+            **counter.options(),
+            answers=labels,
+            **written.options(),
             progress=progress,
+            about=about.told(),
         )
     return deliver(certificate, output, as_json=as_json, budget=budget)
-
-
-def _scores(path: str, column: str) -> NDArray[np.float64]:
-    """The confidences of a table; its other columns are not looked at."""
-    parts = [np.empty(0)]
-    for table in open_tables(path):
-        require_columns(table, [column])
-        for batch in table.batches():
-            try:
-                parts.append(
-                    checked_scores(
-                        numeric(batch.numbers(column), column), column, start=batch.start
-                    )
-                )
-            except (InvalidTypeError, InvalidValueError) as error:
-                raise type(error)(f"{table.path}: {error}") from None
-    return np.concatenate(parts)

@@ -1,31 +1,96 @@
-"""The verbs of `pacbound`, put together."""
+"""The commands of `pacbound`, put together. Each is loaded when it is run: to list them takes
+neither numpy nor what reads tables.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
-from pacbound.cli.abstain import abstain
-from pacbound.cli.apply import apply
-from pacbound.cli.batch import batch
-from pacbound.cli.calibrate import calibrate
-from pacbound.cli.cascade import cascade
-from pacbound.cli.certify import certify
-from pacbound.cli.cost import cost
-from pacbound.cli.demo import demo
-from pacbound.cli.design import design
-from pacbound.cli.label import label
-from pacbound.cli.monitor import monitor
-from pacbound.cli.plan import plan
-from pacbound.cli.recall import recall
-from pacbound.cli.shield import shield
-from pacbound.cli.stratify import stratify
-from pacbound.cli.tally import tally
-from pacbound.cli.verify import verify
+from pacbound.cli.option_groups import expanded
 from pacbound.version import VERSION
 
+COMMANDS: dict[str, dict[str, str]] = {
+    "Certify": {
+        "calibrate": "An interval for the true confidence of every bin of scores.",
+        "abstain": "The confidence at which to answer: few answers are wrong.",
+        "cascade": "Where fast models may answer for a slow one: little is lost.",
+        "recall": "The score at which to flag: few positives are missed.",
+        "false-alarms": "The score at which to flag: few negatives are flagged.",
+        "shield": "The danger at which a policy must brake: few rollouts crash.",
+    },
+    "Spend less": {
+        "plan": "How many labels a claim will take.",
+        "label": "Label the rows of a cascade that matter, and stop any time.",
+        "stratify": "Choose rows to label, as many in every bin.",
+        "design": "Choose a cascade among many models, and certify it.",
+        "cost": "An upper bound on what a certified cascade costs.",
+        "batch": "Answer a table of records, asking the slow model little.",
+    },
+    "Count in parts": {
+        "tally": "Count one part of the data.",
+        "certify": "Add the counts of all parts, and certify their sum.",
+    },
+    "Claim several things": {
+        "together": "Certify several claims that hold at once, in one file.",
+        "budget": "What the claims about the same rows have spent.",
+    },
+    "Use a certificate": {
+        "show": "Say what it claims, of what, and whether it follows.",
+        "report": "Write a page about it that people open in a browser.",
+        "verify": "Recompute every claim from its counts, for scripts.",
+        "apply": "Add the interval or the decision to every row of a table.",
+        "monitor": "Raise the alarm once a claim no longer holds in use.",
+    },
+    "See it all": {
+        "demo": "The whole story on real predictions, in about a minute.",
+    },
+}
+"""What there is, by what a user wants to do, with a line for each. A command is the function of its
+name in the file of its name, with _ for -."""
+
+_STYLE: dict[str, Any] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,
+}
+
+
+class Commands(TyperGroup):
+    """The commands by groups, each loaded when it is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """The names of all commands, in the order of their groups."""
+        return [name for group in COMMANDS.values() for name in group]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name; None if there is none."""
+        known = self.list_commands(ctx)
+        if cmd_name not in known:
+            near = get_close_matches(cmd_name, known)
+            if near:
+                ctx.fail(f"No such command {cmd_name!r}. Did you mean {' or '.join(near)}?")
+            return None
+        alone, name = typer.Typer(**_STYLE), cmd_name.replace("-", "_")
+        function = getattr(import_module(f"pacbound.cli.{name}"), name)
+        alone.command(cmd_name)(expanded(function))
+        return get_command(alone)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """Write the groups, none of whose lines is cut off."""
+        width = max(len(name) for group in COMMANDS.values() for name in group)
+        for title, group in COMMANDS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:{width}}", says) for name, says in group.items()])
+
+
 app = typer.Typer(
+    cls=Commands,
     name="pacbound",
     help="Provable guarantees on what a trained classifier says.",
     epilog=(
@@ -33,32 +98,8 @@ app = typer.Typer(
         "data, 3 refused, 70 a bug, 130 interrupted, 128 + n ended by signal n."
     ),
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    **_STYLE,
 )
-
-VERBS = (
-    calibrate,
-    abstain,
-    cascade,
-    label,
-    design,
-    cost,
-    batch,
-    shield,
-    recall,
-    tally,
-    certify,
-    stratify,
-    apply,
-    verify,
-    monitor,
-    plan,
-    demo,
-)
-for _verb in VERBS:
-    app.command()(_verb)
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001, RUF100

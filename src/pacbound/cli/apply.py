@@ -18,29 +18,39 @@ from pacbound.certificate import (
     AbstentionCertificate,
     CalibrationCertificate,
     CascadeCertificate,
+    FalseAlarmCertificate,
     GroupedCascadeCertificate,
     RecallCertificate,
     load_certificate,
+)
+from pacbound.cli.counting import (
+    WrittenOrPiped,
 )
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.lists import names
 from pacbound.cli.terminal import json_line, progress_bar
 from pacbound.errors import InvalidValueError
 from pacbound.recall import rows as recall_rows
-from pacbound.sources import Progress, open_tables
+from pacbound.sources import Notation, Progress, open_tables
+from pacbound.tally.questions import with_article
 
 
 @ending_well
 def apply(
     certificate: Annotated[
         Path,
-        typer.Argument(metavar="CERT", help="Of a calibration, abstention, cascade or recall."),
+        typer.Argument(
+            metavar="CERT", help="Of a calibration, abstention, cascade, recall or false alarms."
+        ),
     ],
     file: Annotated[
         str,
         typer.Argument(
             metavar="FILE",
-            help="The rows: CSV, Parquet, JSON lines, Arrow, .npz, a folder or a glob.",
+            help=(
+                "The rows: CSV, Parquet, JSON lines, Arrow, .npz, a folder, a glob, or - for "
+                "standard input."
+            ),
         ),
     ],
     output: Annotated[
@@ -61,8 +71,11 @@ def apply(
         str | None, typer.Option(help="Group column, if not named as in the certificate.")
     ] = None,
     score: Annotated[
-        str | None, typer.Option(help="Score column of a recall, if not named so.")
+        str | None,
+        typer.Option(help="Score column of a recall or of false alarms, if not named so."),
     ] = None,
+    *,
+    written: WrittenOrPiped,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse rows of groups that were not certified.")
     ] = False,
@@ -84,21 +97,29 @@ def apply(
         **loaded.provenance.columns,
         **_given(confidence=confidence, prediction=prediction, group=group, score=score),
     }
+    (file,) = written.tables([file])
+    notation = written.notation()
     with progress_bar("applying") as progress:
         if isinstance(loaded, CalibrationCertificate):
-            result = _with_intervals(loaded, file, output, columns, strict, progress)
+            result = _with_intervals(loaded, file, output, columns, strict, notation, progress)
         elif isinstance(loaded, AbstentionCertificate):
-            result = _with_decisions(loaded, file, output, columns, strict, progress)
+            result = _with_decisions(loaded, file, output, columns, strict, notation, progress)
         elif isinstance(loaded, CascadeCertificate | GroupedCascadeCertificate):
-            result = _with_answers(loaded, file, output, columns, strict, progress)
-        elif isinstance(loaded, RecallCertificate):
+            result = _with_answers(loaded, file, output, columns, strict, notation, progress)
+        elif isinstance(loaded, RecallCertificate | FalseAlarmCertificate):
             rows, flagged = recall_rows.apply_to_file(
-                loaded, file, output, score=columns.get("score", "score"), progress=progress
+                loaded,
+                file,
+                output,
+                score=columns.get("score", "score"),
+                notation=notation,
+                progress=progress,
             )
             result = {"rows": rows, "columns": list(recall_rows.ADDED), "flagged": flagged}
         else:
             raise InvalidValueError(
-                f"A {loaded.kind} certificate is not applied to the rows of a table."
+                f"{with_article(loaded.kind).capitalize()} certificate is not applied to the rows "
+                "of a table."
             )
     report = json_line({**result, "output": output}) if as_json else _in_words(result, output)
     # What is said must not be among the rows.
@@ -112,6 +133,7 @@ def _with_intervals(
     output: str,
     columns: Mapping[str, str],
     strict: bool,  # noqa: FBT001, RUF100
+    notation: Notation,
     progress: Progress | None,
 ) -> dict[str, Any]:
     applied = calibration_rows.apply_to_file(
@@ -121,6 +143,7 @@ def _with_intervals(
         confidence=columns.get("confidence", "confidence"),
         group=columns.get("group"),
         strict=strict,
+        notation=notation,
         progress=progress,
     )
     return {
@@ -137,6 +160,7 @@ def _with_decisions(
     output: str,
     columns: Mapping[str, str],
     strict: bool,  # noqa: FBT001, RUF100
+    notation: Notation,
     progress: Progress | None,
 ) -> dict[str, Any]:
     applied = abstention_rows.apply_to_file(
@@ -146,6 +170,7 @@ def _with_decisions(
         confidence=columns.get("confidence", "confidence"),
         group=columns.get("group"),
         strict=strict,
+        notation=notation,
         progress=progress,
     )
     return {
@@ -163,11 +188,12 @@ def _with_answers(
     output: str,
     columns: Mapping[str, str],
     strict: bool,  # noqa: FBT001, RUF100
+    notation: Notation,
     progress: Progress | None,
 ) -> dict[str, Any]:
     predictions = names(columns["prediction"]) if "prediction" in columns else None
     # In use the slow model has not run where a fast one answers, so its column may not be there.
-    if predictions and not set(predictions) <= set(open_tables(file)[0].columns):
+    if predictions and not set(predictions) <= set(open_tables(file, notation)[0].columns):
         predictions = None
     rows = cascade_rows.apply_to_file(
         certificate,
@@ -177,6 +203,7 @@ def _with_answers(
         predictions=predictions,
         group=columns.get("group", "group") if _has_own_thresholds(certificate) else None,
         strict=strict,
+        notation=notation,
         progress=progress,
     )
     added = cascade_rows.ADDED if predictions else cascade_rows.ADDED[:1]

@@ -11,7 +11,13 @@ import typer
 from pacbound.atomic_files import is_standard_output
 from pacbound.cascade.batches import BatchResult
 from pacbound.cascade.batches.files import ADDED, Step, begin_or_go_on
-from pacbound.cli.counting import ClassesOption, FilesArgument, MissingOption
+from pacbound.cli.about import About
+from pacbound.cli.counting import (
+    ClassesOption,
+    FilesArgument,
+    MissingOption,
+    WrittenOrPiped,
+)
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import names
 from pacbound.cli.terminal import json_line, progress_bar
@@ -80,6 +86,9 @@ def batch(
     ] = None,
     classes: ClassesOption = None,
     missing: MissingOption = None,
+    *,
+    about: About,
+    written: WrittenOrPiped,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Answer a table of records so that at most a share xi of the answers differ from the slow
@@ -97,7 +106,7 @@ def batch(
     goes_to = certificate or (None if output is None else _beside(Path(output)))
     with progress_bar("reading") as progress:
         step = begin_or_go_on(
-            files,
+            written.tables(files),
             target,
             given={
                 "confidence": confidence,
@@ -117,6 +126,8 @@ def batch(
             ask=ask,
             output=output,
             certificate=goes_to,
+            about=about.told(),
+            notation=written.notation(),
             progress=progress,
         )
     said = (

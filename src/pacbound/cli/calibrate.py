@@ -8,31 +8,25 @@ from typing import Annotated
 import typer
 
 from pacbound.calibration.certify import calibrate as certified
+from pacbound.cli.about import About
 from pacbound.cli.counting import (
-    ClassesOption,
-    ClusterBoundOption,
-    ClustersOption,
-    EngineOption,
+    Classes,
+    Counter,
+    Draw,
     FilesArgument,
-    MasterOption,
-    MemoryOption,
-    MissingOption,
-    RowIdsOption,
-    SeedOption,
+    LabelsOption,
     StrataOption,
-    UnseenOption,
-    WeightBoundOption,
-    WeightsOption,
-    class_options,
-    draw_columns,
-    draw_options,
+    WrittenOrPiped,
+    edges_from_pool,
+    edges_option,
     strata_option,
 )
 from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.lists import numbers
 from pacbound.cli.terminal import progress_bar
+from pacbound.errors import InvalidTypeError
 from pacbound.procedures.calibration import Correction, Side
+from pacbound.tally.questions.calibration import EQUAL_MASS
 
 
 @ending_well
@@ -54,7 +48,19 @@ def calibrate(
     label: Annotated[str | None, typer.Option(help="Column with the true class.")] = None,
     bins: Annotated[int, typer.Option(help="Number of bins of equal width.")] = 20,
     edges: Annotated[
-        str | None, typer.Option(help="Edges fixed beforehand, in place of --bins: 0,0.5,0.9,1")
+        str | None,
+        typer.Option(
+            help=(
+                "Edges fixed beforehand, in place of --bins: 0,0.5,0.9,1. Or equal-mass: as many "
+                "rows in each of --bins."
+            )
+        ),
+    ] = None,
+    pool: Annotated[
+        str | None,
+        typer.Option(
+            help="With --edges equal-mass: other rows, without labels, that fix the edges."
+        ),
     ] = None,
     group: Annotated[
         str | None, typer.Option(help="Column with a group, for a table of each.")
@@ -65,23 +71,18 @@ def calibrate(
     side: Annotated[
         Side, typer.Option(help="Certify both ends, or one of them more tightly.")
     ] = "both",
-    clusters: ClustersOption = None,
-    cluster_bound: ClusterBoundOption = None,
-    weights: WeightsOption = None,
-    weight_bound: WeightBoundOption = None,
-    row_ids: RowIdsOption = None,
-    seed: SeedOption = None,
+    *,
+    draw: Draw,
     strata: StrataOption = None,
-    classes: ClassesOption = None,
-    missing: MissingOption = None,
-    unseen_labels: UnseenOption = None,
-    engine: EngineOption = "duckdb",
-    master: MasterOption = None,
-    memory_limit: MemoryOption = None,
+    classes: Classes,
+    labels: LabelsOption = None,
+    written: WrittenOrPiped,
+    counter: Counter,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
     ] = None,
     budget: BudgetOption = None,
+    about: About,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Certify an interval for the true confidence of every bin.
@@ -89,28 +90,34 @@ def calibrate(
     The rows must be a fresh labelled sample from the distribution of use: not training data, not
     data that chose the model.
     """
+    rows, limits = written.tables(files), edges_option(edges)
+    if pool is not None:
+        if edges != EQUAL_MASS:
+            raise InvalidTypeError("--pool fixes edges of equal mass: pass --edges equal-mass.")
+        limits = edges_from_pool(pool, rows, confidence, n_bins=bins, notation=written.notation())
     with progress_bar("counting") as progress:
         certificate = certified(
-            files,
+            rows,
             delta=delta,
-            n_bins=None if edges is not None else bins,
-            edges=None if edges is None else numbers(edges, "--edges"),
+            n_bins=bins if limits is None or limits == EQUAL_MASS else None,
+            edges=limits,
             correction=correction,
             side=side,
-            **class_options(classes, missing, unseen_labels),
+            **classes.options(),
             columns={
                 "confidence": confidence,
                 "correct": correct,
                 "prediction": prediction,
                 "labels": label,
                 "groups": group,
-                **draw_columns(clusters, weights, row_ids),
+                **draw.columns(),
             },
             strata=strata_option(strata),
-            **draw_options(cluster_bound, weight_bound, seed),
-            engine=engine,
-            master=master,
-            memory_limit=memory_limit,
+            **draw.options(),
+            **counter.options(),
+            answers=labels,
+            **written.options(),
             progress=progress,
+            about=about.told(),
         )
     return deliver(certificate, output, as_json=as_json, budget=budget)

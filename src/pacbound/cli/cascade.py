@@ -11,23 +11,14 @@ import typer
 from pacbound.cascade.certify import certify_cascade
 from pacbound.cascade.rows import rows_to_label
 from pacbound.certificate import Certificate
+from pacbound.cli.about import About
 from pacbound.cli.counting import (
-    ClassesOption,
-    ClusterBoundOption,
-    ClustersOption,
-    EngineOption,
+    Classes,
+    Counter,
+    Draw,
     FilesArgument,
-    MasterOption,
-    MemoryOption,
-    MissingOption,
-    RowIdsOption,
-    SeedOption,
-    UnseenOption,
-    WeightBoundOption,
-    WeightsOption,
-    class_options,
-    draw_columns,
-    draw_options,
+    LabelsOption,
+    WrittenOrPiped,
 )
 from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import ending_well
@@ -36,6 +27,7 @@ from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.errors import InvalidTypeError
 from pacbound.procedures.cascade import Bound
 from pacbound.procedures.cascade_groups import Shared
+from pacbound.sources import Notation
 
 
 @ending_well
@@ -86,22 +78,17 @@ def cascade(
         Path | None,
         typer.Option(help="Write the rows whose label matters here, and certify nothing."),
     ] = None,
-    clusters: ClustersOption = None,
-    cluster_bound: ClusterBoundOption = None,
-    weights: WeightsOption = None,
-    weight_bound: WeightBoundOption = None,
-    row_ids: RowIdsOption = None,
-    seed: SeedOption = None,
-    classes: ClassesOption = None,
-    missing: MissingOption = None,
-    unseen_labels: UnseenOption = None,
-    engine: EngineOption = "duckdb",
-    master: MasterOption = None,
-    memory_limit: MemoryOption = None,
+    *,
+    draw: Draw,
+    classes: Classes,
+    labels: LabelsOption = None,
+    written: WrittenOrPiped,
+    counter: Counter,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
     ] = None,
     budget: BudgetOption = None,
+    about: About,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Certify the thresholds at which fast models may answer for the slow one, losing at most xi
@@ -113,7 +100,14 @@ def cascade(
     group.
     """
     if to_label is not None:
-        return _write_rows_to_label(files, names(prediction), label, to_label, as_json=as_json)
+        return _write_rows_to_label(
+            written.tables(files),
+            names(prediction),
+            label,
+            to_label,
+            written.notation(),
+            as_json=as_json,
+        )
     if confidence is None or xi is None or delta is None:
         raise InvalidTypeError(
             "Certifying needs --confidence, --xi and --delta; --to-label needs none of them."
@@ -121,40 +115,48 @@ def cascade(
     with progress_bar("counting") as progress:
         certify: Callable[..., Certificate] = certify_cascade
         certificate = certify(
-            files,
+            written.tables(files),
             xi=xi,
             delta=delta,
             bound=bound,
             method=method,
             group_thresholds=group_thresholds,
             costs=None if cost is None else tuple(numbers(cost, "--cost")),
-            **class_options(classes, missing, unseen_labels),
+            **classes.options(),
             columns={
                 "confidences": names(confidence),
                 "predictions": names(prediction),
                 "labels": label,
                 "groups": group,
-                **draw_columns(clusters, weights, row_ids),
+                **draw.columns(),
             },
-            **draw_options(cluster_bound, weight_bound, seed),
-            engine=engine,
-            master=master,
-            memory_limit=memory_limit,
+            **draw.options(),
+            **counter.options(),
+            answers=labels,
+            **written.options(),
             progress=progress,
+            about=about.told(),
         )
     return deliver(certificate, output, as_json=as_json, budget=budget)
 
 
 def _write_rows_to_label(
-    files: list[str], predictions: list[str], label: str | None, target: Path, *, as_json: bool
+    files: list[str],
+    predictions: list[str],
+    label: str | None,
+    target: Path,
+    notation: Notation,
+    *,
+    as_json: bool,
 ) -> int:
-    if len(files) != 1:
-        raise InvalidTypeError(
-            f"--to-label takes one file, and {len(files)} were named: do it for each."
-        )
     with progress_bar("comparing") as progress:
         needing, rows = rows_to_label(
-            files[0], target, predictions=predictions, label=label, progress=progress
+            files,
+            target,
+            predictions=predictions,
+            label=label,
+            notation=notation,
+            progress=progress,
         )
     if as_json:
         print_json({"rows": rows, "to_label": needing, "output": str(target)})
@@ -162,6 +164,7 @@ def _write_rows_to_label(
         share = f" ({needing / rows:.1%})" if rows else ""
         typer.echo(
             f"{needing:,} of {rows:,} rows{share} need a label; they are in {target}. Those that "
-            "stay without one count as losses. Keep all rows when you certify."
+            "stay without one count as losses. Keep all rows when you certify: pacbound cascade "
+            f"{' '.join(files)} --labels {target} …"
         )
     return 0

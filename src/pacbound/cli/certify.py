@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from inspect import signature
+from inspect import Parameter, signature
 from operator import add
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,11 +15,13 @@ from pacbound.abstention.certify import certify_abstention
 from pacbound.calibration.certify import calibrate
 from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate import Certificate
+from pacbound.cli.about import About
 from pacbound.cli.abstain import FirstOption
 from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import numbers, whole_numbers
 from pacbound.errors import CertificateError, InvalidTypeError
+from pacbound.false_alarms import certify_alarm_range, certify_false_alarms
 from pacbound.procedures.calibration import Correction, Side
 from pacbound.procedures.cascade_groups import Shared
 from pacbound.procedures.shield import Rate
@@ -35,6 +37,11 @@ VERBS: dict[Kind, Callable[..., Certificate]] = {
     "shield": certify_shield,
     "recall": certify_recall,
 }
+CLAIMS: dict[str, Callable[..., Certificate]] = {
+    "false-alarms": certify_false_alarms,
+    "alarm-range": certify_alarm_range,
+}
+"""Other claims that the tallies of a recall or a shield support."""
 
 
 @ending_well
@@ -72,6 +79,22 @@ def certify(
     rate: Annotated[
         Rate | None, typer.Option(help="Shield: all if left out, or among-unsafe.")
     ] = None,
+    claim: Annotated[
+        Literal["false-alarms", "alarm-range"] | None,
+        typer.Option(
+            help=(
+                "Recall, shield: certify the false alarms (--xi) in place of the misses, or the "
+                "thresholds that keep both (--xi, and --target or --missed)."
+            )
+        ),
+    ] = None,
+    missed: Annotated[
+        float | None,
+        typer.Option(help="Shield, alarm-range: the share that may be unsafe under the shield."),
+    ] = None,
+    horizon: Annotated[
+        int | None, typer.Option(help="Shield: the most steps of a rollout.", min=1)
+    ] = None,
     method: Annotated[
         Literal["paths", "greedy"] | None,
         typer.Option(help="Cascade of more than two models: paths if left out."),
@@ -91,6 +114,8 @@ def certify(
         Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
     ] = None,
     budget: BudgetOption = None,
+    *,
+    about: About,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Add tallies of parts of the data and certify their sum: the same certificate as from all rows
@@ -106,14 +131,18 @@ def certify(
         "bound": bound,
         "looks": None if looks is None else whole_numbers(looks, "--looks"),
         "rate": rate,
+        "missed": missed,
+        "horizon": horizon,
         "method": method,
         "group_thresholds": group_thresholds,
         "correction": correction,
         "side": side,
         "first_threshold": first_threshold,
+        "about": about.told() or None,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    return deliver(_certified(total, delta, given), output, as_json=as_json, budget=budget)
+    certificate = _certified(total, claim, delta, given)
+    return deliver(certificate, output, as_json=as_json, budget=budget)
 
 
 def _loaded(path: Path) -> Tally:
@@ -124,8 +153,15 @@ def _loaded(path: Path) -> Tally:
         raise CertificateError(message if str(path) in message else f"{path}: {message}") from None
 
 
-def _certified(tally: Tally, delta: float, options: dict[str, Any]) -> Certificate:
-    verb = VERBS[tally.kind]
+def _certified(
+    tally: Tally, claim: str | None, delta: float, options: dict[str, Any]
+) -> Certificate:
+    if claim is not None and tally.kind not in ("recall", "shield"):
+        raise InvalidTypeError(
+            f"--claim {claim} is about tallies of a recall or a shield, and these are for "
+            f"{with_article(tally.kind)}: leave it out."
+        )
+    verb = VERBS[tally.kind] if claim is None else CLAIMS[claim]
     takes = signature(verb).parameters
     unknown = min((name for name in options if name not in takes), default=None)
     if unknown is not None:
@@ -135,7 +171,7 @@ def _certified(tally: Tally, delta: float, options: dict[str, Any]) -> Certifica
             "tallies are for: leave it out."
         )
     for name, what in (("xi", "the rate that is allowed"), ("target", "the share to be flagged")):
-        if name in takes and name not in options:
+        if name in takes and takes[name].default is Parameter.empty and name not in options:
             raise InvalidTypeError(
                 f"These tallies are for {with_article(tally.kind)}, which needs --{name}: {what}."
             )

@@ -9,6 +9,9 @@ import typer
 
 from pacbound.cascade.cost import certified_cost
 from pacbound.certificate import CascadeCertificate, load_certificate
+from pacbound.cli.counting import (
+    WrittenOrPiped,
+)
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.lists import names
 from pacbound.cli.terminal import print_json, progress_bar
@@ -31,6 +34,8 @@ def cost(
     confidence: Annotated[
         str | None, typer.Option(help="Confidence columns, if not named as in the certificate.")
     ] = None,
+    *,
+    written: WrittenOrPiped,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Bound what a row costs on average, from fresh scores or from the certificate's own counts.
@@ -51,10 +56,11 @@ def cost(
     with progress_bar("reading") as progress:
         bound = certified_cost(
             loaded,
-            files or None,
+            written.tables(files) if files else None,
             delta=delta,
             columns={"confidences": names(named)} if files else None,
             progress=progress if files else None,
+            **written.options(),
         )
     if as_json:
         print_json({"certificate": str(certificate), **vars(bound)})

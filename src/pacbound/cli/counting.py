@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from pacbound.cli.lists import names, numbers
-from pacbound.sources import Engine
+from pacbound.cli.option_groups import OptionGroup
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.sources import Engine, Notation, file_fingerprint, open_tables
+from pacbound.sources.notation import NotationOptions
+from pacbound.sources.paths import expanded
+from pacbound.sources.standard_input import STANDARD_INPUT, Format, standard_input
+from pacbound.tally.grids import equal_mass_edges
+from pacbound.tally.questions.calibration import EQUAL_MASS
+from pacbound.tally.rows import batch_scores
 
 FilesArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE...",
         help=(
-            "CSV, Parquet, JSON lines, Arrow, .npz, a folder or a quoted glob; all of them are "
-            "counted together."
+            "CSV, Parquet, JSON lines, Arrow, .npz, a folder, a quoted glob, or - for standard "
+            "input; all of them are counted together."
         ),
     ),
 ]
@@ -74,18 +86,162 @@ StrataOption = Annotated[
 ]
 
 
-def draw_options(
-    cluster_bound: int | None, weight_bound: float | None, seed: int | None
-) -> dict[str, Any]:
-    """What was said about drawing rows, beside the columns, as the verbs take it."""
-    return {"cluster_bound": cluster_bound, "weight_bound": weight_bound, "seed": seed}
+DelimiterOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Text: what stands between values, ';' or tab; as the name says if left out."
+    ),
+]
+DecimalOption = Annotated[
+    str | None, typer.Option(help="Text: what stands for the decimal point, '.' or ','.")
+]
+ScaleOption = Annotated[
+    float | None,
+    typer.Option(help="What a score of 1 is written as, for example 100 for percentages."),
+]
+FormatOption = Annotated[
+    Format | None,
+    typer.Option("--format", help="With -: what comes in, if its first bytes do not say it."),
+]
+LabelsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--labels",
+        help=(
+            "A file of labels that came back, joined to the rows by its column pac_row; the label "
+            "column is in it. May be repeated."
+        ),
+    ),
+]
 
 
-def draw_columns(
-    clusters: str | None, weights: str | None, row_ids: str | None
-) -> dict[str, str | None]:
-    """The columns that rows are drawn by, as the verbs take them."""
-    return {"clusters": clusters, "weights": weights, "row_ids": row_ids}
+@dataclass(frozen=True)
+class Counter(OptionGroup):
+    """What counts the rows."""
+
+    engine: EngineOption = "duckdb"
+    master: MasterOption = None
+    memory_limit: MemoryOption = None
+
+    def options(self) -> dict[str, Any]:
+        """What was said, as the verbs take it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Classes(OptionGroup):
+    """Which classes there are."""
+
+    classes: ClassesOption = None
+    missing: MissingOption = None
+    unseen_labels: UnseenOption = None
+
+    def options(self) -> dict[str, Any]:
+        """What was said, as the verbs take it."""
+        return {
+            "classes": None if self.classes is None else names(self.classes),
+            "missing": None if self.missing is None else names(self.missing),
+            "unseen_labels": self.unseen_labels,
+        }
+
+
+@dataclass(frozen=True)
+class Draw(OptionGroup):
+    """How rows are drawn before they are counted."""
+
+    clusters: ClustersOption = None
+    cluster_bound: ClusterBoundOption = None
+    weights: WeightsOption = None
+    weight_bound: WeightBoundOption = None
+    row_ids: RowIdsOption = None
+    seed: SeedOption = None
+
+    def columns(self) -> dict[str, str | None]:
+        """The columns that rows are drawn by, as the verbs take them."""
+        return {"clusters": self.clusters, "weights": self.weights, "row_ids": self.row_ids}
+
+    def options(self) -> dict[str, Any]:
+        """What was said beside the columns, as the verbs take it."""
+        return {
+            "cluster_bound": self.cluster_bound,
+            "weight_bound": self.weight_bound,
+            "seed": self.seed,
+        }
+
+
+@dataclass(frozen=True)
+class Written(OptionGroup):
+    """How tables are written."""
+
+    delimiter: DelimiterOption = None
+    decimal: DecimalOption = None
+    scale: ScaleOption = None
+
+    def options(self) -> NotationOptions:
+        """What was said, as the verbs take it."""
+        return {"delimiter": self.delimiter, "decimal": self.decimal, "scale": self.scale}
+
+    def notation(self) -> Notation:
+        """What was said, as tables are opened with it."""
+        return Notation.of(**self.options())
+
+
+@dataclass(frozen=True)
+class WrittenOrPiped(Written):
+    """How tables are written, one of which may come in over standard input."""
+
+    standard_format: FormatOption = None
+
+    def tables(self, files: Sequence[str]) -> list[str]:
+        """The files, with one that holds standard input in the place of -."""
+        if self.standard_format is not None and STANDARD_INPUT not in files:
+            raise InvalidTypeError(
+                "--format says what comes in over standard input, and - is not among the files: "
+                "leave it out."
+            )
+        if list(files).count(STANDARD_INPUT) > 1:
+            raise InvalidValueError("- is named twice, and standard input comes only once.")
+        return [
+            str(standard_input(self.standard_format)) if file == STANDARD_INPUT else file
+            for file in files
+        ]
+
+
+def scores_in(paths: str, column: str, notation: Notation) -> NDArray[np.float64]:
+    """The scores of tables; their other columns are not looked at."""
+    parts = [np.empty(0)]
+    for table in open_tables(paths, notation):
+        for batch in table.batches([column]):
+            try:
+                parts.append(batch_scores(batch, column, notation.scale))
+            except (InvalidTypeError, InvalidValueError) as error:
+                raise type(error)(f"{table.path}: {error}") from None
+    return np.concatenate(parts)
+
+
+def edges_option(edges: str | None) -> str | list[float] | None:
+    """Edges as the verbs take them: numbers, or the word for those that are taken from the rows."""
+    return edges if edges is None or edges == EQUAL_MASS else numbers(edges, "--edges")
+
+
+def edges_from_pool(
+    pool: str, files: Sequence[str], column: str, *, n_bins: int, notation: Notation
+) -> list[float]:
+    """Edges between which about equally many scores of other rows lie.
+
+    Such edges are fixed as far as the rows of `files` are concerned, because these had no part in
+    them: given the edges, they are independent draws still, and bins are as good as any that were
+    written down beforehand. So a pool with a file of theirs in it is refused.
+    """
+    counted = {file_fingerprint(file) for file in expanded(files)}
+    same = next((file for file in expanded(pool) if file_fingerprint(file) in counted), None)
+    if same is not None:
+        raise InvalidValueError(
+            f"{same} is counted, too, so its scores may not fix the edges: name other rows, or "
+            "leave --pool out, and each edge is counted apart."
+        )
+    edges: list[float] = equal_mass_edges(scores_in(pool, column, notation), n_bins=n_bins).tolist()
+    return edges
 
 
 def strata_option(strata: str | None) -> int | list[float] | None:
@@ -93,14 +249,3 @@ def strata_option(strata: str | None) -> int | list[float] | None:
     if strata is None:
         return None
     return int(strata) if strata.strip().isdecimal() else numbers(strata, "--strata")
-
-
-def class_options(
-    classes: str | None, missing: str | None, unseen_labels: float | None
-) -> dict[str, Any]:
-    """What was said about classes, as the verbs take it."""
-    return {
-        "classes": None if classes is None else names(classes),
-        "missing": None if missing is None else names(missing),
-        "unseen_labels": unseen_labels,
-    }

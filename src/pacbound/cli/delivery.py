@@ -14,7 +14,10 @@ from pacbound.cli.terminal import print_json
 BudgetOption = Annotated[
     Path | None,
     typer.Option(
-        help="A budget of delta, made by `Budget`: the claim is refused if it would overspend."
+        help=(
+            "A budget of delta, as `pacbound budget` begins it: a claim that would overspend is "
+            "neither saved nor shown."
+        )
     ),
 ]
 

@@ -1,48 +1,254 @@
-"""`pacbound demo`: the whole story on real predictions and rollouts that ship with the package."""
+"""`pacbound demo`: the whole story on real predictions and rollouts that ship with the package.
+
+The tables are written as CSV files, and then it is a list of commands, each of which is printed
+before it is run: in the folder of the demo they can be run again, one by one.
+"""
 
 from __future__ import annotations
 
-import json
+import csv
+import runpy
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import chdir, contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
-from pacbound.abstention.certify import certify_abstention
 from pacbound.atomic_files import atomic_file
-from pacbound.baselines import NAIVE_THRESHOLD, POLICY_ALONE, HistogramBinning
-from pacbound.calibration.certify import calibrate
-from pacbound.calibration.metrics import expected_calibration_error, induced_calibration_error
-from pacbound.calibration.rows import apply_to_file
-from pacbound.cascade.certify import certify_cascade
-from pacbound.certificate import (
-    AbstentionCertificate,
-    CalibrationCertificate,
-    CascadeCertificate,
-    load_certificate,
-)
-from pacbound.certificate.files import certificate_from_dict
-from pacbound.cli.exit_codes import ending_well
-from pacbound.data import (
-    FashionMnistPredictions,
-    IndoorNavigationRollouts,
-    fashion_mnist,
-    indoor_navigation,
-)
-from pacbound.errors import MissingDependencyError
-from pacbound.monitor import Monitor
-from pacbound.shield.certify import certify_shield
-from pacbound.stats.trinomial import paired_upper
+from pacbound.cli.app import COMMANDS, app
+from pacbound.cli.exit_codes import ALARM, BUG, VERIFICATION_FAILED, complain, ending_well
+from pacbound.data import fashion_mnist, indoor_navigation
 
-Rows = NDArray[np.int64]
+SCRIPTS = ("answer.py", "future.py", "figures.py", "tamper.py", "together.py")
+STATES = ("ask_labels.csv", "label.json", "monitor.json", "requests.csv.batch")
+"""What commands would go on from, or keep, if it were there: another demo begins anew."""
 
-DELTA = 0.01
-XI = 0.01
-UNSAFE_XI = 0.1
-MACS = (115_456, 3_733_888)
-"""Multiplications for an image that the early exit answers, and for one that it passes on."""
+FAST = "--confidence confidence_fast --prediction prediction_fast,prediction_slow"
+SLOW = "--confidence confidence_slow --prediction prediction_slow --label label"
+SAFE = "--score score --unsafe unsafe --horizon 100"
+CLAIM = "--xi 0.01 --delta 0.01"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A sentence, the command that it is about, and the exit code that the command ends with."""
+
+    says: str
+    command: str
+    code: int = 0
+
+
+STORY: dict[str, list[Step]] = {
+    "PLAN": [
+        Step(
+            "How many labels show that at most 2 % are wrong, if 1 % are?",
+            "pacbound plan --target 0.02 --expected 0.01 --delta 0.01",
+        ),
+        Step(
+            "Or look several times on the way, and stop when it is shown.",
+            "pacbound plan --looks 500,1000,2000,4000 --xi 0.02 --delta 0.01",
+        ),
+        Step(
+            "Or ask a pilot of 2,000 images how many a cascade will take.",
+            f"pacbound plan --from pilot.csv {FAST} --label label {CLAIM} --goal 0.5 "
+            "--sizes 2000,5000,10000 --draws 10",
+        ),
+    ],
+    "CALIBRATE": [
+        Step(
+            "How often is the network right, where it claims to be so sure?",
+            f"pacbound calibrate held.csv {SLOW} --bins 10 --delta 0.01 "
+            "--model 'convolutional network, whole' --dataset @held.csv --owner 'pacbound demo' "
+            "-o calibration.json",
+        ),
+        Step(
+            "Give every new prediction its interval.",
+            "pacbound apply calibration.json future.csv -o predictions_with_intervals.csv",
+        ),
+        Step(
+            "Images that came in sessions depend on each other: draw one of each.",
+            f"pacbound calibrate held.csv {SLOW} --bins 10 --delta 0.01 --clusters session "
+            "-o by_session.json",
+        ),
+        Step(
+            "In use there will be twice as many shirts: weigh the rows.",
+            f"pacbound calibrate held.csv {SLOW} --bins 10 --delta 0.01 --weights shop_weight "
+            "--weight-bound 2 -o for_the_shop.json",
+        ),
+        Step(
+            "Labels cost money, and most rows fall into the last bin: choose as many from each.",
+            "pacbound stratify pool.csv --confidence confidence_slow --labels 2000 --bins 10 "
+            "-o to_label.csv",
+        ),
+        Step("Have them labelled.", "python answer.py to_label.csv label=label"),
+        Step(
+            "A fifth of the labels leaves the sparse bins as narrow as all of them do.",
+            f"pacbound calibrate to_label.csv {SLOW} --bins 10 --strata 10 --delta 0.01 "
+            "-o stratified.json",
+        ),
+    ],
+    "ABSTAIN": [
+        Step(
+            "The network answers only where at most 1 % of its answers are wrong.",
+            f"pacbound abstain held.csv {SLOW} {CLAIM} -o abstention.json",
+        ),
+    ],
+    "CASCADE": [
+        Step(
+            "The early exit answers for the whole network, losing at most 1 % accuracy.",
+            f"pacbound cascade held.csv {FAST} --label label --cost 115456,3733888 {CLAIM} "
+            "--model 'early exit, whole network' --dataset @held.csv -o cascade.json",
+        ),
+        Step(
+            "What does an image cost at most, on average?",
+            "pacbound cost cascade.json future.csv --delta 0.01",
+        ),
+        Step(
+            "Most labels do not matter, and many rows exit early without any. Ask for the 300 that "
+            "matter most.",
+            f"pacbound label pool.csv {FAST} --session label.json {CLAIM} --ask ask_labels.csv "
+            "--count 300",
+        ),
+        Step("Have them labelled.", "python answer.py ask_labels.csv label=label"),
+        Step(
+            "Take them in. All that are still missing count as losses, so that it holds as it is.",
+            f"pacbound label pool.csv {FAST} --session label.json --answers ask_labels.csv "
+            "-o labelled.json",
+        ),
+        Step(
+            "Or let a fold of the rows choose among models, and the others certify the choice.",
+            "pacbound design held.csv --confidence confidence_fast,confidence_slow "
+            "--prediction prediction_fast,prediction_slow --label label --cost 115456,3618432 "
+            f"{CLAIM} --bound pair -o design.json",
+        ),
+    ],
+    "ANSWER A BATCH": [
+        Step(
+            "10,000 records, of whose answers at most 5 % may differ from the slow model's.",
+            "pacbound batch requests.csv --confidence confidence_fast "
+            "--prediction prediction_fast --xi 0.05 --delta 0.1 --seed 0 --ask ask_sample.csv",
+        ),
+        Step("The slow model answers.", "python answer.py ask_sample.csv answer=prediction_slow"),
+        Step(
+            "The sample says which others it has to answer.",
+            "pacbound batch requests.csv --answers ask_sample.csv --ask ask_rest.csv",
+        ),
+        Step("The slow model answers.", "python answer.py ask_rest.csv answer=prediction_slow"),
+        Step(
+            "That is all.",
+            "pacbound batch requests.csv --answers ask_rest.csv -o answered.csv "
+            "--certificate batch.json",
+        ),
+    ],
+    "FLAG": [
+        Step(
+            "Flag where the early exit may be wrong: at least 95 % of its mistakes are found.",
+            "pacbound recall held.csv --score doubt --positive mistake --target 0.95 --delta 0.01 "
+            "-o recall.json",
+        ),
+        Step(
+            "Or flag as much as can be, while at most 20 % of what is right is flagged falsely.",
+            "pacbound false-alarms held.csv --score doubt --positive mistake --xi 0.2 "
+            "--delta 0.01 -o false_alarms.json",
+        ),
+    ],
+    "SHIELD A ROBOT": [
+        Step(
+            "A robot brakes before it is too late, in all but 10 % of its rollouts.",
+            f"pacbound shield rollouts.csv {SAFE} --xi 0.1 --delta 0.01 "
+            "--model 'imitated policy, danger network' --about environment=IndoorNavigation "
+            "-o shield.json",
+        ),
+        Step(
+            "The paper's bound for the same.",
+            f"pacbound shield rollouts.csv {SAFE} --xi 0.1 --delta 0.01 --bound product "
+            "--final-score final_score -o product.json",
+        ),
+        Step(
+            "Of the rollouts that would crash, at most 20 % are missed, however many there are.",
+            f"pacbound shield rollouts.csv {SAFE} --xi 0.2 --delta 0.01 --rate among-unsafe "
+            "-o among_unsafe.json",
+        ),
+        Step(
+            "Look early, as planned: 10,000 rollouts are the second of three looks.",
+            f"pacbound shield rollouts.csv {SAFE} --xi 0.1 --delta 0.01 --looks 5000,10000,20000 "
+            "-o look.json",
+        ),
+    ],
+    "COUNT IN PARTS": [
+        Step(
+            "Data on several machines are counted where they are.",
+            "pacbound tally rollouts.csv --score score --unsafe unsafe -o here.tally.json",
+        ),
+        Step(
+            "So are others.",
+            "pacbound tally future_rollouts.csv --score score --unsafe unsafe -o there.tally.json",
+        ),
+        Step(
+            "Only the counts travel, and their sum is certified.",
+            "pacbound certify here.tally.json there.tally.json --xi 0.1 --delta 0.01 "
+            "--horizon 100 -o both.json",
+        ),
+    ],
+    "CLAIM TOGETHER": [
+        Step(
+            "Each claim above is right with its own probability. These two are right at once, and "
+            "a budget stops the look that would be one too many.",
+            "python together.py",
+        ),
+        Step("What was spent of the budget, and on what?", "pacbound budget budget.json"),
+        Step(
+            "Certificates that are there can be put together, if that was decided beforehand.",
+            "pacbound together abstention.json recall.json -o pair.json",
+        ),
+    ],
+    "MONITOR": [
+        Step(
+            "From image 5,001 on, answers are mixed up in use. The alarm rings, and it would ever "
+            "ring falsely with probability at most 0.001.",
+            "pacbound monitor cascade.json in_use.csv --delta 0.001 --state monitor.json",
+            ALARM,
+        ),
+    ],
+    "CHECK": [
+        Step(
+            "Hold the claims against images and rollouts that took no part in them.",
+            "python future.py",
+        ),
+        Step("Read a certificate.", "pacbound show shield.json"),
+        Step(
+            "Verify all of them, without the data.",
+            "pacbound verify calibration.json abstention.json cascade.json labelled.json "
+            "design.json batch.json recall.json shield.json product.json among_unsafe.json "
+            "look.json both.json bundle.json",
+        ),
+        Step(
+            "Let a pipeline pass only what it asks for, counted again from the data.",
+            "pacbound verify cascade.json --require-certified --kind cascade --max-xi 0.01 "
+            "--max-delta 0.01 --data held.csv",
+        ),
+        Step("Somebody improves a certificate.", "python tamper.py"),
+        Step("It is found out.", "pacbound verify improved.json", VERIFICATION_FAILED),
+    ],
+    "DRAW": [
+        Step("Draw what was certified.", "python figures.py"),
+    ],
+    "REPORT": [
+        Step(
+            "Put it all on one page.",
+            "pacbound report calibration.json abstention.json cascade.json batch.json recall.json "
+            "shield.json among_unsafe.json bundle.json -o report.html",
+        ),
+    ],
+}
+"""The story, chapter by chapter. A step is told if there is its command."""
 
 
 @ending_well
@@ -51,284 +257,151 @@ def demo(
         Path, typer.Option("--output", "-o", help="The folder that everything is written to.")
     ] = Path("pacbound-demo"),
 ) -> int:
-    """Calibrate, certify an abstention, a cascade and a shield, verify and draw, on a network's
-    real predictions and a robot's rollouts.
+    """Tell the whole story on a network's real predictions and a robot's rollouts.
+
+    Every command is printed before it is run. What they need is written into the folder first, so
+    that each can be run again there.
     """
     output.mkdir(parents=True, exist_ok=True)
-    table, rollouts = fashion_mnist(), indoor_navigation()
-    # Half of the rows certify, the other half plays the future; the halves are drawn by a seed
-    # fixed here.
-    order = np.random.default_rng(2021).permutation(len(table.label))
-    held, future = np.sort(order[:10_000]), np.sort(order[10_000:])
-    calibration = _show_calibration(table, held, future, output)
-    abstention = _show_abstention(table, held, future, output)
-    cascade = _show_cascade(table, held, future, output)
-    thresholds = _show_shield(rollouts, held, future, output)
-    monitor = _show_monitor(cascade, table, future, output)
-    written = ("calibration", "abstention", "cascade", "shield")
-    _show_verification([output / f"{name}.json" for name in written])
-    _draw(calibration, abstention, table, future, output)
-    _draw_shields(thresholds, rollouts, future, output)
-    _draw_evidence(monitor, output)
-    typer.echo(f"\nEverything is in {output}/.")
+    written = {**_images(), **_rollouts()}
+    for name in STATES:
+        (output / name).unlink(missing_ok=True)
+    for name, columns in written.items():
+        _write(output / name, columns)
+    for name in SCRIPTS:
+        script = files("pacbound.cli.demo_scripts").joinpath(name).read_bytes()
+        with atomic_file(output / name) as file:
+            file.write(script)
+    typer.echo(
+        f"The tables and scripts of this story are in {output}. To run a command again:\n\n"
+        f"$ cd {shlex.quote(str(output))}"
+    )
+    with chdir(output):
+        code = _tell()
+    if code:
+        return code
+    page = output / "report.html"
+    typer.echo(f"\nEverything is in {output}." + (f" Open {page}." if page.exists() else ""))
     return 0
 
 
-def _show_calibration(
-    table: FashionMnistPredictions, held: Rows, future: Rows, output: Path
-) -> CalibrationCertificate:
-    confidence, correct = table.confidence_slow, table.prediction_slow == table.label
-    typer.echo(f"1. CALIBRATE the network on {len(held):,} images it was not trained on.\n")
-    certificate = calibrate(confidence[held], correct[held], delta=DELTA, n_bins=10)
-    certificate.save(output / "calibration.json")
-    typer.echo(certificate.summary())
-    cells = certificate.grid.cells(confidence[future].astype(np.float64))
-    trials = np.bincount(cells, minlength=10)
-    rate = np.bincount(cells, weights=correct[future], minlength=10) / np.maximum(trials, 1)
-    inside = (certificate.bins.lower <= rate) & (rate <= certificate.bins.upper)
-    typer.echo(
-        f"\nOn {len(future):,} other images the accuracy of {int(inside[trials > 0].sum())} of "
-        f"{int((trials > 0).sum())} bins lies in the interval (a small bin may miss by its own "
-        "noise)."
-    )
-    _show_errors(certificate, confidence, correct, held, future)
-    _apply(certificate, table, future, output)
-    return certificate
+def _tell() -> int:
+    """Run all steps; the exit code is that of one that did not end as it should."""
+    for number, (title, steps) in enumerate(chapters().items(), start=1):
+        typer.echo(f"\n{number}. {title}")
+        for step in steps:
+            typer.echo(f"\n{step.says}\n\n$ {step.command}\n")
+            sys.stdout.flush()
+            code = _run(step)
+            sys.stderr.flush()
+            if code != step.code:
+                complain(f"{step.command} ended with {code}, not {step.code}: the story ends here.")
+                # One that was interrupted, or ended by a signal, says so itself.
+                return max(BUG, code)
+    return 0
 
 
-def _show_errors(
-    certificate: CalibrationCertificate,
-    confidence: NDArray[np.float32],
-    correct: NDArray[np.bool_],
-    held: Rows,
-    future: Rows,
-) -> None:
-    binning = HistogramBinning(n_bins=10).fit_confidence(confidence[held], correct[held])
-    plain = expected_calibration_error(confidence[future], correct[future], n_bins=10)
-    binned = expected_calibration_error(
-        np.nan_to_num(binning.recalibrate(confidence[future])), correct[future], n_bins=10
-    )
-    low, high = induced_calibration_error(
-        certificate.interval(confidence[future]),
-        certificate.estimate(confidence[future]),
-        correct[future],
-        n_bins=10,
-    )
-    typer.echo(
-        f"Calibration error there: softmax {plain:.2%}, histogram binning {binned:.2%}, "
-        f"induced by the intervals [{low:.2%}, {high:.2%}]."
-    )
-
-
-def _apply(
-    certificate: CalibrationCertificate, table: FashionMnistPredictions, future: Rows, output: Path
-) -> None:
-    rows, target = output / "predictions.npz", output / "predictions_with_intervals.npz"
-    with atomic_file(rows) as file:
-        np.savez(
-            file,
-            confidence=table.confidence_slow[future],
-            prediction=table.prediction_slow[future],
-        )
-    count = apply_to_file(certificate, rows, target, confidence="confidence").rows
-    typer.echo(f"{count:,} predictions with their intervals: {target}.")
-
-
-def _show_abstention(
-    table: FashionMnistPredictions, held: Rows, future: Rows, output: Path
-) -> AbstentionCertificate:
-    typer.echo(
-        f"\n2. ABSTAIN: the network answers only where at most {XI:.0%} of its answers are wrong.\n"
-    )
-    confidence, correct = table.confidence_slow, table.prediction_slow == table.label
-    certificate = certify_abstention(confidence[held], correct[held], xi=XI, delta=DELTA)
-    certificate.save(output / "abstention.json")
-    typer.echo(certificate.summary())
-    answered = certificate.answers(confidence[future])
-    wrong = int((answered & ~correct[future]).sum())
-    typer.echo(
-        f"On {len(future):,} other images {answered.mean():.1%} are answered, "
-        f"{wrong / answered.sum():.2%} of them wrongly; {1 - correct[future].mean():.2%} without "
-        "abstaining."
-    )
-    return certificate
-
-
-def _show_cascade(
-    table: FashionMnistPredictions, held: Rows, future: Rows, output: Path
-) -> CascadeCertificate:
-    typer.echo(
-        "\n3. CERTIFY A CASCADE: the early exit answers for the whole network, losing at most "
-        f"{XI:.0%} accuracy.\n"
-    )
-    predictions = np.column_stack([table.prediction_fast, table.prediction_slow])[held]
-    certificate = certify_cascade(
-        table.confidence_fast[held], predictions, table.label[held], xi=XI, delta=DELTA, costs=MACS
-    )
-    certificate.save(output / "cascade.json")
-    typer.echo(certificate.summary())
-    exits = table.confidence_fast[future].astype(np.float64) >= certificate.thresholds[0]
-    slow_right = table.prediction_slow[future] == table.label[future]
-    fast_right = table.prediction_fast[future] == table.label[future]
-    lost, gained = (
-        int((exits & slow_right & ~fast_right).sum()),
-        int((exits & fast_right & ~slow_right).sum()),
-    )
-    # The threshold was fixed before these images were looked at, so this bound holds as it stands.
-    bound = paired_upper(lost, gained, len(future), delta=DELTA)
-    typer.echo(
-        f"On {len(future):,} other images {exits.mean():.1%} exit early and "
-        f"{(lost - gained) / len(future):+.2%} accuracy is lost (at most {bound:.2%} with "
-        f"probability {1 - DELTA:g})."
-    )
-    return certificate
-
-
-def _show_shield(
-    rollouts: IndoorNavigationRollouts, held: Rows, future: Rows, output: Path
-) -> dict[str, float]:
-    typer.echo(
-        f"\n4. CERTIFY A SHIELD: a robot brakes before it is too late, in all but {UNSAFE_XI:.0%} "
-        "of its rollouts.\n"
-    )
-    scores, unsafe, last = rollouts.score[held], rollouts.unsafe[held], rollouts.final_score[held]
-    certificate = certify_shield(scores, unsafe, xi=UNSAFE_XI, delta=DELTA)
-    certificate.save(output / "shield.json")
-    typer.echo(certificate.summary())
-    product = certify_shield(
-        scores, unsafe, xi=UNSAFE_XI, delta=DELTA, bound="product", final_scores=last
-    )
-    thresholds = {
-        "certified": certificate.threshold,
-        "the paper's product": product.threshold,
-        "threshold 0.5": NAIVE_THRESHOLD,
-        "no shield": POLICY_ALONE,
+def chapters() -> dict[str, list[Step]]:
+    """The chapters, with the steps whose commands are there."""
+    known = {name for group in COMMANDS.values() for name in group}
+    told = {
+        title: [
+            step for step in steps if _program(step)[0] != "pacbound" or _program(step)[1] in known
+        ]
+        for title, steps in STORY.items()
     }
-    typer.echo(f"\nOn {len(future):,} other rollouts:")
-    for name, threshold in thresholds.items():
-        missed, reached = _under_shield(rollouts, future, threshold)
-        typer.echo(
-            f"  {name:20} {missed / len(future):6.2%} unsafe, {reached / len(future):6.2%} reach "
-            "the goal"
-        )
-    return thresholds
+    return {title: steps for title, steps in told.items() if steps}
 
 
-def _under_shield(
-    rollouts: IndoorNavigationRollouts, rows: Rows, threshold: float
-) -> tuple[int, int]:
-    """How many rollouts are unsafe, and how many reach the goal, if the shield fires at
-    `threshold`.
-
-    Until it fires a rollout is the one that was recorded, and braking up to the first
-    un-recoverable state is safe.
-    """
-    drives_on, unsafe = rollouts.score[rows] < threshold, rollouts.unsafe[rows]
-    return int((drives_on & unsafe).sum()), int(
-        (drives_on & ~unsafe & rollouts.success[rows]).sum()
-    )
+def _program(step: Step) -> list[str]:
+    return shlex.split(step.command)
 
 
-def _show_monitor(
-    certificate: CascadeCertificate, table: FashionMnistPredictions, future: Rows, output: Path
-) -> Monitor:
-    typer.echo(
-        "\n5. MONITOR the cascade in use: the alarm rings once it loses more, and ever falsely "
-        "with probability at most 0.001.\n"
-    )
-    monitor, slow, labels = Monitor(certificate, delta=1e-3), table.prediction_slow, table.label
+def _run(step: Step) -> int:
+    """Run a command in this process, as a shell would in one of its own."""
+    program, *arguments = _program(step)
+    if program == "pacbound":
+        return int(app(arguments, standalone_mode=False) or 0)
+    with _arguments(arguments):
+        runpy.run_path(arguments[0], run_name="__main__")
+    return 0
+
+
+@contextmanager
+def _arguments(arguments: list[str]) -> Iterator[None]:
+    before, sys.argv = sys.argv, arguments
+    try:
+        yield
+    finally:
+        sys.argv = before
+
+
+def _images() -> dict[str, dict[str, list[Any]]]:
+    """The tables of images: half of them certify, and the other half plays the future."""
+    table = fashion_mnist()
+    columns = {
+        "id": np.arange(len(table.label)),
+        "confidence_fast": table.confidence_fast,
+        "prediction_fast": table.prediction_fast,
+        "confidence_slow": table.confidence_slow,
+        "prediction_slow": table.prediction_slow,
+        "label": table.label,
+        "doubt": 1.0 - table.confidence_fast.astype(np.float64),
+        "mistake": table.prediction_fast != table.label,
+        # Images have no sessions: five that follow each other play one.
+        "session": np.arange(len(table.label)) // 5,
+        # The shop sells twice as many of what the network takes for a shirt.
+        "shop_weight": np.where(table.prediction_slow == 6, 2, 1),
+    }
+    held, future = _halves(len(table.label))
+    wrong = dict(_rows(columns, future))
+    fast = np.array(wrong["prediction_fast"])
     # From half-way on, a fault pairs each image with the early exit's answer to the one before.
-    shifted = np.roll(table.prediction_fast[future], 1)
     half = len(future) // 2
-    fast = np.where(np.arange(len(future)) < half, table.prediction_fast[future], shifted)
-    monitor.update(
-        {
-            "confidences": table.confidence_fast[future],
-            "predictions": np.column_stack([fast, slow[future]]),
-            "labels": labels[future],
-        }
-    )
-    monitor.save(output / "monitor.json")
-    for alarm in monitor.alarms:
-        typer.echo(f"From image {half + 1:,} on, answers are mixed up.\n{alarm}")
-    return monitor
+    wrong["prediction_fast"] = np.where(
+        np.arange(len(fast)) < half, fast, np.roll(fast, 1)
+    ).tolist()
+    unlabelled = {name: column for name, column in columns.items() if name not in _ABOUT_LABELS}
+    fast_only = ("id", "confidence_fast", "prediction_fast")
+    return {
+        "held.csv": _rows(columns, held),
+        "future.csv": _rows(columns, future),
+        "pilot.csv": _rows(columns, held[:2000]),
+        "pool.csv": _rows(unlabelled, held),
+        "requests.csv": _rows({name: columns[name] for name in fast_only}, future),
+        "in_use.csv": wrong,
+    }
 
 
-def _show_verification(paths: list[Path]) -> None:
-    typer.echo(
-        "\n6. VERIFY the certificates without the data, and one that somebody has improved.\n"
-    )
-    for path in paths:
-        typer.echo(f"{path}: {load_certificate(path).verify()}")
-    document = json.loads(paths[0].read_text())
-    document["claim"]["tables"][0]["lower"][-1] += 0.01
-    typer.echo(
-        "the first with its last lower bound raised by 0.01: "
-        f"{certificate_from_dict(document).verify()}"
-    )
+_ABOUT_LABELS = ("label", "mistake")
 
 
-def _draw(
-    certificate: CalibrationCertificate,
-    abstention: AbstentionCertificate,
-    table: FashionMnistPredictions,
-    future: Rows,
-    output: Path,
-) -> None:
-    try:
-        # Matplotlib is optional.
-        from pacbound.report import (  # noqa: PLC0415
-            AccuracyConfidenceDisplay,
-            ReliabilityDisplay,
-            RiskCoverageDisplay,
-        )
-    except MissingDependencyError as error:
-        typer.echo(f"\n7. The figures are left out: {error}")
-        return
-    correct = table.prediction_slow[future] == table.label[future]
-    typer.echo("\n7. DRAW.\n")
-    for name, display in (
-        ("reliability.png", ReliabilityDisplay.from_certificate(certificate)),
-        ("risk_coverage.png", RiskCoverageDisplay.from_certificate(abstention)),
-        (
-            "accuracy_confidence.png",
-            AccuracyConfidenceDisplay.from_certificate(
-                certificate, table.confidence_slow[future], correct
-            ),
-        ),
-    ):
-        _save(display, output / name)
+def _rollouts() -> dict[str, dict[str, list[Any]]]:
+    table = indoor_navigation()
+    held, future = _halves(len(table.unsafe))
+    columns = {
+        "score": table.score,
+        "unsafe": table.unsafe,
+        "final_score": table.final_score,
+        "success": table.success,
+    }
+    return {"rollouts.csv": _rows(columns, held), "future_rollouts.csv": _rows(columns, future)}
 
 
-def _draw_shields(
-    thresholds: dict[str, float], rollouts: IndoorNavigationRollouts, future: Rows, output: Path
-) -> None:
-    try:
-        from pacbound.report import SuccessSafetyDisplay  # noqa: PLC0415 - matplotlib is optional
-    except MissingDependencyError:
-        return
-    display = SuccessSafetyDisplay.from_counts(
-        {
-            name: _under_shield(rollouts, future, threshold)
-            for name, threshold in thresholds.items()
-        },
-        rollouts=len(future),
-        xi=UNSAFE_XI,
-        certified=["certified", "the paper's product"],
-        delta=DELTA,
-    )
-    _save(display, output / "shield.png")
+def _halves(rows: int) -> tuple[Any, Any]:
+    """Which rows certify, and which play the future, drawn by a seed that is fixed here."""
+    order = np.random.default_rng(2021).permutation(rows)
+    return np.sort(order[: rows // 2]), np.sort(order[rows // 2 :])
 
 
-def _draw_evidence(monitor: Monitor, output: Path) -> None:
-    try:
-        from pacbound.report import EvidenceDisplay  # noqa: PLC0415 - matplotlib is optional
-    except MissingDependencyError:
-        return
-    _save(EvidenceDisplay.from_monitor(monitor), output / "monitor.png")
+def _rows(columns: Mapping[str, Any], rows: Any) -> dict[str, list[Any]]:
+    return {name: column[rows].tolist() for name, column in columns.items()}
 
 
-def _save(display: Any, path: Path) -> None:
+def _write(path: Path, columns: Mapping[str, list[Any]]) -> None:
     with atomic_file(path) as file:
-        display.figure_.savefig(file, dpi=150, format="png")
-    typer.echo(f"{path}")
+        text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        text.detach()

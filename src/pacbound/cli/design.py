@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pacbound.cascade.design import CascadeDesign, design_cascade
+from pacbound.certificate import Budget
+from pacbound.cli.about import About
 from pacbound.cli.counting import (
-    ClassesOption,
+    Classes,
     FilesArgument,
-    MissingOption,
-    UnseenOption,
-    class_options,
+    WrittenOrPiped,
 )
-from pacbound.cli.delivery import deliver
+from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import REFUSED, ending_well
 from pacbound.cli.lists import names, numbers
 from pacbound.cli.terminal import print_json, progress_bar
-from pacbound.documents import Json, encode_float
+from pacbound.documents import Json, encode_float, printable
 from pacbound.procedures.cascade import Bound
 
 SHOWN = 8
@@ -64,12 +65,14 @@ def design(
     bound: Annotated[
         Bound, typer.Option(help="exact, the pair of binomial bounds, or the paper's product.")
     ] = "exact",
-    classes: ClassesOption = None,
-    missing: MissingOption = None,
-    unseen_labels: UnseenOption = None,
+    *,
+    classes: Classes,
+    written: WrittenOrPiped,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
     ] = None,
+    budget: BudgetOption = None,
+    about: About,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Choose a cascade among many models on a fold of the rows, and certify it on all others.
@@ -79,7 +82,7 @@ def design(
     """
     with progress_bar("choosing") as progress:
         found = design_cascade(
-            files,
+            written.tables(files),
             costs=numbers(cost, "--cost"),
             xi=xi,
             delta=delta,
@@ -90,14 +93,19 @@ def design(
             contain=[] if contain is None else names(contain),
             first=first,
             bound=bound,
-            **class_options(classes, missing, unseen_labels),
+            **classes.options(),
             columns={
                 "confidences": names(confidence),
                 "predictions": names(prediction),
                 "labels": label,
             },
             progress=progress,
+            about=about.told(),
+            **written.options(),
         )
+    if budget is not None:
+        # Before anything is shown: what is tried on the fold costs nothing, the certificate does.
+        Budget(budget).spend(found.certificate)
     if as_json:
         return _deliver_json(found, names(prediction), output)
     _print_tried(found, names(prediction))
@@ -113,11 +121,15 @@ def _print_tried(found: CascadeDesign, columns: list[str]) -> None:
     typer.echo("   saved     loss  models")
     for each in shown:
         saved = f"{1 - each.cost / found.slow_cost:.1%}" if each.cost < float("inf") else "none"
-        typer.echo(f"{saved:>8} {each.loss:+8.4f}  {' > '.join(columns[m] for m in each.models)}")
+        typer.echo(f"{saved:>8} {each.loss:+8.4f}  {_chain(columns[m] for m in each.models)}")
     typer.echo(
-        f"\nChosen: {' > '.join(found.names or ())}. On the rows that certify it saved "
+        f"\nChosen: {_chain(found.names or ())}. On the rows that certify it saved "
         f"{found.saved:.1%} of {found.slow_cost:g} (descriptive).\n"
     )
+
+
+def _chain(columns: Iterable[str]) -> str:
+    return " > ".join(map(printable, columns))
 
 
 def _deliver_json(found: CascadeDesign, columns: list[str], output: Path | None) -> int:

@@ -14,6 +14,7 @@ from typing import ParamSpec
 
 import typer
 
+from pacbound.documents import printable_lines
 from pacbound.errors import PacboundError
 
 VERIFICATION_FAILED = 1
@@ -52,8 +53,8 @@ def ending_well(command: Callable[Parameters, int]) -> Callable[Parameters, None
 
 
 def complain(message: str) -> None:
-    """Say what is wrong, on stderr."""
-    sys.stderr.write(f"error: {message}\n")
+    """Say what is wrong, on stderr; what it quotes is shown as text."""
+    sys.stderr.write(f"error: {printable_lines(message)}\n")
 
 
 def _code(command: Callable[[], int]) -> int:

@@ -10,9 +10,15 @@ import numpy as np
 import typer
 
 from pacbound.cascade.labelling import LabelSession
-from pacbound.cascade.rows import LABEL, ROW, rows_asked_for
-from pacbound.cli.counting import ClassesOption, MissingOption, UnseenOption, class_options
-from pacbound.cli.delivery import deliver
+from pacbound.cascade.rows import LABEL, rows_asked_for
+from pacbound.certificate import Budget, CascadeCertificate
+from pacbound.certificate.about import about_texts
+from pacbound.cli.about import About
+from pacbound.cli.counting import (
+    Classes,
+    WrittenOrPiped,
+)
+from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import REFUSED, ending_well
 from pacbound.cli.label_by_hand import label_by_hand
 from pacbound.cli.lists import names, numbers
@@ -20,9 +26,10 @@ from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import Bound
-from pacbound.sources import open_table
+from pacbound.sources import Notation, open_table
 from pacbound.sources.batches import Batch, require_columns
 from pacbound.sources.values import MISSING, Values
+from pacbound.tally.answers import ROW, answers_notation
 from pacbound.tally.classes import ClassRule, is_missing_code
 
 
@@ -78,12 +85,14 @@ def label(
         bool,
         typer.Option("--show-predictions", help="By hand: show what the models say, too."),
     ] = False,
-    classes: ClassesOption = None,
-    missing: MissingOption = None,
-    unseen_labels: UnseenOption = None,
+    *,
+    classes: Classes,
+    written: WrittenOrPiped,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
     ] = None,
+    budget: BudgetOption = None,
+    about: About,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Certify a cascade while its labels come in: ask for those that matter, stop at any time.
@@ -95,42 +104,55 @@ def label(
 
     Exit code 0: certified. 3: not yet.
     """
+    told = about_texts(about.told())
     fixed = {
         "xi": xi,
         "delta": delta,
         "bound": bound,
         "costs": None if cost is None else tuple(numbers(cost, "--cost")),
-        **class_options(classes, missing, unseen_labels),
+        **classes.options(),
     }
     columns: Any = {"confidences": names(confidence), "predictions": names(prediction)}
+    (file,) = written.tables([file])
+    notation = written.notation()
+    reading: dict[str, Any] = {
+        "columns": columns,
+        "slow_confidence": slow_confidence,
+        **written.options(),
+    }
     with progress_bar("reading") as progress:
-        going = _session(file, session, fixed, columns, slow_confidence, progress)
-    taken = _tell_file(going, file, label)
+        going = _session(file, session, fixed, {**reading, "progress": progress})
+    if budget is not None:
+        # All certificates of a session hold together, so it spends once: when it is begun.
+        if session.exists():
+            raise InvalidTypeError(f"{session} was begun, and spent then: leave --budget out.")
+        Budget(budget).spend(going.certificate())
+    taken = _tell_file(going, file, label, notation)
     if answers is not None:
-        taken += _tell_answers(going, answers, label or LABEL, names(prediction), cannot_tell)
+        taken += _tell_answers(
+            going, answers, label or LABEL, names(prediction), cannot_tell, notation
+        )
     going.save(session)
     asked = None
     if ask is not None:
         asked = going.ask(count)
-        _require_taken_in(going, ask, label or LABEL)
+        _require_taken_in(going, ask, label or LABEL, notation)
         is_numbers = not any(isinstance(found, str) for found in going.classes)
-        rows_asked_for(file, ask, asked, label=label, numbers=is_numbers)
+        rows_asked_for(file, ask, asked, label=label, numbers=is_numbers, notation=notation)
     elif answers is None and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
         models = [*columns["confidences"], *columns["predictions"], slow_confidence]
         hidden = {label} if show_predictions else {label, *models}
-        label_by_hand(going, session, open_table(file), hidden=hidden)
-    return _report(going, session, taken, ask, asked, output, as_json=as_json)
+        label_by_hand(going, session, open_table(file, notation), hidden=hidden)
+    certificate = None if output is None else going.certificate(about=told)
+    return _report(going, session, taken, ask, asked, certificate, output, as_json=as_json)
 
 
 def _session(
     file: str,
     path: Path,
     fixed: dict[str, Any],
-    columns: Any,
-    slow_confidence: str | None,
-    progress: Any,
+    reading: dict[str, Any],
 ) -> LabelSession:
-    reading = {"columns": columns, "slow_confidence": slow_confidence, "progress": progress}
     if path.exists():
         found = LabelSession.load(path, file, **reading)
         _require_as_fixed(found, fixed, path)
@@ -159,11 +181,11 @@ def _require_as_fixed(session: LabelSession, fixed: dict[str, Any], path: Path) 
         )
 
 
-def _tell_file(session: LabelSession, file: str, label: str | None) -> int:
+def _tell_file(session: LabelSession, file: str, label: str | None, notation: Notation) -> int:
     """Take in the labels that the file of the rows has."""
     if label is None:
         return 0
-    table, taken = open_table(file), 0
+    table, taken = open_table(file, notation), 0
     require_columns(table, [label])
     for batch in table.batches([label]):
         rows = np.arange(batch.start, batch.start + batch.rows)
@@ -177,9 +199,10 @@ def _tell_answers(
     label: str,
     predictions: list[str],
     cannot_tell: str | None,
+    notation: Notation,
 ) -> int:
     """Take in what was filled in, all of it or nothing."""
-    table, taken = open_table(path), 0
+    table, taken = open_table(path, answers_notation(path, notation)), 0
     require_columns(table, [ROW, label])
     present = [name for name in predictions if name in table.columns]
     told = predictions if present == predictions else []
@@ -232,12 +255,12 @@ def _require_told_apart(session: LabelSession, path: Path, values: Values) -> No
             )
 
 
-def _require_taken_in(session: LabelSession, path: Path, label: str) -> None:
+def _require_taken_in(session: LabelSession, path: Path, label: str, notation: Notation) -> None:
     """Refuse to replace a file that holds answers which the session has not been told."""
     if not path.is_file():
         return
     try:
-        table = open_table(path)
+        table = open_table(path, answers_notation(path, notation))
         require_columns(table, [ROW, label])
         batches = list(table.batches([ROW, label]))
     except (InvalidTypeError, InvalidValueError):
@@ -260,14 +283,15 @@ def _report(
     taken: int,
     ask: Path | None,
     asked: Any,
+    certificate: CascadeCertificate | None,
     output: Path | None,
     *,
     as_json: bool,
 ) -> int:
     now = session.progress
     if as_json:
-        if output is not None:
-            session.certificate().save(output)
+        if certificate is not None and output is not None:
+            certificate.save(output)
         print_json(
             {
                 "session": str(path),
@@ -303,6 +327,6 @@ def _report(
             if len(asked)
             else f"No label can change the thresholds any more; {ask} has no rows."
         )
-    if output is not None:
-        return deliver(session.certificate(), output, as_json=False)
+    if certificate is not None:
+        return deliver(certificate, output, as_json=False)
     return 0 if now.certified else REFUSED

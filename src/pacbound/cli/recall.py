@@ -7,19 +7,13 @@ from typing import Annotated
 
 import typer
 
+from pacbound.cli.about import About
 from pacbound.cli.counting import (
-    ClusterBoundOption,
-    ClustersOption,
-    EngineOption,
+    Counter,
+    Draw,
     FilesArgument,
-    MasterOption,
-    MemoryOption,
-    RowIdsOption,
-    SeedOption,
-    WeightBoundOption,
-    WeightsOption,
-    draw_columns,
-    draw_options,
+    LabelsOption,
+    WrittenOrPiped,
 )
 from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import ending_well
@@ -41,19 +35,16 @@ def recall(
         str | None,
         typer.Option(help="Planned looks, numbers of positives, fixed beforehand: 100,200"),
     ] = None,
-    clusters: ClustersOption = None,
-    cluster_bound: ClusterBoundOption = None,
-    weights: WeightsOption = None,
-    weight_bound: WeightBoundOption = None,
-    row_ids: RowIdsOption = None,
-    seed: SeedOption = None,
-    engine: EngineOption = "duckdb",
-    master: MasterOption = None,
-    memory_limit: MemoryOption = None,
+    *,
+    draw: Draw,
+    labels: LabelsOption = None,
+    written: WrittenOrPiped,
+    counter: Counter,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
     ] = None,
     budget: BudgetOption = None,
+    about: About,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Certify the score at which to flag, so that at least the target share of positives is
@@ -64,19 +55,20 @@ def recall(
     """
     with progress_bar("counting") as progress:
         certificate = certify_recall(
-            files,
+            written.tables(files),
             target=target,
             delta=delta,
             looks=None if looks is None else whole_numbers(looks, "--looks"),
             columns={
                 "score": score,
                 "positive": positive,
-                **draw_columns(clusters, weights, row_ids),
+                **draw.columns(),
             },
-            **draw_options(cluster_bound, weight_bound, seed),
-            engine=engine,
-            master=master,
-            memory_limit=memory_limit,
+            **draw.options(),
+            **counter.options(),
+            answers=labels,
+            **written.options(),
             progress=progress,
+            about=about.told(),
         )
     return deliver(certificate, output, as_json=as_json, budget=budget)

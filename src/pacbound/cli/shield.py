@@ -7,19 +7,12 @@ from typing import Annotated
 
 import typer
 
+from pacbound.cli.about import About
 from pacbound.cli.counting import (
-    ClusterBoundOption,
-    ClustersOption,
-    EngineOption,
+    Counter,
+    Draw,
     FilesArgument,
-    MasterOption,
-    MemoryOption,
-    RowIdsOption,
-    SeedOption,
-    WeightBoundOption,
-    WeightsOption,
-    draw_columns,
-    draw_options,
+    WrittenOrPiped,
 )
 from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import ending_well
@@ -27,6 +20,7 @@ from pacbound.cli.lists import whole_numbers
 from pacbound.cli.terminal import progress_bar
 from pacbound.procedures.shield import Bound, Rate
 from pacbound.shield.certify import certify_shield
+from pacbound.shield.task_record import about_task, common_task
 
 
 @ending_well
@@ -51,6 +45,16 @@ def shield(
     rate: Annotated[
         Rate, typer.Option(help="What xi is a share of: all rollouts, or the unsafe ones.")
     ] = "all",
+    horizon: Annotated[
+        int | None,
+        typer.Option(
+            help=(
+                "The most steps of a rollout, which then stands in the claim; as the file says, "
+                "if it is an .npz of `Rollouts.save`."
+            ),
+            min=1,
+        ),
+    ] = None,
     final_score: Annotated[
         str | None,
         typer.Option(
@@ -66,19 +70,15 @@ def shield(
             )
         ),
     ] = None,
-    clusters: ClustersOption = None,
-    cluster_bound: ClusterBoundOption = None,
-    weights: WeightsOption = None,
-    weight_bound: WeightBoundOption = None,
-    row_ids: RowIdsOption = None,
-    seed: SeedOption = None,
-    engine: EngineOption = "duckdb",
-    master: MasterOption = None,
-    memory_limit: MemoryOption = None,
+    *,
+    draw: Draw,
+    written: WrittenOrPiped,
+    counter: Counter,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
     ] = None,
     budget: BudgetOption = None,
+    about: About,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Certify the danger at which a policy must hand over, so that at most xi of the rollouts are
@@ -87,24 +87,26 @@ def shield(
     The table has a row for each rollout of the policy without the shield. Every one that was
     started counts: one that was lost is unsafe at -inf.
     """
+    said, task = about.told(), common_task(files)
     with progress_bar("counting") as progress:
         certificate = certify_shield(
-            files,
+            written.tables(files),
             xi=xi,
             delta=delta,
             bound=bound,
             looks=None if looks is None else whole_numbers(looks, "--looks"),
             rate=rate,
+            horizon=task.get("horizon") if horizon is None else horizon,
             columns={
                 "scores": score,
                 "unsafe": unsafe,
                 "final_scores": final_score,
-                **draw_columns(clusters, weights, row_ids),
+                **draw.columns(),
             },
-            **draw_options(cluster_bound, weight_bound, seed),
-            engine=engine,
-            master=master,
-            memory_limit=memory_limit,
+            **draw.options(),
+            **counter.options(),
+            **written.options(),
             progress=progress,
+            about={**about_task(task), **said},
         )
     return deliver(certificate, output, as_json=as_json, budget=budget)

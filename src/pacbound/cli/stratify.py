@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 from pacbound.calibration.strata import Stratified, stratify_file
-from pacbound.cli.counting import FilesArgument
+from pacbound.cli.counting import (
+    FilesArgument,
+    WrittenOrPiped,
+)
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import numbers
 from pacbound.cli.terminal import print_json, progress_bar
@@ -32,6 +35,8 @@ def stratify(
         str | None, typer.Option(help="Column with a name for each row; else rows go by place.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Key of the choice. Try only one.")] = 0,
+    *,
+    written: WrittenOrPiped,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Choose which rows of an unlabelled pool to label: as many in every bin of confidence.
@@ -41,7 +46,7 @@ def stratify(
     """
     with progress_bar("choosing") as progress:
         found = stratify_file(
-            files,
+            written.tables(files),
             output,
             confidence=confidence,
             labels=labels,
@@ -49,6 +54,7 @@ def stratify(
             edges=None if edges is None else numbers(edges, "--edges"),
             row_ids=row_ids,
             seed=seed,
+            notation=written.notation(),
             progress=progress,
         )
     if as_json:

@@ -8,27 +8,18 @@ from typing import Annotated, Literal
 import typer
 
 from pacbound.cli.counting import (
-    ClassesOption,
-    ClusterBoundOption,
-    ClustersOption,
-    EngineOption,
+    Classes,
+    Counter,
+    Draw,
     FilesArgument,
-    MasterOption,
-    MemoryOption,
-    MissingOption,
-    RowIdsOption,
-    SeedOption,
+    LabelsOption,
     StrataOption,
-    UnseenOption,
-    WeightBoundOption,
-    WeightsOption,
-    class_options,
-    draw_columns,
-    draw_options,
+    WrittenOrPiped,
+    edges_option,
     strata_option,
 )
 from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.lists import names, numbers
+from pacbound.cli.lists import names
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.tally import Tally
 
@@ -75,19 +66,13 @@ def tally(
     positive: Annotated[
         str | None, typer.Option(help="Recall: whether the row is positive.")
     ] = None,
-    clusters: ClustersOption = None,
-    cluster_bound: ClusterBoundOption = None,
-    weights: WeightsOption = None,
-    weight_bound: WeightBoundOption = None,
-    row_ids: RowIdsOption = None,
-    seed: SeedOption = None,
+    *,
+    draw: Draw,
     strata: StrataOption = None,
-    classes: ClassesOption = None,
-    missing: MissingOption = None,
-    unseen_labels: UnseenOption = None,
-    engine: EngineOption = "duckdb",
-    master: MasterOption = None,
-    memory_limit: MemoryOption = None,
+    classes: Classes,
+    labels: LabelsOption = None,
+    written: WrittenOrPiped,
+    counter: Counter,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
     """Count one part of the data. The columns named say what for: calibration, a cascade, a
@@ -104,24 +89,24 @@ def tally(
         "labels": label,
         "groups": group,
         "n_bins": bins,
-        "edges": None if edges is None else numbers(edges, "--edges"),
+        "edges": edges_option(edges),
         "scores" if positive is None else "score": score,
         "positive": positive,
         "unsafe": unsafe,
         "final_scores": final_score,
         "kind": kind,
-        **class_options(classes, missing, unseen_labels),
-        **draw_columns(clusters, weights, row_ids),
-        **draw_options(cluster_bound, weight_bound, seed),
+        **classes.options(),
+        **draw.columns(),
+        **draw.options(),
         "strata": strata_option(strata),
     }
     given = {role: value for role, value in named.items() if value is not None}
     with progress_bar("counting") as progress:
         total = Tally.from_files(
-            files,
-            engine=engine,
-            master=master,
-            memory_limit=memory_limit,
+            written.tables(files),
+            **counter.options(),
+            answers=labels,
+            **written.options(),
             progress=progress,
             **given,
         )

@@ -1,0 +1,1 @@
+"""What `pacbound demo` runs beside commands: short scripts, which it writes beside the data."""

@@ -1,0 +1,396 @@
+"""Counting the data of a certificate again: are these its counts, and if not, where do they differ?
+
+A certificate says what was asked, and its provenance the names of the columns. What it does not
+keep, such as all classes that there are, is said again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from pacbound.abstention.certify import certify_abstention
+from pacbound.calibration.certify import calibrate
+from pacbound.cascade.certify import certify_cascade
+from pacbound.certificate import (
+    AbstentionCertificate,
+    CalibrationCertificate,
+    CascadeCertificate,
+    Certificate,
+    FalseAlarmCertificate,
+    GroupedCascadeCertificate,
+    RecallCertificate,
+    ShieldCertificate,
+)
+from pacbound.certificate.cascade_walks import grid_top
+from pacbound.cli.lists import names
+from pacbound.cli.terminal import progress_bar
+from pacbound.documents import printable
+from pacbound.errors import InvalidTypeError
+from pacbound.false_alarms import certify_false_alarms
+from pacbound.procedures.joint_walk import JointWalk
+from pacbound.procedures.shield import TOP
+from pacbound.recall.certify import certify_recall
+from pacbound.shield.certify import certify_shield
+from pacbound.tally.grids import EqualWidthBins
+from pacbound.tally.tally import Tally
+
+MOST_SHOWN = 20
+
+_ANSWERS = {
+    "confidence": "confidence",
+    "correct": "correct",
+    "prediction": "prediction",
+    "label": "labels",
+    "group": "groups",
+}
+_MODELS = {
+    "confidence": "confidences",
+    "prediction": "predictions",
+    "label": "labels",
+    "group": "groups",
+}
+COLUMNS: dict[str, dict[str, str]] = {
+    "calibration": _ANSWERS,
+    "abstention": _ANSWERS,
+    "cascade": _MODELS,
+    "cascade-groups": _MODELS,
+    "shield": {"score": "scores", "unsafe": "unsafe", "final_score": "final_scores"},
+    "recall": {"score": "score", "positive": "positive"},
+    "false-alarms": {"score": "score", "positive": "positive", "unsafe": "unsafe"},
+}
+"""For each kind whose data can be counted again, the columns as a certificate names them, and what
+they are called where rows are counted; lists of them for the models of a cascade."""
+
+_DRAWN = {"cluster": "clusters", "weight": "weights", "row_id": "row_ids"}
+_INSTEAD = {"correct": {"prediction", "label"}, "prediction": {"correct"}, "label": {"correct"}}
+"""Columns that are not used once another one is named."""
+
+Cells = dict[str, dict[str, int]]
+Asked = tuple[dict[str, Any], Callable[..., Certificate], dict[str, Any]]
+"""How rows are counted, what certifies, and what it is asked beside delta."""
+
+
+DataOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Count this file again, and compare. Its columns are named as in the certificate, "
+        "unless they are named here; may be repeated."
+    ),
+]
+ConfidenceOption = Annotated[
+    str | None, typer.Option(help="Data: the confidence column. Cascade: c1,c2")
+]
+CorrectOption = Annotated[str | None, typer.Option(help="Data: whether the prediction was right.")]
+PredictionOption = Annotated[
+    str | None, typer.Option(help="Data: the predicted class. Cascade: p1,p2,p3")
+]
+LabelOption = Annotated[str | None, typer.Option(help="Data: the true class.")]
+GroupOption = Annotated[str | None, typer.Option(help="Data: the group of each row.")]
+ScoreOption = Annotated[
+    str | None, typer.Option(help="Data, shield: running maximum of the danger. Recall: the score.")
+]
+PositiveOption = Annotated[
+    str | None, typer.Option(help="Data, recall: whether the row is positive.")
+]
+UnsafeOption = Annotated[
+    str | None, typer.Option(help="Data, shield: whether a state is un-recoverable.")
+]
+FinalScoreOption = Annotated[
+    str | None, typer.Option(help="Data, shield: the danger at that state, for the product.")
+]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What counting again has found: a line for each difference, and whether the bytes of the files
+    are those that were counted.
+    """
+
+    lines: list[str]
+    same_files: bool
+
+    @property
+    def same(self) -> bool:
+        """Whether all counts are the same."""
+        return not self.lines
+
+    def __str__(self) -> str:
+        return (
+            f"the data have the same counts, in {'the same' if self.same_files else 'other'} files"
+        )
+
+
+@dataclass(frozen=True)
+class Recount:
+    """What to count again: files, the columns that were named, and how to count."""
+
+    files: Sequence[str]
+    named: Mapping[str, str]
+    counting: Mapping[str, Any]
+
+    def of(self, certificate: Certificate) -> Found:
+        """Count for a certificate, and compare."""
+        with progress_bar("counting") as progress:
+            again = recounted(
+                certificate, self.files, self.named, **self.counting, progress=progress
+            )
+        same_files = certificate.provenance.sources == again.provenance.sources
+        return Found(differing(certificate, again), same_files)
+
+
+def recounted(
+    certificate: Certificate, files: Sequence[str], said: Mapping[str, str], **counting: Any
+) -> Certificate:
+    """What `files` give for what the certificate asked. `said` names columns where they are not
+    named as in its provenance; `counting` is the rest of what counting takes.
+    """
+    columns, drawn = _columns(certificate, said), certificate.draw
+    counted, verb, question = _ASKED[type(certificate)](certificate)
+    if drawn is not None and drawn.by != "strata":
+        bound = "cluster_bound" if drawn.by == "clusters" else "weight_bound"
+        counted |= {"seed": drawn.seed, bound: drawn.bound}
+    given = {"kind": certificate.kind.partition("-")[0], **columns, **counted, **counting}
+    if given["kind"] == "shield" and "score" in given:
+        given["scores"] = given.pop("score")
+    tally = Tally.from_files(
+        list(files), **{name: value for name, value in given.items() if value is not None}
+    )
+    if question.get("looks") is not None and tally.rows != certificate.claim()["n"]:
+        # No look was planned there, so that nothing could be certified, nor compared.
+        question["looks"] = None
+    return verb(tally, delta=certificate.claim()["delta"], **question)
+
+
+def differing(certificate: Certificate, again: Certificate) -> list[str]:
+    """A line for each cell whose counts differ, the first of them, and how many more there are."""
+    stored, found = (
+        {**_all_rows(each), **_CELLS[type(each)](each)} for each in (certificate, again)
+    )
+    lines = [
+        f"{cell}: the certificate has {_counts(stored.get(cell))}, the data "
+        f"{_counts(found.get(cell))}"
+        for cell in [*stored, *(cell for cell in found if cell not in stored)]
+        if stored.get(cell) != found.get(cell)
+    ]
+    beyond = len(lines) - MOST_SHOWN
+    return [*lines[:MOST_SHOWN], *([f"and {beyond:,} more"] if beyond > 0 else [])]
+
+
+def _all_rows(certificate: Certificate) -> Cells:
+    cells = {"all": {"rows": int(certificate.claim()["n"])}}
+    if certificate.draw is not None:
+        drawn = certificate.draw
+        cells["before the draw"] = {"rows": drawn.rows, "clusters or rows": drawn.units}
+    return cells
+
+
+def _columns(certificate: Certificate, said: Mapping[str, str]) -> dict[str, Any]:
+    roles = COLUMNS.get(certificate.kind)
+    if roles is None or (
+        isinstance(certificate, CascadeCertificate) and certificate.method == "front"
+    ):
+        raise InvalidTypeError(
+            f"The data of a {_what(certificate)} cannot be counted again by --data: "
+            f"{_REMEDY.get(certificate.kind, _REMEDY['cascade'])}."
+        )
+    known = {**roles, **_DRAWN}
+    strange = next((name for name in said if name not in known), None)
+    if strange is not None:
+        raise InvalidTypeError(
+            f"--{strange.replace('_', '-')} says nothing about a {certificate.kind}: leave it out."
+        )
+    hidden = {name for other in said for name in _INSTEAD.get(other, set()) if name not in said}
+    kept = {
+        name: column
+        for name, column in certificate.provenance.columns.items()
+        if name in known and name not in hidden
+    }
+    named = {**kept, **said}
+    if not set(named) & set(roles):
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in roles)
+        raise InvalidTypeError(
+            "The certificate does not say which columns it was counted from, because they were "
+            f"arrays: name them, with {options}."
+        )
+    several = certificate.kind in ("cascade", "cascade-groups")
+    return {
+        known[name]: names(column) if several and name in ("confidence", "prediction") else column
+        for name, column in named.items()
+    }
+
+
+def _what(certificate: Certificate) -> str:
+    return "cascade that a design chose" if certificate.kind == "cascade" else certificate.kind
+
+
+_REMEDY = {
+    "batch": "what was asked of the slow model is in the batch's state file",
+    "alarm-range": "certify it again with the same options, and compare `counts_digest`",
+    "bundle": "do so for the certificate of each of its claims",
+    "cascade": "run `pacbound design` with the same options, and compare the files",
+}
+
+
+def _asked_calibration(certificate: CalibrationCertificate) -> Asked:
+    if certificate.scope not in ("top", "groups"):
+        raise InvalidTypeError(
+            f"The tables of this certificate are for {certificate.scope}, which no table of "
+            "columns has: fit PACCalibrator on the data again, and compare `counts_digest`."
+        )
+    grid, drawn = certificate.grid, certificate.draw
+    is_equal = isinstance(grid, EqualWidthBins)
+    chosen_by = grid.n_cells if is_equal else grid.edges.tolist()
+    strata = chosen_by if drawn is not None and drawn.by == "strata" else None
+    asked = {"correction": certificate.correction, "side": certificate.side}
+    return {"edges": grid, "strata": strata}, calibrate, asked
+
+
+def _asked_abstention(certificate: AbstentionCertificate) -> Asked:
+    # Where a pool fixed the starts, the counts are the same without it.
+    return {}, certify_abstention, {"xi": certificate.xi}
+
+
+def _asked_cascade(
+    certificate: CascadeCertificate | GroupedCascadeCertificate,
+) -> Asked:
+    question: dict[str, Any] = {
+        "xi": certificate.xi,
+        "bound": certificate.bound,
+        "costs": certificate.costs,
+    }
+    if isinstance(certificate, GroupedCascadeCertificate):
+        if certificate.scope != "groups":
+            raise InvalidTypeError(
+                "The groups of this certificate overlap, and a table has one group for each row: "
+                "pass the groups to certify_cascade again, and compare `counts_digest`."
+            )
+        question["group_thresholds"] = certificate.group_thresholds
+    elif certificate.method == "greedy":
+        question["method"] = "greedy"
+    return {}, certify_cascade, question
+
+
+def _asked_shield(certificate: ShieldCertificate) -> Asked:
+    question = {
+        "xi": certificate.xi,
+        "bound": certificate.bound,
+        "rate": certificate.rate,
+        "looks": certificate.looks,
+        "horizon": certificate.horizon,
+    }
+    return {}, certify_shield, question
+
+
+def _asked_recall(certificate: RecallCertificate) -> Asked:
+    # The counts are the same with looks and without.
+    return {}, certify_recall, {"target": certificate.target}
+
+
+def _asked_false_alarms(certificate: FalseAlarmCertificate) -> Asked:
+    kind = "shield" if certificate.unit == "rollouts" else "recall"
+    return {"kind": kind}, certify_false_alarms, {"xi": certificate.xi}
+
+
+_ASKED: dict[type[Certificate], Callable[[Any], Asked]] = {
+    CalibrationCertificate: _asked_calibration,
+    AbstentionCertificate: _asked_abstention,
+    CascadeCertificate: _asked_cascade,
+    GroupedCascadeCertificate: _asked_cascade,
+    ShieldCertificate: _asked_shield,
+    RecallCertificate: _asked_recall,
+    FalseAlarmCertificate: _asked_false_alarms,
+}
+
+
+def _calibration_cells(certificate: CalibrationCertificate) -> Cells:
+    begin, end = certificate.grid.bounds
+    return {
+        f"{_of(group)}bin {begin[cell]:g} to {end[cell]:g}": {"rows": trials, "right": right}
+        for place, group in enumerate(certificate.groups or (None,))
+        for cell, (trials, right) in enumerate(
+            zip(
+                certificate.trials[place].tolist(),
+                certificate.successes[place].tolist(),
+                strict=True,
+            )
+        )
+        if trials
+    }
+
+
+def _abstention_cells(certificate: AbstentionCertificate) -> Cells:
+    return {
+        f"{_of(table.group)}score {cell / TOP:g}": {"wrong": wrong, "right": right}
+        for table in certificate.tables
+        for cell, wrong, right in zip(
+            table.cells.tolist(), table.wrong.tolist(), table.right.tolist(), strict=True
+        )
+    }
+
+
+def _recall_cells(certificate: RecallCertificate | FalseAlarmCertificate) -> Cells:
+    counts = (certificate.cells, certificate.negative, certificate.positive)
+    return {
+        f"score {cell / TOP:g}": {"negative": negative, "positive": positive}
+        for cell, negative, positive in zip(*(column.tolist() for column in counts), strict=True)
+    }
+
+
+def _shield_cells(certificate: ShieldCertificate) -> Cells:
+    steps = zip(certificate.cells.tolist(), certificate.misses.tolist(), strict=True)
+    total = {} if certificate.unsafe is None else {"all rollouts": {"unsafe": certificate.unsafe}}
+    return total | {
+        f"danger up to {cell / TOP:g}" if cell >= 0 else "lost at the start": {"unsafe": misses}
+        for cell, misses in steps
+    }
+
+
+def _cascade_cells(certificate: CascadeCertificate) -> Cells:
+    return _walks(certificate.walks, "")
+
+
+def _group_cells(certificate: GroupedCascadeCertificate) -> Cells:
+    cells: Cells = {}
+    for name, group in certificate.groups.items():
+        cells |= {f"{_of(name)}all": {"rows": group.n}} | _walks(group.walks, _of(name))
+    return cells
+
+
+def _walks(walks: Sequence[JointWalk], prefix: str) -> Cells:
+    names = ("exits", "only_slow", "only_fast", "unlabelled")
+    top = grid_top(len(walks[0].cells))
+    cells: Cells = {}
+    for place, walk in enumerate(walks):
+        path = f"path {place + 1}, " if len(walks) > 1 else ""
+        for step, thresholds in enumerate((walk.cells / top).T.tolist()):
+            where = ", ".join(f"{value:g}" for value in thresholds)
+            counts = {name: int(getattr(walk, name)[:, step].sum()) for name in names}
+            cells[f"{prefix}{path}from {where} on"] = counts
+    return cells
+
+
+def _of(group: str | None) -> str:
+    return "" if group is None else f"group {printable(group)}, "
+
+
+def _counts(cell: Mapping[str, int] | None) -> str:
+    if cell is None:
+        return "no such step"
+    words = {"only_slow": "only slow right", "only_fast": "only fast right"}
+    said = [f"{count:,} {words.get(name, name)}" for name, count in cell.items() if count]
+    return ", ".join(said) or "none"
+
+
+_CELLS: dict[type[Certificate], Callable[[Any], Cells]] = {
+    CalibrationCertificate: _calibration_cells,
+    AbstentionCertificate: _abstention_cells,
+    CascadeCertificate: _cascade_cells,
+    GroupedCascadeCertificate: _group_cells,
+    ShieldCertificate: _shield_cells,
+    RecallCertificate: _recall_cells,
+    FalseAlarmCertificate: _recall_cells,
+}

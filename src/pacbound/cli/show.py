@@ -1,0 +1,181 @@
+"""`pacbound show`: what a certificate claims, of what, and whether it follows, for people."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from pacbound.certificate import Certificate, CertificateBundle, Verification, load_certificate
+from pacbound.certificate.draws import described_draw
+from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, complain, ending_well
+from pacbound.cli.sketches import Strokes, sketch
+from pacbound.cli.terminal import print_json
+from pacbound.cli.verify import WORST_FIRST, for_programs
+from pacbound.documents import Json, printable, printable_lines
+from pacbound.errors import CertificateError
+
+MOST_DIFFERENCES = 10
+MOST_SOURCES = 5
+
+_COLOURS = {"CERTIFIED": "bold green", "REFUSED": "bold yellow", "NOT VERIFIED": "bold red"}
+
+
+@dataclass(frozen=True)
+class Section:
+    """A title, and lines that are shown as they are."""
+
+    title: str
+    lines: list[str]
+
+
+@ending_well
+def show(
+    certificates: Annotated[list[Path], typer.Argument(metavar="CERT...", help="Certificates.")],
+    patient: Annotated[
+        bool, typer.Option("--patient", help="Verify also what takes unusually long.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a line for programs for each.")
+    ] = False,
+) -> int:
+    """Say what a certificate claims and assumes, what it is about, and whether it follows from its
+    counts.
+
+    Every certificate is verified first, and one that does not verify is shown with what differs.
+
+    Exit code as of verify. 0: all are verified and certified. 3: all are verified, and one is a
+    refusal. 2: one cannot be read. 1: one is not verified, whatever the others are.
+    """
+    codes = []
+    for place, path in enumerate(certificates):
+        if place and not as_json:
+            typer.echo()
+        codes.append(_shown(path, patient=patient, as_json=as_json))
+    return next((code for code in WORST_FIRST if code in codes), 0)
+
+
+def _shown(path: Path, *, patient: bool, as_json: bool) -> int:
+    try:
+        certificate = load_certificate(path)
+    except (CertificateError, OSError) as error:
+        message = str(error) if isinstance(error, CertificateError) else f"{path}: {error.strerror}"
+        if as_json:
+            print_json({"certificate": str(path), "ok": False, "error": message})
+        complain(message)
+        return BAD_INPUT
+    verification = certificate.verify(patient=patient)
+    if as_json:
+        print_json({"certificate": str(path), **_for_programs(certificate, verification)})
+    else:
+        verdict = _verdict(certificate, verification)
+        _print(f"{printable(str(path))}: ", verdict, _sections(certificate, verification))
+    if not verification:
+        return VERIFICATION_FAILED
+    return 0 if certificate.certified else REFUSED
+
+
+def _verdict(certificate: Certificate, verification: Verification) -> str:
+    if not verification:
+        return "NOT VERIFIED"
+    return "CERTIFIED" if certificate.certified else "REFUSED"
+
+
+def _sections(certificate: Certificate, verification: Verification) -> Iterator[Section]:
+    strokes = Strokes.for_encoding(sys.stdout.encoding)
+    if verification:
+        yield Section(
+            "Verified", ["Every number of the claim follows from the counts in the file."]
+        )
+    else:
+        found = [printable(line) for line in verification.differences[:MOST_DIFFERENCES]]
+        beyond = len(verification.differences) - len(found)
+        more = [f"and {beyond:,} more differences"] if beyond else []
+        yield Section("Not to be used: it is not verified", [*found, *more])
+    yield from _told(certificate, strokes if verification else None)
+    yield Section("Made", _made(certificate))
+
+
+def _told(certificate: Certificate, strokes: Strokes | None) -> Iterator[Section]:
+    """The claim, a picture of its counts, what it assumes and what it is about; for a bundle those
+    of each of its claims. What is not verified is not drawn.
+    """
+    words = (
+        certificate.head() if isinstance(certificate, CertificateBundle) else certificate.words()
+    )
+    said = printable_lines("\n".join([words, *described_draw(certificate.draw)])).split("\n")
+    yield Section("Claim" if strokes else "Claim, as the file has it", said)
+    if strokes and (drawn := sketch(certificate, strokes)):
+        yield Section("In a picture", drawn)
+    yield Section(
+        "Assumed (no file can show it)",
+        [f"- {text}" for text in certificate.claim()["assumptions"]],
+    )
+    if about := certificate.about_lines():
+        yield Section("About (as its maker says, no part of the claim)", [x[2:] for x in about[1:]])
+    if isinstance(certificate, CertificateBundle):
+        for name, member in certificate.members.items():
+            for part in _told(member, strokes):
+                yield Section(f"{printable(name)}: {part.title}", part.lines)
+
+
+def _made(certificate: Certificate) -> list[str]:
+    made = certificate.provenance
+    columns = [
+        f"column {printable(role)}: {printable(name)}" for role, name in made.columns.items()
+    ]
+    sources = [f"source {printable(name)}" for name in made.sources[:MOST_SOURCES]]
+    beyond = len(made.sources) - len(sources)
+    return [
+        f"by     pacbound {printable(made.version)}, {printable(made.created)}",
+        f"method {printable(str(certificate.claim()['procedure']))}",
+        *columns,
+        *sources,
+        *([f"       and {beyond:,} more"] if beyond else []),
+        f"claim  {printable(certificate.claim_digest)}",
+        f"counts {certificate.counts_digest}",
+    ]
+
+
+def _print(path: str, verdict: str, sections: Iterator[Section]) -> None:
+    """On a terminal in colours and wrapped at words; elsewhere a sentence is a line."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        typer.echo(f"{path}{verdict}")
+        for part in sections:
+            lines = [f"  {line}".rstrip() for line in part.lines]
+            typer.echo("\n".join(["", part.title, *lines]))
+        return
+    console.print(Text(path) + Text(verdict, _COLOURS[verdict]))
+    for part in sections:
+        console.print()
+        console.print(Text(part.title, "bold"))
+        for line in part.lines:
+            _print_wrapped(console, line)
+
+
+def _print_wrapped(console: Console, line: str) -> None:
+    """A line, indented as it is on all the lines that it takes; behind its dash, if it has one."""
+    inner = len(line) - len(line.lstrip("- "))
+    begin, text = f"  {line[:inner]}", Text(line[inner:].rstrip())
+    for wrapped in text.wrap(console, max(20, console.width - len(begin))) or [text]:
+        console.print(Text(begin) + wrapped, no_wrap=True, crop=False)
+        begin = " " * len(begin)
+
+
+def _for_programs(certificate: Certificate, verification: Verification) -> dict[str, Json]:
+    told = for_programs(certificate, verification, passed=verification.ok)
+    if verification:
+        claim = certificate.claim()
+        told |= {
+            "words": certificate.words(),
+            "assumptions": claim["assumptions"],
+            "provenance": certificate.provenance.to_dict(),
+        }
+    return told

@@ -1,0 +1,265 @@
+"""Small plots in text: the intervals of a calibration, or the counts on the way to a threshold.
+
+They show what the certificate holds and compute nothing of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pacbound.certificate import (
+    AbstentionCertificate,
+    AlarmRangeCertificate,
+    BatchCertificate,
+    CalibrationCertificate,
+    CascadeCertificate,
+    Certificate,
+    FalseAlarmCertificate,
+    GroupedCascadeCertificate,
+    RecallCertificate,
+    ShieldCertificate,
+)
+from pacbound.certificate.cascade_walks import grid_top
+from pacbound.documents import printable
+from pacbound.procedures.joint_walk import JointWalk
+from pacbound.procedures.shield import TOP
+
+WIDTH = 40
+"""How many characters the axis of an interval has."""
+BAR = 26
+"""How many characters a bar has, which leaves room for words behind it on a terminal."""
+MOST_STEPS = 8
+MOST_BINS = 25
+MOST_TABLES = 6
+
+
+@dataclass(frozen=True)
+class Strokes:
+    """The characters that plots are drawn with."""
+
+    full: str
+    line: str
+    point: str
+    empty: str
+    limit: str
+    here: str
+
+    @classmethod
+    def for_encoding(cls, encoding: str | None) -> Strokes:
+        """Those that an output of the encoding can show."""
+        drawn = cls("█", "━", "●", "·", "┃", "◀")
+        try:
+            "".join(vars(drawn).values()).encode(encoding or "ascii")
+        except (UnicodeEncodeError, LookupError):
+            return cls("#", "=", "o", ".", "|", "<")
+        return drawn
+
+
+@dataclass(frozen=True)
+class Step:
+    """A threshold on the way, the count that is held against a limit there, and other words."""
+
+    threshold: str
+    count: float
+    words: str
+
+
+def sketch(certificate: Certificate, strokes: Strokes) -> list[str]:
+    """The plot of a certificate, as lines; none for a kind that has nothing to draw."""
+    drawing = _DRAWINGS.get(type(certificate))
+    return [] if drawing is None else drawing(certificate, strokes)
+
+
+def _calibration(certificate: CalibrationCertificate, strokes: Strokes) -> list[str]:
+    tables: tuple[str | None, ...] = certificate.groups or (None,)
+    lines = []
+    for place, group in enumerate(tables[:MOST_TABLES]):
+        seen = np.flatnonzero(certificate.trials[place])
+        chosen = seen[_some(seen.size, MOST_BINS)]
+        if group is not None:
+            lines.append(f"group {printable(group)}")
+        lines += [_interval(certificate, place, cell, strokes) for cell in chosen.tolist()]
+        if seen.size > chosen.size:
+            lines.append(f"({chosen.size} of {seen.size} bins are drawn)")
+    if len(tables) > MOST_TABLES:
+        lines.append(f"({MOST_TABLES} of {len(tables)} tables are drawn)")
+    return [f"{'bin':>15} 0{'true confidence'.center(WIDTH - 2)}1", *lines]
+
+
+def _interval(certificate: CalibrationCertificate, place: int, cell: int, strokes: Strokes) -> str:
+    begin, end = (float(bound[cell]) for bound in certificate.grid.bounds)
+    low, high = certificate.lower[place, cell], certificate.upper[place, cell]
+    share = certificate.successes[place, cell] / certificate.trials[place, cell]
+    # Rounded outwards, so that a drawn interval is never narrower than what is certified.
+    first, last = int(np.floor(low * WIDTH)), int(np.ceil(high * WIDTH))
+    axis = [strokes.empty] * WIDTH
+    axis[min(first, WIDTH - 1) : max(last, first + 1)] = strokes.line * (
+        max(last, first + 1) - min(first, WIDTH - 1)
+    )
+    axis[min(int(share * WIDTH), WIDTH - 1)] = strokes.point
+    return f"{begin:>6.4g} to {end:<5.4g} {''.join(axis[:WIDTH])}"
+
+
+def _abstention(certificate: AbstentionCertificate, strokes: Strokes) -> list[str]:
+    lines: list[str] = []
+    for table in certificate.tables[:MOST_TABLES]:
+        if table.group is not None:
+            lines.append(f"group {printable(table.group)}")
+        curve = certificate.risk_coverage(table.group)
+        steps = [
+            Step(f"{threshold:.4f}", 100 * risk, f"{coverage:.1%} answered")
+            for threshold, coverage, risk in zip(
+                curve.thresholds, curve.coverage, curve.risk, strict=True
+            )
+        ]
+        here = _place(curve.thresholds, table.limit)
+        lines += _bars(("score", "% wrong"), steps, 100 * certificate.xi, here, strokes)
+    return ["Answering from a score on, from the highest down (descriptive):", *lines]
+
+
+def _recall(certificate: RecallCertificate, strokes: Strokes) -> list[str]:
+    hit = certificate.positive > 0
+    cells, missed = certificate.cells[hit], np.cumsum(certificate.positive[hit])
+    steps = [
+        Step(f"{cell / TOP:.4f}", float(count), "")
+        for cell, count in zip(cells.tolist(), missed.tolist(), strict=True)
+    ]
+    here = int(np.searchsorted(cells / TOP, certificate.limit)) - 1
+    head = f"Positives whose score is at most so much ({_may(certificate.allowed)} be missed):"
+    return [head, *_bars(("score", "positives"), steps, float(certificate.allowed), here, strokes)]
+
+
+def _shield(certificate: ShieldCertificate, strokes: Strokes) -> list[str]:
+    steps = [
+        Step(f"{cell / TOP:.4f}" if cell >= 0 else "at start", float(count), "")
+        for cell, count in zip(certificate.cells.tolist(), certificate.misses.tolist(), strict=True)
+    ]
+    if not steps:
+        return ["No unsafe rollout was counted on the way to the threshold."]
+    here = int(np.searchsorted(certificate.cells / TOP, certificate.limit)) - 1
+    head = f"Unsafe rollouts whose danger stays at so much ({_may(certificate.allowed)} be missed):"
+    return [head, *_bars(("danger", "unsafe"), steps, float(certificate.allowed), here, strokes)]
+
+
+def _false_alarms(certificate: FalseAlarmCertificate, strokes: Strokes) -> list[str]:
+    hit = (certificate.negative > 0) & (certificate.cells >= 0)
+    cells = certificate.cells[hit][::-1]
+    raised = certificate.lost + np.cumsum(certificate.negative[hit][::-1])
+    steps = [
+        Step(f"{cell / TOP:.4f}", float(count), "")
+        for cell, count in zip(cells.tolist(), raised.tolist(), strict=True)
+    ]
+    here = _place(cells / TOP, certificate.limit)
+    head = f"Negatives whose score is at least so much ({_may(certificate.allowed)} raise alarms):"
+    return [head, *_bars(("score", "negatives"), steps, float(certificate.allowed), here, strokes)]
+
+
+def _alarm_range(certificate: AlarmRangeCertificate, strokes: Strokes) -> list[str]:
+    return [line for member in certificate.members.values() for line in sketch(member, strokes)]
+
+
+def _cascade(certificate: CascadeCertificate, strokes: Strokes) -> list[str]:
+    walk = certificate.walks[certificate.chosen]
+    return _walk(walk, certificate.n, certificate.xi, certificate.cells, strokes)
+
+
+def _groups(certificate: GroupedCascadeCertificate, strokes: Strokes) -> list[str]:
+    lines = []
+    for name, group in list(certificate.groups.items())[:MOST_TABLES]:
+        lines.append(f"group {printable(name)}")
+        walk = group.walks[group.chosen]
+        lines += _walk(walk, group.n, certificate.xi, group.cells, strokes)
+    if len(certificate.groups) > MOST_TABLES:
+        lines.append(f"({MOST_TABLES} of {len(certificate.groups)} groups are drawn)")
+    return lines
+
+
+def _walk(
+    walk: JointWalk, n: int, xi: float, cells: Sequence[int] | None, strokes: Strokes
+) -> list[str]:
+    top = grid_top(len(walk.cells))
+    lost = (walk.only_slow - walk.only_fast + walk.unlabelled).sum(axis=0)
+    exits = walk.exits.sum(axis=0)
+    digits = 4 if len(walk.cells) == 1 else 3
+    steps = [
+        Step(
+            ", ".join(f"{value:.{digits}f}" for value in thresholds),
+            100 * loss / n,
+            f"{share:.1%} exit",
+        )
+        for thresholds, loss, share in zip(
+            (walk.cells / top).T.tolist(), lost.tolist(), (exits / n).tolist(), strict=True
+        )
+    ]
+    here = -1
+    if cells is not None:
+        # The walk has a step wherever counts change: the last one at or above the thresholds.
+        above = (walk.cells >= np.array(cells)[:, None]).all(axis=0)
+        here = int(np.flatnonzero(above)[-1]) if above.any() else -1
+    head = "Exiting from a score on, the thresholds falling (descriptive):"
+    return [head, *_bars(("score", "% lost"), steps, 100 * xi, here, strokes)]
+
+
+def _batch(certificate: BatchCertificate, strokes: Strokes) -> list[str]:
+    fast = round(WIDTH * certificate.exits / certificate.n)
+    bar = strokes.full * fast + strokes.empty * (WIDTH - fast)
+    return [
+        "Who answered:",
+        f"  fast {certificate.exits:>10,} {bar} {certificate.asked:,} slow",
+    ]
+
+
+def _bars(
+    units: tuple[str, str], steps: Sequence[Step], limit: float, here: int, strokes: Strokes
+) -> list[str]:
+    """Some of the steps as bars, with the limit across them and a mark where the claim stands."""
+    of, unit = units
+    chosen = _some(len(steps), MOST_STEPS, here)
+    most = max([limit, *(steps[place].count for place in chosen)], default=0.0)
+    scale = (BAR - 1) / most if most > 0 else 0.0
+    wide = max((len(steps[place].threshold) for place in chosen), default=0)
+    lines = [f"  {of:>{wide}} {unit:>9}"]
+    for place in chosen:
+        step = steps[place]
+        filled = max(0, round(step.count * scale))
+        bar = list((strokes.full * filled).ljust(BAR, strokes.empty))
+        if 0 <= limit * scale < BAR:
+            bar[round(limit * scale)] = strokes.limit
+        mark = f" {strokes.here} the claim" if place == here else ""
+        count = f"{step.count:,.2f}" if unit.startswith("%") else f"{step.count:,.0f}"
+        said = f" {step.words}" if step.words else ""
+        lines.append(f"  {step.threshold:>{wide}} {count:>9} {''.join(bar)}{said}{mark}")
+    return lines
+
+
+def _some(count: int, most: int, must: int = -1) -> Any:
+    """Places spread over all of them, both ends and one that must be there included."""
+    places = np.unique(np.linspace(0, max(count - 1, 0), min(count, most)).round().astype(int))
+    return np.union1d(places, [must]) if 0 <= must < count else places
+
+
+def _place(falling: Any, threshold: float) -> int:
+    """The last of the falling thresholds that is at or above one."""
+    above = np.flatnonzero(falling >= threshold)
+    return int(above[-1]) if above.size else -1
+
+
+def _may(allowed: int) -> str:
+    return f"{allowed:,} may" if allowed >= 0 else "none may"
+
+
+_DRAWINGS: dict[type[Certificate], Callable[[Any, Strokes], list[str]]] = {
+    CalibrationCertificate: _calibration,
+    AbstentionCertificate: _abstention,
+    AlarmRangeCertificate: _alarm_range,
+    BatchCertificate: _batch,
+    CascadeCertificate: _cascade,
+    FalseAlarmCertificate: _false_alarms,
+    GroupedCascadeCertificate: _groups,
+    RecallCertificate: _recall,
+    ShieldCertificate: _shield,
+}

@@ -1,0 +1,185 @@
+"""`pacbound together`: several claims that share one delta, as one certificate.
+
+Claims are declared in a TOML file, which can be kept under version control before the data are
+there: which claims are made, and their shares of delta, must be fixed before the data are looked
+at.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from functools import partial, reduce
+from inspect import Parameter, signature
+from operator import add
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pacbound.certificate import (
+    Certificate,
+    CertificateBundle,
+    certify_together,
+    load_certificate,
+)
+from pacbound.cli.about import About
+from pacbound.cli.certify import CLAIMS, VERBS
+from pacbound.cli.delivery import BudgetOption, deliver
+from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.terminal import progress_bar
+from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
+from pacbound.procedures import union
+from pacbound.tally import Tally
+
+_VERBS: dict[str, Callable[..., Certificate]] = {
+    **{str(kind): verb for kind, verb in VERBS.items()},
+    **CLAIMS,
+}
+_OWN = ("claim", "files", "tallies", "share")
+_NOT_DECLARED = ("delta", "progress")
+"""What a verb takes that is not for each claim to say."""
+
+
+@ending_well
+def together(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="CLAIMS.toml | CERT...",
+            help="A file that declares the claims; or certificates that were made already.",
+        ),
+    ],
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help=(
+                "Chance that any claim is wrong, if the file does not say; for certificates, the "
+                "sum of theirs if left out."
+            )
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
+    ] = None,
+    budget: BudgetOption = None,
+    *,
+    about: About,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
+) -> int:
+    """Certify several claims that share one delta: all of them are right at once.
+
+    Each table of CLAIMS.toml is a claim: what it is (claim = "shield"), its rows (files = "r.csv"
+    with columns, or tallies = ["t.json"]), its share, and the options of its Python function.
+    Certificates must have been decided on before the data were looked at: to leave out one that was
+    refused voids the rest.
+    """
+    declared = [path for path in files if path.suffix.lower() == ".toml"]
+    if not declared:
+        bundle = _of_certificates(files, delta)
+    elif len(files) > 1:
+        raise InvalidTypeError(
+            f"{declared[0]} stands beside other files: one file declares all claims."
+        )
+    else:
+        bundle = _of_declared(declared[0], delta)
+    bundle = bundle.with_about(about.told())
+    return deliver(bundle, output, as_json=as_json, budget=budget)
+
+
+def _of_certificates(paths: list[Path], delta: float | None) -> CertificateBundle:
+    names = [path.stem for path in paths]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidValueError(
+            f"Two certificates are called {twice!r}: claims go by the names of their files, so "
+            "rename one."
+        )
+    made = {name: load_certificate(path) for name, path in zip(names, paths, strict=True)}
+    spent = union.total(float(certificate.claim()["delta"]) for certificate in made.values())
+    return CertificateBundle.of(made, delta=float(spent) if delta is None else delta)
+
+
+def _of_declared(path: Path, delta: float | None) -> CertificateBundle:
+    document = _read(path)
+    level = document.pop("delta", delta)
+    if delta is not None and level != delta:
+        raise InvalidValueError(f"{path} says delta = {level}, not {delta}: leave --delta out.")
+    if level is None:
+        raise InvalidTypeError(
+            f"{path} says no delta, the chance that any claim is wrong: pass it."
+        )
+    made, shares = {}, {}
+    for name, table in document.items():
+        if not isinstance(table, dict):
+            raise InvalidValueError(
+                f"{path}: {name} is not a claim: expected delta, and a table [{name}] for each "
+                "claim."
+            )
+        # All claims are checked before the first row is read.
+        made[name] = _declared(table, f"{path}, [{name}]", path.parent)
+        shares[name] = table.get("share", 1)
+    return certify_together(made, delta=level, shares=shares)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidValueError(f"{path} is not TOML: {error}.") from None
+
+
+def _declared(table: Mapping[str, Any], where: str, folder: Path) -> Callable[..., Certificate]:
+    """What makes the certificate of one claim, once its table is seen to fit its verb."""
+    kind = table.get("claim")
+    if kind not in _VERBS:
+        raise InvalidValueError(f"{where}: claim = {kind!r} is not one of {', '.join(_VERBS)}.")
+    verb, options = _VERBS[kind], {key: table[key] for key in table if key not in _OWN}
+    takes = signature(verb).parameters
+    known = {name for name in takes if name not in _NOT_DECLARED and name != next(iter(takes))}
+    odd = next((key for key in options if key not in known), None)
+    if odd is not None:
+        raise InvalidTypeError(f"{where}: {kind} has no option {odd!r}: leave it out.")
+    absent = next(
+        (
+            name
+            for name in takes
+            if takes[name].default is Parameter.empty
+            and takes[name].kind is Parameter.KEYWORD_ONLY
+            and name not in ("delta", *options)
+        ),
+        None,
+    )
+    if absent is not None:
+        raise InvalidTypeError(f"{where}: {absent} is missing, which {kind} needs.")
+    if ("files" in table) == ("tallies" in table):
+        raise InvalidTypeError(f"{where}: name its rows, either files or tallies.")
+    if ("files" in table) != ("columns" in options):
+        raise InvalidTypeError(
+            f"{where}: files and columns go together, and tallies have no columns."
+        )
+    paths = table.get("files", table.get("tallies"))
+    paths = [paths] if isinstance(paths, str) else paths
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths) or not paths:
+        raise InvalidTypeError(f"{where}: expected the name of a file, or a list of them.")
+    # As the file stands where it was written, so do the names in it.
+    places = [path if "://" in path else str(folder / path) for path in paths]
+    return partial(_made, where, verb, places, options, counted="tallies" in table)
+
+
+def _made(
+    where: str,
+    verb: Callable[..., Certificate],
+    places: list[str],
+    options: Mapping[str, Any],
+    *,
+    counted: bool,
+    delta: float,
+) -> Certificate:
+    try:
+        if counted:
+            return verb(reduce(add, map(Tally.load, places)), delta=delta, **options)
+        with progress_bar(f"counting {where.rpartition('[')[2].rstrip(']')}") as progress:
+            return verb(places, delta=delta, progress=progress, **options)
+    except PacboundError as error:
+        raise type(error)(f"{where}: {error}") from None

@@ -1,0 +1,205 @@
+"""`pacbound show` says what every kind of certificate claims, and never more than it holds."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.certificate.conftest import MAKERS
+from tests.cli.conftest import Run
+
+from pacbound import calibrate, certify_abstention, certify_shield, documents
+from pacbound.certificate import CertificateBundle
+from pacbound.cli.sketches import Strokes, sketch
+
+NASTY = "<script>alert(1)</script>\x1b[31m\r\u202e"
+
+
+@pytest.mark.parametrize("name", sorted(MAKERS))
+def test_every_kind_is_shown_with_its_claim_and_what_it_assumes(
+    pacbound: Run, tmp_path: Path, name: str
+) -> None:
+    certificate = MAKERS[name]().with_about({"model": "resnet of 3 May"})
+    certificate.save(tmp_path / "c.json")
+    done = pacbound("show", "c.json", code=0 if certificate.certified else 3)
+    first, *lines = done.stdout.splitlines()
+    assert first == f"c.json: {'CERTIFIED' if certificate.certified else 'REFUSED'}"
+    for said in certificate.words().splitlines():
+        about_a_claim = said.partition(": ")[2]
+        assert f"  {said}".rstrip() in lines or f"  {about_a_claim}" in lines
+    for assumption in certificate.claim()["assumptions"]:
+        assert f"  - {assumption}" in lines
+    assert "  model  resnet of 3 May" in lines
+    assert f"  counts {certificate.counts_digest}" in lines
+    assert done.stdout.isprintable() or all(x.isprintable() or x == "\n" for x in done.stdout)
+
+
+@pytest.mark.parametrize("name", sorted(MAKERS))
+def test_a_picture_fits_on_a_terminal_and_needs_no_more_than_ascii(name: str) -> None:
+    certificate = MAKERS[name]()
+    parts = [certificate]
+    if isinstance(certificate, CertificateBundle):
+        parts = list(certificate.members.values())
+    for part in parts:
+        for encoding in ("utf-8", "ascii", "latin-1", None):
+            lines = sketch(part, Strokes.for_encoding(encoding))
+            assert lines
+            assert max(map(len, lines)) <= 78
+            "".join(lines).encode(encoding or "ascii")
+
+
+def test_a_drawn_interval_is_never_narrower_than_the_certified_one() -> None:
+    certificate = calibrate([0.55] * 40 + [0.95] * 2000, [1, 0] * 20 + [1] * 2000, delta=0.01)
+    _, *lines = sketch(certificate, Strokes("#", "=", "o", ".", "|", "<"))
+    for line, low, high in zip(
+        lines,
+        certificate.lower[certificate.trials > 0],
+        certificate.upper[certificate.trials > 0],
+        strict=True,
+    ):
+        axis = line[-40:]
+        drawn = [place for place, stroke in enumerate(axis) if stroke in "=o"]
+        assert drawn[0] / 40 <= low
+        assert (drawn[-1] + 1) / 40 >= high
+
+
+def test_the_claim_is_marked_where_its_count_is(pacbound: Run, tmp_path: Path) -> None:
+    certificate = MAKERS["shield"]()
+    assert not isinstance(certificate, CertificateBundle)
+    certificate.save(tmp_path / "c.json")
+    shown = pacbound("show", "c.json").stdout
+    found = re.search(r"^ +[\d.]+ +(\d+) .*the claim$", shown, re.MULTILINE)
+    missed = re.search(r"(\d+) would be missed", shown)
+    assert found is not None
+    assert missed is not None
+    assert found[1] == missed[1]
+
+
+def test_what_does_not_verify_is_shown_with_what_differs_and_is_not_drawn(
+    pacbound: Run, tmp_path: Path
+) -> None:
+    document = MAKERS["shield"]().to_dict()
+    document["claim"]["threshold"] = 0.75
+    document["claim_digest"] = documents.digest(document["claim"])
+    (tmp_path / "forged.json").write_text(json.dumps(document))
+    shown = pacbound("show", "forged.json", code=1).stdout
+    assert shown.startswith("forged.json: NOT VERIFIED\n")
+    assert "claim.threshold: stored 0.75, recomputed" in shown
+    assert "In a picture" not in shown
+    assert shown.index("claim.threshold") < shown.index("Claim, as the file has it")
+    said = json.loads(pacbound("show", "forged.json", "--json", code=1).stdout)
+    assert not said["ok"]
+    assert not {"words", "threshold", "assumptions"} & set(said)
+
+
+def test_what_would_take_unusually_long_is_shown_as_not_verified(
+    pacbound: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    MAKERS["shield"]().save(tmp_path / "c.json")
+    monkeypatch.setattr("pacbound.certificate.shield.ShieldCertificate.work", lambda _: 500.0)
+    assert "about 500 times longer" in pacbound("show", "c.json", code=1).stdout
+    pacbound("show", "c.json", "--patient")
+
+
+def test_several_are_shown_and_the_worst_decides_the_exit_code(
+    pacbound: Run, tmp_path: Path
+) -> None:
+    MAKERS["shield"]().save(tmp_path / "a.json")
+    MAKERS["shield-refused"]().save(tmp_path / "b.json")
+    (tmp_path / "c.json").write_text("{")
+    done = pacbound("show", "a.json", "b.json", code=3)
+    assert "a.json: CERTIFIED" in done.stdout
+    assert "\n\nb.json: REFUSED" in done.stdout
+    done = pacbound("show", "c.json", "a.json", "missing.json", code=2)
+    assert "c.json is not a pacbound certificate" in done.stderr
+    assert "missing.json: No such file" in done.stderr
+    assert "a.json: CERTIFIED" in done.stdout
+    lines = pacbound("show", "--json", "a.json", "c.json", code=2).stdout.splitlines()
+    assert [json.loads(line)["ok"] for line in lines] == [True, False]
+
+
+def test_programs_read_the_words_the_assumptions_and_where_it_comes_from(
+    pacbound: Run, tmp_path: Path
+) -> None:
+    certificate = certify_shield([0.1] * 900, [False] * 900, xi=0.02, delta=0.01, about={"a": "b"})
+    certificate.save(tmp_path / "c.json")
+    said = json.loads(pacbound("show", "c.json", "--json").stdout)
+    assert said["words"] == certificate.words()
+    assert said["assumptions"] == certificate.claim()["assumptions"]
+    assert said["provenance"]["about"] == {"a": "b"}
+    assert said["threshold"] == "+inf"
+
+
+@pytest.mark.parametrize("command", ["show", "verify"])
+def test_no_name_in_a_file_reaches_the_terminal_as_a_control(
+    pacbound: Run, tmp_path: Path, command: str
+) -> None:
+    plain = calibrate([0.5] * 90, [1] * 90, delta=0.1, groups=[NASTY] * 90, about={"note": NASTY})
+    plain.save(tmp_path / "a.json")
+    certify_abstention([0.5] * 90, [1] * 90, xi=0.2, delta=0.1, groups=[NASTY] * 90).save(
+        tmp_path / "b.json"
+    )
+    document = plain.to_dict()
+    document["provenance"]["columns"] = {NASTY: NASTY}
+    document["provenance"]["version"] = NASTY
+    document["provenance_digest"] = documents.digest(document["provenance"])
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    bundle = CertificateBundle.of({NASTY: plain}, delta=0.2)
+    bundle.save(tmp_path / "d.json")
+    done = pacbound(command, "a.json", "b.json", "c.json", "d.json", code=3)
+    for text in (done.stdout, done.stderr):
+        assert all(letter.isprintable() or letter == "\n" for letter in text)
+    if command == "show":
+        assert done.stdout.count(r"<script>alert(1)</script>\x1b[31m\r\u202e") >= 8
+
+
+@pytest.mark.skipif(os.name != "posix", reason="terminals of POSIX")
+def test_on_a_terminal_sentences_are_wrapped_at_words_and_the_verdict_has_a_colour(
+    tmp_path: Path,
+) -> None:
+    calibrate([0.5] * 90, [1] * 90, delta=0.1, about={"note": "many words " * 30}).save(
+        tmp_path / "c.json"
+    )
+    leader, follower = pty.openpty()
+    program = "import sys; from pacbound.cli import main; sys.argv[1:] = ['show', 'c.json']; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        stdout=follower,
+        stderr=follower,
+        env={**os.environ, "COLUMNS": "60", "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8"},
+    )
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            data = os.read(leader, 2**16)
+        except OSError:
+            break
+        if not data:
+            break
+        shown += data
+    os.close(leader)
+    assert process.wait() == 0
+    text = shown.decode()
+    assert "\x1b[1;32mCERTIFIED" in text
+    lines = re.sub(r"\x1b\[[\d;]*m", "", text).replace("\r", "").splitlines()
+    assert max(len(line) for line in lines if "sha256" not in line) <= 60
+    assert any(line.rstrip().endswith(("words many", "many words")) for line in lines)
+
+
+def test_the_page_shows_what_is_shown(pacbound: Run, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reading.md").read_text(encoding="utf-8")
+    example = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    told = re.search(r"\$ pacbound show shield.json\n(.*?)```", page, re.DOTALL)
+    assert example is not None
+    assert told is not None
+    subprocess.run([sys.executable, "-c", example[1]], cwd=tmp_path, check=True)
+    shown = iter(pacbound("show", "shield.json").stdout.splitlines())
+    for line in told[1].splitlines():
+        # The ellipsis stands for lines that are left out.
+        assert line.strip() == "…" or line in shown

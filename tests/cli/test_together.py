@@ -1,0 +1,149 @@
+"""`pacbound together`: claims declared in a file, or made already, as one certificate."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pacbound import (
+    Budget,
+    CertificateBundle,
+    calibrate,
+    certify_recall,
+    certify_shield,
+    load_certificate,
+)
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+CLAIMS = """
+delta = 0.03
+
+[brake]
+claim = "shield"
+files = "rows.npz"
+columns = {scores = "s", unsafe = "u"}
+xi = 0.2
+share = 2
+
+[danger]
+claim = "calibration"
+files = ["rows.npz"]
+columns = {confidence = "s", correct = "u"}
+n_bins = 5
+"""
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    unsafe = rng.random(800) < 0.3
+    score = np.where(unsafe, rng.beta(6, 2, size=800), rng.beta(1, 6, size=800))
+    np.savez(tmp_path / "rows.npz", s=score, u=unsafe)
+    return score, unsafe
+
+
+def test_declared_claims_are_certified_with_their_shares(
+    pacbound: Run, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]
+) -> None:
+    (tmp_path / "claims.toml").write_text(CLAIMS)
+    done = pacbound("together", "claims.toml", "-o", "all.json")
+    assert "2 claims together, delta = 0.03" in done.stdout
+    bundle = load_certificate(tmp_path / "all.json")
+    assert isinstance(bundle, CertificateBundle)
+    score, unsafe = rows
+    brake = certify_shield(score, unsafe, xi=0.2, delta=0.02)
+    assert bundle["brake"].claim_digest == brake.claim_digest
+    danger = calibrate(score, unsafe, delta=0.01, n_bins=5)
+    assert bundle["danger"].claim_digest == danger.claim_digest
+    pacbound("verify", "all.json")
+
+
+@pytest.mark.usefixtures("rows")
+def test_names_of_files_are_looked_for_beside_the_declaration(
+    pacbound: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "claims.toml").write_text(CLAIMS.replace("rows.npz", "../rows.npz"))
+    pacbound("together", "deep/claims.toml", "-o", "all.json")
+
+
+def test_tallies_and_claims_about_false_alarms_can_be_declared(
+    pacbound: Run, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]
+) -> None:
+    pacbound("tally", "rows.npz", "--score", "s", "--positive", "u", "-o", "t.json")
+    declared = '[found]\nclaim = "recall"\ntallies = "t.json"\ntarget = 0.8\n'
+    declared += '[quiet]\nclaim = "false-alarms"\ntallies = ["t.json"]\nxi = 0.1\n'
+    (tmp_path / "claims.toml").write_text(declared)
+    done = json.loads(
+        pacbound("together", "claims.toml", "--delta", 0.02, "-o", "all.json", "--json").stdout
+    )
+    assert done["claim"]["claims"].keys() == {"found", "quiet"}
+    bundle = load_certificate(tmp_path / "all.json")
+    assert isinstance(bundle, CertificateBundle)
+    expected = certify_recall(*rows, target=0.8, delta=0.01)
+    assert bundle["found"].claim_digest == expected.claim_digest
+
+
+def test_certificates_that_were_made_are_put_together_by_their_names(
+    pacbound: Run, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]
+) -> None:
+    calibrate(*rows, delta=0.1).save(tmp_path / "a.json")
+    certify_recall(*rows, target=0.8, delta=0.2).save(tmp_path / "b.json")
+    pacbound("together", "a.json", "b.json", "-o", "all.json")
+    bundle = load_certificate(tmp_path / "all.json")
+    assert isinstance(bundle, CertificateBundle)
+    assert (list(bundle), bundle.delta) == (["a", "b"], 0.3)
+    done = pacbound("together", "a.json", "b.json", "--delta", 0.25, code=2)
+    assert "spend 0.3 together" in done.stderr
+    (tmp_path / "deep").mkdir()
+    calibrate(*rows, delta=0.1, n_bins=3).save(tmp_path / "deep" / "a.json")
+    done = pacbound("together", "a.json", "deep/a.json", code=2)
+    assert "Two certificates are called 'a'" in done.stderr
+
+
+def test_a_refused_claim_ends_with_3_and_a_budget_is_spent_once_for_all(
+    pacbound: Run, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]
+) -> None:
+    (tmp_path / "claims.toml").write_text(CLAIMS.replace("xi = 0.2", "xi = 0.0001"))
+    Budget(tmp_path / "budget.json", delta=0.05)
+    options = ("--budget", "budget.json", "-o", "all.json")
+    done = pacbound("together", "claims.toml", *options, code=3)
+    assert "brake (shield, delta = 0.02): REFUSED" in done.stdout
+    (tmp_path / "claims.toml").write_text(CLAIMS)
+    done = pacbound("together", "claims.toml", "--budget", "budget.json", "-o", "b.json", code=2)
+    assert "0.03 of 0.05 is spent" in done.stderr
+    assert not (tmp_path / "b.json").exists()
+
+
+@pytest.mark.usefixtures("rows")
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ("delta = ", "is not TOML"),
+        ("delta = 0.1", "There are no claims"),
+        ("delta = 0.1\nbrake = 3", "brake is not a claim"),
+        (CLAIMS.replace("delta = 0.03", ""), "says no delta"),
+        (CLAIMS.replace('"shield"', '"sword"'), "claim = 'sword' is not one of calibration"),
+        (CLAIMS.replace("xi = 0.2\n", ""), "[brake]: xi is missing, which shield needs"),
+        (CLAIMS.replace("xi = 0.2", "xi = 0.2\ntarget = 1"), "shield has no option 'target'"),
+        (CLAIMS.replace("xi = 0.2", "xi = 0.2\ndelta = 0.1"), "shield has no option 'delta'"),
+        (CLAIMS.replace("share = 2", "share = -1"), "are not shares"),
+        (CLAIMS.replace('files = "rows.npz"\n', ""), "name its rows, either files or tallies"),
+        (CLAIMS.replace("files = [", "tallies = ["), "tallies have no columns"),
+        (CLAIMS.replace('["rows.npz"]', "[3]"), "expected the name of a file"),
+        (CLAIMS.replace('"rows.npz"', '"gone.npz"'), "gone.npz"),
+        (CLAIMS.replace('"s"', '"t"'), "[brake]"),
+        (CLAIMS.replace("xi = 0.2", "xi = 2"), "xi=2 is not a rate"),
+    ],
+)
+def test_a_declaration_that_cannot_be_ends_with_2_and_writes_nothing(
+    pacbound: Run, tmp_path: Path, declared: str, message: str
+) -> None:
+    (tmp_path / "claims.toml").write_text(declared)
+    done = pacbound("together", "claims.toml", "-o", "all.json", code=2)
+    assert message in done.stderr
+    assert not (tmp_path / "all.json").exists()

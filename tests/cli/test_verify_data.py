@@ -1,0 +1,207 @@
+"""`pacbound verify --data`: the data are counted again, and a difference is named by its cell."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.conftest import Run
+
+ROWS = 600
+
+CERTIFY = {
+    "calibration": "calibrate --confidence c --correct ok --bins 7 --side lower",
+    "edges": "calibrate --confidence c --correct ok --edges 0,0.5,0.8,1",
+    "classes": "calibrate --confidence c --prediction fast --label y",
+    "groups": "calibrate --confidence c --correct ok --group place",
+    "clusters": "calibrate --confidence c --correct ok --clusters who --seed 3",
+    "bounded": "shield --score c --unsafe bad --xi 0.5 --clusters who --cluster-bound 9",
+    "weights": "recall --score c --positive ok --target 0.5 --weights w --weight-bound 4",
+    "strata": "calibrate --confidence c --correct ok --bins 5 --strata 5",
+    "abstention": "abstain --confidence c --correct ok --xi 0.4",
+    "abstention-pool": "abstain --confidence c --correct ok --xi 0.4 --pool pool.csv",
+    "cascade": "cascade --confidence c --prediction fast,slow --label y --xi 0.2",
+    "cascade-three": "cascade --confidence c,d --prediction fast,middle,slow --label y --xi 0.3 "
+    "--cost 1,2,9 --bound pair",
+    "cascade-unlabelled": "cascade --confidence c --prediction fast,slow --xi 0.3 --bound pair",
+    "cascade-groups": "cascade --confidence c --prediction fast,slow --label y --xi 0.3 "
+    "--group place --bound pair",
+    "cascade-own": "cascade --confidence c --prediction fast,slow --label y --xi 0.3 "
+    "--group place --group-thresholds own --bound pair",
+    "shield": "shield --score c --unsafe bad --xi 0.5 --horizon 40",
+    "shield-product": "shield --score d --unsafe bad --xi 0.6 --bound product --final-score c",
+    "shield-among": "shield --score c --unsafe bad --xi 0.6 --rate among-unsafe",
+    "shield-looks": "shield --score c --unsafe bad --xi 0.5 --looks 300,600",
+    "recall": "recall --score c --positive ok --target 0.5",
+    "false-alarms": "false-alarms --score c --positive ok --xi 0.9",
+    "false-alarms-rollouts": "false-alarms --score c --unsafe bad --xi 0.9",
+}
+"""A command for each thing that is counted in a way of its own."""
+DRAWN = ("clusters", "bounded", "weights")
+"""Those that may leave out the row that is changed."""
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 3, size=ROWS)
+    c, d = np.sort(rng.beta(4, 1, size=(2, ROWS)).round(3), axis=0)
+
+    def answers(right: float) -> np.ndarray:
+        return np.where(rng.random(ROWS) < right, label, (label + 1) % 3)
+
+    fast, middle, slow = answers(0.8), answers(0.85), answers(0.9)
+    lines = ["c,d,ok,bad,fast,middle,slow,y,place,who,w"]
+    for i in range(ROWS):
+        ok, bad = int(rng.random() < c[i]), int(rng.random() < 0.2 * c[i])
+        lines.append(
+            f"{c[i]},{d[i]},{ok},{bad},{fast[i]},{middle[i]},{slow[i]},{label[i]},"
+            f"{'north' if i % 3 else 'south'},{i // 2},{1 + i % 3}"
+        )
+    pool = "\n".join(map(str, np.linspace(0.001, 0.999, 50)))
+    (tmp_path / "pool.csv").write_text(f"c\n{pool}\n")
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def change_a_row(rows: Path, change: int) -> Path:
+    """The same rows but one, in which everything is answered otherwise."""
+    lines = rows.read_text().splitlines()
+    row = lines[change].split(",")
+    row[2], row[3] = (str(1 - int(flag)) for flag in row[2:4])
+    row[4] = str((int(row[4]) + 1) % 3)
+    other = rows.with_name("changed.csv")
+    other.write_text("\n".join([*lines[:change], ",".join(row), *lines[change + 1 :]]) + "\n")
+    return other
+
+
+@pytest.mark.parametrize("name", CERTIFY)
+def test_the_data_of_a_certificate_have_its_counts(pacbound: Run, rows: Path, name: str) -> None:
+    verb, *options = CERTIFY[name].split()
+    pacbound(verb, "rows.csv", *options, "--delta", 0.05, "-o", "c.json")
+    done = pacbound("verify", "c.json", "--data", "rows.csv")
+    assert done.stdout.endswith("the data have the same counts, in the same files\n")
+    (rows.parent / "copy.csv").write_text(rows.read_text() + "\n")
+    done = pacbound("verify", "c.json", "--data", "copy.csv")
+    assert done.stdout.endswith("the data have the same counts, in other files\n")
+
+
+@pytest.mark.parametrize("name", [name for name in CERTIFY if name not in DRAWN])
+def test_the_cell_that_differs_is_named(pacbound: Run, rows: Path, name: str) -> None:
+    verb, *options = CERTIFY[name].split()
+    pacbound(verb, "rows.csv", *options, "--delta", 0.05, "-o", "c.json")
+    top = 1 + int(np.argmax([float(line.split(",")[0]) for line in rows.read_text().split()[1:]]))
+    other = change_a_row(rows, change=top)
+    done = pacbound("verify", "c.json", "--data", other, code=1)
+    assert "verified, but the data have other counts\n" in done.stderr
+    assert "the certificate has " in done.stderr
+    said = json.loads(pacbound("verify", "c.json", "--data", other, "--json", code=1).stdout)
+    assert not said["ok"]
+    assert not said["data"]["same_counts"]
+    assert said["data"]["differences"]
+
+
+def test_a_bin_is_named_with_both_counts(pacbound: Run, rows: Path) -> None:
+    pacbound("calibrate", rows, *CERTIFY["edges"].split()[1:], "--delta", 0.05, "-o", "c.json")
+    lines = rows.read_text().splitlines()
+    first = next(i for i, line in enumerate(lines) if i and 0.5 < float(line.split(",")[0]) <= 0.8)
+    other = change_a_row(rows, change=first)
+    done = pacbound("verify", "c.json", "--data", other, code=1)
+    assert "\n  bin 0.5 to 0.8: the certificate has " in done.stderr
+    assert done.stderr.count("the certificate has") == 1
+
+
+def test_rows_that_are_missing_are_counted(pacbound: Run, rows: Path) -> None:
+    for name in ("shield-looks", "recall", "clusters"):
+        verb, *options = CERTIFY[name].split()
+        pacbound(verb, rows, *options, "--delta", 0.05, "-o", "c.json")
+        short = rows.with_name("short.csv")
+        short.write_text("".join(rows.read_text().splitlines(keepends=True)[:-9]))
+        done = pacbound("verify", "c.json", "--data", short, code=1)
+        assert "  all: the certificate has " in done.stderr
+
+
+def test_columns_may_be_named_otherwise(pacbound: Run, rows: Path) -> None:
+    pacbound("calibrate", rows, *CERTIFY["classes"].split()[1:], "--delta", 0.05, "-o", "c.json")
+    text = rows.read_text().replace("c,d,", "score,d,", 1).replace(",fast,", ",first,", 1)
+    (rows.parent / "renamed.csv").write_text(text)
+    pacbound("verify", "c.json", "--data", "renamed.csv", code=2)
+    named = ("--confidence", "score", "--prediction", "first")
+    pacbound("verify", "c.json", "--data", "renamed.csv", *named)
+    done = pacbound("verify", "c.json", "--data", "rows.csv", "--correct", "ok", code=1)
+    assert "the data have other counts" in done.stderr
+
+
+def test_parts_are_counted_together(pacbound: Run, rows: Path) -> None:
+    pacbound(
+        "calibrate", rows, *CERTIFY["calibration"].split()[1:], "--delta", 0.05, "-o", "c.json"
+    )
+    head, *body = rows.read_text().splitlines()
+    for name, part in (("a.csv", body[:200]), ("b.csv", body[200:])):
+        (rows.parent / name).write_text("\n".join([head, *part]) + "\n")
+    pacbound("verify", "c.json", "--data", "a.csv", "--data", "b.csv")
+    pacbound("verify", "c.json", "--data", "a.csv", code=1)
+
+
+def test_what_cannot_be_counted_again_says_what_to_do(pacbound: Run, rows: Path) -> None:
+    pacbound(
+        "calibrate", rows, *CERTIFY["calibration"].split()[1:], "--delta", 0.05, "-o", "c.json"
+    )
+    design = "--confidence c,d --prediction fast,slow --label y --cost 1,9 --last slow"
+    pacbound("design", rows, *design.split(), "--xi", 0.3, "--delta", 0.05, "-o", "design.json")
+    fails = {
+        ("design.json",): "run `pacbound design` with the same options",
+        ("c.json", "--unsafe", "bad"): "--unsafe says nothing about a calibration",
+        ("c.json", "c.json"): "--data is for one certificate, and 2 were named",
+    }
+    for arguments, message in fails.items():
+        assert message in pacbound("verify", *arguments, "--data", rows, code=2).stderr
+    done = pacbound("verify", "c.json", "--confidence", "c", code=2)
+    assert "--confidence names a column of --data: pass the file, too" in done.stderr
+
+
+def test_columns_of_arrays_must_be_named(pacbound: Run, rows: Path, tmp_path: Path) -> None:
+    from pacbound import calibrate
+
+    table = [line.split(",") for line in rows.read_text().splitlines()[1:]]
+    certificate = calibrate(
+        [float(row[0]) for row in table], [row[2] == "1" for row in table], delta=0.05
+    )
+    certificate.save(tmp_path / "c.json")
+    done = pacbound("verify", "c.json", "--data", rows, code=2)
+    assert "because they were arrays: name them, with --confidence" in done.stderr
+    pacbound("verify", "c.json", "--data", rows, "--confidence", "c", "--correct", "ok")
+
+
+def test_what_was_written_in_another_notation_is_counted_again_in_it(
+    pacbound: Run, rows: Path
+) -> None:
+    table = [line.split(",") for line in rows.read_text().splitlines()]
+    written = [";".join(cells) for cells in table[:1]]
+    written += [
+        ";".join([f"{100 * float(c):.1f}".replace(".", ","), *rest]) for c, *rest in table[1:]
+    ]
+    Path(rows.parent / "percent.csv").write_text("\n".join(written) + "\n")
+    notation = ("--delimiter", ";", "--decimal", ",", "--scale", 100)
+    columns = ("--confidence", "c", "--correct", "ok", "--delta", 0.1)
+    pacbound("calibrate", "percent.csv", *columns, *notation, "-o", "c.json")
+    again = pacbound("verify", "c.json", "--data", "percent.csv", *notation)
+    assert "the data have the same counts" in again.stdout
+
+
+def test_labels_that_came_back_are_counted_again(pacbound: Run, rows: Path) -> None:
+    lines = rows.read_text().splitlines()
+    place = lines[0].split(",").index("y")
+    labels = [line.split(",")[place] for line in lines[1:]]
+    answers = "pac_row,y\n" + "".join(f"{i},{label}\n" for i, label in enumerate(labels))
+    Path(rows.parent / "answers.csv").write_text(answers)
+    bare = [
+        ",".join(cell for i, cell in enumerate(line.split(",")) if i != place) for line in lines
+    ]
+    Path(rows.parent / "bare.csv").write_text("\n".join(bare) + "\n")
+    columns = ("--confidence", "c", "--prediction", "fast,slow", "--label", "y")
+    came = ("--labels", "answers.csv")
+    pacbound("cascade", "bare.csv", *columns, *came, "--xi", 0.2, "--delta", 0.1, "-o", "c.json")
+    again = pacbound("verify", "c.json", "--data", "bare.csv", *came)
+    assert "the data have the same counts" in again.stdout
