@@ -27,10 +27,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from experiments.temperature import Rescaled, of_logits
 from pacbound import (
     CalibrationCertificate,
     HistogramBinning,
-    TemperatureScaling,
     calibrate,
     expected_calibration_error,
     induced_calibration_error,
@@ -82,13 +82,13 @@ NOTES = {
 
 @dataclass(frozen=True)
 class Predictions:
-    """What one network says about every row; `logits` only where they are known."""
+    """What one network says about every row; `rescaled` where a temperature can be fitted."""
 
     name: str
     confidence: Array
     correct: Array
     labels: Array
-    logits: Array | None = None
+    rescaled: Rescaled | None = None
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,8 @@ def from_logits(path: Path) -> Iterator[Predictions]:
         for name in sorted(set(arrays.files) - {"y"}):
             probabilities = softmax(arrays[name])
             correct = probabilities.argmax(axis=1) == labels
-            yield Predictions(name, probabilities.max(axis=1), correct, labels, arrays[name])
+            rescaled = of_logits(arrays[name], labels)
+            yield Predictions(name, probabilities.max(axis=1), correct, labels, rescaled)
 
 
 def shipped() -> Iterator[Predictions]:
@@ -205,9 +206,12 @@ def measure(network: Predictions) -> dict[str, Any]:
     }
 
 
-def held_out(network: Predictions, seed: int) -> Held:
+def held_out(
+    network: Predictions, seed: int, *, calibrating: int = ROWS, testing: int = ROWS
+) -> Held:
+    """What every method claims for test rows, after calibrating on others."""
     order = np.random.default_rng(seed).permutation(len(network.labels))
-    known, fresh = order[:ROWS], order[ROWS : 2 * ROWS]
+    known, fresh = order[:calibrating], order[calibrating : calibrating + testing]
     confidence, correct = network.confidence, network.correct
     binned = (
         HistogramBinning(n_bins=BINS)
@@ -215,9 +219,8 @@ def held_out(network: Predictions, seed: int) -> Held:
         .recalibrate(confidence[fresh])
     )
     claimed = {"softmax": confidence[fresh]}
-    if network.logits is not None:
-        scaling = TemperatureScaling().fit(network.logits[known], network.labels[known])
-        claimed["temperature"] = scaling.predict_confidence(network.logits[fresh])
+    if network.rescaled is not None:
+        claimed["temperature"] = network.rescaled(known)[fresh]
     unseen = np.isnan(binned)
     claimed["histogram"] = np.where(unseen, confidence[fresh], binned)
     certificate = calibrate(confidence[known], correct[known], delta=DELTA, n_bins=BINS)
@@ -298,7 +301,10 @@ def shown(figure: dict[str, Any]) -> str:
 
 def draw(network: Predictions) -> Figure:
     """The reliability diagrams of one split, a panel for each method."""
-    split = held_out(network, SHOWN_SEED)
+    return drawn(held_out(network, SHOWN_SEED), network.name)
+
+
+def drawn(split: Held, name: str) -> Figure:
     points = {
         SAID[name]: reliability(said, split.correct, n_bins=BINS)
         for name, said in split.claimed.items()
@@ -311,7 +317,7 @@ def draw(network: Predictions) -> Figure:
     FigureCanvasAgg(figure)
     parts: Any = figure.subfigures(down, across, squeeze=False)
     for part, (title, bins) in zip(parts.ravel(), panels.items(), strict=True):
-        part.suptitle(f"{network.name}: {title}", x=0.02, ha="left", weight="bold")
+        part.suptitle(f"{name}: {title}", x=0.02, ha="left", weight="bold")
         ReliabilityDisplay(bins).plot(part.add_subplot())
     return figure
 

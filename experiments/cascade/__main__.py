@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ from experiments.cascade import figures
 from experiments.cascade.models import Models, networks, shipped
 from experiments.cascade.splits import DELTA, LEVEL, SEEDS, more_models, two_models
 from experiments.cascade.tables import markdown
+from experiments.record import dumped
 
 SHIPPED_XI, SHIPPED_SHOWN = (0.005, 0.01, 0.02, 0.05), 0.02
 CIFAR_XI, CIFAR_SHOWN = (0.005, 0.01, 0.02), 0.01
@@ -78,24 +77,6 @@ def source(logits: Path | None) -> dict[str, str]:
 
 def settings() -> dict[str, Any]:
     return {"seeds": list(range(SEEDS)), "delta": DELTA, "level_of_the_test": LEVEL}
-
-
-def dumped(record: dict[str, Any]) -> str:
-    """JSON with every list of numbers on one line; the threshold of the slow model alone is written
-    as text."""
-    text = json.dumps(_finite(record), indent=2, ensure_ascii=False, allow_nan=False)
-    return (
-        re.sub(r"\[[\s\d.,e\"+inf\[\]-]*\]", lambda found: re.sub(r"\s+", " ", found[0]), text)
-        + "\n"
-    )
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return "+inf" if value == float("inf") else value
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.temperature import Rescaled, of_logits
 from pacbound.baselines import softmax
 from pacbound.data import fashion_mnist
 
@@ -21,7 +22,8 @@ class Models:
     """Models in the order in which they are asked, the slow one last.
 
     `costs` are what a row costs that each model answers, those before it included; `slow_cost` is
-    the slow model's alone. `logits` are those of the first, where they are known.
+    the slow model's alone. `rescaled` gives the first one's confidences after temperature scaling,
+    where it can be fitted.
     """
 
     name: str
@@ -30,7 +32,7 @@ class Models:
     labels: Array
     costs: tuple[int, ...]
     slow_cost: int
-    logits: Array | None = None
+    rescaled: Rescaled | None = None
 
     @property
     def wrong(self) -> Array:
@@ -72,7 +74,7 @@ def networks(path: Path, depths: tuple[int, ...]) -> Models:
         labels,
         tuple(np.cumsum(alone).tolist()),
         alone[-1],
-        logits[0],
+        of_logits(logits[0], labels),
     )
 
 

@@ -15,7 +15,6 @@ from pacbound.baselines import (
     SLOW_ALONE,
     histogram_threshold,
     softmax_threshold,
-    temperature_threshold,
 )
 from pacbound.cascade.certify import certify_cascade
 
@@ -38,7 +37,9 @@ def two_models(models: Models, tolerances: tuple[float, ...]) -> dict[float, dic
     halves = [models.halves(seed) for seed in range(SEEDS)]
     return {
         xi: _gathered(
-            [dict(_choices(models, known, fresh, xi)) for known, fresh in halves], models, xi
+            [dict(choices(models, known, fresh, xi=xi, delta=DELTA)) for known, fresh in halves],
+            models,
+            xi,
         )
         for xi in tolerances
     }
@@ -49,34 +50,37 @@ def more_models(models: Models, xi: float) -> dict[str, Any]:
     search beside it."""
     splits = []
     for known, fresh in map(models.halves, range(SEEDS)):
-        tally = _counted(models, known)
+        tally = counted(models, known)
         found = {
             "exact": _certified(tally, models, xi, bound="exact"),
             "product": _certified(tally, models, xi, bound="product"),
             "greedy_exact": _certified(tally, models, xi, bound="exact", method="greedy"),
             "greedy": _certified(tally, models, xi, bound="product", method="greedy"),
         }
-        splits.append({name: _routed(models, fresh, found[name].thresholds) for name in found})
+        splits.append({name: routed(models, fresh, found[name].thresholds) for name in found})
     return _gathered(splits, models, xi)
 
 
-def _choices(models: Models, known: Array, fresh: Array, xi: float) -> Iterator[tuple[str, Seen]]:
-    tally = _counted(models, known)
+def choices(
+    models: Models, known: Array, fresh: Array, *, xi: float, delta: float
+) -> Iterator[tuple[str, Seen]]:
+    """What the threshold that each method takes from `known` rows does to `fresh` ones."""
+    tally = counted(models, known)
     for bound in ("exact", "pair", "product"):
-        yield bound, _routed(models, fresh, _certified(tally, models, xi, bound=bound).thresholds)
-    yield "histogram", _routed(models, fresh, np.array([histogram_threshold(tally, xi=xi)]))
+        found = certify_cascade(tally, xi=xi, delta=delta, costs=models.costs, bound=bound)
+        yield bound, routed(models, fresh, found.thresholds)
+    yield "histogram", routed(models, fresh, np.array([histogram_threshold(tally, xi=xi)]))
     slow_error = float(models.wrong[known, -1].mean())
-    yield "softmax", _routed(models, fresh, np.array([softmax_threshold(slow_error, xi=xi)]))
-    if models.logits is not None:
-        scaled = temperature_threshold(
-            models.logits[known], models.labels[known], slow_error, xi=xi
-        )
-        leaves = np.where(scaled.exits(models.logits[fresh]), 0, 1)
-        yield "temperature", _seen(models, fresh, leaves, np.array([scaled.threshold]))
-    yield "slow", _routed(models, fresh, np.array([SLOW_ALONE]))
+    believed = np.array([softmax_threshold(slow_error, xi=xi)])
+    yield "softmax", routed(models, fresh, believed)
+    if models.rescaled is not None:
+        leaves = np.where(models.rescaled(known)[fresh] >= believed[0], 0, 1)
+        yield "temperature", _seen(models, fresh, leaves, believed)
+    yield "slow", routed(models, fresh, np.array([SLOW_ALONE]))
 
 
-def _counted(models: Models, rows: Array) -> Tally:
+def counted(models: Models, rows: Array) -> Tally:
+    """The tally of some rows."""
     return Tally.from_arrays(
         confidences=models.confidences[rows],
         predictions=models.predictions[rows],
@@ -91,7 +95,7 @@ def _certified(tally: Tally, models: Models, xi: float, **how: Any) -> CascadeCe
     return found
 
 
-def _routed(models: Models, rows: Array, thresholds: Array) -> Seen:
+def routed(models: Models, rows: Array, thresholds: Array) -> Seen:
     """Every row leaves at the first exit whose float64 confidence reaches its threshold, or else at
     the slow model."""
     reached = models.confidences[rows].astype(np.float64) >= thresholds
@@ -114,14 +118,15 @@ def _seen(models: Models, rows: Array, leaves: Array, thresholds: Array) -> Seen
 def _gathered(splits: list[dict[str, Seen]], models: Models, xi: float) -> dict[str, Any]:
     rows = len(models.labels) - len(models.labels) // 2
     return {
-        name: _summary([split[name] for split in splits], models, rows, xi, alone=name == "slow")
+        name: summary([split[name] for split in splits], models, rows, xi, alone=name == "slow")
         for name in splits[0]
     }
 
 
-def _summary(
+def summary(
     splits: list[Seen], models: Models, rows: int, xi: float, *, alone: bool
 ) -> dict[str, Any]:
+    """The means over the splits, how often more than xi was lost, and the counts of each split."""
     increases = [(seen.losses - seen.gains) / rows for seen in splits]
     exits = np.array([seen.exits for seen in splits])
     cost = (

@@ -1,0 +1,115 @@
+"""Choices from a known population: the same as the library's, and judged by the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="figures need the extra `report`")
+
+from experiments.imagenet.generated import zoo
+from experiments.two_models import (
+    NEVER,
+    cell_of,
+    certified,
+    chance_of_more,
+    mean_loss,
+    passes_exact,
+    product_bounds,
+    searched,
+    walked,
+)
+from experiments.validity import XI, flat_law
+from scipy.stats import binom
+
+from pacbound import certify_cascade
+from pacbound.baselines import histogram_threshold
+from pacbound.procedures.cascade import TOP, Bound
+
+DATA = zoo(4_000).outputs
+FAST, SLOW = DATA.places("resnet18_pytorch", "resnet101_pytorch")
+PAIR = DATA.pair("resnet18_pytorch", "resnet101_pytorch")
+ROWS = PAIR.draw(2_000, np.random.default_rng(0))
+ARRAYS = (
+    DATA.confidences[ROWS][:, [FAST]],
+    DATA.predictions[ROWS][:, [FAST, SLOW]],
+    DATA.labels[ROWS],
+)
+
+
+@pytest.mark.parametrize("bound", ["exact", "product"])
+@pytest.mark.parametrize("xi", [0.01, 0.03, 0.2])
+def test_a_choice_is_that_of_certify_cascade(bound: Bound, xi: float) -> None:
+    cell = certified(PAIR.walk(ROWS), len(ROWS), xi=xi, delta=0.01, bound=bound)
+    public = certify_cascade(*ARRAYS, xi=xi, delta=0.01, bound=bound).thresholds[0]
+    assert (np.inf if cell == NEVER else cell / TOP) == public
+
+
+@pytest.mark.parametrize("xi", [0.001, 0.01, 0.03, 0.2])
+def test_bounds_that_are_computed_once_give_the_same_walk(xi: float) -> None:
+    walk, n = PAIR.walk(ROWS), len(ROWS)
+    changes = walk.changes()
+    once = walked(changes, product_bounds(changes, n, 0.01)[0] <= xi)
+    assert once == certified(walk, n, xi=xi, delta=0.01, bound="product")
+
+
+@pytest.mark.parametrize("xi", [0.001, 0.01, 0.03, 0.2])
+def test_means_choose_as_the_baseline_does(xi: float) -> None:
+    changes = PAIR.walk(ROWS).changes()
+    cell = searched(changes, mean_loss(changes, len(ROWS)) <= xi)
+    expected = histogram_threshold(*ARRAYS, xi=xi)
+    assert (np.inf if cell == NEVER else cell / TOP) == expected
+
+
+def test_a_search_goes_on_below_a_failure_and_a_walk_does_not() -> None:
+    changes = PAIR.walk(ROWS).changes()
+    passes = np.ones(len(changes), dtype=bool)
+    passes[3] = False
+    assert walked(changes, passes) == changes.cells[3] + 1
+    assert searched(changes, passes) == 0
+    assert walked(changes, ~passes) == NEVER
+    assert searched(changes, np.zeros_like(passes)) == NEVER
+
+
+def test_loss_and_exits_of_a_threshold_are_counts_over_the_population() -> None:
+    threshold = cell_of(0.7)
+    leaves = PAIR.cells >= threshold
+    wrong = DATA.predictions != DATA.labels[:, None]
+    lost = (wrong[leaves, FAST].sum() - wrong[leaves, SLOW].sum()) / len(PAIR)
+    assert PAIR.exit_rate(threshold) == pytest.approx(leaves.mean(), abs=1e-12)
+    assert PAIR.loss(threshold) == pytest.approx(lost, abs=1e-12)
+    assert PAIR.loss(NEVER) == PAIR.exit_rate(NEVER) == 0
+
+
+def test_the_oracle_exits_most_within_xi() -> None:
+    best = PAIR.oracle(0.02)
+    assert PAIR.loss(best) <= 0.02 < PAIR.loss(best - 1)
+
+
+def test_as_printed_the_bound_lets_every_row_exit() -> None:
+    changes = PAIR.walk(ROWS).changes()
+    assert searched(changes, product_bounds(changes, len(ROWS), 0.01)[1] <= 0.02) == 0
+    assert PAIR.loss(0) > 0.02
+
+
+def test_a_search_by_a_tight_bound_violates_more_than_delta_where_a_walk_does_not() -> None:
+    law, delta, n, sets = flat_law(200_000), 0.01, 2_000, 300
+    assert law.loss(0) > XI
+    counts = {"searched": 0, "walked": 0}
+    for seed in range(sets):
+        walk = law.walk(law.draw(n, np.random.default_rng(seed)))
+        changes = walk.changes()
+        passes = passes_exact(changes, n, xi=XI, delta=delta)
+        counts["searched"] += law.loss(searched(changes, passes)) > XI
+        counts["walked"] += law.loss(certified(walk, n, xi=XI, delta=delta, bound="exact")) > XI
+    assert chance_of_more(counts["searched"], sets, delta) < 1e-4
+    assert chance_of_more(counts["walked"], sets, delta) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("violations", "draws", "delta"), [(0, 100, 0.01), (3, 100, 0.01), (1, 5, 0.5)]
+)
+def test_the_chance_of_more_is_the_binomial_tail(violations: int, draws: int, delta: float) -> None:
+    assert chance_of_more(violations, draws, delta) == pytest.approx(
+        binom.sf(violations - 1, draws, delta), rel=1e-9
+    )
