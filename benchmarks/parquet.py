@@ -90,7 +90,10 @@ def _growth(folder: Path, sizes: Sizes) -> Iterator[Row]:
     for size in sizes.growth:
         path = folder / f"{size}.parquet"
         write_table(path, size)
-        ours, theirs = _race(str(path), min(5, sizes.rounds))
+        # What a further row costs is a small difference of whole processes: the short ones are run
+        # often.
+        often = 5 if size == max(sizes.growth) else 15
+        ours, theirs = _race(str(path), min(often, sizes.rounds))
         path.unlink()
         costs[size] = ours
         bar = Bar(2.5, "ratio", "at most 2.5") if size > _MUCH else None
