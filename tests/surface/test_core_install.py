@@ -38,6 +38,7 @@ PACKAGES = [
     "pacbound.calibration",
     "pacbound.cascade",
     "pacbound.certificate",
+    "pacbound.false_alarms",
     "pacbound.monitor",
     "pacbound.planning",
     "pacbound.recall",
@@ -93,6 +94,12 @@ scores, positive = [0.9] * 300 + [0.1] * 700, [True] * 300 + [False] * 700
 certificate = pacbound.certify_recall(scores, positive, target=0.95, delta=0.05)
 certificate.save("saved.json")
 assert pacbound.load_certificate("saved.json").flags([0.95, 0.1]).tolist() == [True, False]
+""",
+    "false alarms": """
+scores, positive = [0.9] * 300 + [0.1] * 700, [True] * 300 + [False] * 700
+both = pacbound.certify_alarm_range(scores, positive, xi=0.05, target=0.95, delta=0.05)
+both.save("saved.json")
+assert pacbound.load_certificate("saved.json").false_alarms.flags([0.95, 0.1]).tolist() == [1, 0]
 """,
     "shield": """
 scores, unsafe = [0.9] * 50 + [0.1] * 950, [True] * 50 + [False] * 950

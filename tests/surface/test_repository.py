@@ -78,6 +78,13 @@ def test_no_file_holds(what: str) -> None:
     assert [hit for hit in found if not hit.startswith(str(Path(__file__).relative_to(ROOT)))] == []
 
 
+def test_every_link_of_the_readme_leads_to_a_file() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = {link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link}
+    assert len(links) > 5
+    assert [link for link in links if not (ROOT / link.partition("#")[0]).exists()] == []
+
+
 def test_no_file_is_large() -> None:
     assert [
         str(path.relative_to(ROOT)) for path in _files() if path.stat().st_size >= LARGEST_FILE

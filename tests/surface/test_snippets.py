@@ -1,9 +1,11 @@
 """Every Python block of the README and of the documentation runs, and prints what the page says it
-prints.
+prints. So do the commands of the pages for beginners.
 
 The blocks of one page run in order, in one namespace and in an empty folder. A block of `text` or
 `output` directly below one of Python is what that one prints, to the letter, except that a line
-wider than the page is broken and goes on indented.
+wider than the page is broken and goes on indented. In docs/start, where people type what they read,
+blocks of `sh` run too, and each command ends with 0, or with what the line says: `# exit code 3`.
+What is below them is the beginning of what they print, up to a line with three dots.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ from __future__ import annotations
 import ast
 import io
 import re
+import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -25,8 +29,12 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WIDTH = 88
 """Columns that a page shows of a block of code without scrolling."""
 
+START = ROOT / "docs" / "start"
+REST = "…\n"
+"""Stands for what a command prints after what a page shows of it."""
+
 BLOCK = re.compile(
-    r"^```python[^\n]*\n(?P<code>.*?)^```[ ]*$"
+    r"^```(?P<language>python|sh)[^\n]*\n(?P<code>.*?)^```[ ]*$"
     r"(?:\s*^```(?:text|output)[^\n]*\n(?P<printed>.*?)^```[ ]*$)?",
     re.MULTILINE | re.DOTALL,
 )
@@ -36,6 +44,7 @@ ANY_BLOCK = re.compile(r"^```[^\n]*\n(?P<inside>.*?)^```[ ]*$", re.MULTILINE | r
 
 @dataclass(frozen=True)
 class Snippet:
+    language: str
     code: str
     printed: str | None
     line: int
@@ -44,7 +53,9 @@ class Snippet:
 def _snippets(page: Path) -> Iterator[Snippet]:
     text = page.read_text(encoding="utf-8")
     for block in BLOCK.finditer(text):
-        yield Snippet(block["code"], block["printed"], text.count("\n", 0, block.start("code")))
+        if block["language"] == "python" or page.is_relative_to(START):
+            line = text.count("\n", 0, block.start("code"))
+            yield Snippet(block["language"], block["code"], block["printed"], line)
 
 
 def _as_shown(printed: str) -> str:
@@ -68,13 +79,35 @@ def test_snippets_run_and_print_what_the_page_says(
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
     for snippet in _snippets(page):
-        tree = ast.increment_lineno(ast.parse(snippet.code), snippet.line)
         with redirect_stdout(io.StringIO()) as output:
-            exec(compile(tree, str(page), "exec"), namespace)
+            if snippet.language == "sh":
+                _run_commands(snippet, monkeypatch)
+            else:
+                tree = ast.increment_lineno(ast.parse(snippet.code), snippet.line)
+                exec(compile(tree, str(page), "exec"), namespace)
         if snippet.printed is not None:
-            assert _as_shown(output.getvalue()) == snippet.printed, (
-                f"{page.name}, line {snippet.line + 1}"
-            )
+            shown, printed = _as_shown(output.getvalue()), snippet.printed
+            if snippet.language == "sh" and printed.endswith(REST):
+                printed = printed.removesuffix(REST)
+                shown = shown[: len(printed)]
+            assert shown == printed, f"{page.name}, line {snippet.line + 1}"
+
+
+def _run_commands(snippet: Snippet, monkeypatch: pytest.MonkeyPatch) -> None:
+    import typer  # noqa: F401, RUF100  (what is missing is said here, not by an exit code)
+
+    from pacbound.cli import main
+
+    for line in snippet.code.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        if not words or words[0] == "pip":
+            continue
+        assert words[0] == "pacbound", line
+        monkeypatch.setattr(sys, "argv", words)
+        expected = re.search(r"# exit code (\d+)", line)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert (ended.value.code or 0) == int(expected[1] if expected else 0), line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
