@@ -6,6 +6,10 @@ PYTHON ?= python3
 WORKERS ?= 2
 FUZZ_SECONDS ?= 3600
 TESTS ?=
+ONE_IN ?= 1
+# The data of `make experiments`: OUTPUTS, TOP_FIVE, APIS, LOGITS, DATA, as `python -m experiments --help` says.
+EXPERIMENT_DATA := $(if $(OUTPUTS),--outputs $(OUTPUTS)) $(if $(TOP_FIVE),--top-five $(TOP_FIVE)) \
+	$(if $(APIS),--apis $(APIS)) $(if $(LOGITS),--logits $(LOGITS)) $(if $(DATA),--data $(DATA))
 
 BIN := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 TOOLS := .venv/$(BIN)/python -m
@@ -15,7 +19,8 @@ INSTALL := -m pip install -qq --disable-pip-version-check
 ABLE_PIP := "pip>=25.1"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-core test-lowest coverage fuzz fuzz-atheris lint format docs bench dist clean
+.PHONY: help demo test test-core test-lowest coverage fuzz fuzz-atheris lint format docs bench \
+	experiments experiments-quick dist clean
 
 help:
 	@echo "make demo         the whole story on real predictions that ship with the package, into demo-output/"
@@ -27,6 +32,7 @@ help:
 	@echo "make lint         style, types and layers"
 	@echo "make docs         the documentation, into site/"
 	@echo "make bench        speed and tightness against other packages"
+	@echo "make experiments  the paper's tables and figures, into experiments/runs/; -quick: small ones"
 	@echo "make dist         wheel and source distribution, checked and installed, into dist/"
 	@echo "make format       rewrite the sources in the one style"
 	@echo "make clean        remove everything that make made"
@@ -43,11 +49,12 @@ test: .venv/$(STAMP)
 ELSEWHERE := --skip-missing -m "not slow" --ignore=tests/guarantees --ignore=tests/agreement \
 	--ignore=tests/fuzz --ignore=tests/benchmarking --ignore=tests/surface/test_docstrings.py
 
+# `make test-core ONE_IN=4` runs a quarter of them, always the same.
 test-core: .venv-core/$(STAMP)
-	.venv-core/$(BIN)/python -m pytest -n $(WORKERS) $(ELSEWHERE)
+	.venv-core/$(BIN)/python -m pytest -n $(WORKERS) $(ELSEWHERE) --one-in $(ONE_IN)
 
 test-lowest: .venv-lowest/$(STAMP)
-	.venv-lowest/$(BIN)/python -m pytest -n $(WORKERS) $(ELSEWHERE)
+	.venv-lowest/$(BIN)/python -m pytest -n $(WORKERS) $(ELSEWHERE) --one-in $(ONE_IN)
 
 # `make coverage TESTS=tests/tally` for a part.
 coverage: .venv/$(STAMP)-coverage
@@ -77,6 +84,15 @@ docs: .venv/$(STAMP)
 
 bench: .venv/$(STAMP)-bench
 	$(TOOLS) benchmarks
+
+# What is done is not run again. `make experiments OUTPUTS=... TOP_FIVE=...` names the data.
+experiments: .venv/$(STAMP)
+	$(TOOLS) experiments $(EXPERIMENT_DATA)
+
+# Generated data and what ships with the package; always from the start.
+experiments-quick: .venv/$(STAMP)
+	rm -rf experiments/runs/quick
+	$(TOOLS) experiments --quick --out experiments/runs/quick
 
 # The wheel goes into an empty environment outside the repository, and must be whole without it.
 dist: .venv-dist/$(STAMP)

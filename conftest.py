@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from traceback import walk_tb
 from types import TracebackType
+from zlib import crc32
 
 # Several test processes, each with as many threads as there are cores, spend their time waiting for
 # each other. It must be said before NumPy and torch are loaded.
@@ -28,6 +29,9 @@ import pytest  # noqa: E402, RUF100
 from _pytest.doctest import DoctestItem, DoctestModule, MultipleDoctestFailures  # noqa: E402, RUF100
 
 SOURCES = Path(__file__).parent / "src"
+
+# What the demo copies into its folder runs there, and nowhere else.
+collect_ignore_glob = ["src/pacbound/cli/demo_scripts/*"]
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +48,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="skip tests whose optional dependency is not installed, instead of failing",
     )
+    parser.addoption(
+        "--one-in",
+        type=int,
+        default=1,
+        metavar="N",
+        help="run one test in N, always the same ones, chosen by a digest of their names",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    among = config.getoption("--one-in")
+    if among < 1:
+        raise pytest.UsageError(f"--one-in {among}: expected 1 or more.")
+    left_out = [item for item in items if crc32(item.nodeid.encode()) % among]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if crc32(item.nodeid.encode()) % among == 0]
 
 
 @pytest.hookimpl(wrapper=True)

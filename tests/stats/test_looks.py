@@ -6,6 +6,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from pacbound import PlannedLooks, planned_looks, trials_needed
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -120,6 +121,18 @@ def test_ten_looks_take_a_third_fewer_labels_than_a_fixed_sample() -> None:
     assert plan.looks[-1] == 2365
     fixed, _ = trials_needed(0.02, 0.01, delta=0.01, power=chance)
     assert fixed > 1.4 * plan.expected_labels(0.01)
+
+
+def test_ten_looks_pass_wrongly_with_probability_at_most_delta() -> None:
+    # A recursion of its own: drop what passed, and convolve the rest with the law of new labels.
+    plan = planned_looks(0.02, delta=0.01, looks=TEN)
+    law, size = np.ones(1), 0.0
+    for added, most in zip(np.diff(TEN, prepend=0), plan.largest_errors, strict=True):
+        law = np.convolve(law, binom.pmf(np.arange(added + 1), added, 0.02))
+        size += float(law[: most + 1].sum())
+        law[: most + 1] = 0.0
+    assert size == pytest.approx(plan.spent, abs=1.1e-8)
+    assert 0.9 * 0.01 < size <= 0.01
 
 
 def test_a_plan_allows_more_than_an_equal_share_of_delta() -> None:
