@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import PACCalibrator
+from pacbound import PACCalibrator, top_label
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally import EqualWidthBins
 from pacbound.tally.probabilities import count_probabilities
@@ -98,3 +98,19 @@ def test_intervals_come_from_the_scope_that_was_counted() -> None:
         InvalidValueError, match="probabilities has 3 classes, but 2 were calibrated"
     ):
         calibrator.predict_interval([[0.2, 0.3, 0.5]])
+
+
+@pytest.mark.parametrize("classes", [3, 70])
+@pytest.mark.parametrize("rows", [0, 1, 4_096, 30_000])
+def test_blocks_of_any_number_come_in_order(rows: int, classes: int) -> None:
+    table = np.random.default_rng(1).random((rows, classes), dtype=np.float32)
+    confidence, prediction = top_label(table)
+    assert np.array_equal(prediction, table.argmax(axis=1))
+    assert np.array_equal(confidence, table.max(axis=1, initial=0))
+
+
+def test_a_nan_far_down_a_wide_table_is_named_by_its_row() -> None:
+    table = np.full((30_000, 70), 0.01)
+    table[25_000, 69] = np.nan
+    with pytest.raises(InvalidValueError, match=r"confidence\[25000\] is nan"):
+        top_label(table)
