@@ -33,6 +33,20 @@ def test_the_first_page_opens_with_the_picture_and_the_numbers(
     for name in ("exact", "designed_4"):
         assert f"{record['methods'][name]['saved']['mean']:.0%}".replace("%", " %") in opening
     assert f"{record['reported_by_the_paper']['saved']:.0%}".replace("%", " %") in opening
+    saved = record["methods"]["designed_4"]["saved"]
+    assert f"{100 * saved['low']:.0f} to {100 * saved['high']:.0f} %" in opening
+    assert f"{len(record['seeds'])} random splits" in opening
+    lost = record["methods"]["designed_4"]["loss"]["mean"]
+    assert f"{100 * lost:.1f} points lost on test images" in opening
+
+
+def test_no_split_of_the_headline_is_one_that_the_search_was_developed_on(
+    record: dict[str, Any],
+) -> None:
+    assert len(record["seeds"]) == 100
+    assert not set(record["seeds"]) & set(record["developed_on"])
+    with pytest.raises(SystemExit, match="developed on"):
+        headline.measured({"seeds": [3, 100], "paper": {"slow": (1, 1), "product": (1, 1)}})
 
 
 def test_the_headline_is_what_the_splits_of_fast_inference_showed(record: dict[str, Any]) -> None:
