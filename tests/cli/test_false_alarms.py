@@ -44,6 +44,22 @@ def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays_and_is_applie
     assert said["flagged"] == expected.flags(columns[0]).sum()
 
 
+@pytest.mark.parametrize(
+    ("rows", "options", "what"),
+    [
+        ("s,y\n0.5,1\n", (), "None of 1 rows is negative"),
+        ("s,y\n0.5,0\n", ("--target", 0.8), "None of 1 rows is positive"),
+    ],
+)
+def test_a_share_of_no_rows_at_all_is_bad_data(
+    pacbound: Run, tmp_path: Path, rows: str, options: tuple[object, ...], what: str
+) -> None:
+    (tmp_path / "none.csv").write_text(rows)
+    said = pacbound("false-alarms", "none.csv", *ROWS, *CLAIM, *options, "-o", "f.json", code=2)
+    assert what in said.stderr
+    assert not (tmp_path / "f.json").exists()
+
+
 def test_both_claims_at_once_give_the_range(
     pacbound: Run, table: Path, columns: tuple[np.ndarray, np.ndarray]
 ) -> None:

@@ -61,12 +61,27 @@ def test_a_planned_look_is_certified_and_any_other_number_of_positives_is_not(
     assert f"There are {positives} positives, and no look was planned there" in said
 
 
-def test_a_table_without_positives_is_refused_with_how_many_it_takes(
+def test_a_table_without_positives_ends_with_2_and_leaves_nothing_behind(
     pacbound: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "none.csv").write_text("s,y\n0.5,0\n0.25,0\n")
-    done = pacbound("recall", "none.csv", *COLUMNS, *CLAIM, "-o", "r.json", code=3)
-    assert "No row is positive" in done.stdout
+    pacbound("budget", "budget.json", "--delta", 0.05)
+    spending = ("--budget", "budget.json", "-o", "r.json")
+    done = pacbound("recall", "none.csv", *COLUMNS, *CLAIM, *spending, code=2)
+    assert "None of 2 rows is positive" in done.stderr
+    assert "Name the column" in done.stderr
+    assert not (tmp_path / "r.json").exists()
+    assert "Nothing is spent" in pacbound("budget", "budget.json").stdout
+    pacbound("tally", "none.csv", *COLUMNS, "-o", "t.json")
+    assert "is positive" in pacbound("certify", "t.json", *CLAIM, code=2).stderr
+
+
+def test_too_few_positives_are_refused_with_how_many_it_takes(
+    pacbound: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "few.csv").write_text("s,y\n0.5,1\n0.25,0\n")
+    done = pacbound("recall", "few.csv", *COLUMNS, *CLAIM, "-o", "r.json", code=3)
+    assert "1 positives cannot certify" in done.stdout
     assert "about 29 positives" in done.stdout
     pacbound("verify", "r.json", code=3)
 
