@@ -141,6 +141,52 @@ def test_a_pool_fixes_the_starts_and_the_certificate_keeps_them(tmp_path: Path) 
     assert load_certificate(tmp_path / "c.json").verify()
 
 
+@pytest.mark.parametrize("engine", ["polars", "pandas", "pyarrow", "duckdb", "csv", "parquet"])
+def test_a_pool_is_a_table_as_the_rows_are(tmp_path: Path, engine: str) -> None:
+    polars = pytest.importorskip("polars")
+    pool = RNG.beta(5, 1, size=500)
+    expected = certify_abstention(CONFIDENCE, CORRECT, pool=pool, **CLAIM)
+    rows = polars.DataFrame({"c": CONFIDENCE, "ok": CORRECT})
+    others = polars.DataFrame({"c": pool, "day": 3})
+    tables: list[Any] = []
+    for name, frame in {"rows": rows, "others": others}.items():
+        if engine == "csv":
+            frame.write_csv(tmp_path / f"{name}.csv")
+            tables.append(str(tmp_path / f"{name}.csv"))
+        elif engine == "parquet":
+            frame.write_parquet(tmp_path / f"{name}.parquet")
+            tables.append(tmp_path / f"{name}.parquet")
+        elif engine == "duckdb":
+            tables.append(pytest.importorskip("duckdb").from_arrow(frame.to_arrow()))
+        elif engine == "polars":
+            tables.append(frame)
+        else:
+            tables.append(frame.to_pandas() if engine == "pandas" else frame.to_arrow())
+    columns = {"confidence": "c", "correct": "ok"}
+    found = certify_abstention(tables[0], pool=tables[1], columns=columns, **CLAIM)
+    assert found.claim_digest == expected.claim_digest
+
+
+def test_a_pool_that_holds_a_counted_file_or_has_no_such_column_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "rows.npz", c=CONFIDENCE, ok=CORRECT)
+    np.savez(tmp_path / "others.npz", c=RNG.beta(5, 1, size=500), d=RNG.random(500))
+    columns = {"confidence": "c", "correct": "ok"}
+    rows = tmp_path / "rows.npz"
+
+    def certify(pool: Any) -> None:
+        certify_abstention(rows, pool=pool, columns=columns, **CLAIM)
+
+    with pytest.raises(InvalidValueError, match=r"rows\.npz is counted, too"):
+        certify([tmp_path / "others.npz", rows])
+    with pytest.raises(InvalidValueError, match=r"rows\.npz is counted, too"):
+        certify(str(tmp_path / "*.npz"))
+    (tmp_path / "strange.csv").write_text("score\n0.5\n")
+    with pytest.raises(InvalidValueError, match="no column 'c'"):
+        certify(tmp_path / "strange.csv")
+    with pytest.raises(InvalidTypeError, match="no column of it is named"):
+        certify_abstention(CONFIDENCE, CORRECT, pool=tmp_path / "others.npz", **CLAIM)
+
+
 def test_the_very_scores_that_certify_are_no_pool() -> None:
     with pytest.raises(InvalidValueError, match="void the guarantee"):
         certify_abstention(CONFIDENCE, CORRECT, pool=CONFIDENCE[::-1], **CLAIM)

@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Unpack
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pacbound.certificate.about import about_texts
 from pacbound.certificate.abstention import AbstentionCertificate
-from pacbound.sources import Engine, Progress
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.sources import Engine, Notation, Progress
+from pacbound.sources.fingerprints import file_fingerprint
+from pacbound.sources.notation import OPTIONS as NOTATION
+from pacbound.sources.paths import are_paths, expanded
 from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.tally.count import scores_in_files, scores_in_frame
 from pacbound.tally.draws import DrawOptions
 from pacbound.tally.intake import recorded_columns, tally_of
+from pacbound.tally.questions.question import Slot
+from pacbound.tally.tally import Tally
 
 
 def certify_abstention(  # noqa: PLR0913
@@ -59,7 +69,8 @@ def certify_abstention(  # noqa: PLR0913
     pool
         Scores in [0, 1] of other rows, without labels, drawn as in use: they fix where the search
         may start, which then costs nothing of `delta`. They must not be scores of the rows that
-        certify. Without it, the starts are ranks of the rows themselves.
+        certify. Beside a table, a frame or the paths of files, with a column of the same name as
+        `columns` has for `confidence`. Without it, the starts are ranks of the rows themselves.
     groups
         One group per row, for a threshold each, at `delta` divided by the number of groups that
         have rows. The claim then holds in every group.
@@ -141,20 +152,18 @@ def certify_abstention(  # noqa: PLR0913
     """
     rate, level = tolerated_rate(xi), failure_probability(delta)
     texts = about_texts(about)
+    reading = {"engine": engine, "master": master, "memory_limit": memory_limit}
     tally = tally_of(
         "abstention",
         ("confidence", confidence),
         arrays={"correct": correct, "prediction": prediction, "labels": labels, "groups": groups},
         columns=columns,
         options={"classes": classes, "missing": missing, "unseen_labels": unseen_labels},
-        reading={
-            "engine": engine,
-            "master": master,
-            "memory_limit": memory_limit,
-            "progress": progress,
-        },
+        reading={**reading, "progress": progress},
         draw=draw,
     )
+    if are_paths(pool) or hasattr(pool, "columns"):
+        pool = _pool_scores(pool, tally, columns, draw, reading)
     return AbstentionCertificate.from_tally(
         tally,
         xi=rate,
@@ -163,3 +172,36 @@ def certify_abstention(  # noqa: PLR0913
         first_threshold=first_threshold,
         columns=recorded_columns(columns),
     ).with_about(texts)
+
+
+def _pool_scores(
+    pool: Any,
+    tally: Tally,
+    columns: Mapping[str, str | None] | None,
+    written: Mapping[str, Any],
+    reading: Mapping[str, Any],
+) -> NDArray[np.float64]:
+    """The scores of a table of other rows, which is written and read as that of the rows is."""
+    column = None if columns is None else columns.get("confidence")
+    if column is None:
+        raise InvalidTypeError(
+            "pool is a table, and no column of it is named: pass its column of scores as an array."
+        )
+    notation = Notation.of(**{name: written.get(name) for name in NOTATION})
+    slot = Slot("number", column, notation.scale)
+    if not are_paths(pool):
+        return scores_in_frame(slot, pool)
+    same = next((file for file in expanded(pool) if file_fingerprint(file) in tally.sources), None)
+    if same is not None:
+        raise InvalidValueError(
+            f"{same} is counted, too: starts chosen from the scores that certify void the "
+            "guarantee. Pass scores of other rows, or leave pool out."
+        )
+    return scores_in_files(
+        slot,
+        pool,
+        notation=notation,
+        engine=reading["engine"] or "duckdb",
+        master=reading["master"],
+        memory_limit=reading["memory_limit"],
+    )

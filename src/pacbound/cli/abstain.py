@@ -16,7 +16,6 @@ from pacbound.cli.counting import (
     FilesArgument,
     LabelsOption,
     WrittenOrPiped,
-    scores_in,
 )
 from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import ending_well
@@ -84,7 +83,7 @@ def abstain(
             written.tables(files),
             xi=xi,
             delta=delta,
-            pool=None if pool is None else scores_in(pool, confidence, written.notation()),
+            pool=pool,
             first_threshold=first_threshold,
             **classes.options(),
             columns={
