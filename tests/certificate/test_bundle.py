@@ -122,6 +122,27 @@ def test_a_changed_claim_of_a_bundle_is_not_handed_out() -> None:
         changed["danger"]
 
 
+@pytest.mark.parametrize(
+    ("claims", "shares", "message"),
+    [
+        ([1], None, "claims is of type list: expected a mapping"),
+        ({}, None, "no claims to make"),
+        ({"a": 3}, None, "a is of type int: expected what is called with delta="),
+        ({"a": CLAIMS["brake"](delta=0.01)}, None, "a is a certificate that was made already"),
+        (CLAIMS, [1, 2, 3], "shares is of type list: expected a mapping"),
+        ({1: CLAIMS["brake"], "1": CLAIMS["danger"]}, None, "Two claims have one name"),
+    ],
+)
+def test_what_makes_no_claims_is_refused(claims: Any, shares: Any, message: str) -> None:
+    with pytest.raises((InvalidTypeError, InvalidValueError), match=message):
+        certify_together(claims, delta=0.05, shares=shares)
+
+
+def test_what_is_no_mapping_of_certificates_is_refused() -> None:
+    with pytest.raises(InvalidTypeError, match="certificates is of type list"):
+        CertificateBundle.of([], delta=0.05)  # type: ignore[arg-type]
+
+
 def test_a_bundle_in_a_bundle_is_refused() -> None:
     inner = certify_together(CLAIMS, delta=0.03)
     with pytest.raises(InvalidTypeError, match="certificate of one claim"):

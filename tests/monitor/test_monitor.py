@@ -136,7 +136,7 @@ def test_counts_of_a_calibration_are_those_of_its_bins(clock: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "counts", "match"),
     [
-        ("shield", {"losses": 3, "labels": 2}, "successes of 2 trials|3 successes"),
+        ("shield", {"losses": 3, "labels": 2}, "3 losses of 2 labels cannot be"),
         ("shield", {"losses": -1, "labels": 2}, "not a count"),
         ("shield", {"losses": 1.5, "labels": 2}, "not a count"),
         ("shield", {"losses": 1}, "needs 'labels'"),
@@ -144,9 +144,9 @@ def test_counts_of_a_calibration_are_those_of_its_bins(clock: str) -> None:
         ("shield", {"losses": float("nan"), "labels": 2}, "not a count"),
         ("cascade", {"losses": 2, "gains": 1, "labels": 2}, "2 losses and 1 gains of 2"),
         ("cascade", {"losses": 2, "labels": 2}, "needs 'gains'"),
-        ("abstention", {"losses": 3, "labels": 2}, "3 successes"),
+        ("abstention", {"losses": 3, "labels": 2}, "3 losses of 2 labels"),
         ("abstention", {"losses": {"a": 1}, "labels": {"a": 2}}, "losses"),
-        ("recall", {"losses": 3, "labels": 2}, "3 successes"),
+        ("recall", {"losses": 3, "labels": 2}, "3 losses of 2 labels"),
         ("recall", {"losses": 3}, "needs 'labels'"),
         ("calibration", {"successes": [1] * 5, "trials": [0] * 5}, "More successes than trials"),
         ("calibration", {"successes": [1], "trials": [1]}, "has shape"),

@@ -174,7 +174,7 @@ def test_a_verdict_is_asked_for_at_a_planned_look() -> None:
         ({"looks": [100, 200]}, "The last look needs 228 trials or more"),
         ({"looks": range(1, 10**6)}, "take too long to compute"),
         ({"looks": [10**8, 2 * 10**8]}, "take too long to compute"),
-        ({"xi": 0.0}, "xi"),
+        ({"xi": 0.0}, "xi=0 is shown by no number of trials"),
         ({"xi": 1.0}, "xi"),
         ({"delta": 0.0}, "delta"),
         ({"delta": 1e-250}, "at least 1e-200"),

@@ -87,6 +87,11 @@ class CertificateBundle(Certificate):
             If one is not a certificate of a single claim.
         """
         level = failure_probability(delta)
+        if not isinstance(certificates, Mapping):
+            raise InvalidTypeError(
+                f"certificates is of type {type(certificates).__name__}: expected a mapping from "
+                "the name of each claim to its certificate."
+            )
         if not certificates:
             raise InvalidValueError("There is nothing to put together: pass a certificate.")
         for name, certificate in certificates.items():
@@ -97,6 +102,11 @@ class CertificateBundle(Certificate):
                 )
             certificate.require_verified()
         members = {str(name): certificates[name] for name in sorted(certificates, key=str)}
+        if len(members) < len(certificates):
+            raise InvalidValueError(
+                "Two claims have one name: names are text, so that 1 and '1' are the same. Rename "
+                "one."
+            )
         require_covered(members, level)
         return cls(delta=level, members=members, provenance=provenance_together(members))
 
@@ -247,8 +257,12 @@ def certify_together(
     (0.02, 0.01, True)
     """
     level, texts = failure_probability(delta), about_texts(about)
-    if not claims:
-        raise InvalidValueError("There are no claims to make: pass at least one.")
+    _require_makers(claims)
+    if not isinstance(shares, Mapping | None):
+        raise InvalidTypeError(
+            f"shares is of type {type(shares).__name__}: expected a mapping from the name of each "
+            "claim to its share, such as {'brake': 2, 'danger': 1}."
+        )
     weights = dict.fromkeys(claims, 1.0) if shares is None else dict(shares)
     if weights.keys() != claims.keys():
         odd = min(map(str, weights.keys() ^ claims.keys()))
@@ -262,6 +276,27 @@ def certify_together(
     spent = union.shares(level, numbers)
     made = {name: claims[name](delta=share) for name, share in zip(claims, spent, strict=True)}
     return CertificateBundle.of(made, delta=level).with_about(texts)
+
+
+def _require_makers(claims: Any) -> None:
+    if not isinstance(claims, Mapping):
+        raise InvalidTypeError(
+            f"claims is of type {type(claims).__name__}: expected a mapping from the name of each "
+            "claim to what makes it, such as {'brake': partial(certify_shield, …)}."
+        )
+    if not claims:
+        raise InvalidValueError("There are no claims to make: pass at least one.")
+    for name, make in claims.items():
+        if isinstance(make, Certificate):
+            raise InvalidTypeError(
+                f"{name} is a certificate that was made already: pass what is called with delta= "
+                "to make it, or put certificates together with CertificateBundle.of."
+            )
+        if not callable(make):
+            raise InvalidTypeError(
+                f"{name} is of type {type(make).__name__}: expected what is called with delta= to "
+                "make the certificate, such as functools.partial(certify_shield, …)."
+            )
 
 
 def member_documents(

@@ -33,11 +33,11 @@ from pacbound.stats.arguments import (
     LARGEST_COUNT,
     failure_probability,
     real_number,
+    tolerated_rate,
     whole_number,
     whole_numbers,
 )
 from pacbound.stats.binomial import binomial_cdf
-from pacbound.stats.paired_region import positive_rate
 from pacbound.stats.staircase import NEGLECTED_SHARE, window_reach
 from pacbound.stats.trinomial import labels_needed_by_walk
 
@@ -295,7 +295,12 @@ def planned_looks(xi: float, *, delta: float, looks: ArrayLike) -> PlannedLooks:
     >>> round(plan.expected_labels(0.01)), round(sum(plan.passing(0.01)), 3)
     (1413, 0.904)
     """
-    rate, level = positive_rate(xi), failure_probability(delta)
+    rate, level = tolerated_rate(xi), failure_probability(delta)
+    if rate == 0.0:
+        raise InvalidValueError(
+            "xi=0 is shown by no number of trials: expected 0 < xi < 1. To plan looks for a small "
+            "rate pass, for example, xi=0.001."
+        )
     sizes = whole_numbers(looks, "looks", least=1)
     if sizes.ndim != 1 or not sizes.size or (np.diff(sizes) <= 0).any():
         raise InvalidValueError(
@@ -310,7 +315,7 @@ def planned_looks(xi: float, *, delta: float, looks: ArrayLike) -> PlannedLooks:
     work = looks_work(fixed, xi=rate, delta=level)
     if work > MOST_WORK:
         raise InvalidValueError(
-            f"{len(fixed)} looks up to {fixed[-1]:,} trials take too long to compute exactly "
+            f"{len(fixed):,} looks up to {fixed[-1]:,} trials take too long to compute exactly "
             f"({work / MOST_WORK:.0f} times what is tried): plan fewer, or pass delta divided by "
             "their number at each."
         )

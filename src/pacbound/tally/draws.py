@@ -40,9 +40,9 @@ from pacbound.sources.notation import NotationOptions
 from pacbound.stats.arguments import real_number, whole_number
 from pacbound.tally.classes import is_missing_code
 from pacbound.tally.columns import Floats
-from pacbound.tally.grids import AtomBins
+from pacbound.tally.grids import AtomBins, DyadicGrid
 from pacbound.tally.keyed_numbers import BITS, keyed_numbers, uniforms
-from pacbound.tally.questions import Question
+from pacbound.tally.questions import Question, with_article
 from pacbound.tally.questions.calibration import bins_for
 from pacbound.tally.questions.question import Integers, Slot
 from pacbound.tally.rows import Rows
@@ -202,7 +202,7 @@ class Draw:
             for role in COLUMNS
             if role in asked
         }
-        return cls(by, slots, whole_number(asked.get("seed", 0), "seed"), _bound(by, asked))
+        return cls(by, slots, _seed(asked.get("seed", 0)), _bound(by, asked))
 
     @property
     def chooses(self) -> bool:
@@ -259,11 +259,16 @@ class Candidates:
         clustered = self._draw.by == "clusters"
         places, drawn = self._by_cluster(codes, order) if clustered else self._kept(ids)
         if self._rows and not places.size:
+            weightless = self._draw.by == "weights" and not any(map(np.any, self._weights))
+            why = (
+                "every weight is 0. Pass the weights of these rows."
+                if weightless
+                else f"the bound {drawn.bound:g} is far above what was seen. Collect more rows."
+            )
             raise InvalidValueError(
                 f"None of {drawn.units:,} {_UNITS[self._draw.by]} was kept, so that there is "
-                f"nothing to certify: the bound {drawn.bound:g} is far above what was seen. "
-                "Collect more rows. To try another seed, or a bound from these rows, would void "
-                "the guarantee."
+                f"nothing to certify: {why} To try another seed, or a bound from these rows, would "
+                "void the guarantee."
             )
         return places, drawn
 
@@ -386,10 +391,11 @@ def _refuse_strange_options(by: By, asked: Mapping[str, Any]) -> None:
 
 
 def _require_strata(strata: Any, question: Question) -> None:
-    if question.kind != "calibration":
+    if isinstance(question.grid, DyadicGrid):
         raise InvalidTypeError(
-            f"strata is about calibration: what a {question.kind} claims is about all rows, and "
-            "labels that were bought per bin say nothing about shares of rows. Leave it out."
+            f"strata is about calibration: what {with_article(question.kind)} claims is about all "
+            "rows, and labels that were bought per bin say nothing about shares of rows. Leave it "
+            "out."
         )
     bins = bins_for(n_bins=strata, edges=None) if np.ndim(strata) == 0 else None
     if (bins or bins_for(n_bins=1, edges=strata)) != question.grid:
@@ -397,6 +403,15 @@ def _require_strata(strata: Any, question: Question) -> None:
             f"strata={strata!r} are other bins than those of this calibration: rows that were "
             "chosen per bin speak of these bins alone. Pass the same n_bins or edges to both."
         )
+
+
+def _seed(seed: Any) -> int:
+    try:
+        return whole_number(seed, "seed")
+    except (InvalidTypeError, InvalidValueError) as error:
+        raise type(error)(
+            f"seed={seed!r} is not the key of a draw: expected a whole number from 0 to 2**53."
+        ) from None
 
 
 def _bound(by: By, asked: Mapping[str, Any]) -> float | None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.stats.arguments import successes_of_trials, whole_number
+from pacbound.stats.arguments import whole_number
 from pacbound.stats.betting import Bets, loss_bets
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.questions.question import Slot, scaled
@@ -148,5 +148,9 @@ def losses_of_labels(given: Mapping[str, Any], what: str) -> tuple[int, int]:
     """How many labels were kept and lost, from `losses` and `labels`."""
     counts = only_known(given, {"losses": True, "labels": True}, what)
     losses, labels = (whole_number(counts[name], name) for name in ("losses", "labels"))
-    successes_of_trials(losses, labels)
+    if losses > labels:
+        raise InvalidValueError(
+            f"{losses} losses of {labels} labels cannot be: expected losses <= labels. Check the "
+            "order of the counts."
+        )
     return labels - losses, losses
