@@ -15,11 +15,7 @@ import pytest
 from pyarrow import parquet
 
 from pacbound import calibrate, certify_abstention, certify_cascade, certify_recall, certify_shield
-from pacbound.abstention.rows import apply_to_file as apply_abstention
-from pacbound.calibration.rows import apply_to_file as apply_calibration
-from pacbound.cascade.rows import apply_to_file as apply_cascade
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.recall.rows import apply_to_file as apply_recall
 
 RNG = np.random.default_rng(0)
 N = 3000
@@ -116,20 +112,7 @@ def in_file(case: str, folder: Path) -> dict[str, Any]:
     certificate, named = CASES[case]
     parquet.write_table(rows(), folder / "rows.parquet")
     target = folder / "out.parquet"
-    write: Any = {
-        "calibration": apply_calibration,
-        "abstention": apply_abstention,
-        "recall": apply_recall,
-        "cascade": apply_cascade,
-        "cascade-groups": apply_cascade,
-    }[certificate.kind]
-    plural = {"confidence": "confidences", "prediction": "predictions"}
-    is_cascade = certificate.kind.startswith("cascade")
-    options = {
-        plural.get(role, role): [name] if role == "confidence" and isinstance(name, str) else name
-        for role, name in named.items()
-    }
-    write(certificate, folder / "rows.parquet", target, **(options if is_cascade else named))
+    certificate.apply_to_file(folder / "rows.parquet", target, **named)
     return added(parquet.read_table(target))
 
 

@@ -19,7 +19,6 @@ from pacbound import (
     load_certificate,
 )
 from pacbound.cascade import Answer
-from pacbound.cascade.rows import apply_to_file
 from pacbound.certificate.files import certificate_from_dict
 from pacbound.documents import digest
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
@@ -329,14 +328,14 @@ def test_own_thresholds_are_applied_to_the_rows_of_a_file(tmp_path: Path) -> Non
     times = np.where(np.arange(N) < 5, "dusk", TIMES)
     np.savez(tmp_path / "rows.npz", c=SCORES, time=times)
     target = tmp_path / "out.npz"
-    options: dict[str, Any] = {"confidences": ["c"], "group": "time"}
-    assert apply_to_file(own, tmp_path / "rows.npz", target, **options) == N
+    options: dict[str, Any] = {"confidence": "c", "group": "time"}
+    assert own.apply_to_file(tmp_path / "rows.npz", target, **options).rows == N
     limit = np.array([limits[time][0] if time in limits else np.inf for time in times])
     assert (np.load(target)["pac_exit"] == (limit > SCORES)).all()
     with pytest.raises(InvalidValueError, match="'dusk', a group that was not certified"):
-        apply_to_file(own, tmp_path / "rows.npz", target, strict=True, **options)
-    with pytest.raises(InvalidTypeError, match="name of the column"):
-        apply_to_file(own, tmp_path / "rows.npz", target, confidences=["c"])
+        own.apply_to_file(tmp_path / "rows.npz", target, strict=True, **options)
+    with pytest.raises(InvalidTypeError, match="name the column"):
+        own.apply_to_file(tmp_path / "rows.npz", target, confidence="c")
 
 
 def test_an_early_exit_network_takes_the_groups_of_its_rows() -> None:

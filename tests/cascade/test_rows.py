@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pacbound import certify_cascade
-from pacbound.cascade.rows import apply_to_file, rows_to_label
+from pacbound.cascade.rows import rows_to_label
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.errors import InvalidTypeError
 
@@ -38,12 +38,11 @@ def applied(folder: Path, fast: Any, slow: Any) -> tuple[list[int], list[Any]]:
     """Which model answers each row of a Parquet file, and the answers."""
     certificate, scores = certified()
     pq.write_table(pa.table({"c": scores, "fast": fast, "slow": slow}), folder / "rows.parquet")
-    apply_to_file(
-        certificate,
+    certificate.apply_to_file(
         folder / "rows.parquet",
         folder / "out.parquet",
-        confidences=["c"],
-        predictions=["fast", "slow"],
+        confidence="c",
+        prediction=["fast", "slow"],
     )
     out = pq.read_table(folder / "out.parquet")
     return out["pac_exit"].to_pylist(), out["pac_prediction"].to_pylist()
@@ -53,12 +52,11 @@ def applied_to_arrays(folder: Path, fast: Any, slow: Any) -> list[Any]:
     """The answers in a file of arrays, where classes may be floats."""
     certificate, scores = certified()
     np.savez(folder / "rows.npz", c=scores, fast=fast, slow=slow)
-    apply_to_file(
-        certificate,
+    certificate.apply_to_file(
         folder / "rows.npz",
         folder / "out.npz",
-        confidences=["c"],
-        predictions=["fast", "slow"],
+        confidence="c",
+        prediction=["fast", "slow"],
     )
     with np.load(folder / "out.npz") as out:
         answers: list[Any] = out["pac_prediction"].tolist()

@@ -11,9 +11,7 @@ import pytest
 from tests.certificate.conftest import cascade_tally, shield_tally, three_models
 
 from pacbound import Tally, calibrate, certify_shield, documents
-from pacbound.calibration.rows import apply_to_file as apply_calibration
 from pacbound.cascade import AsyncCascade, Cascade
-from pacbound.cascade.rows import apply_to_file as apply_cascade
 from pacbound.certificate import CascadeCertificate, Certificate, ShieldCertificate
 from pacbound.certificate.document import MOST_WORK, exact, interval_work, likelihood
 from pacbound.certificate.files import certificate_from_dict
@@ -104,7 +102,7 @@ def test_nothing_runs_on_a_cascade_certificate_that_does_not_follow_from_its_cou
     for use in (
         lambda: Cascade([local, local], forged),
         lambda: AsyncCascade([remote, remote], forged),
-        lambda: apply_cascade(forged, rows, tmp_path / "out.csv", confidences=["c"]),
+        lambda: forged.apply_to_file(rows, tmp_path / "out.csv", confidence="c"),
     ):
         with pytest.raises(CertificateError, match="does not follow from its own counts"):
             use()
@@ -126,11 +124,12 @@ def test_no_interval_is_given_by_a_forged_calibration(tmp_path: Path) -> None:
     forged = mended(certificate, lambda claim: claim["tables"][0].update(lower=[0.999]))
     rows = tmp_path / "rows.csv"
     rows.write_text("c\n0.5\n")
-    for use in (
+    uses: list[Callable[[], Any]] = [
         lambda: forged.interval([0.9]),
         lambda: forged.estimate([0.9]),
-        lambda: apply_calibration(forged, rows, tmp_path / "out.csv", confidence="c"),
-    ):
+        lambda: forged.apply_to_file(rows, tmp_path / "out.csv", confidence="c"),
+    ]
+    for use in uses:
         with pytest.raises(CertificateError, match="does not follow from its own counts"):
             use()
 

@@ -289,7 +289,7 @@ def test_rows_of_groups_that_were_not_certified_get_the_whole_interval_and_are_c
     options = ("-o", target, "--confidence", "c", "--group", "g")
     done = pacbound("apply", "cal.json", source, *options)
     assert done.stdout.splitlines()[1] == (
-        "2 rows of 2 groups that were not certified got [0, 1]: 'new', 'newer'."
+        "2 rows of 2 groups that were not certified get [0, 1]: 'new', 'newer'."
     )
     lower, upper, estimate = _intervals(tmp_path / target)
     assert (lower[[1, 3]].tolist(), upper[[1, 3]].tolist()) == ([0, 0], [1, 1])

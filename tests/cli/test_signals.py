@@ -32,9 +32,9 @@ COMMANDS = {
 PROGRAM = """
 import signal, sys, time
 from pathlib import Path
-from pacbound.calibration import rows
 from pacbound.cli import main
 from pacbound.sources import embedded
+from pacbound.tally import rows
 
 def wait(*_):
     Path("at-work").touch()

@@ -189,8 +189,6 @@ def table(suffix: str) -> list[bytes]:
 
 def read_table(path: Path, seed: bytes, *, suffix: str) -> None:
     """Count it, with the engine and in the group of a text column, and apply a certificate."""
-    from pacbound.calibration.rows import apply_to_file
-
     refused = 0
     questions: list[dict[str, Any]] = [
         {"confidence": "c", "correct": "ok"},
@@ -206,7 +204,7 @@ def read_table(path: Path, seed: bytes, *, suffix: str) -> None:
     certificate = calibrate([0.1, 0.5, 0.9] * 50, [0, 1, 1] * 50, delta=0.05, n_bins=4)
     target = path.with_name(f"out{suffix}")
     try:
-        apply_to_file(certificate, path, target, confidence="c")
+        certificate.apply_to_file(path, target, confidence="c")
     except PacboundError:
         refused += 1
         assert not target.exists(), "a refused file left half a result"

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from pacbound import Tally, calibrate
-from pacbound.calibration.rows import apply_to_file
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import Notation
+from pacbound.sources.notation import NotationOptions
 
 NAMED: dict[str, Any] = {"confidence": "c", "correct": "ok"}
 SCORES = [0.05, 0.15, 0.3, 0.95, 1.0, 0.0, 1e-05, 0.123456789012345]
@@ -149,8 +149,8 @@ def test_rows_go_out_in_the_notation_that_they_came_in(tmp_path: Path) -> None:
     certificate = calibrate(SCORES, RIGHT, delta=0.05, n_bins=3)
     source, target = tmp_path / "rows.csv", tmp_path / "out.csv"
     source.write_text(text(";", ","))
-    notation = Notation.of(delimiter=";", decimal=",")
-    apply_to_file(certificate, source, target, confidence="c", notation=notation)
+    notation: NotationOptions = {"delimiter": ";", "decimal": ","}
+    certificate.apply_to_file(source, target, confidence="c", **notation)
     lines = target.read_text().splitlines()
     assert lines[0] == "note;c;ok;pac_lower;pac_upper;pac_estimate"
     assert lines[1].startswith("n;0,05;1;0,")
@@ -160,7 +160,7 @@ def test_rows_go_out_in_the_notation_that_they_came_in(tmp_path: Path) -> None:
     lower = [float(line.split(";")[3].replace(",", ".")) for line in lines[1:]]
     assert lower == certificate.interval(SCORES)[:, 0].tolist()
     # A name that ends in .tsv says itself what stands between values.
-    apply_to_file(certificate, source, tmp_path / "out.tsv", confidence="c", notation=notation)
+    certificate.apply_to_file(source, tmp_path / "out.tsv", confidence="c", **notation)
     assert (tmp_path / "out.tsv").read_text().startswith("note\tc\tok\tpac_lower")
 
 
@@ -168,8 +168,8 @@ def test_a_quote_that_the_delimiter_makes_necessary_is_written(tmp_path: Path) -
     source = tmp_path / "rows.csv"
     source.write_text('c|note\n0.5|"a|b"\n0.7|c^d\n')
     certificate = calibrate(SCORES, RIGHT, delta=0.05, n_bins=3)
-    notation = Notation.of(delimiter="|")
-    apply_to_file(certificate, source, tmp_path / "out.csv", confidence="c", notation=notation)
+    notation: NotationOptions = {"delimiter": "|"}
+    certificate.apply_to_file(source, tmp_path / "out.csv", confidence="c", **notation)
     assert (tmp_path / "out.csv").read_text().splitlines()[1].startswith('0.5|"a|b"|')
 
 

@@ -1,4 +1,4 @@
-"""A cascade and the rows of a table: which model answers each, and which rows need a label."""
+"""A cascade and the rows of a table: which model answers each, and which rows get a label."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.thresholds import ExitThresholds
-from pacbound.certificate.cascade import CascadeCertificate
-from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress
 from pacbound.sources.paths import format_of
@@ -20,72 +17,10 @@ from pacbound.sources.rewriting import rewrite
 from pacbound.sources.values import MISSING
 from pacbound.tally.answers import ROW
 from pacbound.tally.classes import ClassRule, Vocabulary
-from pacbound.tally.columns import as_names
-from pacbound.tally.row_rules import EXIT, PREDICTION, answers_of
 from pacbound.tally.rows import batch_scores
-
-ADDED = (EXIT, PREDICTION)
-"""The model that answers each row, counted from 0, and its answer; the answer only where
-predictions are in the file."""
 
 LABEL = "label"
 """The column that takes the label of a row that was asked for."""
-
-
-def apply_to_file(  # noqa: PLR0913
-    certificate: CascadeCertificate | GroupedCascadeCertificate,
-    source: Paths,
-    target: str | os.PathLike[str],
-    *,
-    confidences: Sequence[str],
-    predictions: Sequence[str] | None = None,
-    group: str | None = None,
-    strict: bool = False,
-    notation: Notation = PLAIN,
-    progress: Progress | None = None,
-) -> int:
-    """Write the rows of `source` to `target` with the model that answers each, and return how many
-    there were.
-
-    A row is answered by the first model whose score, in float64, is at or above its threshold, and
-    else by the last. Where each group has its own thresholds, `group` names the column; a row of a
-    group that is not known is answered by the last, or raises if `strict`. A certificate that does
-    not follow from its own counts raises `CertificateError`, and one without a proof (a greedy
-    choice) `InvalidValueError`.
-    """
-    thresholds = ExitThresholds.of(certificate, certificate.exits + 1)
-    if len(confidences) != thresholds.exits:
-        raise InvalidTypeError(
-            f"The certificate has {thresholds.exits} exits: name the confidence column of each."
-        )
-    rule = certificate.row_rule()
-    thresholds.require_groups(group, "the name of the column with the group of each row")
-
-    def with_answer(batch: Batch) -> tuple[Batch, dict[str, NDArray[Any]]]:
-        names = None if group is None else as_names(batch.names(group), group, start=batch.start)
-        if strict and names is not None:
-            _require_known(names, thresholds, group, batch.start)
-        scores = [batch_scores(batch, name, notation.scale) for name in confidences]
-        groups = None if names is None else names.astype(np.str_)
-        found: dict[str, NDArray[Any]] = rule.of_arrays(scores, groups)
-        if predictions:
-            said = [batch.values(name) for name in predictions]
-            found[PREDICTION] = answers_of(said, found[EXIT], predictions, batch.start)
-        return batch, found
-
-    added, needed = ADDED if predictions else ADDED[:1], [*confidences, *(predictions or ())]
-    needed += [] if group is None else [group]
-    rows, _ = rewrite(
-        source,
-        target,
-        with_answer,
-        needed=needed,
-        added=added,
-        may_be_empty=True,
-        notation=notation,
-        progress=progress,
-    )
-    return rows
 
 
 def rows_to_label(
@@ -183,18 +118,6 @@ def exits_of_batch(
     for m in reversed(range(len(confidences))):
         exits[batch_scores(batch, confidences[m], scale) >= thresholds[..., m]] = m
     return exits
-
-
-def _require_known(
-    names: NDArray[Any], thresholds: ExitThresholds, group: str | None, start: int
-) -> None:
-    known = np.isin(names.astype(np.str_), list(thresholds.values))
-    if not known.all():
-        row = int(np.flatnonzero(~known)[0])
-        raise InvalidValueError(
-            f"{group}[{start + row}] is {str(names[row])!r}, a group that was not certified. "
-            "Without --strict (strict=True) such rows go to the slow model."
-        )
 
 
 def _differ(batch: Batch, predictions: Sequence[str]) -> NDArray[np.bool_]:

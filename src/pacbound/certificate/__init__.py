@@ -8,6 +8,7 @@ from pacbound.certificate.abstention import (
     RiskCoverage,
 )
 from pacbound.certificate.alarm_range import AlarmRangeCertificate
+from pacbound.certificate.applying import AppliedRows
 from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.budget import Budget
 from pacbound.certificate.bundle import CertificateBundle, certify_together
@@ -26,6 +27,7 @@ __all__ = [
     "AbstentionTable",
     "AlarmCurve",
     "AlarmRangeCertificate",
+    "AppliedRows",
     "BatchCertificate",
     "Budget",
     "CalibrationBins",

@@ -394,9 +394,10 @@ class AbstentionCertificate(Certificate):
             for table in self.tables
         }
         if not self.groups:
-            return RowRule(1, tables[None])
+            return RowRule(1, tables[None], ones="answered")
         by_group = {str(name): steps for name, steps in tables.items()}
-        return RowRule(1, None, by_group, Steps((), {APPLIED: (0,)}))
+        silent = Steps((), {APPLIED: (0,)})
+        return RowRule(1, None, by_group, silent, ones="answered", others="are not answered")
 
     def claims(self, threshold: float, group: str | None = None) -> bool:
         """Whether a threshold is among those that hold: all of them hold together.

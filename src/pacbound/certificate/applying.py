@@ -1,16 +1,70 @@
-"""A certificate applied to a dataframe: which columns it reads, and what it adds to each row.
+"""A certificate applied to the rows of a frame or of files: which columns it reads, and what it
+adds to each row.
 
-`pacbound apply` does the same with files, by the same rules.
+What is added is the certificate's `RowRule`, so nothing here goes by the kind of certificate.
 """
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from pacbound.errors import InvalidTypeError
-from pacbound.sources.notation import Notation
-from pacbound.tally.row_rules import EXIT, RowRule
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.sources.batches import Batch, Progress
+from pacbound.sources.notation import PLAIN, Notation
+from pacbound.sources.paths import Paths
+from pacbound.tally.columns import as_names
+from pacbound.tally.row_rules import EXIT, PREDICTION, RowRule, answers_of
+from pacbound.tally.rows import batch_scores
+
+
+@dataclass(frozen=True)
+class AppliedRows:
+    """What went out where a certificate was applied to the rows of files.
+
+    Attributes
+    ----------
+    rows : int
+        How many rows.
+    columns : tuple of str
+        The columns that were added.
+    counts : mapping of str to int
+        How many rows are "answered", of an abstention, or "flagged", of a recall or false alarms;
+        empty for the other kinds.
+    uncertified_rows : int
+        How many rows are of a group that was not certified.
+    uncertified_groups : tuple of str
+        These groups.
+    others : str
+        What became of such rows, in words; empty where there are no groups.
+
+    Examples
+    --------
+    >>> AppliedRows(3, ("pac_flag",), {"flagged": 1}).counts
+    {'flagged': 1}
+    """
+
+    rows: int
+    columns: tuple[str, ...]
+    counts: Mapping[str, int]
+    uncertified_rows: int = 0
+    uncertified_groups: tuple[str, ...] = ()
+    others: str = ""
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of a table that a rule reads."""
+
+    scores: list[str]
+    group: str | None
+    predictions: list[str] | None
 
 
 def applied(
@@ -26,41 +80,145 @@ def applied(
     was made from, and `given` those that the user names instead.
     """
     # Loaded here, because a certificate needs no narwhals.
-    from pacbound.tally.frames.applying import apply_to_frame  # noqa: PLC0415
+    from pacbound.tally.frames.rule_columns import apply_to_frame  # noqa: PLC0415
     from pacbound.tally.frames.whole_columns import column_names  # noqa: PLC0415
 
-    columns = {**recorded, **{role: name for role, name in given.items() if name is not None}}
-    named = columns.get("score", columns.get("confidence", "confidence"))
-    scores = _names(named)
+    columns = _columns_read(rule, recorded, given, column_names(frame))
+    return apply_to_frame(
+        frame,
+        rule,
+        scores=columns.scores,
+        group=columns.group,
+        predictions=columns.predictions,
+        scale=Notation.of(scale=scale).scale,
+        strict=strict,
+    )
+
+
+def applied_to_files(
+    rule: RowRule,
+    source: Paths,
+    target: str | os.PathLike[str],
+    recorded: Mapping[str, str],
+    given: Mapping[str, str | Sequence[str] | None],
+    *,
+    notation: Notation = PLAIN,
+    strict: bool = False,
+    progress: Progress | None = None,
+) -> AppliedRows:
+    """Write the rows of `source` to `target` with the columns of a rule added, in order, one batch
+    in memory at a time.
+    """
+    # Loaded here, because a certificate needs no files.
+    from pacbound.sources.rewriting import rewrite  # noqa: PLC0415
+    from pacbound.sources.tables import open_tables  # noqa: PLC0415
+
+    columns = _columns_read(rule, recorded, given, open_tables(source, notation)[0].columns)
+    strange, ones = Counter[str](), 0
+
+    def with_added(batch: Batch) -> tuple[Batch, dict[str, NDArray[Any]]]:
+        nonlocal ones
+        groups = None
+        if columns.group is not None:
+            names = as_names(batch.names(columns.group), columns.group, start=batch.start)
+            groups = names.astype(np.str_)
+            unknown = np.flatnonzero(rule.strange(groups))
+            if strict and unknown.size:
+                raise InvalidValueError(
+                    f"{columns.group}[{batch.start + unknown[0]}] is "
+                    f"{str(groups[unknown[0]])!r}, a group that was not certified: nothing is "
+                    f"known about it. Without --strict (strict=True) such rows {rule.others}."
+                )
+            strange.update(groups[unknown].tolist())
+        scores = [batch_scores(batch, name, notation.scale) for name in columns.scores]
+        added = rule.of_arrays(scores, groups)
+        if rule.ones is not None:
+            ones += sum(int(values.sum()) for values in added.values())
+        if columns.predictions is not None:
+            said = [batch.values(name) for name in columns.predictions]
+            added[PREDICTION] = answers_of(said, added[EXIT], columns.predictions, batch.start)
+        return batch, added
+
+    names_added = (*rule.added, *([] if columns.predictions is None else [PREDICTION]))
+    needed = [*columns.scores, *([] if columns.group is None else [columns.group])]
+    rows, _ = rewrite(
+        source,
+        target,
+        with_added,
+        needed=[*needed, *(columns.predictions or ())],
+        added=names_added,
+        may_be_empty=True,
+        notation=notation,
+        progress=progress,
+    )
+    return AppliedRows(
+        rows,
+        names_added,
+        {} if rule.ones is None else {rule.ones: ones},
+        strange.total(),
+        tuple(sorted(strange)),
+        rule.others,
+    )
+
+
+def _columns_read(
+    rule: RowRule,
+    recorded: Mapping[str, str],
+    given: Mapping[str, str | Sequence[str] | None],
+    stored: Sequence[str],
+) -> _Columns:
+    """The columns that a rule reads, of those that a table has."""
+    named = {role: name for role, name in given.items() if name is not None}
+    columns = {**recorded, **named}
+    first = named.get("score", named.get("confidence", recorded.get(rule.role, rule.role)))
+    # A single name may have commas in it.
+    scores = [first] if rule.scores == 1 and isinstance(first, str) else _names(first)
     if len(scores) != rule.scores:
         raise InvalidTypeError(
             f"The certificate goes by {rule.scores} scores, and {len(scores)} columns are named "
             f"({', '.join(scores)}): name that of each."
         )
-    if rule.groups is None and given.get("group") is not None:
-        raise InvalidTypeError("The certificate does not go by groups: leave group out.")
-    predictions = None
-    if EXIT in rule.added and "prediction" in columns:
-        predictions = _names(columns["prediction"])
-        # In use the slow model has not run where a fast one answers, so its column may not be
-        # there.
-        if given.get("prediction") is None and not set(predictions) <= set(column_names(frame)):
-            predictions = None
-    if predictions is not None and len(predictions) != rule.scores + 1:
+    return _Columns(
+        scores, _group_column(rule, columns, named, stored), _said(rule, columns, named, stored)
+    )
+
+
+def _group_column(
+    rule: RowRule,
+    columns: Mapping[str, str | Sequence[str]],
+    named: Mapping[str, str | Sequence[str]],
+    stored: Sequence[str],
+) -> str | None:
+    if rule.groups is None:
+        if "group" in named:
+            raise InvalidTypeError("The certificate does not go by groups: leave group out.")
+        return None
+    if "group" not in columns and "group" not in stored:
+        raise InvalidTypeError(
+            f"The certificate has {len(rule.groups)} groups: name the column with the group of "
+            "each row."
+        )
+    return str(columns.get("group", "group"))
+
+
+def _said(
+    rule: RowRule,
+    columns: Mapping[str, str | Sequence[str]],
+    named: Mapping[str, str | Sequence[str]],
+    stored: Sequence[str],
+) -> list[str] | None:
+    if EXIT not in rule.added or "prediction" not in columns:
+        return None
+    predictions = _names(columns["prediction"])
+    # In use the slow model has not run where a fast one answers, so its column may not be there.
+    if "prediction" not in named and not set(predictions) <= set(stored):
+        return None
+    if len(predictions) != rule.scores + 1:
         raise InvalidTypeError(
             f"{len(predictions)} prediction columns for {rule.scores + 1} models: name that of "
             "each."
         )
-    group = None if rule.groups is None else _names(columns.get("group", "group"))[0]
-    return apply_to_frame(
-        frame,
-        rule,
-        scores=scores,
-        group=group,
-        predictions=predictions,
-        scale=Notation.of(scale=scale).scale,
-        strict=strict,
-    )
+    return predictions
 
 
 def _names(columns: str | Sequence[str]) -> list[str]:

@@ -377,7 +377,8 @@ class CalibrationCertificate(Certificate):
         if not self.groups:
             return RowRule(1, tables[0])
         unknown = Steps((), dict(zip(APPLIED, [(0.0,), (1.0,), (float("nan"),)], strict=True)))
-        return RowRule(1, None, dict(zip(self.groups, tables, strict=True)), unknown)
+        by_group = dict(zip(self.groups, tables, strict=True))
+        return RowRule(1, None, by_group, unknown, others="get [0, 1]")
 
     def claimed(self) -> dict[str, Json]:
         return {

@@ -269,7 +269,8 @@ class GroupedCascadeCertificate(Certificate):
             return RowRule(len(thresholds), Exits(tuple(thresholds.tolist())))
         own = {name: Exits(tuple(values.tolist())) for name, values in thresholds.items()}
         exits = len(next(iter(own.values())).thresholds)
-        return RowRule(exits, None, own, Exits((np.inf,) * exits))
+        slow = Exits((np.inf,) * exits)
+        return RowRule(exits, None, own, slow, others="go to the slow model")
 
     @property
     def exit_rates(self) -> Floats:

@@ -16,19 +16,23 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
 from html import escape
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound import documents
 from pacbound.certificate.about import about_texts, described_about, read_about
-from pacbound.certificate.applying import applied
+from pacbound.certificate.applying import AppliedRows, applied, applied_to_files
 from pacbound.certificate.draws import claimed_draw, described_draw, drawn_assumptions
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidValueError, PacboundError
+from pacbound.sources.batches import Progress
+from pacbound.sources.notation import Notation, NotationOptions
+from pacbound.sources.paths import Paths
 from pacbound.tally.draws import Drawn
 from pacbound.tally.fingerprint import HISTOGRAM
+from pacbound.tally.questions import with_article
 from pacbound.tally.row_rules import RowRule
 from pacbound.version import VERSION
 
@@ -242,7 +246,8 @@ class Certificate(ABC):
         CertificateError
             If the certificate does not follow from its own counts.
         """
-        raise InvalidValueError(f"A {self.kind} certificate is not applied to the rows of a table.")
+        kind = with_article(self.kind).capitalize()
+        raise InvalidValueError(f"{kind} certificate is not applied to the rows of a table.")
 
     def apply(
         self,
@@ -260,7 +265,7 @@ class Certificate(ABC):
         A calibration adds `pac_lower`, `pac_upper` and `pac_estimate`, an abstention `pac_answer`
         (1 to answer, 0 to abstain), a recall `pac_flag`, and a cascade `pac_exit`, the model that
         answers, counted from 0, and `pac_prediction`, its answer, where the predictions are in the
-        frame. `pacbound apply` adds the same to files.
+        frame. `apply_to_file` adds the same to the rows of files.
 
         What is not a score raises before anything is added. A row of a group that was not certified
         gets [0, 1] and no estimate, is not answered, or is answered by the slow model. A refusal
@@ -314,6 +319,92 @@ class Certificate(ABC):
         }
         recorded = self.provenance.columns
         return applied(self.row_rule(), frame, recorded, given, scale=scale, strict=strict)
+
+    def apply_to_file(
+        self,
+        source: Paths,
+        target: str | os.PathLike[str],
+        *,
+        confidence: str | Sequence[str] | None = None,
+        prediction: str | Sequence[str] | None = None,
+        group: str | None = None,
+        score: str | None = None,
+        strict: bool = False,
+        progress: Progress | None = None,
+        **written: Unpack[NotationOptions],
+    ) -> AppliedRows:
+        r"""Write the rows of files with what is certified about each: the columns that `apply` adds
+        to frames.
+
+        Rows keep their order and all their columns, and are read and written in batches, so that
+        they may be more than fit into memory. `target` appears when it is complete, or not at all.
+
+        Parameters
+        ----------
+        source
+            The paths of files, as `Tally.from_files` takes them.
+        target
+            Where the rows go: a file, whose name says its format.
+        confidence, prediction, group, score
+            The names of the columns, if they are not those that the certificate was made from; a
+            list for the exits of a cascade.
+        strict
+            Refuse rows of groups that were not certified.
+        progress
+            Called with the share that is done, from 0 to 1.
+        delimiter, decimal, scale
+            How the files are written: what stands between the values of text, such as ";"; what
+            stands for its decimal point, "." or ","; and what a score of 1 is written as, such as
+            100 for percentages.
+
+        Returns
+        -------
+        AppliedRows
+            How many rows went out, which columns were added, and how many rows are of groups that
+            were not certified.
+
+        Raises
+        ------
+        InvalidValueError, InvalidTypeError
+            If this kind of certificate says nothing about rows, a column is not there, one that is
+            to be added is, or a value is not a score; the message names the file and the row.
+        CertificateError
+            If the certificate does not follow from its own counts.
+        UnwritableFileError
+            If `target` cannot be written.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from pacbound import certify_recall
+        >>> rng = np.random.default_rng(0)
+        >>> score = rng.random(2000)
+        >>> certificate = certify_recall(score, rng.random(2000) < score, target=0.9, delta=0.05)
+        >>> _ = Path("new.csv").write_text("score\n0.2\n0.9\n")
+        >>> certificate.apply_to_file("new.csv", "flagged.csv").counts
+        {'flagged': 1}
+        >>> print(Path("flagged.csv").read_text())
+        score,pac_flag
+        0.2,0
+        0.9,1
+        <BLANKLINE>
+        """
+        given = {
+            "confidence": confidence,
+            "prediction": prediction,
+            "group": group,
+            "score": score,
+        }
+        return applied_to_files(
+            self.row_rule(),
+            source,
+            target,
+            self.provenance.columns,
+            given,
+            notation=Notation.of(**written),
+            strict=strict,
+            progress=progress,
+        )
 
     def work(self) -> float:
         """About how long recomputing takes, as a multiple of the longest that is usual: ten

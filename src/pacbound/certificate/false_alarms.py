@@ -272,7 +272,8 @@ class FalseAlarmCertificate(Certificate):
     def row_rule(self) -> RowRule:
         """Whether to flag each row."""
         self.require_verified()
-        return RowRule(1, Steps((Limit(self.limit, closed=True),), {APPLIED: (0, 1)}))
+        steps = Steps((Limit(self.limit, closed=True),), {APPLIED: (0, 1)})
+        return RowRule(1, steps, role="score", ones="flagged")
 
     def alarm_curve(self) -> AlarmCurve:
         """The shares of negatives and of positives that raise an alarm against the threshold, as

@@ -260,7 +260,8 @@ class RecallCertificate(Certificate):
     def row_rule(self) -> RowRule:
         """Whether to flag each row."""
         self.require_verified()
-        return RowRule(1, Steps((Limit(self.limit, closed=True),), {APPLIED: (0, 1)}))
+        steps = Steps((Limit(self.limit, closed=True),), {APPLIED: (0, 1)})
+        return RowRule(1, steps, role="score", ones="flagged")
 
     def recall_curve(self) -> RecallCurve:
         """Recall and the share of flagged rows against the threshold, as seen in these rows.

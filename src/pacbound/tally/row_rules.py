@@ -1,8 +1,8 @@
 """What a certificate adds to a row: columns whose values depend on scores by comparisons alone.
 
 A rule is plain data, so that it means the same wherever it is followed: here, on arrays, and inside
-a dataframe engine (`pacbound.tally.frames.applying`). Nothing is computed in either place, values
-are only chosen, and scores are compared in float64, so all engines agree to the last bit.
+a dataframe engine (`pacbound.tally.frames.rule_columns`). Nothing is computed in either place,
+values are only chosen, and scores are compared in float64, so all engines agree to the last bit.
 """
 
 from __future__ import annotations
@@ -91,6 +91,12 @@ class RowRule:
     whole: Steps | Exits | None = None
     groups: Mapping[str, Steps | Exits] | None = None
     instead: Steps | Exits | None = None
+    role: str = "confidence"
+    """What the scores are called, in certificates and as a column."""
+    ones: str | None = None
+    """What rows are that get a 1, for those who count them: "answered"."""
+    others: str = ""
+    """What becomes of rows of other groups, in words: they "are not answered"."""
 
     @property
     def added(self) -> tuple[str, ...]:

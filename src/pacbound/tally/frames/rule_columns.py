@@ -80,7 +80,8 @@ def _loaded(
     if _GROUP in slots:
         groups = as_names(rows.columns[_GROUP], slots[_GROUP].name).astype(np.str_)
         if strict:
-            _refuse_strange(sorted(set(groups[rule.strange(groups)].tolist())), slots[_GROUP].name)
+            strange = sorted(set(groups[rule.strange(groups)].tolist()))
+            _refuse_strange(strange, slots[_GROUP].name, rule)
     added: dict[str, NDArray[Any]] = rule.of_arrays(checked, groups)
     if predictions:
         said = [values_of(columns[f"model {m}"], name) for m, name in enumerate(predictions)]
@@ -113,7 +114,7 @@ def _check_inside(native: Any, rule: RowRule, slots: Mapping[str, Slot], *, stri
         names, _ = rows.groups(counts, _GROUP, _GROUP)
         strange = [name for name in names if name not in (rule.groups or ())]
         if strict:
-            _refuse_strange(strange, slots[_GROUP].name)
+            _refuse_strange(strange, slots[_GROUP].name, rule)
 
 
 def _inside(
@@ -260,11 +261,11 @@ def _kind(dtype: Any, name: str) -> str:
     )
 
 
-def _refuse_strange(strange: Sequence[str], name: str) -> None:
+def _refuse_strange(strange: Sequence[str], name: str, rule: RowRule) -> None:
     if strange:
         raise InvalidValueError(
             f"{name} holds {strange[0]!r} ({len(strange)} such groups), which was not certified: "
-            "nothing is known about it. Without strict=True such rows get the safe answer."
+            f"nothing is known about it. Without strict=True such rows {rule.others}."
         )
 
 
