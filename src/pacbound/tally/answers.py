@@ -37,9 +37,6 @@ from pacbound.tally.questions.question import Integers, Slot
 ROW: Final = "pac_row"
 """The column with the number of each row that went out to be labelled."""
 
-OUTCOMES: Final = ("labels", "correct", "positive", "unsafe")
-"""What may come back for a row, by the slots of the questions."""
-
 _CLOSE: Final = 1e-6
 """How far a score may be from what it was when it went out: digits are lost on the way."""
 
@@ -79,7 +76,7 @@ class Answers:
         cls, source: Any, question: Question, rule: ClassRule, notation: Notation = PLAIN
     ) -> Answers:
         """The answers in files or in a frame, to be joined to the rows of a question."""
-        key = next((key for key in OUTCOMES if key in question.slots), None)
+        key = next((key for key in question.labelled_by if key in question.slots), None)
         if key is None:
             raise InvalidTypeError(
                 "Nothing is asked that labels would answer: name the column of the labels, which "
@@ -113,7 +110,7 @@ class Answers:
             labels,
             [_Told(t.name, t.is_number, t.values[answered][order]) for t in found.told],
             found.sources,
-            needs_all=question.kind != "cascade",
+            needs_all=not question.labels_may_be_missing,
         )
         made._refuse_repeated()
         return made

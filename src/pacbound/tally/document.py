@@ -29,7 +29,7 @@ from pacbound.tally.questions.cascade import (
     outcomes_of,
     with_unlabelled,
 )
-from pacbound.tally.questions.question import Integers
+from pacbound.tally.questions.question import Integers, Layout
 from pacbound.tally.table import in_order, together
 
 FORMAT = "pacbound-tally"
@@ -159,8 +159,8 @@ def _check_layout(fields: Mapping[str, Any]) -> None:
             f"This tally is for {documents.shown(kind)} with scope {documents.shown(scope)}, which "
             "is not a question. Count the data again."
         )
-    width = fields["cells"].shape[1]
-    wrong = QUESTIONS[kind].check_layout(fields["grid"], scope, width, fields["outcomes"])  # type: ignore[index]
+    layout = Layout(fields["grid"], scope, fields["cells"].shape[1], fields["outcomes"])
+    wrong = QUESTIONS[kind].check_layout(layout)  # type: ignore[index]
     if wrong is not None:
         raise CertificateError(
             f"This tally has {wrong}, which no {kind} has. Count the data again."
@@ -182,8 +182,7 @@ def _check_cells(fields: Mapping[str, Any]) -> None:
     if len(cells) != len(fields["counts"]):
         raise CertificateError("This tally has not as many cells as counts. Count the data again.")
     places, scores = cells[:, :grouped], cells[:, grouped:]
-    # Only a rollout can be lost at its start, which is the cell -1.
-    least = -1 if fields["kind"] == "shield" else 0
+    least = QUESTIONS[fields["kind"]].lowest_cell
     if ((scores < least) | (scores >= fields["grid"].n_cells)).any():
         raise CertificateError("This tally has cells that its grid has not. Count the data again.")
     if ((places < 0) | (places >= len(fields["groups"]))).any():

@@ -69,26 +69,15 @@ def tally_of(
 
 
 def recorded_columns(columns: Mapping[str, Any] | None) -> dict[str, str]:
-    """The names of the columns as a certificate keeps them: several of one role in one text."""
+    """The names of the columns as a certificate keeps them: several of one role in one text.
+
+    Certificates speak of one row, as the command line does: `labels` is `label` there.
+    """
     return {
-        _RECORDED.get(role, role): name if isinstance(name, str) else ",".join(name)
+        role.removesuffix("s"): name if isinstance(name, str) else ",".join(name)
         for role, name in (columns or {}).items()
         if name is not None
     }
-
-
-_RECORDED = {
-    "confidences": "confidence",
-    "predictions": "prediction",
-    "labels": "label",
-    "groups": "group",
-    "scores": "score",
-    "final_scores": "final_score",
-    "clusters": "cluster",
-    "weights": "weight",
-    "row_ids": "row_id",
-}
-"""Certificates speak of one row: these are the words of the command line, too."""
 
 
 def _as_it_is(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pacbound.errors import InvalidTypeError
 from pacbound.tally.classes import Evidence, Vocabulary
-from pacbound.tally.grids import Bins, DyadicGrid
+from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.questions.correctness import (
     OUTCOMES,
     count_right,
@@ -22,7 +22,7 @@ from pacbound.tally.questions.correctness import (
     right_rows,
     slots_of,
 )
-from pacbound.tally.questions.question import Integers, Judged, Kind, Scope, Slot
+from pacbound.tally.questions.question import Integers, Judged, Kind, Layout, Scope, Slot
 from pacbound.tally.rows import Rows, only_known
 
 if TYPE_CHECKING:
@@ -60,6 +60,9 @@ class AbstentionQuestion:
         "labels": False,
         "groups": False,
     }
+    labelled_by: ClassVar[tuple[str, ...]] = ("labels", "correct")
+    labels_may_be_missing: ClassVar[bool] = False
+    lowest_cell: ClassVar[int] = 0
     outcomes: ClassVar[tuple[str, ...]] = OUTCOMES
     grid: ClassVar[DyadicGrid] = GRID
 
@@ -88,17 +91,9 @@ class AbstentionQuestion:
         return cls(slots, "groups" if "groups" in slots else "top"), passed
 
     @classmethod
-    def check_layout(
-        cls, grid: Bins | DyadicGrid, scope: str, width: int, outcomes: tuple[str, ...]
-    ) -> str | None:
+    def check_layout(cls, layout: Layout) -> str | None:
         """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
-        if scope not in ("top", "groups"):
-            return f"scope {scope!r}"
-        if width != (1 if scope == "top" else 2):
-            return f"cells of {width - (scope != 'top')} scores"
-        if grid != GRID:
-            return f"another grid than the {GRID} that thresholds are taken from"
-        return None if outcomes == OUTCOMES else "other outcomes"
+        return layout.wrong_for(("top", "groups"), GRID, OUTCOMES)
 
     @classmethod
     def known_again_by(cls, counts: Integers, width: int) -> None:

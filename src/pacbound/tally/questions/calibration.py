@@ -34,7 +34,7 @@ from pacbound.tally.questions.correctness import (
     slots_of,
 )
 from pacbound.tally.questions.members import in_each, member_slots, members_of
-from pacbound.tally.questions.question import Integers, Judged, Kind, Scope, Slot
+from pacbound.tally.questions.question import Integers, Judged, Kind, Layout, Scope, Slot
 from pacbound.tally.rows import Rows, only_known
 
 if TYPE_CHECKING:
@@ -89,6 +89,9 @@ class CalibrationQuestion:
         "per-class",
         "all-labels",
     )
+    labelled_by: ClassVar[tuple[str, ...]] = ("labels", "correct")
+    labels_may_be_missing: ClassVar[bool] = False
+    lowest_cell: ClassVar[int] = 0
     outcomes: ClassVar[tuple[str, ...]] = OUTCOMES
 
     grid: Bins
@@ -130,17 +133,11 @@ class CalibrationQuestion:
         return question, {**passed, **dict(zip(overlapping, members.values(), strict=True))}
 
     @classmethod
-    def check_layout(
-        cls, grid: Bins | DyadicGrid, scope: str, width: int, outcomes: tuple[str, ...]
-    ) -> str | None:
+    def check_layout(cls, layout: Layout) -> str | None:
         """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
-        if scope not in cls.scopes:
-            return f"scope {scope!r}"
-        if width != (1 if scope == "top" else 2):
-            return f"cells of {width - (scope != 'top')} scores"
-        if isinstance(grid, DyadicGrid):
+        if isinstance(layout.grid, DyadicGrid):
             return "a dyadic grid"
-        return None if outcomes == OUTCOMES else "other outcomes"
+        return layout.wrong_for(cls.scopes, layout.grid, OUTCOMES)
 
     @classmethod
     def known_again_by(cls, counts: Integers, width: int) -> None:

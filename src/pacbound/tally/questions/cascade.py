@@ -26,9 +26,9 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import MISSING
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.columns import as_array, numeric, same_length
-from pacbound.tally.grids import Bins, DyadicGrid
+from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.questions.members import in_each, member_slots, members_of
-from pacbound.tally.questions.question import Integers, Judged, Kind, Scope, Slot
+from pacbound.tally.questions.question import Integers, Judged, Kind, Layout, Scope, Slot
 from pacbound.tally.rows import Rows, only_known
 
 if TYPE_CHECKING:
@@ -85,6 +85,9 @@ class CascadeQuestion:
         "labels": False,
         "groups": False,
     }
+    labelled_by: ClassVar[tuple[str, ...]] = ("labels",)
+    labels_may_be_missing: ClassVar[bool] = True
+    lowest_cell: ClassVar[int] = 0
     scopes: ClassVar[tuple[Scope, ...]] = ("top", "groups", "overlapping-groups")
 
     exits: int
@@ -164,19 +167,17 @@ class CascadeQuestion:
         return question._with_groups(arrays, passed.get("groups"))
 
     @classmethod
-    def check_layout(
-        cls, grid: Bins | DyadicGrid, scope: str, width: int, outcomes: tuple[str, ...]
-    ) -> str | None:
+    def check_layout(cls, layout: Layout) -> str | None:
         """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
-        if scope not in cls.scopes:
-            return f"scope {scope!r}"
-        exits = exits_of(width, scope)
+        exits = layout.scores
+        if layout.scope not in cls.scopes:
+            return f"scope {layout.scope!r}"
         if not 1 <= exits <= MOST_EXITS:
             return f"cells of {exits} scores"
-        if grid != grid_of(exits):
+        if layout.grid != grid_of(exits):
             return f"another grid than the {grid_of(exits)} that {exits + 1} models are counted on"
         known = outcomes_of(exits), _labelled_outcomes(exits)
-        return None if outcomes in known else "other outcomes"
+        return None if layout.outcomes in known else "other outcomes"
 
     @classmethod
     def known_again_by(cls, counts: Integers, width: int) -> Integers:

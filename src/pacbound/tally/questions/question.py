@@ -7,7 +7,7 @@ answer is `Judged` rows, and everything after that (counting, adding, certifying
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
@@ -110,6 +110,52 @@ class Judged:
     told: tuple[NDArray[np.float64], Integers] | None = None
 
 
+@dataclass(frozen=True)
+class Layout:
+    """How a tally is laid out that came from a file: its grid, what its groups are, how many
+    numbers each cell has, and the outcomes.
+
+    Attributes
+    ----------
+    grid
+        How scores became cells.
+    scope : str
+        What the groups are: "top" where there are none.
+    width : int
+        The numbers of a cell: the place of the group, where there are groups, and the scores'.
+    outcomes : tuple of str
+        The names of what a row can turn out to be.
+
+    Examples
+    --------
+    >>> layout = Layout(DyadicGrid(16), "top", 2, ("wrong", "right"))
+    >>> layout.wrong_for(["top"], DyadicGrid(16), ("wrong", "right"))
+    'cells of 2 scores'
+    """
+
+    grid: Bins | DyadicGrid
+    scope: str
+    width: int
+    outcomes: tuple[str, ...]
+
+    @property
+    def scores(self) -> int:
+        """How many scores a row has."""
+        return self.width - (self.scope != "top")
+
+    def wrong_for(
+        self, scopes: Sequence[str], grid: Bins | DyadicGrid, outcomes: tuple[str, ...]
+    ) -> str | None:
+        """What is wrong with it for a question with one score; None if nothing is."""
+        if self.scope not in scopes:
+            return f"scope {self.scope!r}"
+        if self.scores != 1:
+            return f"cells of {self.scores} scores"
+        if self.grid != grid:
+            return f"another grid than the {grid} that scores are counted on"
+        return None if self.outcomes == outcomes else "other outcomes"
+
+
 class Question(Protocol):
     """What rows are counted for: the columns that a row brings, the outcomes, the grid, and how a
     row is judged.
@@ -128,6 +174,12 @@ class Question(Protocol):
     kind: ClassVar[Kind]
     roles: ClassVar[Mapping[str, bool]]
     """What a caller may pass, by name; True for what must be there."""
+    labelled_by: ClassVar[tuple[str, ...]]
+    """Which of these may come back later, as the label of a row: the first that is named does."""
+    labels_may_be_missing: ClassVar[bool]
+    """Whether a row is counted that has no label."""
+    lowest_cell: ClassVar[int]
+    """The lowest cell that a score can have: 0, or -1 if there is one below the grid."""
 
     @property
     def grid(self) -> Bins | DyadicGrid:
@@ -160,9 +212,7 @@ class Question(Protocol):
         ...
 
     @classmethod
-    def check_layout(
-        cls, grid: Bins | DyadicGrid, scope: str, width: int, outcomes: tuple[str, ...]
-    ) -> str | None:
+    def check_layout(cls, layout: Layout) -> str | None:
         """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
         ...
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from pacbound.tally.classes import Evidence, Vocabulary
-from pacbound.tally.grids import Bins, DyadicGrid
-from pacbound.tally.questions.question import Integers, Judged, Kind, Scope, Slot
+from pacbound.tally.grids import DyadicGrid
+from pacbound.tally.questions.question import Integers, Judged, Kind, Layout, Scope, Slot
 from pacbound.tally.rows import Rows, only_known
 
 if TYPE_CHECKING:
@@ -45,6 +45,9 @@ class RecallQuestion:
     kind: ClassVar[Kind] = "recall"
     roles: ClassVar[Mapping[str, bool]] = {"score": True, "positive": True}
     scope: ClassVar[Scope] = "top"
+    labelled_by: ClassVar[tuple[str, ...]] = ("positive",)
+    labels_may_be_missing: ClassVar[bool] = False
+    lowest_cell: ClassVar[int] = 0
     outcomes: ClassVar[tuple[str, ...]] = OUTCOMES
     grid: ClassVar[DyadicGrid] = GRID
 
@@ -63,17 +66,9 @@ class RecallQuestion:
         return cls({role: Slot(_KINDS[role], role) for role in passed}), passed
 
     @classmethod
-    def check_layout(
-        cls, grid: Bins | DyadicGrid, scope: str, width: int, outcomes: tuple[str, ...]
-    ) -> str | None:
+    def check_layout(cls, layout: Layout) -> str | None:
         """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
-        if scope != "top":
-            return f"scope {scope!r}"
-        if width != 1:
-            return f"cells of {width} scores"
-        if grid != GRID:
-            return f"another grid than the {GRID} that thresholds are taken from"
-        return None if outcomes == OUTCOMES else "other outcomes"
+        return layout.wrong_for(("top",), GRID, OUTCOMES)
 
     @classmethod
     def known_again_by(cls, counts: Integers, width: int) -> None:

@@ -17,8 +17,8 @@ import numpy as np
 from pacbound.errors import InvalidValueError
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.columns import Floats, checked_scores
-from pacbound.tally.grids import Bins, DyadicGrid
-from pacbound.tally.questions.question import Integers, Judged, Kind, Scope, Slot
+from pacbound.tally.grids import DyadicGrid
+from pacbound.tally.questions.question import Integers, Judged, Kind, Layout, Scope, Slot
 from pacbound.tally.rows import Rows, only_known
 
 if TYPE_CHECKING:
@@ -49,6 +49,9 @@ class ShieldQuestion:
     kind: ClassVar[Kind] = "shield"
     roles: ClassVar[Mapping[str, bool]] = {"scores": True, "unsafe": True, "final_scores": False}
     scope: ClassVar[Scope] = "top"
+    labelled_by: ClassVar[tuple[str, ...]] = ("unsafe",)
+    labels_may_be_missing: ClassVar[bool] = False
+    lowest_cell: ClassVar[int] = -1
     outcomes: ClassVar[tuple[str, ...]] = OUTCOMES
     grid: ClassVar[DyadicGrid] = GRID
 
@@ -67,17 +70,9 @@ class ShieldQuestion:
         return cls({role: Slot(_KINDS[role], role) for role in passed}), passed
 
     @classmethod
-    def check_layout(
-        cls, grid: Bins | DyadicGrid, scope: str, width: int, outcomes: tuple[str, ...]
-    ) -> str | None:
+    def check_layout(cls, layout: Layout) -> str | None:
         """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
-        if scope != "top":
-            return f"scope {scope!r}"
-        if width != 1:
-            return f"cells of {width} scores"
-        if grid != GRID:
-            return f"another grid than the {GRID} that rollouts are counted on"
-        return None if outcomes == OUTCOMES else "other outcomes"
+        return layout.wrong_for(("top",), GRID, OUTCOMES)
 
     @classmethod
     def known_again_by(cls, counts: Integers, width: int) -> None:
