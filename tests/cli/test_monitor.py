@@ -447,6 +447,16 @@ xi = 0.1
     said = json.loads(pacbound(*watching, "loud.npz", "--state", "s.json", "--json", code=1).stdout)
     assert said["alarms"].keys() == {"quiet"}
     assert said["claims"]["quiet"]["labels"] == (~wrong).sum() + 50
+    pacbound(*watching, "loud.npz", "--prometheus", "all.prom", code=1)
+    scraped = (tmp_path / "all.prom").read_text()
+    assert scraped.count("# TYPE pacbound_monitor_alarms_total counter") == 1
+    for name, rang in {"found": 0, "quiet": 1}.items():
+        (line,) = [
+            line
+            for line in scraped.splitlines()
+            if line.startswith(f'pacbound_monitor_alarms_total{{claim="{name}",')
+        ]
+        assert line.endswith(f" {rang}")
     alone = ("monitor", "all.json", "loud.npz", "--delta", 1e-3, "--claim")
     assert "Monitor of a false-alarms certificate" in pacbound(*alone, "quiet", code=1).stdout
     assert "There is no claim 'loud'" in pacbound(*alone, "loud", code=2).stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -341,6 +342,27 @@ def test_the_promise_says_which_it_is() -> None:
     assert "weaker promise" in second.promise
     assert "Silence proves nothing" in first.summary()
     assert first.promise in repr(first)
+
+
+@pytest.mark.parametrize(
+    ("draw", "words"),
+    [
+        ({"clusters": np.arange(1000)}, "take in one row of each cluster, drawn before"),
+        (
+            {"clusters": np.arange(1000) // 2, "cluster_bound": 2},
+            "kept with probability size / 2, and no cluster twice",
+        ),
+        ({"weights": np.ones(1000), "weight_bound": 1}, "take in rows of that one"),
+    ],
+)
+def test_the_promise_says_which_rows_it_is_about_where_the_claims_rows_were_drawn(
+    draw: dict[str, Any], words: str
+) -> None:
+    certificate = certify_shield([0.1] * 1000, [False] * 1000, xi=0.02, delta=0.01, **draw)
+    monitor = Monitor(certificate, delta=1e-3)
+    assert words in monitor.promise
+    assert words in monitor.summary()
+    assert "take in" not in Monitor(shield(), delta=1e-3).promise
 
 
 def test_an_alarm_says_what_may_be_wrong() -> None:

@@ -89,6 +89,15 @@ def described_draw(drawn: Drawn | None) -> list[str]:
     return [_WORDS[drawn.by, drawn.bound is None].format(**_numbers(drawn))]
 
 
+def rows_to_take_in(drawn: Drawn | None) -> str | None:
+    """What a monitor must be fed where the claim is about rows that were drawn; None if about all
+    rows in use, as they come.
+    """
+    if drawn is None or drawn.by == "strata":
+        return None
+    return _TO_TAKE_IN[drawn.by, drawn.bound is None].format(**_numbers(drawn))
+
+
 def _numbers(drawn: Drawn) -> Mapping[str, str]:
     return {
         "rows": f"{drawn.rows:,}",
@@ -111,5 +120,20 @@ _WORDS = {
         "Drawn: these rows from {rows}, each kept with probability weight / {bound} (seed {seed}). "
         "The claim is about the distribution that the weights describe, and holds only if they are "
         "exact: estimated weights carry no guarantee."
+    ),
+}
+
+_ONE_EACH = (
+    "one row of each cluster, drawn before its outcome is known{}, and no cluster twice. Rows of "
+    "one cluster depend on each other: all of them would ring falsely."
+)
+
+_TO_TAKE_IN = {
+    ("clusters", True): "The claim is about a random row of a random cluster: take in "
+    + _ONE_EACH.format(""),
+    ("clusters", False): "The claim is about a random row, counted by clusters: take in "
+    + _ONE_EACH.format(" and kept with probability size / {bound}"),
+    ("weights", False): (
+        "The claim is about the distribution that the weights describe: take in rows of that one."
     ),
 }

@@ -181,9 +181,9 @@ def monitor(
     # From before the state is read until after it is written: no other process may do so between.
     with nullcontext() if state is None else locked(state, wait=False):
         if isinstance(loaded, CertificateBundle | AlarmRangeCertificate):
-            _refuse_with_several({**given, **written.options()}, files, prometheus, figure)
+            _refuse_with_several({**given, **written.options()}, files, figure)
             several = _begun_or_resumed(BundleMonitor, loaded, state, delta, false_alarms, options)
-            return _watch_several(several, files, state, as_json=as_json)
+            return _watch_several(several, files, state, prometheus, as_json=as_json)
         watching = _begun_or_resumed(Monitor, loaded, state, delta, false_alarms, options)
         columns = _columns(loaded, given)
 
@@ -191,8 +191,7 @@ def monitor(
             if state is not None:
                 watching.save(state)
             if prometheus is not None:
-                with atomic_file(prometheus) as file:
-                    file.write(prometheus_text(watching).encode())
+                _write_prometheus(watching, prometheus)
 
         if STANDARD_INPUT in files:
             alarm = _from_stream(watching, columns, notation, save, as_json=as_json)
@@ -226,14 +225,14 @@ def _claim_of(loaded: Certificate, claim: str) -> Certificate:
 
 
 def _refuse_with_several(
-    given: Mapping[str, object], files: list[str], *single: Path | None
+    given: Mapping[str, object], files: list[str], figure: Path | None
 ) -> None:
     """Raise if something was asked for that goes with one claim only."""
     named = next((f"--{option}" for option, name in given.items() if name is not None), None)
     if STANDARD_INPUT in files:
         named = "standard input"
-    if any(path is not None for path in single):
-        named = "--prometheus or --figure"
+    if figure is not None:
+        named = "--figure"
     if named is not None:
         raise InvalidTypeError(
             f"{named} goes with one claim, and this certificate has several: name one with "
@@ -242,7 +241,12 @@ def _refuse_with_several(
 
 
 def _watch_several(
-    several: BundleMonitor, files: list[str], state: Path | None, *, as_json: bool
+    several: BundleMonitor,
+    files: list[str],
+    state: Path | None,
+    prometheus: Path | None,
+    *,
+    as_json: bool,
 ) -> int:
     found: dict[str, Alarm] = {}
     with several.all_or_nothing():
@@ -253,6 +257,8 @@ def _watch_several(
             found |= {} if alarm is None else {name: alarm}
     if state is not None:
         several.save(state)
+    if prometheus is not None:
+        _write_prometheus(several, prometheus)
     if as_json:
         print_json(
             {
@@ -375,6 +381,11 @@ def _pauses() -> bool:
         return not select.select([sys.stdin.fileno()], [], [], 0)[0]
     except (OSError, ValueError):
         return True
+
+
+def _write_prometheus(watching: Monitor | BundleMonitor, path: Path) -> None:
+    with atomic_file(path) as file:
+        file.write(prometheus_text(watching).encode())
 
 
 def _draw(watching: Monitor, figure: Path) -> None:

@@ -143,7 +143,12 @@ class BundleMonitor:
         rung = {name: monitor.alarms for name, monitor in self.monitors.items()}
         return {name: alarms for name, alarms in rung.items() if alarms}
 
-    def update(self, outcomes: Mapping[str, Any]) -> dict[str, Alarm]:
+    def update(
+        self,
+        outcomes: Mapping[str, Any],
+        *,
+        columns: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> dict[str, Alarm]:
         """Take in the outcomes of more rows, for some of the claims or all.
 
         Parameters
@@ -151,6 +156,8 @@ class BundleMonitor:
         outcomes
             By the names of the claims, what `Monitor.update` takes for each. A claim that is not
             named has no new rows.
+        columns
+            By the names of the claims, the names of the columns where a frame is passed.
 
         Returns
         -------
@@ -169,10 +176,16 @@ class BundleMonitor:
                 f"outcomes is of type {type(outcomes).__name__}: expected a mapping from claims to "
                 f"their outcomes, such as {{{next(iter(self.monitors))!r}: …}}."
             )
+        named = {} if columns is None else columns
+        strange = next((name for name in named if name not in outcomes), None)
+        if strange is not None:
+            raise InvalidTypeError(
+                f"columns names the claim {strange!r}, which has no outcomes: leave it out."
+            )
         found = {}
         with self.all_or_nothing():
             for name, given in outcomes.items():
-                alarm = self._watching(name).update(given)
+                alarm = self._watching(name).update(given, columns=named.get(name))
                 if alarm is not None:
                     found[name] = alarm
         return found

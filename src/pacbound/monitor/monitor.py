@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pacbound import documents
 from pacbound.certificate import Certificate
 from pacbound.certificate.document import exact
+from pacbound.certificate.draws import rows_to_take_in
 from pacbound.errors import (
     CertificateError,
     InvalidTypeError,
@@ -84,9 +85,13 @@ class Monitor:
 
     The labels must be those of all rows in use, or of a share of them that was drawn before their
     outcomes could be known (see `Shadow`), in the order in which they came. Labels that are
-    selected or delayed by their outcome void the promise. An alarm means that the rate is above the
-    one that was certified, or that a false alarm happened. Silence proves nothing, and without
-    labels there is no evidence at all: what inputs look like is not watched.
+    selected or delayed by their outcome void the promise. Where the certificate's rows were drawn
+    from others, by clusters or weights, `promise` says which rows it is about: one of each cluster,
+    or those of the distribution that the weights describe.
+
+    An alarm means that the rate is above the one that was certified, or that a false alarm
+    happened. Silence proves nothing, and without labels there is no evidence at all: what inputs
+    look like is not watched.
 
     What a row brings:
 
@@ -185,8 +190,11 @@ class Monitor:
 
     @property
     def promise(self) -> str:
-        """What is promised about false alarms, in words."""
-        return self._clock.promise.words
+        """What is promised about false alarms, in words, and which rows it is promised for where
+        the certificate's were drawn from others.
+        """
+        asked = rows_to_take_in(self.certificate.draw)
+        return " ".join([self._clock.promise.words, *([] if asked is None else [asked])])
 
     @property
     def evidence(self) -> float:
@@ -232,7 +240,7 @@ class Monitor:
         """The fingerprints of the files that were taken in."""
         return self._sources
 
-    def update(self, outcomes: Any) -> Alarm | None:
+    def update(self, outcomes: Any, *, columns: Mapping[str, Any] | None = None) -> Alarm | None:
         """Take in the outcomes of more rows, in the order in which they came.
 
         In whatever parts rows come, one by one or a million at once, the evidence is the same, bit
@@ -243,7 +251,11 @@ class Monitor:
         outcomes
             A mapping from the names that the kind of certificate asks for to columns of equal
             length. For a shield a column of flags will do, and for a cascade one of losses in -1,
-            0, 1.
+            0, 1. Or, with `columns`, a frame of pandas, Polars or PyArrow; for files there is
+            `update_from_files`.
+        columns
+            For a frame: the names of its columns, by the names that the kind of certificate asks
+            for.
 
         Returns
         -------
@@ -267,6 +279,13 @@ class Monitor:
         'bin (0.85, 0.9]'
         """
         watch = self._clock.watch
+        if columns is not None:
+            return self._update_from_frame(outcomes, columns)
+        if hasattr(outcomes, "columns"):
+            raise InvalidTypeError(
+                f"outcomes is of type {type(outcomes).__name__}: say what its columns are for, "
+                f"such as columns={{{', '.join(f'{name!r}: …' for name in watch.columns)}}}."
+            )
         if not isinstance(outcomes, Mapping):
             if watch.single is None:
                 raise InvalidTypeError(
@@ -279,6 +298,27 @@ class Monitor:
         rows = Rows.of_arrays(reading.slots, arrays)
         same_length(**{slot.name: rows.columns[key] for key, slot in reading.slots.items()})
         return self.update_rows(reading, rows)
+
+    def _update_from_frame(self, frame: Any, columns: Mapping[str, Any]) -> Alarm | None:
+        # Loaded here, because arrays need no narwhals.
+        from pacbound.tally.frames.whole_columns import (  # noqa: PLC0415
+            has_order,
+            whole_columns,
+        )
+
+        if isinstance(frame, Mapping):
+            raise InvalidTypeError(
+                "columns stands beside a mapping, which names its columns itself: leave it out."
+            )
+        if not has_order(frame):
+            raise InvalidValueError(
+                "The rows of this frame have no order, as in DuckDB and Spark, and a monitor takes "
+                "them in the order in which they came: sort them by their time, and pass the "
+                "columns as arrays."
+            )
+        reading = self.reading_of(**columns)
+        arrays = whole_columns(frame, reading.slots, in_order=True)
+        return self.update_rows(reading, Rows.of_arrays(reading.slots, arrays))
 
     def update_counts(self, **counts: Any) -> Alarm | None:
         """Take in a batch of rows of which only counts are known.

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+from pacbound.monitor.bundle import BundleMonitor
 from pacbound.monitor.monitor import Monitor
 
+Sample = tuple[dict[str, str], float]
 
-def prometheus_text(monitor: Monitor) -> str:
+
+def prometheus_text(monitor: Monitor | BundleMonitor) -> str:
     r"""What a monitor knows, in the text format of Prometheus.
 
     Write it whole or not at all, under a name that ends in `.prom`: `pacbound monitor --prometheus`
@@ -16,7 +19,7 @@ def prometheus_text(monitor: Monitor) -> str:
     Parameters
     ----------
     monitor
-        The monitor.
+        The monitor. Of the monitors of a bundle, each has the label `claim`.
 
     Returns
     -------
@@ -31,20 +34,47 @@ def prometheus_text(monitor: Monitor) -> str:
     >>> print(prometheus_text(monitor).splitlines()[2].partition("{")[0])
     pacbound_monitor_labels_total
     """
-    names = {
-        "kind": monitor.certificate.kind,
-        "certificate": monitor.certificate.claim_digest.removeprefix("sha256:")[:16],
-        "false_alarms": monitor.false_alarms,
-    }
-    outcomes: list[tuple[dict[str, str], float]] = [
-        ({**names, "outcome": name}, count) for name, count in monitor.seen.items()
-    ]
-    families: list[tuple[str, str, str, list[tuple[dict[str, str], float]]]] = [
-        ("labels_total", "counter", "Labels that the claim is about.", [(names, monitor.labels)]),
-        ("outcomes_total", "counter", "Labels by their outcome.", outcomes),
-        ("alarms_total", "counter", "Alarms that rang.", [(names, len(monitor.alarms))]),
-        ("evidence", "gauge", "Evidence against the claim.", [(names, monitor.evidence)]),
-        ("limit", "gauge", "Evidence at which the alarm rings.", [(names, monitor.limit)]),
+    parts = (
+        [({}, monitor)]
+        if isinstance(monitor, Monitor)
+        else [({"claim": name}, one) for name, one in monitor.monitors.items()]
+    )
+    known = [({**of, **_names(one)}, one) for of, one in parts]
+    families: list[tuple[str, str, str, list[Sample]]] = [
+        (
+            "labels_total",
+            "counter",
+            "Labels that the claim is about.",
+            [(names, one.labels) for names, one in known],
+        ),
+        (
+            "outcomes_total",
+            "counter",
+            "Labels by their outcome.",
+            [
+                ({**names, "outcome": name}, count)
+                for names, one in known
+                for name, count in one.seen.items()
+            ],
+        ),
+        (
+            "alarms_total",
+            "counter",
+            "Alarms that rang.",
+            [(names, len(one.alarms)) for names, one in known],
+        ),
+        (
+            "evidence",
+            "gauge",
+            "Evidence against the claim.",
+            [(names, one.evidence) for names, one in known],
+        ),
+        (
+            "limit",
+            "gauge",
+            "Evidence at which the alarm rings.",
+            [(names, one.limit) for names, one in known],
+        ),
     ]
     lines: list[str] = []
     for name, kind, text, samples in families:
@@ -52,6 +82,14 @@ def prometheus_text(monitor: Monitor) -> str:
         lines += [f"# HELP {full} {text}", f"# TYPE {full} {kind}"]
         lines += [f"{full}{{{_labelled(of)}}} {_number(value)}" for of, value in samples]
     return "\n".join(lines) + "\n"
+
+
+def _names(monitor: Monitor) -> dict[str, str]:
+    return {
+        "kind": monitor.certificate.kind,
+        "certificate": monitor.certificate.claim_digest.removeprefix("sha256:")[:16],
+        "false_alarms": monitor.false_alarms,
+    }
 
 
 def _labelled(names: dict[str, str]) -> str:
