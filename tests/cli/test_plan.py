@@ -138,6 +138,15 @@ def test_the_curve_is_drawn(pacbound: Run, pilot: Path) -> None:
     assert "<svg" in (pilot.parent / "plan.svg").read_text()
 
 
+def test_looks_are_drawn(pacbound: Run, tmp_path: Path) -> None:
+    looks = ("--looks", "500,1000,2000", "--xi", 0.02, "--delta", 0.01)
+    assert "Drawn into looks.svg." in pacbound("plan", *looks, "--figure", "looks.svg").stdout
+    assert "<svg" in (tmp_path / "looks.svg").read_text()
+    said = pacbound("plan", *looks, "--figure", "looks.txt", code=2).stderr
+    assert "no format that can be drawn" in said
+    assert not (tmp_path / "looks.txt").exists()
+
+
 def cascade() -> CascadeCertificate:
     return certify_cascade([0.9] * 500, [[1, 1]] * 500, [1] * 500, xi=0.02, delta=0.01)
 

@@ -30,7 +30,7 @@ from pacbound.stats.planning import trials_needed
 from pacbound.tally import Tally
 
 _RATE = {"target", "expected", "power"}
-_LOOKS = {"looks", "xi", "expected"}
+_LOOKS = {"looks", "xi", "expected", "figure"}
 _SHADOW = {
     "shadow", "losses", "rows", "gains", "usual", "false-alarms", "seen", "power", "seed",
 }  # fmt: skip
@@ -90,7 +90,8 @@ def plan(
         int | None, typer.Option(min=0, help="Pilot, shadow: the seed of the draws, 0 if left out.")
     ] = None,
     figure: Annotated[
-        Path | None, typer.Option(help="Pilot: draw the curve into this file, .png, .svg or .pdf.")
+        Path | None,
+        typer.Option(help="Pilot, looks: draw the plan into this file, .png, .svg or .pdf."),
     ] = None,
     shadow: Annotated[
         Path | None,
@@ -237,7 +238,8 @@ def plan(
         return _print_shadow(options, delta, as_json=as_json)
     if "looks" in options:
         _refuse_others(options, _LOOKS, "--looks")
-        return _print_looks(options, delta, as_json=as_json)
+        _check_figure(figure)
+        return _print_looks(options, delta, figure, as_json=as_json)
     _refuse_others(options, _RATE, "--target")
     return _print_rate(options, delta, as_json=as_json)
 
@@ -281,15 +283,22 @@ def _print_rate(options: Mapping[str, Any], delta: float, *, as_json: bool) -> i
     return 0
 
 
-def _print_looks(options: Mapping[str, Any], delta: float, *, as_json: bool) -> int:
+def _print_looks(
+    options: Mapping[str, Any], delta: float, figure: Path | None, *, as_json: bool
+) -> int:
     planned = planned_looks(
         _required(options, "xi", "of looks"),
         delta=delta,
         looks=whole_numbers(options["looks"], "--looks"),
     )
     truth = options.get("expected", planned.xi / 2.0)
+    if figure is not None:
+        from pacbound.report import LooksDisplay  # noqa: PLC0415
+
+        _draw(LooksDisplay.from_plan(planned, rate=truth), figure)
     if as_json:
-        print_json(_looks_document(planned, truth))
+        drawn = {"figure": None if figure is None else str(figure)}
+        print_json({**drawn, **_looks_document(planned, truth)})
         return 0
     typer.echo(
         f"Looks that certify a rate of at most {planned.xi:g}, all together at delta = {delta:g} "
@@ -302,6 +311,8 @@ def _print_looks(options: Mapping[str, Any], delta: float, *, as_json: bool) -> 
         f"at on average, and some look passes with probability {sum(planned.passing(truth)):.3f}.\n"
         "Fix the looks before the first label is seen. They may be skipped, never added."
     )
+    if figure is not None:
+        typer.echo(f"Drawn into {figure}.")
     return 0
 
 
@@ -410,13 +421,16 @@ def _check_figure(figure: Path | None) -> None:
         )
 
 
+def _draw(display: Any, figure: Path) -> None:
+    with atomic_file(figure) as file:
+        display.figure_.savefig(file, dpi=150, format=figure.suffix[1:].lower())
+
+
 def _print_pilot(found: PilotPlan, figure: Path | None, *, as_json: bool) -> int:
     if figure is not None:
         from pacbound.report import PlanDisplay  # noqa: PLC0415
 
-        display = PlanDisplay.from_plan(found)
-        with atomic_file(figure) as file:
-            display.figure_.savefig(file, dpi=150, format=figure.suffix[1:].lower())
+        _draw(PlanDisplay.from_plan(found), figure)
     if as_json:
         print_json({"figure": None if figure is None else str(figure), **found.to_dict()})
     else:

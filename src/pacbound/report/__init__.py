@@ -14,6 +14,7 @@ scipy. Displays hold their numbers as attributes and draw them with matplotlib:
 | `DesiredAchievedDisplay` | the error increase allowed, and the one that test rows showed |
 | `SuccessSafetyDisplay` | success against safety of shields, and the safety that was asked for |
 | `DesiredSafetyDisplay` | the safety that was asked for, and the one that test rollouts showed |
+| `LooksDisplay` | planned looks: what each may show, and when one is likely to pass |
 | `PlanDisplay` | what a larger sample would give, estimated from a pilot |
 | `EvidenceDisplay` | the evidence of a monitor over its labels, and its alarms |
 | `RolloutDisplay` | rollouts from above, with the shield off and on |
@@ -27,6 +28,7 @@ from pacbound.report.alarms import AlarmDisplay
 from pacbound.report.desired_achieved import DesiredAchievedDisplay, DesiredSafetyDisplay
 from pacbound.report.evidence import EvidenceDisplay
 from pacbound.report.floor_plan import Drive, FloorPlan, Shape
+from pacbound.report.looks import LooksDisplay
 from pacbound.report.page.writing import ReportedCertificate, WrittenReport, write_report
 from pacbound.report.plans import PlanDisplay
 from pacbound.report.recall import RecallDisplay
@@ -44,6 +46,7 @@ __all__ = [
     "ErrorCostDisplay",
     "EvidenceDisplay",
     "FloorPlan",
+    "LooksDisplay",
     "PlanDisplay",
     "RecallDisplay",
     "ReliabilityDisplay",
