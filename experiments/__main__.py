@@ -57,10 +57,10 @@ EXHIBITS = (
     Exhibit("experiments.imagenet.calibration", "imagenet_calibration", IMAGENET),
     Exhibit("experiments.validity", "validity", ("outputs",), ("apis",)),
     Exhibit("experiments.safe_planning", "safe_planning"),
-    Exhibit("experiments.early_exit.certified", "early_exit", quick=None),
-    Exhibit("experiments.calibration", "calibration", ("logits",), quick=None),
-    Exhibit("experiments.cascade", "cascade", ("logits",), quick=None),
-    Exhibit("experiments.routing", "routing", ("data",), quick=None),
+    Exhibit("experiments.early_exit.certified", "early_exit"),
+    Exhibit("experiments.calibration", "calibration", ("logits",)),
+    Exhibit("experiments.cascade", "cascade", ("logits",)),
+    Exhibit("experiments.routing", "routing", ("data",)),
 )
 """In the order in which they run: later ones read what earlier ones wrote."""
 

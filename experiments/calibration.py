@@ -5,7 +5,7 @@ on held-out rows.
 
 reads the logits of several networks on the same images, one (rows, classes) array for each, and
 their labels `y`. Without `--logits` it takes the predictions on Fashion-MNIST that ship with the
-package, which have no logits and so no temperature.
+package, which have no logits and so no temperature; `--quick` takes few rows of generated logits.
 
 For every seed 5,000 rows are drawn to calibrate and 5,000 others to test. The bins are 20 of equal
 width and delta is 0.01, the paper's values. All calibration errors are descriptive; the intervals
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +26,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from experiments.imagenet.generated import logits
+from experiments.record import RESULTS, provenance, publish, table
 from experiments.temperature import Rescaled, of_logits
 from pacbound import (
     CalibrationCertificate,
@@ -43,6 +44,8 @@ from pacbound.report import ReliabilityDisplay
 Array = NDArray[Any]
 
 ROWS, SEEDS, BINS, DELTA = 5_000, 20, 20, 0.01
+QUICK_ROWS, QUICK_SEEDS = 1_000, 3
+QUICK_NETWORKS = {"resnet20": 4.8, "resnet56": 5.6}
 SHOWN_SEED = 0
 
 SAID = {
@@ -54,8 +57,8 @@ SAID = {
 }
 NOTES = {
     "spread": (
-        f"Mean ± standard deviation over {SEEDS} random splits of the same rows: it shows the luck "
-        "of the split, not that of the networks' training."
+        "Mean ± standard deviation over random splits of the same rows: it shows the luck of the "
+        "split, not that of the networks' training."
     ),
     "interval": (
         "Intervals have an interval for a calibration error: from the distance between the "
@@ -127,34 +130,34 @@ class Held:
 
 def main() -> None:
     options = parse()
-    name = "calibration_fashion_mnist" if options.logits is None else "calibration"
-    networks = list(shipped() if options.logits is None else from_logits(options.logits))
-    results = {network.name: measure(network) for network in networks}
-    notes = [
-        NOTES[key]
-        for key in (
-            "spread",
-            "interval",
-            "induced",
-            "unseen",
-            *(["selected"] if options.logits else []),
-        )
-    ]
+    rows, seeds = (QUICK_ROWS, QUICK_SEEDS) if options.quick else (ROWS, SEEDS)
+    networks = list(chosen(options))
+    results = {network.name: measure(network, rows, seeds) for network in networks}
+    told = ("spread", "interval", "induced", "unseen", *(["selected"] if options.logits else []))
     record = {
-        "command": command(options.logits),
-        **source(options.logits),
-        **settings(),
-        "notes": notes,
+        **provenance(command(options), seeds=list(range(seeds)), inputs=source(options.logits)),
+        "calibration_rows": rows,
+        "test_rows": rows,
+        "n_bins": BINS,
+        "delta": DELTA,
+        "notes": [NOTES[key] for key in told],
         "networks": results,
     }
-    table = markdown(results, record["command"], notes)
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / f"{name}.json").write_text(
-        json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+    shipped_alone = options.logits is None and not options.quick
+    publish(
+        options.out,
+        "calibration_fashion_mnist" if shipped_alone else "calibration",
+        record,
+        report=markdown,
+        figures=lambda _: {"": draw(networks[-1], rows)},
     )
-    (options.out / f"{name}.md").write_text(table, encoding="utf-8")
-    draw(networks[-1]).savefig(options.out / f"{name}.png", dpi=80, pil_kwargs={"optimize": True})
-    print(table)
+
+
+def chosen(options: argparse.Namespace) -> Iterator[Predictions]:
+    if options.quick:
+        labels, networks = logits(QUICK_NETWORKS, 2 * QUICK_ROWS)
+        return (said_by(name, values, labels) for name, values in networks.items())
+    return shipped() if options.logits is None else from_logits(options.logits)
 
 
 def parse() -> argparse.Namespace:
@@ -164,9 +167,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--logits", type=Path, help="an .npz file with logits of each network and labels y"
     )
-    parser.add_argument(
-        "--out", type=Path, default=Path("experiments/results"), help="the folder to write to"
-    )
+    parser.add_argument("--quick", action="store_true", help="few rows of generated logits")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="the folder to write to")
     return parser.parse_args()
 
 
@@ -174,10 +176,14 @@ def from_logits(path: Path) -> Iterator[Predictions]:
     with np.load(path, allow_pickle=False) as arrays:
         labels = arrays["y"]
         for name in sorted(set(arrays.files) - {"y"}):
-            probabilities = softmax(arrays[name])
-            correct = probabilities.argmax(axis=1) == labels
-            rescaled = of_logits(arrays[name], labels)
-            yield Predictions(name, probabilities.max(axis=1), correct, labels, rescaled)
+            yield said_by(name, arrays[name], labels)
+
+
+def said_by(name: str, values: Array, labels: Array) -> Predictions:
+    """What a network says whose logits are known."""
+    probabilities = softmax(values)
+    correct = probabilities.argmax(axis=1) == labels
+    return Predictions(name, probabilities.max(axis=1), correct, labels, of_logits(values, labels))
 
 
 def shipped() -> Iterator[Predictions]:
@@ -190,9 +196,9 @@ def shipped() -> Iterator[Predictions]:
     )
 
 
-def measure(network: Predictions) -> dict[str, Any]:
+def measure(network: Predictions, rows: int, seeds: int) -> dict[str, Any]:
     """The mean, the standard deviation and the single values of every figure over the seeds."""
-    splits = [held_out(network, seed) for seed in range(SEEDS)]
+    splits = [held_out(network, seed, calibrating=rows, testing=rows) for seed in range(seeds)]
     errors = [split.errors() for split in splits]
     widths = [float(np.diff(split.intervals, axis=1).mean()) for split in splits]
     return {
@@ -238,38 +244,29 @@ def spread(values: list[float]) -> dict[str, Any]:
     return {"mean": float(np.mean(values)), "sd": float(np.std(values, ddof=1)), "values": values}
 
 
-def command(logits: Path | None) -> str:
-    return "python -m experiments.calibration" + (
-        "" if logits is None else f" --logits {logits.name}"
-    )
+def command(options: argparse.Namespace) -> str:
+    made_by = "python -m experiments.calibration"
+    if options.logits is not None:
+        made_by += f" --logits {options.logits.name}"
+    return made_by + (" --quick" if options.quick else "")
 
 
-def source(logits: Path | None) -> dict[str, str]:
-    return (
-        {} if logits is None else {"logits_sha256": hashlib.sha256(logits.read_bytes()).hexdigest()}
-    )
+def source(path: Path | None) -> dict[str, str]:
+    """The digest of what was read; what ships or is generated is known by the version."""
+    return {} if path is None else {"logits": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
-def settings() -> dict[str, Any]:
-    return {
-        "calibration_rows": ROWS,
-        "test_rows": ROWS,
-        "seeds": list(range(SEEDS)),
-        "n_bins": BINS,
-        "delta": DELTA,
-    }
-
-
-def markdown(results: dict[str, Any], made_by: str, notes: list[str]) -> str:
+def markdown(record: dict[str, Any]) -> str:
+    results, rows = record["networks"], record["test_rows"]
     first = next(iter(results.values()))["calibration_error"]
     points = [name for name in SAID if name in first]
-    head = [
+    head = (
         "network",
         "accuracy",
         *(SAID[name] for name in (*points, "induced", "binned")),
         "mean width of the intervals",
-    ]
-    lines = [head, ["---"] * len(head)]
+    )
+    lines = []
     for network, result in results.items():
         error = result["calibration_error"]
         ends = [
@@ -282,26 +279,26 @@ def markdown(results: dict[str, Any], made_by: str, notes: list[str]) -> str:
             *ends,
             shown(result["mean_width"]),
         ]
-        lines.append([network, *cells])
-    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    listed = "".join(f"- {note}\n" for note in notes)
-    heading = (
-        f"Expected calibration error on {ROWS:,} held-out rows, after calibrating on {ROWS:,} "
-        "others"
-    )
-    return (
-        f"# Calibration error\n\n{heading} ({BINS} bins, delta = "
-        f"{DELTA}):\n\n{table}\n{listed}\nMade by `{made_by}`.\n"
-    )
+        lines.append((network, *cells))
+    listed = "".join(f"- {note}\n" for note in record["notes"])
+    return f"""# Calibration error
+
+Expected calibration error on {rows:,} held-out rows, after calibrating on {rows:,} others, over
+{len(record["seeds"])} splits ({BINS} bins, delta = {DELTA}):
+
+{table(head, lines)}
+{listed}
+Made by `{record["command"]}`.
+"""
 
 
 def shown(figure: dict[str, Any]) -> str:
     return f"{figure['mean']:.4f} ± {figure['sd']:.4f}"
 
 
-def draw(network: Predictions) -> Figure:
+def draw(network: Predictions, rows: int) -> Figure:
     """The reliability diagrams of one split, a panel for each method."""
-    return drawn(held_out(network, SHOWN_SEED), network.name)
+    return drawn(held_out(network, SHOWN_SEED, calibrating=rows, testing=rows), network.name)
 
 
 def drawn(split: Held, name: str) -> Figure:

@@ -137,6 +137,11 @@ def table(head: tuple[str, ...], lines: Any) -> str:
     return "".join(f"| {' | '.join(map(str, row))} |\n" for row in rows)
 
 
+def p_text(p_value: float) -> str:
+    """A p-value for a table; one that is too small for a float is not zero."""
+    return f"{p_value:.3g}" if p_value > 0 else "< 1e-300"
+
+
 def show_progress(done: int, total: int, what: str) -> None:
     """A line that overwrites itself, on a terminal only."""
     if sys.stderr.isatty():

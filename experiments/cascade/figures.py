@@ -39,6 +39,8 @@ def error_cost(parts: list[tuple[Models, dict[str, Any], float]]) -> Figure:
         ErrorCostDisplay(
             points, slow_error=slow_error, xi=xi, certified=NAMED, trade_off=curve, delta=DELTA
         ).plot(ax)
+        costs = [cost for cost, _ in points.values()]
+        ax.set_xlim(min(costs) - 0.06, max(1.0, *costs) + 0.04)
     return figure
 
 
@@ -57,6 +59,7 @@ def desired_achieved(parts: list[tuple[Models, dict[str, Any], float]]) -> Figur
         DesiredAchievedDisplay.from_counts(
             list(results), counts, rows=rows, certified=NAMED, delta=DELTA, ax=ax
         )
+        ax.set_xlim(left=min(results) - 0.08 * max(results))
     return figure
 
 

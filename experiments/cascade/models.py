@@ -3,8 +3,8 @@ operations."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,15 +60,14 @@ def shipped() -> Models:
     )
 
 
-def networks(path: Path, depths: tuple[int, ...]) -> Models:
-    """ResNets for CIFAR-10, each computed from the start; confidences are the softmax in float64 of
-    their float32 logits."""
-    with np.load(path, allow_pickle=False) as arrays:
-        logits, labels = [arrays[f"resnet{depth}"] for depth in depths], arrays["y"]
+def networks(tables: Mapping[str, Array], depths: tuple[int, ...], data: str) -> Models:
+    """ResNets for CIFAR-10, each computed from the start, from the logits of each and the labels
+    `y`; confidences are the softmax in float64."""
+    logits, labels = [tables[f"resnet{depth}"] for depth in depths], tables["y"]
     probabilities = [softmax(table) for table in logits]
     alone = [resnet_macs(depth) for depth in depths]
     return Models(
-        "CIFAR-10, " + " → ".join(f"ResNet-{depth}" for depth in depths),
+        f"{data}, " + " → ".join(f"ResNet-{depth}" for depth in depths),
         np.column_stack([table.max(axis=1) for table in probabilities[:-1]]),
         np.column_stack([table.argmax(axis=1) for table in probabilities]),
         labels,

@@ -32,9 +32,11 @@ class Seen:
     gains: int
 
 
-def two_models(models: Models, tolerances: tuple[float, ...]) -> dict[float, dict[str, Any]]:
+def two_models(
+    models: Models, tolerances: tuple[float, ...], splits: int = SEEDS
+) -> dict[float, dict[str, Any]]:
     """For every xi and method the means over the splits, and the counts of each."""
-    halves = [models.halves(seed) for seed in range(SEEDS)]
+    halves = [models.halves(seed) for seed in range(splits)]
     return {
         xi: _gathered(
             [dict(choices(models, known, fresh, xi=xi, delta=DELTA)) for known, fresh in halves],
@@ -45,11 +47,11 @@ def two_models(models: Models, tolerances: tuple[float, ...]) -> dict[float, dic
     }
 
 
-def more_models(models: Models, xi: float) -> dict[str, Any]:
+def more_models(models: Models, xi: float, splits: int = SEEDS) -> dict[str, Any]:
     """The certified cascade of all the models, with the paper's product and the paper's greedy
     search beside it."""
-    splits = []
-    for known, fresh in map(models.halves, range(SEEDS)):
+    seen = []
+    for known, fresh in map(models.halves, range(splits)):
         tally = counted(models, known)
         found = {
             "exact": _certified(tally, models, xi, bound="exact"),
@@ -57,8 +59,8 @@ def more_models(models: Models, xi: float) -> dict[str, Any]:
             "greedy_exact": _certified(tally, models, xi, bound="exact", method="greedy"),
             "greedy": _certified(tally, models, xi, bound="product", method="greedy"),
         }
-        splits.append({name: routed(models, fresh, found[name].thresholds) for name in found})
-    return _gathered(splits, models, xi)
+        seen.append({name: routed(models, fresh, found[name].thresholds) for name in found})
+    return _gathered(seen, models, xi)
 
 
 def choices(
@@ -129,15 +131,12 @@ def summary(
     """The means over the splits, how often more than xi was lost, and the counts of each split."""
     increases = [(seen.losses - seen.gains) / rows for seen in splits]
     exits = np.array([seen.exits for seen in splits])
-    cost = (
-        np.array(models.costs)
-        @ np.column_stack([exits, rows - exits.sum(axis=1)]).mean(axis=0)
-        / rows
-        / models.slow_cost
-    )
+    costs = np.column_stack([exits, rows - exits.sum(axis=1)]) @ np.array(models.costs)
+    costs = np.ones(len(splits)) if alone else costs / rows / models.slow_cost
     return {
         "exit_rates": (exits.mean(axis=0) / rows).tolist(),
-        "cost": 1.0 if alone else float(cost),
+        "cost": float(costs.mean()),
+        "cost_ends": [float(costs.min()), float(costs.max())],
         "error_increase": float(np.mean(increases)),
         "error_increase_sd": float(np.std(increases, ddof=1)),
         "splits_above": sum(increase > xi for increase in increases),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.cascade.splits import DELTA, LEVEL, SEEDS
+from experiments.cascade.splits import DELTA, LEVEL
 
 CERTIFIED = {
     "exact": "certified, exact",
@@ -34,7 +34,7 @@ GUARANTEE = {**dict.fromkeys(CERTIFIED, "yes"), "slow": "nothing is lost"}
 
 NOTES = {
     "means": (
-        f"Means ± standard deviation over {SEEDS} random splits of the same rows, half to certify "
+        "Means ± standard deviation over random splits of the same rows, half to certify "
         f"(delta = {DELTA}) and half to test. The splits share rows: the spread is that of the "
         "split, not that of fresh samples."
     ),
@@ -87,12 +87,13 @@ def _section(part: dict[str, Any]) -> str:
     )
 
 
-def _line(xi: float, name: str, result: dict[str, Any]) -> tuple[str, ...]:
+def _line(xi: float | str, name: str, result: dict[str, Any]) -> tuple[str, ...]:
     rates = " + ".join(f"{rate:.1%}" for rate in result["exit_rates"])
     increase = f"{result['error_increase']:+.4f} ± {result['error_increase_sd']:.4f}"
-    above = [f"{result[key]} of {SEEDS}" for key in ("splits_above", "splits_shown_above")]
+    splits = len(result["splits"]["losses"])
+    above = [f"{result[key]} of {splits}" for key in ("splits_above", "splits_shown_above")]
     return (
-        f"{xi:g}",
+        f"{float(xi):g}",
         SAID[name],
         GUARANTEE.get(name, "none"),
         rates,

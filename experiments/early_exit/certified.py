@@ -4,28 +4,32 @@ CIFAR-10 test images, and test on the other halves. From the repository root:
     python -m experiments.early_exit.certified
 
 Reads the table that `experiments.early_exit.exits` left in experiments/results, and beside it,
-where it is there, what `experiments.early_exit.timing` measured. Seconds to minutes; needs no
-torch.
+where it is there, what `experiments.early_exit.timing` measured. Takes minutes, with `--quick`,
+which has few splits and one xi, seconds; needs no torch.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from experiments.cascade.models import Models
 from experiments.cascade.splits import DELTA, LEVEL, SEEDS, more_models, two_models
+from experiments.record import provenance, publish
 from experiments.safe_planning.report import section
+from pacbound.report import palette
+from pacbound.report.display import light_grid
 
 RESULTS = Path("experiments/results")
 XI = (0.01, 0.02, 0.03, 0.05)
+QUICK_XI, QUICK_SPLITS = (0.02,), 2
 METHODS = {
     "slow": "the whole network",
     "softmax": "(1 - xi')-softmax",
@@ -43,37 +47,37 @@ def main() -> None:
     options = parse()
     made = json.loads((options.table / "early_exit_table.json").read_text(encoding="utf-8"))
     two, four = models(options.table / "early_exit_table.npz", made)
+    tolerances, splits = (QUICK_XI, QUICK_SPLITS) if options.quick else (XI, SEEDS)
     record = {
-        "command": "python -m experiments.early_exit.certified",
+        **provenance(
+            "python -m experiments.early_exit.certified" + (" --quick" if options.quick else ""),
+            seeds=list(range(splits)),
+            inputs={"table": made["table_sha256"]},
+        ),
         "delta": DELTA,
-        "splits": SEEDS,
+        "splits": splits,
         "calibration_images": len(two.labels) // 2,
         "test_images": len(two.labels) - len(two.labels) // 2,
         "accuracy": [count / made["test_images"] for count in made["right"]],
         "multiply_accumulates": {"2": list(two.costs), "4": list(four.costs)},
-        "table_sha256": made["table_sha256"],
         "level_of_the_test": LEVEL,
-        "results": kept(options.out, made["table_sha256"]) or results(two, four),
+        "results": kept(options.out, made["table_sha256"], tolerances, splits)
+        or results(two, four, tolerances, splits),
         "timing": timing(options.table),
         "note": NOTE,
     }
-    options.out.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(record, indent=1) + "\n"
-    (options.out / "early_exit.json").write_text(text, encoding="utf-8")
-    (options.out / "early_exit.md").write_text(markdown(record), encoding="utf-8")
-    drawn = figure(record)
-    # The same figure gives the same bytes.
-    with rc_context({"svg.hashsalt": "pacbound"}):
-        drawn.savefig(options.out / "early_exit.png", dpi=110)
-        for folder in filter(None, (options.out, options.figures)):
-            drawn.savefig(folder / "early_exit.svg", metadata={"Date": None})
-    print(markdown(record))
+    publish(
+        options.out, "early_exit", record, report=markdown, figures=lambda held: {"": figure(held)}
+    )
+    if options.figures is not None:
+        shutil.copyfile(options.out / "early_exit.svg", options.figures / "early_exit.svg")
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--quick", action="store_true", help="few splits, and one xi")
     parser.add_argument("--table", type=Path, default=RESULTS, help="the folder with the table")
     parser.add_argument("--out", type=Path, default=RESULTS, help="the folder to write to")
     parser.add_argument("--figures", type=Path, help="a folder for the figure as SVG once more")
@@ -107,30 +111,42 @@ def models(path: Path, made: dict[str, Any]) -> tuple[Models, Models]:
     return two, four
 
 
-def kept(out: Path, digest: str) -> list[dict[str, Any]] | None:
+def kept(
+    out: Path, digest: str, tolerances: tuple[float, ...], splits: int
+) -> list[dict[str, Any]] | None:
     """What an earlier run found in the same table: only the times may be new."""
     path = out / "early_exit.json"
     if not path.exists():
         return None
     record = json.loads(path.read_text(encoding="utf-8"))
-    same = (record["table_sha256"], record["delta"], record["splits"]) == (digest, DELTA, SEEDS)
+    read = record.get("inputs_sha256", {}).get("table")
+    same = (read, record["delta"], record["splits"]) == (digest, DELTA, splits)
     found: list[dict[str, Any]] = record["results"]
-    return found if same and {row["xi"] for row in found} == set(XI) else None
+    return found if same and {row["xi"] for row in found} == set(tolerances) else None
 
 
-def results(two: Models, four: Models) -> list[dict[str, Any]]:
+def results(
+    two: Models, four: Models, tolerances: tuple[float, ...], splits: int
+) -> list[dict[str, Any]]:
     """A row for each M, xi and method: means over the splits."""
     rows = []
-    by_xi = two_models(two, XI)
-    for xi in XI:
+    by_xi = two_models(two, tolerances, splits)
+    for xi in tolerances:
         rows += [row(2, xi, method, by_xi[xi][method]) for method in METHODS]
-        found = more_models(four, xi)
+        found = more_models(four, xi, splits)
         rows += [row(4, xi, method, found[method]) for method in ("product", "exact")]
     return rows
 
 
 def row(stages: int, xi: float, method: str, found: dict[str, Any]) -> dict[str, Any]:
-    kept = ("exit_rates", "cost", "error_increase", "error_increase_sd", "splits_shown_above")
+    kept = (
+        "exit_rates",
+        "cost",
+        "cost_ends",
+        "error_increase",
+        "error_increase_sd",
+        "splits_shown_above",
+    )
     return {"M": stages, "xi": xi, "method": method, **{key: found[key] for key in kept}}
 
 
@@ -208,40 +224,58 @@ def timed(record: dict[str, Any] | None) -> list[str]:
     return [*lines, ""]
 
 
+LOOKS = {
+    (2, "histogram"): (palette.OBSERVED, "v", ":"),
+    (2, "product"): (palette.ROWS, "o", "--"),
+    (2, "exact"): (palette.ROWS, "P", "-"),
+    (4, "product"): (palette.CERTIFIED, "o", "--"),
+    (4, "exact"): (palette.CERTIFIED, "P", "-"),
+}
+
+
 def figure(record: dict[str, Any]) -> Figure:
-    """Multiply-accumulates against the loss that is certified."""
-    drawn = Figure(figsize=(6.8, 4.4), layout="constrained")
+    """Left, multiply-accumulates against the loss that is allowed; right, the loss on test images
+    against it. Bars are the range of the splits and their standard deviation."""
+    drawn = Figure(figsize=(12.5, 4.9), layout="constrained")
     FigureCanvasAgg(drawn)
-    ax = drawn.subplots()
-    looks = {
-        (2, "product"): ("#56B4E9", "o", "--"),
-        (2, "exact"): ("#56B4E9", "P", "-"),
-        (4, "product"): ("#0072B2", "o", "--"),
-        (4, "exact"): ("#0072B2", "P", "-"),
-    }
-    for (stages, method), (colour, marker, line) in looks.items():
-        rows = [
-            found
-            for found in record["results"]
-            if (found["M"], found["method"]) == (stages, method)
-        ]
-        ax.plot(
-            [found["xi"] for found in rows],
-            [found["cost"] for found in rows],
-            color=colour,
-            marker=marker,
-            linestyle=line,
-            label=f"M = {stages}, {METHODS[method]}",
-        )
-    ax.set_xlabel("certified: at most this much accuracy is lost, ξ")
-    ax.set_ylabel("multiply-accumulates, of the whole network's")
-    ax.set_xticks(XI, [f"{100 * xi:g} %" for xi in XI])
-    ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
-    ax.grid(color="#E6E6E6")
-    ax.set_axisbelow(True)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    ax.legend(frameon=False)
+    left, right = drawn.subplots(1, 2)
+    tolerances = sorted({found["xi"] for found in record["results"]})
+    for place, (key, (colour, marker, line)) in enumerate(LOOKS.items()):
+        rows = [found for found in record["results"] if (found["M"], found["method"]) == key]
+        # Side by side, so that bars do not hide each other.
+        x = np.array([found["xi"] for found in rows]) + 0.0004 * (place - 2)
+        cost = np.array([found["cost"] for found in rows])
+        lost = np.array([found["error_increase"] for found in rows])
+        low, high = np.array([found["cost_ends"] for found in rows]).T
+        look: dict[str, Any] = {
+            "color": colour,
+            "marker": marker,
+            "linestyle": line,
+            "capsize": 3,
+            "linewidth": 1.2,
+        }
+        name = f"M = {key[0]}, {METHODS[key[1]]}"
+        ends = np.maximum([cost - low, high - cost], 0)
+        left.errorbar(x, cost, yerr=ends, label=name, **look)
+        right.errorbar(x, lost, yerr=[found["error_increase_sd"] for found in rows], **look)
+    ends = np.array([0.7 * tolerances[0], 1.04 * tolerances[-1]])
+    right.plot(ends, ends, ":", color=palette.IDEAL, label="lost = allowed")
+    left.set_ylabel("multiply-accumulates,\nof the whole network's")
+    right.set_ylabel("accuracy lost on test images")
+    for ax in (left, right):
+        light_grid(ax)
+        ax.set_xlabel("accuracy that may be lost, ξ")
+        ax.set_xticks(tolerances, [f"{100 * xi:g} %" for xi in tolerances])
+        ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
+    handles, labels = left.get_legend_handles_labels()
+    (line,) = right.get_lines()[-1:]
+    drawn.legend(
+        [*handles, line],
+        [*labels, "lost = allowed"],
+        loc="outside lower center",
+        ncols=3,
+        frameon=False,
+    )
     return drawn
 
 

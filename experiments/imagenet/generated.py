@@ -7,9 +7,12 @@ over-confident as real networks are. Networks share part of their noise, so thei
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from experiments.imagenet.outputs import LISTED, Outputs, TopFive, gathered, listed
 from pacbound.baselines import softmax
@@ -35,17 +38,28 @@ class Zoo:
     top_five: TopFive
 
 
-def zoo(images: int, seed: int = 0) -> Zoo:
-    """Outputs for so many images."""
+def logits(
+    strengths: Mapping[str, float], images: int, seed: int = 0
+) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
+    """The labels of so many images, and the logits of each network."""
     rng = np.random.default_rng(seed)
     labels = np.sort(rng.integers(0, CLASSES, images))
     difficulty = rng.gamma(1.0, 1.2, images)
     shared = rng.gumbel(size=(images, CLASSES))
+    found = {}
+    for name, strength in strengths.items():
+        values = 0.8 * shared + 0.6 * rng.gumbel(size=(images, CLASSES))
+        values[np.arange(images), labels] += np.maximum(strength - difficulty, 0.0)
+        found[name] = SHARPENED * values
+    return labels, found
+
+
+def zoo(images: int, seed: int = 0) -> Zoo:
+    """Outputs for so many images."""
+    labels, networks = logits(STRENGTHS, images, seed)
     top, said = {}, {}
-    for name, strength in STRENGTHS.items():
-        logits = 0.8 * shared + 0.6 * rng.gumbel(size=(images, CLASSES))
-        logits[np.arange(images), labels] += np.maximum(strength - difficulty, 0.0)
-        probabilities = softmax(SHARPENED * logits)
+    for name, values in networks.items():
+        probabilities = softmax(values)
         order = np.argsort(-probabilities, axis=1)[:, :5]
         top[name] = order.astype(np.uint16)
         said[name] = np.take_along_axis(probabilities, order, axis=1).astype(np.float32)

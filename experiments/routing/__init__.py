@@ -1,8 +1,9 @@
 """What certified routing saves in dollars: commercial APIs and language models.
 
-    python -m experiments.routing --data FOLDER [--draws 200]
+    python -m experiments.routing --data FOLDER
 
 `FOLDER` has the two files of outputs that `experiments.routing.pairs` names; their digests are
-checked. It takes about ten minutes, and writes `routing.json`, `.md`, `.png` and `.svg` to
-`experiments/results`.
+checked. It writes `routing.json`, `.md`, `.png` and `.svg` to `experiments/results`; `--redraw`
+makes tables and figure again from the JSON that is there. `--quick` takes two generated pairs and
+few draws.
 """

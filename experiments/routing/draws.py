@@ -112,6 +112,7 @@ def _summary(truth: TrueTradeOff, thresholds: list[float], xi: float) -> dict[st
         "largest_loss": float(losses.max()),
         "dollars": float(dollars.mean()),
         "dollars_10_to_90": np.quantile(dollars, [0.1, 0.9]).tolist(),
+        "loss_10_to_90": np.quantile(losses, [0.1, 0.9]).tolist(),
         "violations": violations,
         "draws": draws,
         "p": float(bdtrc(violations - 1, draws, DELTA)) if violations else 1.0,

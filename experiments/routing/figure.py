@@ -31,30 +31,39 @@ def figure(results: list[dict[str, Any]], truths: list[TrueTradeOff]) -> Figure:
     return drawn
 
 
+def _ends(got: dict[str, Any]) -> list[list[float]] | None:
+    if "loss_10_to_90" not in got:
+        return None
+    low, high = got["loss_10_to_90"]
+    return [[100 * max(0.0, got["loss"] - low)], [100 * max(0.0, high - got["loss"])]]
+
+
 def _panel(ax: Any, result: dict[str, Any], truth: TrueTradeOff) -> None:
     slow, xi = result["dollars"][1], float(XI)
     _, losses, dollars = truth.at(np.linspace(0, 1, 4001))
     ax.plot(dollars / slow, 100 * losses, color=UNKNOWN, lw=1.5, label="all thresholds")
-    ax.axhline(100 * xi, color=IDEAL, ls="--", lw=1.2, label=f"xi = {xi:.0%}")
+    ax.axhline(100 * xi, color=IDEAL, ls=":", label=f"allowed: ξ = {xi:.0%}")
     named = -np.inf
     for threshold in MAGIC:
         point = result["magic"][str(threshold)]
+        if 100 * point["loss"] >= MOST_SHOWN:
+            continue
         ax.plot(
             point["dollars"] / slow,
             100 * point["loss"],
             "s",
             color=OBSERVED,
             ms=6,
-            label="a threshold by feeling" if threshold == MAGIC[0] else None,
+            label="a threshold by feeling" if named < 0 else None,
         )
-        if 100 * point["loss"] <= MOST_SHOWN and point["dollars"] / slow > named + _APART:
+        if 100 * point["loss"] < MOST_SHOWN and point["dollars"] / slow > named + _APART:
             named = point["dollars"] / slow
             ax.annotate(
                 f"{threshold:g}",
                 (point["dollars"] / slow, 100 * point["loss"]),
-                xytext=(5, 4),
+                xytext=(5, 5),
                 textcoords="offset points",
-                fontsize=9,
+                fontsize=10,
                 color=OBSERVED,
             )
     got = result["chosen"][XI]["certified"]
@@ -63,19 +72,23 @@ def _panel(ax: Any, result: dict[str, Any], truth: TrueTradeOff) -> None:
         got["dollars"] / slow,
         100 * got["loss"],
         xerr=[[(got["dollars"] - low) / slow], [(high - got["dollars"]) / slow]],
+        yerr=_ends(got),
         fmt="o",
         color=CERTIFIED,
         ms=8,
         capsize=4,
         zorder=5,
-        label="certified at xi (80 % of the samples)",
+        label="certified at ξ (bars: 80 % of the samples)",
     )
     fast_model, slow_model = result["models"]
-    ax.set_title(f"{result['name']}\n{fast_model} → {slow_model}", fontsize=11)
+    ax.set_title(f"{result['name']}\n{fast_model} → {slow_model}")
     ax.set_xlabel(f"cost, as a share of {slow_model}'s")
     ax.set_ylabel("accuracy lost, in points")
     shown = 100 * losses
-    ax.set_ylim(min(-0.3, shown.min() - 0.3), min(MOST_SHOWN, shown.max() + 0.5))
+    highest = min(MOST_SHOWN, shown.max() + 0.5)
+    ax.set_ylim(min(-0.3, shown.min() - 0.3), highest)
+    seen = dollars[shown <= highest] / slow
+    ax.set_xlim(seen.min() - 0.06, max(1.0, result["magic"]["0.99"]["dollars"] / slow) + 0.06)
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     ax.grid(color=GRID)
     ax.set_axisbelow(True)

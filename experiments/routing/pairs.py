@@ -16,6 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.imagenet.generated import logits
+from pacbound.baselines import softmax
+
 Array = NDArray[Any]
 
 APIS, LANGUAGE_MODELS = "frugalml_apis.npz", "llm_mmlu_test_qwen3_gpt4_mixtral.npz"
@@ -94,6 +97,30 @@ def pairs(folder: Path) -> list[Pair]:
     """All pairs, from the two files in `folder`."""
     arrays = _arrays(folder / APIS)
     return [*(_api(arrays, *pair) for pair in _PAIRS), _mmlu(_arrays(folder / LANGUAGE_MODELS))]
+
+
+def generated() -> list[Pair]:
+    """Two small pairs that are drawn at random, for quick runs: one of them has speakers."""
+    labels, tables = logits({"cheap": 4.8, "dear": 5.6}, 6_000)
+    said = softmax(tables["cheap"])
+    predictions = np.column_stack([table.argmax(axis=1) for table in tables.values()])
+    return [
+        Pair(
+            name,
+            "cheap",
+            "dear",
+            n,
+            said.max(axis=1),
+            predictions,
+            labels,
+            _weights(speakers, len(labels)),
+            (1.0, 10.0),
+        )
+        for name, n, speakers in (
+            ("generated rows", 2_000, None),
+            ("generated speakers", 1_500, np.arange(len(labels)) % 1_500),
+        )
+    ]
 
 
 def price(model: str) -> float:

@@ -20,6 +20,10 @@ def test_every_exhibit_is_a_module_and_reads_known_inputs() -> None:
     assert len({exhibit.made for exhibit in EXHIBITS}) == len(EXHIBITS)
 
 
+def test_every_exhibit_has_a_quick_version() -> None:
+    assert [exhibit.made for exhibit in EXHIBITS if exhibit.quick is None] == []
+
+
 def test_an_exhibit_without_its_data_is_left_out_and_says_why() -> None:
     assert command(EXHIBIT, NOTHING, Path("o"), quick=False) == (
         "for want of --outputs and --top-five"
