@@ -100,7 +100,7 @@ def svg(room: Room, alone: Trip, shielded: Trip, limit: float) -> str:
         "<title>The same room without and with a certified shield</title>",
         '<rect width="100%" height="100%" fill="white"/>',
     ]
-    titles = ("Shield off: it collides", "Shield on: it stops in time")
+    titles = ("Shield off", "Shield on")
     for place, (title, way) in enumerate(zip(titles, (alone, shielded), strict=True)):
         left = gap + place * (width + gap)
         parts += [
@@ -110,6 +110,7 @@ def svg(room: Room, alone: Trip, shielded: Trip, limit: float) -> str:
             *furniture(room),
             *robot(room, way, steps),
             *meter(way, limit, steps, width, height),
+            *news(way, steps, width),
             "</g>",
         ]
     return "\n".join([*parts, "</svg>", ""])
@@ -189,6 +190,24 @@ def meter(way: Trip, limit: float, steps: int, width: float, height: float) -> l
         'stroke="black" stroke-width="2"/>',
         f'<text x="{mark:.0f}" y="{top + 46:.0f}" text-anchor="middle" font-size="14">certified '
         f"threshold {limit:.2f}</text>",
+    ]
+
+
+def news(way: Trip, steps: int, width: float) -> list[str]:
+    """What has happened, in words, from the moment it happens."""
+    moment, words, colour = (
+        (len(way.poses) - 1, "it collides", UNSAFE)
+        if way.collided
+        else (way.fired_at, "it brakes in time", "#8A6000")
+    )
+    if moment < 0:
+        return []
+    seen = ";".join("1" if step >= moment else "0" for step in range(steps))
+    return [
+        f'<text x="{width:.0f}" y="-12" text-anchor="end" font-weight="bold" fill="{colour}" '
+        f'opacity="0">{words}',
+        animated("animate", seen, steps, 'attributeName="opacity" calcMode="discrete"'),
+        "</text>",
     ]
 
 
