@@ -365,6 +365,7 @@ def test_a_model_whose_exit_is_not_used_is_not_called() -> None:
         ({"labels": None}, InvalidTypeError, "labels is missing"),
         ({"predictions": None}, InvalidTypeError, "predictions is missing"),
         ({"columns": {}}, InvalidTypeError, "predictions stands beside columns"),
+        ({"clusters": [0]}, InvalidTypeError, "no argument 'clusters'.*keep one of each first"),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_remedy(

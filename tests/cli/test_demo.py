@@ -47,7 +47,7 @@ def out(folder: Path, story: str) -> Path:
 
 def test_the_demo_tells_the_whole_story(out: Path, story: str) -> None:
     names = re.findall(r"^(\w+\.json): verified", story, re.MULTILINE)
-    assert len(names) >= 13
+    assert len(names) >= 18
     for name in names:
         assert load_certificate(out / name).certified
     kinds = {load_certificate(out / name).kind for name in names}
@@ -57,13 +57,21 @@ def test_the_demo_tells_the_whole_story(out: Path, story: str) -> None:
         "bundle",
         "calibration",
         "cascade",
+        "false-alarms",
         "recall",
         "shield",
     }
+    draws = {
+        claim["by"]
+        for name in names
+        if (claim := load_certificate(out / name).claim().get("drawn"))
+    }
+    assert draws == {"clusters", "strata", "weights"}
     rang = re.search(r"ALARM at label ([\d,]+)", story)
     assert rang is not None
     assert 5000 < int(rang[1].replace(",", "")) < 5200
-    figures = {"monitor.png", "reliability.png", "risk_coverage.png", "shield.png"}
+    drawn = ("false_alarms", "looks", "monitor", "recall", "reliability", "risk_coverage", "shield")
+    figures = {f"{name}.png" for name in drawn}
     assert {"predictions_with_intervals.csv", *figures} <= {path.name for path in out.iterdir()}
 
 

@@ -227,6 +227,7 @@ def design_cascade(  # noqa: PLR0913
     """
     rate, level = tolerated_rate(xi), failure_probability(delta)
     texts = about_texts(about)
+    _refuse_unknown(written)
     if bound not in NAMES:
         raise InvalidValueError(
             f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'."
@@ -286,6 +287,16 @@ def design_cascade(  # noqa: PLR0913
         progress(1.0)
     names = table.names.of(models).predictions if columns is not None else None
     return CascadeDesign(models, names, certificate, found.tried, found.searched, alone[slow])
+
+
+def _refuse_unknown(written: Mapping[str, Any]) -> None:
+    strange = next((name for name in written if name not in NotationOptions.__annotations__), None)
+    if strange is not None:
+        raise InvalidTypeError(
+            f"design_cascade has no argument {strange!r}. Where rows are not independent draws, as "
+            "those of one patient are not, keep one of each first, drawn without sight of scores "
+            "and labels; certify_cascade takes clusters and weights."
+        )
 
 
 @dataclass(frozen=True)

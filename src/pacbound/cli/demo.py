@@ -225,9 +225,10 @@ STORY: dict[str, list[Step]] = {
         Step("Read a certificate.", "pacbound show shield.json"),
         Step(
             "Verify all of them, without the data.",
-            "pacbound verify calibration.json abstention.json cascade.json labelled.json "
-            "design.json batch.json recall.json shield.json product.json among_unsafe.json "
-            "look.json both.json bundle.json",
+            "pacbound verify calibration.json by_session.json for_the_shop.json stratified.json "
+            "abstention.json cascade.json labelled.json design.json batch.json recall.json "
+            "false_alarms.json shield.json product.json among_unsafe.json look.json both.json "
+            "bundle.json pair.json",
         ),
         Step(
             "Let a pipeline pass only what it asks for, counted again from the data.",
@@ -243,8 +244,9 @@ STORY: dict[str, list[Step]] = {
     "REPORT": [
         Step(
             "Put it all on one page.",
-            "pacbound report calibration.json abstention.json cascade.json batch.json recall.json "
-            "shield.json among_unsafe.json bundle.json -o report.html",
+            "pacbound report calibration.json by_session.json abstention.json cascade.json "
+            "batch.json recall.json false_alarms.json shield.json among_unsafe.json look.json "
+            "bundle.json -o report.html",
         ),
     ],
 }

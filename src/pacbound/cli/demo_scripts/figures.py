@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pacbound import Monitor, load_certificate
+from pacbound import Monitor, load_certificate, planned_looks
 from pacbound.atomic_files import atomic_file
 from pacbound.baselines import NAIVE_THRESHOLD, POLICY_ALONE
 from pacbound.errors import MissingDependencyError
@@ -44,7 +44,10 @@ def draw() -> None:
     """Write all figures."""
     from pacbound.report import (  # noqa: PLC0415 - matplotlib is optional
         AccuracyConfidenceDisplay,
+        AlarmDisplay,
         EvidenceDisplay,
+        LooksDisplay,
+        RecallDisplay,
         ReliabilityDisplay,
         RiskCoverageDisplay,
         SuccessSafetyDisplay,
@@ -52,6 +55,9 @@ def draw() -> None:
 
     calibration: Any = load_certificate("calibration.json")
     abstention: Any = load_certificate("abstention.json")
+    recall: Any = load_certificate("recall.json")
+    false_alarms: Any = load_certificate("false_alarms.json")
+    looks = planned_looks(0.02, delta=0.01, looks=[500, 1000, 2000, 4000])
     correct = column("future.csv", "prediction_slow", int) == column("future.csv", "label", int)
     rollouts = len(column("future_rollouts.csv", "score"))
     displays: dict[str, Any] = {
@@ -60,6 +66,9 @@ def draw() -> None:
         "accuracy_confidence.png": AccuracyConfidenceDisplay.from_certificate(
             calibration, column("future.csv", "confidence_slow"), correct
         ),
+        "recall.png": RecallDisplay.from_certificate(recall),
+        "false_alarms.png": AlarmDisplay.from_certificate(false_alarms),
+        "looks.png": LooksDisplay.from_plan(looks),
         "shield.png": SuccessSafetyDisplay.from_counts(
             shields(),
             rollouts=rollouts,
