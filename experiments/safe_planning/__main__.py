@@ -17,8 +17,9 @@ from typing import Any
 
 from matplotlib import rc_context
 
+from experiments.record import STYLE, provenance
 from experiments.safe_planning import figures
-from experiments.safe_planning.ablation import DEFAULT_XI, cells, run
+from experiments.safe_planning.ablation import DEFAULT_XI, Cell, cells, run
 from experiments.safe_planning.methods import Table
 from experiments.safe_planning.report import capital, markdown
 from experiments.safe_planning.tasks import NAMES, RESULTS, WORDS, collected
@@ -39,7 +40,10 @@ def main() -> None:
             continue
         parts[name] = kept(options.out, name, law, repeats) or part(name, law, repeats)
     record = {
-        "command": "python -m experiments.safe_planning" + (" --quick" if options.quick else ""),
+        **provenance(
+            "python -m experiments.safe_planning" + (" --quick" if options.quick else ""),
+            inputs={name: part["rollouts_sha256"] for name, part in parts.items()},
+        ),
         "seed": SEED,
         "repeats": repeats,
         "tasks": parts,
@@ -51,7 +55,6 @@ def main() -> None:
 
 def part(name: str, law: Table, repeats: int) -> dict[str, Any]:
     """What is said of one task."""
-    sizes = tuple(size for size in WORDS[name].sizes if size <= len(law)) or (len(law),)
     return {
         "title": WORDS[name].title,
         "rollouts": len(law),
@@ -60,12 +63,18 @@ def part(name: str, law: Table, repeats: int) -> dict[str, Any]:
         "success": int((law.success & ~law.unsafe).sum()),
         "ablation": run(
             law,
-            cells(max(sizes), sizes),
+            asked_of(name, law),
             repeats=repeats,
             seed=SEED,
             progress=shown(f"draws, {name}", every=30),
         ),
     }
+
+
+def asked_of(name: str, law: Table) -> list[Cell]:
+    """The cells of a task. Over xi and delta a draw has as many rollouts as were collected; over n
+    it may have more, for it is drawn with replacement."""
+    return cells(len(law), WORDS[name].sizes)
 
 
 def kept(out: Path, name: str, law: Table, repeats: int) -> dict[str, Any] | None:
@@ -75,8 +84,11 @@ def kept(out: Path, name: str, law: Table, repeats: int) -> dict[str, Any] | Non
         return None
     record = json.loads(path.read_text(encoding="utf-8"))
     found: dict[str, Any] | None = record["tasks"].get(name)
-    same = found and found["rollouts_sha256"] == law.digest
-    return found if same and (record["seed"], record["repeats"]) == (SEED, repeats) else None
+    if not found or (record["seed"], record["repeats"]) != (SEED, repeats):
+        return None
+    asked = {(cell.panel, cell.xi, cell.delta, cell.n) for cell in asked_of(name, law)}
+    held = {(row["panel"], row["xi"], row["delta"], row["n"]) for row in found["ablation"]}
+    return found if (found["rollouts_sha256"], held) == (law.digest, asked) else None
 
 
 def parse() -> argparse.Namespace:
@@ -110,15 +122,19 @@ def publish(record: dict[str, Any], out: Path, documentation: Path | None) -> No
     text = json.dumps(record, indent=1) + "\n"
     (out / "safe_planning.json").write_text(text, encoding="utf-8")
     (out / "safe_planning.md").write_text(markdown(record), encoding="utf-8")
-    drawn = {
-        f"safe_planning_ablation_{name}": figures.ablation(held["ablation"], capital(held["title"]))
-        for name, held in record["tasks"].items()
-    }
-    if record["drives"]:
-        titles = {name: WORDS[name].title for name in NAMES}
-        drawn["safe_planning_comparison"] = figures.comparison(record["drives"], titles, DEFAULT_XI)
     # The same figure gives the same bytes.
-    with rc_context({"svg.hashsalt": "pacbound"}):
+    with rc_context(STYLE):
+        drawn = {
+            f"safe_planning_ablation_{name}": figures.ablation(
+                held["ablation"], capital(held["title"])
+            )
+            for name, held in record["tasks"].items()
+        }
+        if record["drives"]:
+            titles = {name: WORDS[name].title for name in NAMES}
+            drawn["safe_planning_comparison"] = figures.comparison(
+                record["drives"], titles, DEFAULT_XI
+            )
         for name, figure in drawn.items():
             figure.savefig(out / f"{name}.png", dpi=110)
             for folder in filter(None, (out, documentation)):

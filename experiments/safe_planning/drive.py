@@ -46,8 +46,11 @@ def main() -> None:
         n_jobs=1,
         progress=shown("rollouts", every=60),
     )
+    asked = f"--rooms {options.rooms} --xi {' '.join(f'{xi:g}' for xi in options.xi)}"
     record = {
-        "command": f"python -m experiments.safe_planning.drive {options.task}",
+        "command": f"python -m experiments.safe_planning.drive {options.task} {asked}",
+        "seeds": [int(TEST[0]), int(TEST[options.rooms - 1])],
+        "rollouts_sha256": law.digest,
         "calibrated_on": len(law),
         "delta": DEFAULT_DELTA,
         "rooms": options.rooms,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from experiments.record import p_text
 from experiments.safe_planning.ablation import LEVEL
-from experiments.safe_planning.methods import METHODS
+from experiments.safe_planning.methods import CERTIFIED, METHODS
 
 PANELS = {
     "xi": "Over xi, at delta = {delta:g} and n = {n:,}",
@@ -15,7 +16,7 @@ PANELS = {
 
 
 def markdown(record: dict[str, Any]) -> str:
-    lines = ["# Safe planning", ""]
+    lines = ["# Safe planning", "", *section("together", together(record))]
     for name, part in record["tasks"].items():
         lines += [f"## {capital(part['title'])}", "", about(part), ""]
         if name in record["drives"]:
@@ -35,6 +36,49 @@ def markdown(record: dict[str, Any]) -> str:
             lines += section(f"{name}-{panel}", ablation(rows, panel))
     lines += [f"Made by `{record['command']}`.", ""]
     return "\n".join(lines)
+
+
+def together(record: dict[str, Any]) -> list[str]:
+    """All cells of all tasks, a line for each method."""
+    cells: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = {method: {} for method in METHODS}
+    for name, part in record["tasks"].items():
+        for row in part["ablation"]:
+            # The default is in three panels, and is one cell.
+            cells[row["method"]][name, row["xi"], row["delta"], row["n"]] = row
+    total = len(cells["exact"])
+    lines = [
+        (
+            f"All {total} cells of {len(record['tasks'])} tasks. Cells are not independent, so "
+            "their tests are combined by a union bound: the smallest p-value times the cells is "
+            f'a p-value for "delta is kept in every cell", and a method that keeps it is marked in '
+            f"any cell with probability at most {total} x {LEVEL:g} = {total * LEVEL:.2g}."
+        ),
+        "",
+        "| method | guarantee | cells that violate | where | smallest p-value, times the cells |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for method, called in METHODS.items():
+        rows = cells[method]
+        marked = [key for key, row in rows.items() if row["exceeds_delta"]]
+        smallest = min(row["p_value"] for row in rows.values())
+        lines.append(
+            f"| {called} | {'proven' if method in CERTIFIED else 'none'} | {len(marked)} of "
+            f"{len(rows)} | {where(marked, len(rows))} | "
+            f"{p_text(min(1.0, smallest * len(rows)))} |"
+        )
+    return [*lines, ""]
+
+
+def where(marked: list[tuple[Any, ...]], cells: int) -> str:
+    """The tasks and the values of xi."""
+    if len(marked) in (0, cells):
+        return "everywhere" if marked else "nowhere"
+    tasks = dict.fromkeys(task for task, *_ in marked)
+    return "; ".join(
+        f"{task}: xi = "
+        + ", ".join(f"{xi:g}" for xi in dict.fromkeys(key[1] for key in marked if key[0] == task))
+        for task in tasks
+    )
 
 
 def about(part: dict[str, Any]) -> str:
@@ -65,7 +109,7 @@ def drives(record: dict[str, Any]) -> list[str]:
         lines.append(
             f"| {row['xi']:g} | {METHODS[row['method']]} | {shown} | "
             f"{1 - row['unsafe'] / total:.1%} | {row['success'] / total:.1%} | "
-            f"{row['p_value']:.3g} |"
+            f"{p_text(row['p_value'])} |"
         )
     return [*lines, ""]
 
@@ -77,7 +121,7 @@ def ablation(rows: list[dict[str, Any]], panel: str) -> list[str]:
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:
-        verdict = f"{row['p_value']:.3g}" + (", **violates**" if row["exceeds_delta"] else "")
+        verdict = p_text(row["p_value"]) + (", **violates**" if row["exceeds_delta"] else "")
         lines.append(
             f"| {row[panel]:{',' if panel == 'n' else 'g'}} | {METHODS[row['method']]} | "
             f"{row['safety'][0]:.2%} | {row['success'][0]:.2%} | "

@@ -55,6 +55,10 @@ class Sidewalk(gymnasium.Wrapper[Any, Any, Any, Any]):
                 max_episode_steps=-1,
                 disable_env_checker=True,
                 domain_rand=True,
+                # Of a picture that nobody looks at; MiniWorld never frees its buffers, and those of
+                # the usual 800 x 600 pixels take 25 MB for every environment.
+                window_width=80,
+                window_height=60,
             )
         )
         self._world: Any = self.env.unwrapped

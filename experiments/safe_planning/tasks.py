@@ -38,8 +38,8 @@ class Words:
 
 WORDS = {
     "depth": Words("the robot, by depth", (5_000, 10_000, 15_000, 20_000)),
-    "camera": Words("the robot, by camera", (1_000, 2_000, 5_000)),
-    "sidewalk": Words("MiniWorld's sidewalk", (1_000, 2_000, 5_000)),
+    "camera": Words("the robot, by camera", (1_000, 2_000, 5_000, 10_000, 20_000)),
+    "sidewalk": Words("MiniWorld's sidewalk", (1_000, 2_000, 5_000, 10_000, 20_000)),
 }
 
 

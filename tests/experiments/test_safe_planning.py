@@ -186,3 +186,72 @@ def test_the_animation_moves_both_robots_for_as_many_steps_as_it_lasts() -> None
     assert {len(values) for values in lists} == {8 + animation.PAUSE}
     colours = [values for values in lists if values[0] == animation.DRIVES]
     assert [values[-1] for values in colours] == [animation.UNSAFE, animation.BRAKES]
+
+
+def test_the_pictures_show_the_first_step_the_last_one_and_that_of_the_shield() -> None:
+    from experiments.safe_planning import pictures
+
+    for fires in (1, 20, 31, 38):
+        steps = pictures.steps_shown(40, fires)
+        assert (steps[0], steps[-1]) == (0, 40)
+        assert fires in steps
+        assert len(steps) == pictures.SHOWN
+    seen = [np.zeros((6, 9, 3), dtype=np.uint8)] * 41
+    alone = pictures.Walk(seen, [0.01 * step for step in range(41)], -1, unsafe=True)
+    shielded = pictures.Walk(seen[:34], alone.dangers[:34], 31, unsafe=False)
+    titles = [ax.get_title() for ax in pictures.drawn(alone, shielded, 0.305, "A room").axes]
+    assert "step 31: the shield fires" in titles
+    assert "step 40: unsafe" in titles
+
+
+class _Corridor:
+    """One place after the other; the seventh is unsafe, and who stands still stays."""
+
+    def reset(self, *, seed: int) -> tuple[Any, dict[str, Any]]:
+        self.place = self.before = seed
+        return np.full((2, 2, 3), self.place, dtype=np.uint8), {}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.before, self.place = self.place, self.place + action
+        return np.full((2, 2, 3), self.place, dtype=np.uint8), 0.0, False, False, {}
+
+    def is_unsafe(self) -> bool:
+        return self.place >= 7
+
+    def is_stopped(self) -> bool:
+        return self.before == self.place
+
+
+def test_a_pictured_walk_ends_where_it_is_unsafe_or_where_the_shield_has_stopped_it() -> None:
+    from experiments.safe_planning import pictures
+
+    from pacbound.shield import Task
+
+    task = Task(
+        _Corridor,
+        lambda _: 1,
+        lambda _: 0,
+        lambda picture: float(picture.max()) / 10,
+        horizon=20,
+        identity="a corridor",
+    )
+    alone = pictures.walked(task, _Corridor(), 0, np.inf)
+    assert (len(alone.pictures), alone.unsafe, alone.fired_at) == (8, True, -1)
+    shielded = pictures.walked(task, _Corridor(), 0, 0.45)
+    assert (shielded.unsafe, shielded.fired_at) == (False, 5)
+    assert shielded.dangers[:6] == alone.dangers[:6]
+
+
+def test_all_cells_are_counted_once_and_their_tests_combined() -> None:
+    record = json.loads(RESULTS.read_text(encoding="utf-8"))
+    lines = report.together(record)
+    cells = {
+        (name, row["xi"], row["delta"], row["n"])
+        for name, part in record["tasks"].items()
+        for row in part["ablation"]
+    }
+    assert lines[0].startswith(f"All {len(cells)} cells")
+    (ours,) = (line for line in lines if line.startswith("| ours, exact"))
+    assert f"| 0 of {len(cells)} | nowhere |" in ours
+    (means,) = (line for line in lines if line.startswith("| histogram binning"))
+    assert "everywhere" in means
