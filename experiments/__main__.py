@@ -61,6 +61,7 @@ EXHIBITS = (
     Exhibit("experiments.calibration", "calibration", ("logits",)),
     Exhibit("experiments.cascade", "cascade", ("logits",)),
     Exhibit("experiments.routing", "routing", ("data",)),
+    Exhibit("experiments.data_as_it_is", "data_as_it_is"),
 )
 """In the order in which they run: later ones read what earlier ones wrote."""
 
