@@ -10,18 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.certificate.document import Certificate, Provenance, exact, likelihood, sealed
+from pacbound.certificate.fine_counts import none_is, read_counts, read_threshold, require_total
 from pacbound.certificate.planned import plan_of, plan_work, read_looks, require_all_rows
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
 from pacbound.certificate.tallies import exact_sum, require_tally
 from pacbound.documents import Json, Reader, encode_float
-from pacbound.errors import CertificateError, InvalidValueError
+from pacbound.errors import InvalidValueError
 from pacbound.procedures import recall, recall_looks
 from pacbound.procedures.refusal import Refusal
 from pacbound.procedures.registry import require
 from pacbound.stats.arguments import failure_probability, required_share
 from pacbound.stats.looks import PlannedLooks, listed, planned_looks
 from pacbound.tally.columns import as_scores
-from pacbound.tally.questions.recall import GRID
+from pacbound.tally.questions.recall import GRID, OUTCOMES
 from pacbound.tally.row_rules import Limit, RowRule, Steps
 from pacbound.tally.tally import Tally
 
@@ -257,6 +258,11 @@ class RecallCertificate(Certificate):
         self.require_verified()
         return np.asarray(as_scores(score, "score") >= self.limit)
 
+    def says_nothing(self) -> str | None:
+        if self.positives:
+            return None
+        return none_is("positive", self.n, "Name the column that is 1 in positive rows.")
+
     def row_rule(self) -> RowRule:
         """Whether to flag each row."""
         self.require_verified()
@@ -326,12 +332,14 @@ class RecallCertificate(Certificate):
     def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
         procedure = require(claim.text("procedure"), recall.NAME, recall_looks.NAME)
         n = claim.positive("n")
-        cells, negative, positive = _read_counts(claim.mapping("counts"), n)
+        part = claim.mapping("counts")
+        cells, negative, positive = read_counts(part, OUTCOMES)
+        require_total(part, n, negative, positive)
         return cls(
             n=n,
             target=claim.probability("target"),
             delta=claim.probability("delta"),
-            limit=_read_limit(claim),
+            limit=read_threshold(claim, -np.inf),
             allowed=claim.integer("allowed_misses"),
             cells=cells,
             negative=negative,
@@ -394,29 +402,3 @@ def _decide(
     if plan is not None:
         return recall_looks.decide(cells, positive, plan, target=target)
     return recall.decide(cells, positive, target=target, delta=delta)
-
-
-def _read_limit(claim: Reader) -> float:
-    limit = claim.number("threshold")
-    if limit != -np.inf and (limit * TOP != np.floor(limit * TOP) or not 0 <= limit <= 1):
-        raise CertificateError(
-            f"{claim.place('threshold')} is {limit}, which is neither -inf nor on the grid of "
-            "2^-16."
-        )
-    return limit
-
-
-def _read_counts(part: Reader, n: int) -> tuple[Integers, Integers, Integers]:
-    cells, negative, positive = (
-        np.array(part.integers(key), dtype=np.int64) for key in ("cells", "negative", "positive")
-    )
-    if not cells.size == negative.size == positive.size or not cells.size:
-        raise CertificateError(f"{part.place('cells')}: lists of different length, or empty.")
-    if cells[0] < 0 or cells[-1] > TOP or (np.diff(cells) <= 0).any():
-        raise CertificateError(f"{part.place('cells')} does not rise from 0 towards {TOP}.")
-    if (negative < 0).any() or (positive < 0).any():
-        raise CertificateError(f"{part.place('negative')}: counts are not fewer than 0.")
-    total = exact_sum(negative) + exact_sum(positive)
-    if total != n:
-        raise CertificateError(f"{part.place('cells')} hold {total} rows, not n = {n}.")
-    return cells, negative, positive
