@@ -245,7 +245,7 @@ def _changed(**tables: Any) -> dict[str, Any]:
         ({"cells": [1, 0]}, "different length"),
         ({"cells": [5], "wrong": [0], "right": [1]}, "have 1 rows"),
         ({"cells": [70_000], "wrong": [0], "right": [2000]}, "does not rise"),
-        ({"cells": [5], "wrong": [-1], "right": [2001]}, "none fewer than 0"),
+        ({"cells": [5], "wrong": [-1], "right": [2001]}, "a count is less than 0"),
         ({"threshold": 0.3}, "on the grid"),
         ({"claimed": [[1]]}, "not a list of ranges"),
         ({"group": "a"}, None),

@@ -118,7 +118,7 @@ def test_a_tally_of_a_shield_is_refused() -> None:
     [
         ({"cells": [1, 0], "negative": [1, 1], "positive": [1, 1]}, "does not rise"),
         ({"cells": [1], "negative": [1], "positive": [1]}, "hold 2 rows"),
-        ({"cells": [1], "negative": [-1], "positive": [3001]}, "not fewer than 0"),
+        ({"cells": [1], "negative": [-1], "positive": [3001]}, "a count is less than 0"),
         ({"cells": [1], "negative": [1, 2], "positive": [1]}, "different length"),
     ],
 )

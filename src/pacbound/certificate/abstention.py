@@ -17,6 +17,7 @@ from pacbound.certificate.document import (
     likelihood,
     sealed,
 )
+from pacbound.certificate.fine_counts import read_counts, read_threshold
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
 from pacbound.certificate.tallies import exact_sum, require_tally
 from pacbound.documents import Json, Reader, encode_float, printable
@@ -29,6 +30,7 @@ from pacbound.stats.arguments import failure_probability, real_number, tolerated
 from pacbound.stats.sequences import bonferroni_level
 from pacbound.tally.columns import as_names, as_scores, same_length
 from pacbound.tally.questions.abstention import GRID
+from pacbound.tally.questions.correctness import OUTCOMES
 from pacbound.tally.row_rules import Limit, RowRule, Steps
 from pacbound.tally.table import in_order
 from pacbound.tally.tally import Tally
@@ -635,17 +637,9 @@ def _read_cell(part: Reader, key: str) -> int:
 
 
 def _read_table(part: Reader, starts_by: Starts, first: int) -> AbstentionTable:
-    cells, wrong, right = (
-        np.array(part.integers(key), dtype=np.int64) for key in ("cells", "wrong", "right")
-    )
-    if not cells.size == wrong.size == right.size or not cells.size:
-        raise CertificateError(f"{part.place('cells')}: lists of different length, or empty.")
-    if cells[0] < 0 or cells[-1] > TOP or (np.diff(cells) <= 0).any():
-        raise CertificateError(f"{part.place('cells')} does not rise from 0 towards {TOP}.")
-    if (wrong < 0).any() or (right < 0).any() or ((wrong == 0) & (right == 0)).any():
-        raise CertificateError(
-            f"{part.place('wrong')}: every cell has rows, and none fewer than 0."
-        )
+    cells, wrong, right = read_counts(part, OUTCOMES)
+    if ((wrong == 0) & (right == 0)).any():
+        raise CertificateError(f"{part.place('wrong')}: a cell has no rows.")
     starts = tuple(part.integers("starts")) if starts_by == "pool" else ()
     if starts_by == "pool" and not (
         1 <= len(starts) <= _MOST_STARTS and min(starts) >= 0 and max(starts) <= first
@@ -653,11 +647,7 @@ def _read_table(part: Reader, starts_by: Starts, first: int) -> AbstentionTable:
         raise CertificateError(
             f"{part.place('starts')} are not cells from 0 to {first}, 1 to {_MOST_STARTS} of them."
         )
-    limit = part.number("threshold")
-    if limit != np.inf and (limit * TOP != np.floor(limit * TOP) or not 0 <= limit <= 1):
-        raise CertificateError(
-            f"{part.place('threshold')} is {limit}, which is neither +inf nor on the grid of 2^-16."
-        )
+    limit = read_threshold(part, np.inf)
     return AbstentionTable(
         part.optional_text("group"),
         cells,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.certificate.document import Certificate, Provenance, exact, likelihood, sealed
+from pacbound.certificate.fine_counts import none_is, read_counts, read_threshold, require_total
 from pacbound.certificate.recall import APPLIED
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
 from pacbound.certificate.tallies import exact_sum, require_tally
@@ -21,7 +22,7 @@ from pacbound.procedures.refusal import Refusal
 from pacbound.procedures.registry import require
 from pacbound.stats.arguments import failure_probability, tolerated_rate
 from pacbound.tally.columns import as_scores
-from pacbound.tally.questions.recall import GRID
+from pacbound.tally.questions.recall import GRID, OUTCOMES
 from pacbound.tally.row_rules import Limit, RowRule, Steps
 from pacbound.tally.tally import Tally
 
@@ -269,6 +270,11 @@ class FalseAlarmCertificate(Certificate):
         self.require_verified()
         return np.asarray(as_scores(score, "score") >= self.limit)
 
+    def says_nothing(self) -> str | None:
+        if self.negatives or self.unit == "rollouts":
+            return None
+        return none_is("negative", self.n, "Name the column that is 0 in negative rows.")
+
     def row_rule(self) -> RowRule:
         """Whether to flag each row."""
         self.require_verified()
@@ -341,7 +347,7 @@ class FalseAlarmCertificate(Certificate):
             xi=claim.rate("xi"),
             delta=claim.probability("delta"),
             unit=unit,
-            limit=_read_limit(claim),
+            limit=read_threshold(claim, np.inf, lowest=1),
             allowed=claim.integer("allowed_false_alarms"),
             cells=cells,
             negative=negative,
@@ -402,30 +408,10 @@ def _decide(  # noqa: PLR0913, RUF100
     return false_alarms.decide(cells[seen], negative[seen], lost, unit, xi=xi, delta=delta)
 
 
-def _read_limit(claim: Reader) -> float:
-    limit = claim.number("threshold")
-    if limit != np.inf and (limit * TOP != np.floor(limit * TOP) or not 0 < limit <= 1):
-        raise CertificateError(
-            f"{claim.place('threshold')} is {limit}, which is neither +inf nor on the grid of "
-            "2^-16, above 0."
-        )
-    return limit
-
-
 def _read_counts(part: Reader, n: int, unit: Unit) -> tuple[Integers, Integers, Integers]:
-    cells, negative, positive = (
-        np.array(part.integers(key), dtype=np.int64) for key in ("cells", "negative", "positive")
-    )
     lowest = LOST if unit == "rollouts" else 0
-    if not cells.size == negative.size == positive.size or not cells.size:
-        raise CertificateError(f"{part.place('cells')}: lists of different length, or empty.")
-    if cells[0] < lowest or cells[-1] > TOP or (np.diff(cells) <= 0).any():
-        raise CertificateError(f"{part.place('cells')} does not rise from {lowest} towards {TOP}.")
-    if (negative < 0).any() or (positive < 0).any():
-        raise CertificateError(f"{part.place('negative')}: counts are not fewer than 0.")
+    cells, negative, positive = read_counts(part, OUTCOMES, lowest=lowest)
     if cells[0] == LOST and negative[0]:
         raise CertificateError(f"{part.place('negative')}: a rollout that was lost is not safe.")
-    total = exact_sum(negative) + exact_sum(positive)
-    if total != n:
-        raise CertificateError(f"{part.place('cells')} hold {total} rows, not n = {n}.")
+    require_total(part, n, negative, positive)
     return cells, negative, positive

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.certificate.document import Certificate, Provenance, exact, likelihood, sealed
+from pacbound.certificate.fine_counts import read_threshold
 from pacbound.certificate.planned import plan_of, plan_work, read_looks, require_all_rows
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
 from pacbound.certificate.tallies import exact_sum, require_tally
@@ -307,7 +308,7 @@ class ShieldCertificate(Certificate):
         rate, bound = known[procedure]
         n = claim.positive("n")
         cells, misses = _read_search(claim.mapping("search"), n)
-        limit = _read_limit(claim)
+        limit = read_threshold(claim, -np.inf, np.inf)
         return cls(
             n=n,
             xi=claim.rate("xi"),
@@ -449,15 +450,6 @@ def _read_interventions(claim: Reader, n: int) -> int:
             f"{claim.place('descriptive')}.interventions is {stopped}: there are {n} rollouts."
         )
     return stopped
-
-
-def _read_limit(claim: Reader) -> float:
-    limit = claim.number("threshold")
-    if np.isfinite(limit) and (limit * TOP != np.floor(limit * TOP) or not 0 <= limit <= 1):
-        raise CertificateError(
-            f"{claim.place('threshold')} is {limit}, which is not on the grid of 2^-16."
-        )
-    return limit
 
 
 def _read_search(part: Reader, n: int) -> tuple[Integers, Integers]:

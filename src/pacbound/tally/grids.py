@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -258,6 +258,10 @@ class DyadicGrid:
     def to_dict(self) -> dict[str, Json]:
         """The grid as a document holds it."""
         return {"rule": "dyadic", "bits": self.bits}
+
+
+FINE: Final = DyadicGrid(16)
+"""What a single score is counted on where thresholds are chosen."""
 
 
 Bins = EqualWidthBins | GivenBins | AtomBins

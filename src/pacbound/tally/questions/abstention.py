@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pacbound.errors import InvalidTypeError
 from pacbound.tally.classes import Evidence, Vocabulary
-from pacbound.tally.grids import DyadicGrid
+from pacbound.tally.grids import FINE, DyadicGrid
 from pacbound.tally.questions.correctness import (
     OUTCOMES,
     count_right,
@@ -28,7 +28,7 @@ from pacbound.tally.rows import Rows, only_known
 if TYPE_CHECKING:
     from pacbound.tally.frames.engine_rows import EngineRows
 
-GRID = DyadicGrid(16)
+GRID = FINE
 
 
 @dataclass(frozen=True)

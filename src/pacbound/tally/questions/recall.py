@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from pacbound.tally.classes import Evidence, Vocabulary
-from pacbound.tally.grids import DyadicGrid
+from pacbound.tally.grids import FINE, DyadicGrid
 from pacbound.tally.questions.question import Integers, Judged, Kind, Layout, Scope, Slot
 from pacbound.tally.rows import Rows, only_known
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pacbound.tally.frames.engine_rows import EngineRows
 
 OUTCOMES = ("negative", "positive")
-GRID = DyadicGrid(16)
+GRID = FINE
 
 
 @dataclass(frozen=True)

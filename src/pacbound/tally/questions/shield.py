@@ -17,7 +17,7 @@ import numpy as np
 from pacbound.errors import InvalidValueError
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.columns import Floats, checked_scores
-from pacbound.tally.grids import DyadicGrid
+from pacbound.tally.grids import FINE, DyadicGrid
 from pacbound.tally.questions.question import Integers, Judged, Kind, Layout, Scope, Slot
 from pacbound.tally.rows import Rows, only_known
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pacbound.tally.frames.engine_rows import EngineRows
 
 OUTCOMES = ("safe", "unsafe")
-GRID = DyadicGrid(16)
+GRID = FINE
 
 
 @dataclass(frozen=True)
