@@ -21,6 +21,7 @@ from pacbound.certificate.cascade_walks import claimed_walks, read_cells, read_w
 from pacbound.certificate.document import (
     Certificate,
     Provenance,
+    amount,
     exact,
     interval_work,
     likelihood,
@@ -568,10 +569,10 @@ class CascadeCertificate(Certificate):
 
     def _described(self) -> str:
         rates = ", ".join(f"{rate:.1%}" for rate in self.exit_rates)
-        cost = ""
-        if self.costs is not None:
+        cost, paid = "", self.expected_cost
+        if self.costs is not None and paid is not None:
             alone = self.costs[-1] if self.declared is None else self.declared.costs[-1]
-            cost = f", cost {self.expected_cost:.4g} instead of {exact(alone)}"
+            cost = f", cost {amount(paid)} instead of {amount(alone)}"
         most = " at most" if self.unlabelled.exiting else ""
         return (
             f"On these rows (descriptive): {rates} exit early{cost}, error increase{most} "
@@ -591,7 +592,7 @@ class CascadeCertificate(Certificate):
             return [f"{said} More labels cannot change the thresholds."]
         limits = ", ".join(repr(value) for value in best.thresholds.tolist())
         rates = ", ".join(f"{rate:.1%}" for rate in best.exit_rates)
-        cost = "" if best.expected_cost is None else f", cost {best.expected_cost:.4g}"
+        cost = "" if best.expected_cost is None else f", cost {amount(best.expected_cost)}"
         return [
             said,
             f"With labels for them the thresholds could become {limits} at best (descriptive): "

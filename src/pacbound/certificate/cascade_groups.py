@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from pacbound.certificate.cascade import read_costs, require_bound, unit_costs
 from pacbound.certificate.cascade_group import CascadeGroup, Counted
 from pacbound.certificate.cascade_labels import PartialLabels, Unlabelled
-from pacbound.certificate.document import Certificate, Provenance, exact, interval_work, likelihood
+from pacbound.certificate.document import (
+    Certificate,
+    Provenance,
+    amount,
+    exact,
+    interval_work,
+    likelihood,
+)
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
 from pacbound.certificate.tallies import require_tally
 from pacbound.documents import Json, Reader
@@ -430,9 +437,9 @@ class GroupedCascadeCertificate(Certificate):
             else "at least the threshold of the row's group"
         )
         rates = ", ".join(f"{rate:.1%}" for rate in self.exit_rates)
-        cost = ""
-        if self.costs is not None:
-            cost = f", cost {self.expected_cost:.4g} instead of {exact(self.costs[-1])}"
+        cost, paid = "", self.expected_cost
+        if self.costs is not None and paid is not None:
+            cost = f", cost {amount(paid)} instead of {amount(self.costs[-1])}"
         return "\n".join(
             [
                 head,

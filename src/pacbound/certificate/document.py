@@ -665,6 +665,11 @@ def exact(number: float) -> str:
     return short if float(short) == number else repr(float(number))
 
 
+def amount(cost: float) -> str:
+    """What a row costs as people read it: to four digits, or to a whole number of thousands."""
+    return f"{cost:,.0f}" if 9_999.5 <= abs(cost) < 1e15 else f"{cost:.4g}"
+
+
 def likelihood(delta: float) -> str:
     """1 - `delta` as people read it: in digits where few of them are exact, never rounded."""
     text = f"{1 - delta:.6g}"

@@ -107,7 +107,17 @@ def browser() -> Iterator[Chrome]:
     options = ChromeOptions()
     options.binary_location = binary
     # In a container there is neither a sandbox nor much shared memory.
-    for switch in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage"):
+    for switch in (
+        "headless=new",
+        "no-sandbox",
+        "disable-gpu",
+        "disable-dev-shm-usage",
+        # The browser itself asks for nothing either.
+        "disable-background-networking",
+        "disable-component-update",
+        "disable-sync",
+        "no-first-run",
+    ):
         options.add_argument(f"--{switch}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     opened = Chrome(service=ChromeService(driver), options=options)

@@ -33,6 +33,7 @@ pytestmark = pytest.mark.browser
 
 WIDTHS = (375, 1200)
 THEMES = ("light", "dark")
+FROZEN = Path(__file__).parents[2] / "certificate" / "frozen"
 
 
 @pytest.fixture(scope="module")
@@ -178,6 +179,55 @@ def test_axe_finds_nothing_serious(
     ]
     assert serious == []
     assert "color-contrast" in {rule["id"] for rule in found["passes"]}
+
+
+@pytest.fixture(scope="module")
+def many_figures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with figures of every kind, of large counts and costs too."""
+    path = tmp_path_factory.mktemp("figures") / "report.html"
+    names = (
+        "abstention-groups-1 alarm-range-rollouts-1 batch-1 calibration-weights-1 "
+        "cascade-groups-common-paths-product-1 cascade-front-refused-1 cascade-partial-refused-1"
+    )
+    frozen = [FROZEN / f"{name}.json" for name in names.split()]
+    brake, costly = shield(), cascade(bound="pair", costs=(115_456, 3_733_888))
+    write_report([*frozen, costly, brake], path, monitors=alarmed(brake))
+    return path
+
+
+@pytest.mark.parametrize("width", [320, *WIDTHS])
+def test_no_words_of_a_figure_are_cut_off_or_overlap(
+    browser: Chrome, many_figures: Path, width: int
+) -> None:
+    _open(browser, many_figures, width=width)
+    count, found = browser.execute_script(
+        """
+        const charts = [...document.querySelectorAll('figure > svg')];
+        const found = [];
+        for (const chart of charts) {
+            const all = chart.getBoundingClientRect();
+            const texts = [...chart.querySelectorAll('text')];
+            const boxes = texts.map((text) => text.getBoundingClientRect());
+            boxes.forEach((box, at) => {
+                const out = Math.max(all.left - box.left, box.right - all.right,
+                                     all.top - box.top, box.bottom - all.bottom);
+                if (out > 1) found.push([texts[at].textContent, 'is cut off', out]);
+                boxes.slice(at + 1).forEach((other, next) => {
+                    const least = Math.max(box.left, other.left);
+                    const across = Math.min(box.right, other.right) - least;
+                    const up = Math.min(box.bottom, other.bottom) - Math.max(box.top, other.top);
+                    // The box of a line of text is higher than its letters.
+                    if (across > 1 && up > 3) {
+                        found.push([texts[at].textContent, texts[at + 1 + next].textContent]);
+                    }
+                });
+            });
+        }
+        return [charts.length, found];
+        """
+    )
+    assert found == []
+    assert count >= 18
 
 
 @pytest.mark.parametrize("width", WIDTHS)

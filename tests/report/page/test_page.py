@@ -27,10 +27,11 @@ from pacbound import (
     certify_cascade,
     certify_together,
     errors,
+    load_certificate,
 )
 from pacbound.report import WrittenReport, write_report
 from pacbound.report.page import writing
-from pacbound.report.page.chart import Axis, selected, thinned
+from pacbound.report.page.chart import Axis, number, selected, thinned
 
 FROZEN = Path(__file__).parents[2] / "certificate" / "frozen"
 
@@ -97,11 +98,57 @@ def test_frozen_certificates_fit_on_one_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "_SECONDS_IN_ALL", 0.5)
-    paths = sorted(FROZEN.glob("*.json"))[::5]
+    paths = sorted(FROZEN.glob("*.json"))
     written, page = _written(tmp_path, paths)
     assert [entry.name for entry in written.certificates] == [path.name for path in paths]
     assert all(entry.verified for entry in written.certificates)
     assert f"{len(paths)} certificates" in page.text
+
+
+@pytest.mark.parametrize(
+    "name", ["cascade-groups-own-exact-1", "cascade-groups-common-pair-1", "abstention-groups-1"]
+)
+def test_the_words_stand_in_the_order_of_the_certificate(tmp_path: Path, name: str) -> None:
+    """What is said about groups follows the sentence that announces it."""
+    certificate = load_certificate(FROZEN / f"{name}.json")
+    _, page = _written(tmp_path, certificate)
+    places = [page.text.index(line.strip()) for line in certificate.words().splitlines()]
+    assert places == sorted(places)
+
+
+def test_claims_are_said_to_be_below_only_where_they_are(tmp_path: Path) -> None:
+    _, page = _written(tmp_path, FROZEN / "bundle-1.json")
+    assert "Each of the claims is explored on its own, below." in page.text
+    _, page = _written(tmp_path, FROZEN / "batch-1.json")
+    assert "below" not in page.text
+    assert "nothing to explore" in page.text
+
+
+def test_large_costs_are_written_in_digits(tmp_path: Path) -> None:
+    certificate = cascade(bound="pair", costs=(115_456, 3_733_888.0))
+    _, page = _written(tmp_path, certificate)
+    assert "115,456; 3,733,888" in page.text
+    assert "instead of 3,733,888, error" in page.text
+    assert "e+0" not in page.text
+
+
+def test_false_alarms_and_ranges_show_what_was_decided(tmp_path: Path) -> None:
+    _, page = _written(tmp_path, FROZEN / "alarm-range-1.json")
+    for name in ("Lowest threshold that keeps both", "False alarms allowed", "Misses allowed"):
+        assert name in page.text
+
+
+@pytest.mark.parametrize("name", ["shield-refused-1", "cascade-groups-own-exact-1"])
+def test_where_nothing_was_walked_there_is_no_empty_figure(tmp_path: Path, name: str) -> None:
+    _, page = _written(tmp_path, FROZEN / f"{name}.json")
+    assert "The walk: dawn" not in page.text
+    assert "Unsafe rollouts missed against" not in page.text
+
+
+def test_a_shield_and_false_alarms_have_a_trade_off(tmp_path: Path) -> None:
+    _, page = _written(tmp_path, [shield(), FROZEN / "false-alarms-1.json"])
+    assert "Threshold on the danger against xi" in page.text
+    assert "Positives found against xi" in page.text
 
 
 def test_the_page_fetches_nothing(tmp_path: Path) -> None:
@@ -358,6 +405,23 @@ def test_ticks_are_round_and_inside() -> None:
         assert 2 <= len(ticks) <= 12
         assert all(low - 1e-9 * abs(high) <= tick <= high * (1 + 1e-9) for tick in ticks)
     assert Axis("", 1e-3, 2e5, log=True).ticks() == [1e-3, 1e-1, 1e1, 1e3, 1e5]
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (0.25, "0.25"),
+        (750, "750"),
+        (10_000, "10,000"),
+        (99_999, "99,999"),
+        (250_000, "250k"),
+        (2.5e6, "2.5M"),
+        (-4e9, "-4G"),
+        (1e-5, "1e-05"),
+    ],
+)
+def test_numbers_beside_an_axis_are_short(value: float, written: str) -> None:
+    assert number(value) == written
 
 
 def test_a_selection_keeps_what_it_is_asked_for() -> None:

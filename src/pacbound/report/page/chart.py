@@ -21,8 +21,18 @@ from pacbound.report.page.markup import Markup, joined, table, tag
 Floats = NDArray[np.float64]
 
 WIDTH: Final = 460.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 66.0, 12.0, 8.0, 42.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 80.0, 16.0, 8.0, 44.0
 _TICKS: Final = 5
+_HALF_LETTER: Final = 5.2
+"""Half the width of a letter beside an axis, at most: on phones they are largest."""
+
+
+def number(value: float) -> str:
+    """A number as an axis names it, with room for six letters."""
+    for unit, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= max(unit, 1e5):
+            return f"{value / unit:.4g}{name}"
+    return f"{value:,.10g}" if abs(value) >= 1000 else f"{value:g}"
 
 
 @dataclass(frozen=True)
@@ -33,7 +43,7 @@ class Axis:
     low: float
     high: float
     log: bool = False
-    written: Callable[[float], str] = "{:g}".format
+    written: Callable[[float], str] = number
 
     def share(self, values: Any) -> Floats:
         """Where values stand between the two ends, from 0 to 1."""
@@ -132,11 +142,11 @@ class Chart:
             tag("g", *self._grid(), class_="grid"),
             tag("g", *self.marks),
             tag("path", d=f"M{_LEFT} {_TOP}V{bottom}H{WIDTH - _RIGHT}", class_="frame"),
-            tag("text", self.x.label, x=(WIDTH + _LEFT) / 2, y=self.height - 6, class_="label"),
+            tag("text", self.x.label, x=(WIDTH + _LEFT) / 2, y=self.height - 7, class_="label"),
             tag(
                 "text",
                 self.y.label,
-                transform=f"translate(13 {bottom / 2}) rotate(-90)",
+                transform=f"translate(17 {bottom / 2}) rotate(-90)",
                 class_="label",
             ),
             viewBox=f"0 0 {WIDTH:g} {self.height:g}",
@@ -148,14 +158,15 @@ class Chart:
         bottom = self.height - _BOTTOM
         drawn = []
         for tick in self.x.ticks():
-            at = f"{float(self.place(tick, self.y.low)[0]):.1f}"
-            drawn.append(tag("path", d=f"M{at} {_TOP}V{bottom}"))
-            drawn.append(tag("text", self.x.written(tick), x=at, y=bottom + 17, class_="across"))
+            at, shown = float(self.place(tick, self.y.low)[0]), self.x.written(tick)
+            drawn.append(tag("path", d=f"M{at:.1f} {_TOP}V{bottom}"))
+            # What stands at the end of the axis must not be cut off there.
+            middle = min(at, WIDTH - _HALF_LETTER * len(shown))
+            drawn.append(tag("text", shown, x=f"{middle:.1f}", y=bottom + 17, class_="across"))
         for tick in self.y.ticks():
-            at = f"{float(self.place(self.x.low, tick)[1]):.1f}"
-            drawn.append(tag("path", d=f"M{_LEFT} {at}H{WIDTH - _RIGHT}"))
-            shown = self.y.written(tick)
-            drawn.append(tag("text", shown, x=_LEFT - 6, y=at, dy="0.35em", class_="up"))
+            up, shown = f"{float(self.place(self.x.low, tick)[1]):.1f}", self.y.written(tick)
+            drawn.append(tag("path", d=f"M{_LEFT} {up}H{WIDTH - _RIGHT}"))
+            drawn.append(tag("text", shown, x=_LEFT - 6, y=up, dy="0.35em", class_="up"))
         return drawn
 
     def _path(self, across: Floats, up: Floats, class_: str) -> None:

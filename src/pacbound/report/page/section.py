@@ -156,9 +156,10 @@ def _parts(
     said = words_of(certificate)
     yield tag("p", said.head, class_="aside")
     yield tag("div", *(tag("p", line) for line in said.claim), class_="claim")
+    yield tag("div", *(tag("p", line) for line in said.seen))
     if said.groups:
         yield _lines(said.groups, detail.groups)
-    yield tag("div", *(tag("p", line) for line in said.seen), class_="seen-words")
+    yield tag("div", *(tag("p", line) for line in said.rest))
     yield _checklist(entry.claim["assumptions"], place)
     yield _heading("What was counted and decided")
     yield pairs(counts_of(certificate, entry.claim))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pacbound.certificate import BatchCertificate, Certificate
-from pacbound.certificate.document import exact
+from pacbound.certificate.document import amount, exact
 from pacbound.certificate.draws import described_draw
 from pacbound.documents import Json
 from pacbound.report.page.markup import in_short
@@ -23,7 +23,10 @@ _COUNTS: Final = {
     "delta": "delta: the chance that the claim is wrong",
     "threshold": "Threshold",
     "thresholds": "Thresholds, one for each exit",
+    "lowest": "Lowest threshold that keeps both claims",
+    "highest": "Highest threshold that keeps both claims",
     "allowed_misses": "Misses allowed",
+    "allowed_false_alarms": "False alarms allowed",
     "unsafe": "Unsafe rollouts",
     "costs": "Cost of a row, by the model that answers",
     "tolerated": "Answers that may differ",
@@ -46,6 +49,7 @@ _SEEN: Final = {
     "interventions": "Rollouts that the shield would stop",
     "coverage": "Rows answered",
     "observed_error": "Wrong among these",
+    "observed_false_alarm_rate": "Negatives that raise an alarm",
     "observed_recall": "Positives flagged",
     "flag_rate": "Rows flagged",
     "asked_share": "Share sent to the slow model",
@@ -59,48 +63,56 @@ _SHARES: Final = frozenset(
         "observed_miss_rate",
         "coverage",
         "observed_error",
+        "observed_false_alarm_rate",
         "observed_recall",
         "flag_rate",
         "asked_share",
     }
 )
+_COSTS: Final = frozenset({"costs", "expected_cost"})
 
 
 @dataclass(frozen=True)
 class Words:
-    """A certificate in words: what it is, what is claimed or refused, what was only seen, and a
-    line for each of its groups.
+    """A certificate in words, in its own order: what it is, what is claimed or refused, what was
+    only seen, a line for each of its groups, and what follows these.
     """
 
     head: str
     claim: tuple[str, ...]
-    seen: tuple[str, ...]
-    groups: tuple[str, ...]
+    seen: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    rest: tuple[str, ...] = ()
 
 
 def words_of(certificate: Certificate) -> Words:
     """The certificate's own sentences, sorted by what they are about."""
     blocks = certificate.words().split("\n\n")
-    lines = blocks[0].split("\n")
+    head, *lines = blocks[0].split("\n")
+    drawn = tuple(described_draw(certificate.draw))
     if certificate.kind == "calibration":
         # Between the two is the table, which the figures have.
-        seen = blocks[-1].split("\n")
-        return Words(lines[0], tuple(lines[1:]), (*seen, *described_draw(certificate.draw)), ())
-    head, *rest = lines
-    groups = tuple(line.strip() for line in rest if line.startswith("  "))
-    plain = [line for line in rest if not line.startswith("  ")]
+        return Words(head, tuple(lines), rest=(*blocks[-1].split("\n"), *drawn))
+    places = [place for place, line in enumerate(lines) if line.startswith("  ")]
+    begin, end = (places[0], places[-1] + 1) if places else (len(lines), len(lines))
     first = next(
-        (place for place, line in enumerate(plain) if line.startswith(_DESCRIPTIVE)), len(plain)
+        (place for place, line in enumerate(lines[:begin]) if line.startswith(_DESCRIPTIVE)), begin
     )
-    seen = [*plain[first:], *described_draw(certificate.draw)]
-    return Words(head, tuple(plain[:first]), tuple(seen), groups)
+    return Words(
+        head,
+        tuple(lines[:first]),
+        tuple(lines[first:begin]),
+        tuple(line.strip() for line in lines[begin:end]),
+        (*lines[end:], *drawn),
+    )
 
 
 def counts_of(certificate: Certificate, claim: Mapping[str, Json]) -> list[tuple[str, str]]:
     """The numbers that were asked for and counted, and what was decided from them."""
     claim = dict(claim)
-    if claim.get("allowed_misses") == -1:
-        claim["allowed_misses"] = "not even none"
+    for key in ("allowed_misses", "allowed_false_alarms"):
+        if claim.get(key) == -1:
+            claim[key] = "not even none"
     rows = (
         [(_UNITS.get(certificate.kind, "Rows counted"), f"{claim['n']:,}")] if "n" in claim else []
     )
@@ -109,7 +121,9 @@ def counts_of(certificate: Certificate, claim: Mapping[str, Json]) -> list[tuple
         claim["looks"] = None
         rows.append(("Records sampled", f"{certificate.sampled:,}"))
     return rows + [
-        (name, _written(claim[key])) for key, name in _COUNTS.items() if claim.get(key) is not None
+        (name, _written(claim[key], cost=key in _COSTS))
+        for key, name in _COUNTS.items()
+        if claim.get(key) is not None
     ]
 
 
@@ -117,7 +131,7 @@ def seen_of(claim: Mapping[str, Json]) -> list[tuple[str, str]]:
     """What was seen on the rows that certified, and carries no guarantee."""
     part = claim.get("descriptive", {})
     return [
-        (name, _written(part[key], share=key in _SHARES))
+        (name, _written(part[key], share=key in _SHARES, cost=key in _COSTS))
         for key, name in _SEEN.items()
         if part.get(key) is not None
     ]
@@ -142,11 +156,13 @@ def origin_of(certificate: Certificate, claim: Mapping[str, Json]) -> list[tuple
     ]
 
 
-def _written(value: Any, *, share: bool = False) -> str:
+def _written(value: Any, *, share: bool = False, cost: bool = False) -> str:
     if isinstance(value, list):
-        return ", ".join(_written(part, share=share) for part in value)
+        return "; ".join(_written(part, share=share, cost=cost) for part in value)
     if isinstance(value, str):
         return _INFINITE.get(value, value)
     if share:
         return f"{value:.2%}"
+    if cost:
+        return amount(value)
     return f"{value:,}" if isinstance(value, int) else exact(value)

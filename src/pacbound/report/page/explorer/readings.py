@@ -14,14 +14,17 @@ import numpy as np
 
 from pacbound.certificate import (
     AbstentionCertificate,
+    AlarmRangeCertificate,
     CalibrationCertificate,
     CascadeCertificate,
     Certificate,
+    CertificateBundle,
     FalseAlarmCertificate,
     GroupedCascadeCertificate,
     RecallCertificate,
     ShieldCertificate,
 )
+from pacbound.certificate.document import amount
 from pacbound.errors import InvalidValueError
 from pacbound.report.page.explorer import cascades
 
@@ -69,7 +72,12 @@ def explorable(certificate: Certificate) -> Explorable | str:
     for kind, of in _KINDS.items():
         if isinstance(certificate, kind):
             return of(certificate)
-    return "Each of the claims is explored on its own, below."
+    if isinstance(certificate, CertificateBundle | AlarmRangeCertificate):
+        return "Each of the claims is explored on its own, below."
+    return (
+        "The answers of this batch are given, and its sample was drawn for this xi and delta: "
+        "there is nothing to explore."
+    )
 
 
 def _of_calibration(certificate: CalibrationCertificate) -> Explorable:
@@ -143,7 +151,7 @@ def _recall(certificate: RecallCertificate, target: float | None, delta: float) 
 
 def _of_false_alarms(_: FalseAlarmCertificate) -> Explorable:
     names = ("Threshold", "False alarms seen", "False alarms allowed", "Positives found")
-    return Explorable("xi", names, _false_alarms, whole=True)
+    return Explorable("xi", names, _false_alarms, "Positives found", whole=True)
 
 
 def _false_alarms(certificate: FalseAlarmCertificate, xi: float | None, delta: float) -> Reading:
@@ -157,11 +165,13 @@ def _false_alarms(certificate: FalseAlarmCertificate, xi: float | None, delta: f
             f"{max(again.allowed, 0):,}",
             "none there" if found is None else f"{found:.2%}",
         ),
+        None if found is None else (found, found),
     )
 
 
 def _of_shield(_: ShieldCertificate) -> Explorable:
-    return Explorable("xi", ("Threshold", "Misses seen", "Misses allowed"), _shield)
+    names = ("Threshold", "Misses seen", "Misses allowed")
+    return Explorable("xi", names, _shield, "Threshold on the danger")
 
 
 def _shield(certificate: ShieldCertificate, xi: float | None, delta: float) -> Reading:
@@ -174,7 +184,8 @@ def _shield(certificate: ShieldCertificate, xi: float | None, delta: float) -> R
     among = certificate.n if certificate.rate == "all" else certificate.unsafe
     seen = round(again.observed_miss_rate * (among or 0))
     limit = _limit(again.limit, "never fire" if again.limit > 0 else "always brake")
-    return Reading(_verdict(again), (limit, f"{seen:,}", f"{max(again.allowed, 0):,}"))
+    drawn = (again.limit, again.limit) if np.isfinite(again.limit) else None
+    return Reading(_verdict(again), (limit, f"{seen:,}", f"{max(again.allowed, 0):,}"), drawn)
 
 
 def _again(certificate: Any, **asked: Any) -> Any:
@@ -254,7 +265,7 @@ def _told(
     if costs is not None:
         least, most = (sum(ends) / n for ends in zip(*(part.cost for part in parts), strict=True))
         drawn = least, most
-        values.append(_between(f"{least:.4g}", f"{most:.4g}"))
+        values.append(_between(amount(least), amount(most)))
     return Reading(CERTIFIED if certified else REFUSED, tuple(values), drawn)
 
 

@@ -19,7 +19,7 @@ def sample(certificate: BatchCertificate, *, rows: int) -> Figure | None:
     found = np.arange(1, ranks.size + 1)
     end = max(certificate.scored, 1)
     chart = Chart(
-        Axis("Records, the highest score first", 0, end, written="{:,.0f}".format),
+        Axis("Records, the highest score first", 0, end),
         Axis("Sampled disagreements", 0, 1.08 * max(ranks.size, allowed, 1)),
     )
     last = ranks.size or 0

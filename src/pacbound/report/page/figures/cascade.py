@@ -22,9 +22,9 @@ def walk(
     rows: int,
 ) -> Figure | None:
     """The walk of the thresholds that were chosen, with `rows` of its steps as numbers; None where
-    a group has no rows.
+    it has no step at which a row exits.
     """
-    if not n:
+    if not n or not steps.exits.any():
         return None
     exits = steps.exits.sum(axis=0) / n
     loss = (steps.losses - steps.gains) / n

@@ -18,7 +18,7 @@ def evidence(monitor: Monitor, *, rows: int) -> Figure | None:
         return None
     shown = np.maximum(found, _LEAST)
     chart = Chart(
-        Axis("Labels", 0, 1.03 * int(labels[-1]), written="{:,.0f}".format),
+        Axis("Labels", 0, 1.03 * int(labels[-1])),
         Axis(
             "Evidence against the claim",
             float(min(shown.min(), 1.0)) / 2,

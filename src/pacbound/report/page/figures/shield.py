@@ -10,9 +10,11 @@ from pacbound.report.page.chart import Axis, Chart, Figure, Legend, selected
 
 
 def search(certificate: ShieldCertificate, *, rows: int) -> Figure | None:
-    """How many unsafe rollouts stay unnoticed below each threshold; None if there is none."""
+    """How many unsafe rollouts stay unnoticed below each threshold; None if no threshold above 0
+    was tried.
+    """
     cells, misses = certificate.cells, certificate.misses
-    if not cells.size:
+    if not (cells > 0).any():
         return None
     # A threshold just above a cell misses what lies in it.
     thresholds = np.concatenate([[0.0], np.maximum(cells, 0) / TOP])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pacbound.certificate.document import exact
 from pacbound.report.display import limits
-from pacbound.report.page.chart import Axis, Chart, Figure, Legend, percent
+from pacbound.report.page.chart import Axis, Chart, Figure, Legend, number, percent
 from pacbound.report.page.explorer.grid import Explorer
 
 
@@ -20,11 +20,11 @@ def trade_off(explorer: Explorer) -> list[Figure]:
     if len(told) < 2:
         return []
     values, low, high = zip(*told, strict=True)
-    is_share = way.drawn.startswith("Rows")
+    is_share = way.drawn.startswith(("Rows", "Positives"))
     across = Axis(f"{way.dial}", *limits(values, least=1e-9))
-    up = Axis(way.drawn, *limits([*low, *high]), written=percent if is_share else "{:g}".format)
+    up = Axis(way.drawn, *limits([*low, *high]), written=percent if is_share else number)
     chart = Chart(across, up)
-    chart.spans(values, low, high, "certified")
+    chart.spans(values, low, high, "seen-span")
     middle = [(least + most) / 2 for least, most in zip(low, high, strict=True)]
     chart.line(values, middle, "seen")
     chart.dots(values, middle, "seen-dot")
@@ -32,7 +32,7 @@ def trade_off(explorer: Explorer) -> list[Figure]:
     at = values.index(mine) if mine in values else None
     legend = [Legend("seen", f"at delta = {exact(explorer.deltas[level])} (descriptive)")]
     if any(least < most for least, most in zip(low, high, strict=True)):
-        legend.append(Legend("certified", "between these ends"))
+        legend.append(Legend("seen-span", "anywhere between these ends"))
     if at is not None:
         chart.dots(values[at], middle[at], "certified-dot", radius=5)
         legend.append(Legend("certified-dot", f"{way.dial} of this certificate", "dot"))
