@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
+from experiments.record import provenance
+from experiments.safe_planning.methods import table_of
 from experiments.shield import checks, figures
 from experiments.shield.progress import shown
 from experiments.shield.task import robot
@@ -47,7 +49,12 @@ def main() -> None:
     )
     rows = [judged(choice, tested.at(choice.threshold)) for choice in chosen]
     record = {
-        "command": "python -m experiments.shield.evaluate",
+        **provenance(
+            "python -m experiments.shield.evaluate",
+            seeds=[int(TEST[0]), int(TEST[options.rollouts - 1])],
+            inputs={"rollouts": table_of(indoor_navigation()).digest},
+            more=("mujoco",),
+        ),
         "delta": DELTA,
         "level_of_the_test": LEVEL,
         "test_rollouts": options.rollouts,
