@@ -11,7 +11,7 @@ from pacbound.certificate.alarm_range import AlarmRangeCertificate
 from pacbound.certificate.applying import AppliedRows
 from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.budget import Budget
-from pacbound.certificate.bundle import CertificateBundle, certify_together
+from pacbound.certificate.bundle import CertificateBundle, SeveralClaims, certify_together
 from pacbound.certificate.calibration import CalibrationBins, CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.cascade_group import CascadeGroup
@@ -42,6 +42,7 @@ __all__ = [
     "RecallCertificate",
     "RecallCurve",
     "RiskCoverage",
+    "SeveralClaims",
     "ShieldCertificate",
     "Verification",
     "certify_together",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.bundle import provenance_together, require_covered
+from pacbound.certificate.bundle import SeveralClaims, provenance_together, require_covered
 from pacbound.certificate.document import Certificate, Provenance, exact, likelihood
 from pacbound.certificate.false_alarms import FalseAlarmCertificate
 from pacbound.certificate.recall import RecallCertificate
@@ -27,7 +27,7 @@ Misses = RecallCertificate | ShieldCertificate
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class AlarmRangeCertificate(Certificate):
+class AlarmRangeCertificate(SeveralClaims):
     """With probability at least 1 - `delta`, every threshold from `lowest` to `highest` keeps both
     claims at once: few positives (unsafe rollouts) are missed, and few negatives (safe rollouts)
     raise an alarm.
@@ -67,8 +67,7 @@ class AlarmRangeCertificate(Certificate):
     """
 
     kind: ClassVar[str] = "alarm-range"
-    delta: float
-    members: Mapping[str, Certificate]
+    procedure: ClassVar[str] = alarm_range.NAME
 
     @classmethod
     def of(cls, misses: Misses, false_alarms: FalseAlarmCertificate, *, delta: float) -> Self:
@@ -179,11 +178,15 @@ class AlarmRangeCertificate(Certificate):
         number = real_number(threshold, "threshold", "a threshold")
         return self.lowest <= number <= self.highest
 
+    def says_nothing(self) -> str | None:
+        found = (member.says_nothing() for member in self.members.values())
+        return next((why for why in found if why is not None), None)
+
     def claimed(self) -> dict[str, Json]:
         lowest, highest = self._range
         return {
             "kind": self.kind,
-            "procedure": alarm_range.NAME,
+            "procedure": self.procedure,
             "assumptions": list(alarm_range.ASSUMPTIONS),
             "certified": self.certified,
             "delta": self.delta,
@@ -191,22 +194,6 @@ class AlarmRangeCertificate(Certificate):
             "highest": encode_float(highest),
             "claims": {name: member.claim() for name, member in self.members.items()},
         }
-
-    def counted(self) -> dict[str, Json]:
-        claims = {name: member.counts_digest for name, member in self.members.items()}
-        return {
-            "kind": self.kind,
-            "procedure": alarm_range.NAME,
-            "delta": self.delta,
-            "claims": claims,
-        }
-
-    def work(self) -> float:
-        return sum(member.work() for member in self.members.values())
-
-    def recomputed(self) -> AlarmRangeCertificate:
-        again = {name: member.recomputed() for name, member in self.members.items()}
-        return replace(self, members=again, loaded=None)
 
     @classmethod
     def from_claim(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -19,7 +20,66 @@ _BETWEEN = "."
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class CertificateBundle(Certificate):
+class SeveralClaims(Certificate):
+    """A certificate that holds others, which share its `delta`. It is as right as all of them, and
+    recomputed by recomputing each.
+
+    Attributes
+    ----------
+    delta : float
+        The chance that any of the claims is wrong.
+    members : mapping of str to Certificate
+        The certificates by their names, as the file has them.
+    provenance : Provenance
+        Where the certificates come from; columns are named as "claim.role".
+    draw : None
+        Each certificate says for itself how its rows were drawn.
+    loaded : mapping or None
+        The document that it was read from; None if it was made in this process.
+
+    Examples
+    --------
+    >>> from pacbound import CertificateBundle, calibrate
+    >>> rows = [0.9, 0.8], [True, False]
+    >>> bundle = CertificateBundle.of({"a": calibrate(*rows, delta=0.01)}, delta=0.01)
+    >>> isinstance(bundle, SeveralClaims), list(bundle.members)
+    (True, ['a'])
+    """
+
+    procedure: ClassVar[str]
+    delta: float
+    members: Mapping[str, Certificate]
+
+    def counted(self) -> dict[str, Json]:
+        claims = {name: member.counts_digest for name, member in self.members.items()}
+        return {
+            "kind": self.kind,
+            "procedure": self.procedure,
+            "delta": self.delta,
+            "claims": claims,
+        }
+
+    def work(self) -> float:
+        return sum(member.work() for member in self.members.values())
+
+    def recomputed(self) -> Self:
+        again = {name: member.recomputed() for name, member in self.members.items()}
+        return replace(self, members=again, loaded=None)
+
+    @classmethod
+    @abstractmethod
+    def from_claim(
+        cls,
+        claim: Reader,
+        provenance: Provenance,
+        loaded: Mapping[str, Json],
+        members: Mapping[str, Certificate] | None = None,
+    ) -> Self:
+        """The certificate that a document describes; `members` are its claims, read already."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class CertificateBundle(SeveralClaims):
     """Several claims that are all right at once, with probability at least 1 - `delta`.
 
     Each claim has a share of `delta`, and the shares add up to no more than it, so that the claims
@@ -60,8 +120,7 @@ class CertificateBundle(Certificate):
     """
 
     kind: ClassVar[str] = "bundle"
-    delta: float
-    members: Mapping[str, Certificate]
+    procedure: ClassVar[str] = union.NAME
 
     @classmethod
     def of(cls, certificates: Mapping[str, Certificate], *, delta: float) -> Self:
@@ -133,28 +192,12 @@ class CertificateBundle(Certificate):
     def claimed(self) -> dict[str, Json]:
         return {
             "kind": self.kind,
-            "procedure": union.NAME,
+            "procedure": self.procedure,
             "assumptions": list(union.ASSUMPTIONS),
             "certified": self.certified,
             "delta": self.delta,
             "claims": {name: member.claim() for name, member in self.members.items()},
         }
-
-    def counted(self) -> dict[str, Json]:
-        claims = {name: member.counts_digest for name, member in self.members.items()}
-        return {
-            "kind": self.kind,
-            "procedure": union.NAME,
-            "delta": self.delta,
-            "claims": claims,
-        }
-
-    def work(self) -> float:
-        return sum(member.work() for member in self.members.values())
-
-    def recomputed(self) -> CertificateBundle:
-        again = {name: member.recomputed() for name, member in self.members.items()}
-        return replace(self, members=again, loaded=None)
 
     @classmethod
     def from_claim(

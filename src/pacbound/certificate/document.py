@@ -236,6 +236,12 @@ class Certificate(ABC):
     def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
         """The certificate that a document describes."""
 
+    def says_nothing(self) -> str | None:
+        """Why the rows tell nothing about the claim, with the remedy, if not one of them is what it
+        is about: the column is probably another. None if there are such rows.
+        """
+        return None
+
     def row_rule(self) -> RowRule:
         """What it adds to each row of a table, by comparisons of scores, if it is verified.
 

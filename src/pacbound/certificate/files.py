@@ -10,7 +10,7 @@ from pacbound import documents
 from pacbound.certificate.abstention import AbstentionCertificate
 from pacbound.certificate.alarm_range import AlarmRangeCertificate
 from pacbound.certificate.batch import BatchCertificate
-from pacbound.certificate.bundle import CertificateBundle, member_documents
+from pacbound.certificate.bundle import CertificateBundle, SeveralClaims, member_documents
 from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
@@ -105,11 +105,10 @@ def certificate_from_dict(document: Mapping[str, Json], name: str = "The documen
         # must stay what is used.
         provenance = Provenance.from_dict(document["provenance"])
         copied = documents.copied(dict(document))
-        for several in (CertificateBundle, AlarmRangeCertificate):
-            if kind == several.kind:
-                members = _members(claim, provenance)
-                return several.from_claim(claim, provenance, copied, members)
-        certificate = KINDS[kind].from_claim(claim, provenance, copied)
+        made = KINDS[kind]
+        if issubclass(made, SeveralClaims):
+            return made.from_claim(claim, provenance, copied, _members(claim, provenance))
+        certificate = made.from_claim(claim, provenance, copied)
         return replace(certificate, draw=read_draw(claim))
     except CertificateError as error:
         raise type(error)(f"{name}: {error}") from None

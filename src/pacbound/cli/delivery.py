@@ -7,13 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pacbound.certificate import (
-    AlarmRangeCertificate,
-    Budget,
-    Certificate,
-    FalseAlarmCertificate,
-    RecallCertificate,
-)
+from pacbound.certificate import Budget, Certificate
 from pacbound.cli.exit_codes import REFUSED
 from pacbound.cli.terminal import print_json
 from pacbound.errors import InvalidValueError
@@ -37,7 +31,9 @@ def deliver(
     What it spends is taken from the `budget` first: one that overspends is neither saved nor shown.
     A share of no rows at all is bad data, as a table without rows is.
     """
-    _require_rows_to_speak_of(certificate)
+    silent = certificate.says_nothing()
+    if silent is not None:
+        raise InvalidValueError(silent)
     if budget is not None:
         Budget(budget).spend(certificate)
     if output is not None:
@@ -54,25 +50,3 @@ def deliver(
                 f"pacbound verify {output}"
             )
     return 0 if certificate.certified else REFUSED
-
-
-def _require_rows_to_speak_of(certificate: Certificate) -> None:
-    """Raise if there is not one row that the claim is about: its column is probably another."""
-    if isinstance(certificate, AlarmRangeCertificate):
-        for member in certificate.members.values():
-            _require_rows_to_speak_of(member)
-    elif isinstance(certificate, RecallCertificate) and not certificate.positives:
-        _refuse_none(certificate.n, "positive", "Name the column that is 1 in positive rows.")
-    elif (
-        isinstance(certificate, FalseAlarmCertificate)
-        and certificate.unit == "rows"
-        and not certificate.negatives
-    ):
-        _refuse_none(certificate.n, "negative", "Name the column that is 0 in negative rows.")
-
-
-def _refuse_none(rows: int, what: str, remedy: str) -> None:
-    raise InvalidValueError(
-        f"None of {rows:,} rows is {what}, so nothing is known about the scores of {what} ones. "
-        f"{remedy} If they are rare, label more rows: which, must not depend on their scores."
-    )

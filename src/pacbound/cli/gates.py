@@ -8,12 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pacbound.certificate import (
-    AlarmRangeCertificate,
-    Certificate,
-    CertificateBundle,
-    RecallCertificate,
-)
+from pacbound.certificate import Certificate, SeveralClaims
 from pacbound.certificate.files import KINDS
 from pacbound.documents import printable
 from pacbound.errors import InvalidValueError
@@ -85,16 +80,16 @@ class Gates:
 
 def _above(certificate: Certificate, most: Decimal) -> list[str]:
     """What the certificate, or a claim of a bundle, allows beyond `most`."""
-    if isinstance(certificate, CertificateBundle | AlarmRangeCertificate):
+    if isinstance(certificate, SeveralClaims):
         return [
             f"{printable(name)}: {found}"
             for name, member in certificate.members.items()
             for found in _above(member, most)
         ]
-    if isinstance(certificate, RecallCertificate):
-        missed = 1 - Decimal(repr(certificate.target))
-        return [f"target = {certificate.target} lets {missed} be missed"] if missed > most else []
     claim = certificate.claim()
+    if "target" in claim:
+        missed = 1 - Decimal(repr(float(claim["target"])))
+        return [f"target = {claim['target']} lets {missed} be missed"] if missed > most else []
     if "xi" not in claim:
         return [f"a {certificate.kind} claims no xi"]
     xi = Decimal(repr(float(claim["xi"])))

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Final, Self
 
 from pacbound import documents
-from pacbound.certificate import AlarmRangeCertificate, Certificate, CertificateBundle
+from pacbound.certificate import Certificate, SeveralClaims
 from pacbound.certificate.document import exact
 from pacbound.documents import Json, Reader
 from pacbound.errors import (
@@ -33,8 +33,6 @@ from pacbound.procedures import union
 
 FORMAT: Final = "pacbound-monitor-bundle"
 SCHEMA: Final = 1
-
-Several = CertificateBundle | AlarmRangeCertificate
 
 
 class BundleMonitor:
@@ -102,7 +100,7 @@ class BundleMonitor:
 
     def __init__(
         self,
-        certificate: Several,
+        certificate: SeveralClaims,
         *,
         delta: float,
         false_alarms: str | float = "ever",
@@ -247,7 +245,7 @@ class BundleMonitor:
     def load(
         cls,
         path: str | os.PathLike[str],
-        certificate: Several,
+        certificate: SeveralClaims,
         *,
         classes: Any = None,
         missing: Any = None,
@@ -325,7 +323,7 @@ def _shares(promise: Promise, count: int) -> Sequence[float]:
 
 def _sorted_out(certificate: Any) -> tuple[dict[str, Certificate], dict[str, str]]:
     """The claims that can be watched, and why the others cannot."""
-    if not isinstance(certificate, Several):
+    if not isinstance(certificate, SeveralClaims):
         raise InvalidTypeError(
             f"certificate is of type {type(certificate).__name__}: expected a CertificateBundle or "
             "an AlarmRangeCertificate. Monitor watches over a single claim."
