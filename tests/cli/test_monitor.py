@@ -3,6 +3,7 @@ programs read."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -19,8 +20,9 @@ import pytest
 from tests.cli.conftest import Run
 
 from pacbound import Monitor, calibrate, certify_cascade, certify_shield, load_certificate
-from pacbound.cli.monitor import COLUMNS
+from pacbound.cli.monitor import monitor as command
 from pacbound.monitor.kinds import WATCHES
+from pacbound.tally.intake import recorded_role
 
 Feed = Callable[[str | bytes], None]
 
@@ -371,8 +373,10 @@ def test_a_stream_that_pauses_and_is_ended_by_a_signal_leaves_what_it_took_in(
     assert monitor.to_dict() == whole.to_dict()
 
 
-def test_every_kind_that_is_watched_has_its_columns_here() -> None:
-    assert COLUMNS.keys() == WATCHES.keys()
+@pytest.mark.parametrize("kind", WATCHES)
+def test_every_column_that_is_watched_has_an_option(kind: str) -> None:
+    options = inspect.signature(command).parameters
+    assert {recorded_role(role) for role in WATCHES[kind].roles} <= options.keys()
 
 
 def test_a_state_that_another_process_uses_is_left_alone(pacbound: Run, tmp_path: Path) -> None:

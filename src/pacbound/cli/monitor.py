@@ -15,9 +15,8 @@ import typer
 
 from pacbound.atomic_files import atomic_file
 from pacbound.certificate import (
-    AlarmRangeCertificate,
     Certificate,
-    CertificateBundle,
+    SeveralClaims,
     load_certificate,
 )
 from pacbound.cli.counting import (
@@ -37,10 +36,12 @@ from pacbound.monitor import (
     prometheus_text,
     update_from_files,
 )
+from pacbound.monitor.kinds import WATCHES
 from pacbound.monitor.promise import Promise
 from pacbound.sources import Notation
 from pacbound.sources.standard_input import STANDARD_INPUT
 from pacbound.sources.streams import stream_batches
+from pacbound.tally.intake import recorded_role
 from pacbound.tally.questions import with_article
 from pacbound.tally.rows import Rows
 
@@ -48,37 +49,6 @@ Watching = TypeVar("Watching", Monitor, BundleMonitor)
 
 FLUSHED = 1.0
 """Seconds after which the state of a stream that does not pause is saved again."""
-
-_ANSWERS = {
-    "confidence": "confidence",
-    "correct": "correct",
-    "prediction": "prediction",
-    "label": "labels",
-    "group": "groups",
-}
-
-COLUMNS: dict[str, dict[str, str]] = {
-    "abstention": _ANSWERS,
-    "calibration": _ANSWERS,
-    "cascade": {
-        "loss": "loss",
-        "confidence": "confidences",
-        "prediction": "predictions",
-        "label": "labels",
-    },
-    "cascade-groups": {
-        "loss": "loss",
-        "confidence": "confidences",
-        "prediction": "predictions",
-        "label": "labels",
-        "group": "groups",
-    },
-    "false-alarms": {"score": "score", "positive": "positive"},
-    "recall": {"score": "score", "positive": "positive"},
-    "shield": {"unsafe": "unsafe"},
-}
-"""For each kind of certificate, the options that name its columns, and what they are called where
-rows are judged; in the plural they are lists."""
 
 INSTEAD = {"correct": {"prediction", "label"}, "loss": {"confidence", "prediction", "label"}}
 """Columns that stand for others."""
@@ -180,7 +150,7 @@ def monitor(
     notation = written.notation()
     # From before the state is read until after it is written: no other process may do so between.
     with nullcontext() if state is None else locked(state, wait=False):
-        if isinstance(loaded, CertificateBundle | AlarmRangeCertificate):
+        if isinstance(loaded, SeveralClaims):
             _refuse_with_several({**given, **written.options()}, files, figure)
             several = _begun_or_resumed(BundleMonitor, loaded, state, delta, false_alarms, options)
             return _watch_several(several, files, state, prometheus, as_json=as_json)
@@ -211,7 +181,7 @@ def monitor(
 
 
 def _claim_of(loaded: Certificate, claim: str) -> Certificate:
-    if not isinstance(loaded, CertificateBundle | AlarmRangeCertificate):
+    if not isinstance(loaded, SeveralClaims):
         raise InvalidTypeError(
             f"--claim {claim} is about a bundle, and this is {with_article(loaded.kind)} "
             "certificate: leave it out."
@@ -303,7 +273,7 @@ def _begun_or_resumed(
 
 def _columns(certificate: Certificate, given: Mapping[str, str | None]) -> dict[str, Any]:
     """The columns by what they are for: those that are named, and else those of the certificate."""
-    roles = COLUMNS[certificate.kind]
+    roles = {recorded_role(role): role for role in WATCHES[certificate.kind].roles}
     chosen = {option: name for option, name in given.items() if name is not None}
     strange = next((option for option in chosen if option not in roles), None)
     if strange is not None:

@@ -35,43 +35,23 @@ from pacbound.procedures.joint_walk import JointWalk
 from pacbound.procedures.shield import TOP
 from pacbound.recall.certify import certify_recall
 from pacbound.shield.certify import certify_shield
+from pacbound.tally.draws import COLUMNS as DRAWN_BY
 from pacbound.tally.grids import EqualWidthBins
+from pacbound.tally.intake import recorded_role
+from pacbound.tally.questions import QUESTIONS, Kind
 from pacbound.tally.tally import Tally
 
 MOST_SHOWN = 20
 
-_ANSWERS = {
-    "confidence": "confidence",
-    "correct": "correct",
-    "prediction": "prediction",
-    "label": "labels",
-    "group": "groups",
-}
-_MODELS = {
-    "confidence": "confidences",
-    "prediction": "predictions",
-    "label": "labels",
-    "group": "groups",
-}
-COLUMNS: dict[str, dict[str, str]] = {
-    "calibration": _ANSWERS,
-    "abstention": _ANSWERS,
-    "cascade": _MODELS,
-    "cascade-groups": _MODELS,
-    "shield": {"score": "scores", "unsafe": "unsafe", "final_score": "final_scores"},
-    "recall": {"score": "score", "positive": "positive"},
-    "false-alarms": {"score": "score", "positive": "positive", "unsafe": "unsafe"},
-}
-"""For each kind whose data can be counted again, the columns as a certificate names them, and what
-they are called where rows are counted; lists of them for the models of a cascade."""
+_OPTIONS = ("n_bins", "edges")
+"""What the questions take that names no column."""
 
-_DRAWN = {"cluster": "clusters", "weight": "weights", "row_id": "row_ids"}
 _INSTEAD = {"correct": {"prediction", "label"}, "prediction": {"correct"}, "label": {"correct"}}
 """Columns that are not used once another one is named."""
 
 Cells = dict[str, dict[str, int]]
 Asked = tuple[dict[str, Any], Callable[..., Certificate], dict[str, Any]]
-"""How rows are counted, what certifies, and what it is asked beside delta."""
+"""How rows are counted, `kind` among it; what certifies; and what it is asked beside delta."""
 
 
 DataOption = Annotated[
@@ -148,14 +128,14 @@ def recounted(
     """What `files` give for what the certificate asked. `said` names columns where they are not
     named as in its provenance; `counting` is the rest of what counting takes.
     """
-    columns, drawn = _columns(certificate, said), certificate.draw
+    _require_countable(certificate)
+    drawn = certificate.draw
     counted, verb, question = _ASKED[type(certificate)](certificate)
+    columns = _columns(certificate, counted["kind"], said)
     if drawn is not None and drawn.by != "strata":
         bound = "cluster_bound" if drawn.by == "clusters" else "weight_bound"
         counted |= {"seed": drawn.seed, bound: drawn.bound}
-    given = {"kind": certificate.kind.partition("-")[0], **columns, **counted, **counting}
-    if given["kind"] == "shield" and "score" in given:
-        given["scores"] = given.pop("score")
+    given = {**columns, **counted, **counting}
     tally = Tally.from_files(
         list(files), **{name: value for name, value in given.items() if value is not None}
     )
@@ -188,16 +168,21 @@ def _all_rows(certificate: Certificate) -> Cells:
     return cells
 
 
-def _columns(certificate: Certificate, said: Mapping[str, str]) -> dict[str, Any]:
-    roles = COLUMNS.get(certificate.kind)
-    if roles is None or (
-        isinstance(certificate, CascadeCertificate) and certificate.method == "front"
-    ):
+def _require_countable(certificate: Certificate) -> None:
+    chosen = isinstance(certificate, CascadeCertificate) and certificate.method == "front"
+    if chosen or type(certificate) not in _ASKED:
         raise InvalidTypeError(
             f"The data of a {_what(certificate)} cannot be counted again by --data: "
             f"{_REMEDY.get(certificate.kind, _REMEDY['cascade'])}."
         )
-    known = {**roles, **_DRAWN}
+
+
+def _columns(certificate: Certificate, kind: Kind, said: Mapping[str, str]) -> dict[str, Any]:
+    """The columns by what they are for in the question that was counted: those that are said, and
+    else those of the certificate.
+    """
+    roles = {recorded_role(role): role for role in QUESTIONS[kind].roles if role not in _OPTIONS}
+    known = {**roles, **{recorded_role(role): role for role in DRAWN_BY}}
     strange = next((name for name in said if name not in known), None)
     if strange is not None:
         raise InvalidTypeError(
@@ -216,9 +201,9 @@ def _columns(certificate: Certificate, said: Mapping[str, str]) -> dict[str, Any
             "The certificate does not say which columns it was counted from, because they were "
             f"arrays: name them, with {options}."
         )
-    several = certificate.kind in ("cascade", "cascade-groups")
+    lists = ("confidences", "predictions")
     return {
-        known[name]: names(column) if several and name in ("confidence", "prediction") else column
+        known[name]: names(column) if known[name] in lists else column
         for name, column in named.items()
     }
 
@@ -246,12 +231,12 @@ def _asked_calibration(certificate: CalibrationCertificate) -> Asked:
     chosen_by = grid.n_cells if is_equal else grid.edges.tolist()
     strata = chosen_by if drawn is not None and drawn.by == "strata" else None
     asked = {"correction": certificate.correction, "side": certificate.side}
-    return {"edges": grid, "strata": strata}, calibrate, asked
+    return {"kind": "calibration", "edges": grid, "strata": strata}, calibrate, asked
 
 
 def _asked_abstention(certificate: AbstentionCertificate) -> Asked:
     # Where a pool fixed the starts, the counts are the same without it.
-    return {}, certify_abstention, {"xi": certificate.xi}
+    return {"kind": "abstention"}, certify_abstention, {"xi": certificate.xi}
 
 
 def _asked_cascade(
@@ -271,7 +256,7 @@ def _asked_cascade(
         question["group_thresholds"] = certificate.group_thresholds
     elif certificate.method == "greedy":
         question["method"] = "greedy"
-    return {}, certify_cascade, question
+    return {"kind": "cascade"}, certify_cascade, question
 
 
 def _asked_shield(certificate: ShieldCertificate) -> Asked:
@@ -282,12 +267,12 @@ def _asked_shield(certificate: ShieldCertificate) -> Asked:
         "looks": certificate.looks,
         "horizon": certificate.horizon,
     }
-    return {}, certify_shield, question
+    return {"kind": "shield"}, certify_shield, question
 
 
 def _asked_recall(certificate: RecallCertificate) -> Asked:
     # The counts are the same with looks and without.
-    return {}, certify_recall, {"target": certificate.target}
+    return {"kind": "recall"}, certify_recall, {"target": certificate.target}
 
 
 def _asked_false_alarms(certificate: FalseAlarmCertificate) -> Asked:

@@ -69,15 +69,19 @@ def tally_of(
 
 
 def recorded_columns(columns: Mapping[str, Any] | None) -> dict[str, str]:
-    """The names of the columns as a certificate keeps them: several of one role in one text.
-
-    Certificates speak of one row, as the command line does: `labels` is `label` there.
-    """
+    """The names of the columns as a certificate keeps them: several of one role in one text."""
     return {
-        role.removesuffix("s"): name if isinstance(name, str) else ",".join(name)
+        recorded_role(role): name if isinstance(name, str) else ",".join(name)
         for role, name in (columns or {}).items()
         if name is not None
     }
+
+
+def recorded_role(role: str) -> str:
+    """What a column is for, as certificates and the command line say it, which speak of one row:
+    `label`, where arrays are called `labels`.
+    """
+    return role if role.endswith("ss") else role.removesuffix("s")
 
 
 def _as_it_is(

@@ -5,9 +5,6 @@ To add one: a file with a watch, and its line in `WATCHES`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from pacbound.certificate import Certificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.monitor.kinds.abstention import AbstentionWatch
@@ -20,7 +17,7 @@ from pacbound.monitor.kinds.shield import ShieldWatch
 from pacbound.monitor.kinds.watch import Watch
 from pacbound.tally.questions import with_article
 
-WATCHES: dict[str, Callable[[Any], Watch]] = {
+WATCHES: dict[str, type[Watch]] = {
     "abstention": AbstentionWatch,
     "calibration": CalibrationWatch,
     "cascade": CascadeWatch,

@@ -9,7 +9,7 @@ that was refused is never answered and has no bets.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ _WHAT = "A monitored abstention"
 class AbstentionWatch:
     """At most a share xi of the answers is wrong, in each group where there are groups."""
 
+    roles: ClassVar[Mapping[str, bool]] = AbstentionQuestion.roles
     outcomes = ("right", "wrong")
     single = None
     columns = ("confidence", "correct")
@@ -89,7 +90,7 @@ class AbstentionWatch:
         ]
 
     def _known(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        known = only_known(given, AbstentionQuestion.roles, _WHAT)
+        known = only_known(given, self.roles, _WHAT)
         if ("groups" in known) != bool(self._groups):
             raise InvalidTypeError(
                 "This certificate is per group: name groups, the group of each row."

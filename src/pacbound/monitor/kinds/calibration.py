@@ -10,7 +10,7 @@ labels is a supermartingale. Sides that allow every rate, such as a lower end of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,19 +24,19 @@ from pacbound.tally.questions.calibration import CalibrationQuestion
 from pacbound.tally.questions.question import OVERLAPPING
 from pacbound.tally.rows import Rows, only_known
 
-_ROLES = {
-    "confidence": True,
-    "correct": False,
-    "prediction": False,
-    "labels": False,
-    "groups": False,
-}
 _WHAT = "A monitored calibration"
 
 
 class CalibrationWatch:
     """The true confidence of every bin lies in its interval."""
 
+    roles: ClassVar[Mapping[str, bool]] = {
+        "confidence": True,
+        "correct": False,
+        "prediction": False,
+        "labels": False,
+        "groups": False,
+    }
     outcomes = ("wrong", "right")
     single = None
     columns = ("confidence", "correct")
@@ -106,7 +106,7 @@ class CalibrationWatch:
         return [(int(self._places[cell]), pair) for cell, pair in enumerate(pairs) if any(pair)]
 
     def _known(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        known = only_known(given, _ROLES, _WHAT)
+        known = only_known(given, self.roles, _WHAT)
         if ("groups" in known) != bool(self._certificate.groups):
             raise InvalidTypeError(
                 "This certificate is per group: name groups, the group of each row."

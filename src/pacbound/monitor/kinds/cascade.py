@@ -13,7 +13,7 @@ is watched without labels: each that differs is a loss.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,13 +31,18 @@ from pacbound.tally.questions.cascade import CascadeQuestion
 from pacbound.tally.questions.question import Slot
 from pacbound.tally.rows import Rows, only_known
 
-_ROLES = {"loss": False, "confidences": False, "predictions": False, "labels": False}
 _WHAT = "A monitored cascade"
 
 
 class CascadeWatch:
     """The cascade loses at most xi accuracy against its slow model."""
 
+    roles: ClassVar[Mapping[str, bool]] = {
+        "loss": False,
+        "confidences": False,
+        "predictions": False,
+        "labels": False,
+    }
     outcomes = ("gained", "equal", "lost")
     single = "loss"
     columns = ("confidences", "predictions", "labels")
@@ -77,7 +82,7 @@ class CascadeWatch:
         return [(0, differences_of_labels(given, _WHAT))]
 
     def _known(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        known = only_known(given, _ROLES, _WHAT)
+        known = only_known(given, self.roles, _WHAT)
         require_labels_or_loss(known, labelled=self._labelled)
         return known
 

@@ -23,7 +23,7 @@ out. Rows of groups that were not certified must not be passed: nothing is claim
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,19 +48,19 @@ from pacbound.tally.rows import Rows, only_known
 
 Flags = NDArray[np.bool_]
 
-_ROLES = {
-    "loss": False,
-    "confidences": False,
-    "predictions": False,
-    "labels": False,
-    "groups": True,
-}
 _WHAT = "A monitored cascade in groups"
 
 
 class GroupedCascadeWatch:
     """The cascade loses at most xi accuracy against its slow model in every group."""
 
+    roles: ClassVar[Mapping[str, bool]] = {
+        "loss": False,
+        "confidences": False,
+        "predictions": False,
+        "labels": False,
+        "groups": True,
+    }
     outcomes = ("gained", "equal", "lost")
     single = None
     columns = ("confidences", "predictions", "labels", "groups")
@@ -144,7 +144,7 @@ class GroupedCascadeWatch:
         ]
 
     def _known(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        known = only_known(given, _ROLES, _WHAT)
+        known = only_known(given, self.roles, _WHAT)
         require_labels_or_loss(known, labelled=self._labelled)
         return known
 

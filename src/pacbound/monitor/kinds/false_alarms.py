@@ -9,7 +9,7 @@ thresholds the two claims are watched apart, at the threshold that is in use.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,13 +28,13 @@ from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.questions.recall import RecallQuestion
 from pacbound.tally.rows import Rows, only_known
 
-_ROLES = {"score": True, "positive": True}
 _WHAT = "A monitored claim about false alarms"
 
 
 class FalseAlarmWatch:
     """At most a share `xi` of the negatives raises an alarm."""
 
+    roles: ClassVar[Mapping[str, bool]] = {"score": True, "positive": True}
     outcomes = ("quiet", "false alarm")
     single = None
     columns = ("score", "positive")
@@ -57,12 +57,12 @@ class FalseAlarmWatch:
 
     def of_columns(self, named: Mapping[str, Any]) -> Reading:
         """`score` and `positive`."""
-        known = only_known(named, _ROLES, _WHAT)
+        known = only_known(named, self.roles, _WHAT)
         return Reading(RecallQuestion.of_columns(**known).slots, self._judged)
 
     def of_arrays(self, given: Mapping[str, Any]) -> tuple[Reading, Mapping[str, Any]]:
         """The same of arrays."""
-        question, arrays = RecallQuestion.of_arrays(**only_known(given, _ROLES, _WHAT))
+        question, arrays = RecallQuestion.of_arrays(**only_known(given, self.roles, _WHAT))
         return Reading(question.slots, self._judged), arrays
 
     def counted(self, given: Mapping[str, Any]) -> Counts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from math import inf, nextafter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,13 +28,13 @@ from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.questions.recall import RecallQuestion
 from pacbound.tally.rows import Rows, only_known
 
-_ROLES = {"score": True, "positive": True}
 _WHAT = "A monitored recall"
 
 
 class RecallWatch:
     """At least a share `target` of the positives is flagged."""
 
+    roles: ClassVar[Mapping[str, bool]] = {"score": True, "positive": True}
     outcomes = ("flagged", "missed")
     single = None
     columns = ("score", "positive")
@@ -56,12 +56,12 @@ class RecallWatch:
 
     def of_columns(self, named: Mapping[str, Any]) -> Reading:
         """`score` and `positive`."""
-        known = only_known(named, _ROLES, _WHAT)
+        known = only_known(named, self.roles, _WHAT)
         return Reading(RecallQuestion.of_columns(**known).slots, self._judged)
 
     def of_arrays(self, given: Mapping[str, Any]) -> tuple[Reading, Mapping[str, Any]]:
         """The same of arrays."""
-        question, arrays = RecallQuestion.of_arrays(**only_known(given, _ROLES, _WHAT))
+        question, arrays = RecallQuestion.of_arrays(**only_known(given, self.roles, _WHAT))
         return Reading(question.slots, self._judged), arrays
 
     def counted(self, given: Mapping[str, Any]) -> Counts:

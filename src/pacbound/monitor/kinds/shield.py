@@ -7,7 +7,7 @@ unsafe is known without the shield only: one that the shield stopped may have be
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from pacbound.tally.rows import only_known
 class ShieldWatch:
     """At most a share xi of the rollouts is unsafe."""
 
+    roles: ClassVar[Mapping[str, bool]] = {"unsafe": True}
     outcomes = ("safe", "unsafe")
     single = "unsafe"
     columns = ("unsafe",)
@@ -49,14 +50,14 @@ class ShieldWatch:
 
     def of_columns(self, named: Mapping[str, Any]) -> Reading:
         """`unsafe`: whether the rollout, shield and all, was unsafe."""
-        column = only_known(named, {"unsafe": True}, "A monitored shield")["unsafe"]
+        column = only_known(named, self.roles, "A monitored shield")["unsafe"]
         return Reading(
             {"unsafe": Slot("flag", column)}, lambda rows, *_: one_place(rows.flags("unsafe"))
         )
 
     def of_arrays(self, given: Mapping[str, Any]) -> tuple[Reading, Mapping[str, Any]]:
         """The same of an array."""
-        passed = only_known(given, {"unsafe": True}, "A monitored shield")
+        passed = only_known(given, self.roles, "A monitored shield")
         return self.of_columns(dict.fromkeys(passed, "unsafe")), passed
 
     def counted(self, given: Mapping[str, Any]) -> Counts:

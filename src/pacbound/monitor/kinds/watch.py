@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,11 @@ class Reading:
 
 class Watch(Protocol):
     """What a certificate claims, as bets against it."""
+
+    roles: ClassVar[Mapping[str, bool]]
+    """The columns that a row may bring, by what they are for; True for what must be there."""
+
+    def __init__(self, certificate: Any) -> None: ...
 
     @property
     def bets(self) -> tuple[Bets, ...]:
