@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from experiments.routing import draws, figure, pairs
-from experiments.routing.__main__ import markdown
+from experiments.routing.__main__ import _budget, markdown
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +86,32 @@ def test_a_file_of_another_digest_is_refused(tmp_path: Path) -> None:
     (tmp_path / pairs.APIS).write_bytes(b"other")
     with pytest.raises(SystemExit, match="SHA-256"):
         pairs.pairs(tmp_path)
+
+
+def test_the_same_budget_buys_the_dearest_threshold_by_feeling_that_it_can_pay() -> None:
+    magic = {
+        str(threshold): {"dollars": 10 * threshold, "loss": 0.03 * (1 - threshold)}
+        for threshold in draws.MAGIC
+    }
+    pair = {
+        "dollars": [1.0, 10.0],
+        "magic": magic,
+        "chosen": {"0.01": {"certified": {"dollars": 7.5, "loss": 0.004}}},
+    }
+    certified, bought, usual = _budget(pair)
+    assert certified == "7.50 $ (25% saved), +0.0040"
+    assert bought == "≥ 0.7: 7.00 $ (30% saved), +0.0090"
+    assert usual == "9.00 $ (10% saved), +0.0030"
+    pair["chosen"] = {"0.01": {"certified": {"dollars": 6.0, "loss": 0.004}}}
+    assert _budget(pair)[1].endswith("**✗**"), "0.5 loses more than xi"
+    pair["chosen"] = {"0.01": {"certified": {"dollars": 4.0, "loss": 0.004}}}
+    assert _budget(pair)[1] == "none of them"
+
+
+def test_generated_pairs_can_violate_and_have_speakers() -> None:
+    rows, speakers = pairs.generated()
+    assert np.isclose(rows.weights.sum(), 1)
+    assert np.isclose(speakers.weights.sum(), 1)
+    assert len(np.unique(speakers.confidences)) > speakers.n
+    truth = draws.TrueTradeOff(rows)
+    assert float(truth.at(0.0)[1]) > max(draws.TOLERANCES)
