@@ -75,7 +75,7 @@ def parse() -> argparse.Namespace:
 def markdown(record: dict[str, Any]) -> str:
     draws = record["seeds"][1] + 1
     most = int(binom.isf(0.001, draws, DELTA))
-    cells = len(record["pairs"]) * len(TOLERANCES)
+    tested = len(record["pairs"]) * len(TOLERANCES)
     question, answer = (PER_MILLION["GPT-4-1106"], PER_MILLION["Qwen3-32B"])
     lines = [
         "# Routing: dollars saved at a certified loss",
@@ -85,8 +85,8 @@ def markdown(record: dict[str, Any]) -> str:
         "from the data set, gives a threshold; what it loses and costs over the whole data set is "
         "then exact. A sample violates if that loss is above xi; a method that keeps its promise "
         f"violates in at most {DELTA:.0%} of them: up to {most} of {draws} by chance, at a level "
-        f"of 0.001 in each cell. A method has {cells} cells, so one that keeps its promise is "
-        f"above that in any of them with probability at most {cells * 0.001:.2g} (union bound).",
+        f"of 0.001 in each cell. A method has {tested} cells, so one that keeps its promise is "
+        f"above that in any of them with probability at most {tested * 0.001:.2g} (union bound).",
         "",
         "| data set | models | n | xi | method | dollars per 10,000 | saved | mean loss | largest "
         "loss | violations |",
