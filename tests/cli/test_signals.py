@@ -33,7 +33,7 @@ PROGRAM = """
 import signal, sys, time
 from pathlib import Path
 from pacbound.cli import main
-from pacbound.sources import embedded
+from pacbound.sources import embedded_duckdb as embedded
 from pacbound.tally import rows
 
 def wait(*_):

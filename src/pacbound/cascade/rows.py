@@ -15,8 +15,8 @@ from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress
 from pacbound.sources.paths import format_of
 from pacbound.sources.rewriting import rewrite
 from pacbound.sources.values import MISSING
-from pacbound.tally.answers import ROW
 from pacbound.tally.classes import ClassRule, Vocabulary
+from pacbound.tally.returned_labels import ROW
 from pacbound.tally.rows import batch_scores
 
 LABEL = "label"

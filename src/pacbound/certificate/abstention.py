@@ -19,7 +19,7 @@ from pacbound.certificate.document import (
 )
 from pacbound.certificate.fine_counts import read_counts, read_threshold
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
-from pacbound.certificate.tallies import exact_sum, require_tally
+from pacbound.certificate.tally_checks import exact_sum, require_tally
 from pacbound.documents import Json, Reader, encode_float, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.procedures import abstention, abstention_declared

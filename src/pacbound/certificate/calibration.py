@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pacbound.certificate import calibration_words
 from pacbound.certificate.document import CHANGED, Certificate, Provenance, interval_work, sealed
-from pacbound.certificate.tallies import exact_sum
+from pacbound.certificate.tally_checks import exact_sum
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.procedures import calibration as procedure

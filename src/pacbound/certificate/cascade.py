@@ -28,7 +28,7 @@ from pacbound.certificate.document import (
     sealed,
 )
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
-from pacbound.certificate.tallies import require_tally
+from pacbound.certificate.tally_checks import require_tally
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidValueError
 from pacbound.procedures import (

@@ -13,7 +13,7 @@ from pacbound.certificate.document import Certificate, Provenance, exact, likeli
 from pacbound.certificate.fine_counts import none_is, read_counts, read_threshold, require_total
 from pacbound.certificate.recall import APPLIED
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
-from pacbound.certificate.tallies import exact_sum, require_tally
+from pacbound.certificate.tally_checks import exact_sum, require_tally
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError
 from pacbound.procedures import false_alarms

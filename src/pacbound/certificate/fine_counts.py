@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.tallies import exact_sum
+from pacbound.certificate.tally_checks import exact_sum
 from pacbound.documents import Reader, encode_float
 from pacbound.errors import CertificateError
 from pacbound.tally.grids import FINE

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from pacbound.certificate.document import Certificate, Provenance, exact, likelihood, sealed
 from pacbound.certificate.fine_counts import none_is, read_counts, read_threshold, require_total
-from pacbound.certificate.planned import plan_of, plan_work, read_looks, require_all_rows
+from pacbound.certificate.looks import plan_of, plan_work, read_looks, require_all_rows
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
-from pacbound.certificate.tallies import exact_sum, require_tally
+from pacbound.certificate.tally_checks import exact_sum, require_tally
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import InvalidValueError
 from pacbound.procedures import recall, recall_looks

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from pacbound.certificate.document import Certificate, Provenance, exact, likelihood, sealed
 from pacbound.certificate.fine_counts import read_threshold
-from pacbound.certificate.planned import plan_of, plan_work, read_looks, require_all_rows
+from pacbound.certificate.looks import plan_of, plan_work, read_looks, require_all_rows
 from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
-from pacbound.certificate.tallies import exact_sum, require_tally
+from pacbound.certificate.tally_checks import exact_sum, require_tally
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidValueError
 from pacbound.procedures import shield, shield_among_unsafe, shield_looks, shield_product

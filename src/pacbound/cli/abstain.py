@@ -9,7 +9,9 @@ import typer
 
 from pacbound.abstention.certify import certify_abstention
 from pacbound.cli.about import About
-from pacbound.cli.counting import (
+from pacbound.cli.delivery import BudgetOption, deliver
+from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.table_options import (
     Classes,
     Counter,
     Draw,
@@ -17,8 +19,6 @@ from pacbound.cli.counting import (
     LabelsOption,
     WrittenOrPiped,
 )
-from pacbound.cli.delivery import BudgetOption, deliver
-from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.terminal import progress_bar
 
 FirstOption = Annotated[

@@ -12,8 +12,8 @@ import typer
 
 from pacbound.atomic_files import is_standard_output
 from pacbound.certificate import AppliedRows, load_certificate
-from pacbound.cli.counting import WrittenOrPiped
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
+from pacbound.cli.table_options import WrittenOrPiped
 from pacbound.cli.terminal import json_line, progress_bar
 
 

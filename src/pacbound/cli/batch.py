@@ -12,14 +12,14 @@ from pacbound.atomic_files import is_standard_output
 from pacbound.cascade.batches import BatchResult
 from pacbound.cascade.batches.files import ADDED, Step, begin_or_go_on
 from pacbound.cli.about import About
-from pacbound.cli.counting import (
+from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.lists import names
+from pacbound.cli.table_options import (
     ClassesOption,
     FilesArgument,
     MissingOption,
     WrittenOrPiped,
 )
-from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.lists import names
 from pacbound.cli.terminal import json_line, progress_bar
 from pacbound.errors import InvalidTypeError, InvalidValueError
 

@@ -9,7 +9,9 @@ import typer
 
 from pacbound.calibration.certify import calibrate as certified
 from pacbound.cli.about import About
-from pacbound.cli.counting import (
+from pacbound.cli.delivery import BudgetOption, deliver
+from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.table_options import (
     Classes,
     Counter,
     Draw,
@@ -21,8 +23,6 @@ from pacbound.cli.counting import (
     edges_option,
     strata_option,
 )
-from pacbound.cli.delivery import BudgetOption, deliver
-from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.terminal import progress_bar
 from pacbound.errors import InvalidTypeError
 from pacbound.procedures.calibration import Correction, Side

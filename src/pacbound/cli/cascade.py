@@ -12,7 +12,10 @@ from pacbound.cascade.certify import certify_cascade
 from pacbound.cascade.rows import rows_to_label
 from pacbound.certificate import Certificate
 from pacbound.cli.about import About
-from pacbound.cli.counting import (
+from pacbound.cli.delivery import BudgetOption, deliver
+from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.lists import names, numbers
+from pacbound.cli.table_options import (
     Classes,
     Counter,
     Draw,
@@ -20,9 +23,6 @@ from pacbound.cli.counting import (
     LabelsOption,
     WrittenOrPiped,
 )
-from pacbound.cli.delivery import BudgetOption, deliver
-from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.lists import names, numbers
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.errors import InvalidTypeError
 from pacbound.procedures.cascade import Bound

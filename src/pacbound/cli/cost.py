@@ -9,11 +9,11 @@ import typer
 
 from pacbound.cascade.cost import certified_cost
 from pacbound.certificate import CascadeCertificate, load_certificate
-from pacbound.cli.counting import (
-    WrittenOrPiped,
-)
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.lists import names
+from pacbound.cli.table_options import (
+    WrittenOrPiped,
+)
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.errors import InvalidTypeError, InvalidValueError
 

@@ -11,14 +11,14 @@ import typer
 from pacbound.cascade.design import CascadeDesign, design_cascade
 from pacbound.certificate import Budget
 from pacbound.cli.about import About
-from pacbound.cli.counting import (
+from pacbound.cli.delivery import BudgetOption, deliver
+from pacbound.cli.exit_codes import REFUSED, ending_well
+from pacbound.cli.lists import names, numbers
+from pacbound.cli.table_options import (
     Classes,
     FilesArgument,
     WrittenOrPiped,
 )
-from pacbound.cli.delivery import BudgetOption, deliver
-from pacbound.cli.exit_codes import REFUSED, ending_well
-from pacbound.cli.lists import names, numbers
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.documents import Json, encode_float, printable
 from pacbound.procedures.cascade import Bound

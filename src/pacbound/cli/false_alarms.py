@@ -10,15 +10,15 @@ from typing import Annotated, Any
 import typer
 
 from pacbound.cli.about import About
-from pacbound.cli.counting import (
+from pacbound.cli.delivery import BudgetOption, deliver
+from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.table_options import (
     Counter,
     Draw,
     FilesArgument,
     LabelsOption,
     WrittenOrPiped,
 )
-from pacbound.cli.delivery import BudgetOption, deliver
-from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.terminal import progress_bar
 from pacbound.errors import InvalidTypeError
 from pacbound.false_alarms import certify_alarm_range, certify_false_alarms

@@ -14,14 +14,14 @@ from pacbound.cascade.rows import LABEL, rows_asked_for
 from pacbound.certificate import Budget, CascadeCertificate
 from pacbound.certificate.about import about_texts
 from pacbound.cli.about import About
-from pacbound.cli.counting import (
-    Classes,
-    WrittenOrPiped,
-)
 from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import REFUSED, ending_well
 from pacbound.cli.label_by_hand import label_by_hand
 from pacbound.cli.lists import names, numbers
+from pacbound.cli.table_options import (
+    Classes,
+    WrittenOrPiped,
+)
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -29,8 +29,8 @@ from pacbound.procedures.cascade import Bound
 from pacbound.sources import Notation, open_table
 from pacbound.sources.batches import Batch, require_columns
 from pacbound.sources.values import MISSING, Values
-from pacbound.tally.answers import ROW, answers_notation
 from pacbound.tally.classes import ClassRule, is_missing_code
+from pacbound.tally.returned_labels import ROW, answers_notation
 
 
 @ending_well

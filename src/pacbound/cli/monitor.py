@@ -19,12 +19,12 @@ from pacbound.certificate import (
     SeveralClaims,
     load_certificate,
 )
-from pacbound.cli.counting import (
+from pacbound.cli.exit_codes import ALARM, ending_well
+from pacbound.cli.lists import names
+from pacbound.cli.table_options import (
     Classes,
     Written,
 )
-from pacbound.cli.exit_codes import ALARM, ending_well
-from pacbound.cli.lists import names
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError

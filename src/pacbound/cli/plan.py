@@ -11,15 +11,15 @@ import typer
 
 from pacbound.atomic_files import atomic_file
 from pacbound.certificate import load_certificate
-from pacbound.cli.counting import (
+from pacbound.cli.exit_codes import REFUSED, ending_well
+from pacbound.cli.lists import names, whole_numbers
+from pacbound.cli.table_options import (
     Classes,
     Counter,
     LabelsOption,
     WrittenOrPiped,
     edges_option,
 )
-from pacbound.cli.exit_codes import REFUSED, ending_well
-from pacbound.cli.lists import names, whole_numbers
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError

@@ -8,16 +8,16 @@ from typing import Annotated
 import typer
 
 from pacbound.cli.about import About
-from pacbound.cli.counting import (
+from pacbound.cli.delivery import BudgetOption, deliver
+from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.lists import whole_numbers
+from pacbound.cli.table_options import (
     Counter,
     Draw,
     FilesArgument,
     LabelsOption,
     WrittenOrPiped,
 )
-from pacbound.cli.delivery import BudgetOption, deliver
-from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.lists import whole_numbers
 from pacbound.cli.terminal import progress_bar
 from pacbound.recall.certify import certify_recall
 

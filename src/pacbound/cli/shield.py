@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 
 from pacbound.cli.about import About
-from pacbound.cli.counting import (
+from pacbound.cli.delivery import BudgetOption, deliver
+from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.lists import whole_numbers
+from pacbound.cli.table_options import (
     Counter,
     Draw,
     FilesArgument,
     WrittenOrPiped,
 )
-from pacbound.cli.delivery import BudgetOption, deliver
-from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.lists import whole_numbers
 from pacbound.cli.terminal import progress_bar
 from pacbound.procedures.shield import Bound, Rate
 from pacbound.shield.certify import certify_shield

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from pacbound.calibration.strata import Stratified, stratify_file
-from pacbound.cli.counting import (
+from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.lists import numbers
+from pacbound.cli.table_options import (
     FilesArgument,
     WrittenOrPiped,
 )
-from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.lists import numbers
 from pacbound.cli.terminal import print_json, progress_bar
 
 

@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from pacbound.cli.counting import (
+from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.lists import names
+from pacbound.cli.table_options import (
     Classes,
     Counter,
     Draw,
@@ -18,8 +20,6 @@ from pacbound.cli.counting import (
     edges_option,
     strata_option,
 )
-from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.lists import names
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.tally import Tally
 

@@ -10,15 +10,6 @@ import typer
 
 from pacbound import exact_verifier
 from pacbound.certificate import Certificate, Verification, load_certificate
-from pacbound.cli.counting import (
-    Classes,
-    ClustersOption,
-    Counter,
-    LabelsOption,
-    RowIdsOption,
-    WeightsOption,
-    WrittenOrPiped,
-)
 from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.gates import CertifiedOption, DeltaOption, Gates, KindOption, XiOption
 from pacbound.cli.recount import (
@@ -33,6 +24,15 @@ from pacbound.cli.recount import (
     Recount,
     ScoreOption,
     UnsafeOption,
+)
+from pacbound.cli.table_options import (
+    Classes,
+    ClustersOption,
+    Counter,
+    LabelsOption,
+    RowIdsOption,
+    WeightsOption,
+    WrittenOrPiped,
 )
 from pacbound.cli.terminal import print_json
 from pacbound.documents import Json

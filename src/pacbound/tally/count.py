@@ -23,13 +23,13 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import PLAIN, Engine, Notation, Paths, Progress, Wanted, opened
 from pacbound.sources.batches import TableFile, part_of
 from pacbound.sources.parts import CannotCountError, Part, in_order
-from pacbound.tally.answers import ROW, Answers
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
 from pacbound.tally.columns import Floats, same_length
 from pacbound.tally.draws import Candidates, Draw, Drawn
 from pacbound.tally.fingerprint import Fingerprint, histogram_names, own_name
 from pacbound.tally.questions import Judged, Question
 from pacbound.tally.questions.question import Integers, Slot
+from pacbound.tally.returned_labels import ROW, Answers
 from pacbound.tally.rows import Rows, batch_scores
 from pacbound.tally.table import CountTable, together
 

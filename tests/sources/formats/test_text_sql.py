@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources.embedded import Connection, QueryError, connected
+from pacbound.sources.embedded_duckdb import Connection, QueryError, connected
 from pacbound.sources.formats import text
 from pacbound.sources.formats.text_sql import FALSE, TRUE, Kind, typed
 

@@ -27,8 +27,8 @@ from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress, open_table
 from pacbound.sources.batches import require_columns
 from pacbound.sources.rewriting import rewrite
 from pacbound.sources.values import MISSING, Values
-from pacbound.tally.answers import ROW, open_answers
 from pacbound.tally.classes import ClassRule
+from pacbound.tally.returned_labels import ROW, open_answers
 
 ADDED = ("pac_prediction", "pac_source")
 """The answer to each row, and who gave it: "fast", "slow", or "none" where the slow model had to

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import Progress, TableFile, Wanted, part_of
-from pacbound.sources.embedded import (
+from pacbound.sources.embedded_duckdb import (
     Connection,
     OutOfMemory,
     QueryError,

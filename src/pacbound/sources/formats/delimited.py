@@ -19,7 +19,7 @@ from typing import Any
 
 from pacbound.errors import InvalidValueError
 from pacbound.sources.batches import Progress, require_columns
-from pacbound.sources.embedded import (
+from pacbound.sources.embedded_duckdb import (
     OutOfMemory,
     QueryError,
     connected,

@@ -8,7 +8,7 @@ from tests.certificate.conftest import cascade_tally, shield_tally, three_models
 
 from pacbound import Tally
 from pacbound.certificate import CalibrationCertificate, CascadeCertificate, ShieldCertificate
-from pacbound.certificate.tallies import exact_sum
+from pacbound.certificate.tally_checks import exact_sum
 from pacbound.errors import InvalidValueError
 from pacbound.procedures import cascade, joint_walk, shield
 from pacbound.tally.grids import DyadicGrid, EqualWidthBins
