@@ -130,16 +130,52 @@ def test_the_lowest_versions_that_are_tested_are_those_that_are_allowed() -> Non
         assert re.fullmatch(rf"{re.escape(allowed[name])}(\.0)*", tested[name]), name
 
 
-def test_the_workflows_run_targets_that_the_makefile_has() -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE))
-    called = {
+def _targets_called_in(*paths: Path) -> set[str]:
+    return {
         target
-        for path in [*(ROOT / ".github" / "workflows").glob("*.yml"), ROOT / ".ci" / "run"]
+        for path in paths
         for command in re.findall(
             r"(?:run:|step) make ([a-z -]+)", path.read_text(encoding="utf-8")
         )
         for target in command.split()
     }
-    assert called - targets == set()
-    assert {"lint", "test", "test-core", "test-lowest", "docs", "dist"} <= called
+
+
+def test_the_workflows_run_targets_that_the_makefile_has() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE))
+    workflows = _targets_called_in(*(ROOT / ".github" / "workflows").glob("*.yml"))
+    here = _targets_called_in(ROOT / ".ci" / "run")
+    assert (workflows | here) - targets == set()
+    assert {"lint", "test", "test-core", "test-lowest", "docs", "dist"} <= here
+    assert here | {"coverage", "fuzz"} <= workflows
+
+
+def test_the_workflow_tests_every_python_that_is_promised_and_three_systems() -> None:
+    checks = (ROOT / ".github" / "workflows" / "checks.yml").read_text(encoding="utf-8")
+    listed = re.search(r"^ +python: \[(.*)\]$", checks, re.MULTILINE)
+    assert listed is not None
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    promised = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
+    assert re.findall(r"3\.\d+", listed[1]) == promised
+    assert project["requires-python"] == f">={promised[0]}"
+    assert re.findall(r"os: \[?(\w+)-latest", checks) == ["ubuntu", "macos", "windows"]
+
+
+def test_style_is_checked_before_a_commit_by_the_version_that_checks_it_after() -> None:
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    found = re.search(r"ruff-pre-commit\n +rev: v(\S+)", hooks)
+    assert found is not None
+    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    assert f"ruff=={found[1]}" in pins
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".editorconfig", ".github/ISSUE_TEMPLATE/defect.yml", ".github/pull_request_template.md",
+        "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "RELEASING.md", "SECURITY.md",
+    ],
+)  # fmt: skip
+def test_a_stranger_finds(name: str) -> None:
+    assert (ROOT / name).stat().st_size > 100
