@@ -126,3 +126,13 @@ def test_a_package_that_is_missing_is_named_with_the_remedy() -> None:
     assert done.stderr == (
         "The command line needs rich, which is not installed. Run: pip install 'pacbound[cli]'\n"
     )
+
+
+def test_a_broken_installation_of_pacbound_itself_is_no_missing_package() -> None:
+    code = (
+        "import sys; sys.modules['pacbound.cli.app'] = None; from pacbound.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 70
+    assert "pacbound.cli.app" in done.stderr
+    assert "pip install" not in done.stderr

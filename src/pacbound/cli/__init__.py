@@ -1,6 +1,7 @@
 """The command line: each verb in a file of its own, which parses, calls and prints."""
 
 import sys
+import traceback
 
 
 def main() -> None:
@@ -13,6 +14,10 @@ def main() -> None:
         app(prog_name="pacbound")
     except ImportError as error:
         missing = (error.name or "a package").partition(".")[0]
+        if missing == "pacbound":
+            # Nothing that can be installed helps: this is a bug.
+            traceback.print_exc()
+            sys.exit(70)
         sys.stderr.write(
             f"The command line needs {missing}, which is not installed. Run: pip install "
             "'pacbound[cli]'\n"

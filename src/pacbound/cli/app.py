@@ -12,7 +12,6 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from pacbound.cli.option_groups import expanded
 from pacbound.version import VERSION
 
 COMMANDS: dict[str, dict[str, str]] = {
@@ -78,7 +77,8 @@ class Commands(TyperGroup):
             return None
         alone, name = typer.Typer(**_STYLE), cmd_name.replace("-", "_")
         function = getattr(import_module(f"pacbound.cli.{name}"), name)
-        alone.command(cmd_name)(expanded(function))
+        groups = import_module("pacbound.cli.option_groups")
+        alone.command(cmd_name)(groups.expanded(function))
         return get_command(alone)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
