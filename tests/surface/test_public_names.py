@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import inspect
 import sys
@@ -100,3 +101,16 @@ def _is_documentable(value: object) -> bool:
 
 def _inherited(cls: type, member: str) -> bool:
     return any(getattr(vars(base).get(member), "__doc__", None) for base in cls.__mro__)
+
+
+def test_no_two_classes_have_one_name() -> None:
+    """But in the verifier that shares nothing with the package, whose words are those of the page
+    on procedures."""
+    sources = SOURCES / "pacbound"
+    homes: dict[str, list[str]] = {}
+    for path in sorted(sources.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and path.name != "exact_verifier.py":
+                homes.setdefault(node.name, []).append(str(path.relative_to(sources)))
+    assert len(homes) > 200
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.cascade.bounded_stream import BoundedStream, Items
-from pacbound.cascade.model_outputs import Reading, read_item, require_same_classes
+from pacbound.cascade.model_outputs import SaidByModel, read_item, require_same_classes
 from pacbound.cascade.result import CascadeResult, CascadeStatistics, Routed
 from pacbound.cascade.stages import Stage, is_count, shown, stages_of
 from pacbound.cascade.thresholds import ExitThresholds, Thresholds
@@ -275,7 +275,7 @@ class AsyncCascade:
 
     async def _route(self, index: int, item: Any, limits: Floats) -> Routed:
         seconds, failed = [0.0] * len(self._stages), list[int]()
-        earlier: list[tuple[Stage, Reading]] = []
+        earlier: list[tuple[Stage, SaidByModel]] = []
         for stage in self._stages:
             limit = -np.inf if stage.last else limits[stage.place]
             if limit == np.inf or (failed and not stage.last):
@@ -295,7 +295,7 @@ class AsyncCascade:
         plain = label.item() if isinstance(label, np.generic) else label
         return Routed(index, item, plain, stage.place, confidence, tuple(seconds), tuple(failed))
 
-    async def _ask(self, stage: Stage, index: int, item: Any, seconds: list[float]) -> Reading:
+    async def _ask(self, stage: Stage, index: int, item: Any, seconds: list[float]) -> SaidByModel:
         limit = self._timeouts[stage.place]
         async with self._gate(stage):
             started = perf_counter()

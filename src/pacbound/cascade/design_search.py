@@ -196,7 +196,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The cascades that were looked at closely, best first, and how many were looked at at all."""
 
     tried: tuple[Tried, ...]
@@ -211,7 +211,7 @@ def search(
     contain: frozenset[int] = frozenset(),
     first: int | None = None,
     progress: Callable[[float], None] | None = None,
-) -> Found:
+) -> SearchResult:
     """The best cascades of at most `most` models before and with the slow one.
 
     All of them have the models in `contain`, and `first` as their first if it is given.
@@ -245,7 +245,7 @@ def search(
         tried.append(fine[len(exits_in_order)].best(exits_in_order, target))
         report(0.8 + 0.2 * place / len(orders))
     report(1.0)
-    return Found(tuple(sorted(tried, key=lambda each: each.rank)), searched)
+    return SearchResult(tuple(sorted(tried, key=lambda each: each.rank)), searched)
 
 
 def declared_sequence(fold: Fold, models: Sequence[int], *, target: float) -> Integers:

@@ -69,7 +69,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Reading:
+class SaidByModel:
     """What a model said: a label and a confidence per row, NaN where none was given, and how many
     classes it knows.
     """
@@ -84,7 +84,7 @@ class Reading:
         return {"U": "text", "T": "text", "O": "objects"}.get(self.labels.dtype.kind, "numbers")
 
 
-def read_batch(stage: Stage, output: Any, rows: Rows, classes: Array | None) -> Reading:
+def read_batch(stage: Stage, output: Any, rows: Rows, classes: Array | None) -> SaidByModel:
     """What `stage` said about `rows`, from what its model gave back for them."""
     try:
         if isinstance(output, Answers):
@@ -100,7 +100,7 @@ def read_batch(stage: Stage, output: Any, rows: Rows, classes: Array | None) -> 
         raise stage.error(f"gave {len(rows)} rows no answer: {error}") from error
 
 
-def read_item(stage: Stage, output: Any, item: int, classes: Array | None) -> Reading:
+def read_item(stage: Stage, output: Any, item: int, classes: Array | None) -> SaidByModel:
     """What `stage` said about one item: an `Answer`, or one probability per class."""
     rows = np.array([item])
     try:
@@ -110,7 +110,9 @@ def read_item(stage: Stage, output: Any, item: int, classes: Array | None) -> Re
                 if output.confidence is None
                 else as_array(_on_host(output.confidence), "confidence").reshape(-1)
             )
-            return Reading(_one_label(stage, output.label, item), _scores(stage, confidence, rows))
+            return SaidByModel(
+                _one_label(stage, output.label, item), _scores(stage, confidence, rows)
+            )
         if isinstance(output, tuple):
             raise InvalidTypeError(
                 "a tuple, which could mean many things: return Answer(label, confidence)."
@@ -128,7 +130,7 @@ def read_item(stage: Stage, output: Any, item: int, classes: Array | None) -> Re
 
 
 def require_same_classes(
-    earlier: Sequence[tuple[Stage, Reading]], stage: Stage, reading: Reading
+    earlier: Sequence[tuple[Stage, SaidByModel]], stage: Stage, reading: SaidByModel
 ) -> None:
     """Raise if the answers of `stage` are of another kind, or over other classes, than those of the
     models before it.
@@ -146,16 +148,16 @@ def require_same_classes(
             )
 
 
-def _read_answers(stage: Stage, output: Answers, rows: Rows) -> Reading:
+def _read_answers(stage: Stage, output: Answers, rows: Rows) -> SaidByModel:
     labels = as_column(_on_host(output.labels), "labels")
     if len(labels) != len(rows):
         raise stage.error(f"gave {len(labels)} labels for {len(rows)} rows.")
     if labels.dtype.kind not in "biufUT":
         raise InvalidTypeError(f"labels of dtype {labels.dtype}: expected numbers or strings.")
-    return Reading(labels, _scores(stage, output.confidence, rows))
+    return SaidByModel(labels, _scores(stage, output.confidence, rows))
 
 
-def _read_table(stage: Stage, output: Any, rows: Rows, classes: Array | None) -> Reading:
+def _read_table(stage: Stage, output: Any, rows: Rows, classes: Array | None) -> SaidByModel:
     table = numeric(as_array(_on_host(output), "probabilities"), "probabilities")
     if table.ndim != 2 or len(table) != len(rows) or not table.shape[1]:
         hint = (
@@ -174,7 +176,7 @@ def _read_table(stage: Stage, output: Any, rows: Rows, classes: Array | None) ->
     for start, top, label in top_blocks(table):
         confidence[start : start + len(top)] = top
         labels[start : start + len(top)] = label
-    return Reading(
+    return SaidByModel(
         labels if classes is None else classes[labels],
         _checked(stage, confidence, rows),
         table.shape[1],

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.model_outputs import Reading, read_batch, require_same_classes
+from pacbound.cascade.model_outputs import SaidByModel, read_batch, require_same_classes
 from pacbound.cascade.result import CascadeResult, CascadeStatistics
 from pacbound.cascade.row_access import Rows, Take, row_access
 from pacbound.cascade.stages import Stage, is_count, require_one_order, shown, stages_of
@@ -201,12 +201,14 @@ class Cascade:
                 raise
             yield result
 
-    def _route(self, limits: Floats, take: Take) -> Iterator[tuple[Stage, Rows, Reading, float]]:
+    def _route(
+        self, limits: Floats, take: Take
+    ) -> Iterator[tuple[Stage, Rows, SaidByModel, float]]:
         """For each model that is called: the rows that exit there, what it said about them, and how
         long it took. A model is not asked about rows that may not exit there.
         """
         left = np.arange(len(limits))
-        earlier: list[tuple[Stage, Reading]] = []
+        earlier: list[tuple[Stage, SaidByModel]] = []
         for stage in self._stages:
             may_exit = np.ones(len(left), dtype=bool)
             if not stage.last:
@@ -223,13 +225,13 @@ class Cascade:
             if not stage.last:
                 # Both are float64: NumPy compares float16 with a Python float in float16.
                 stands = reading.confidence >= limits[asked, stage.place]
-            answered = Reading(reading.labels[stands], reading.confidence[stands])
+            answered = SaidByModel(reading.labels[stands], reading.confidence[stands])
             yield stage, asked[stands], answered, seconds
             exits = may_exit.copy()
             exits[may_exit] = stands
             left = left[~exits]
 
-    def _ask(self, stage: Stage, take: Take, rows: Rows) -> Reading:
+    def _ask(self, stage: Stage, take: Take, rows: Rows) -> SaidByModel:
         size = self._batch_size or len(rows)
         parts = [
             self._call(stage, take, rows[start : start + size])
@@ -241,9 +243,9 @@ class Cascade:
             np.concatenate(columns)
             for columns in zip(*((p.labels, p.confidence) for p in parts), strict=True)
         )
-        return Reading(labels, confidence, parts[0].n_classes)
+        return SaidByModel(labels, confidence, parts[0].n_classes)
 
-    def _call(self, stage: Stage, take: Take, rows: Rows) -> Reading:
+    def _call(self, stage: Stage, take: Take, rows: Rows) -> SaidByModel:
         held = take(rows)
         try:
             output = stage.model(held)
@@ -254,7 +256,7 @@ class Cascade:
         return read_batch(stage, output, rows, self._classes)
 
     def _joined(
-        self, parts: Iterable[tuple[Stage, Rows, Reading, float]], count: int
+        self, parts: Iterable[tuple[Stage, Rows, SaidByModel, float]], count: int
     ) -> CascadeResult:
         exits, confidences = np.empty(count, dtype=np.intp), np.empty(count)
         seconds, failed = np.zeros(len(self._stages)), np.zeros(len(self._stages), dtype=np.int64)

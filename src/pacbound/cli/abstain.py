@@ -14,9 +14,9 @@ from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.table_options import (
     Classes,
     Counter,
-    Draw,
     FilesArgument,
     LabelsOption,
+    RowDraw,
     WrittenOrPiped,
 )
 from pacbound.cli.terminal import progress_bar
@@ -62,7 +62,7 @@ def abstain(
     first_threshold: FirstOption = None,
     *,
     classes: Classes,
-    draw: Draw,
+    draw: RowDraw,
     labels: LabelsOption = None,
     written: WrittenOrPiped,
     counter: Counter,

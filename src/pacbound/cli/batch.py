@@ -10,7 +10,7 @@ import typer
 
 from pacbound.atomic_files import is_standard_output
 from pacbound.cascade.batches import BatchResult
-from pacbound.cascade.batches.files import ADDED, Step, begin_or_go_on
+from pacbound.cascade.batches.files import ADDED, BatchProgress, begin_or_go_on
 from pacbound.cli.about import About
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import names
@@ -154,7 +154,7 @@ def _beside(output: Path) -> Path | None:
 
 
 def _for_programs(
-    step: Step, ask: str | None, output: str | None, certificate: Path | None
+    step: BatchProgress, ask: str | None, output: str | None, certificate: Path | None
 ) -> dict[str, object]:
     is_done = step.result is not None
     return {
@@ -171,7 +171,9 @@ def _for_programs(
     }
 
 
-def _in_words(step: Step, ask: str | None, output: str | None, certificate: Path | None) -> str:
+def _in_words(
+    step: BatchProgress, ask: str | None, output: str | None, certificate: Path | None
+) -> str:
     if step.result is not None:
         return _when_done(step, step.result, output, certificate)
     what = (
@@ -197,7 +199,7 @@ def _in_words(step: Step, ask: str | None, output: str | None, certificate: Path
 
 
 def _when_done(
-    step: Step, result: BatchResult, output: str | None, certificate: Path | None
+    step: BatchProgress, result: BatchResult, output: str | None, certificate: Path | None
 ) -> str:
     said = result.certificate.summary()
     if output is None:

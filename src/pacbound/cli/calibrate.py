@@ -14,9 +14,9 @@ from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.table_options import (
     Classes,
     Counter,
-    Draw,
     FilesArgument,
     LabelsOption,
+    RowDraw,
     StrataOption,
     WrittenOrPiped,
     edges_from_pool,
@@ -72,7 +72,7 @@ def calibrate(
         Side, typer.Option(help="Certify both ends, or one of them more tightly.")
     ] = "both",
     *,
-    draw: Draw,
+    draw: RowDraw,
     strata: StrataOption = None,
     classes: Classes,
     labels: LabelsOption = None,

@@ -18,9 +18,9 @@ from pacbound.cli.lists import names, numbers
 from pacbound.cli.table_options import (
     Classes,
     Counter,
-    Draw,
     FilesArgument,
     LabelsOption,
+    RowDraw,
     WrittenOrPiped,
 )
 from pacbound.cli.terminal import print_json, progress_bar
@@ -79,7 +79,7 @@ def cascade(
         typer.Option(help="Write the rows whose label matters here, and certify nothing."),
     ] = None,
     *,
-    draw: Draw,
+    draw: RowDraw,
     classes: Classes,
     labels: LabelsOption = None,
     written: WrittenOrPiped,

@@ -14,9 +14,9 @@ from pacbound.cli.delivery import BudgetOption, deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.table_options import (
     Counter,
-    Draw,
     FilesArgument,
     LabelsOption,
+    RowDraw,
     WrittenOrPiped,
 )
 from pacbound.cli.terminal import progress_bar
@@ -61,7 +61,7 @@ def false_alarms(
         typer.Option(help="What --missed is a share of: all rollouts, or the unsafe ones."),
     ] = None,
     *,
-    draw: Draw,
+    draw: RowDraw,
     labels: LabelsOption = None,
     written: WrittenOrPiped,
     counter: Counter,

@@ -13,9 +13,9 @@ from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import whole_numbers
 from pacbound.cli.table_options import (
     Counter,
-    Draw,
     FilesArgument,
     LabelsOption,
+    RowDraw,
     WrittenOrPiped,
 )
 from pacbound.cli.terminal import progress_bar
@@ -36,7 +36,7 @@ def recall(
         typer.Option(help="Planned looks, numbers of positives, fixed beforehand: 100,200"),
     ] = None,
     *,
-    draw: Draw,
+    draw: RowDraw,
     labels: LabelsOption = None,
     written: WrittenOrPiped,
     counter: Counter,

@@ -85,7 +85,7 @@ FinalScoreOption = Annotated[
 
 
 @dataclass(frozen=True)
-class Found:
+class Recounted:
     """What counting again has found: a line for each difference, and whether the bytes of the files
     are those that were counted.
     """
@@ -112,14 +112,14 @@ class Recount:
     named: Mapping[str, str]
     counting: Mapping[str, Any]
 
-    def of(self, certificate: Certificate) -> Found:
+    def of(self, certificate: Certificate) -> Recounted:
         """Count for a certificate, and compare."""
         with progress_bar("counting") as progress:
             again = recounted(
                 certificate, self.files, self.named, **self.counting, progress=progress
             )
         same_files = certificate.provenance.sources == again.provenance.sources
-        return Found(differing(certificate, again), same_files)
+        return Recounted(differing(certificate, again), same_files)
 
 
 def recounted(

@@ -13,8 +13,8 @@ from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import whole_numbers
 from pacbound.cli.table_options import (
     Counter,
-    Draw,
     FilesArgument,
+    RowDraw,
     WrittenOrPiped,
 )
 from pacbound.cli.terminal import progress_bar
@@ -71,7 +71,7 @@ def shield(
         ),
     ] = None,
     *,
-    draw: Draw,
+    draw: RowDraw,
     written: WrittenOrPiped,
     counter: Counter,
     output: Annotated[

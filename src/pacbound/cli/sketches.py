@@ -60,7 +60,7 @@ class Strokes:
 
 
 @dataclass(frozen=True)
-class Step:
+class WalkedThreshold:
     """A threshold on the way, the count that is held against a limit there, and other words."""
 
     threshold: str
@@ -111,7 +111,7 @@ def _abstention(certificate: AbstentionCertificate, strokes: Strokes) -> list[st
             lines.append(f"group {printable(table.group)}")
         curve = certificate.risk_coverage(table.group)
         steps = [
-            Step(f"{threshold:.4f}", 100 * risk, f"{coverage:.1%} answered")
+            WalkedThreshold(f"{threshold:.4f}", 100 * risk, f"{coverage:.1%} answered")
             for threshold, coverage, risk in zip(
                 curve.thresholds, curve.coverage, curve.risk, strict=True
             )
@@ -125,7 +125,7 @@ def _recall(certificate: RecallCertificate, strokes: Strokes) -> list[str]:
     hit = certificate.positive > 0
     cells, missed = certificate.cells[hit], np.cumsum(certificate.positive[hit])
     steps = [
-        Step(f"{cell / TOP:.4f}", float(count), "")
+        WalkedThreshold(f"{cell / TOP:.4f}", float(count), "")
         for cell, count in zip(cells.tolist(), missed.tolist(), strict=True)
     ]
     here = int(np.searchsorted(cells / TOP, certificate.limit)) - 1
@@ -135,7 +135,7 @@ def _recall(certificate: RecallCertificate, strokes: Strokes) -> list[str]:
 
 def _shield(certificate: ShieldCertificate, strokes: Strokes) -> list[str]:
     steps = [
-        Step(f"{cell / TOP:.4f}" if cell >= 0 else "at start", float(count), "")
+        WalkedThreshold(f"{cell / TOP:.4f}" if cell >= 0 else "at start", float(count), "")
         for cell, count in zip(certificate.cells.tolist(), certificate.misses.tolist(), strict=True)
     ]
     if not steps:
@@ -150,7 +150,7 @@ def _false_alarms(certificate: FalseAlarmCertificate, strokes: Strokes) -> list[
     cells = certificate.cells[hit][::-1]
     raised = certificate.lost + np.cumsum(certificate.negative[hit][::-1])
     steps = [
-        Step(f"{cell / TOP:.4f}", float(count), "")
+        WalkedThreshold(f"{cell / TOP:.4f}", float(count), "")
         for cell, count in zip(cells.tolist(), raised.tolist(), strict=True)
     ]
     here = _place(cells / TOP, certificate.limit)
@@ -186,7 +186,7 @@ def _walk(
     exits = walk.exits.sum(axis=0)
     digits = 4 if len(walk.cells) == 1 else 3
     steps = [
-        Step(
+        WalkedThreshold(
             ", ".join(f"{value:.{digits}f}" for value in thresholds),
             100 * loss / n,
             f"{share:.1%} exit",
@@ -214,7 +214,11 @@ def _batch(certificate: BatchCertificate, strokes: Strokes) -> list[str]:
 
 
 def _bars(
-    units: tuple[str, str], steps: Sequence[Step], limit: float, here: int, strokes: Strokes
+    units: tuple[str, str],
+    steps: Sequence[WalkedThreshold],
+    limit: float,
+    here: int,
+    strokes: Strokes,
 ) -> list[str]:
     """Some of the steps as bars, with the limit across them and a mark where the claim stands."""
     of, unit = units

@@ -146,7 +146,7 @@ class Classes(OptionGroup):
 
 
 @dataclass(frozen=True)
-class Draw(OptionGroup):
+class RowDraw(OptionGroup):
     """How rows are drawn before they are counted."""
 
     clusters: ClustersOption = None

@@ -12,9 +12,9 @@ from pacbound.cli.lists import names
 from pacbound.cli.table_options import (
     Classes,
     Counter,
-    Draw,
     FilesArgument,
     LabelsOption,
+    RowDraw,
     StrataOption,
     WrittenOrPiped,
     edges_option,
@@ -67,7 +67,7 @@ def tally(
         str | None, typer.Option(help="Recall: whether the row is positive.")
     ] = None,
     *,
-    draw: Draw,
+    draw: RowDraw,
     strata: StrataOption = None,
     classes: Classes,
     labels: LabelsOption = None,

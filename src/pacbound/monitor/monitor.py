@@ -24,7 +24,7 @@ from pacbound.errors import (
 from pacbound.monitor import state_file
 from pacbound.monitor.classes_seen import ClassesSeen
 from pacbound.monitor.kinds import watch_of
-from pacbound.monitor.kinds.watch import Reading
+from pacbound.monitor.kinds.watch import RowReading
 from pacbound.monitor.promise import Promise
 from pacbound.monitor.state import Clock, Rung, State
 from pacbound.stats.arguments import LARGEST_COUNT
@@ -359,7 +359,7 @@ class Monitor:
             raise InvalidValueError("More than 2**53 labels are no longer counted exactly.")
         return self._moved(self._clock.after_counts(self._state, given))
 
-    def update_rows(self, reading: Reading, rows: Rows) -> Alarm | None:
+    def update_rows(self, reading: RowReading, rows: Rows) -> Alarm | None:
         """Take in rows that a source delivered; `update` does this for arrays.
 
         Parameters
@@ -388,7 +388,7 @@ class Monitor:
         self._classes = classes
         return self._moved(state)
 
-    def reading_of(self, **columns: Any) -> Reading:
+    def reading_of(self, **columns: Any) -> RowReading:
         """How the rows of a table are judged, from the names of its columns.
 
         Parameters
@@ -398,7 +398,7 @@ class Monitor:
 
         Returns
         -------
-        Reading
+        RowReading
             The columns that are needed, and how a row is judged.
 
         Raises

@@ -29,7 +29,7 @@ from pacbound.tally.draws import Candidates, Draw, Drawn
 from pacbound.tally.fingerprint import Fingerprint, histogram_names, own_name
 from pacbound.tally.questions import Judged, Question
 from pacbound.tally.questions.question import Integers, Slot
-from pacbound.tally.returned_labels import ROW, Answers
+from pacbound.tally.returned_labels import ROW, ReturnedLabels
 from pacbound.tally.rows import Rows, batch_scores
 from pacbound.tally.table import CountTable, together
 
@@ -135,7 +135,7 @@ def count_frame(
     Where labels come back in `answers`, the columns leave the engine.
     """
     counting = Counting(question, rule)
-    joined = None if answers is None else Answers.of(answers, question, counting.rule)
+    joined = None if answers is None else ReturnedLabels.of(answers, question, counting.rule)
     if joined is not None or (draw is not None and draw.chooses):
         columns = _columns_of(question, native, draw, joined)
         drawn, _ = _ask_arrays(counting, question, columns, draw)
@@ -164,7 +164,9 @@ def count_files(  # noqa: PLR0913
     word. Where labels come back in `answers`, rows are read in order, too.
     """
     counting = Counting(question, rule)
-    joined = None if answers is None else Answers.of(answers, question, counting.rule, notation)
+    joined = (
+        None if answers is None else ReturnedLabels.of(answers, question, counting.rule, notation)
+    )
     with opened(
         paths,
         _wanted({**question.slots, **(draw.slots if draw is not None else {})}),
@@ -314,7 +316,7 @@ def _count_part(counting: Counting, question: Question, part: Part) -> None:
 
 
 def _columns_of(
-    question: Question, native: Any, draw: Draw | None, joined: Answers | None = None
+    question: Question, native: Any, draw: Draw | None, joined: ReturnedLabels | None = None
 ) -> dict[str, Any]:
     """The columns of a frame that the draw and the question need, outside of its engine, with the
     labels that came back among them.

@@ -44,7 +44,7 @@ Codes = Callable[[Values, str, int], Integers]
 
 
 @dataclass(frozen=True)
-class _Told:
+class _KnownBy:
     """One column that came back beside the labels, by which rows are known again."""
 
     name: str
@@ -53,7 +53,7 @@ class _Told:
 
 
 @dataclass
-class Answers:
+class ReturnedLabels:
     """What came back: for each row in `numbers`, rising, the code of its label."""
 
     name: str
@@ -63,7 +63,7 @@ class Answers:
     codes: Integers
     read: Codes
     labels: Callable[[Integers], Any]
-    told: Sequence[_Told] = ()
+    told: Sequence[_KnownBy] = ()
     sources: tuple[str, ...] = ()
     needs_all: bool = True
     met: NDArray[np.bool_] = field(init=False)
@@ -74,7 +74,7 @@ class Answers:
     @classmethod
     def of(
         cls, source: Any, question: Question, rule: ClassRule, notation: Notation = PLAIN
-    ) -> Answers:
+    ) -> ReturnedLabels:
         """The answers in files or in a frame, to be joined to the rows of a question."""
         key = next((key for key in question.labelled_by if key in question.slots), None)
         if key is None:
@@ -108,7 +108,7 @@ class Answers:
             codes,
             read,
             labels,
-            [_Told(t.name, t.is_number, t.values[answered][order]) for t in found.told],
+            [_KnownBy(t.name, t.is_number, t.values[answered][order]) for t in found.told],
             found.sources,
             needs_all=not question.labels_may_be_missing,
         )
@@ -204,7 +204,7 @@ class Answers:
 
     def _require_same(
         self,
-        column: _Told,
+        column: _KnownBy,
         here: Any,
         places: Integers,
         found: NDArray[np.bool_],
@@ -247,7 +247,7 @@ class _Found:
     name: str
     numbers: Integers
     codes: Integers
-    told: Sequence[_Told]
+    told: Sequence[_KnownBy]
     sources: tuple[str, ...] = ()
 
 
@@ -277,7 +277,7 @@ def _of_files(
                     raise type(error)(f"{table.path}: {error}") from None
         sources = tuple(fingerprint.result() for fingerprint in fingerprints)
     columns = [
-        _Told(each.name, _is_number(each), np.concatenate(parts[each.name]))
+        _KnownBy(each.name, _is_number(each), np.concatenate(parts[each.name]))
         for each in told
         if parts[each.name]
     ]
@@ -311,7 +311,7 @@ def _of_frame(frame: Any, slot: Slot, known_by: Mapping[str, Slot], read: Codes)
     }
     found = whole_columns(frame, slots, in_order=False)
     columns = [
-        _Told(
+        _KnownBy(
             each.name,
             _is_number(each),
             _numbers_or_texts(
@@ -400,7 +400,9 @@ def _truth(value: Any, *, typed: bool) -> int | None:
 class _Joined:
     """A table with the labels that came back in a column of it."""
 
-    def __init__(self, table: TableFile, answers: Answers, place: int, passed: list[int]) -> None:
+    def __init__(
+        self, table: TableFile, answers: ReturnedLabels, place: int, passed: list[int]
+    ) -> None:
         self.path: Path = table.path
         self._table = table
         self._answers = answers
@@ -453,7 +455,7 @@ class JoinedRows:
     """Rows with the labels that came back for them."""
 
     rest: Batch
-    answers: Answers
+    answers: ReturnedLabels
     codes: Integers
 
     @property

@@ -36,7 +36,7 @@ answer and could not. The answers are then text, empty where there is none."""
 
 
 @dataclass(frozen=True)
-class Step:
+class BatchProgress:
     """Where a batch stands: `open` rows have to be asked about, and more may follow if it is still
     the sample; `left_empty` rows came back without an answer. `result` is there when it is done.
     """
@@ -64,7 +64,7 @@ def begin_or_go_on(  # noqa: PLR0913
     about: Mapping[str, Any] | None = None,
     notation: Notation = PLAIN,
     progress: Progress | None = None,
-) -> Step:
+) -> BatchProgress:
     """Take up the batch of `source` whose journal is `state`, or begin it; take in `answers`; write
     the rows to ask about next to `ask`, or all rows with their answers to `output` and what is
     certified of them to `certificate`.
@@ -118,7 +118,7 @@ def begin_or_go_on(  # noqa: PLR0913
                 result.certificate.save(certificate)
         if result is None and ask is not None:
             _write_open(source, ask, session.ask(), notation)
-        return Step(
+        return BatchProgress(
             rows=len(records),
             answered=session.answered,
             open=len(session.ask()),

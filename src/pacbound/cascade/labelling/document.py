@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pacbound import documents
-from pacbound.cascade.labelling.walks import Asked
+from pacbound.cascade.labelling.walks import SessionClaim
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidValueError
 from pacbound.procedures.cascade import NAMES
@@ -33,7 +33,7 @@ class SessionDocument:
     rows: int
     digest: str
     sources: frozenset[str]
-    asked: Asked
+    asked: SessionClaim
     costs: tuple[float, ...] | None
     rule: ClassRule
     labels: Mapping[int, Class]
@@ -152,5 +152,5 @@ def _ordered(classes: frozenset[Class]) -> list[Class]:
     return sorted(classes, key=lambda found: (isinstance(found, str), found))
 
 
-def _shown(asked: Asked) -> str:
+def _shown(asked: SessionClaim) -> str:
     return f"xi = {asked['xi']}, delta = {asked['delta']}, bound {asked['bound']!r}"

@@ -31,7 +31,13 @@ from numpy.typing import NDArray
 from pacbound.cascade.labelling.document import SessionDocument
 from pacbound.cascade.labelling.progress import LabelProgress
 from pacbound.cascade.labelling.rows import SessionRows, rows_of_arrays, rows_of_table
-from pacbound.cascade.labelling.walks import Asked, Decision, Outlook, SevenWalks, TwoModelWalk
+from pacbound.cascade.labelling.walks import (
+    Decision,
+    Outlook,
+    SessionClaim,
+    SevenWalks,
+    TwoModelWalk,
+)
 from pacbound.certificate.cascade import CascadeCertificate, unit_costs
 from pacbound.certificate.cascade_labels import BestPossible, thresholds_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -137,7 +143,7 @@ class LabelSession:
             raise InvalidValueError(
                 f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'."
             )
-        asked: Asked = {
+        asked: SessionClaim = {
             "xi": tolerated_rate(xi),
             "delta": failure_probability(delta),
             "bound": bound,
@@ -147,7 +153,12 @@ class LabelSession:
         self._begin(rows, asked, costs, rule, columns)
 
     def _begin(
-        self, rows: SessionRows, asked: Asked, costs: Any, rule: ClassRule, columns: Columns | None
+        self,
+        rows: SessionRows,
+        asked: SessionClaim,
+        costs: Any,
+        rule: ClassRule,
+        columns: Columns | None,
     ) -> None:
         self._rows, self._asked, self._rule = rows, asked, rule
         self._costs = None if costs is None else checked_costs(costs, rows.exits + 1)

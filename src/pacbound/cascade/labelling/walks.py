@@ -22,7 +22,7 @@ Integers = NDArray[np.int64]
 Decision = CascadeDecision | PathsDecision
 
 
-class Asked(TypedDict):
+class SessionClaim(TypedDict):
     """What is claimed: fixed when the session is made."""
 
     xi: float
@@ -50,7 +50,7 @@ class Outlook:
 class TwoModelWalk:
     """The one walk of two models."""
 
-    def __init__(self, cells: Integers, counts: Integers, n: int, asked: Asked) -> None:
+    def __init__(self, cells: Integers, counts: Integers, n: int, asked: SessionClaim) -> None:
         self._cells, self._counts = cells[:, 0], counts.copy()
         self._n, self._asked = n, asked
 
@@ -83,7 +83,7 @@ class SevenWalks:
         cells: Integers,
         counts: Integers,
         n: int,
-        asked: Asked,
+        asked: SessionClaim,
         costs: tuple[float, ...],
     ) -> None:
         self._paths = [declared_path(tilt, cells.shape[1]) for tilt in TILTS]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pacbound.certificate.abstention import AbstentionCertificate
 from pacbound.certificate.document import exact
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.monitor.kinds.watch import Counts, Reading, Seen, bets_on_losses, losses_of_labels
+from pacbound.monitor.kinds.watch import Counts, RowReading, Seen, bets_on_losses, losses_of_labels
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.questions.abstention import AbstentionQuestion
 from pacbound.tally.rows import Rows, only_known
@@ -54,11 +54,11 @@ class AbstentionWatch:
         """The group, where there are groups."""
         return f"group {self._names[place]!r}" if self._groups else None
 
-    def of_columns(self, named: Mapping[str, Any]) -> Reading:
+    def of_columns(self, named: Mapping[str, Any]) -> RowReading:
         """`confidence`; `correct`, or `prediction` and `labels`; `groups` where there are any."""
         return self._reading(AbstentionQuestion.of_columns(**self._known(named)))
 
-    def of_arrays(self, given: Mapping[str, Any]) -> tuple[Reading, Mapping[str, Any]]:
+    def of_arrays(self, given: Mapping[str, Any]) -> tuple[RowReading, Mapping[str, Any]]:
         """The same of arrays."""
         question, arrays = AbstentionQuestion.of_arrays(**self._known(given))
         return self._reading(question), arrays
@@ -99,7 +99,7 @@ class AbstentionWatch:
             )
         return known
 
-    def _reading(self, question: AbstentionQuestion) -> Reading:
+    def _reading(self, question: AbstentionQuestion) -> RowReading:
         def judged(rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Seen:
             found = question.judge(rows, vocabulary, evidence)
             tables = np.zeros(len(rows), dtype=np.int64)
@@ -109,7 +109,7 @@ class AbstentionWatch:
             return Seen(self._places[tables[answered]], 1 - found.outcomes[answered])
 
         labels = question.slots["labels"].name if "labels" in question.slots else None
-        return Reading(question.slots, judged, labels)
+        return RowReading(question.slots, judged, labels)
 
     def _tables(self, groups: tuple[str, ...]) -> NDArray[np.int64]:
         strange = [name for name in groups if name not in self._groups]

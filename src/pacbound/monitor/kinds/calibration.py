@@ -16,7 +16,7 @@ import numpy as np
 
 from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.monitor.kinds.watch import Counts, Reading, Seen
+from pacbound.monitor.kinds.watch import Counts, RowReading, Seen
 from pacbound.stats.arguments import whole_numbers
 from pacbound.stats.betting import Bets, joined, loss_bets
 from pacbound.tally.classes import Evidence, Vocabulary
@@ -73,12 +73,12 @@ class CalibrationWatch:
         groups = self._certificate.groups
         return f"bin {ends}" + (f" of {groups[table]!r}" if groups else "")
 
-    def of_columns(self, named: Mapping[str, Any]) -> Reading:
+    def of_columns(self, named: Mapping[str, Any]) -> RowReading:
         """`confidence`; `correct`, or `prediction` and `labels`; `groups` where there are any."""
         known = self._known(named)
         return self._reading(CalibrationQuestion.of_columns(**known, edges=self._certificate.grid))
 
-    def of_arrays(self, given: Mapping[str, Any]) -> tuple[Reading, Mapping[str, Any]]:
+    def of_arrays(self, given: Mapping[str, Any]) -> tuple[RowReading, Mapping[str, Any]]:
         """The same of arrays."""
         known = self._known(given)
         if isinstance(known.get("groups"), Mapping):
@@ -115,7 +115,7 @@ class CalibrationWatch:
             )
         return known
 
-    def _reading(self, question: CalibrationQuestion) -> Reading:
+    def _reading(self, question: CalibrationQuestion) -> RowReading:
         def judged(rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Seen:
             found = question.judge(rows, vocabulary, evidence)
             cells = found.cells[:, 0]
@@ -124,7 +124,7 @@ class CalibrationWatch:
             return Seen(self._places[cells], found.outcomes)
 
         labels = question.slots["labels"].name if "labels" in question.slots else None
-        return Reading(question.slots, judged, labels)
+        return RowReading(question.slots, judged, labels)
 
     def _tables(self, groups: tuple[str, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
         known = {name: table for table, name in enumerate(self._certificate.groups)}

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.document import exact
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.monitor.kinds.watch import Counts, Integers, Reading, Seen, one_place
+from pacbound.monitor.kinds.watch import Counts, Integers, RowReading, Seen, one_place
 from pacbound.sources.values import MISSING
 from pacbound.stats.arguments import whole_number
 from pacbound.stats.betting import difference_bets
@@ -62,14 +62,14 @@ class CascadeWatch:
         """None: all rows are alike."""
         return None
 
-    def of_columns(self, named: Mapping[str, Any]) -> Reading:
+    def of_columns(self, named: Mapping[str, Any]) -> RowReading:
         """`loss`, or `confidences`, `predictions` and `labels`."""
         known = self._known(named)
         if "loss" in known:
             return _of_losses(known["loss"])
         return self._of_answers(CascadeQuestion.of_columns(**known))
 
-    def of_arrays(self, given: Mapping[str, Any]) -> tuple[Reading, Mapping[str, Any]]:
+    def of_arrays(self, given: Mapping[str, Any]) -> tuple[RowReading, Mapping[str, Any]]:
         """The same of arrays."""
         known = self._known(given)
         if "loss" in known:
@@ -86,14 +86,14 @@ class CascadeWatch:
         require_labels_or_loss(known, labelled=self._labelled)
         return known
 
-    def _of_answers(self, question: CascadeQuestion) -> Reading:
+    def _of_answers(self, question: CascadeQuestion) -> RowReading:
         if question.exits != len(self._thresholds):
             raise InvalidTypeError(
                 f"{question.exits} confidences were given: the certificate has "
                 f"{len(self._thresholds)} exits."
             )
         labels = question.slots["labels"].name if self._labelled else None
-        return Reading(question.slots, self._judged, labels)
+        return RowReading(question.slots, self._judged, labels)
 
     def _judged(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Seen:
         limits = np.broadcast_to(self._thresholds, (len(rows), len(self._thresholds)))
@@ -199,8 +199,8 @@ def _witness(
     evidence.gained += vocabulary.counted(np.bincount(gained, minlength=size))
 
 
-def _of_losses(name: str) -> Reading:
-    return Reading(
+def _of_losses(name: str) -> RowReading:
+    return RowReading(
         {"loss": Slot("number", name)}, lambda rows, *_: one_place(1 + checked_losses(rows))
     )
 

@@ -38,7 +38,7 @@ from pacbound.monitor.kinds.cascade import (
     losses_of_answers,
     require_labels_or_loss,
 )
-from pacbound.monitor.kinds.watch import Counts, Reading, Seen
+from pacbound.monitor.kinds.watch import Counts, RowReading, Seen
 from pacbound.stats.betting import difference_bets
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.questions.cascade import ALL_ROWS, CascadeQuestion
@@ -85,7 +85,7 @@ class GroupedCascadeWatch:
         """The group."""
         return f"group {self._watched[place]!r}"
 
-    def of_columns(self, named: Mapping[str, Any]) -> Reading:
+    def of_columns(self, named: Mapping[str, Any]) -> RowReading:
         """`groups`, and `loss`, or `confidences`, `predictions` and `labels`."""
         known = self._known(named)
         if self._overlapping:
@@ -95,10 +95,10 @@ class GroupedCascadeWatch:
             )
         if "loss" in known:
             slots = {"loss": Slot("number", known["loss"]), "groups": Slot("name", known["groups"])}
-            return Reading(slots, self._judged)
+            return RowReading(slots, self._judged)
         return self._of_answers(CascadeQuestion.of_columns(**known))
 
-    def of_arrays(self, given: Mapping[str, Any]) -> tuple[Reading, Mapping[str, Any]]:
+    def of_arrays(self, given: Mapping[str, Any]) -> tuple[RowReading, Mapping[str, Any]]:
         """The same of arrays; groups that overlap are a mapping from each of them to flags."""
         known = self._known(given)
         if isinstance(known["groups"], Mapping) != self._overlapping:
@@ -116,11 +116,11 @@ class GroupedCascadeWatch:
         slots = {"loss": Slot("number", "loss")}
         if not self._overlapping:
             slots["groups"] = Slot("name", "groups")
-            return Reading(slots, self._judged), {"loss": losses, "groups": groups}
+            return RowReading(slots, self._judged), {"loss": losses, "groups": groups}
         members = members_of(groups)
         inside = member_slots(tuple(members))
         columns = dict(zip(inside, members.values(), strict=True))
-        return Reading({**slots, **inside}, self._judged), {"loss": losses, **columns}
+        return RowReading({**slots, **inside}, self._judged), {"loss": losses, **columns}
 
     def counted(self, given: Mapping[str, Any]) -> Counts:
         """`losses` and `gains` of `labels`, each a mapping from groups."""
@@ -148,14 +148,14 @@ class GroupedCascadeWatch:
         require_labels_or_loss(known, labelled=self._labelled)
         return known
 
-    def _of_answers(self, question: CascadeQuestion) -> Reading:
+    def _of_answers(self, question: CascadeQuestion) -> RowReading:
         exits = self._certificate.exits
         if question.exits != exits:
             raise InvalidTypeError(
                 f"{question.exits} confidences were given: the certificate has {exits} exits."
             )
         labels = question.slots["labels"].name if self._labelled else None
-        return Reading(question.slots, self._judged, labels)
+        return RowReading(question.slots, self._judged, labels)
 
     def _judged(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Seen:
         inside, limits = self._memberships(rows)

@@ -18,7 +18,7 @@ from pacbound.certificate.recall import RecallCertificate
 from pacbound.errors import InvalidValueError
 from pacbound.monitor.kinds.watch import (
     Counts,
-    Reading,
+    RowReading,
     Seen,
     bets_on_losses,
     losses_of_labels,
@@ -54,15 +54,15 @@ class RecallWatch:
         """None: all positives are alike."""
         return None
 
-    def of_columns(self, named: Mapping[str, Any]) -> Reading:
+    def of_columns(self, named: Mapping[str, Any]) -> RowReading:
         """`score` and `positive`."""
         known = only_known(named, self.roles, _WHAT)
-        return Reading(RecallQuestion.of_columns(**known).slots, self._judged)
+        return RowReading(RecallQuestion.of_columns(**known).slots, self._judged)
 
-    def of_arrays(self, given: Mapping[str, Any]) -> tuple[Reading, Mapping[str, Any]]:
+    def of_arrays(self, given: Mapping[str, Any]) -> tuple[RowReading, Mapping[str, Any]]:
         """The same of arrays."""
         question, arrays = RecallQuestion.of_arrays(**only_known(given, self.roles, _WHAT))
-        return Reading(question.slots, self._judged), arrays
+        return RowReading(question.slots, self._judged), arrays
 
     def counted(self, given: Mapping[str, Any]) -> Counts:
         """`losses` missed positives of `labels` positives."""

@@ -16,7 +16,7 @@ from pacbound.certificate.shield import ShieldCertificate
 from pacbound.errors import InvalidValueError
 from pacbound.monitor.kinds.watch import (
     Counts,
-    Reading,
+    RowReading,
     bets_on_losses,
     losses_of_labels,
     one_place,
@@ -48,14 +48,14 @@ class ShieldWatch:
         """None: all rollouts are alike."""
         return None
 
-    def of_columns(self, named: Mapping[str, Any]) -> Reading:
+    def of_columns(self, named: Mapping[str, Any]) -> RowReading:
         """`unsafe`: whether the rollout, shield and all, was unsafe."""
         column = only_known(named, self.roles, "A monitored shield")["unsafe"]
-        return Reading(
+        return RowReading(
             {"unsafe": Slot("flag", column)}, lambda rows, *_: one_place(rows.flags("unsafe"))
         )
 
-    def of_arrays(self, given: Mapping[str, Any]) -> tuple[Reading, Mapping[str, Any]]:
+    def of_arrays(self, given: Mapping[str, Any]) -> tuple[RowReading, Mapping[str, Any]]:
         """The same of an array."""
         passed = only_known(given, self.roles, "A monitored shield")
         return self.of_columns(dict.fromkeys(passed, "unsafe")), passed

@@ -57,7 +57,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Reading:
+class RowReading:
     """The columns that rows bring, and how a row is judged from them; `labels` names the column of
     true classes, if there is one.
     """
@@ -66,7 +66,7 @@ class Reading:
     judge: Callable[[Rows, Vocabulary, Evidence], Seen]
     labels: str | None = None
 
-    def written(self, scale: float | None) -> Reading:
+    def written(self, scale: float | None) -> RowReading:
         """The same where a score of 1 is written as `scale`."""
         if scale is None:
             return self
@@ -121,11 +121,11 @@ class Watch(Protocol):
         """What a place is called; None if there is only one."""
         ...
 
-    def of_columns(self, named: Mapping[str, Any]) -> Reading:
+    def of_columns(self, named: Mapping[str, Any]) -> RowReading:
         """How rows of a table are judged whose columns are named."""
         ...
 
-    def of_arrays(self, given: Mapping[str, Any]) -> tuple[Reading, Mapping[str, Any]]:
+    def of_arrays(self, given: Mapping[str, Any]) -> tuple[RowReading, Mapping[str, Any]]:
         """How rows of arrays are judged, and the arrays by slot."""
         ...
 
