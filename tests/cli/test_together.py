@@ -12,6 +12,8 @@ from pacbound import (
     Budget,
     CertificateBundle,
     calibrate,
+    certify_abstention,
+    certify_false_alarms,
     certify_recall,
     certify_shield,
     load_certificate,
@@ -44,6 +46,88 @@ def rows(tmp_path: Path) -> tuple[np.ndarray, np.ndarray]:
     score = np.where(unsafe, rng.beta(6, 2, size=800), rng.beta(1, 6, size=800))
     np.savez(tmp_path / "rows.npz", s=score, u=unsafe)
     return score, unsafe
+
+
+DRAWN = """
+delta = 0.04
+
+[patients]
+claim = "recall"
+files = "rows.npz"
+columns = {score = "s", positive = "u", clusters = "p"}
+cluster_bound = 4
+seed = 3
+target = 0.8
+
+[shifted]
+claim = "false-alarms"
+files = "rows.npz"
+columns = {score = "s", positive = "u", weights = "w"}
+weight_bound = 2.0
+xi = 0.3
+
+[percent]
+claim = "calibration"
+files = "percent.csv"
+columns = {confidence = "c", correct = "ok"}
+delimiter = ";"
+scale = 100
+n_bins = 2
+strata = 2
+
+[answers]
+claim = "abstention"
+files = "rows.npz"
+columns = {confidence = "s", correct = "u"}
+pool = "pool.npz"
+xi = 0.3
+"""
+
+
+def test_declared_claims_draw_rows_and_read_tables_as_their_functions_do(
+    pacbound: Run, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]
+) -> None:
+    score, unsafe = rows
+    folder = tmp_path / "declared"
+    folder.mkdir()
+    patient, weight = np.arange(800) // 4, np.where(score > 0.5, 2.0, 0.5)
+    np.savez(folder / "rows.npz", s=score, u=unsafe, p=patient, w=weight)
+    pool = np.random.default_rng(1).random(300)
+    np.savez(folder / "pool.npz", s=pool)
+    (folder / "percent.csv").write_text("c;ok\n" + "40;0\n90;1\n" * 50)
+    (folder / "claims.toml").write_text(DRAWN)
+    pacbound("together", "declared/claims.toml", "-o", "all.json")
+    bundle = load_certificate(tmp_path / "all.json")
+    assert isinstance(bundle, CertificateBundle)
+    by_patient = certify_recall(
+        score, unsafe, target=0.8, delta=0.01, clusters=patient, cluster_bound=4, seed=3
+    )
+    assert bundle["patients"].claim_digest == by_patient.claim_digest
+    shifted = certify_false_alarms(
+        score, unsafe, xi=0.3, delta=0.01, weights=weight, weight_bound=2
+    )
+    assert bundle["shifted"].claim_digest == shifted.claim_digest
+    percent = calibrate([0.4, 0.9] * 50, [0, 1] * 50, n_bins=2, strata=2, delta=0.01)
+    assert bundle["percent"].claim_digest == percent.claim_digest
+    answers = certify_abstention(score, unsafe, xi=0.3, delta=0.01, pool=pool)
+    assert bundle["answers"].claim_digest == answers.claim_digest
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('clusters = "p"', "clusters is a column: name it in columns"),
+        ("draw = 1", "shield has no option 'draw'"),
+        ("weight_bound = 2", "weight_bound says how rows are drawn, and nothing says by what"),
+    ],
+)
+def test_a_draw_that_is_declared_wrongly_ends_with_2(
+    pacbound: Run, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray], line: str, message: str
+) -> None:
+    assert len(rows) == 2
+    (tmp_path / "claims.toml").write_text(CLAIMS.replace("xi = 0.2", f"xi = 0.2\n{line}"))
+    assert message in pacbound("together", "claims.toml", "-o", "all.json", code=2).stderr
+    assert not (tmp_path / "all.json").exists()
 
 
 def test_declared_claims_are_certified_with_their_shares(

@@ -31,12 +31,15 @@ from pacbound.cli.terminal import progress_bar
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.procedures import union
 from pacbound.tally import Tally
+from pacbound.tally.draws import COLUMNS, DrawOptions
 
 _VERBS: dict[str, Callable[..., Certificate]] = {
     **{str(kind): verb for kind, verb in VERBS.items()},
     **CLAIMS,
 }
 _OWN = ("claim", "files", "tallies", "share")
+_TABLES = ("answers", "pool")
+"""Options that name files."""
 _NOT_DECLARED = ("delta", "progress")
 """What a verb takes that is not for each claim to say."""
 
@@ -137,6 +140,14 @@ def _declared(table: Mapping[str, Any], where: str, folder: Path) -> Callable[..
     verb, options = _VERBS[kind], {key: table[key] for key in table if key not in _OWN}
     takes = signature(verb).parameters
     known = {name for name in takes if name not in _NOT_DECLARED and name != next(iter(takes))}
+    rest = {name for name in known if takes[name].kind is Parameter.VAR_KEYWORD}
+    if rest:
+        known = known - rest | (DrawOptions.__annotations__.keys() - set(COLUMNS))
+    misplaced = next((key for key in options if key in COLUMNS), None)
+    if misplaced is not None:
+        raise InvalidTypeError(
+            f"{where}: {misplaced} is a column: name it in columns, as the others are."
+        )
     odd = next((key for key in options if key not in known), None)
     if odd is not None:
         raise InvalidTypeError(f"{where}: {kind} has no option {odd!r}: leave it out.")
@@ -162,9 +173,18 @@ def _declared(table: Mapping[str, Any], where: str, folder: Path) -> Callable[..
     paths = [paths] if isinstance(paths, str) else paths
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths) or not paths:
         raise InvalidTypeError(f"{where}: expected the name of a file, or a list of them.")
-    # As the file stands where it was written, so do the names in it.
-    places = [path if "://" in path else str(folder / path) for path in paths]
+    options |= {key: _beside(folder, options[key]) for key in _TABLES if key in options}
+    places = [_beside(folder, path) for path in paths]
     return partial(_made, where, verb, places, options, counted="tallies" in table)
+
+
+def _beside(folder: Path, named: Any) -> Any:
+    """As the file stands where it was written, so do the names in it."""
+    if isinstance(named, list):
+        return [_beside(folder, one) for one in named]
+    if not isinstance(named, str) or "://" in named:
+        return named
+    return str(folder / named)
 
 
 def _made(
