@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from experiments.abstention.tables import Case
 from pacbound.baselines import observed_risk_threshold, selective_guaranteed_risk
 from pacbound.procedures import abstention, abstention_declared
+from pacbound.procedures.abstention_walk import FIRST
 from pacbound.tally.questions.abstention import GRID
 
 Floats = NDArray[np.float64]
@@ -51,6 +53,18 @@ def pool_starts(case: Case, draw: Draw) -> float:
     )
 
 
+def one_start(case: Case, draw: Draw) -> float:
+    """A single start, where 3 ln(1/delta) / xi rows are answered, at the full delta. This is valid
+    too, since the start enters through its count alone."""
+    cells, wrong, right = _counts(draw)
+    count = min(case.n, math.ceil(3 * math.log(1 / case.delta) / case.xi))
+    ranked = np.minimum(np.sort(GRID.cells(draw.confidence))[::-1], FIRST)
+    start = int(ranked[count - 1])
+    return _lowest(
+        abstention_declared.claimed(cells, wrong, right, [start], xi=case.xi, delta=case.delta)
+    )
+
+
 def sgr(case: Case, draw: Draw) -> float:
     """Geifman and El-Yaniv's bisection."""
     return selective_guaranteed_risk(draw.confidence, draw.correct, xi=case.xi, delta=case.delta)
@@ -66,6 +80,7 @@ def methods() -> dict[str, tuple[Method, int]]:
     found: dict[str, tuple[Method, int]] = {
         "pacbound": (rank_starts, 10**6),
         "pacbound, pool": (pool_starts, 10**6),
+        "one start": (one_start, 10**6),
         "SGR": (sgr, 10**6),
         "observed risk": (observed, 10**6),
     }
