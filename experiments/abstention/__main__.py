@@ -97,7 +97,7 @@ def markdown(results: list[dict[str, Any]], made_by: str) -> str:
         "",
         f"Made by `{made_by}`.",
         "Every table stands for the whole population and is drawn from with replacement; the",
-        "oracle knows it. Share: mean coverage as a share of the oracle's, 0 where it is none.",
+        "oracle knows it. Share: mean coverage as a share of the oracle's, 0 where nothing is answered.",
         "Broken: draws in which more than xi of the answers are wrong, with the chance of so many",
         "if the method kept delta. MAPIE was given 100 of the draws.",
         "",
