@@ -98,7 +98,7 @@ def markdown(results: list[dict[str, Any]], made_by: str) -> str:
         f"Made by `{made_by}`.",
         "Every table stands for the whole population and is drawn from with replacement; the",
         "oracle knows it. Share: mean coverage as a share of the oracle's, 0 where nothing is",
-        "answered. Broken: draws in which more than xi of the answers are wrong, with the chance of",
+        "answered. Broken: draws in which more than xi of the answers are wrong, and the chance of",
         "so many if the method kept delta. MAPIE was given 100 of the draws.",
         "",
         "| data | n, xi, delta | oracle answers | method | share | answers nothing | broken |",
