@@ -183,6 +183,21 @@ def test_a_cascade_at_the_boundary_rings_with_probability_at_most_delta(judge: J
     judge(rang, 400, 0.1)
 
 
+def test_all_rows_of_clusters_would_ring_falsely_and_one_of_each_does_not(judge: Judge) -> None:
+    """What the promise of a certificate by clusters asks for, and why. The rate over clusters is
+    below the one that is allowed."""
+    certificate = certify_shield([0.1] * 500, [False] * 500, xi=0.1, delta=0.01)
+    delta, runs, all_rows, one_each = 0.05, 100, 0, 0
+    for run in range(runs):
+        rng = np.random.default_rng([68, run])
+        rates = rng.beta(0.5, 4.6, size=400)
+        rows = rng.random((400, 20)) < rates[:, None]
+        all_rows += Monitor(certificate, delta=delta).update(rows.ravel()) is not None
+        one_each += Monitor(certificate, delta=delta).update(rows[:, 0]) is not None
+    judge(one_each, runs, delta)
+    assert all_rows > runs / 2
+
+
 def test_shadowed_exits_alone_would_ring_falsely() -> None:
     # The loss is 0.018 of all rows and 0.045 of the exits: the claim, 0.02 of all, is kept.
     certificate = certify_cascade([0.9] * 1000, [[1, 1]] * 1000, [1] * 1000, xi=0.02, delta=0.01)
