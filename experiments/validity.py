@@ -43,7 +43,7 @@ from pacbound.report.display import light_grid
 from pacbound.tally.questions.cascade import AGREE, ONLY_FAST, ONLY_SLOW
 
 NAME = "validity"
-N, XI, DELTA, SETS, LEVEL = 5_000, 0.02, 0.01, 1_000, 1e-3
+N, XI, DELTA, SETS, LEVEL = 5_000, 0.02, 0.01, 5_000, 1e-3
 SIZES, SHARE_SETS, SHARE_DELTA = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000), 20, 1e-3
 APIS_SHA256 = "84985254f6a90b4b0056b3925fe80236802f5bb660085a3fc4ceaf4e33f0057c"
 """Of the arrays that are read."""
@@ -330,7 +330,7 @@ def oracle_figure(record: dict[str, Any]) -> Figure:
     down = -(-len(pairs) // 3)
     figure = Figure(figsize=(13, 3.6 * down), layout="constrained")
     FigureCanvasAgg(figure)
-    axes: Any = figure.subplots(down, 3, sharex=True, sharey=True, squeeze=False)
+    axes: Any = figure.subplots(down, 3, sharex=True, sharey="row", squeeze=False)
     styles = {
         "exact": (palette.CERTIFIED, "o", "-"),
         "pair": (palette.BAND, "s", "--"),
@@ -350,7 +350,10 @@ def oracle_figure(record: dict[str, Any]) -> Figure:
         ax.set_title(f"{name} (oracle: {pair['oracle_exit_rate']:.0%})", loc="left")
     for ax in axes.ravel()[len(pairs) :]:
         ax.set_visible(False)
-    figure.supxlabel("Calibration rows n")
+    sets = record["settings"]["oracle"]["sets"]
+    figure.supxlabel(
+        f"Calibration rows n (lines: median, bands: 5 % to 95 % of {sets} calibration sets)"
+    )
     figure.supylabel("Share of the oracle's exit rate (%)")
     figure.legend(
         *axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False
