@@ -82,8 +82,9 @@ def shown(value: Json, limit: int = 60) -> str:
 
 
 def printable(text: str) -> str:
-    r"""`text` as a terminal may be shown it: what is no visible character stands there as its
-    escape, `\x1b`, so that no file can move the cursor, hide a line, or turn letters around.
+    r"""`text` as a terminal may be shown it: characters that cannot be seen are written as
+    escapes, such as `\x1b`, so that no file can move the cursor, hide a line, or turn letters
+    around.
     """
     if text.isprintable():
         return text

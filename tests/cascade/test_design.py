@@ -344,7 +344,7 @@ def test_a_model_whose_exit_is_not_used_is_not_called() -> None:
         ({"costs": ["a"] * 5}, InvalidTypeError, "not a cost"),
         ({"costs": [5] * 5}, InvalidValueError, "No model is cheaper than the slow one"),
         ({"last": 0}, InvalidValueError, "No model is cheaper.*model 0 at 1"),
-        ({"last": 9}, InvalidValueError, "last=9 is no model: there are 5"),
+        ({"last": 9}, InvalidValueError, "last=9 is not a model: there are 5"),
         ({"last": -1}, InvalidValueError, "last holds -1"),
         ({"last": "slow"}, InvalidValueError, "arrays have none"),
         ({"contain": [3]}, InvalidValueError, "Model 3 is the slow one"),

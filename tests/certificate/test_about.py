@@ -216,7 +216,7 @@ def test_a_folder_is_told_by_the_names_and_bytes_of_all_its_files(tmp_path: Path
         ({"model": "m" * 1001}, InvalidValueError, "1001 characters: expected at most 1000"),
         ({"model": "\ud800"}, InvalidValueError, "half a character"),
         ({"model": Path("none.pt")}, InvalidValueError, "which is not there"),
-        ({"model": Path("/dev/null")}, InvalidValueError, "which is no file"),
+        ({"model": Path("/dev/null")}, InvalidValueError, "which is not a file"),
         ({f"n{i}": "m" for i in range(MOST_TEXTS + 1)}, InvalidValueError, "at most 50"),
     ],
 )

@@ -104,7 +104,7 @@ def test_nothing_of_a_claim_that_is_stopped_is_repeated_to_programs(pacbound: Ru
 @pytest.mark.parametrize(
     ("gates", "said"),
     [
-        (["--kind", "casade"], "--kind casade is no kind of certificate: expected one of abst"),
+        (["--kind", "casade"], "--kind casade is not a kind of certificate: expected one of abst"),
         (["--max-xi", 1.5], "xi=1.5"),
         (["--max-delta", 0], "delta=0"),
     ],

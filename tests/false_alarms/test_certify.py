@@ -174,7 +174,7 @@ def test_nothing_that_runs_a_robot_takes_false_alarms_for_a_claim_of_safety() ->
     environment = gymnasium.make("CartPole-v1")
     several = gymnasium.make_vec("CartPole-v1", num_envs=2)
     for certificate in (alarms, refused, both, both.false_alarms):
-        hint = "misses" if certificate is both else "no claim of safety"
+        hint = "misses" if certificate is both else "does not claim safety"
         for make in (
             lambda given: Shield(*acts, given),
             lambda given: VectorShield(*acts, given, num_envs=2),

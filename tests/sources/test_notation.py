@@ -127,7 +127,7 @@ def test_a_notation_of_text_is_refused_where_there_is_no_text(tmp_path: Path) ->
     frame = pl.DataFrame({"c": SCORES, "ok": RIGHT})
     frame.write_parquet(path)
     for engine in ("duckdb", "polars"):
-        with pytest.raises(InvalidTypeError, match=r"delimiter is about .*rows\.parquet is none"):
+        with pytest.raises(InvalidTypeError, match=r"delimiter is about .*rows\.parquet is not:"):
             Tally.from_files(path, delimiter=";", engine=engine, **NAMED)
     with pytest.raises(InvalidTypeError, match="a frame was passed"):
         Tally.from_frame(frame, decimal=",", **NAMED)

@@ -63,8 +63,8 @@ LAYOUTS: list[tuple[str, dict[str, Any], str]] = [
     ("top", {"groups": ["a"]}, "groups where none belong"),
     ("shield", {"scope": "groups"}, "scope 'groups', which no shield has"),
     ("groups", {"scope": "per-class"}, "not numbered 0, 1"),
-    ("groups", {"groups": ["a", "a"]}, "once and in order"),
-    ("groups", {"groups": ["b", "a"]}, "once and in order"),
+    ("groups", {"groups": ["a", "a"]}, "twice, or out of order"),
+    ("groups", {"groups": ["b", "a"]}, "twice, or out of order"),
     ("top", {"outcomes": ["right", "wrong"]}, "other outcomes"),
     ("top", {"outcomes": ["safe", "unsafe"]}, "other outcomes"),
     (
@@ -95,13 +95,13 @@ GRIDS: list[tuple[str, dict[str, Any], str]] = [
 CELLS: list[tuple[str, dict[str, Any], str]] = [
     ("groups", {"cells": [[-1, 2], [0, 6], [1, 18]]}, "more groups than names"),
     ("groups", {"cells": [[0, 2], [0, 6], [2, 18]]}, "more groups than names"),
-    ("top", {"cells": [[-1], [6], [18]]}, "cells that its grid has not"),
-    ("top", {"cells": [[2], [6], [20]]}, "cells that its grid has not"),
-    ("shield", {"cells": [[-2], [9830], [62259]]}, "cells that its grid has not"),
-    ("top", {"cells": [[2], [2], [18]]}, "once and in order"),
-    ("top", {"cells": [[6], [2], [18]]}, "once and in order"),
-    ("groups", {"cells": [[0, 2], [1, 6], [0, 18]]}, "once and in order"),
-    ("top", {"cells": [[2], [6]]}, "not as many cells as counts"),
+    ("top", {"cells": [[-1], [6], [18]]}, "cells outside its grid"),
+    ("top", {"cells": [[2], [6], [20]]}, "cells outside its grid"),
+    ("shield", {"cells": [[-2], [9830], [62259]]}, "cells outside its grid"),
+    ("top", {"cells": [[2], [2], [18]]}, "twice, or out of order"),
+    ("top", {"cells": [[6], [2], [18]]}, "twice, or out of order"),
+    ("groups", {"cells": [[0, 2], [1, 6], [0, 18]]}, "twice, or out of order"),
+    ("top", {"cells": [[2], [6]]}, "more or fewer cells than counts"),
     ("shield", {"counts": [[1, 0], [0, 1], [0, 1]]}, "lost at their start"),
 ]
 COUNTS: list[tuple[str, dict[str, Any], str]] = [

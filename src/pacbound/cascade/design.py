@@ -313,11 +313,11 @@ class _Places:
             if self.have_names and model in names:
                 return names.index(model)
             known = f"expected one of {', '.join(names)}" if self.have_names else "arrays have none"
-            raise InvalidValueError(f"{option}={model!r} is no column of predictions: {known}.")
+            raise InvalidValueError(f"{option}={model!r} is not a column of predictions: {known}.")
         place = whole_number(model, option)
         if place >= count:
             raise InvalidValueError(
-                f"{option}={place} is no model: there are {count}, counted from 0."
+                f"{option}={place} is not a model: there are {count}, counted from 0."
             )
         return place
 

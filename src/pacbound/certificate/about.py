@@ -132,7 +132,7 @@ def _described_path(name: str, path: Path) -> str:
         if path.is_dir():
             return _described_folder(name, path)
         if not path.is_file():
-            what = "is no file" if path.exists() else "is not there"
+            what = "is not a file" if path.exists() else "is not there"
             raise InvalidValueError(
                 f"about[{name!r}] names {str(path)!r}, which {what}: name a file or a folder, or "
                 "pass a text in place of a path."
@@ -159,6 +159,6 @@ def _described_folder(name: str, folder: Path) -> str:
 
 
 def _shortened(name: str, rest: str) -> str:
-    # A name of bytes that are no text comes with halves of characters.
+    # A name whose bytes are not UTF-8 comes with surrogates, which cannot be written.
     readable = name.encode("utf-8", "backslashreplace").decode()
     return readable[: LONGEST_TEXT - len(rest)] + rest

@@ -58,7 +58,7 @@ class BatchCertificate(Certificate):
     drawn : tuple of int
         How many records each look samples, as it was planned; empty if nothing had to be sampled.
     allowed : tuple of int
-        How many sampled disagreements each look allows; -1 if not even none will do.
+        How many sampled disagreements each look allows; -1 if even none are too many.
     disagreements : tuple of ndarray
         For each look that was taken, the places of the sampled disagreements in the order of the
         scores, counted from 0, down to the first that is too many.
@@ -397,7 +397,7 @@ def _read_disagreements(looks: Sequence[Reader], scored: int) -> tuple[Integers,
         listed = one if is_whole else one[one <= max(two, default=-1)]
         if not np.isin(listed, two).all():
             raise CertificateError(
-                f"{looks[place].place('disagreements')} has not all that the look before found."
+                f"{looks[place].place('disagreements')} lacks some that the look before found."
             )
     return tuple(found)
 
@@ -435,7 +435,7 @@ def _read_ties(claim: Reader, scored: int, sampled: int) -> WholeTies | None:
     # No score is below 0, so that at 0 all records stand there.
     if not is_score or (threshold == 0 and stop < scored):
         raise CertificateError(
-            f"{part.place('threshold')} is {threshold}, which is no score of the {stop} records "
+            f"{part.place('threshold')} is {threshold}, which is not a score of the {stop} records "
             "that stand there."
         )
     return WholeTies(stop, before, threshold)

@@ -70,7 +70,7 @@ class FalseAlarmCertificate(Certificate):
 
     The probability is over the draw of the rows, which must be independent draws from the
     distribution of use and not selected by score. It says nothing about positives that are missed:
-    it is no claim of safety, and `Shield` does not take it. `certify_false_alarms` makes such a
+    it does not claim safety, and `Shield` does not take it. `certify_false_alarms` makes such a
     certificate, and `load_certificate` reads one.
 
     A refusal has `certified` False and the threshold +inf: no alarms.
@@ -381,7 +381,7 @@ class FalseAlarmCertificate(Certificate):
                     f"{self.unit}, at most {exact(self.xi)} of all {negatives} then raise an alarm."
                 ),
                 (
-                    f"It is no claim about the {positives} that raise none"
+                    f"It says nothing about the {positives} that raise no alarm"
                     + (": a shield does not take it." if self.unit == "rollouts" else ".")
                 ),
                 (

@@ -76,7 +76,7 @@ def false_alarms(
     raise one.
 
     With --target, or --missed for rollouts, the misses are certified beside it: both hold at all
-    thresholds of the range that is printed. Alone it is no claim of safety.
+    thresholds of the range that is printed. Alone, this does not claim safety.
     """
     if positive is None and unsafe is None:
         raise InvalidTypeError("Name --positive, or --unsafe where rows are rollouts.")

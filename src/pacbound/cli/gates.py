@@ -48,7 +48,7 @@ class Gates:
         unknown = next((kind for kind in kinds or [] if kind not in KINDS), None)
         if unknown is not None:
             raise InvalidValueError(
-                f"--kind {printable(unknown)} is no kind of certificate: expected one of "
+                f"--kind {printable(unknown)} is not a kind of certificate: expected one of "
                 f"{', '.join(sorted(KINDS))}."
             )
         return cls(

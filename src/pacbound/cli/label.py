@@ -228,7 +228,9 @@ def _rows(batch: Batch) -> Any:
     """The numbers of the rows that answers are for."""
     found = batch.numbers(ROW)
     if not (np.isfinite(found) & (found == np.floor(found))).all():
-        raise InvalidValueError(f"{ROW} holds what is no number of a row: leave it as it was.")
+        raise InvalidValueError(
+            f"{ROW} holds something that is not the number of a row: leave it as it was."
+        )
     return found.astype(np.int64)
 
 

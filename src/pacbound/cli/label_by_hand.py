@@ -101,8 +101,8 @@ class _Menu:
     """What may be typed, and the class that it stands for."""
 
     def __init__(self, classes: Sequence[Class]) -> None:
-        # Numbers stand for themselves. Names get a number each, and may be typed in full where they
-        # are no key.
+        # Numbers stand for themselves. Names get a number each, and may be typed in full, unless
+        # that is the key of another class.
         is_numbers = not any(isinstance(found, str) for found in classes)
         self._keys = {
             str(found if is_numbers else place): found for place, found in enumerate(classes, 1)

@@ -37,7 +37,7 @@ def certify_false_alarms(  # noqa: PLR0913
     draws from the distribution of use, untouched by training or model choice, and not selected for
     labelling by their score. `xi` and `delta` are fixed beforehand. Any rule for when to stop
     labelling is allowed that sees only which rows are negative. What is certified is `xi`; the
-    share of positives that is found is descriptive. This is no claim of safety: nothing is said
+    share of positives that is found is descriptive. This does not claim safety: nothing is said
     about positives that raise no alarm, and `Shield` does not take the certificate.
     `certify_alarm_range` certifies both at once.
 

@@ -114,8 +114,8 @@ def largest_passing(passes: Callable[[int], bool], most: int) -> int:
 
 
 def allowed_misses(n: int, *, xi: float, delta: float) -> int:
-    """The largest number of misses in `n` rollouts that still certifies `xi`; -1 if not even none
-    does.
+    """The largest number of misses in `n` rollouts that still certifies `xi`; -1 if even none are
+    too many.
     """
     return largest_passing(lambda misses: binomial_upper(misses, n, delta=delta) <= xi, n)
 

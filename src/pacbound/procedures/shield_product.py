@@ -62,7 +62,7 @@ def decide(
 
 def allowed_misses(unsafe: int, n: int, *, xi: float, delta: float) -> int:
     """The largest number of misses among `unsafe` of `n` rollouts that still certifies `xi`; -1 if
-    not even none does.
+    even none are too many.
     """
     return largest_passing(
         lambda misses: product_bound(misses, unsafe, n, delta=delta) <= xi, unsafe

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class LooksDisplay(Display):
     """Planned looks: the largest share of errors with which each passes, below the rate claimed.
 
-    A look at which not even no error would do has no point. The panel below shows, if the true rate
-    is `rate`, the chance that some look up to this one has passed; that part is no guarantee.
+    A look that fails even without errors has no point. The panel below shows, if the true rate
+    is `rate`, the chance that some look up to this one has passed; that part is not guaranteed.
 
     `plot` sets `ax_`, `panel_` and `figure_`; save the figure with `display.figure_.savefig(path)`.
     In a notebook the display shows itself.

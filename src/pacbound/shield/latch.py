@@ -310,7 +310,7 @@ class VectorLatch:
 _HINTS = {
     "false-alarms": (
         " It bounds how often safe rollouts are stopped, and says nothing about unsafe ones that "
-        "are not: it is no claim of safety."
+        "are not: it does not claim safety."
     ),
     "alarm-range": " Pass its claim about the rollouts that are missed, certificate.misses.",
     "bundle": " Pass one of its certificates, bundle[name].",

@@ -35,7 +35,7 @@ _GZIP: Final = b"\x1f\x8b"
 
 def standard_input(format: Format | None = None) -> Path:  # noqa: A002
     """The file that keeps what comes in over standard input; in `format`, or in the one that its
-    first bytes are those of, which is CSV if they are no other's.
+    first bytes tell: CSV, if they tell no other.
     """
     if format is not None and format not in get_args(Format):
         raise InvalidValueError(

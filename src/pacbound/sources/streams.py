@@ -98,7 +98,7 @@ def _lines(read: Callable[[], bytes]) -> Iterator[list[str]]:
 
 
 def _text(line: bytes) -> str:
-    # What is not UTF-8 is no number, truth value or known class, and is refused as such.
+    # What is not UTF-8 cannot be a number, a truth value or a known class, and is refused later.
     return line.removesuffix(b"\r").decode("utf-8", "replace")
 
 

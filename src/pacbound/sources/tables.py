@@ -91,7 +91,7 @@ def refuse_text_notation(files: Sequence[Path], notation: Notation) -> None:
     if notation.is_about_text and other is not None:
         said = "delimiter" if notation.delimiter is not None else "decimal"
         raise InvalidTypeError(
-            f"{said} is about delimited text, and {other} is none: leave --{said} ({said}=) out."
+            f"{said} is about delimited text, and {other} is not: leave --{said} ({said}=) out."
         )
 
 

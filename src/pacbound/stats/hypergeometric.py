@@ -91,7 +91,7 @@ def largest_count(*, population: int, tolerated: int, drawn: int, delta: float) 
     `delta`.
 
     Where more than `population` records would be marked the probability is 0: so many cannot be. -1
-    stands for "not even none". Kup(k) - k, where Kup(k) is the largest number of marks that k
+    says that even 0 is too many. Kup(k) - k, where Kup(k) is the largest number of marks that k
     marked draws do not exclude, is nondecreasing in k, because one more mark raises the count of
     marked draws by at most one: so every k up to the largest qualifies, and it is found by
     bisection.

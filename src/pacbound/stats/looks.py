@@ -79,7 +79,7 @@ class PlannedLooks:
     levels : tuple of float
         The chance that each look alone passes at a rate of `xi`; 0 where it cannot.
     largest_errors : tuple of int
-        The most errors with which each look passes; -1 where not even none would do.
+        The most errors with which each look passes; -1 where even none are too many.
     spent : float
         The chance that some look passes at a rate of `xi`, rounded up: at most `delta`.
 
@@ -110,7 +110,7 @@ class PlannedLooks:
         Returns
         -------
         int
-            The number; -1 if not even no error would do.
+            The number; -1 if even none are too many.
 
         Raises
         ------
@@ -356,8 +356,8 @@ def _cached_plan(xi: float, delta: float, looks: tuple[int, ...]) -> PlannedLook
     if most[-1] < 0:
         needed = min(labels_needed_by_walk(xi, delta=delta), LARGEST_COUNT)
         raise InvalidValueError(
-            f"No look passes: not even no error in {looks[-1]:,} trials shows a rate of at most "
-            f"{xi} at delta={delta}. The last look needs {needed:,} trials or more."
+            f"No look passes: even {looks[-1]:,} trials without an error do not show a rate of at "
+            f"most {xi} at delta={delta}. The last look needs {needed:,} trials or more."
         )
     # Between there and delta, what passes changes only at the tails themselves.
     owner = np.repeat(np.arange(sizes.size), most - least)
@@ -390,7 +390,7 @@ def _cached_plan(xi: float, delta: float, looks: tuple[int, ...]) -> PlannedLook
 
 
 def _largest(looks: Integers, xi: float, level: float) -> Integers:
-    """The most errors at each look with P_xi(so few) <= level; -1 where not even none do."""
+    """The most errors at each look with P_xi(so few) <= level; -1 where even none are too many."""
     low, high = np.full_like(looks, -1), looks.copy()
     while (high - low > 1).any():
         middle = (low + high) // 2

@@ -167,8 +167,7 @@ def _check_layout(fields: Mapping[str, Any]) -> None:
         )
     if groups != in_order(set(groups)) or (groups and scope == "top"):
         raise CertificateError(
-            "This tally has groups where none belong, or not each once and in order. Count the "
-            "data again."
+            "This tally has groups where none belong, twice, or out of order. Count the data again."
         )
     if scope in ("per-class", "all-labels") and groups != tuple(map(str, range(len(groups)))):
         raise CertificateError(
@@ -177,14 +176,16 @@ def _check_layout(fields: Mapping[str, Any]) -> None:
 
 
 def _check_cells(fields: Mapping[str, Any]) -> None:
-    """Refuse cells that the grid has not, or that are there twice or out of order."""
+    """Refuse cells outside the grid, twice, or out of order."""
     cells, grouped = fields["cells"], fields["scope"] != "top"
     if len(cells) != len(fields["counts"]):
-        raise CertificateError("This tally has not as many cells as counts. Count the data again.")
+        raise CertificateError(
+            "This tally has more or fewer cells than counts. Count the data again."
+        )
     places, scores = cells[:, :grouped], cells[:, grouped:]
     least = QUESTIONS[fields["kind"]].lowest_cell
     if ((scores < least) | (scores >= fields["grid"].n_cells)).any():
-        raise CertificateError("This tally has cells that its grid has not. Count the data again.")
+        raise CertificateError("This tally has cells outside its grid. Count the data again.")
     if ((places < 0) | (places >= len(fields["groups"]))).any():
         raise CertificateError(
             "This tally has more groups than names for them. Count the data again."
@@ -192,9 +193,7 @@ def _check_cells(fields: Mapping[str, Any]) -> None:
     steps = np.diff(cells, axis=0)
     first = (steps != 0).argmax(axis=1)[:, None]
     if (np.take_along_axis(steps, first, axis=1) <= 0).any():
-        raise CertificateError(
-            "This tally has cells that are not each there once and in order. Count the data again."
-        )
+        raise CertificateError("This tally has cells twice, or out of order. Count the data again.")
 
 
 def _check_counts(fields: Mapping[str, Any]) -> None:

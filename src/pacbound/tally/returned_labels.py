@@ -6,7 +6,7 @@ row's number is its place in the table or, where the table has a column `pac_row
 stands there.
 
 A label that lands on a wrong row makes a false certificate, so nothing is forgiven: a number that
-is no row of the table, or that has two labels, raises, and so does a label that contradicts one
+is not that of a row, or that has two labels, raises, and so does a label that contradicts one
 that the table has. Columns that came back beside the labels must hold what the table holds. Classes
 are read by the one rule (`pacbound.tally.classes`), each file by its own types. A label that did
 not come back is missing, and what that means is up to the question.
@@ -79,8 +79,8 @@ class ReturnedLabels:
         key = next((key for key in question.labelled_by if key in question.slots), None)
         if key is None:
             raise InvalidTypeError(
-                "Nothing is asked that labels would answer: name the column of the labels, which "
-                "the answers have."
+                "The labels that came back have no place: name their column, as it is called where "
+                "they came back."
             )
         slot = question.slots[key]
         vocabulary = Vocabulary(rule)
@@ -331,8 +331,8 @@ def row_numbers(values: Any, start: int) -> Integers:
     bad = np.flatnonzero(~((numbers >= 0) & (numbers == np.floor(numbers)) & (numbers < 2.0**53)))
     if bad.size:
         raise InvalidValueError(
-            f"{ROW}[{start + bad[0]}] is {numbers[bad[0]]}, which is no number of a row: leave the "
-            "column as it was written."
+            f"{ROW}[{start + bad[0]}] is {numbers[bad[0]]}, which is not the number of a row: "
+            "leave the column as it was written."
         )
     return numbers.astype(np.int64)
 

@@ -113,9 +113,10 @@ def answer_batch(  # noqa: PLR0913
     ------
     InvalidValueError, InvalidTypeError
         If an argument cannot be what it should be, the journal belongs to another batch, or the
-        slow model answers with what is no class, or with names where the fast one has numbers.
+        slow model answers with something that is not a class, or with names where the fast one has
+        numbers.
     ModelError
-        If the slow model still fails after the retries, or gives as many answers as it should not.
+        If the slow model still fails after the retries, or gives too few or too many answers.
         What was answered is in the journal.
 
     Examples

@@ -48,7 +48,7 @@ class SessionDocument:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> SessionDocument:
-        """The session in `path`, or a `CertificateError` that says why it is none."""
+        """The session in `path`, or a `CertificateError` that says why it cannot be read."""
         found = documents.read(path, "a pacbound label session", largest=LARGEST_FILE)
         body = {key: value for key, value in found.items() if key != "digest"}
         if body.get("format") != FORMAT:

@@ -318,7 +318,7 @@ class LabelSession:
         Raises
         ------
         InvalidValueError, InvalidTypeError
-            If a row does not exist, or already has another label; if a label is no class, of
+            If a row does not exist, or already has another label; if a label is not a class, of
             another type than the predictions, or a class that no model predicts and that is not
             allowed for.
 
@@ -481,7 +481,7 @@ class LabelSession:
         Raises
         ------
         CertificateError
-            If the file is no session, was cut short, or was changed.
+            If the file is not a session, was cut short, or was changed.
         InvalidValueError
             If these are not the rows of the session.
 

@@ -112,7 +112,7 @@ def counts_of(certificate: Certificate, claim: Mapping[str, Json]) -> list[tuple
     claim = dict(claim)
     for key in ("allowed_misses", "allowed_false_alarms"):
         if claim.get(key) == -1:
-            claim[key] = "not even none"
+            claim[key] = "even none are too many"
     rows = (
         [(_UNITS.get(certificate.kind, "Rows counted"), f"{claim['n']:,}")] if "n" in claim else []
     )

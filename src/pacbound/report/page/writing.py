@@ -160,7 +160,7 @@ def write_report(
     _explore(entries, progress)
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     for detail in _DETAILS:
-        # A name that is no text, as files may have, is shown as far as it is.
+        # The name of a file need not be valid text: what is not is written as escapes.
         page = document(entries, detail, title=title, made=made).encode(errors="replace")
         if len(page) < LARGEST_PAGE:
             break

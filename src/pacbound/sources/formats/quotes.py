@@ -59,7 +59,7 @@ class Quotes:
             separators &= outside
             ends &= outside
             self._quotes += int(np.count_nonzero(quotes[1:]))
-        # A blank line is no row.
+        # A blank line is not a row.
         rows = ends[1:] & ~ends[:-1]
         if self._width is None and rows.any():
             # The header decides.

@@ -12,8 +12,8 @@ _TEXT: Final = ("string", "large_string", "string_view")
 
 
 def with_plain_types(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-    """The frame with Python objects as what they plainly are, and categories that are no names as
-    the numbers they are.
+    """The frame with plain types in place of Python objects, and numbers in place of categories
+    that are numbers.
     """
     engine = frame.implementation
     if not (engine.is_pandas() or engine.is_pyarrow()):

@@ -386,7 +386,7 @@ def prediction_columns(predictions: Any) -> list[Any]:
         if any(
             issubclass(kind, (str, bytes, Mapping, Set)) for kind in set(map(type, predictions))
         ):
-            # These can be iterated over too, but what comes out is no answers of models.
+            # These can be iterated over too, but do not give what models predict.
             raise InvalidTypeError(
                 "predictions holds text or mappings: expected (n, M), in each row a list with the "
                 "class that each model predicts, the slow one last."
