@@ -94,7 +94,7 @@ def drives(record: dict[str, Any]) -> list[str]:
     alone = record["policy_alone"]
     lines = [
         (
-            f"With the shield on, {alone['rollouts']:,} new rooms for each threshold. Without a "
+            f"With the shield on, {alone['rollouts']:,} new rollouts for each threshold. Without a "
             f"shield {alone['unsafe'] / alone['rollouts']:.1%} are unsafe and "
             f"{alone['success'] / alone['rollouts']:.1%} reach the goal."
         ),
