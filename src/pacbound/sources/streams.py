@@ -76,7 +76,9 @@ def stream_batches(
                 problem = InvalidValueError(f"{NAME}, line {number}: {error}")
                 break
         if rows:
-            arrays = [pyarrow.array(list(column), pyarrow.string()) for column in zip(*rows)]  # noqa: B905
+            arrays = [
+                pyarrow.array(list(column), pyarrow.string()) for column in zip(*rows, strict=False)
+            ]
             record = pyarrow.RecordBatch.from_arrays(arrays, names=list(columns))
             yield RecordRows(start, record, is_text=True, decimal=notation.decimal or ".")
             start += len(rows)

@@ -60,7 +60,12 @@ def _top_label(table: Array, classes: Array, grid: Bins, scope: Scope) -> Iterat
         )
 
 
-def _every_label(table: Array, classes: Array, grid: Bins, scope: Scope) -> Iterator[Judged]:  # noqa: ARG001
+def _every_label(
+    table: Array,
+    classes: Array,
+    grid: Bins,
+    scope: Scope,  # noqa: ARG001
+) -> Iterator[Judged]:
     columns = np.arange(table.shape[1])
     groups, rows = tuple(map(str, columns.tolist())), max(1, 2**17 // table.shape[1])
     for start in range(0, len(table), rows):

@@ -69,6 +69,11 @@ class FalseAlarmWatch:
         """`losses` negatives with an alarm of `labels` negatives."""
         return [(0, losses_of_labels(given, _WHAT))]
 
-    def _judged(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Seen:  # noqa: ARG002
+    def _judged(
+        self,
+        rows: Rows,
+        vocabulary: Vocabulary,  # noqa: ARG002
+        evidence: Evidence,  # noqa: ARG002
+    ) -> Seen:
         scores, positive = rows.scores("score"), rows.flags("positive")
         return one_place(scores[~positive] >= self._threshold)

@@ -147,7 +147,7 @@ class JsonFile:
         """
         tests = [test for key in keys for test in _type_tests(key)]
         [found] = connection.execute(select(", ".join(tests), self._objects)).fetchall()
-        types = [_type_of(*found[place : place + 3]) for place in range(0, len(found), 3)]
+        types = [_type_of(found[place : place + 3]) for place in range(0, len(found), 3)]
         return [
             _text(key) if kind is None else f"CAST({_text(key)} AS {kind})"
             for key, kind in zip(keys, types, strict=True)
@@ -186,6 +186,7 @@ def _type_tests(key: str) -> list[str]:
     return [f"bool_and({test}) FILTER ({kind} IS NOT NULL)" for test in tests]
 
 
-# A row of a query.
-def _type_of(whole: bool | None, number: bool | None, truth: bool | None) -> str | None:  # noqa: FBT001, RUF100
+def _type_of(found: Sequence[bool | None]) -> str | None:
+    """The type that all values of a column have, by what the tests found."""
+    whole, number, truth = found
     return "BIGINT" if whole else "DOUBLE" if number else "BOOLEAN" if truth else None

@@ -74,7 +74,12 @@ class RecallQuestion:
     def known_again_by(cls, counts: Integers, width: int) -> None:
         """Nothing: every row that is counted has its label."""
 
-    def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:  # noqa: ARG002
+    def judge(
+        self,
+        rows: Rows,
+        vocabulary: Vocabulary,  # noqa: ARG002
+        evidence: Evidence,  # noqa: ARG002
+    ) -> Judged:
         """The cell of each row's score, and whether the row is positive."""
         scores, positive = rows.scores("score"), rows.flags("positive").astype(np.int64)
         return Judged(len(rows), GRID.cells(scores)[:, None], positive, told=(scores, positive))

@@ -78,7 +78,12 @@ class ShieldQuestion:
     def known_again_by(cls, counts: Integers, width: int) -> None:
         """Nothing: every row that is counted has ended, safe or not."""
 
-    def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:  # noqa: ARG002
+    def judge(
+        self,
+        rows: Rows,
+        vocabulary: Vocabulary,  # noqa: ARG002
+        evidence: Evidence,  # noqa: ARG002
+    ) -> Judged:
         """The cell of each rollout's danger, and whether it is unsafe."""
         danger, unsafe = self._danger(rows), rows.flags("unsafe").astype(np.int64)
         return Judged(len(rows), GRID.cells(danger)[:, None], unsafe, told=(danger, unsafe))
