@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib import rc_context
 from scipy.stats import binom
 
-from experiments.record import provenance
+from experiments.record import STYLE, provenance
 from experiments.safe_planning.methods import table_of
 from experiments.shield import checks, figures
 from experiments.shield.progress import shown
@@ -69,8 +70,13 @@ def main() -> None:
     )
     target.with_suffix(".md").write_text(report, encoding="utf-8")
     options.figures.mkdir(parents=True, exist_ok=True)
-    figures.success_safety(record).savefig(options.figures / "shield_success_safety.png", dpi=80)
-    figures.rollouts(chosen, tested).savefig(options.figures / "shield_rollouts.png", dpi=80)
+    with rc_context(STYLE):
+        drawn = {
+            "shield_success_safety": figures.success_safety(record),
+            "shield_rollouts": figures.rollouts(chosen, tested),
+        }
+        for name, figure in drawn.items():
+            figure.savefig(options.figures / f"{name}.png", dpi=110, pil_kwargs={"optimize": True})
     print(report)
 
 
