@@ -191,6 +191,115 @@ def test_it_agrees_with_the_package_on_certificates_that_ask_for_something_else(
     assert sum(not package for _, package, _ in verdicts) > 30
 
 
+STEP = 2.0**-16
+
+
+def _move_threshold(claim: dict[str, Any], steps: int) -> None:
+    """To the next place of the grid."""
+    holder = claim["tables"][0] if claim["kind"] == "abstention" else claim
+    if claim["kind"].startswith("cascade"):
+        holder, key = claim.get("groups", [claim])[-1]["thresholds"], 0
+        holder[key] += steps * STEP
+    else:
+        holder["threshold"] += steps * STEP
+
+
+def _swap_bins(claim: dict[str, Any]) -> None:
+    """The counts of two bins change places, and their intervals stay."""
+    table = claim["tables"][0]
+    first, second = [i for i, trials in enumerate(table["trials"]) if trials][:2]
+    for counts in (table["trials"], table["successes"]):
+        counts[first], counts[second] = counts[second], counts[first]
+
+
+def _move_a_success(claim: dict[str, Any]) -> None:
+    table = claim["tables"][0]
+    first, second = [i for i, trials in enumerate(table["trials"]) if trials][-2:]
+    table["successes"][first] -= 1
+    table["successes"][second] += 1
+
+
+def _swap_losses_and_gains(claim: dict[str, Any]) -> None:
+    walk = claim["walks"][claim["chosen"]]
+    fast, slow = "only_fast_added", "only_slow_added"
+    walk[fast], walk[slow] = walk[slow], walk[fast]
+
+
+def _split_otherwise(claim: dict[str, Any]) -> None:
+    """The shares of delta add up to the same, and are not those that the claims were made with."""
+    first, second, *_ = claim["claims"].values()
+    moved = first["delta"] / 2
+    first["delta"], second["delta"] = first["delta"] - moved, second["delta"] + moved
+
+
+def _ask_one_fewer(claim: dict[str, Any]) -> None:
+    claim["exits"] += 1
+    claim["asked"] -= 1
+
+
+def _drop_the_looks(claim: dict[str, Any]) -> None:
+    assert claim["looks"]
+    claim["looks"] = claim["look"] = None
+
+
+def _drop_a_group(claim: dict[str, Any]) -> None:
+    del claim["groups"][0]
+
+
+def _widen_the_range(claim: dict[str, Any]) -> None:
+    claim["highest"] += STEP
+
+
+STRUCTURAL: dict[str, tuple[str, Callable[[dict[str, Any]], None], int]] = {
+    "a threshold one step up": (
+        "shield recall false-alarms abstention cascade cascade-groups",
+        lambda claim: _move_threshold(claim, 1),
+        40,
+    ),
+    "a threshold one step down": (
+        "shield recall false-alarms abstention cascade cascade-groups",
+        lambda claim: _move_threshold(claim, -1),
+        40,
+    ),
+    "counts of two bins swapped": ("calibration", _swap_bins, 4),
+    "a success in the next bin": ("calibration", _move_a_success, 4),
+    "losses and gains swapped": ("cascade", _swap_losses_and_gains, 20),
+    "delta split differently": ("bundle alarm-range", _split_otherwise, 4),
+    "one answer fewer asked for": ("batch", _ask_one_fewer, 4),
+    "looks left out": ("recall shield", _drop_the_looks, 3),
+    "a group left out": ("cascade-groups", _drop_a_group, 15),
+    "a range one step wider": ("alarm-range", _widen_the_range, 2),
+}
+"""Forgeries of more than one value, or aimed at the finest step: the kinds that they are for, what
+they do to a claim, and to how many frozen certificates at least they can be done."""
+
+
+@pytest.mark.parametrize("name", sorted(STRUCTURAL))
+def test_both_find_what_was_moved_swapped_or_left_out(name: str) -> None:
+    kinds, forge, least = STRUCTURAL[name]
+    tried, missed = 0, []
+    for path in FROZEN:
+        document = _document(path)
+        if document["claim"]["kind"] not in kinds.split():
+            continue
+        try:
+            forge(document["claim"])
+        except (AssertionError, KeyError, TypeError, ValueError):
+            continue  # It has no such thing: a refusal has no finite threshold.
+        if document["claim"] == _document(path)["claim"]:
+            continue
+        tried += 1
+        _mended(document)
+        try:
+            package = certificate_from_dict(document).verify().ok
+        except CertificateError:
+            package = False
+        if package or not _found(document):
+            missed.append((path.stem, package))
+    assert missed == []
+    assert tried >= least
+
+
 def _shield(**changes: Any) -> dict[str, Any]:
     document = _document(ROOT / "tests" / "certificate" / "frozen" / "shield-1.json")
     document["claim"].update(changes)
