@@ -146,3 +146,20 @@ def test_importing_the_library_leaves_signals_alone() -> None:
         "assert [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)] == before\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_ctrl_c_while_a_command_is_being_loaded_prints_no_traceback() -> None:
+    """A module that is looked up as the first of the command line raises what Ctrl-C raises."""
+    program = (
+        "import sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'pacbound.cli.app': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "from pacbound.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "interrupted; nothing was left half-written\n"

@@ -1,7 +1,6 @@
 """The command line: each verb in a file of its own, which parses, calls and prints."""
 
 import sys
-import traceback
 
 
 def main() -> None:
@@ -12,11 +11,15 @@ def main() -> None:
         from pacbound.cli.app import app  # noqa: PLC0415
 
         app(prog_name="pacbound")
+    except KeyboardInterrupt:
+        # While the command was still being loaded.
+        sys.stderr.write("interrupted; nothing was left half-written\n")
+        sys.exit(130)
     except ImportError as error:
         missing = (error.name or "a package").partition(".")[0]
         if missing == "pacbound":
             # Nothing that can be installed helps: this is a bug.
-            traceback.print_exc()
+            sys.excepthook(type(error), error, error.__traceback__)
             sys.exit(70)
         sys.stderr.write(
             f"The command line needs {missing}, which is not installed. Run: pip install "
