@@ -31,7 +31,8 @@ def main() -> None:
     options = parse()
     found = generated() if options.quick else pairs(options.data)
     draws = FEW if options.quick else options.draws
-    record = known(options.out, NAME) if options.redraw else made(found, draws, quick=options.quick)
+    how = "--quick" if options.quick else f"--data {options.data.resolve().name} --draws {draws}"
+    record = known(options.out, NAME) if options.redraw else made(found, draws, how)
     publish(
         options.out,
         NAME,
@@ -41,13 +42,12 @@ def main() -> None:
     )
 
 
-def made(found: list[Pair], draws: int, *, quick: bool) -> dict[str, Any]:
-    options = "--quick" if quick else f"--data FOLDER --draws {draws}"
+def made(found: list[Pair], draws: int, how: str) -> dict[str, Any]:
     return {
         **provenance(
-            f"python -m experiments.routing {options}",
+            f"python -m experiments.routing {how}",
             seeds=[0, draws - 1],
-            inputs={} if quick else SHA256,
+            inputs={} if how == "--quick" else SHA256,
         ),
         "delta": DELTA,
         "pairs": [measured(pair, draws) for pair in found],

@@ -85,3 +85,18 @@ def test_done_is_what_the_same_command_left(tmp_path: Path, recorded: str, expec
 def test_nothing_is_run_without_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--only", "imagenet_ablation", "--out", str(tmp_path)]) == 0
     assert "left out, for want of --outputs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.made)
+def test_what_is_committed_is_known_as_done_by_those_who_have_its_data(exhibit: Exhibit) -> None:
+    given: dict[str, Path | None] = {
+        "outputs": Path("imagenet_val_34nets.npz"),
+        "top-five": Path("imagenet_val_resnet_top5.npz"),
+        "apis": Path("frugalml_apis.npz"),
+        "logits": Path("cifar10_resnet_logits.npz"),
+        "data": Path("data"),
+    }
+    results = Path(__file__).parents[2] / "experiments" / "results"
+    found = command(exhibit, given, results, quick=False)
+    assert isinstance(found, list)
+    assert is_done(exhibit, found, results)
