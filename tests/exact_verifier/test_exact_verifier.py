@@ -225,6 +225,21 @@ def _swap_losses_and_gains(claim: dict[str, Any]) -> None:
     walk[fast], walk[slow] = walk[slow], walk[fast]
 
 
+def _drop_the_failure(claim: dict[str, Any]) -> None:
+    """The step that fails is missing, and everything before it is there."""
+    assert claim["certified"]
+    assert claim["xi"] > 0
+    walk = claim["walks"][claim["chosen"]]
+    columns = [row for part in walk.values() for row in (part if _is_rows(part) else [part])]
+    assert all(row[-1] for row in (walk["cells"] if _is_rows(walk["cells"]) else [walk["cells"]]))
+    for row in columns:
+        del row[-1]
+
+
+def _is_rows(part: list[Any]) -> bool:
+    return isinstance(part[0], list)
+
+
 def _split_otherwise(claim: dict[str, Any]) -> None:
     """The shares of delta add up to the same, and are not those that the claims were made with."""
     first, second, *_ = claim["claims"].values()
@@ -264,6 +279,7 @@ STRUCTURAL: dict[str, tuple[str, Callable[[dict[str, Any]], None], int]] = {
     "counts of two bins swapped": ("calibration", _swap_bins, 4),
     "a success in the next bin": ("calibration", _move_a_success, 4),
     "losses and gains swapped": ("cascade", _swap_losses_and_gains, 20),
+    "the failing step left out": ("cascade", _drop_the_failure, 15),
     "delta split differently": ("bundle alarm-range", _split_otherwise, 4),
     "one answer fewer asked for": ("batch", _ask_one_fewer, 4),
     "looks left out": ("recall shield", _drop_the_looks, 3),

@@ -50,7 +50,7 @@ def decide(
     for m in range(exits):
         path[m] = falling
         walk = along(path.copy(), cells, counts).judged_by(bound)
-        end = last_to_pass(walk, _test(m, n, xi, delta, bound))
+        end = last_to_pass(walk, _test(m, n, xi, delta, bound), m)
         path[m] = falling[end] if end >= 0 else NEVER
         walks.append(walk.take(steps_to_tell(walk, end)))
     return decide_again(tuple(walks), n, xi=xi, delta=delta, bound=bound)
@@ -64,7 +64,7 @@ def decide_again(
     kept = []
     for m, walk in enumerate(walks):
         _require_greedy(walk, m, cells)
-        end = last_to_pass(walk, _test(m, n, xi, delta, bound))
+        end = last_to_pass(walk, _test(m, n, xi, delta, bound), m)
         cells.append(int(walk.cells[m, end]) if end >= 0 else NEVER)
         kept.append(walk.take(steps_to_tell(walk, end)))
     taken = [m for m, cell in enumerate(cells) if cell != NEVER]

@@ -185,11 +185,20 @@ def joint_product_bound(
     return np.asarray(sum(product_bound(walk.of_exit(m), n, share) for m in range(exits)))
 
 
-def last_to_pass(walk: JointWalk, test: Callable[[JointWalk], Passes]) -> int:
-    """The last step before the first failure, -1 if the first step fails."""
+def last_to_pass(walk: JointWalk, test: Callable[[JointWalk], Passes], exit_: int = 0) -> int:
+    """The last step before the first failure, -1 if the first step fails; a walk on which none
+    fails goes on until the threshold of `exit_` is 0.
+    """
     changes = walk.changes()
     passed = fixed_sequence(test(walk.take(changes)))
-    return len(walk) - 1 if passed == len(changes) else int(changes[passed]) - 1
+    if passed < len(changes):
+        return int(changes[passed]) - 1
+    if walk.cells[exit_, -1]:
+        raise InvalidValueError(
+            f"A walk stops at the thresholds {walk.cells[:, -1].tolist()} (of {TOP}), and none of "
+            "its steps fails: the step that ended it is missing."
+        )
+    return len(walk) - 1
 
 
 def steps_to_tell(walk: JointWalk, end: int) -> Integers:
