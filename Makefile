@@ -6,6 +6,8 @@ PYTHON ?= python3
 WORKERS ?= 2
 FUZZ_SECONDS ?= 3600
 TESTS ?=
+# Left out where nothing is said, by pyproject.toml.
+SLOW_TOO := -m ""
 ONE_IN ?= 1
 # The data of `make experiments`: OUTPUTS, TOP_FIVE, APIS, LOGITS, DATA, as `python -m experiments --help` says.
 EXPERIMENT_DATA := $(if $(OUTPUTS),--outputs $(OUTPUTS)) $(if $(TOP_FIVE),--top-five $(TOP_FIVE)) \
@@ -41,12 +43,12 @@ demo: .venv-demo/$(STAMP)
 	.venv-demo/$(BIN)/pacbound demo -o demo-output
 
 test: .venv/$(STAMP)
-	$(TOOLS) pytest -n $(WORKERS)
+	$(TOOLS) pytest -n $(WORKERS) $(SLOW_TOO)
 
 # What needs an extra that is not there is skipped, and the summary says what and why. Left out: the
 # long simulations, what compares all engines with each other, damaged files, the benchmarks, and the
 # words of docstrings.
-ELSEWHERE := --skip-missing -m "not slow" --ignore=tests/guarantees --ignore=tests/agreement \
+ELSEWHERE := --skip-missing --ignore=tests/guarantees --ignore=tests/agreement \
 	--ignore=tests/fuzz --ignore=tests/benchmarking --ignore=tests/surface/test_docstrings.py
 
 # `make test-core ONE_IN=4` runs a quarter of them, always the same.
@@ -58,7 +60,7 @@ test-lowest: .venv-lowest/$(STAMP)
 
 # `make coverage TESTS=tests/tally` for a part.
 coverage: .venv/$(STAMP)-coverage
-	$(TOOLS) pytest -n $(WORKERS) --cov --cov-report=term:skip-covered --cov-report=html $(TESTS)
+	$(TOOLS) pytest -n $(WORKERS) $(SLOW_TOO) --cov --cov-report=term:skip-covered --cov-report=html $(TESTS)
 
 fuzz: .venv/$(STAMP)
 	$(TOOLS) tests.fuzz --seconds $(FUZZ_SECONDS)

@@ -29,6 +29,9 @@ import pytest  # noqa: E402, RUF100
 from _pytest.doctest import DoctestItem, DoctestModule, MultipleDoctestFailures  # noqa: E402, RUF100
 
 SOURCES = Path(__file__).parent / "src"
+TESTS = Path(__file__).parent / "tests"
+SLOW_FOLDERS = ("agreement", "benchmarking", "fuzz", "guarantees")
+"""Long simulations, all engines side by side, damaged files, benchmarks: all slow."""
 
 # What the demo copies into its folder runs there, and nowhere else.
 collect_ignore_glob = ["src/pacbound/cli/demo_scripts/*"]
@@ -57,7 +60,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if any(item.path.is_relative_to(TESTS / folder) for folder in SLOW_FOLDERS):
+            item.add_marker("slow")
     among = config.getoption("--one-in")
     if among < 1:
         raise pytest.UsageError(f"--one-in {among}: expected 1 or more.")
