@@ -1,0 +1,327 @@
+"""What happens at each threshold on a score: a share, a count, or two rates, and what is certified.
+
+Lines are what was seen. What is certified is the level that was asked for, at the upright line. An
+axis shows the thresholds at which something changes near that level, and not all from 0 to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.figure import (
+    Axis,
+    Column,
+    Dots,
+    Figure,
+    Floats,
+    Level,
+    Look,
+    Mark,
+    Panel,
+    Range,
+    Steps,
+    Upright,
+)
+from pacbound.figures.named import Curve, Named, finite
+
+_TIMES: Final = 5.0
+"""Rates are shown up to so many times what was asked for."""
+_TIMES_BOTH: Final = 3.0
+"""The same where two rates are drawn in one panel."""
+_BELOW: Final = 0.4
+"""The height of a panel below the first."""
+UNIT: Final = (0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Rate:
+    """A rate that was seen at each threshold, and the level that it was asked to stay below."""
+
+    curve: Curve
+    allowed: Named
+
+
+def share_by_threshold(
+    thresholds: Any,
+    curves: Sequence[Curve],
+    *,
+    title: str,
+    caption: str,
+    asked: Named,
+    certified: Named | None = None,
+    across: str = "Threshold",
+) -> Figure:
+    """Shares of rows whose score reaches a threshold: recall, false alarms, prediction sets.
+
+    Parameters
+    ----------
+    thresholds
+        The scores that occur, in either order.
+    curves
+        The share at each threshold. The claim is about the first; the others have panels of their
+        own below it.
+    title, caption
+        As for `Figure`.
+    asked
+        The share that was asked for, with the words of the legend: `Named(0.95, "target 0.95")`.
+    certified
+        The certified threshold: `Named(0.42, "flag from 0.42 on")`; None, or infinite, for a
+        refusal.
+    across
+        The words of the horizontal axis.
+
+    Returns
+    -------
+    Figure
+        A panel for each curve, and the numbers at each threshold.
+
+    Examples
+    --------
+    >>> recall = Curve("positives flagged", [1.0, 0.96, 0.5], "Recall (share of positives)")
+    >>> flagged = Curve("rows flagged", [1.0, 0.4, 0.2], "Flagged")
+    >>> figure = share_by_threshold(
+    ...     [0.1, 0.4, 0.9],
+    ...     [recall, flagged],
+    ...     title="Recall by threshold",
+    ...     caption="What is certified is the target, at the upright line.",
+    ...     asked=Named(0.9, "target 0.9"),
+    ...     certified=Named(0.4, "flag from 0.4 on"),
+    ... )
+    >>> figure.table().rows[1]
+    ['0.4', '0.9600', '0.4000']
+    """
+    order = np.argsort(np.asarray(thresholds, dtype=np.float64), kind="stable")
+    places = np.asarray(thresholds, dtype=np.float64)[order]
+    limit = finite(certified)
+    x = _axis_near(places, curves[0].heights[order], asked.value, limit, across)
+    panels = []
+    for number, curve in enumerate(curves):
+        line = _line(places, curve.heights[order], curve.name, "rows" if number else "seen")
+        near = UNIT if number else _near(asked.value)
+        y = _heights_in_sight(curve.label, [line], x, near, () if number else (asked.value,))
+        marks: list[Mark] = [] if np.isnan(line.y).all() else [line]
+        if not number:
+            marks.append(Level(asked.value, "certified", asked.name))
+        if limit is not None:
+            marks.append(Upright(limit.value, "certified", "" if number else limit.name))
+        if limit is not None and not number:
+            marks.append(Dots(limit.value, asked.value, "certified"))
+        panels.append(Panel(y, marks, _BELOW if number else 1.0))
+    columns = [Column("Threshold", places, "exact"), *(_sorted(curve, order) for curve in curves)]
+    return Figure(title, caption, x, panels, columns, _reached(places, limit))
+
+
+def rates_by_threshold(
+    thresholds: Any,
+    rates: Sequence[Rate],
+    *,
+    title: str,
+    caption: str,
+    certified: Range | None = None,
+    across: str = "Threshold",
+) -> Figure:
+    """Two rates by threshold, each with the level that it may reach, and the certified range.
+
+    Parameters
+    ----------
+    thresholds
+        The scores that occur, in either order.
+    rates
+        False alarms and misses at each threshold, with the levels that are allowed.
+    title, caption, across
+        As for `share_by_threshold`.
+    certified
+        The thresholds at which both levels hold: `Range(0.2, 0.4, "certified", "0.2 to 0.4")`;
+        None for a refusal.
+
+    Returns
+    -------
+    Figure
+        Both rates in one panel, and the numbers at each threshold.
+
+    Examples
+    --------
+    >>> alarms = Rate(Curve("negatives with an alarm", [1.0, 0.2, 0.0]), Named(0.1, "xi 0.1"))
+    >>> misses = Rate(Curve("positives missed", [0.0, 0.0, 0.3]), Named(0.05, "misses 0.05"))
+    >>> figure = rates_by_threshold(
+    ...     [0.1, 0.5, 0.9],
+    ...     [alarms, misses],
+    ...     title="False alarms and misses by threshold",
+    ...     caption="No range is certified.",
+    ... )
+    >>> [mark.name for mark in figure.legend][:2]
+    ['negatives with an alarm, as seen (no guarantee)', 'xi 0.1']
+    """
+    order = np.argsort(np.asarray(thresholds, dtype=np.float64), kind="stable")
+    places = np.asarray(thresholds, dtype=np.float64)[order]
+    top = min(1.0, _TIMES_BOTH * max(rate.allowed.value for rate in rates))
+    low = np.ones(places.size, dtype=bool)
+    marks: list[Mark] = [] if certified is None else [certified]
+    lines = []
+    looks: tuple[Look, ...] = ("seen", "other")
+    for rate, look in zip(rates, looks, strict=True):
+        line = _line(places, rate.curve.heights[order], rate.curve.name, look)
+        marks += [] if np.isnan(line.y).all() else [line]
+        marks.append(Level(rate.allowed.value, look, rate.allowed.name))
+        lines.append(line)
+        low &= ~(rate.curve.heights[order] > top)
+    if not low.any():
+        top = 1.0
+    ends = () if certified is None else (certified.low, certified.high)
+    x = _axis_over(places, low, ends, across)
+    levels = [rate.allowed.value for rate in rates]
+    panel = Panel(_heights_in_sight("Share", lines, x, (0.0, top), levels), marks)
+    columns = [
+        Column("Threshold", places, "exact"),
+        *(_sorted(rate.curve, order) for rate in rates),
+    ]
+    kept = [place for end in ends for place in _reached(places, Named(end, ""))]
+    return Figure(title, caption, x, [panel], columns, kept)
+
+
+def count_by_threshold(
+    scores: Any,
+    counts: Any,
+    *,
+    title: str,
+    caption: str,
+    name: str,
+    allowed: Named | None = None,
+    certified: Named | None = None,
+    across: str = "Threshold",
+) -> Figure:
+    """How many lie below a threshold that rises, as far as a search counted: misses of a shield.
+
+    Parameters
+    ----------
+    scores
+        The scores at which the count changes, rising; below 0 for what is lost at any threshold.
+    counts
+        How many have at most this score.
+    title, caption, across
+        As for `share_by_threshold`.
+    name
+        What is counted: "unsafe rollouts missed".
+    allowed
+        The largest count that passes; None where not even zero does.
+    certified
+        The certified threshold; None, or infinite, for a refusal.
+
+    Returns
+    -------
+    Figure
+        The counts as steps.
+
+    Examples
+    --------
+    >>> figure = count_by_threshold(
+    ...     [-1, 0.1, 0.3, 0.4],
+    ...     [1, 2, 3, 4],
+    ...     title="Unsafe rollouts missed by threshold",
+    ...     caption="The search ends where more are missed than allowed.",
+    ...     name="unsafe rollouts missed",
+    ...     allowed=Named(3, "3 may be missed"),
+    ...     certified=Named(0.4, "the shield fires from 0.4 on"),
+    ... )
+    >>> figure.table().rows[0]
+    ['lost at any threshold', '1']
+    """
+    places, found = np.asarray(scores, np.float64), np.asarray(counts, np.float64)
+    limit = finite(certified)
+    always = float(found[places < 0].max(initial=0.0))
+    inside = places >= 0
+    last = max([0.0, *places[inside][-1:], *([] if limit is None else [limit.value])])
+    steps = np.concatenate([[0.0], places[inside], [last]])
+    heights = np.concatenate([[always], found[inside], found[-1:] if found.size else [0.0]])
+    levels = [] if allowed is None else [allowed.value]
+    marks: list[Mark] = [Steps(steps, heights, "seen", f"{name}, as seen", "from")]
+    marks += [Level(level, "certified", allowed.name) for level in levels if allowed]
+    if limit is not None:
+        marks.append(Upright(limit.value, "certified", limit.name))
+    x = _within_unit([0.0, last], across)
+    counted = [0.0, 1.0, *heights, *levels]
+    y = Axis.around(_first_upper(name), counted, within=(0.0, np.inf), whole=True)
+    shown = ["lost at any threshold" if score < 0 else repr(score) for score in places.tolist()]
+    columns = [Column("Score up to", shown, "text"), Column(_first_upper(name), found, "count")]
+    kept = [] if limit is None else [int(np.searchsorted(places, limit.value)) - 1]
+    return Figure(title, caption, x, [Panel(y, marks)], columns, kept)
+
+
+def _line(places: Floats, heights: Floats, name: str, look: Look) -> Steps:
+    """Up to the lowest score every row reaches the threshold: the line begins at 0."""
+    # Beyond the highest score no row is left, and the line ends.
+    before = places[:1] > 0
+    x = np.concatenate([np.zeros(before.sum()), places])
+    y = np.concatenate([heights[:1][before], heights])
+    seen = "as seen (no guarantee)" if look == "seen" else "as seen"
+    return Steps(x, y, look, f"{name}, {seen}")
+
+
+def _near(asked: float) -> tuple[float, float]:
+    """The shares that are shown: up to five times as far from 0, or from 1, as what was asked."""
+    aside = max(_TIMES * min(asked, 1 - asked), 0.02)
+    return (1 - aside, 1.0) if asked > 0.5 else (0.0, min(aside, 1.0))
+
+
+def _axis_near(
+    places: Floats, heights: Floats, asked: float, limit: Named | None, label: str
+) -> Axis:
+    """The thresholds at which the share is near what was asked for, and changes."""
+    low, high = _near(asked)
+    # Where a share is almost 0 or 1 nothing happens that could be seen.
+    still = 0.02 * min(asked, 1 - asked)
+    changing = (heights >= low) & (heights <= high) & (heights > still) & (heights < 1 - still)
+    return _axis_over(places, changing, () if limit is None else (limit.value,), label)
+
+
+def _axis_over(
+    places: Floats, chosen: NDArray[np.bool_], ends: Sequence[float], label: str
+) -> Axis:
+    """An axis over the chosen places and those beside them; over all if that is too few."""
+    at = np.flatnonzero(chosen)
+    shown = places[max(at[0] - 1, 0) : at[-1] + 2] if at.size else np.append(0.0, places)
+    return _within_unit([*shown, *ends], label)
+
+
+def _within_unit(places: Sequence[float], label: str) -> Axis:
+    """An axis over the places; a single one is shown among all scores."""
+    if not np.ptp(places) > 0:
+        return Axis(label, *UNIT)
+    return Axis.around(label, places, within=UNIT)
+
+
+def _heights_in_sight(
+    label: str,
+    lines: Sequence[Steps],
+    x: Axis,
+    near: tuple[float, float],
+    levels: Sequence[float],
+) -> Axis:
+    """An axis for the parts of lines that are in sight and near, and for what was asked."""
+    seen = []
+    for line in lines:
+        across, up = line.corners()
+        held = np.searchsorted(line.x, [x.low, x.high])  # what holds at both ends of the axis
+        inside = up[(across >= x.low) & (across <= x.high)]
+        edge = line.y[np.minimum(held, line.y.size - 1)] if line.y.size else line.y
+        seen += np.clip(np.concatenate([inside, edge]), *near).tolist()
+    return Axis.around(label, [*seen, *levels], within=UNIT, percent=True)
+
+
+def _reached(places: Floats, limit: Named | None) -> list[int]:
+    """The row of the lowest score that reaches the threshold."""
+    return [] if limit is None else [int(np.searchsorted(places, limit.value))]
+
+
+def _sorted(curve: Curve, order: NDArray[np.int64]) -> Column:
+    column = curve.column
+    return Column(column.name, curve.heights[order], column.written)
+
+
+def _first_upper(words: str) -> str:
+    return words[:1].upper() + words[1:]

@@ -1,0 +1,259 @@
+"""A figure by matplotlib, on axes that are passed or on a new figure that pyplot never hears of.
+
+No global state is read or written, and matplotlib is loaded when the first figure is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pacbound.documents import printable
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.figure import (
+    Axis,
+    Band,
+    Bars,
+    Boxes,
+    Dots,
+    Figure,
+    Flats,
+    Floats,
+    Level,
+    Line,
+    Look,
+    Mark,
+    Note,
+    Panel,
+    Range,
+    Spans,
+    Steps,
+    Upright,
+)
+from pacbound.report import palette
+from pacbound.report.display import axes_or_new, light_grid, set_heading
+from pacbound.report.thinning import thinned
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+_WIDTH, _UNIT, _REST = 8.0, 4.4, 1.7
+"""Inches: the width, a panel of height 1, and what heading and labels take."""
+_COLUMNS: Final = 800
+_BETWEEN: Final = 0.06
+_LETTERS: Final = 10.5
+"""Letters of a label that fit beside an inch of axes."""
+
+_COLOURS: Final[dict[Look, str]] = {
+    "certified": palette.CERTIFIED,
+    "seen": palette.OBSERVED,
+    "other": palette.POLICY,
+    "rows": palette.ROWS,
+    "ideal": palette.IDEAL,
+    "unknown": palette.UNKNOWN,
+    "alarm": palette.IDEAL,
+}
+_DASHES: Final[dict[Look, str]] = {"other": "-.", "ideal": ":", "unknown": ":"}
+
+
+def draw(figure: Figure, ax: Axes | Sequence[Axes] | None = None) -> Canvas:
+    """Draw a figure.
+
+    Parameters
+    ----------
+    figure
+        What is drawn.
+    ax
+        The axes whose place it takes, or a list of axes, one for each of its panels; by default
+        those of a new figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure drawn on: `draw(figure).savefig("recall.png")`.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `ax` is neither axes nor a list of axes.
+    InvalidValueError
+        If there are not as many axes as panels.
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    axes = _stacked(figure.panels, ax)
+    named = {id(mark) for mark in figure.legend}
+    for place, panel in zip(axes, figure.panels, strict=True):
+        light_grid(place)
+        _set_axis(place, "x", figure.x)
+        _set_axis(place, "y", panel.y)
+        for mark in panel.marks:
+            label = _label(mark.name) if id(mark) in named else None
+            _draw(place, thinned(mark, figure.x, _COLUMNS), label, panel.y)
+    for place in axes[:-1]:
+        place.tick_params(axis="x", labelbottom=False)
+    axes[-1].set_xlabel(figure.x.label, parse_math=False)
+    canvas: Canvas = axes[0].figure.figure
+    canvas.align_ylabels(axes)
+    title = printable(figure.title)
+    if named:
+        set_heading(axes[0], title, panels=axes[1:])
+    else:
+        axes[0].set_title(title, loc="left", fontsize="medium", parse_math=False)
+    return canvas
+
+
+def _stacked(panels: Sequence[Panel], ax: Any) -> list[Axes]:
+    """Axes for each panel, one above the other, that share their horizontal axis."""
+    heights = [panel.height for panel in panels]
+    if isinstance(ax, (list, tuple, np.ndarray)):
+        if len(ax) != len(panels):
+            raise InvalidValueError(f"{len(ax)} axes for {len(panels)} panels: pass one for each.")
+        if any(one is None for one in ax):
+            raise InvalidTypeError("ax holds None: expected matplotlib Axes, one for each panel.")
+        return [axes_or_new(one) for one in ax]
+    first = axes_or_new(ax, size=(_WIDTH, _REST + _UNIT * sum(heights)))
+    if len(panels) == 1:
+        return [first]
+    spec = first.get_subplotspec()
+    if spec is None:
+        return _stacked_by_hand(first, heights)
+    grid = spec.subgridspec(len(panels), 1, height_ratios=heights, hspace=_BETWEEN)
+    first.set_subplotspec(grid[0])
+    below = [first.figure.add_subplot(grid[row], sharex=first) for row in range(1, len(panels))]
+    return [first, *below]
+
+
+def _stacked_by_hand(first: Axes, heights: Sequence[float]) -> list[Axes]:
+    """The same for axes that stand free on their figure."""
+    box = first.get_position(original=True)
+    unit = box.height * (1 - _BETWEEN * (len(heights) - 1)) / sum(heights)
+    top = box.y1
+    axes: list[Axes] = []
+    for height in heights:
+        place = (box.x0, top - unit * height, box.width, unit * height)
+        if axes:
+            axes.append(first.figure.add_axes(place, sharex=first))
+        else:
+            first.set_position(place)
+            axes.append(first)
+        top -= unit * height + _BETWEEN * box.height
+    return axes
+
+
+def _set_axis(ax: Axes, which: str, axis: Axis) -> None:
+    tall = ax.get_window_extent().height / ax.figure.dpi
+    scale, limits = (ax.set_xscale, ax.set_xlim) if which == "x" else (ax.set_yscale, ax.set_ylim)
+    limits(axis.low, axis.high)  # first, since a logarithmic axis must not begin at 0
+    if axis.log:
+        scale("log")
+    ticks = axis.ticks() if which == "x" else axis.ticks(max(2, min(6, round(2 * tall))))
+    side = ax.xaxis if which == "x" else ax.yaxis
+    side.set_ticks(ticks, [_plain(axis.written(tick)) for tick in ticks])
+    side.set_ticks([], minor=True)
+    if which == "y":
+        ax.set_ylabel(fill(axis.label, max(8, int(_LETTERS * tall))), parse_math=False)
+
+
+def _draw(ax: Axes, mark: Mark, label: str | None, y: Axis) -> None:
+    colour = _COLOURS[mark.look]
+    name: dict[str, Any] = {"label": label, "gid": f"{type(mark).__name__} {mark.look}"}
+    match mark:
+        case Line() | Steps():
+            dashes = _DASHES.get(mark.look, "-")
+            ax.plot(*mark.corners(), color=colour, linestyle=dashes, linewidth=1.6, **name)
+        case Flats():
+            style: dict[str, Any] = {"color": colour, "linewidth": 1.5, "zorder": 2.5}
+            ax.hlines(mark.y, mark.left, mark.right, **style, **name)
+        case Bars():
+            foot = np.full(mark.height.size, y.low)
+            _boxes(ax, (mark.left, mark.right, foot, mark.height), mark.look, name)
+        case Boxes():
+            _boxes(ax, (mark.left, mark.right, mark.low, mark.high), mark.look, name)
+        case Spans():
+            style = {"linewidth": 6, "alpha": 0.35} if mark.look == "seen" else {"linewidth": 1.6}
+            ax.vlines(mark.x, mark.low, mark.high, color=colour, **style, **name)
+        case Band():
+            ax.fill_between(mark.x, mark.low, mark.high, color=colour, alpha=0.2, lw=0, **name)
+        case Dots():
+            _dots(ax, mark, colour, name)
+        case Note():
+            _note(ax, mark)
+        case Level() | Upright() | Range():
+            _draw_across(ax, mark, colour, name)
+
+
+def _draw_across(
+    ax: Axes, mark: Level | Upright | Range, colour: str, name: dict[str, Any]
+) -> None:
+    """What reaches from one side of the panel to the other."""
+    is_ideal = mark.look == "ideal"
+    match mark:
+        case Level():
+            dashes = ":" if is_ideal else "--"
+            ax.axhline(mark.y, color=colour, linestyle=dashes, linewidth=1.4, **name)
+        case Upright():
+            dashes = "--" if is_ideal else "-"
+            ax.axvline(mark.x, color=colour, linestyle=dashes, linewidth=1.4, **name)
+        case Range():
+            ax.axvspan(mark.low, mark.high, color=colour, alpha=0.18, lw=0, **name)
+
+
+def _dots(ax: Axes, mark: Dots, colour: str, name: dict[str, Any]) -> None:
+    size = 9 if mark.look in {"certified", "alarm"} else 5 if mark.x.size < 60 else 3
+    marker = "v" if mark.look == "alarm" else "o"
+    style: dict[str, Any] = {"linestyle": "none", "marker": marker, "markersize": size}
+    # A white rim keeps a dot apart from the lines that it stands on.
+    style |= {"markeredgecolor": "white", "markeredgewidth": 0.8 if size > 5 else 0.0}
+    ax.plot(mark.x, mark.y, color=colour, zorder=4, clip_on=False, **style, **name)
+
+
+def _note(ax: Axes, mark: Note) -> None:
+    ax.annotate(
+        _plain(mark.text),
+        (mark.x, mark.y),
+        (0, -7 if mark.below else 7),
+        textcoords="offset points",
+        ha="center",
+        va="top" if mark.below else "bottom",
+        fontsize="small",
+    )
+
+
+def _boxes(
+    ax: Axes, sides: tuple[Floats, Floats, Floats, Floats], look: Look, name: dict[str, Any]
+) -> None:
+    """Boxes, and upright lines where one has no width."""
+    from matplotlib.collections import PolyCollection  # noqa: PLC0415 - matplotlib is optional
+
+    left, right, low, high = sides
+    thin = left >= right
+    colour = _COLOURS[look]
+    if not thin.all():
+        across = np.stack([left, left, right, right], axis=1)[~thin]
+        along = np.stack([low, high, high, low], axis=1)[~thin]
+        style: dict[str, Any] = {"facecolors": (colour, 0.25), "edgecolors": (colour, 0.8)}
+        if look == "unknown":
+            style = {"facecolors": "none", "edgecolors": (colour, 0.45), "hatch": "///"}
+        if look == "rows":
+            style = {"facecolors": (colour, 0.7), "edgecolors": palette.CERTIFIED}
+        corners = list(np.stack([across, along], axis=2))
+        ax.add_collection(PolyCollection(corners, linewidths=0.6, **style, **name), autolim=False)
+        name = name | {"label": None}
+    if thin.any():
+        edge = palette.CERTIFIED if look == "rows" else colour
+        ax.vlines(left[thin], low[thin], high[thin], color=edge, linewidth=1.4, **name)
+
+
+def _plain(words: str) -> str:
+    """Words that are not read as a formula, and can be seen: a name may hold any character."""
+    return printable(words).replace("$", r"\$")
+
+
+def _label(name: str) -> str:
+    """A name in the legend, which leaves out what begins with an underscore."""
+    return _plain(f" {name}" if name.startswith("_") else name)

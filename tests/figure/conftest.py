@@ -1,0 +1,146 @@
+"""Every shape of picture from small numbers, and from numbers that are easy to draw wrongly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pacbound.figure import Figure, Range
+from pacbound.figures.batch import sampled_disagreements, who_answered
+from pacbound.figures.bins import Bins, intervals_by_bin
+from pacbound.figures.coverage import rate_by_coverage
+from pacbound.figures.dial import outcome_by_dial
+from pacbound.figures.evidence import evidence_over_time
+from pacbound.figures.named import Curve, Named
+from pacbound.figures.plans import Forecast, errors_by_look, outcome_by_rows
+from pacbound.figures.thresholds import (
+    Rate,
+    count_by_threshold,
+    rates_by_threshold,
+    share_by_threshold,
+)
+from pacbound.figures.walk import ExitWalk, loss_along_walk
+
+NAN = float("nan")
+WORDS = {"title": "By <threshold> & $x$ $y$", "caption": 'The "upright" line is < certified.'}
+TARGET = Named(0.9, "target 0.9")
+
+
+def shares(thresholds: Any, recall: Any, flagged: Any, certified: float | None = None) -> Figure:
+    curves = [Curve("positives flagged", recall, "Recall"), Curve("rows flagged", flagged)]
+    claim = None if certified is None else Named(certified, f"flag from {certified} on")
+    return share_by_threshold(thresholds, curves, asked=TARGET, certified=claim, **WORDS)
+
+
+def rates(alarms: Any, misses: Any, certified: Range | None = None) -> Figure:
+    both = [
+        Rate(Curve("negatives with an alarm", alarms), Named(0.1, "at most 10 %")),
+        Rate(Curve("positives missed", misses), Named(0.05, "at most 5 %")),
+    ]
+    return rates_by_threshold(
+        np.linspace(0.1, 0.9, len(alarms)), both, certified=certified, **WORDS
+    )
+
+
+def misses(scores: Any, counts: Any, allowed: int, certified: float | None) -> Figure:
+    return count_by_threshold(
+        scores,
+        counts,
+        name="unsafe rollouts missed",
+        allowed=None if allowed < 0 else Named(allowed, f"{allowed} may be missed"),
+        certified=None if certified is None else Named(certified, "the shield fires"),
+        **WORDS,
+    )
+
+
+def risk(thresholds: Any, coverage: Any, wrong: Any, certified: float | None = None) -> Figure:
+    return rate_by_coverage(
+        thresholds,
+        Curve("coverage", coverage, "Coverage (share of rows answered)"),
+        Curve("risk", wrong, "Risk (share of answers wrong)"),
+        rows=100,
+        asked=Named(0.05, "xi = 0.05"),
+        certified=None if certified is None else Named(certified, "answer from here on"),
+        **WORDS,
+    )
+
+
+def walk(models: int, steps: int, certified_at: int | None = None) -> Figure:
+    exits = np.outer(np.arange(1, models + 1), np.arange(steps))
+    thresholds = np.tile(np.linspace(1, 0.5, steps), (models, 1))
+    counts = np.arange(steps)
+    done = ExitWalk(thresholds, exits, counts, counts // 2, rows=1000)
+    return loss_along_walk(done, asked=Named(0.02, "xi = 0.02"), certified_at=certified_at)
+
+
+EDGES = np.linspace(0, 1, 6)
+BINS = Bins(
+    EDGES[:-1], EDGES[1:],
+    [0, 10, 0, 100, 1000], [0, 3, 0, 70, 1000],
+    [0, 0.05, 0, 0.55, 0.99], [1, 0.7, 1, 0.82, 1],
+)  # fmt: skip
+
+SHAPES: dict[str, Figure] = {
+    "share": shares([0.9, 0.5, 0.2], [0.6, 0.95, 1.0], [0.2, 0.5, 1.0], 0.5),
+    "share, refused": shares([0.2, 0.5], [1.0, 0.4], [1.0, 0.2], float("-inf")),
+    "share, one row": shares([0.5], [1.0], [1.0]),
+    "share, no rows": shares([], [], []),
+    "share, all at score 1": shares([1.0], [1.0], [1.0], 1.0),
+    "share, all at score 0": shares([0.0], [1.0], [1.0], 0.0),
+    "share, saturated": shares([0.1, 0.2, 0.3], [1.0, 1.0, 1.0], [1.0, 0.7, 0.5], 0.3),
+    "share, no positives": shares([0.1, 0.9], [NAN, NAN], [1.0, 0.5]),
+    "rates": rates(
+        [1, 0.3, 0.05, 0], [0, 0.01, 0.02, 0.3], Range(0.4, 0.6, "certified", "certified")
+    ),
+    "rates, refused": rates([1, 0.5], [0.2, 0.9]),
+    "rates, no positives": rates([1, 0.5, 0.01], [NAN] * 3),
+    "rates, a single threshold": rates(
+        [1, 0.05, 0], [0, 0.01, 0.5], Range(0.5, 0.5, "certified", "certified")
+    ),
+    "counts": misses([-1, 0.1, 0.3, 0.4], [1, 2, 3, 4], 3, 0.4),
+    "counts, none": misses([], [], 0, 1.0),
+    "counts, all lost": misses([-1], [7], -1, None),
+    "bins": intervals_by_bin(BINS),
+    "bins, one": intervals_by_bin(Bins([0.0], [1.0], [9], [9], [0.66], [1.0])),
+    "bins, single scores": intervals_by_bin(
+        Bins([0.5, 0.5, 1], [0.5, 1, 1], [5, 6, 7], [5, 6, 7], [0.5, 0.6, 0.7], [1, 1, 1])
+    ),
+    "bins, no rows": intervals_by_bin(Bins([0, 0.5], [0.5, 1], [0, 0], [0, 0], [0, 0], [1, 1])),
+    "coverage": risk([0.9, 0.8, 0.5], [0.4, 0.7, 1.0], [0.01, 0.03, 0.2], 0.8),
+    "coverage, refused": risk([0.9, 0.5], [0.4, 1.0], [0.3, 0.4], float("inf")),
+    "coverage, one row": risk([0.9], [1.0], [0.0]),
+    "coverage, no rows": risk([], [], []),
+    "walk": walk(1, 20, 12),
+    "walk, two fast models": walk(2, 20, 12),
+    "walk, four fast models": walk(4, 20, 0),
+    "walk, one step": walk(1, 1),
+    "walk, no steps": walk(1, 0),
+    "answered": who_answered({"fast model": 750, "slow model": 250}),
+    "answered by one": who_answered({"fast model": 0, "slow model": 3}),
+    "answered, empty": who_answered({}),
+    "sample": sampled_disagreements([40, 90], records=100, allowed=1, kept=89),
+    "sample, none found": sampled_disagreements([], records=100, allowed=0, kept=100),
+    "sample, refused": sampled_disagreements([1, 2], records=100, allowed=-1, kept=0),
+    "evidence": evidence_over_time([100, 200, 300], [0.5, 1500.0, 3], limit=1000, alarms=[190]),
+    "evidence, zero": evidence_over_time([1], [0.0], limit=20),
+    "evidence, none": evidence_over_time([], [], limit=20),
+    "evidence, huge": evidence_over_time([1, 2], [1e-300, 1e300], limit=1e3, alarms=[2, 2]),
+    "dial": outcome_by_dial(
+        [0.01, 0.02, 0.05], [NAN, 0.2, 0.4], [NAN, 0.3, 0.4],
+        dial="xi", outcome="Rows that exit early", own=0.02, percent=True,
+    ),
+    "dial, never": outcome_by_dial([0.01], [NAN], [NAN], dial="xi", outcome="Rows", own=0.01),
+    "looks": errors_by_look([100, 500, 900], [-1, 4, 9], [0, 0.4, 0.8], claimed=0.02, rate=0.01),
+    "forecast": outcome_by_rows(
+        Forecast([100, 1000], [0.3, 0.1], [0.25, 0.09], [0.4, 0.12], [0.0, 0.9]),
+        outcome="Mean width",
+        title="Plan",
+        goal=Named(0.15, "goal"),
+        needed=Named(500, "about 500 rows are enough"),
+        power=0.8,
+    ),
+    "forecast, nothing certified": outcome_by_rows(
+        Forecast([100], [NAN], [NAN], [NAN], [0.0]), outcome="Mean width", title="Plan"
+    ),
+}  # fmt: skip
