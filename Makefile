@@ -6,8 +6,9 @@ PYTHON ?= python3
 WORKERS ?= 2
 FUZZ_SECONDS ?= 3600
 TESTS ?=
-# Left out where nothing is said, by pyproject.toml.
-SLOW_TOO := -m ""
+# A plain pytest leaves out both slow tests and the rest of products, by pyproject.toml.
+SLOW_TOO := -m "not product"
+ALL := -m ""
 ONE_IN ?= 1
 # The data of `make experiments`: OUTPUTS, TOP_FIVE, APIS, LOGITS, DATA, as `python -m experiments --help` says.
 EXPERIMENT_DATA := $(if $(OUTPUTS),--outputs $(OUTPUTS)) $(if $(TOP_FIVE),--top-five $(TOP_FIVE)) \
@@ -21,12 +22,13 @@ INSTALL := -m pip install -qq --disable-pip-version-check
 ABLE_PIP := "pip>=25.1"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-core test-lowest coverage fuzz fuzz-atheris lint format docs bench \
+.PHONY: help demo test test-all test-core test-lowest coverage fuzz fuzz-atheris lint format docs bench \
 	experiments experiments-quick dist clean
 
 help:
 	@echo "make demo         the whole story on real predictions that ship with the package, into demo-output/"
-	@echo "make test         all tests, doctests and documentation snippets, in random order"
+	@echo "make test         tests, doctests and documentation snippets, in random order"
+	@echo "make test-all     with every case of every product, as every night"
 	@echo "make test-core    what needs no extra, with numpy and scipy alone"
 	@echo "make test-lowest  with the lowest versions that pyproject.toml allows"
 	@echo "make coverage     which lines the tests run, into htmlcov/"
@@ -45,11 +47,12 @@ demo: .venv-demo/$(STAMP)
 test: .venv/$(STAMP)
 	$(TOOLS) pytest -n $(WORKERS) $(SLOW_TOO)
 
-# What needs an extra that is not there is skipped, and the summary says what and why. Left out: the
-# long simulations, what compares all engines with each other, damaged files, the benchmarks, and the
-# words of docstrings.
-ELSEWHERE := --skip-missing --ignore=tests/guarantees --ignore=tests/agreement \
-	--ignore=tests/fuzz --ignore=tests/benchmarking --ignore=tests/surface/test_docstrings.py
+test-all: .venv/$(STAMP)
+	$(TOOLS) pytest -n $(WORKERS) $(ALL)
+
+# The fast tests. What needs an extra that is not there is skipped, and the summary says what and why.
+# Left out: the words of docstrings.
+ELSEWHERE := --skip-missing --ignore=tests/surface/test_docstrings.py
 
 # `make test-core ONE_IN=4` runs a quarter of them, always the same.
 test-core: .venv-core/$(STAMP)

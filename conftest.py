@@ -1,5 +1,5 @@
-"""One thread per test process, a folder for each example in a docstring, and what becomes of a test
-whose optional dependency is not installed.
+"""Which tests are slow, one thread per test process, a folder for each example in a docstring, and
+what becomes of a test whose optional dependency is not installed.
 
 Examples write files by short names, so each runs in an empty folder. A missing dependency is an
 error, unless `--skip-missing` was asked for: then a test is skipped, with the reason, if a line of
@@ -30,8 +30,9 @@ from _pytest.doctest import DoctestItem, DoctestModule, MultipleDoctestFailures 
 
 SOURCES = Path(__file__).parent / "src"
 TESTS = Path(__file__).parent / "tests"
-SLOW_FOLDERS = ("agreement", "benchmarking", "fuzz", "guarantees")
-"""Long simulations, all engines side by side, damaged files, benchmarks: all slow."""
+SLOW_FOLDERS = ("agreement", "fuzz", "guarantees")
+"""All engines side by side, damaged files, long simulations: all slow. They need every extra, so
+`--skip-missing` leaves them out."""
 
 # What the demo copies into its folder runs there, and nowhere else.
 collect_ignore_glob = ["src/pacbound/cli/demo_scripts/*"]
@@ -49,7 +50,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--skip-missing",
         action="store_true",
-        help="skip tests whose optional dependency is not installed, instead of failing",
+        help="skip tests whose optional dependency is not installed, instead of failing, and "
+        "leave out the slow folders",
     )
     parser.addoption(
         "--one-in",
@@ -58,6 +60,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="run one test in N, always the same ones, chosen by a digest of their names",
     )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    slow = collection_path.parent == TESTS and collection_path.name in SLOW_FOLDERS
+    return True if slow and config.getoption("--skip-missing") else None
 
 
 @pytest.hookimpl(tryfirst=True)

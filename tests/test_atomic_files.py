@@ -125,7 +125,8 @@ def test_a_pipe_stays_a_pipe_and_takes_formats_that_ask_for_their_position(tmp_p
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert list(tmp_path.iterdir()) == [pipe]
     (tmp_path / "copy.npz").write_bytes(found[0])
-    assert np.array_equal(np.load(tmp_path / "copy.npz")["a"], np.arange(100_000))
+    with np.load(tmp_path / "copy.npz") as copy:
+        assert np.array_equal(copy["a"], np.arange(100_000))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,34 @@ def test_a_place_that_cannot_be_locked_gives_a_clear_error(tmp_path: Path) -> No
         locked(tmp_path / "gone" / "state.json", wait=True),
     ):
         pass
+
+
+def test_the_thread_that_holds_a_lock_may_take_it_again(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    with locked(path, wait=False), locked(path, wait=True), locked(path, wait=False):
+        pass
+    with locked(path, wait=False):
+        pass
+
+
+def test_other_threads_wait_and_say_so(tmp_path: Path) -> None:
+    path, done, waits = tmp_path / "state.json", list[str](), threading.Event()
+
+    def second() -> None:
+        with locked(path, wait=True, waiting=waits.set):
+            done.append("second")
+
+    thread = threading.Thread(target=second)
+    with locked(path, wait=False):
+        thread.start()
+        assert waits.wait(60)
+        done.append("first")
+    thread.join(60)
+    assert done == ["first", "second"]
+
+
+@pytest.mark.skipif(not Path("/dev/null").exists(), reason="needs a device")
+def test_a_device_needs_no_lock() -> None:
+    with locked("/dev/null", wait=False):
+        pass
+    assert not Path("/dev/null.lock").exists()

@@ -121,7 +121,8 @@ def make_danger(options: argparse.Namespace) -> dict[str, Any]:
     network = DangerNetwork()
     # The policy's eye has seen more frames than there are un-recoverable ones: it is where the
     # danger's begins.
-    trained = dict(np.load(POLICY))
+    with np.load(POLICY) as weights:
+        trained = dict(weights)
     network.eye.load_state_dict(
         {
             name.removeprefix("eye."): torch.from_numpy(value)

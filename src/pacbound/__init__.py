@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         certify_together,
         load_certificate,
     )
+    from pacbound.claims.sets import SetsCertificate, certify_sets
     from pacbound.errors import PacboundError
     from pacbound.false_alarms import certify_alarm_range, certify_false_alarms
     from pacbound.monitor import Alarm, Monitor
@@ -85,6 +86,7 @@ _HOMES = {
     "PlannedLooks": "pacbound.stats.looks",
     "RecallCertificate": "pacbound.certificate",
     "SelectiveClassifier": "pacbound.abstention.estimators",
+    "SetsCertificate": "pacbound.claims.sets",
     "Shield": "pacbound.shield",
     "ShieldCertificate": "pacbound.certificate",
     "Tally": "pacbound.tally",
@@ -101,6 +103,7 @@ _HOMES = {
     "certify_cascade": "pacbound.cascade",
     "certify_false_alarms": "pacbound.false_alarms",
     "certify_recall": "pacbound.recall",
+    "certify_sets": "pacbound.claims.sets",
     "certify_shield": "pacbound.shield",
     "certify_together": "pacbound.certificate",
     "design_cascade": "pacbound.cascade",
@@ -143,6 +146,7 @@ __all__ = [
     "PlannedLooks",
     "RecallCertificate",
     "SelectiveClassifier",
+    "SetsCertificate",
     "Shield",
     "ShieldCertificate",
     "Tally",
@@ -160,6 +164,7 @@ __all__ = [
     "certify_cascade",
     "certify_false_alarms",
     "certify_recall",
+    "certify_sets",
     "certify_shield",
     "certify_together",
     "design_cascade",

@@ -19,7 +19,7 @@ from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pacbound.errors import UnwritableFileError
+from pacbound.errors import InvalidTypeError, UnwritableFileError
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -54,8 +54,19 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     'all of it'
 
     """
+    as_path(path)
     with _stream(path) if is_stream(path) else _draft(path) as file:
         yield file
+
+
+def as_path(path: Any) -> Path:
+    """The path that was passed, if it is one."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidTypeError(
+            f"A {type(path).__name__} is not a path: expected the name of a file, as text or a "
+            "pathlib.Path."
+        )
+    return Path(path)
 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:
@@ -74,17 +85,33 @@ def is_standard_output(path: str | os.PathLike[str]) -> bool:
     return _descriptor(path) == 1
 
 
+def abandon(file: BinaryIO) -> None:
+    """Drop whatever is written from now on to a file of `atomic_file`, which is left by an error.
+
+    A writer that is closed then still writes its end, and nobody may be there to take it out of a
+    pipe. What goes into a file is removed with it.
+    """
+    if isinstance(file, _Stream):
+        file.is_abandoned = True
+
+
 class _Stream(FileIO):
     """A pipe or device that counts what went into it, as the writers of some formats ask for."""
 
     _written = 0
+    is_abandoned = False
 
     def write(self, data: Any) -> int:
         # A pipe may take a part of it only.
         rest = memoryview(data).cast("B")
         size = len(rest)
-        while rest:
-            rest = rest[super().write(rest) or 0 :]
+        try:
+            while rest and not self.is_abandoned:
+                rest = rest[super().write(rest) or 0 :]
+        except BaseException:
+            # Libraries in C may go on all the same.
+            self.is_abandoned = True
+            raise
         self._written += size
         return size
 
@@ -107,7 +134,12 @@ def _stream(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except OSError as error:
         raise _unwritable(path, error) from None
     with _explained(path), _Stream(opened, "wb") as file:
-        yield file
+        try:
+            yield file
+        except OSError as error:
+            if error.errno == errno.EBADF:
+                raise _unwritable(path, error) from None
+            raise
 
 
 @contextmanager

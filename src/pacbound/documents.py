@@ -14,10 +14,9 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
-from pacbound.atomic_files import atomic_file
+from pacbound.atomic_files import as_path, atomic_file
 from pacbound.errors import CertificateError
 
 LARGEST_FILE = 32 * 2**20
@@ -116,7 +115,7 @@ def read(
     path: str | os.PathLike[str], what: str, *, largest: int = LARGEST_FILE
 ) -> dict[str, Json]:
     """The JSON object in `path`, or a `CertificateError` that says why the file is not `what`."""
-    source = Path(path)
+    source = as_path(path)
     if source.is_dir():
         raise CertificateError(f"{source} is a folder, not {what}.")
     data = bytearray()
@@ -151,6 +150,8 @@ def parse(data: bytes, *, what: str, name: str, largest: int = LARGEST_FILE) -> 
             parse_int=_bounded_int,
             parse_float=_finite_float,
         )
+        # Half a character is no text: it can be escaped, and not be written.
+        json.dumps(document, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         raise CertificateError(
             f"{name} is not {what}: {error}. If it was cut short, copy it again."
@@ -162,49 +163,22 @@ def parse(data: bytes, *, what: str, name: str, largest: int = LARGEST_FILE) -> 
     return document
 
 
-def differences(
-    stored: Json, expected: Json, where: str = "", *, tolerance: float = 0.0
-) -> list[str]:
-    """Each place where two documents differ, as `path: stored …, recomputed …`.
-
-    Floats agree within the relative `tolerance`, shares near 1 relative to what they leave;
-    integers, booleans, strings and the shape agree exactly or not at all.
+def differences(stored: Json, expected: Json, where: str = "") -> list[str]:
+    """Each place where two documents differ, as `path: stored …, recomputed …`. Numbers agree to
+    the last digit or not at all, and 1 is not 1.0.
     """
     if isinstance(stored, dict) and isinstance(expected, dict):
-        return _mapping_differences(stored, expected, where, tolerance)
+        return _mapping_differences(stored, expected, where)
     if isinstance(stored, list) and isinstance(expected, list) and len(stored) == len(expected):
         pairs = enumerate(zip(stored, expected, strict=True))
-        return [
-            line
-            for i, (a, b) in pairs
-            for line in differences(a, b, f"{where}[{i}]", tolerance=tolerance)
-        ]
-    close = (
-        isinstance(stored, float)
-        and isinstance(expected, float)
-        and _close(stored, expected, tolerance)
-    )
-    if (
-        type(stored) is type(expected)
-        and not isinstance(stored, list)
-        and (stored == expected or close)
-    ):
+        return [line for i, (a, b) in pairs for line in differences(a, b, f"{where}[{i}]")]
+    if type(stored) is type(expected) and not isinstance(stored, list) and stored == expected:
         return []
     return [f"{where}: stored {shown(stored)}, recomputed {shown(expected)}"]
 
 
-def _close(stored: float, expected: float, tolerance: float) -> bool:
-    scale = max(abs(stored), abs(expected))
-    if 0 <= stored <= 1 and 0 <= expected <= 1:
-        # 0.999999995 and 1 are far apart as bounds: one leaves room for errors, the other none.
-        scale = min(scale, 1 - min(stored, expected))
-    return abs(stored - expected) <= max(
-        tolerance * scale, 4 * sys.float_info.epsilon * (tolerance > 0) * max(stored, expected)
-    )
-
-
 def _mapping_differences(
-    stored: dict[str, Json], expected: dict[str, Json], where: str, tolerance: float
+    stored: dict[str, Json], expected: dict[str, Json], where: str
 ) -> list[str]:
     lines = [
         f"{where}.{key}: not expected here".lstrip(".") for key in stored.keys() - expected.keys()
@@ -214,9 +188,7 @@ def _mapping_differences(
         for key in expected.keys() - stored.keys()
     ]
     for key in sorted(stored.keys() & expected.keys()):
-        lines += differences(
-            stored[key], expected[key], f"{where}.{key}".lstrip("."), tolerance=tolerance
-        )
+        lines += differences(stored[key], expected[key], f"{where}.{key}".lstrip("."))
     return lines
 
 
@@ -255,6 +227,8 @@ def _finite_float(digits: str) -> float:
     value = float(digits)
     if abs(value) > sys.float_info.max:
         raise ValueError(f"the number {digits[:20]} is out of range")
+    if value == 0 and digits.startswith("-"):
+        raise ValueError("-0 is not written here: 0 has no sign")
     return value
 
 

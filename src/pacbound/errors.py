@@ -35,7 +35,7 @@ class RepeatedSourceError(InvalidValueError):
 
 
 class OverspentError(InvalidValueError):
-    """A claim would spend more of delta than a budget has left for its rows."""
+    """A claim would spend more of delta than a budget has left for its sample."""
 
 
 class InvalidTypeError(PacboundError, TypeError):

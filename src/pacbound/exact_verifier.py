@@ -34,6 +34,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 # ------------------------------------------------------------------------------------- 1. Reading
@@ -59,7 +60,9 @@ def require(ok: bool, place: str, message: str) -> None:  # noqa: FBT001
 
 
 def parse(data: bytes) -> dict[str, Any]:
-    """Strict JSON: no key twice, no NaN, no number out of range, no deep nesting."""
+    """Strict JSON: no key twice, no NaN, no number out of range, no half characters, no deep
+    nesting.
+    """
     if len(data) > LARGEST_FILE:
         raise UnreadableError("larger than 32 MB")
     try:
@@ -74,6 +77,8 @@ def parse(data: bytes) -> dict[str, Any]:
             parse_int=_integer,
             parse_float=_real,
         )
+        # Half a character is no text, and cannot be written.
+        json.dumps(document, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         raise UnreadableError(f"not strict JSON: {error}") from None
     if type(document) is not dict:
@@ -99,9 +104,12 @@ def _integer(digits: str) -> int:
 
 
 def _real(digits: str) -> float:
-    if math.isinf(float(digits)):
+    number = float(digits)
+    if math.isinf(number):
         raise ValueError(f"the number {digits[:20]} is out of range")
-    return float(digits)
+    if number == 0 and digits.startswith("-"):
+        raise ValueError("-0 is not written here: 0 has no sign")
+    return number
 
 
 class Part:
@@ -162,23 +170,23 @@ class Part:
     def part(self, key: str) -> Part:
         return Part(self.get(key, dict), self.at(key))
 
-    def refusal(self) -> bool:
-        """Whether there is a refusal; its words and its estimate are taken as they are."""
-        if self.get("refusal", dict, type(None)) is None:
-            return False
-        refusal = self.part("refusal")
-        refusal.only("reason needed")
-        refusal.get("reason", str)
-        refusal.get("needed", int, type(None))
-        return True
-
     def equals(self, key: str, expected: Any) -> None:
-        """Raise unless the value is the one that was recomputed, floats to a share of 1e-7."""
+        """Raise unless the value is the one that was recomputed, to the last digit."""
         found = self.value.get(key)
-        same = type(found) is type(expected) and found == expected
-        if type(found) is type(expected) is float and not math.isinf(expected):
-            same = math.isclose(found, expected, rel_tol=1e-7)
+        same = key in self.value and type(found) is type(expected) and found == expected
         require(same, self.at(key), f"stored {found!r}, recomputed {expected!r}")
+
+    def texts(self, key: str) -> list[str]:
+        """A list of texts."""
+        values = self.get(key, list)
+        if any(type(value) is not str for value in values):
+            raise UnreadableError(f"{self.at(key)} is not a list of texts")
+        return list(values)
+
+    def texts_by_name(self, key: str) -> dict[str, str]:
+        """An object whose values are texts."""
+        part = self.part(key)
+        return {name: part.get(name, str) for name in part.value}
 
 
 def _limit(value: Any, place: str) -> float:
@@ -281,7 +289,7 @@ def few(
 ) -> Decimal:
     """P(S <= k), S binomial with n trials of rate p, and q = 1 - p."""
     q = 1 - p if q is None else q
-    if k < 0 or (p >= 1 and k < n):
+    if k < 0 or (q <= 0 and k < n):
         return Decimal(0)
     if k >= n or p <= 0:
         return ONE
@@ -350,19 +358,52 @@ Verdict = bool | None
 """Passes for certain, fails for certain, or so close that the package may have said either."""
 
 
-def slack(trials: int, level: Decimal) -> Decimal:
-    """The share of a level by which the package may miss it; all of it where it uses wider bounds,
-    beyond 10^10 trials or for levels below 1e-200.
+WIDE = Decimal("2e-3")
+"""The share of its level by which a bound may be wider than the exact one."""
+MOST_TRIALS = 10**12
+LEAST_LEVEL = Decimal("1e-200")
+"""With more trials, or at lower levels, bounds are Chernoff's."""
+
+
+def is_chernoff(trials: int, level: Decimal) -> bool:
+    """Whether the bound is the one of Chernoff, whose tail is exp(-n D) in place of the exact one.
+    Levels are rounded down, so that one that is just 1e-200 may be either.
     """
-    if trials > 10**10 or level < Decimal("1e-200"):
-        return ONE
-    return Decimal("1e-6") + trials * Decimal("1e-13")
+    return trials > MOST_TRIALS or level < LEAST_LEVEL * (1 + Decimal("1e-12"))
 
 
-def verdict(chance: Callable[[Decimal], Decimal], level: Decimal, trials: int) -> Verdict:
-    """Whether a chance is at most `level`; `chance` is given what it is compared with."""
-    near = level * (1 - slack(trials, level))
-    if near > 0 and chance(near) <= near:
+def usable(k: int, n: int, level: Decimal) -> Decimal:
+    """The level that a bound uses: at most one half for more than 10^10 trials and 10^9 of both
+    outcomes, where the bound is that of the normal law.
+    """
+    return min(level, Decimal("0.5")) if n > 10**10 and min(k, n - k) > 10**9 else level
+
+
+def divergence(k: int, n: int, rate: Decimal, rest: Decimal) -> Decimal:
+    """N D, D being how far a coin that shows k of n diverges from one of this rate; `rest` is
+    1 - rate. Infinite if the rate cannot show k of n.
+    """
+    if (rate <= 0 and k > 0) or (rest <= 0 and k < n):
+        return Decimal("inf")
+    hits = k * (Decimal(k) / (n * rate)).ln() if k else Decimal(0)
+    return hits + ((n - k) * (Decimal(n - k) / (n * rest)).ln() if k < n else Decimal(0))
+
+
+def slack(n: int) -> Decimal:
+    """The share of a level by which the package may miss it, where it does not use Chernoff's
+    bound.
+    """
+    if n > 10**10:
+        return WIDE
+    return Decimal("1e-6") + n * Decimal("1e-13")
+
+
+def verdict(chance: Callable[[Decimal], Decimal], level: Decimal, share: Decimal) -> Verdict:
+    """Whether a chance is at most `level`; `chance` is given what it is compared with, and the
+    package may miss the level by so large a `share` of it.
+    """
+    near = level * (1 - share)
+    if chance(near) <= near:
         return True
     return False if chance(level) > level * (1 - SURE) else None
 
@@ -371,7 +412,15 @@ def binomial_test(k: int, n: int, rate: Decimal, level: Decimal) -> Verdict:
     """Whether so few as k of n show that the true rate is below `rate`."""
     if n == 0:
         return False
-    return verdict(lambda limit: few(k, n, rate, limit), level, n)
+    if is_chernoff(n, level):
+        if k >= n * rate:
+            return False
+        apart, enough = divergence(k, n, rate, 1 - rate), -level.ln()
+        return (
+            True if apart >= enough * (1 + Decimal("3e-6")) else None if apart >= enough else False
+        )
+    level = usable(k, n, level)
+    return verdict(lambda limit: few(k, n, rate, limit), level, slack(n))
 
 
 def require_largest(stored: int, most: int, test: Callable[[int], Verdict], place: str) -> None:
@@ -431,6 +480,7 @@ class StepTest:
 
     def _verdict(self, counts: Counts, *, claimed: bool) -> Verdict:
         b, c = sum(counts.losses), sum(counts.gains)
+        require(float(self.level / 6) > 0, "delta", "is too small to be shared")
         if self.n == 0:
             return False
         if self.xi == 0:
@@ -464,9 +514,7 @@ LARGEST_EXACT = 199_999
 ROUNDING = 1e-7
 NEGLECTED = 1e-7
 TINY = 1e-250
-REFUSED_BELOW = 0.95
-"""A step may be refused whose chance is above this share of the level: the package splits the laws
-into cells, and bounds each by its corner."""
+MOST_CELLS_SPLIT = 4000
 
 
 def likelihood_ratio(b: int, c: int, n: int, xi: float) -> float:
@@ -496,7 +544,9 @@ def exact_test(b: int, c: int, n: int, xi: float, level: float, *, claimed: bool
     if b > math.ceil(c + n * xi) or n * math.log1p(-xi) > math.log(level):
         return False
     region = Region(n, xi, level, edge)
-    return region.within() if claimed else region.highest() <= REFUSED_BELOW * level
+    if claimed:
+        return region.within()
+    return region.highest() <= region.refused_below() * level
 
 
 class Region:
@@ -538,12 +588,37 @@ class Region:
             todo += [(place + i * width / 4, width / 4) for i in range(4)]
         return True
 
+    def refused_below(self) -> float:
+        """A step may be refused whose chance is above this share of the level. The package splits
+        the laws into cells, and bounds each by its corner, which exceeds it by about e^width. It
+        splits cells that matter as long as they are not too many; up to 1,000 rows they never were.
+        """
+        if self.n <= 1000:
+            return 0.998
+        quantile = min(max(1.0, -NormalDist().inv_cdf(self.level)), 5.0)
+        length = quantile * math.sqrt(self.n) * (1.0 - math.sqrt(self.xi))
+        width = 2.0**-5
+        while width > 2.0**-13 and length / width <= MOST_CELLS_SPLIT:
+            width /= 4.0
+        return 0.998 - 2.0 * width
+
     def highest(self) -> float:
-        """The largest chance under some of the laws that lose xi."""
+        """The largest chance under some of the laws that lose xi: the best of many, and what lies
+        around it, searched by thirds.
+        """
         place, last = math.sqrt(self.xi), math.sqrt(2.0 * self._last_gain() + self.xi)
         width = self.unit / 2
         places = [place + i * width for i in range(math.ceil((last - place) / width) + 1)]
-        return max(self.chance(self._gain(place)) for place in places)
+        chances = [self.chance(self._gain(place)) for place in places]
+        best = max(chances)
+        low = high = places[chances.index(best)]
+        low, high = max(low - width, place), high + width
+        while high - low > width / 64:
+            one, two = low + (high - low) / 3, high - (high - low) / 3
+            left, right = self.chance(self._gain(one)), self.chance(self._gain(two))
+            best = max(best, left, right)
+            low, high = (low, two) if left >= right else (one, high)
+        return best
 
     def _gain(self, place: float) -> float:
         return min(max((place**2 - self.xi) / 2.0, 0.0), (1.0 - self.xi) / 2.0)
@@ -663,7 +738,11 @@ def check_calibration(claim: Part, report: Report) -> None:
     for table in tables:
         table.only("group cells trials successes lower upper")
         held.append(_cells_of(table, bins))
+    require(bins * len(tables) <= MOST_CELLS, claim.at("tables"), "have too many bins")
     _require_names(claim, tables, alone=scope == "top")
+    if scope in ("per-class", "all-labels"):
+        classes = [table.value["group"] for table in tables] == [str(i) for i in range(len(tables))]
+        require(classes, claim.at("tables"), "are not one for each class, 0, 1, ...")
     # Tables over the same rows share delta equally; disjoint ones are one table.
     overlapping = scope in ("overlapping-groups", "all-labels")
     budget = delta / len(tables) if overlapping else delta
@@ -678,18 +757,27 @@ def check_calibration(claim: Part, report: Report) -> None:
     report.trusted += ["the counts of each bin, and that the bins were fixed beforehand"]
 
 
+MOST_BINS = 2**20
+MOST_CELLS = 2**23
+"""The most bins of a table, and of all tables, empty ones included."""
+
+
 def _bins(part: Part) -> int:
     """The number of bins."""
     rule = part.get("rule", str)
     if rule == "equal-width":
         part.only("rule n_bins")
-        return part.count("n_bins", 1)
+        require(part.count("n_bins", 1) <= MOST_BINS, part.at("n_bins"), "are too many")
+        return part.count("n_bins")
     if rule not in ("edges", "edges-as-cells"):
         raise UnreadableError(f"{part.at('rule')} is not known")
     part.only("rule edges")
     edges = part.limits("edges")
-    rises = all(0 <= one < two <= 1 for one, two in pairwise(edges))
-    require(bool(edges) and rises, part.at("edges"), "do not rise from 0 to 1")
+    rises = all(one < two for one, two in pairwise(edges)) and bool(edges)
+    inside = rises and edges[0] >= 0 and edges[-1] <= 1 and len(edges) <= MOST_BINS
+    # Given bins hold every score; edges that are cells leave room on both sides.
+    whole = inside and (rule != "edges" or (edges[0], edges[-1]) == (0, 1))
+    require(whole, part.at("edges"), "do not rise from 0 to 1")
     return len(edges) - 1 if rule == "edges" else 2 * len(edges) + 1
 
 
@@ -704,8 +792,20 @@ def _cells_of(table: Part, bins: int) -> tuple[list[int], list[int]]:
 
 def _require_names(claim: Part, tables: Sequence[Part], *, alone: bool) -> None:
     names = [table.get("group", str, type(None)) for table in tables]
-    fits = names == [None] if alone else None not in names and len(set(names)) == len(names)
+    fits = names == [None] if alone else None not in names and are_in_order(names)
     require(fits, claim.at("tables"), "the names of the groups do not fit")
+
+
+def are_in_order(names: Sequence[str]) -> bool:
+    """Whether names stand in their order, each once: numbers by their value, then text."""
+
+    def place(name: str) -> tuple[int, int, str, str]:
+        if not name.isdecimal():
+            return 1, 0, "", name
+        digits = "".join(str(int(digit)) for digit in name).lstrip("0")
+        return 0, len(digits), digits, name
+
+    return list(names) == sorted(set(names), key=place)
 
 
 def _require_bounds(
@@ -716,29 +816,51 @@ def _require_bounds(
     require(fits, table.at("lower"), "as many bounds as bins are expected")
     level = level / 2 if side == "both" else level
     for i, (k, n) in enumerate(zip(successes, trials, strict=True)):
-        # A lower bound on successes is an upper bound on failures.
+        require(0 <= lower[i] <= upper[i] <= 1, table.at(f"lower[{i}]"), "are not 0 to 1")
         if side == "upper":
             require(lower[i] == 0.0, table.at(f"lower[{i}]"), "is not 0")
         else:
-            _require_bound(n - k, n, 1 - decimal(lower[i]), level, table.at(f"lower[{i}]"))
+            # A lower bound on successes is an upper bound on failures.
+            ends = [(1 - end, end) for end in _and_inwards(lower[i], 1.0)]
+            _require_bound(n - k, n, ends, level, table.at(f"lower[{i}]"))
         if side == "lower":
             require(upper[i] == 1.0, table.at(f"upper[{i}]"), "is not 1")
         else:
-            _require_bound(k, n, decimal(upper[i]), level, table.at(f"upper[{i}]"))
+            ends = [(end, 1 - end) for end in _and_inwards(upper[i], 0.0)]
+            _require_bound(k, n, ends, level, table.at(f"upper[{i}]"))
 
 
-def _require_bound(k: int, n: int, rate: Decimal, level: Decimal, place: str) -> None:
-    """At the bound so few have at most the chance `level`, and a little below it more than that."""
-    require(0 <= rate <= 1, place, "is not a rate")
+def _and_inwards(bound: float, end: float) -> tuple[Decimal, Decimal]:
+    """A bound, and what is two floats further in: bounds are rounded outwards by no more."""
+    return decimal(bound), decimal(math.nextafter(math.nextafter(bound, end), end))
+
+
+def _require_bound(
+    k: int, n: int, ends: Sequence[tuple[Decimal, Decimal]], level: Decimal, place: str
+) -> None:
+    """At the first rate so few have at most the chance `level`, and at the second, which is two
+    floats further in, at least (1 - WIDE) of it, or it is what was seen. Each rate comes with what
+    it leaves to one, which keeps its digits.
+    """
+    (rate, rest), (inner, inner_rest) = ends
     if k == n:
         require(rate == 1, place, "is not the end of the range, though nothing speaks against it")
         return
-    require(few(k, n, rate, level) <= level * (1 - SURE), place, "claims more than the counts show")
-    nearest = max(Decimal("1e-7") * min(rate, 1 - rate), 4 * Decimal(sys.float_info.epsilon))
-    # Bounds are tighter than tests, by all but 2e-8 of the 1e-6 of a level.
-    wide = slack(n, level)
-    near = Decimal(0) if wide == 1 else level * (1 - wide + Decimal("0.98e-6"))
-    tight = near <= 0 or few(k, n, max(rate - nearest, Decimal(0)), near) > near
+    sound = tight = False
+    if n <= MOST_TRIALS and level >= LEAST_LEVEL:
+        shown = usable(k, n, level)
+        near = shown * (1 - WIDE)
+        sound = few(k, n, rate, shown, rest) <= shown * (1 - SURE)
+        # Beyond a level of one half bounds may lie below what was seen, and need not.
+        tight = sound and (
+            inner * n <= k * (1 + Decimal("1e-14")) or few(k, n, inner, near, inner_rest) > near
+        )
+    if not tight and is_chernoff(n, level):
+        enough, near = -level.ln(), -(1 - WIDE).ln()
+        sound = rate * n > k and divergence(k, n, rate, rest) >= enough
+        inside = inner * n <= k or divergence(k, n, inner, inner_rest) <= enough + near
+        tight = sound and inside
+    require(sound, place, "claims more than the counts show")
     require(tight, place, "claims less than the counts show")
 
 
@@ -763,14 +885,13 @@ def check_abstention(claim: Part, report: Report) -> None:
     pool = claim.get("procedure", str) == "abstention/declared-starts/1"
     delta, answered, errors, rows = decimal(claim.rate("delta")) / len(tables), 0, 0, 0
     for table in tables:
-        table.only("group cells wrong right threshold claimed refusal" + " starts" * pool)
+        table.only("group cells wrong right threshold claimed" + " starts" * pool)
         runs = _runs_of(table, int(first), pool=pool)
         stored = [tuple(ends) for ends in table.table("claimed")]
         found = [_claimed(runs, Decimal(xi), delta, lenient=lenient) for lenient in (False, True)]
         require(stored in found, table.at("claimed"), f"stored {stored}, recomputed {found[0]}")
         limit = stored[-1][0] / TOP if stored else math.inf
         table.equals("threshold", written(limit))
-        require(table.refusal() == (not stored), table.at("refusal"), "does not fit the thresholds")
         above = [i for i, cell in enumerate(runs.cells) if cell >= limit * TOP]
         errors += sum(runs.wrong[i] for i in above)
         answered += sum(runs.wrong[i] + runs.right[i] for i in above)
@@ -785,6 +906,9 @@ def check_abstention(claim: Part, report: Report) -> None:
     described.equals("observed_error", errors / answered if answered else None)
     report.checked += ["every threshold that is claimed, and that no other is", "n, coverage"]
     report.trusted += ["the counts of each cell" + ", and the starts" * pool]
+
+
+MOST_STARTS = 128
 
 
 @dataclass(frozen=True)
@@ -814,7 +938,9 @@ def _runs_of(table: Part, first: int, *, pool: bool) -> Runs:
     fits = fits and all(min(pair) >= 0 < sum(pair) for pair in counts)
     require(fits, table.at("wrong"), "do not fit the cells")
     starts = table.integers("starts") if pool else None
-    inside = starts is None or (len(starts) > 0 and all(0 <= cell <= first for cell in starts))
+    inside = starts is None or (
+        0 < len(starts) <= MOST_STARTS and all(0 <= cell <= first for cell in starts)
+    )
     require(inside, table.at("starts"), "are not at or below the first threshold")
     tops = sorted({first, *(min(cell, first) for cell in cells), *(starts or [])}, reverse=True)
     here = {top: [0, 0] for top in tops}
@@ -879,7 +1005,8 @@ def _joined(ranges: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
 def _start_counts(n: int, xi: Decimal, delta: Decimal) -> list[int]:
     """ceil(2^s ln(1/delta) / -ln(1 - xi)) for s = 1, 2, .. as long as it is at most n."""
     counts: list[int] = []
-    if xi > 0:
+    # Where 1 - xi has no digit left for xi no count is small enough.
+    if (1 - xi).ln() < 0:
         unit = delta.ln() / (1 - xi).ln()
         while (count := math.ceil(unit * 2 ** (len(counts) + 1))) <= n:
             counts.append(count)
@@ -888,7 +1015,7 @@ def _start_counts(n: int, xi: Decimal, delta: Decimal) -> list[int]:
 
 def check_recall(claim: Part, report: Report) -> None:
     looks = claim.get("procedure", str) == "recall/planned-looks/1"
-    keys = " target threshold allowed_misses counts refusal descriptive" + " looks look" * looks
+    keys = " target threshold allowed_misses counts descriptive" + " looks look" * looks
     claim.only(COMMON + keys, "drawn")
     counts = claim.part("counts")
     counts.only("cells negative positive")
@@ -907,7 +1034,6 @@ def check_recall(claim: Part, report: Report) -> None:
         limit = cells[next(over)] / TOP
     claim.equals("threshold", written(limit))
     claim.equals("certified", allowed >= 0)
-    require(claim.refusal() == (allowed < 0), claim.at("refusal"), "does not fit the threshold")
     flagged = [i for i, cell in enumerate(cells) if cell >= limit * TOP]
     found = sum(positive[i] for i in flagged)
     described = claim.part("descriptive")
@@ -934,6 +1060,7 @@ def _require_allowed(
     require(trials in planned, claim.at("looks"), f"no look was planned at {trials}")
     claim.equals("look", planned.index(trials) + 1)
     require(-1 <= allowed < trials, place, "is out of its range")
+    _require_workable(claim, planned, float(rate), float(delta))
     # All looks have one nominal level, and it is this look's tail at the largest count that passes.
     if allowed >= 0:
         level = few(allowed, trials, rate)
@@ -945,6 +1072,28 @@ def _require_allowed(
     report.checked += ["the plan of looks, by the chance that any of them passes"]
 
 
+MOST_PLAN_WORK = 1e10
+"""Multiplications of a plan, as the package makes them, beyond which it plans no looks."""
+
+
+def _require_workable(claim: Part, looks: Sequence[int], rate: float, delta: float) -> None:
+    """Raise where the package plans no looks: too many, or none of which can pass."""
+    place = claim.at("looks")
+    require(delta >= 1e-200 and rate > 0, place, "are of no use here")
+    reach = math.sqrt(2.0 * math.log(2.0 / (1e-6 * delta / len(looks))))
+    work = covered = 0.0
+    for before, look in pairwise([0, *looks]):
+        added = look - before
+        width = 2.0 * (reach * math.sqrt(added * rate * (1.0 - rate)) + reach**2 / 2.0) + 1.0
+        width = min(width, added + 1.0)
+        covered += width
+        work += width * min(covered, looks[-1] * rate + 1.0) + 2e4
+    work *= math.log2(2.0 + len(looks) * math.sqrt(looks[-1] * rate))
+    require(work <= MOST_PLAN_WORK, place, "take too long to compute")
+    last = looks[-1] * math.log1p(-rate)
+    require(last <= math.log(delta) * (1 - 1e-12), place, "cannot pass, not even the last")
+
+
 def _spent(looks: Sequence[int], rate: Decimal, level: Decimal, delta: Decimal) -> Decimal:
     """The chance that some look passes at this nominal level, if the true rate is `rate`."""
     most = [_largest(n, rate, level * (1 + SURE)) for n in looks]
@@ -953,6 +1102,7 @@ def _spent(looks: Sequence[int], rate: Decimal, level: Decimal, delta: Decimal) 
     for n, c in zip(looks, most, strict=True):
         law = _law(n - before, rate, most[-1], tiny)
         after: dict[int, Decimal] = {}
+        Effort.spend(len(states) * len(law))
         for errors, chance in states.items():
             for more, other in law:
                 if errors + more > most[-1]:
@@ -974,20 +1124,32 @@ def _largest(n: int, rate: Decimal, level: Decimal) -> int:
 
 
 def _law(n: int, rate: Decimal, most: int, tiny: Decimal) -> list[tuple[int, Decimal]]:
-    """The binomial law up to `most`, without what is below `tiny`."""
-    odds, found = rate / (1 - rate), []
-    term = (n * (1 - rate).ln()).exp()
-    for k in range(min(n, most) + 1):
-        if term >= tiny:
-            found.append((k, term))
+    """The binomial law up to `most`, without what is below `tiny`: from its highest value down on
+    both sides.
+    """
+    odds = rate / (1 - rate)
+    peak = min(int(n * rate), n)
+    top = choose(n, peak) * rate**peak * (1 - rate) ** (n - peak)
+    found: list[tuple[int, Decimal]] = []
+    term, k = top, peak
+    while k >= 0 and term >= tiny:
+        found.append((k, term))
+        term *= k / (odds * (n - k + 1))
+        k -= 1
+    found.reverse()
+    term, k = top, peak
+    while k < min(n, most) and term >= tiny:
         term *= odds * (n - k) / (k + 1)
-    return found
+        k += 1
+        found.append((k, term))
+    Effort.spend(len(found))
+    return [(k, term) for k, term in found if k <= most and term >= tiny]
 
 
 def check_shield(claim: Part, report: Report) -> None:
     name = claim.get("procedure", str).split("/")[1]
     extra = {"planned-looks": " looks look", "product": " unsafe", "among-unsafe": " unsafe"}
-    keys = " xi threshold allowed_misses search refusal descriptive" + extra.get(name, "")
+    keys = " xi threshold allowed_misses search descriptive" + extra.get(name, "")
     claim.only(COMMON + keys, "drawn horizon")
     if "horizon" in claim.value:
         claim.count("horizon", 1)
@@ -1038,8 +1200,6 @@ def _shield_limit(claim: Part, cells: Sequence[int], misses: Sequence[int]) -> f
         limit = cells[-1] / TOP if over else math.inf
     claim.equals("threshold", written(limit))
     claim.equals("certified", limit > -math.inf)
-    refused = limit == -math.inf
-    require(claim.refusal() == refused, claim.at("refusal"), "does not fit the threshold")
     return limit
 
 
@@ -1056,7 +1216,7 @@ def _require_product(claim: Part, unsafe: int, n: int, xi: Decimal) -> None:
 
 
 def check_false_alarms(claim: Part, report: Report) -> None:
-    claim.only(COMMON + " xi threshold allowed_false_alarms counts refusal descriptive", "drawn")
+    claim.only(COMMON + " xi threshold allowed_false_alarms counts descriptive", "drawn")
     rollouts = claim.get("procedure", str) == "false-alarms/rollouts/1"
     counts = claim.part("counts")
     counts.only("cells negative positive")
@@ -1082,7 +1242,6 @@ def check_false_alarms(claim: Part, report: Report) -> None:
     limit = math.inf if refused else (broken + 1) / TOP
     claim.equals("threshold", written(limit))
     claim.equals("certified", not refused)
-    require(claim.refusal() == refused, claim.at("refusal"), "does not fit the threshold")
     raised = [i for i, cell in enumerate(cells) if cell >= max(limit * TOP, 0)]
     seen, found = lost + sum(negative[i] for i in raised), sum(positive[i] for i in raised)
     described = claim.part("descriptive")
@@ -1092,6 +1251,111 @@ def check_false_alarms(claim: Part, report: Report) -> None:
     described.equals("observed_recall", found / positives if positives else None)
     report.checked += ["how many alarms may be false, the threshold, n, the shares on these rows"]
     report.trusted += ["the counts of each cell"]
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Which rows of a threshold claim are trials ("all", or those of an outcome), which of them are
+    events, and whether "below" the threshold or "from" it on.
+    """
+
+    asks: str
+    outcomes: str
+    lowest: int
+    of: str
+    events: str
+    side: str
+
+
+THRESHOLDS: dict[str, Trials] = {
+    "sets/binomial/1": Trials("xi dtype", "labelled", -1, "all", "labelled", "below"),
+}
+"""The procedures of threshold claims: what is asked for beside delta, and what is counted."""
+DTYPES = ("float16", "float32", "float64")
+SCOPES = ("top", "groups", "overlapping-groups")
+
+
+def check_threshold(claim: Part, report: Report) -> None:
+    """Each table's threshold is the farthest at which few enough trials are events."""
+    kind = THRESHOLDS[claim.get("procedure", str)]
+    claim.only(
+        f"kind procedure assumes certified n delta group_thresholds scope drawn tables {kind.asks}"
+    )
+    n, delta, rate = (
+        claim.count("n", 1),
+        decimal(claim.rate("delta")),
+        decimal(_allowed_rate(claim)),
+    )
+    if claim.rate("delta") > 0.5:
+        raise UnreadableError(f"{claim.at('delta')} is above one half")
+    own = _choice(claim, "group_thresholds", ("common", "own")) == "own"
+    scope = _choice(claim, "scope", SCOPES)
+    if "dtype" in kind.asks:
+        _choice(claim, "dtype", DTYPES)
+    tables = claim.parts("tables")
+    names = [table.get("group", str, type(None)) for table in tables]
+    alone = scope == "top"
+    fits = names == [None] if alone else None not in names and len(set(names)) == len(names) > 0
+    require(fits, claim.at("tables"), "do not fit the scope")
+    level = delta
+    if own and not alone and len(tables) > 1:
+        level = sidak(delta, len(tables)) if scope == "groups" else delta / len(tables)
+    sizes, certified = [], []
+    for table in tables:
+        size, passed = _check_threshold_table(table, kind, rate, level)
+        sizes.append(size)
+        certified.append(passed)
+    whole = max(sizes) <= n if scope == "overlapping-groups" else sum(sizes) == n
+    require(whole, claim.at("n"), f"the tables have {sum(sizes)} rows")
+    claim.equals("certified", any(certified) if own and not alone else all(certified))
+    report.checked += ["how many may go wrong, the thresholds, n"]
+    report.trusted += ["the counts of each cell"]
+
+
+def _check_threshold_table(
+    table: Part, kind: Trials, rate: Decimal, level: Decimal
+) -> tuple[int, bool]:
+    table.only("group counts threshold allowed")
+    counts, names = table.part("counts"), kind.outcomes.split()
+    counts.only(f"cells {kind.outcomes}")
+    cells = counts.integers("cells")
+    columns = {name: counts.integers(name) for name in names}
+    require_rising(cells, kind.lowest, TOP, counts.at("cells"))
+    rows = [sum(numbers) for numbers in zip(*columns.values(), strict=False)]
+    fits = all(
+        len(column) == len(cells) and min(column, default=0) >= 0 for column in columns.values()
+    )
+    require(fits and all(rows), counts.at("cells"), "do not fit the counts")
+    trials = sum(rows) if kind.of == "all" else sum(columns[kind.of])
+    allowed = table.get("allowed", int)
+    require_largest(
+        allowed, trials, lambda k: binomial_test(k, trials, rate, level), table.at("allowed")
+    )
+    events = list(zip(cells, columns[kind.events], strict=True))
+    below = kind.side == "below"
+    running = accumulate(many for _, many in (events if below else events[::-1]))
+    order = [cell for cell, _ in (events if below else events[::-1])]
+    broken = next((cell for cell, many in zip(order, running, strict=True) if many > allowed), None)
+    refused = -math.inf if below else math.inf
+    if allowed < 0 or broken == (-1 if below else TOP):
+        limit = refused
+    elif broken is None:
+        limit = math.inf if below else 0.0
+    else:
+        limit = (broken if below else broken + 1) / TOP
+    table.equals("threshold", written(limit))
+    return sum(rows), limit != refused
+
+
+def _allowed_rate(claim: Part) -> float:
+    return claim.rate("xi", positive=False)
+
+
+def _choice(claim: Part, key: str, known: Sequence[str]) -> str:
+    word = str(claim.get(key, str))
+    if word not in known:
+        raise UnreadableError(f"{claim.at(key)} is {word!r}, which is not known")
+    return word
 
 
 def check_batch(claim: Part, report: Report) -> None:
@@ -1140,6 +1404,9 @@ def check_batch(claim: Part, report: Report) -> None:
     report.trusted += ["which records were sampled, and what the slow model answered"]
 
 
+SECOND_SHARE = Decimal("0.15") / Decimal("0.85")
+
+
 def _require_credit(
     claim: Part, looks: Sequence[Part], sizes: Sequence[int], tolerated: int, delta: Decimal
 ) -> None:
@@ -1157,45 +1424,51 @@ def _require_credit(
         require_largest(
             count,
             size,
-            lambda k: verdict(lambda _: tail(size, k), delta, size),
+            lambda k: verdict(lambda _: tail(size, k), delta, slack(size)),
             looks[0].at("allowed"),
         )
     elif looks:
-        _require_two_looks(looks[0].place, scored, tolerated, delta, sizes, counts, tail)
+        found = _two_looks(scored, tolerated, delta, sizes, tail)
+        require(counts == found, looks[0].place, f"the looks allow {found}, not {counts}")
 
 
-def _require_two_looks(
-    place: str,
+def _two_looks(
     scored: int,
     tolerated: int,
     delta: Decimal,
     sizes: Sequence[int],
-    counts: Sequence[int],
     tail: Callable[[int, int], Decimal],
-) -> None:
+) -> list[int]:
     """c_1 and c_2 are the largest counts at the levels a and a 3/17 that together err with at most
-    the chance delta, for the largest a.
+    the chance delta, for the largest a, which is bisected to 1e-6 of delta.
     """
-    require(all(-1 <= c <= n for c, n in zip(counts, sizes, strict=True)), place, "out of range")
-    require(counts[0] <= counts[1], place, "the first look allows more than the second")
-    chance = _two_looks_err(scored, tolerated, sizes, counts)
-    require(chance <= delta * (1 - SURE), place, "the looks err too often")
-    shares = (ONE, Decimal("0.15") / Decimal("0.85"))
-    nominal = [tail(n, c) / share for n, c, share in zip(sizes, counts, shares, strict=True)]
-    following = [
-        tail(n, c + 1) / share if c < n else Decimal("inf")
-        for n, c, share in zip(sizes, counts, shares, strict=True)
-    ]
-    # The first count may have been lowered to the second.
-    bound = following[1] if counts[0] == counts[1] else min(following)
-    fits = max(nominal) <= bound * (1 + Decimal("1e-5"))
-    require(fits, place, "the looks do not have one nominal level")
-    at = bound * (1 + Decimal("1e-9"))
-    more = [c + (f <= at) for c, f in zip(counts, following, strict=True)]
-    more[0] = min(more)
-    fine = bound >= delta * (1 - Decimal("1e-5")) or max(nominal) * (1 + Decimal("1e-5")) >= bound
-    fine = fine or _two_looks_err(scored, tolerated, sizes, more) > delta * (1 - Decimal("1e-5"))
-    require(fine, place, f"the looks allow {more}, too")
+
+    def at(nominal: Decimal) -> list[int]:
+        counts = []
+        for size, share in zip(sizes, (ONE, SECOND_SHARE), strict=True):
+            low, high = -1, size
+            while low < high:
+                middle = (low + high + 1) // 2
+                passes = tail(size, middle) <= nominal * share
+                low, high = (middle, high) if passes else (low, middle - 1)
+            counts.append(low)
+        return [min(counts), counts[1]]
+
+    def holds(counts: Sequence[int]) -> bool:
+        return _two_looks_err(scored, tolerated, sizes, counts) <= delta * (1 - Decimal("1e-9"))
+
+    low, high = delta / (1 + SECOND_SHARE), delta
+    best, most = at(low), at(high)
+    if holds(most):
+        return most
+    while best != most and high - low > Decimal("1e-6") * delta:
+        middle = (low + high) / 2
+        counts = at(middle)
+        if counts == best or (counts != most and holds(counts)):
+            low, best = middle, counts
+        else:
+            high, most = middle, counts
+    return best
 
 
 def _two_looks_err(
@@ -1447,16 +1720,14 @@ def decide(
     xi: float,
     costs: Costs,
     counted: Sequence[Group],
-) -> tuple[Ends, bool]:
-    """Where groups that have their thresholds in common end, and whether the walk on which a
-    refusal is said to be is known.
-    """
+) -> Ends:
+    """Where groups that have their thresholds in common end."""
     place, exits, n = groups[0].part.at("walks"), groups[0].exits, sum(g.n for g in counted)
     paths = declared_paths(exits)
     number = {len(group.walks) for group in groups}
     require(number == {len(paths)}, place, f"not one for each of {len(paths)} paths")
     if xi == 0:
-        return _without_loss(groups, tests, costs, counted), True
+        return _without_loss(groups, tests, costs, counted)
     ends = walk_down(groups, tests, place)
     found = [(i, paths[i].steps[end]) for i, end in enumerate(ends) if end >= 0]
 
@@ -1466,12 +1737,17 @@ def decide(
 
     if found:
         chosen, cells = min(found, key=cost)
-        return (cells, chosen), True
+        return cells, chosen
     if len(groups) > 1:
-        return (None, 0), len(paths) == 1
+        # A refusal is said to be on the first of the walks on which the fewest groups fail at once.
+        fails = [
+            sum(not t.may_pass(g.walks[i].counts[0]) for g, t in zip(groups, tests, strict=True))
+            for i in range(len(paths))
+        ]
+        return None, fails.index(min(fails))
     starts = [walk.counts[0] for walk in groups[0].walks]
     loss = [sum(step.losses) - sum(step.gains) for step in starts]
-    return (None, loss.index(min(loss))), True
+    return None, loss.index(min(loss))
 
 
 def _without_loss(
@@ -1497,7 +1773,7 @@ def _without_loss(
     return cells, index
 
 
-def require_end(group: Group, end: Ends, costs: Costs | None, *, known: bool) -> None:
+def require_end(group: Group, end: Ends, costs: Costs | None) -> None:
     """Raise unless the group's thresholds, and what is said of the rows there, are these."""
     (cells, chosen), part = end, group.part
     top = TOP if group.exits == 1 else JOINT_TOP
@@ -1505,9 +1781,7 @@ def require_end(group: Group, end: Ends, costs: Costs | None, *, known: bool) ->
     expected = expected if cells else [math.inf] * group.exits
     stored = part.limits("thresholds")
     require(stored == expected, part.at("thresholds"), f"stored {stored}, recomputed {expected}")
-    if known:
-        part.equals("chosen", chosen)
-    require(part.count("chosen") < len(group.walks), part.at("chosen"), "there is no such walk")
+    part.equals("chosen", chosen)
     counts, missing = group.at(cells, chosen)
     described = part.part("descriptive")
     described.only(
@@ -1526,8 +1800,7 @@ def _require_described(
     part: Part, exits: Sequence[int], net: int, n: int, costs: Costs | None
 ) -> None:
     rates, expected = part.limits("exit_rates"), [rows / max(n, 1) for rows in exits]
-    same = len(rates) == len(expected) and all(map(math.isclose, rates, expected))
-    require(same, part.at("exit_rates"), f"stored {rates}, recomputed {expected}")
+    require(rates == expected, part.at("exit_rates"), f"stored {rates}, recomputed {expected}")
     part.equals("observed_error_increase", net / max(n, 1))
     part.equals("expected_cost", total_cost(exits, n, costs) / n if costs and n else None)
 
@@ -1545,14 +1818,53 @@ def _require_labels(group: Group, missing: int, costs: Costs | None) -> None:
     require(fits, labels.place, "do not fit the walks")
     best = group.part.part("descriptive").part("best_possible")
     best.only("thresholds chosen exits expected_cost")
-    exits = best.integers("exits")
+    exits, top = best.integers("exits"), TOP if group.exits == 1 else JOINT_TOP
     fits = len(exits) == group.exits and min(exits) >= 0 and sum(exits) <= group.n
     limits = best.limits("thresholds")
-    fits = fits and len(limits) == group.exits and best.count("chosen") < len(group.walks)
+    never = all(limit == math.inf for limit in limits)
+    on_grid = all(0 <= limit <= 1 and (limit * top).is_integer() for limit in limits)
+    fits = fits and len(limits) == group.exits and (on_grid or (never and not any(exits)))
+    fits = fits and best.count("chosen") < len(group.walks)
     fits = fits and (0.0 not in limits or sum(exits) == group.n)
     require(fits, best.place, "cannot be")
     cost = total_cost(exits, group.n, costs) / group.n if costs and group.n else None
     best.equals("expected_cost", cost)
+
+
+def _require_no_worse(groups: Sequence[Group], ends: Sequence[Ends], costs: Costs | None) -> None:
+    """What more labels could lead to costs no more than the claim itself, and is the same where it
+    is said to be.
+    """
+    first = groups[0]
+    if not first.partial or ends[0][0] is None:
+        return
+    best = [group.part.part("descriptive").part("best_possible") for group in groups]
+    now = [group.at(*end)[0].exits for group, end in zip(groups, ends, strict=True)]
+    here = [sum(column) for column in zip(*now, strict=True)]
+    there = [sum(column) for column in zip(*(b.integers("exits") for b in best), strict=True)]
+    n, paid = sum(g.n for g in groups), costs or [float(i + 1) for i in range(first.exits + 1)]
+    limits = best[0].limits("thresholds")
+    settled = limits == first.part.limits("thresholds") and best[0].count("chosen") == ends[0][1]
+    fits = math.inf not in limits and total_cost(there, n, paid) <= total_cost(here, n, paid)
+    fits = fits and (not settled or here == there)
+    require(fits, best[0].place, "is worse than the claim, or not the same where it should be")
+
+
+def _require_parts(groups: Sequence[Group], counted: Sequence[Group], end: Ends) -> None:
+    """Where groups overlap the rows of each are among all rows."""
+    if len(counted) == len(groups):
+        return
+    (whole, missing) = counted[0].at(*end)
+    for group in groups:
+        own, unlabelled = group.at(*end)
+        pairs = zip(
+            (*own.exits, *own.gains, *unlabelled, *own.losses),
+            (*whole.exits, *whole.gains, *missing, *whole.losses),
+            strict=True,
+        )
+        slow = zip(own.losses, unlabelled, whole.losses, missing, strict=True)
+        fits = all(a <= b for a, b in pairs) and all(a - b <= c - d for a, b, c, d in slow)
+        require(fits, group.part.place, "has rows that are not among all")
 
 
 def _costs(claim: Part, exits: int) -> list[float] | None:
@@ -1564,10 +1876,29 @@ def _costs(claim: Part, exits: int) -> list[float] | None:
     return costs
 
 
+def _differs(claim: Part, groups: Sequence[Group], ends: Sequence[Ends]) -> bool:
+    """Whether the claim is that few answers differ from the slow model's. It takes no labels:
+    every answer that differs counts, and more labels lead nowhere else.
+    """
+    bounded = claim.get("bounded", str)
+    if bounded not in ("loss", "differ"):
+        raise UnreadableError(f"{claim.at('bounded')} is not known")
+    if bounded == "loss":
+        return False
+    for group, end in zip(groups, ends, strict=True):
+        labelled = not group.partial or group.part.part("labels").count("labelled") > 0
+        require(not labelled, claim.at("bounded"), "'differ' takes no labels, and there are some")
+        best = group.part.part("descriptive").part("best_possible")
+        there = best.limits("thresholds"), best.count("chosen"), tuple(best.integers("exits"))
+        here = group.part.limits("thresholds"), group.part.count("chosen"), group.at(*end)[0].exits
+        require(there == here, best.place, "is not the end itself, which no label can change")
+    return True
+
+
 def check_cascade(claim: Part, report: Report) -> None:
     _, method, bound, *partial_name = claim.get("procedure", str).split("/")
     partial, front = partial_name[0] == "partial-labels", method == "declared-front"
-    keys = " xi costs thresholds chosen walks refusal descriptive"
+    keys = " xi bounded costs thresholds chosen walks descriptive"
     claim.only(COMMON + keys + " labels" * partial + " declared" * front, "drawn")
     n, xi = claim.count("n", 1), claim.rate("xi", positive=False)
     delta = decimal(claim.rate("delta"))
@@ -1576,7 +1907,6 @@ def check_cascade(claim: Part, report: Report) -> None:
     expected = {"two-models": group.exits == 1, "declared-front": True}
     fits = expected.get(method, group.exits > 1)
     require(fits, claim.at("walks"), "do not have the exits of the procedure")
-    known = True
     if front:
         end, costs = _along_front(group, StepTest(bound, n, xi, delta), costs)
     elif method == "greedy":
@@ -1585,14 +1915,15 @@ def check_cascade(claim: Part, report: Report) -> None:
         level = _walk_level(delta, group.exits, xi)
         unit = [float(i + 1) for i in range(group.exits + 1)]
         test = StepTest(bound, n, xi, level)
-        end, known = decide([group], [test], xi, costs or unit, [group])
-    require_end(group, end, costs, known=known)
+        end = decide([group], [test], xi, costs or unit, [group])
+    require_end(group, end, costs)
+    _require_no_worse([group], [end], costs)
     certified = end[0] is not None and method != "greedy"
     claim.equals("certified", certified)
-    require(claim.refusal() != certified, claim.at("refusal"), "does not fit the verdict")
+    differ = _differs(claim, [group], [end])
     unlabelled = claim.part("labels").count("unlabelled") if partial else 1
-    require(unlabelled > 0, claim.at("labels"), "no label is missing")
-    _say_cascade(report, bound, partial=partial, front=front)
+    require(unlabelled > 0 or differ, claim.at("labels"), "no label is missing")
+    _say_cascade(report, bound, partial=partial and not differ, front=front, differ=differ)
 
 
 def _walk_level(delta: Decimal, exits: int, xi: float) -> Decimal:
@@ -1602,7 +1933,7 @@ def _walk_level(delta: Decimal, exits: int, xi: float) -> Decimal:
     return delta / walks / steps
 
 
-def _say_cascade(report: Report, bound: str, *, partial: bool, front: bool) -> None:
+def _say_cascade(report: Report, bound: str, *, partial: bool, front: bool, differ: bool) -> None:
     inexact = " (the exact region in double precision, from above)" * (bound == "exact")
     report.checked += [
         f"that every step of every walk passes, and the one after it does not{inexact}",
@@ -1611,6 +1942,10 @@ def _say_cascade(report: Report, bound: str, *, partial: bool, front: bool) -> N
     report.trusted += ["the counts along the walks, and that nothing changes between their steps"]
     report.trusted += ["what more labels could lead to, within bounds"] * partial
     report.trusted += ["that the sequence was declared by other rows"] * front
+    report.checked += ["that no row has a label, and every answer that differs counts"] * differ
+    report.trusted += [
+        "that 'differ' was declared beforehand, and not chosen from several claims about these rows"
+    ] * differ
 
 
 def _along_front(group: Group, test: StepTest, stored: Costs | None) -> tuple[Ends, list[float]]:
@@ -1630,6 +1965,7 @@ def _along_front(group: Group, test: StepTest, stored: Costs | None) -> tuple[En
     part.rate("share")
     part.count("seed")
     part.count("rows", 1)
+    _require_one_sample(walk)
     own = part.limits("costs")
     running = list(accumulate(own))
     require(stored == running, group.part.at("costs"), "are not those declared, added up")
@@ -1649,6 +1985,32 @@ def _along_front(group: Group, test: StepTest, stored: Costs | None) -> tuple[En
     return (cells, 0), list(accumulate(used))
 
 
+def _require_one_sample(walk: Walk) -> None:
+    """Where the thresholds before exit m are no lower and its own is no higher, all its counts are
+    at least as large; where those up to m are no higher, no fewer rows have left by then.
+    """
+    columns = [
+        (
+            [counts.exits[m] for counts in walk.counts],
+            [counts.exits[m] - counts.differ[m] for counts in walk.counts],
+            [counts.differ[m] for counts in walk.counts],
+            [counts.losses[m] for counts in walk.counts],
+            [counts.gains[m] for counts in walk.counts],
+        )
+        for m in range(len(walk.steps[0]))
+    ]
+    left = [list(accumulate(counts.exits)) for counts in walk.counts]
+    Effort.spend(len(walk.steps) ** 2)
+    for m, counted in enumerate(columns):
+        for s, one in enumerate(walk.steps):
+            for t, two in enumerate(walk.steps):
+                higher = all(a >= b for a, b in zip(one[:m], two[:m], strict=True))
+                lower = all(a <= b for a, b in zip(one[: m + 1], two[: m + 1], strict=True))
+                fits = not (higher and one[m] <= two[m]) or all(c[s] >= c[t] for c in counted)
+                fits = fits and (not lower or left[s][m] >= left[t][m])
+                require(fits, walk.place, f"the counts of exit {m} are not those of one sample")
+
+
 def _greedy(group: Group, bound: str, xi: float, delta: Decimal) -> Ends:
     """The paper's choice, one exit after the other, which carries no proof."""
     exits, chosen = group.exits, list[int]()
@@ -1659,6 +2021,8 @@ def _greedy(group: Group, bound: str, xi: float, delta: Decimal) -> Ends:
         level = delta if bound == "product" else delta / exits
         test = StepTest(bound, group.n, xi, level, m + 1)
         places = walk.along(path)
+        falls = places[0] == 0 and all(one < two for one, two in pairwise(places))
+        require(falls, walk.place, "does not fall from the top")
         end = places[-1] - 1
         if places[-1] == JOINT_TOP and test.may_pass(walk.counts[-1]):
             end = JOINT_TOP
@@ -1670,46 +2034,59 @@ def _greedy(group: Group, bound: str, xi: float, delta: Decimal) -> Ends:
     return tuple(chosen), taken[-1] if taken else 0
 
 
+MOST_GROUPS = 1000
+
+
 def check_cascade_groups(claim: Part, report: Report) -> None:
-    claim.only(COMMON + " xi scope costs groups refusal descriptive", "drawn")
+    claim.only(COMMON + " xi bounded scope costs groups descriptive", "drawn")
     _, _, shared, _, bound, _ = claim.get("procedure", str).split("/")
     xi, delta = claim.rate("xi", positive=False), decimal(claim.rate("delta"))
     parts = claim.parts("groups")
     if not parts:
         raise UnreadableError(f"{claim.at('groups')} is empty")
     partial = "labels" in parts[0].value
-    keys = "group n certified thresholds chosen walks refusal descriptive" + " labels" * partial
+    keys = "group n certified thresholds chosen walks descriptive" + " labels" * partial
     for part in parts:
         part.only(keys)
     groups = [Group.of(part, part.count("n"), bound, partial=partial) for part in parts]
     names = [part.get("group", str) for part in parts]
     exits = groups[0].exits
-    alike = len(set(names)) == len(names) and all(group.exits == exits for group in groups)
+    alike = are_in_order(names) and all(group.exits == exits for group in groups)
+    alike = alike and len(names) <= MOST_GROUPS
     two = "two-models" in claim.get("procedure", str)
     require(alike and two == (exits == 1), claim.at("groups"), "do not fit each other")
     counted = groups
-    if claim.get("scope", str) == "overlapping-groups":
+    if claim.get("scope", str) not in ("groups", "overlapping-groups"):
+        raise UnreadableError(f"{claim.at('scope')} is not known")
+    some = any(part.part("labels").count("unlabelled") for part in parts) if partial else True
+    differ = claim.value.get("bounded") == "differ"
+    require(some or differ, claim.at("groups"), "no label is missing")
+    if claim.value["scope"] == "overlapping-groups":
         require(shared == "common" and "all rows" in names, claim.at("scope"), "no group of all")
         counted = [groups[names.index("all rows")]]
         whole = counted[0]
         require(all(group.n <= whole.n for group in groups), claim.at("groups"), "more than all")
     costs = _costs(claim, exits)
-    ends, known = _group_ends(groups, shared, bound, xi, delta, costs, counted)
+    ends = _group_ends(groups, shared, bound, xi, delta, costs, counted)
     for group, end in zip(groups, ends, strict=True):
-        require_end(group, end, costs, known=known)
+        require_end(group, end, costs)
         group.part.equals("certified", end[0] is not None)
-        group.part.refusal()
+        if shared == "own":
+            _require_no_worse([group], [end], costs)
+    if shared == "common":
+        _require_no_worse(counted, ends[: len(counted)], costs)
+        _require_parts(groups, counted, ends[0])
     require(len(set(ends)) == 1 or shared == "own", claim.at("groups"), "differ")
     certified = any(end[0] is not None for end in ends)
     claim.equals("n", sum(group.n for group in counted))
     claim.equals("certified", certified)
-    require(claim.refusal() != certified, claim.at("refusal"), "does not fit the verdict")
     there = [group.at(*ends[groups.index(group)])[0] for group in counted]
     described = claim.part("descriptive")
     described.only("exit_rates observed_error_increase expected_cost")
     rows = [sum(column) for column in zip(*(step.exits for step in there), strict=True)]
     _require_described(described, rows, sum(map(_net, there)), claim.count("n", 1), costs)
-    _say_cascade(report, bound, partial=partial, front=False)
+    differ = _differs(claim, groups, ends)
+    _say_cascade(report, bound, partial=partial and not differ, front=False, differ=differ)
 
 
 def _group_ends(
@@ -1720,26 +2097,25 @@ def _group_ends(
     delta: Decimal,
     costs: Costs | None,
     counted: Sequence[Group],
-) -> tuple[list[Ends], bool]:
+) -> list[Ends]:
     exits = groups[0].exits
     level = sidak(delta, len(groups)) if shared == "own" else delta
     level = _walk_level(level, exits, xi)
     tests = [StepTest(bound, group.n, xi, level) for group in groups]
     paid = costs or [float(i + 1) for i in range(exits + 1)]
     if shared == "common":
-        end, known = decide(groups, tests, xi, paid, counted)
-        return [end] * len(groups), known
-    found = [
+        return [decide(groups, tests, xi, paid, counted)] * len(groups)
+    return [
         decide([group], [test], xi, paid, [group])
         for group, test in zip(groups, tests, strict=True)
     ]
-    return [end for end, _ in found], True
 
 
 # ----------------------------------------------------------------------------------- 5. The whole
 
 BOUNDS = ("exact", "pair", "product")
 PROCEDURES: dict[str, str] = {
+    "sets/binomial/1": "sets",
     "calibration/clopper-pearson/1": "calibration",
     "abstention/rank-starts/1": "abstention",
     "abstention/declared-starts/1": "abstention",
@@ -1770,6 +2146,7 @@ PROCEDURES: dict[str, str] = {
     },
 }
 CHECKS: dict[str, Callable[[Part, Report], None]] = {
+    "sets": check_threshold,
     "calibration": check_calibration,
     "abstention": check_abstention,
     "recall": check_recall,
@@ -1780,21 +2157,92 @@ CHECKS: dict[str, Callable[[Part, Report], None]] = {
     "cascade-groups": check_cascade_groups,
 }
 COUNTED = {
+    "sets": "kind procedure n xi delta group_thresholds dtype scope tables",
     "calibration": "kind procedure n delta correction side scope bins tables",
     "abstention": "kind procedure n xi delta first_threshold tables",
     "recall": "kind procedure n target delta looks counts",
     "shield": "kind procedure n xi delta looks unsafe horizon search",
     "false-alarms": "kind procedure n xi delta counts",
     "batch": "kind procedure n xi delta scored key stop sampled_before whole_ties unanswered looks",
-    "cascade": "kind procedure n xi delta costs labels walks declared",
-    "cascade-groups": "kind procedure n xi delta scope costs groups",
+    "cascade": "kind procedure n xi delta bounded costs labels walks declared",
+    "cascade-groups": "kind procedure n xi delta bounded scope costs groups",
 }
+_CASCADE = "sha256:278b0f0aa8af9c20417a51aaefe1a8f913ef70dd4a3fd9a64d2961c880852d2c"
+_FRONT = "sha256:3ef4f43ca9d585fa325dc0ad1c6831013d51c81e43db81b86a5d1b037a216554"
+_PARTIAL = "sha256:36cc17aea1e86747c801058f57c32bb801894c45fc51baaaefc4d543a9dbfee9"
+_COMMON = "sha256:96d41a4a8db8fc8a6dcb01ba9e2d49dc9cbd1dd067e2cdfa0607513443294f02"
+_OWN = "sha256:734eaf7d7625d017bc07a89dcee74db56285077743244712189cb9fc87825ae2"
+_BATCH = "sha256:961ad3c99cf1d4641c4cda04240b3f03b88cca4acbb0145db9aed7d1cf8e57cf"
+_SHIELD = "sha256:8392c226aa53e719f10ecfeb7b09e54d19b05f82183290b7ab152a4282ce6bcd"
+ASSUMED: dict[str, str] = {
+    "calibration/clopper-pearson/1": (
+        "sha256:d6c19dcd4babf13f536081aaa6c25f2e12412ac8075e44d314e1cd5885a61c97"
+    ),
+    "abstention/rank-starts/1": (
+        "sha256:f4452c878dd6cd6551bf31f7435bab1eda2f1bd56c3e78f1e4a5e6c4a7250ae0"
+    ),
+    "abstention/declared-starts/1": (
+        "sha256:ccfe44b56c89f658a6575bb15c807fd4d1a2751cb3bbd2c65e646b5dc5614c9d"
+    ),
+    "recall/binomial/1": "sha256:1f16f7fb7537df80a0b9f77c9e67cc208dbf166d6570cc6a561c7feb4d9427b1",
+    "recall/planned-looks/1": (
+        "sha256:260f8809bc18caf90d0e2c2fa58670fcec8e4b43fb7fe18e810dd605b2b7a220"
+    ),
+    "shield/binomial/1": _SHIELD,
+    "shield/among-unsafe/1": _SHIELD,
+    "shield/planned-looks/1": (
+        "sha256:648573d6f02abfad4a2dd44b7438d1fe78afd30693c3087f8b78c1bbb9b7e3b2"
+    ),
+    "shield/product/1": "sha256:4e3ff781d9a715658c130d479e3cb09ca372ba0b4a1d76079b6d6aa9cdaa5b51",
+    "batch/credit/1": _BATCH,
+    "batch/credit-two-looks/1": _BATCH,
+    "false-alarms/binomial/1": (
+        "sha256:b2edf60f84409d7b03eb3498ff062efbd8073a41b5872042021693bf1962156c"
+    ),
+    "false-alarms/rollouts/1": (
+        "sha256:2455c2aac2db47aa98066b11c984f7be8ce9773d19b746d27da15ed7d6d8a294"
+    ),
+    "alarm-range/union-bound/1": (
+        "sha256:dba9919498ab5a33f1bae3b221fcd38a135d130c3218e592bac9601973d97203"
+    ),
+    "bundle/union-bound/1": (
+        "sha256:feb0e25798725000f3c1ee8ab84d0184fb97e2d314746368ec8bafd4805ec808"
+    ),
+    **{
+        name: _PARTIAL if "partial-labels" in name else _FRONT if "front" in name else _CASCADE
+        for name, kind in PROCEDURES.items()
+        if kind == "cascade"
+    },
+    **{
+        name: _COMMON if "/common/" in name else _OWN
+        for name, kind in PROCEDURES.items()
+        if kind == "cascade-groups"
+    },
+}
+"""The digest of what each procedure assumes, as a list of texts."""
+DIFFER_ASSUMED: dict[str, str] = {
+    _PARTIAL: "sha256:640a6a75e7bb9dc8a355e37ae4950213399c1facdadc8daddd540bfb393d6a24",
+    _COMMON: "sha256:642ed7c4b7c629ed18d985e7f14cef3be94701179bd43d894d37db389b8e30e2",
+    _OWN: "sha256:8d5a54986898b40b2f3c4b3ae843593d27077cac42aad49500f8d17a68756e5c",
+}
+"""The same where what is claimed is that answers differ."""
+DRAWN_ASSUMED = {
+    "strata": (2, "sha256:becb024923dc6373827855f58f11787532d17bf63582397ddd2236eed4bc3ea4"),
+    "weights": (4, "sha256:fe6cb65d038d2f6ab3ae26b4408ddb21fcbaef2a7049c40b142822054e1b53a4"),
+    "clusters": (3, "sha256:171f7fc7a22fb0610f83b3988fee56694d02be529231bd85d651c54e40f69955"),
+    "clusters-bounded": (
+        3,
+        "sha256:65ab88b359424de248c6b9add7f49ca96445e65c24d2d509b358cbf7294bc1b5",
+    ),
+}
+"""How many texts are added where rows were drawn, and their digest."""
 SEVERAL = ("bundle", "alarm-range")
 """Kinds that hold other claims."""
 COUNTED_WITHIN = {
     ("calibration", "tables"): "group cells trials successes",
     ("abstention", "tables"): "group starts cells wrong right",
     ("batch", "looks"): "sampled disagreements",
+    ("sets", "tables"): "group counts",
     ("cascade-groups", "groups"): "group n labels walks",
 }
 """What the counts digest covers: of a claim, and of the objects of a list in it."""
@@ -1821,7 +2269,10 @@ def counts_digest(claim: Part) -> str:
     if kind in SEVERAL:
         members = claim.part("claims")
         asked = {key: claim.value.get(key) for key in ("kind", "procedure", "delta")}
-        inner = {name: counts_digest(members.part(name)) for name in members.value}
+        inner = {}
+        for name in members.value:
+            _require_known(members.part(name), within=kind)
+            inner[name] = counts_digest(members.part(name))
         return digest({**asked, "claims": inner})
     counted: dict[str, Any] = {}
     for key in [*COUNTED[kind].split(), "drawn"]:
@@ -1846,7 +2297,8 @@ def check_document(document: dict[str, Any], *, patient: bool = False) -> Report
     if document["format"] != "pacbound-certificate" or type(schema) is not int or schema != 1:
         raise UnreadableError("not a pacbound certificate of schema 1")
     claim, provenance = whole.part("claim"), whole.part("provenance")
-    _require_known(claim, bundles=True)
+    _require_known(claim)
+    _require_provenance(provenance)
     found = {"claim": digest(claim.value), "provenance": digest(provenance.value)}
     if "counts_digest" in document:
         found["counts"] = counts_digest(claim)
@@ -1857,27 +2309,127 @@ def check_document(document: dict[str, Any], *, patient: bool = False) -> Report
     ]
     report.checked.append(f"the digests of {', '.join(sorted(found))}")
     with localcontext(CONTEXT):
-        if claim.value["kind"] in SEVERAL:
-            _check_bundle(claim, report)
-        else:
-            _check_claim(claim, report)
-    report.trusted += ["assumptions and reasons, in words", "where the data come from"]
+        _check_claim(claim, report)
+    report.trusted += ["that the assumptions hold", "where the data come from"]
     return report
 
 
-def _require_known(claim: Part, *, bundles: bool) -> None:
+LONGEST_ABOUT = 1000
+LONGEST_SAMPLE = 200
+NOTES = ("too few to tell", "unrelated")
+PROVENANCE: dict[str, Callable[[Part], bool]] = {
+    "package": lambda part: part.get("package", str) == "pacbound",
+    "version": lambda part: type(part.get("version", str)) is str,
+    "created": lambda part: type(part.get("created", str)) is str,
+    "columns": lambda part: part.texts_by_name("columns") is not None,
+    "sources": lambda part: part.texts("sources") is not None,
+    "about": lambda part: (
+        0 < max(map(len, part.texts_by_name("about").values()), default=0) <= LONGEST_ABOUT
+    ),
+    "notes": lambda part: _all(part, "notes", lambda text: text in NOTES),
+    "sample": lambda part: _is_name(part.get("sample", str)),
+    "samples": lambda part: _all(part, "samples", _is_name),
+    "drawn_by": lambda part: _all(part, "drawn_by", _is_digest),
+}
+"""What each key of the provenance may hold."""
+OPTIONAL_PROVENANCE = "about notes sample samples drawn_by"
+
+
+def _all(part: Part, key: str, fits: Callable[[str], bool]) -> bool:
+    """Whether there is at least one text under a key, and each of them fits."""
+    texts = part.texts_by_name(key).values()
+    return bool(texts) and all(map(fits, texts))
+
+
+def _is_name(text: str) -> bool:
+    return 0 < len(text) <= LONGEST_SAMPLE and text == text.strip() and text.isprintable()
+
+
+def _is_digest(text: str) -> bool:
+    hexadecimal = text.removeprefix("sha256:")
+    return (
+        len(text) == 71 and len(hexadecimal) == 64 and set(hexadecimal) <= set("0123456789abcdef")
+    )
+
+
+def _require_provenance(part: Part) -> None:
+    """Raise unless the provenance has its form; what it says is taken on trust."""
+    part.only(" ".join(PROVENANCE), OPTIONAL_PROVENANCE)
+    for key, fits in PROVENANCE.items():
+        if key in part.value and not fits(part):
+            raise UnreadableError(f"{part.at(key)} is not what a provenance holds")
+
+
+def _require_assumed(claim: Part) -> None:
+    """Raise unless the assumptions are those of the procedure and of how rows were drawn."""
+    if "assumes" in claim.value:
+        _require_ids(claim)
+        return
+    words, procedure = claim.texts("assumptions"), claim.get("procedure", str)
+    added = 0
+    if "drawn" in claim.value:
+        drawn = claim.part("drawn")
+        bounded = drawn.get("by", str) == "clusters" and drawn.value.get("bound") is not None
+        known = DRAWN_ASSUMED.get(drawn.get("by", str) + "-bounded" * bounded)
+        if known is None:
+            raise UnreadableError(f"{drawn.at('by')} is not known")
+        added, drawn_by = known
+        same = digest(words[len(words) - added :]) == drawn_by
+        require(same, claim.at("assumptions"), "are not those of how the rows were drawn")
+    own = ASSUMED[procedure]
+    if claim.value.get("bounded") == "differ":
+        own = DIFFER_ASSUMED.get(own, "")
+    same = digest(words[: len(words) - added]) == own
+    require(same, claim.at("assumptions"), f"are not those of {procedure}")
+
+
+ASSUMED_IDS = {
+    "sets/binomial/1": "independent-rows untouched-rows asked-beforehand same-type-in-use",
+}
+"""What each procedure assumes, by the names that the page of procedures explains."""
+DRAWN_IDS = {
+    "strata": "strata-beforehand strata-shares",
+    "weights": "exact-weights same-labels-given-inputs one-seed",
+    "clusters": "claim-per-cluster one-seed",
+    "clusters-bounded": "claim-per-row-of-clusters one-seed",
+}
+
+
+def _require_ids(claim: Part) -> None:
+    """The names of what is assumed are those of the procedure, of groups, and of the draw."""
+    known = ASSUMED_IDS.get(claim.get("procedure", str))
+    if known is None:
+        raise UnreadableError(f"{claim.at('assumes')}: the procedure has no such names")
+    ids = known.split() + ["groups-beforehand"] * (claim.value.get("scope") != "top")
+    drawn = claim.value.get("drawn")
+    if drawn is not None:
+        part = claim.part("drawn")
+        by = part.get("by", str)
+        bounded = by == "clusters" and part.value.get("bound") is not None
+        if by + "-bounded" * bounded not in DRAWN_IDS:
+            raise UnreadableError(f"{part.at('by')} is not known")
+        if by == "clusters":
+            ids = ["independent-clusters", *(name for name in ids if name != "independent-rows")]
+        ids += DRAWN_IDS[by + "-bounded" * bounded].split()
+    require(claim.texts("assumes") == ids, claim.at("assumes"), f"expected {' '.join(ids)}")
+
+
+def _require_known(claim: Part, within: str | None = None) -> None:
+    """Raise unless the kind and the procedure are known, alone or `within` a claim of a kind."""
     kind, procedure = claim.get("kind", str), claim.get("procedure", str)
-    known = PROCEDURES.get(procedure) == kind and (bundles or kind not in SEVERAL)
-    if not known:
+    inside = within is None or kind not in SEVERAL or (within, kind) == ("bundle", "alarm-range")
+    if PROCEDURES.get(procedure) != kind or not inside:
         raise UnreadableError(f"{claim.at('procedure')}: {procedure!r} ({kind!r}) is not known")
 
 
 def _check_claim(claim: Part, report: Report) -> None:
     try:
-        words = claim.get("assumptions", list)
-        require(all(type(word) is str for word in words), claim.at("assumptions"), "are no words")
+        _require_assumed(claim)
         claim.get("certified", bool)
-        if "drawn" in claim.value:
+        if claim.value["kind"] in SEVERAL:
+            _check_bundle(claim, report)
+            return
+        if claim.value.get("drawn") is not None:
             _require_drawn(claim.part("drawn"), claim.count("n"))
             report.trusted.append("how rows were drawn")
         CHECKS[claim.value["kind"]](claim, report)
@@ -1890,7 +2442,11 @@ def _require_drawn(drawn: Part, n: int) -> None:
     drawn.only("by seed bound rows", "clusters")
     by, rows = drawn.get("by", str), drawn.count("rows")
     units = drawn.count("clusters") if by == "clusters" else rows
-    seed, bound = drawn.get("seed", int, type(None)), drawn.get("bound", int, float, type(None))
+    seed = None if drawn.get("seed", int, type(None)) is None else drawn.count("seed")
+    if drawn.get("bound", int, float, type(None)) is None:
+        bound = None
+    else:
+        bound = drawn.count("bound", 1) if by == "clusters" else drawn.get("bound", float)
     if by == "strata":
         fits = seed is None and bound is None and n == rows
     elif by == "weights":
@@ -1909,14 +2465,14 @@ def _check_bundle(claim: Part, report: Report) -> None:
     spent, certified = Fraction(0), True
     for name in members.value:
         member = members.part(name)
-        _require_known(member, bundles=False)
+        _require_known(member, within=claim.value["kind"])
         _check_claim(member, report)
         spent += as_written(member.rate("delta"))
         certified = certified and member.get("certified", bool)
     try:
         covered = bool(members.value) and spent <= as_written(claim.rate("delta"))
         require(covered, claim.at("delta"), f"the claims spend {float(spent):g}")
-        if ranged:
+        if ranged and not report.wrong:
             certified = _require_range(claim, members, certified=certified)
         claim.equals("certified", certified)
     except WrongError as error:
@@ -1929,15 +2485,42 @@ def _require_range(claim: Part, members: Part, *, certified: bool) -> bool:
     names = members.value.keys() == {"misses", "false-alarms"}
     require(names, claim.at("claims"), "are not one about misses and one about false alarms")
     misses, alarms = members.part("misses"), members.part("false-alarms")
-    rows = "recall" if alarms.value["procedure"] == "false-alarms/binomial/1" else "shield"
-    same = misses.value["kind"] == rows and misses.value["n"] == alarms.value["n"]
-    same = same and alarms.value["kind"] == "false-alarms"
-    require(same, claim.at("claims"), "are not about the same rows")
+    one, two = misses.get("procedure", str), alarms.get("procedure", str)
+    pairs = (
+        ("recall/binomial/1", "false-alarms/binomial/1"),
+        ("recall/planned-looks/1", "false-alarms/binomial/1"),
+        ("shield/binomial/1", "false-alarms/rollouts/1"),
+        ("shield/among-unsafe/1", "false-alarms/rollouts/1"),
+        ("shield/planned-looks/1", "false-alarms/rollouts/1"),
+    )
+    require((one, two) in pairs, claim.at("claims"), "are not a pair that a range is made of")
+    same = misses.value["n"] == alarms.value["n"] and _are_alike(misses, alarms)
+    drawn = [part.value.get("drawn") for part in (misses, alarms)]
+    same = same and digest(drawn[0]) == digest(drawn[1])
+    require(same, claim.at("claims"), "are not about the same rows, by one score and one draw")
     lowest, highest = alarms.limit("threshold"), misses.limit("threshold")
     certified = certified and lowest <= highest
     claim.equals("lowest", written(lowest if certified else math.inf))
     claim.equals("highest", written(highest if certified else -math.inf))
     return certified
+
+
+def _are_alike(misses: Part, alarms: Part) -> bool:
+    """Whether the counts of both can be those of the same rows. A shield holds its search alone:
+    the unsafe rollouts from below, up to where it ended.
+    """
+    counts = alarms.part("counts").value
+    if misses.value["kind"] == "recall":
+        return bool(misses.value["counts"] == counts)
+    unsafe = [
+        (c, many) for c, many in zip(counts["cells"], counts["positive"], strict=True) if many
+    ]
+    search = misses.part("search").value
+    found = list(zip(search["cells"], search["misses"], strict=True))
+    missed = accumulate(many for _, many in unsafe)
+    expected = list(zip((cell for cell, _ in unsafe), missed, strict=True))
+    total = misses.value.get("unsafe", sum(counts["positive"]))
+    return found == expected[: len(found)] and bool(total == sum(counts["positive"]))
 
 
 def check_file(path: str, *, patient: bool = False) -> tuple[int, dict[str, Any]]:
@@ -1976,14 +2559,25 @@ def main(arguments: Sequence[str]) -> int:
 def described(found: dict[str, Any]) -> list[str]:
     """What was found about a file, in lines for people."""
     if "error" in found:
-        return [f"{found['certificate']}: cannot be checked: {found['error']}"]
+        return [printable(f"{found['certificate']}: cannot be checked: {found['error']}")]
     state = "valid, certified" if found["certified"] else "valid, not certified"
-    return [
+    lines = [
         f"{found['certificate']}: {state if found['ok'] else 'NOT VALID'} ({found['procedure']})",
         *(f"  wrong: {line}" for line in found["wrong"]),
         f"  checked: {'; '.join(found['checked'])}",
         f"  taken on trust: {'; '.join(found['trusted'])}",
     ]
+    return [printable(line) for line in lines]
+
+
+def printable(text: str) -> str:
+    """The text with escapes in place of what cannot be seen: no name of a file, and nothing in one,
+    can begin a line, move the cursor or turn letters around.
+    """
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
 
 
 if __name__ == "__main__":

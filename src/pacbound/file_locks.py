@@ -1,4 +1,5 @@
-"""One process at a time: a lock on a file that is read, changed and written again.
+"""One at a time: a lock on a file that is read, changed and written again, which keeps out other
+processes and other threads of this one.
 
 The lock belongs to the operating system, so that it ends with the process that holds it, however it
 ends: a process that was killed leaves nothing to clear away. What is locked is a file beside the
@@ -10,7 +11,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
@@ -18,16 +20,33 @@ from typing import IO
 from pacbound.errors import InvalidValueError
 
 
+class _Held(threading.local):
+    """The locks that this thread holds."""
+
+    def __init__(self) -> None:
+        self.places: set[Path] = set()
+
+
+_held = _Held()
+
+
 @contextmanager
-def locked(path: str | os.PathLike[str], *, wait: bool) -> Iterator[None]:
-    """In a `with` block: no other process holds the lock of the file `path`.
+def locked(
+    path: str | os.PathLike[str], *, wait: bool, waiting: Callable[[], None] | None = None
+) -> Iterator[None]:
+    """In a `with` block: no other process and no other thread holds the lock of the file `path`.
+
+    A thread that holds it may take it again. A device or a pipe has no lock, because nothing in it
+    is read and written again.
 
     Parameters
     ----------
     path
         The file, which need not be there yet. Other names of the same file have the same lock.
     wait
-        Whether to wait for a process that holds it. If not, `InvalidValueError` is raised.
+        Whether to wait for whoever holds it. If not, `InvalidValueError` is raised.
+    waiting
+        Called once before there is something to wait for, to say so.
 
     Yields
     ------
@@ -37,7 +56,7 @@ def locked(path: str | os.PathLike[str], *, wait: bool) -> Iterator[None]:
     Raises
     ------
     InvalidValueError
-        If another process holds the lock, or the lock file cannot be made.
+        If the lock is held elsewhere and is not waited for, or the lock file cannot be made.
 
     Examples
     --------
@@ -45,7 +64,11 @@ def locked(path: str | os.PathLike[str], *, wait: bool) -> Iterator[None]:
     ...     print("nobody else reads or writes it")
     nobody else reads or writes it
     """
-    place = Path(f"{Path(path).resolve()}.lock")
+    target = Path(path).resolve()
+    place = target.with_name(f"{target.name}.lock")
+    if place in _held.places or (target.exists() and not (target.is_file() or target.is_dir())):
+        yield
+        return
     with ExitStack() as stack:
         try:
             file = stack.enter_context(place.open("a+b"))
@@ -55,13 +78,22 @@ def locked(path: str | os.PathLike[str], *, wait: bool) -> Iterator[None]:
             ) from None
         except OSError as error:
             raise InvalidValueError(f"{path} cannot be locked: {error.strerror}.") from None
-        if not _taken(file, wait=wait):
+        if not _taken(file, wait=False) and not (wait and _waited(file, waiting)):
             raise InvalidValueError(
                 f"{path} is in use by another process, which would write over what this one does, "
                 "or be written over: wait for it, or end it. Nothing was changed."
             )
+        _held.places.add(place)
         # Closing the file lets go of it.
+        stack.callback(_held.places.discard, place)
         yield
+
+
+def _waited(file: IO[bytes], waiting: Callable[[], None] | None) -> bool:
+    """Whether the lock could be taken once whoever held it let go."""
+    if waiting is not None:
+        waiting()
+    return _taken(file, wait=True)
 
 
 def _taken(file: IO[bytes], *, wait: bool) -> bool:

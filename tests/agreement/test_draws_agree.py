@@ -88,6 +88,20 @@ def test_every_engine_draws_the_rows_that_arrays_give(
     assert _counted(table(shuffled), named) == expected
 
 
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_engine_takes_row_ids_alone_and_names_one_that_is_there_twice(
+    table: Engine, question: str
+) -> None:
+    named = {**QUESTIONS[question], "row_ids": "row"}
+    expected = Tally.from_arrays(**_arrays(named))
+    counted = _counted(table(TABLE), named)
+    assert counted == expected
+    assert np.array_equal(np.asarray(counted.ids), np.asarray(expected.ids))
+    doubled = pa.concat_tables([TABLE, TABLE.slice(7, 1), TABLE.slice(7, 1)])
+    with pytest.raises(InvalidValueError, match=r"row holds 'r7' 3 times, first in rows .*1 such"):
+        _counted(table(doubled), named)
+
+
 ORDERED = ("pandas", "polars", "polars-lazy", "pyarrow", "csv", "parquet", "arrow")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import duckdb
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pacbound import Tally, calibrate, certify_cascade, certify_shield
+from pacbound.errors import InvalidValueError
 
 Engine: TypeAlias = Callable[[Any], Any]
 Floats = NDArray[np.float64]
@@ -221,7 +223,10 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_every_engine_counts_the_integers_of_the_arrays(frame: Engine, case: str) -> None:
     columns, arrays = CASES[case]
-    counted, expected = Tally.from_frame(frame(TABLE), **columns), Tally.from_arrays(**arrays)
+    # The columns are random, and have nothing to do with each other.
+    options: Any = {"unrelated_labels": True} if {"predictions", "labels"} <= columns.keys() else {}
+    counted = Tally.from_frame(frame(TABLE), **columns, **options)
+    expected = Tally.from_arrays(**arrays, **options)
     assert counted == expected
     assert counted.rows == ROWS
     assert counted.cells.dtype == counted.counts.dtype == np.int64
@@ -249,22 +254,50 @@ def test_cascades_of_every_engine_and_of_a_file_make_the_same_claim(table: Engin
         "predictions": ["fast", "middle", "slow"],
         "labels": "gaps",
     }
-    counted = certify_cascade(table(TABLE), xi=0.3, delta=0.05, bound="pair", columns=named)
+    # The columns are random, and have nothing to do with each other.
+    asked: Any = {"xi": 0.3, "delta": 0.05, "bound": "pair", "unrelated_labels": True}
+    counted = certify_cascade(table(TABLE), columns=named, **asked)
     scores, predictions = (
         np.column_stack([NASTY, NASTY[::-1]]),
         np.column_stack([FAST, MIDDLE, SLOW]),
     )
-    assert (
-        counted.claim_digest
-        == certify_cascade(
-            scores, predictions, TRUTH, xi=0.3, delta=0.05, bound="pair"
-        ).claim_digest
-    )
+    assert counted.claim_digest == certify_cascade(scores, predictions, TRUTH, **asked).claim_digest
     assert counted.provenance.columns == {
         "confidence": "c,reverse",
         "prediction": "fast,middle,slow",
         "label": "gaps",
     }
+
+
+@pytest.mark.parametrize("labels", ["few", "y8", "yf", "y"])
+def test_every_engine_and_a_file_count_the_matches_of_the_arrays(
+    table: Engine, labels: str
+) -> None:
+    named: Any = {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": labels}
+    source = table(TABLE)
+    named["unrelated_labels"] = True
+    counted = (
+        Tally.from_files(source, **named)
+        if isinstance(source, Path)
+        else Tally.from_frame(source, **named)
+    )
+    truth = np.where(FEW, np.nan, TRUTH) if labels == "few" else TRUTH
+    predictions = np.column_stack([FAST, SLOW])
+    expected = Tally.from_arrays(
+        confidences=NASTY, predictions=predictions, labels=truth, unrelated_labels=True
+    )
+    assert counted.matches == expected.matches
+    assert counted.matches is not None
+    assert counted.matches.labelled == ROWS - np.isnan(truth).sum()
+
+
+def test_every_engine_and_a_file_refuse_labels_of_other_rows(table: Engine) -> None:
+    right = TABLE.append_column("told", TABLE["slow"])
+    rolled = TABLE.append_column("told", pa.array(np.roll(SLOW, 1)))
+    named = {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "told"}
+    certify_cascade(table(right), xi=0.3, delta=0.05, bound="pair", columns=named)
+    with pytest.raises(InvalidValueError, match=r"told and the slow model \(slow\) match in"):
+        certify_cascade(table(rolled), xi=0.3, delta=0.05, bound="pair", columns=named)
 
 
 def test_shields_of_every_engine_and_of_a_file_make_the_same_claim(table: Engine) -> None:

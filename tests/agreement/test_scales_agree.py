@@ -77,7 +77,7 @@ def test_cascades_are_scaled_in_every_exit_and_weights_are_not(
             "y": answers[3], "w": weights, "id": np.arange(n),
         })
     )  # fmt: skip
-    named: dict[str, Any] = {"weight_bound": 3.0, "seed": 4}
+    named: dict[str, Any] = {"weight_bound": 3.0, "seed": 4, "unrelated_labels": True}
     found = counted(
         rows, confidences=["a", "b"], predictions=["p", "q", "r"], labels="y", weights="w",
         row_ids="id", scale=100, **named,

@@ -126,7 +126,8 @@ def test_an_optimum_beyond_a_limit_is_stopped_at_it() -> None:
 def test_logits_that_are_equal_in_every_row_leave_the_temperature_at_one() -> None:
     scaling = TemperatureScaling().fit([[3.0, 3.0], [-1e300, -1e300]], [0, 1])
     assert scaling.temperature_ == 1.0
-    assert TemperatureScaling().fit([[3.0], [4.0]], [0, 0]).temperature_ == 1.0
+    with pytest.raises(InvalidValueError, match="one score per row"):
+        TemperatureScaling().fit([[3.0], [4.0]], [0, 0])
 
 
 def test_rows_of_equal_logits_do_not_move_the_optimum() -> None:

@@ -69,7 +69,7 @@ def _pandas(array: Any) -> Any:
     return (
         pd.DataFrame(array, columns=list(NAMES), index=index)
         if np.ndim(array) == 2
-        else pd.Series(array)
+        else pd.Series(array, index=index)
     )
 
 

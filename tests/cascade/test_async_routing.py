@@ -9,6 +9,7 @@ import logging
 import pickle
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pacbound import certify_cascade
 from pacbound.cascade import Answer, AsyncCascade, Cascade, Routed
 from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
 
@@ -604,3 +606,14 @@ async def copied_within(cascade: AsyncCascade) -> AsyncCascade:
 def test_a_cascade_can_be_copied_while_its_event_loop_runs() -> None:
     copy = asyncio.run(copied_within(AsyncCascade([quick, sure], [0.5])))
     assert asyncio.run(copy.predict(range(3))).tolist() == [0, 1, 0]
+
+
+def test_a_certificate_may_be_the_path_of_its_file(tmp_path: Path) -> None:
+    certificate = certify_cascade([0.9] * 500, [[1, 1]] * 500, [1] * 500, xi=0.02, delta=0.01)
+    certificate.save(tmp_path / "router.json")
+
+    async def model(item: Any) -> Answer:
+        return Answer(item, 1.0)
+
+    router = AsyncCascade([model, model], tmp_path / "router.json")
+    assert router.thresholds.tolist() == certificate.thresholds.tolist()

@@ -190,10 +190,74 @@ answer_batch(scores, [0] * 400, slow, xi=0.05, delta=0.1, chunk=3, journal=sys.a
     assert len(asked) == result.asked.sum() - 7 * 3
 
 
-def test_a_journal_that_was_cut_in_its_first_line_begins_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", [1, 23, -1])
+def test_a_journal_that_was_cut_in_its_first_line_is_refused(tmp_path: Path, kept: int) -> None:
+    """It has lost its key: to draw another sample after answers were seen voids the guarantee."""
     journal = tmp_path / "batch.jsonl"
-    journal.write_bytes(b'{"format": "pacbound-ba')
+    answered(Oracle(), journal=journal)
+    header = journal.read_bytes().splitlines(keepends=True)[0]
+    journal.write_bytes(header[:kept])
+    with pytest.raises(InvalidValueError, match=r"first line.*cut short.*delete the file"):
+        answered(Oracle(), journal=journal)
+    journal.write_bytes(b"")
     assert answered(Oracle(), journal=journal).certificate.verify()
+
+
+def resealed(lines: list[dict[str, Any]]) -> bytes:
+    """Lines of a journal, each with the digest that it should have."""
+    before, data = None, b""
+    for line in lines:
+        body = {name: value for name, value in line.items() if name != "digest"}
+        before = documents.digest([before, body])
+        data += json.dumps(body | {"digest": before}).encode() + b"\n"
+    return data
+
+
+CHANGED: dict[str, Callable[[list[str]], list[str]]] = {
+    "an answer": lambda lines: [
+        *lines[:3],
+        json.dumps(json.loads(lines[3]) | {"answers": [0] * len(json.loads(lines[3])["rows"])})
+        + "\n",
+        *lines[4:],
+    ],
+    "the key": lambda lines: [
+        json.dumps(json.loads(lines[0]) | {"key": "0" * 32}) + "\n",
+        *lines[1:],
+    ],
+    "a line taken out": lambda lines: lines[:3] + lines[4:],
+    "two lines swapped": lambda lines: [*lines[:2], lines[3], lines[2], *lines[4:]],
+    "no digest": lambda lines: [
+        *lines[:-1],
+        json.dumps({k: v for k, v in json.loads(lines[-1]).items() if k != "digest"}) + "\n",
+    ],
+}
+
+
+@pytest.mark.parametrize("change", CHANGED)
+def test_a_journal_that_was_changed_is_refused(tmp_path: Path, change: str) -> None:
+    journal = tmp_path / "batch.jsonl"
+    answered(Oracle(), journal=journal, chunk=20)
+    lines = journal.read_text().splitlines(keepends=True)
+    assert resealed([json.loads(line) for line in lines]) == journal.read_bytes()
+    journal.write_text("".join(CHANGED[change](lines)))
+    slow = Oracle()
+    with pytest.raises(InvalidValueError, match="was changed after it was written"):
+        answered(slow, journal=journal)
+    assert slow.calls == 0
+
+
+def test_a_last_line_of_which_a_disk_lost_some_bytes_is_dropped(tmp_path: Path) -> None:
+    journal = tmp_path / "batch.jsonl"
+    with pytest.raises(ModelError):
+        answered(Oracle(fail_after=6), journal=journal, chunk=20, retries=0)
+    data = journal.read_bytes()
+    last = data.splitlines(keepends=True)[-1]
+    torn = b"\0" * 16 + last[16:]
+    journal.write_bytes(data[: -len(last)] + torn)
+    slow = Oracle()
+    assert answered(slow, journal=journal, rng=None).certificate.verify()
+    rows = [json.loads(line)["rows"] for line in data.splitlines()[1:-1]]
+    assert not slow.times[np.concatenate(rows)].any()
 
 
 def test_a_file_that_is_no_journal_is_not_touched(tmp_path: Path) -> None:
@@ -218,8 +282,9 @@ def test_a_line_that_is_damaged_in_the_middle_is_refused(tmp_path: Path) -> None
         ("[1, 1]", "[0, 1]"),
         (f"[{10**30}]", "[1]"),
     ):
-        line = f'{{"rows": {rows}, "answers": {answers}}}\n'.encode()
-        journal.write_bytes(b"".join([*lines[:2], line, *lines[3:]]))
+        line = json.loads(f'{{"rows": {rows}, "answers": {answers}}}')
+        others = [json.loads(each) for each in lines]
+        journal.write_bytes(resealed([*others[:2], line, *others[3:]]))
         with pytest.raises(InvalidValueError, match="line 3"):
             answered(Oracle(), journal=journal)
 
@@ -464,6 +529,23 @@ def test_fast_answers_that_were_corrected_by_those_of_the_slow_model_are_another
         BatchSession(CONFIDENCE, fast, xi=0.05, delta=0.1, journal=journal)
 
 
+def test_many_fast_answers_are_not_named_anew(tmp_path: Path) -> None:
+    """Which of them are equal says nothing of answers that are all different: they could be those
+    of the slow model in the sample, and nonsense elsewhere.
+    """
+    journal = tmp_path / "batch.jsonl"
+    slow = np.array([f"text {row}" for row in range(N)])
+    limits: Any = {"xi": 0.05, "delta": 0.1, "journal": journal}
+    with BatchSession(CONFIDENCE, np.arange(N), rng=np.random.default_rng(0), **limits) as session:
+        sample = session.ask()
+        with pytest.raises(InvalidTypeError, match="begin another batch with another journal"):
+            session.tell(sample, slow[sample], paid=True)
+    fast = np.array([f"nonsense {row}" for row in range(N)], dtype=object)
+    fast[sample] = slow[sample]
+    with pytest.raises(InvalidValueError, match="Only few classes may be named anew"):
+        BatchSession(CONFIDENCE, fast, **limits)
+
+
 def test_names_that_were_refused_are_fixed_again_when_answers_are_kept_under_them(
     tmp_path: Path,
 ) -> None:
@@ -630,7 +712,7 @@ def test_a_first_line_that_is_damaged_is_named_and_the_journal_is_let_go(
     answered(Oracle(), journal=journal)
     whole = journal.read_text()
     first, *others = whole.splitlines(keepends=True)
-    journal.write_text(json.dumps(json.loads(first) | damage) + "\n" + "".join(others))
+    journal.write_bytes(resealed([json.loads(first) | damage, *map(json.loads, others)]))
     with pytest.raises(InvalidValueError, match=r"lost the key|damaged in line 1"):
         answered(Oracle(), journal=journal)
     journal.write_text(whole)
@@ -642,9 +724,10 @@ def test_a_first_line_that_is_damaged_is_named_and_the_journal_is_let_go(
 def test_a_journal_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
     journal = tmp_path / "batch.jsonl"
     answered(Oracle(), journal=journal)
-    row = json.loads(journal.read_text().splitlines()[1])["rows"][0]
-    with journal.open("a") as file:
-        file.write(f'{{"rows": [{row}], "answers": [{(int(SLOW[row]) + 1) % 4}]}}\n')
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    row = lines[1]["rows"][0]
+    lines.append({"rows": [row], "answers": [(int(SLOW[row]) + 1) % 4]})
+    journal.write_bytes(resealed(lines))
     with pytest.raises(InvalidValueError, match=f"Row {row} was answered before, and differently"):
         answered(Oracle(), journal=journal)
 

@@ -481,6 +481,7 @@ def test_a_certificate_survives_its_file_and_verifies(
     assert again.summary() == certificate.summary()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("models", [2, 3, 4])
 def test_very_many_rows_in_every_cell_make_a_certificate_under_two_megabytes(
     models: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -331,7 +331,8 @@ def test_own_thresholds_are_applied_to_the_rows_of_a_file(tmp_path: Path) -> Non
     options: dict[str, Any] = {"confidence": "c", "group": "time"}
     assert own.apply_to_file(tmp_path / "rows.npz", target, **options).rows == N
     limit = np.array([limits[time][0] if time in limits else np.inf for time in times])
-    assert (np.load(target)["pac_exit"] == (limit > SCORES)).all()
+    with np.load(target) as written:
+        assert (written["pac_exit"] == (limit > SCORES)).all()
     with pytest.raises(InvalidValueError, match="'dusk', a group that was not certified"):
         own.apply_to_file(tmp_path / "rows.npz", target, strict=True, **options)
     with pytest.raises(InvalidTypeError, match="name the column"):

@@ -199,5 +199,5 @@ def test_a_model_without_log_probabilities_is_refused(
 ) -> None:
     server.without_logprobs = True
     _write(tmp_path / "sample.csv", range(4), labelled=True)
-    with pytest.raises(RuntimeError, match="small returns no log-probabilities"):
+    with pytest.raises(RuntimeError, match=r"(small|large) returns no log-probabilities"):
         run("collect", "sample.csv", "rows.csv")

@@ -94,7 +94,7 @@ def _cascades(draw: st.DrawFn) -> tuple[list[Array], list[float]]:
     models, rows, classes = (
         draw(st.integers(2, 4)),
         draw(st.integers(0, 12)),
-        draw(st.integers(1, 4)),
+        draw(st.integers(2, 4)),
     )
     tables = [
         draw(
@@ -136,7 +136,7 @@ def test_half_precision_scores_are_compared_in_double_precision() -> None:
     score = np.float16(0.9)
     threshold = float(np.nextafter(np.float64(score), 1))
     assert score >= threshold, "NumPy itself compares these in half precision"
-    cascade = Cascade([Table(np.array([[score]])), Table([[1.0]])], [threshold])
+    cascade = Cascade([Table(np.array([[score, np.float16(0)]])), Table([[1.0, 0.0]])], [threshold])
     assert cascade.predict_exits([0]).tolist() == [1]
 
 
@@ -237,6 +237,20 @@ def test_a_certificate_that_was_changed_on_disk_is_refused(tmp_path: Path) -> No
         Cascade([len, len], changed)
 
 
+def test_a_certificate_may_be_the_path_of_its_file(tmp_path: Path) -> None:
+    certificate, _ = _certificate(3000, 0.3)
+    path = tmp_path / "cascade.json"
+    certificate.save(path)
+    for named in (path, str(path)):
+        assert Cascade([len, len], named).thresholds.tolist() == certificate.thresholds.tolist()
+    for wrong in ("typo.json", tmp_path / "typo.json", "0.9"):
+        with pytest.raises(InvalidValueError, match="is not the path of a certificate"):
+            Cascade([len, len], wrong)
+    path.write_text("{}")
+    with pytest.raises(CertificateError, match="not a pacbound certificate"):
+        Cascade([len, len], path)
+
+
 def test_a_certificate_of_another_kind_is_refused() -> None:
     other: Any = calibrate([0.5, 0.6], [True, False], delta=0.1)
     with pytest.raises(InvalidTypeError, match="calibration certificate has no exits"):
@@ -252,7 +266,7 @@ def test_a_certificate_of_another_kind_is_refused() -> None:
         ([-0.1], r"thresholds\[0\] is -0.1"),
         ([95], r"thresholds\[0\] is 95.0: expected 0 to 1, or \+inf"),
         ([-np.inf], "expected 0 to 1"),
-        ("0.9", "thresholds"),
+        ("0.9", "is not the path of a certificate"),
         ([None], "thresholds"),
         ([True], "thresholds"),
     ],
@@ -624,8 +638,9 @@ def test_an_output_that_is_no_probability_names_the_model_and_the_row(
 
 
 def test_several_bad_rows_are_counted() -> None:
+    fast = Table([[0.9, 0.1], [np.nan, 0.1], [np.nan, 0.1]])
     with pytest.raises(ModelError, match=r"gave confidence nan for row 1 \(2 such rows\)"):
-        Cascade([Table([[0.9], [np.nan], [np.nan]]), Table([[1.0]] * 3)], [0.8]).predict([0, 1, 2])
+        Cascade([fast, Table([[1.0, 0.0]] * 3)], [0.8]).predict([0, 1, 2])
 
 
 @pytest.mark.parametrize(
@@ -645,6 +660,7 @@ def test_several_bad_rows_are_counted() -> None:
             ([0, 1], [0.9, 0.8]),
             r"a tuple, which could mean many things: return Answers\(labels, confidence\)",
         ),
+        ([[0.3], [0.9]], r"shape \(2, 1\), one score per row: for a sigmoid pass \[1 - p, p\]"),
         ({"logits": [[0.5, 0.5]] * 2}, "gave 2 rows no answer"),
         (Answers([0, 1]), "gave no confidence, without which nothing can exit"),
         (Answers([0, 1, 2], [0.5] * 3), "gave 3 labels for 2 rows"),
@@ -657,7 +673,7 @@ def test_several_bad_rows_are_counted() -> None:
 )
 def test_an_output_of_the_wrong_shape_or_type_names_the_model(output: Any, message: str) -> None:
     with pytest.raises(ModelError, match=r"^Model 0 \(<lambda>\) gave .*") as caught:
-        Cascade([lambda X: output, Table([[1.0]] * 2)], [0.5]).predict([0, 1])
+        Cascade([lambda X: output, Table([[1.0, 0.0]] * 2)], [0.5]).predict([0, 1])
     caught.match(message)
     assert caught.value.model == 0
 
@@ -732,7 +748,7 @@ def test_batches_from_a_generator_are_taken_one_at_a_time() -> None:
 
 
 def test_a_failure_in_a_batch_says_which() -> None:
-    cascade = Cascade([Table([[0.9], [np.nan]]), Table([[1.0]] * 2)], [0.5])
+    cascade = Cascade([Table([[0.9, 0.1], [np.nan, 0.1]]), Table([[1.0, 0.0]] * 2)], [0.5])
     results = cascade.predict_batches([[0], [0, 1]])
     assert next(results).exits.tolist() == [0]
     with pytest.raises(ModelError, match="row 1") as caught:

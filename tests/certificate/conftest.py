@@ -2,14 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal, Unpack
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.products import standing_for
 
-from pacbound import Tally, answer_batch, calibrate, certify_alarm_range, certify_together
+from pacbound import (
+    Tally,
+    answer_batch,
+    calibrate,
+    certify_alarm_range,
+    certify_sets,
+    certify_together,
+)
 from pacbound.certificate import (
     AbstentionCertificate,
     CascadeCertificate,
@@ -204,7 +212,18 @@ def _bundle(shield_rows: int) -> Certificate:
     )
 
 
+def _sets(rows: int, **options: Any) -> Certificate:
+    rng = np.random.default_rng(8)
+    probability = rng.dirichlet([0.4] * 3, size=rows)
+    label = (probability.cumsum(axis=1) > rng.random((rows, 1))).argmax(axis=1).astype(float)
+    label[:2] = np.nan
+    return certify_sets(probability.round(2), label, **{"xi": 0.15, "delta": 0.05, **options})
+
+
 MAKERS: dict[str, Callable[[], Certificate]] = {
+    "sets": lambda: _sets(300),
+    "sets-groups": lambda: _sets(300, groups=np.arange(300) % 3, group_thresholds="own"),
+    "sets-refused": lambda: _sets(300, xi=0.005),
     "batch": lambda: _batch(1000),
     "batch-all-asked": lambda: _batch(15),
     "batch-gaps": lambda: _batch(400, gaps=50, skipped=60),
@@ -293,6 +312,18 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "cascade-no-labels": lambda: CascadeCertificate.from_tally(
         few_labels(cascade_tally(600), 0), xi=0.05, delta=0.05
     ),
+    "cascade-differ": lambda: CascadeCertificate.from_tally(
+        few_labels(cascade_tally(600), 0), xi=0.05, delta=0.05, claim="differ"
+    ),
+    "cascade-differ-refused": lambda: CascadeCertificate.from_tally(
+        few_labels(cascade_tally(50), 0), xi=0.01, delta=0.05, claim="differ"
+    ),
+    "cascade-paths-differ": lambda: CascadeCertificate.from_tally(
+        few_labels(three_models(600), 0), xi=0.1, delta=0.05, claim="differ", bound="pair"
+    ),
+    "cascade-groups-differ": lambda: GroupedCascadeCertificate.from_tally(
+        in_groups(400, 2, labelled=0.0), xi=0.2, delta=0.05, claim="differ"
+    ),
     "cascade-paths-partial-exact": lambda: CascadeCertificate.from_tally(
         few_labels(three_models(600), 500), xi=0.1, delta=0.05, costs=(1.0, 3.0, 9.0)
     ),
@@ -311,18 +342,21 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "cascade-greedy-exact": lambda: _greedy("exact"),
     "cascade-greedy-pair": lambda: _greedy("pair"),
     "cascade-greedy-product": lambda: _greedy("product"),
-    "cascade-groups-common": lambda: GroupedCascadeCertificate.from_tally(
+    "cascade-groups-common-exact": lambda: GroupedCascadeCertificate.from_tally(
         in_groups(400, 2), xi=0.1, delta=0.05, costs=(1.0, 9.0)
     ),
     "cascade-groups-overlapping": lambda: GroupedCascadeCertificate.from_tally(
         in_groups(400, 2, overlapping=True, labelled=0.8), xi=0.1, delta=0.05, bound="pair"
     ),
-    "cascade-groups-own": lambda: GroupedCascadeCertificate.from_tally(
+    "cascade-groups-own-partial": lambda: GroupedCascadeCertificate.from_tally(
         in_groups(400, 2, labelled=0.8, small=9),
         xi=0.15,
         delta=0.05,
         bound="product",
         group_thresholds="own",
+    ),
+    "cascade-groups-own-product": lambda: GroupedCascadeCertificate.from_tally(
+        in_groups(400, 2), xi=0.15, delta=0.05, bound="product", group_thresholds="own"
     ),
     "cascade-groups-no-loss": lambda: GroupedCascadeCertificate.from_tally(
         in_groups(400, 2), xi=0.0, delta=0.2
@@ -330,7 +364,7 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "cascade-groups-refused": lambda: GroupedCascadeCertificate.from_tally(
         in_groups(400, 2, small=9), xi=0.1, delta=0.05
     ),
-    "cascade-groups-paths": lambda: GroupedCascadeCertificate.from_tally(
+    "cascade-groups-common-paths-exact": lambda: GroupedCascadeCertificate.from_tally(
         in_groups(40, 3), xi=0.6, delta=0.05
     ),
     "cascade-front-exact": lambda: front(600),
@@ -394,7 +428,29 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "shield-refused": lambda: ShieldCertificate.from_tally(shield_tally(50), xi=0.01, delta=0.05),
 }
 
+LAYOUTS = (
+    "abstention-groups", "abstention-pool", "alarm-range", "batch-whole-ties", "bundle",
+    "calibration-groups", "calibration-strata", "cascade-clusters", "cascade-front-product",
+    "cascade-groups-no-loss", "cascade-groups-own-partial", "cascade-groups-own-product",
+    "cascade-partial-refused", "cascade-paths-pair", "false-alarms-refused", "recall-looks-refused",
+    "sets-groups", "shield-among-unsafe-refused", "shield-clusters-per-row", "shield-horizon",
+    "shield-looks",
+)  # fmt: skip
+"""Of these, made here or frozen, one or the other has every key that a certificate can have: they
+stand for all where only the layout of a document matters."""
+
+
+@cache
+def made(name: str) -> Certificate:
+    return MAKERS[name]()
+
+
+@pytest.fixture(params=standing_for(sorted(MAKERS), LAYOUTS))
+def certificate(request: pytest.FixtureRequest) -> Certificate:
+    """One for each layout of a document, and all of them in `make test-all`."""
+    return made(request.param)
+
 
 @pytest.fixture(params=sorted(MAKERS))
-def certificate(request: pytest.FixtureRequest) -> Certificate:
-    return MAKERS[request.param]()
+def every_certificate(request: pytest.FixtureRequest) -> Certificate:
+    return made(request.param)

@@ -12,6 +12,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from tests.certificate.conftest import LAYOUTS, MAKERS, made
 
 from pacbound import documents, load_certificate
 from pacbound.certificate import CalibrationCertificate, Certificate
@@ -111,10 +112,10 @@ def test_changing_any_one_value_makes_verification_fail_and_say_where(
 
 @pytest.mark.slow
 def test_a_changed_bound_is_found_by_recomputing_even_if_the_digest_was_mended(
-    certificate: Certificate,
+    every_certificate: Certificate,
 ) -> None:
     """Whoever mends the digest must change counts and claim together, consistently."""
-    document = json.loads(json.dumps(certificate.to_dict()))
+    document = json.loads(json.dumps(every_certificate.to_dict()))
     for path in leaves(document["claim"]):
         place: Any = document["claim"]
         for key in path:
@@ -150,11 +151,38 @@ def test_certificates_of_earlier_versions_verify_forever(path: Path) -> None:
 
 def test_a_certificate_of_every_kind_is_frozen() -> None:
     from pacbound.certificate.files import KINDS
+    from pacbound.claims import CLAIMS, claim_of
     from pacbound.procedures.registry import PROCEDURES
 
     frozen = [json.loads(path.read_text())["claim"] for path in FROZEN]
-    assert {claim["kind"] for claim in frozen} == set(KINDS)
-    assert {claim["procedure"] for claim in frozen} == set(PROCEDURES)
+    procedures = {name for kind in CLAIMS for name in claim_of(kind).procedures}
+    assert {claim["kind"] for claim in frozen} == {*KINDS, *CLAIMS}
+    assert {claim["procedure"] for claim in frozen} == {*PROCEDURES, *procedures}
+
+
+def keys(value: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The path of every key; the entries of a list are alike."""
+    yield above
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from keys(part, (*above, key))
+    elif isinstance(value, list):
+        for part in value:
+            yield from keys(part, above)
+
+
+def layout(claim: dict[str, Any]) -> set[tuple[str, ...]]:
+    """The keys of a claim, and those of the claims inside as those of their own kinds."""
+    own = {key: part for key, part in claim.items() if key != "claims"}
+    inside = [layout(part) for part in claim.get("claims", {}).values()]
+    return {(claim["kind"], *path) for path in keys(own)}.union(*inside)
+
+
+def test_one_of_each_layout_has_every_key_that_any_certificate_has() -> None:
+    frozen = {path.stem[:-2]: json.loads(path.read_text())["claim"] for path in FROZEN}
+    for claims in ({name: made(name).claim() for name in MAKERS}, frozen):
+        everything = set().union(*map(layout, claims.values()))
+        assert everything - set().union(*(layout(claims[name]) for name in LAYOUTS)) == set()
 
 
 @pytest.mark.parametrize(
@@ -190,11 +218,9 @@ def test_a_file_that_is_no_certificate_gives_a_clear_error(
 
 
 @pytest.mark.parametrize("cut", [0.1, 0.5, 0.9, 0.999])
-def test_a_truncated_certificate_gives_a_clear_error(
-    certificate: Certificate, tmp_path: Path, cut: float
-) -> None:
+def test_a_truncated_certificate_gives_a_clear_error(tmp_path: Path, cut: float) -> None:
     path = tmp_path / "certificate.json"
-    certificate.save(path)
+    made("shield").save(path)
     path.write_bytes(path.read_bytes()[: int(path.stat().st_size * cut)])
     with pytest.raises(CertificateError):
         load_certificate(path)
@@ -213,7 +239,7 @@ def test_an_unknown_procedure_asks_for_an_upgrade(certificate: Certificate) -> N
 
 
 def test_a_crash_while_saving_leaves_the_old_file(
-    tmp_path: Path, certificate: Certificate, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "certificate.json"
     path.write_text("old")
@@ -223,7 +249,7 @@ def test_a_crash_while_saving_leaves_the_old_file(
 
     monkeypatch.setattr(os, "fsync", crash)
     with pytest.raises(OSError, match="disk is full"):
-        certificate.save(path)
+        made("shield").save(path)
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["certificate.json"]
 
@@ -245,10 +271,10 @@ def test_a_process_killed_while_saving_leaves_the_old_file_or_the_new(tmp_path: 
         assert load_certificate(path).verify()
 
 
-def test_saved_files_can_be_read_by_others(tmp_path: Path, certificate: Certificate) -> None:
+def test_saved_files_can_be_read_by_others(tmp_path: Path) -> None:
     previous = os.umask(0o022)
     try:
-        certificate.save(tmp_path / "c.json")
+        made("shield").save(tmp_path / "c.json")
     finally:
         os.umask(previous)
     assert (tmp_path / "c.json").stat().st_mode & 0o777 == 0o644

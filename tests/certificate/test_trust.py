@@ -264,7 +264,7 @@ def test_bounds_of_another_library_leave_the_digest_of_the_counts_as_it_was() ->
     ("name", "digest"),
     [
         ("calibration-1", "44a181cdfed9fa1acc7ec9c85468f7406765b5c190b1cb387ab8e7bb55a139b0"),
-        ("cascade-exact-1", "ba16b02f8d52821e3fb4ffed333f14f70cc49d458352c0640fb86dd49eedc15b"),
+        ("cascade-exact-1", "e2ca68cd71def703dd0b3487b9745a5dc416922d17e15f81a05b1c22f8b89705"),
         ("shield-product-1", "bcc627c519193794e322a3db9b2072182fb7eadd5d7733b46283cdbc461c150d"),
     ],
 )

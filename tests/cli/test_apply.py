@@ -187,8 +187,8 @@ def test_files_of_a_glob_go_out_as_one_in_the_order_of_their_names(
             "out.csv",
             "not laid out alike",
         ),
-        ({"a.csv": "c\n0.5\n"}, "a.csv", "a.csv", "is where the rows come from"),
-        ({"a.csv": "c\n0.5\n"}, "a.csv", "link.csv", "is where the rows come from"),
+        ({"a.csv": "c\n0.5\n"}, "a.csv", "a.csv", "is read as FILE"),
+        ({"a.csv": "c\n0.5\n"}, "a.csv", "link.csv", "is read as FILE"),
         ({"a.csv": "c\n0.5\n"}, "a.csv", "out.xlsx", "can be written to .csv"),
         ({"a.csv": "c\n0.5\n"}, "a.csv", "out.npz", "can be written to .csv"),
         ({"a.csv": "c\n0.5\nx\n"}, "a.csv", "out.parquet", "a.csv: c[1] is 'x'"),
@@ -261,8 +261,9 @@ def test_no_rows_of_arrays_give_arrays_without_rows(pacbound: Run, folder: Path)
     np.save(folder / "r.npy", np.zeros(0, dtype=[("c", np.float32), ("p", float, 3)]))
     for source in ("r.npz", "r.npy"):
         pacbound("apply", "cal.json", source, "-o", "out.npz", "--confidence", "c")
-        out = np.load(folder / "out.npz")
-        assert {name: (out[name].shape, out[name].dtype) for name in out.files} == {
+        with np.load(folder / "out.npz") as out:
+            layout = {name: (out[name].shape, out[name].dtype) for name in out.files}
+        assert layout == {
             "c": ((0,), np.float32),
             "p": ((0, 3), np.float64),
             **dict.fromkeys(("pac_lower", "pac_upper", "pac_estimate"), ((0,), np.float64)),
@@ -385,7 +386,8 @@ def _write_any(table: Any, path: Path) -> None:
 def _intervals(path: Path) -> list[Any]:
     names = ("pac_lower", "pac_upper", "pac_estimate")
     if path.suffix == ".npz":
-        return [np.load(path)[name] for name in names]
+        with np.load(path) as arrays:
+            return [arrays[name] for name in names]
     if path.suffix == ".jsonl":
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         return [np.array([row[name] for row in rows], dtype=np.float64) for name in names]

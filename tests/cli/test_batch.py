@@ -239,7 +239,7 @@ def test_a_state_that_is_not_there_yet_is_not_written_over_either(
     pacbound: Run, table: Path
 ) -> None:
     said = pacbound("batch", table, *LIMITS, "--ask", "s.csv", "--state", "s.csv", code=2)
-    assert "is the state of the batch" in said.stderr
+    assert "is written as --ask, and writing --state would replace it" in said.stderr
     assert not (table.parent / "s.csv").exists()
 
 
@@ -269,7 +269,7 @@ def test_limits_stay_as_they_were_when_the_sample_was_drawn(pacbound: Run, table
         ((*LIMITS[:4], "--xi", 1.5, "--delta", 0.1, "--ask", "a.csv"), "xi=1.5"),
         (("--confidence", "conf", *LIMITS[2:], "--ask", "a.csv"), "no column 'conf'"),
         ((*LIMITS, "--looks", 3, "--ask", "a.csv"), "looks=3"),
-        ((*LIMITS, "--ask", "rows.csv"), "where the rows come from"),
+        ((*LIMITS, "--ask", "rows.csv"), "is read as FILE"),
     ],
 )
 def test_bad_usage_is_named_and_ends_with_2(
@@ -284,7 +284,18 @@ def test_bad_usage_is_named_and_ends_with_2(
     ("change", "message"),
     [
         (lambda rows: rows + rows[:1], "2 times"),
-        (lambda rows: [row | {"pac_row": "299"} for row in rows[:1]], "was not asked for"),
+        (
+            lambda rows: [{"pac_row": "299", "answer": rows[0]["answer"]}],
+            "was not asked for",
+        ),
+        (lambda rows: [row | {"c": rows[0]["c"]} for row in rows], "has another 'c'"),
+        (lambda rows: [row | {"p": "cat"} for row in rows], "has another 'p'"),
+        (
+            lambda rows: [
+                row | {"pac_row": rows[place - 1]["pac_row"]} for place, row in enumerate(rows)
+            ],
+            "These are answers to other rows",
+        ),
         (lambda rows: [row | {"pac_row": "0.5"} for row in rows[:1]], "not a row"),
         (lambda rows: [row | {"answer": "1"} for row in rows], "never equal"),
         (lambda rows: [row | {"answer": row["answer"].upper()} for row in rows], "lower case"),

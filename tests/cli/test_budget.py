@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pacbound import Budget, CertificateBundle, documents, load_certificate
+from pacbound import Budget, CertificateBundle, load_certificate
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -60,41 +60,61 @@ def test_a_budget_is_begun_and_says_what_is_spent_on_what_and_what_is_left(
     assert "0.01  abstention (sha256:" in said
     found = json.loads(pacbound("budget", "budget.json", "--json").stdout)
     assert found["delta"] == 0.05
-    (rows,) = found["rows"]
-    assert (rows["spent"], rows["left"]) == (0.04, 0.01)
+    (rows,) = found["samples"]
+    assert (rows["samples"], rows["spent"], rows["left"]) == ([], 0.04, 0.01)
     assert [claim["what"] for claim in rows["claims"]] == ["calibration", "abstention"]
     done = pacbound("budget", "budget.json", "--delta", 0.06, code=2)
     assert "is of delta = 0.05, not 0.06" in done.stderr
     assert Budget(folder / "budget.json").delta == 0.05
 
 
-def test_a_budget_of_an_older_version_without_kinds_is_shown(
-    pacbound: Run, predictions: Path
-) -> None:
+def test_another_column_with_equal_counts_is_another_look(pacbound: Run, tmp_path: Path) -> None:
+    rows = "".join(f"1,{row % 2},{(row + 1) % 2}\n" for row in range(40))
+    (tmp_path / "t.csv").write_text("c,a,b\n" + rows)
+    pacbound("budget", "b.json", "--delta", 0.05)
+    spending = ("--confidence", "c", "--delta", 0.03, "--budget", "b.json")
+    for _ in range(2):
+        pacbound("calibrate", "t.csv", "--correct", "a", *spending)
+    pacbound("calibrate", "t.csv", "--correct", "b", *spending, code=2)
+
+
+def test_samples_of_two_names_have_a_budget_each(pacbound: Run, predictions: Path) -> None:
     folder = predictions.parent
-    Budget(folder / "budget.json", delta=0.05)
-    pacbound("calibrate", predictions, *NAMED, "--delta", 0.03)
-    document = json.loads((folder / "budget.json").read_text())
-    body = {key: value for key, value in document.items() if key != "digest"}
-    del body["looks"][0]["what"]
-    documents.write(folder / "budget.json", {**body, "digest": documents.digest(body)})
-    assert "0.03  a claim (sha256:" in pacbound("budget", "budget.json").stdout
+    pacbound("budget", "budget.json", "--delta", 0.05)
+    again = folder / "again.csv"
+    again.write_bytes(predictions.read_bytes() + b"\n")
+    for table, sample in ((predictions, "March"), (again, "April")):
+        spending = (*NAMED, "--delta", 0.03, "--sample", sample, "-o", f"{sample}.json")
+        assert f"calls it): {sample}" in pacbound("calibrate", table, *spending).stdout
+        assert load_certificate(folder / f"{sample}.json").provenance.sample == sample
+    assert f"sample {sample}" in pacbound("show", f"{sample}.json").stdout
+    for name in ("'March'", "'April'"):
+        assert f"sample {name}: 0.03 spent, 0.02 left" in pacbound("budget", "budget.json").stdout
+    only = pacbound("budget", "budget.json", "--sample", "april").stdout
+    assert "'April': 0.03 spent" in only
+    assert "March" not in only
+    assert "'May': 0 spent" in pacbound("budget", "budget.json", "--sample", "May").stdout
+    # The same bytes are the same rows, whatever they are called.
+    done = pacbound("abstain", predictions, *NAMED, "--xi", 0.1, "--delta", 0.01, "--sample",
+                    "April", code=2)  # fmt: skip
+    assert "'March', 'April', which are the same rows" in done.stderr
+    said = pacbound("budget", "budget.json", "--sample", "", code=2).stderr
+    assert "is empty" in said
 
 
-def test_every_command_that_certifies_takes_a_budget() -> None:
-    from importlib import import_module
+def test_every_command_that_certifies_takes_a_budget_and_a_sample() -> None:
     from inspect import signature
 
-    from pacbound.cli.app import COMMANDS
+    from pacbound.cli.app import COMMANDS, function_of
 
     # A batch is about records that are all there: its chance is over which of them are asked.
     others = {"cost", "batch", "tally", "budget", "stratify", "apply", "verify", "monitor", "plan"}
     others |= {"demo", "show", "report"}
-    names = [name.replace("-", "_") for group in COMMANDS.values() for name in group]
-    verbs = [getattr(import_module(f"pacbound.cli.{name}"), name) for name in names]
+    verbs = [function_of(name) for group in COMMANDS.values() for name in group]
     certifying = {verb.__name__: signature(verb).parameters for verb in verbs}
-    without = {name for name, takes in certifying.items() if "budget" not in takes}
-    assert without <= others
+    for option in ("budget", "sample"):
+        without = {name for name, takes in certifying.items() if option not in takes}
+        assert without <= others
 
 
 def test_a_session_spends_once_when_it_is_begun(pacbound: Run, tmp_path: Path) -> None:

@@ -89,16 +89,28 @@ def test_a_label_missing_where_the_models_differ_counts_as_a_loss(
     assert partial.unlabelled.in_all == 1
 
 
-def test_without_a_label_column_the_claim_is_about_answers_that_differ(
+def test_without_a_label_column_the_claim_is_about_the_loss_unless_it_is_declared(
     pacbound: Run, table: Path
 ) -> None:
     named = [name for name in COLUMNS if name not in ("--label", "y")]
     done = pacbound("cascade", table, *named, *CLAIM, "-o", "none.json")
-    certificate = load_certificate(table.parent / "none.json")
-    assert isinstance(certificate, CascadeCertificate)
-    assert certificate.without_labels
-    assert certificate.verify()
     assert "Rows without a label count as losses" in done.stdout
+    differ = pacbound("cascade", table, *named, *CLAIM, "--claim", "differ", "-o", "differ.json")
+    assert "of all answers then differ from the slow model's" in " ".join(differ.stdout.split())
+    none, declared = (
+        load_certificate(table.parent / f"{name}.json") for name in ("none", "differ")
+    )
+    assert isinstance(none, CascadeCertificate)
+    assert isinstance(declared, CascadeCertificate)
+    assert (none.bounded, declared.bounded) == ("loss", "differ")
+    assert none.thresholds == declared.thresholds
+    lines = pacbound("verify", "none.json", "differ.json", "--exact", "--json").stdout.splitlines()
+    found = [json.loads(line) for line in lines]
+    assert [said["bounded"] for said in found if "bounded" in said] == ["loss", "differ"]
+    # The same rows are counted again for the same claim.
+    pacbound("verify", "differ.json", "--data", table)
+    refused = pacbound("cascade", table, *COLUMNS, *CLAIM, "--claim", "differ", code=2)
+    assert "takes no labels" in refused.stderr
 
 
 def test_apply_says_which_model_answers_and_what(pacbound: Run, table: Path) -> None:

@@ -67,6 +67,11 @@ KINDS = [
         "cascade",
         ("--delta", 0.01, "--xi", 0.2, "--group-thresholds", "own"),
     ),
+    (
+        ("--confidence", "c", "--prediction", "fast,slow"),
+        "cascade",
+        ("--delta", 0.01, "--xi", 0.2, "--claim", "differ"),
+    ),
     (("--score", "s", "--unsafe", "u"), "shield", ("--delta", 0.01, "--xi", 0.15)),
     (
         ("--score", "s", "--unsafe", "u"),

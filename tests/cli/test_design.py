@@ -171,7 +171,7 @@ def test_costs_that_cannot_be_bounded_say_why(pacbound: Run, table: Path, tmp_pa
     done = pacbound("cost", "cascade.json", "--confidence", "c1", "--delta", 0.01, code=2)
     assert "pass the file" in done.stderr
     done = pacbound("cost", "cascade.json", "--delta", 0.7, code=2)
-    assert "at most 0.5" in done.stderr
+    assert "chance that the claim is wrong; for 95 % confidence pass 0.05" in done.stderr
     document = json.loads((tmp_path / "cascade.json").read_text())
     document["claim"]["declared"]["costs"][0] = 0.5
     (tmp_path / "changed.json").write_text(json.dumps(document))

@@ -23,6 +23,8 @@ COLUMNS = {
     "patient": RNG.integers(0, 150, size=ROWS),
     "w": RNG.uniform(0, 3, size=ROWS),
 }
+# Labels have something to do with what the slow model predicts.
+COLUMNS["y"] = np.where(np.arange(ROWS) % 5 == 0, COLUMNS["y"], COLUMNS["slow"])
 
 VERBS = [
     ("calibrate", ("--confidence", "c", "--correct", "ok", "--delta", 0.05)),
@@ -52,12 +54,38 @@ def rows(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("verb", "named"), VERBS)
+def test_every_verb_takes_row_ids_alone_and_refuses_rows_that_a_merge_doubled(
+    pacbound: Run, rows: Path, verb: str, named: tuple[object, ...]
+) -> None:
+    header, *lines = rows.read_text().splitlines()
+    numbered = [f"{line},r{place}" for place, line in enumerate(lines)]
+    (rows.parent / "once.csv").write_text("\n".join([f"{header},id", *numbered]) + "\n")
+    (rows.parent / "twice.csv").write_text(
+        "\n".join([f"{header},id", *numbered, *numbered[:2]]) + "\n"
+    )
+    pacbound(verb, "once.csv", *named, "--row-ids", "id", "-o", "c.json")
+    pacbound(verb, rows, *named, "-o", "plain.json")
+    one, other = (load_certificate(rows.parent / name) for name in ("c.json", "plain.json"))
+    assert one.claim_digest == other.claim_digest
+    assert "same counts" in pacbound("verify", "c.json", "--data", "once.csv").stdout
+    refused = pacbound(verb, "twice.csv", *named, "--row-ids", "id", code=2)
+    assert "2 times, first in rows" in refused.stderr
+    assert "(2 such ids)" in refused.stderr
+
+
+@pytest.mark.parametrize(("verb", "named"), VERBS)
 @pytest.mark.parametrize("draw", [BY_CLUSTERS, BY_WEIGHTS])
 def test_every_verb_draws_and_its_certificate_says_so(
     pacbound: Run, rows: Path, verb: str, named: tuple[object, ...], draw: tuple[object, ...]
 ) -> None:
     done = pacbound(verb, rows, *named, *draw, "-o", "c.json")
     assert "Drawn: " in done.stdout
+    seed = 3 if draw is BY_CLUSTERS else 0
+    warned = f"Seed {seed}: another seed gives another draw; trying several voids the claim."
+    assert warned in done.stdout
+    assert warned in pacbound("show", "c.json").stdout
+    pacbound("report", "c.json", "-o", "page.html")
+    assert warned in (rows.parent / "page.html").read_text()
     certificate = load_certificate(rows.parent / "c.json")
     assert certificate.draw is not None
     assert certificate.draw.rows == ROWS
@@ -159,3 +187,23 @@ def test_stratify_refuses_what_is_no_score_and_writes_nothing(pacbound: Run, row
     assert "labels" in done.stderr
     pacbound("stratify", rows, "--confidence", "patient", "--labels", 5, "-o", "a.csv", code=2)
     assert not (rows.parent / "a.csv").exists()
+
+
+def test_names_that_are_spelt_otherwise_are_told_by_their_digest(pacbound: Run, rows: Path) -> None:
+    named = ("--confidence", "c", "--correct", "ok", "--delta", 0.05, "--bins", 1)
+    pacbound("calibrate", rows, *named, "--clusters", "patient", "-o", "c.json")
+    taken = load_certificate(rows.parent / "c.json").provenance.drawn_by["cluster"]
+    assert f"names of cluster: {taken}" in pacbound("show", "c.json").stdout
+    pacbound("report", "c.json", "-o", "page.html")
+    assert taken in (rows.parent / "page.html").read_text()
+    head, *lines = rows.read_text().splitlines()
+    place = head.split(",").index("patient")
+    renamed = [line.split(",") for line in lines]
+    for line in renamed:
+        line[place] = f"p{line[place]}"
+    (rows.parent / "renamed.csv").write_text(
+        "\n".join([head, *(",".join(line) for line in renamed)]) + "\n"
+    )
+    done = pacbound("verify", "c.json", "--data", "renamed.csv", code=1)
+    assert f"names of cluster: the certificate has {taken}, the data sha256:" in done.stderr
+    assert "in the same files" in pacbound("verify", "c.json", "--data", rows).stdout

@@ -358,6 +358,30 @@ def test_an_address_goes_to_spark_as_it_is_named(
     )
 
 
+def test_a_delta_table_is_not_counted_with_the_files_that_were_removed_from_it(
+    pacbound: Run, table: Path, engine: str
+) -> None:
+    (table / "_delta_log").mkdir()
+    for named in (table, table.parent, f"{table}/*/*.parquet", table / "day=mon" / "part.parquet"):
+        assert f"{table} is a table of Delta Lake" in refusal(pacbound, engine, named)
+
+
+@pytest.mark.parametrize("engine", [SPARK])
+def test_a_table_with_a_log_is_refused_also_at_an_address(
+    table: Path, session: Any, engine: str
+) -> None:
+    from pacbound.errors import InvalidValueError
+    from pacbound.sources.engines.spark import remote_parts
+
+    (table.parent / "metadata").mkdir()
+    (table.parent / "metadata" / "00000-a [b].metadata.json").touch()
+    with (
+        pytest.raises(InvalidValueError, match=f"^file://{table.parent} is a table of Apache"),
+        remote_parts([f"file://{table}"], master=None),
+    ):
+        pytest.fail("must not be read")
+
+
 @pytest.mark.parametrize("engine", [SPARK])
 def test_spark_reads_orc_each_file_once(
     pacbound: Run, tmp_path: Path, session: Any, engine: str

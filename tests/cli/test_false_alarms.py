@@ -101,7 +101,8 @@ def test_tallies_of_parts_make_the_claim_of_all_rows(
     claim: str,
     asked: tuple[Any, ...],
 ) -> None:
-    whole = np.load(table)
+    with np.load(table) as arrays:
+        whole = dict(arrays)
     for place, part in enumerate((slice(0, 200), slice(200, None))):
         np.savez(tmp_path / f"part{place}.npz", s=whole["s"][part], y=whole["y"][part])
         pacbound("tally", f"part{place}.npz", *counted, "-o", f"t{place}.json")

@@ -4,13 +4,12 @@ import json
 import re
 import subprocess
 import sys
-from importlib import import_module
 from typing import Any
 
 import pytest
 from tests.cli.conftest import Run
 
-from pacbound.cli.app import COMMANDS, app
+from pacbound.cli.app import COMMANDS, app, function_of
 
 NAMES = [name for group in COMMANDS.values() for name in group]
 
@@ -67,9 +66,7 @@ def test_the_help_of_a_command_says_all_of_its_options(
     assert max(map(len, shown.splitlines())) <= columns
     said = _words(shown)
     assert f"Usage:pacbound{name}" in said
-    python = name.replace("-", "_")
-    function = getattr(import_module(f"pacbound.cli.{python}"), python)
-    assert _words(function.__doc__.strip()) in said
+    assert _words(function_of(name).__doc__.strip()) in said
     for parameter in _command(name).params:
         if parameter.param_type_name == "option":
             assert any(option in said for option in parameter.opts)
@@ -102,10 +99,10 @@ def test_what_counts_is_not_loaded_to_say_what_there_is(arguments: list[str]) ->
     assert (code or 0) == (0 if arguments and arguments[0].startswith("--") else 2)
     loaded = {name.split(".")[0] for name in modules}
     assert not loaded & {"numpy", "scipy", "rich", "duckdb", "narwhals", "matplotlib", "pyarrow"}
-    assert not [name for name in modules if name.startswith("pacbound.cli.") and name != APP]
+    assert {name for name in modules if name.startswith("pacbound.cli.")} <= {APP, STREAMS}
 
 
-APP = "pacbound.cli.app"
+APP, STREAMS = "pacbound.cli.app", "pacbound.cli.streams"
 
 
 def test_a_name_that_is_nearly_one_is_suggested(pacbound: Run) -> None:

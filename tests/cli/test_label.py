@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import polars as pl
 import pytest
 
 from pacbound import LabelSession, certify_cascade, load_certificate
+from pacbound.cli.label_by_hand import _Menu
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 NAMES = np.array(["bag", "coat", "shirt"])
@@ -81,10 +83,13 @@ def test_asking_and_answering_ends_in_the_claim_of_all_labels(
     assert first[0] == f"a note, that of {first[-2]}"
     assert first[-1] == ""
     assert len(others) == 4
-    both = ["--answers", "ask.csv", "--ask", "ask.csv", "--count", 9, "--json"]
     found = {"done": False, "asked": 5, "labels": 0}
-    while not found["done"]:
+    for round_ in count():
+        if found["done"]:
+            break
         fill(ask, rows["label"])
+        answered, ask = ask, tmp_path / f"ask{round_}.csv"
+        both = ["--answers", answered, "--ask", ask, "--count", 9, "--json"]
         before = found
         found = json.loads(pacbound("label", "rows.csv", *MODELS, *both).stdout)
         assert found["taken"] == before["asked"]
@@ -190,6 +195,7 @@ def test_bad_input_is_refused_and_the_session_left_alone(
 ) -> None:
     call = ("label", "rows.csv", *MODELS)
     assert "needs --xi and --delta" in pacbound(*call, code=2).stderr
+    assert "not for a session" in pacbound(*call, *CLAIM, "--claim", "differ", code=2).stderr
     assert not (tmp_path / "s.json").exists()
     ask, kept = tmp_path / "ask.csv", tmp_path / "s.json"
     pacbound(*call, *CLAIM, "--ask", ask, "--count", 4)
@@ -201,6 +207,7 @@ def test_bad_input_is_refused_and_the_session_left_alone(
     bad = {
         "no model predicts": f"{short}{row},zebra\n",
         "other predictions": f"{header}\n{','.join([*others, slow, fast, row, told])}\n",
+        "other scores": f"c,{short}0.12345,{row},{told}\n",
         "no column 'label'": good.replace(",label", ",lable"),
         "no row 999": f"{short}999,bag\n",
         "numbers never equal text": f"{short}{row},1\n",
@@ -210,6 +217,9 @@ def test_bad_input_is_refused_and_the_session_left_alone(
         result = pacbound(*call, "--answers", ask, code=2)
         assert said in result.stderr, said
         assert kept.read_bytes() == before
+    assert "delta would have to cover two claims" in " ".join(
+        pacbound(*call, "--claim", "differ", code=2).stderr.split()
+    )
     for option in (["--xi", 0.06], ["--delta", 0.2], ["--cost", "1,2"], ["--classes", "a,b"]):
         assert "was begun with" in pacbound(*call, *option, code=2).stderr
     kept.write_bytes(before[:-30])
@@ -291,7 +301,14 @@ def test_by_hand_a_row_is_shown_its_class_typed_and_stored_at_once(
     assert f"a note, that of {first}" in shown
     # What the models say is not shown.
     assert "fast" not in shown
-    for typed, said in (("9", "Type the class"), ("u", "Nothing is typed"), ("2u", "Taken back")):
+    wrong = {
+        "9": "9 is not one of the classes. Type the class",
+        "s": "s is not one of the classes",
+        ":x": ":x is not a command",
+        ":u": "Nothing is typed",
+        "2:u": "Taken back",
+    }
+    for typed, said in wrong.items():
         terminal.type(f"{typed}\n")
         terminal.until(said)
         terminal.until("> ")
@@ -302,14 +319,34 @@ def test_by_hand_a_row_is_shown_its_class_typed_and_stored_at_once(
     terminal.type("shirt\n")
     third = row_shown(terminal.until("> "))
     assert session(tmp_path).labels == {first: "coat", second: "shirt"}
-    terminal.type("s\n")
+    terminal.type(":s\n")
     assert row_shown(terminal.until("> ")) != third
     assert session(tmp_path).declined.tolist() == [third]
-    terminal.type("q\n")
+    terminal.type(":q\n")
     terminal.until("Written to c.json")
     assert terminal.end() == 0
     certificate = load_certificate(tmp_path / "c.json")
     assert certificate.claim() == session(tmp_path).certificate().claim()
+
+
+@pytest.mark.parametrize(
+    ("classes", "answers"),
+    [
+        (["q", "s", "u"], {"q": "q", "s": "s", "u": "u", "2": "s", ":s": None, "t": None}),
+        ([":q", ":s", "s"], {"::q": ":q", "::s": ":s", ":s": None, "s": "s", "1": ":q"}),
+        # Names that are numbers of the menu mean themselves.
+        (["0", "1", "2"], {"0": "0", "1": "1", "2": "2", "3": None}),
+        (["1", "cat"], {"1": "1", "cat": "cat", "2": None}),
+        ([1, 2], {"1": 1, "2": 2, "u": None}),
+        (["a", "a:u"], {"a": "a", "a:u": "a:u", "b:u": None}),
+    ],
+)
+def test_every_class_can_be_typed_and_is_meant(classes: list[Any], answers: dict[str, Any]) -> None:
+    menu = _Menu(classes)
+    assert {typed: menu.meant(typed) for typed in answers} == answers
+    shown = menu.explained()
+    for name in classes:
+        assert str(name) in shown
 
 
 @on_terminals
@@ -335,7 +372,7 @@ def test_however_labelling_by_hand_ends_no_stored_label_is_lost(
     # It goes on with the row that was not answered.
     again = Terminal(tmp_path)
     assert row_shown(again.until("> ")) == session(tmp_path).ask(1)[0]
-    again.type("q\n")
+    again.type(":q\n")
     assert again.end() == 0
 
 
@@ -368,3 +405,18 @@ for row in range(3000):
         assert saved <= len(labels) <= saved + 1
         assert labels == {row: row % 2 for row in range(len(labels))}
         (tmp_path / "s.json").unlink()
+
+
+def test_a_column_of_labels_of_other_rows_is_refused(
+    pacbound: Run, tmp_path: Path, rows: dict[str, Any]
+) -> None:
+    for name, labels in (("right", rows["label"]), ("rolled", np.roll(rows["label"], 1))):
+        columns = {key: rows[key] for key in ("c", "fast", "slow")} | {"y": labels}
+        pl.DataFrame(columns).write_csv(tmp_path / f"{name}.csv")
+    call = (*MODELS, *CLAIM, "--label", "y")
+    refused = pacbound("label", "rolled.csv", *call, code=2)
+    assert "y and the slow model (slow) match in" in refused.stderr
+    assert not (tmp_path / "s.json").exists()
+    pacbound("label", "right.csv", *call)
+    (tmp_path / "s.json").unlink()
+    pacbound("label", "rolled.csv", *call, "--unrelated-labels")

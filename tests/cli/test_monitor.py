@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.cli.commands import COMMANDS, write_folder
 from tests.cli.conftest import Run
 
 from pacbound import Monitor, calibrate, certify_cascade, certify_shield, load_certificate
@@ -147,7 +148,7 @@ def test_a_bad_row_leaves_the_state_as_it_was(pacbound: Run, tmp_path: Path) -> 
         (["--loss", "u"], "says nothing about a shield"),
         (["--unsafe", "v"], "has no column 'v'"),
         (["--state", "cut.json"], "not the state of a monitor"),
-        (["--state", "shield.json"], "not the state of a monitor"),
+        (["--state", "shield.json"], "is read as CERT"),
         (["--state", "nowhere/s.json"], "no folder"),
         (["--state", "other.json"], "is of another certificate"),
         (["--claim", "brake"], "is about a bundle"),
@@ -468,3 +469,16 @@ xi = 0.1
         done = pacbound(*watching, "loud.npz", *options, code=2)
         assert "goes with one claim" in done.stderr
     assert "goes with one claim" in pacbound(*watching, "-", code=2).stderr
+
+
+def test_a_figure_of_no_format_is_refused_before_rows_are_taken_in(
+    pacbound: Run, tmp_path: Path
+) -> None:
+    write_folder(tmp_path)
+    line, _ = COMMANDS["monitor"]
+    refused = pacbound(*line, "--state", "s.json", "--figure", "x.txt", code=2)
+    assert refused.stderr == (
+        "error: --figure x.txt has no format that can be drawn: expected a name that ends in "
+        ".png, .svg, .pdf.\n"
+    )
+    assert not (tmp_path / "s.json").exists()

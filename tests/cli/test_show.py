@@ -9,21 +9,22 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.certificate.conftest import MAKERS
+from tests.certificate.conftest import LAYOUTS, MAKERS, made
 from tests.cli.conftest import Run
+from tests.products import standing_for
 
 from pacbound import calibrate, certify_abstention, certify_shield, documents
 from pacbound.certificate import CertificateBundle
-from pacbound.cli.sketches import Strokes, sketch
+from pacbound.cli.sketches import Characters, sketch
 
 NASTY = "<script>alert(1)</script>\x1b[31m\r\u202e"
 
 
-@pytest.mark.parametrize("name", sorted(MAKERS))
+@pytest.mark.parametrize("name", standing_for(sorted(MAKERS), LAYOUTS))
 def test_every_kind_is_shown_with_its_claim_and_what_it_assumes(
     pacbound: Run, tmp_path: Path, name: str
 ) -> None:
-    certificate = MAKERS[name]().with_about({"model": "resnet of 3 May"})
+    certificate = made(name).with_about({"model": "resnet of 3 May"})
     certificate.save(tmp_path / "c.json")
     done = pacbound("show", "c.json", code=0 if certificate.certified else 3)
     first, *lines = done.stdout.splitlines()
@@ -31,22 +32,22 @@ def test_every_kind_is_shown_with_its_claim_and_what_it_assumes(
     for said in certificate.words().splitlines():
         about_a_claim = said.partition(": ")[2]
         assert f"  {said}".rstrip() in lines or f"  {about_a_claim}" in lines
-    for assumption in certificate.claim()["assumptions"]:
+    for assumption in certificate.assumed():
         assert f"  - {assumption}" in lines
     assert "  model  resnet of 3 May" in lines
     assert f"  counts {certificate.counts_digest}" in lines
     assert done.stdout.isprintable() or all(x.isprintable() or x == "\n" for x in done.stdout)
 
 
-@pytest.mark.parametrize("name", sorted(MAKERS))
+@pytest.mark.parametrize("name", standing_for(sorted(MAKERS), LAYOUTS))
 def test_a_picture_fits_on_a_terminal_and_needs_no_more_than_ascii(name: str) -> None:
-    certificate = MAKERS[name]()
+    certificate = made(name)
     parts = [certificate]
     if isinstance(certificate, CertificateBundle):
         parts = list(certificate.members.values())
     for part in parts:
         for encoding in ("utf-8", "ascii", "latin-1", None):
-            lines = sketch(part, Strokes.for_encoding(encoding))
+            lines = sketch(part, Characters.for_encoding(encoding))
             assert lines
             assert max(map(len, lines)) <= 78
             "".join(lines).encode(encoding or "ascii")
@@ -54,7 +55,7 @@ def test_a_picture_fits_on_a_terminal_and_needs_no_more_than_ascii(name: str) ->
 
 def test_a_drawn_interval_is_never_narrower_than_the_certified_one() -> None:
     certificate = calibrate([0.55] * 40 + [0.95] * 2000, [1, 0] * 20 + [1] * 2000, delta=0.01)
-    _, *lines = sketch(certificate, Strokes("#", "=", "o", ".", "|", "<"))
+    _, *lines = sketch(certificate, Characters("#", "=", "o", ".", "|", "<"))
     for line, low, high in zip(
         lines,
         certificate.lower[certificate.trials > 0],
@@ -68,7 +69,7 @@ def test_a_drawn_interval_is_never_narrower_than_the_certified_one() -> None:
 
 
 def test_the_claim_is_marked_where_its_count_is(pacbound: Run, tmp_path: Path) -> None:
-    certificate = MAKERS["shield"]()
+    certificate = made("shield")
     assert not isinstance(certificate, CertificateBundle)
     certificate.save(tmp_path / "c.json")
     shown = pacbound("show", "c.json").stdout
@@ -79,10 +80,15 @@ def test_the_claim_is_marked_where_its_count_is(pacbound: Run, tmp_path: Path) -
     assert found[1] == missed[1]
 
 
+def test_the_walk_of_a_cascade_counts_what_xi_bounds() -> None:
+    for name, unit in (("cascade-no-labels", "% lost"), ("cascade-differ", "% differ")):
+        assert unit in "\n".join(sketch(MAKERS[name](), Characters.for_encoding("utf-8")))
+
+
 def test_what_does_not_verify_is_shown_with_what_differs_and_is_not_drawn(
     pacbound: Run, tmp_path: Path
 ) -> None:
-    document = MAKERS["shield"]().to_dict()
+    document = made("shield").to_dict()
     document["claim"]["threshold"] = 0.75
     document["claim_digest"] = documents.digest(document["claim"])
     (tmp_path / "forged.json").write_text(json.dumps(document))
@@ -99,7 +105,7 @@ def test_what_does_not_verify_is_shown_with_what_differs_and_is_not_drawn(
 def test_what_would_take_unusually_long_is_shown_as_not_verified(
     pacbound: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    MAKERS["shield"]().save(tmp_path / "c.json")
+    made("shield").save(tmp_path / "c.json")
     monkeypatch.setattr("pacbound.certificate.shield.ShieldCertificate.work", lambda _: 500.0)
     assert "about 500 times longer" in pacbound("show", "c.json", code=1).stdout
     pacbound("show", "c.json", "--patient")
@@ -108,8 +114,8 @@ def test_what_would_take_unusually_long_is_shown_as_not_verified(
 def test_several_are_shown_and_the_worst_decides_the_exit_code(
     pacbound: Run, tmp_path: Path
 ) -> None:
-    MAKERS["shield"]().save(tmp_path / "a.json")
-    MAKERS["shield-refused"]().save(tmp_path / "b.json")
+    made("shield").save(tmp_path / "a.json")
+    made("shield-refused").save(tmp_path / "b.json")
     (tmp_path / "c.json").write_text("{")
     done = pacbound("show", "a.json", "b.json", code=3)
     assert "a.json: CERTIFIED" in done.stdout
@@ -129,7 +135,7 @@ def test_programs_read_the_words_the_assumptions_and_where_it_comes_from(
     certificate.save(tmp_path / "c.json")
     said = json.loads(pacbound("show", "c.json", "--json").stdout)
     assert said["words"] == certificate.words()
-    assert said["assumptions"] == certificate.claim()["assumptions"]
+    assert said["assumptions"] == certificate.assumed()
     assert said["provenance"]["about"] == {"a": "b"}
     assert said["threshold"] == "+inf"
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from pacbound import (
     CertificateBundle,
     calibrate,
     certify_abstention,
+    certify_cascade,
     certify_false_alarms,
     certify_recall,
     certify_shield,
@@ -49,7 +51,7 @@ def rows(tmp_path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 DRAWN = """
-delta = 0.04
+delta = 0.05
 
 [patients]
 claim = "recall"
@@ -75,6 +77,12 @@ scale = 100
 n_bins = 2
 strata = 2
 
+[alike]
+claim = "differ"
+files = "models.npz"
+columns = {confidences = ["c"], predictions = ["fast", "slow"]}
+xi = 0.3
+
 [answers]
 claim = "abstention"
 files = "rows.npz"
@@ -94,6 +102,12 @@ def test_declared_claims_draw_rows_and_read_tables_as_their_functions_do(
     np.savez(folder / "rows.npz", s=score, u=unsafe, p=patient, w=weight)
     pool = np.random.default_rng(1).random(300)
     np.savez(folder / "pool.npz", s=pool)
+    models: dict[str, Any] = {
+        "c": score,
+        "fast": unsafe * (score < 0.2),
+        "slow": np.zeros(800, dtype=int),
+    }
+    np.savez(folder / "models.npz", **models)
     (folder / "percent.csv").write_text("c;ok\n" + "40;0\n90;1\n" * 50)
     (folder / "claims.toml").write_text(DRAWN)
     pacbound("together", "declared/claims.toml", "-o", "all.json")
@@ -109,6 +123,10 @@ def test_declared_claims_draw_rows_and_read_tables_as_their_functions_do(
     assert bundle["shifted"].claim_digest == shifted.claim_digest
     percent = calibrate([0.4, 0.9] * 50, [0, 1] * 50, n_bins=2, strata=2, delta=0.01)
     assert bundle["percent"].claim_digest == percent.claim_digest
+    alike = certify_cascade(
+        score, np.column_stack([models["fast"], models["slow"]]), xi=0.3, delta=0.01, claim="differ"
+    )
+    assert bundle["alike"].claim_digest == alike.claim_digest
     answers = certify_abstention(score, unsafe, xi=0.3, delta=0.01, pool=pool)
     assert bundle["answers"].claim_digest == answers.claim_digest
 
@@ -201,6 +219,23 @@ def test_a_refused_claim_ends_with_3_and_a_budget_is_spent_once_for_all(
     done = pacbound("together", "claims.toml", "--budget", "budget.json", "-o", "b.json", code=2)
     assert "0.03 of 0.05 is spent" in done.stderr
     assert not (tmp_path / "b.json").exists()
+
+
+@pytest.mark.usefixtures("rows")
+def test_samples_are_declared_for_all_claims_and_for_each(pacbound: Run, tmp_path: Path) -> None:
+    first, _, rest = CLAIMS.partition("\n[")
+    name, _, claim = rest.partition("]\n")
+    declared = f'sample = "March"\n{first}\n[{name}]\nsample = "April"\n{claim}'
+    (tmp_path / "claims.toml").write_text(declared)
+    pacbound("together", "claims.toml", "-o", "all.json")
+    made = load_certificate(tmp_path / "all.json")
+    assert isinstance(made, CertificateBundle)
+    names = {member: one.provenance.sample for member, one in made.members.items()}
+    assert names == {**dict.fromkeys(names), name: "April"}
+    assert made.provenance.sample == "March"
+    assert f"sample April ({name})" in pacbound("show", "all.json").stdout
+    done = pacbound("together", "claims.toml", "--sample", "May", code=2)
+    assert "says sample = 'March'" in done.stderr
 
 
 @pytest.mark.usefixtures("rows")

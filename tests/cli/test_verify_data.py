@@ -133,6 +133,21 @@ def test_columns_may_be_named_otherwise(pacbound: Run, rows: Path) -> None:
     assert "the data have other counts" in done.stderr
 
 
+def test_equal_counts_in_another_column_are_not_passed_off_as_the_certificates(
+    pacbound: Run, tmp_path: Path
+) -> None:
+    rows = "".join(f"1,{row % 2},{(row + 1) % 2}\n" for row in range(40))
+    (tmp_path / "t.csv").write_text("c,a,b\n" + rows)
+    named = ("--confidence", "c", "--correct", "a", "--delta", 0.05)
+    pacbound("calibrate", "t.csv", *named, "-o", "c.json")
+    same = pacbound("verify", "c.json", "--data", "t.csv", "--correct", "a").stdout
+    assert same.endswith("the same counts, in the same files\n")
+    other = pacbound("verify", "c.json", "--data", "t.csv", "--correct", "b").stdout
+    assert other.endswith("in the same files, in other columns than the certificate names\n")
+    said = pacbound("verify", "c.json", "--data", "t.csv", "--correct", "b", "--json").stdout
+    assert json.loads(said)["data"]["same_columns"] is False
+
+
 def test_parts_are_counted_together(pacbound: Run, rows: Path) -> None:
     pacbound(
         "calibrate", rows, *CERTIFY["calibration"].split()[1:], "--delta", 0.05, "-o", "c.json"

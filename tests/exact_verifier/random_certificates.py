@@ -15,6 +15,7 @@ from pacbound import (
     certify_cascade,
     certify_false_alarms,
     certify_recall,
+    certify_sets,
     certify_shield,
     certify_together,
 )
@@ -27,7 +28,7 @@ BOUNDS = ("exact", "pair", "product")
 
 def _level(rng: Rng) -> float:
     """Usual deltas, and some near the ends of their range."""
-    return float(rng.choice([0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 0.9, 1e-12, rng.random()]))
+    return float(rng.choice([0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1e-12, rng.random() / 2]))
 
 
 def _rate(rng: Rng, *, zero: float = 0.05) -> float:
@@ -167,10 +168,16 @@ def _cascade_rows(rng: Rng, rows: int, models: int, labelled: float) -> dict[str
 
 
 def _cascade(rng: Rng, rows: int, models: int, **options: Any) -> Certificate:
-    columns = _cascade_rows(rng, rows, models, float(rng.choice([1.0, 0.8, 0.0])))
+    labelled = float(rng.choice([1.0, 0.8, 0.0]))
+    columns = _cascade_rows(rng, rows, models, labelled)
+    if not labelled and rng.random() < 0.5:
+        del columns["labels"]
+        options["claim"] = "differ"
     if rng.random() < 0.5:
         options["costs"] = np.cumsum(rng.integers(1, 9, size=models)).tolist()
-    found: Certificate = certify_cascade(**columns, delta=_level(rng), unseen_labels=1.0, **options)
+    found: Certificate = certify_cascade(
+        **columns, delta=_level(rng), unseen_labels=1.0, unrelated_labels=True, **options
+    )
     return found
 
 
@@ -200,7 +207,13 @@ def greedy(rng: Rng) -> Certificate:
     bound: Any = rng.choice(BOUNDS)
     xi, delta = _rate(rng, zero=0), _level(rng)
     return certify_cascade(
-        **columns, unseen_labels=1.0, xi=xi, delta=delta, bound=bound, method="greedy"
+        **columns,
+        unseen_labels=1.0,
+        unrelated_labels=True,
+        xi=xi,
+        delta=delta,
+        bound=bound,
+        method="greedy",
     )
 
 
@@ -220,7 +233,7 @@ def front(rng: Rng) -> Certificate:
     )
     bound: Any = rng.choice(BOUNDS)
     return CascadeCertificate.from_front(
-        Tally.from_arrays(**columns, unseen_labels=1.0),
+        Tally.from_arrays(**columns, unseen_labels=1.0, unrelated_labels=True),
         declared,
         xi=_rate(rng),
         delta=_level(rng),
@@ -254,6 +267,22 @@ def bundle(rng: Rng) -> Certificate:
     )
 
 
+def sets(rng: Rng) -> Certificate:
+    rows, labels = int(rng.integers(1, 200)), int(rng.integers(2, 5))
+    probability = rng.dirichlet([0.4] * labels, size=rows).round(int(rng.integers(1, 4)))
+    label = rng.integers(0, labels, size=rows).astype(float)
+    label[rng.random(rows) < rng.choice([0.0, 0.05])] = np.nan
+    options: dict[str, Any] = {"xi": _rate(rng), "delta": _level(rng)}
+    if rng.random() < 0.4:
+        options["groups"] = _names(rng, rows)
+        options["group_thresholds"] = str(rng.choice(["common", "own"]))
+    elif rng.random() < 0.3:
+        options |= {"clusters": np.arange(rows) // 2, "seed": int(rng.integers(9))}
+    if np.isnan(label).all():
+        label[0] = 0
+    return certify_sets(np.minimum(probability, 1.0), label, **options)
+
+
 MAKERS: dict[str, tuple[int, Callable[[Rng], Certificate]]] = {
     "abstention": (1200, abstention),
     "batch": (1200, batch),
@@ -267,6 +296,7 @@ MAKERS: dict[str, tuple[int, Callable[[Rng], Certificate]]] = {
     "groups": (150, groups),
     "paths": (100, paths),
     "recall": (1160, recall),
-    "shield": (1400, shield),
+    "sets": (300, sets),
+    "shield": (1100, shield),
 }
 """How many of each are compared, 10,000 in all, and what makes them."""

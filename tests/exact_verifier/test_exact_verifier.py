@@ -17,6 +17,7 @@ from tests.exact_verifier.random_certificates import MAKERS
 
 from pacbound import calibrate, exact_verifier, load_certificate
 from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims import CLAIMS, claim_of
 from pacbound.errors import CertificateError
 from pacbound.exact_verifier import check_document, check_file
 from pacbound.procedures.registry import PROCEDURES
@@ -31,6 +32,7 @@ DETERMINED = {
     "calibration": "lower upper trials successes n certified delta side",
     "abstention": "claimed threshold n certified coverage observed_error",
     "recall": "threshold allowed_misses n certified observed_recall flag_rate look",
+    "sets": "threshold allowed certified n",
     "shield": "threshold allowed_misses certified observed_miss_rate look",
     "cascade": "thresholds chosen certified exit_rates observed_error_increase expected_cost",
     "cascade-groups": (
@@ -71,7 +73,8 @@ def test_a_frozen_certificate_is_valid(path: Path) -> None:
 
 
 def test_every_procedure_of_the_package_is_known() -> None:
-    assert exact_verifier.PROCEDURES == PROCEDURES
+    of_claims = {name: kind for kind in CLAIMS for name in claim_of(kind).procedures}
+    assert {**PROCEDURES, **of_claims} == exact_verifier.PROCEDURES
 
 
 @pytest.mark.skipif(os.name != "posix", reason="git checks no link out there")
@@ -114,7 +117,7 @@ def _leaves(value: Any, *place: Any) -> Iterator[tuple[Any, ...]]:
             yield (*place, key)
 
 
-def _changed(value: Any, key: Any, rng: np.random.Generator) -> Any:
+def _changed(value: Any, place: tuple[Any, ...], rng: np.random.Generator) -> Any:
     """Another value of the same type, sometimes larger and sometimes smaller."""
     if isinstance(value, bool):
         return not value
@@ -122,8 +125,9 @@ def _changed(value: Any, key: Any, rng: np.random.Generator) -> Any:
     if isinstance(value, int):
         return value + sign
     if isinstance(value, float):
-        # Bounds are printed to seven digits, of which a level is worth fewer.
-        return value * (1 + sign * (0.01 if key == "delta" else 1e-6)) if value else 1e-6
+        # A bound may be wider by 2e-3 of its level, and a level is worth no more.
+        is_loose = bool({"delta", "lower", "upper"} & set(place))
+        return value * (1 + sign * (0.01 if is_loose else 1e-6)) if value else 1e-6
     return {"+inf": 0.5, "-inf": 0.5, "both": "lower", "lower": "upper", "upper": "both"}[value]
 
 
@@ -161,7 +165,7 @@ def test_every_single_forgery_with_mended_digests_is_found() -> None:
         path, place = places[i]
         document = _document(path)
         part, value = _value(document, place)
-        part[place[-1]] = _changed(value, place[-1], rng)
+        part[place[-1]] = _changed(value, place, rng)
         if not _found(_mended(document)):
             missed.append((path.stem, place, value, part[place[-1]]))
     assert missed == []
@@ -252,6 +256,13 @@ def _ask_one_fewer(claim: dict[str, Any]) -> None:
     claim["asked"] -= 1
 
 
+def _allow_one_more(claim: dict[str, Any]) -> None:
+    """At a second look that was not taken, so that nothing else changes."""
+    later = claim["looks"][1]
+    assert later["disagreements"] is None
+    later["allowed"] += 1
+
+
 def _drop_the_looks(claim: dict[str, Any]) -> None:
     assert claim["looks"]
     claim["looks"] = claim["look"] = None
@@ -263,6 +274,31 @@ def _drop_a_group(claim: dict[str, Any]) -> None:
 
 def _widen_the_range(claim: dict[str, Any]) -> None:
     claim["highest"] += STEP
+
+
+def _claim_that_few_differ(claim: dict[str, Any]) -> None:
+    """Of rows that have labels."""
+    parts = [part.get("labels") for part in claim.get("groups", [claim])]
+    assert any(labels is None or labels["labelled"] for labels in parts)
+    claim["bounded"] = "differ"
+
+
+def _hide_the_events(claim: dict[str, Any]) -> None:
+    """An answer that differs becomes one that loses nothing, by a label."""
+    assert claim["bounded"] == "differ"
+    walk = claim["walks"][claim["chosen"]]
+    assert any(map(any, walk["unlabelled_added"]))
+    walk["only_fast_added"], walk["unlabelled_added"] = (
+        walk["unlabelled_added"],
+        walk["only_fast_added"],
+    )
+
+
+def _say_that_labels_could_gain(claim: dict[str, Any]) -> None:
+    assert claim["bounded"] == "differ"
+    best = claim["descriptive"]["best_possible"]
+    assert best["exits"][0] < claim["n"]
+    best["exits"][0] += 1
 
 
 STRUCTURAL: dict[str, tuple[str, Callable[[dict[str, Any]], None], int]] = {
@@ -282,9 +318,13 @@ STRUCTURAL: dict[str, tuple[str, Callable[[dict[str, Any]], None], int]] = {
     "the failing step left out": ("cascade", _drop_the_failure, 15),
     "delta split differently": ("bundle alarm-range", _split_otherwise, 4),
     "one answer fewer asked for": ("batch", _ask_one_fewer, 4),
+    "one more allowed at a look that was not taken": ("batch", _allow_one_more, 1),
     "looks left out": ("recall shield", _drop_the_looks, 3),
     "a group left out": ("cascade-groups", _drop_a_group, 15),
     "a range one step wider": ("alarm-range", _widen_the_range, 2),
+    "differ claimed of labelled rows": ("cascade cascade-groups", _claim_that_few_differ, 40),
+    "answers that differ as gains": ("cascade", _hide_the_events, 3),
+    "labels that could gain": ("cascade", _say_that_labels_could_gain, 2),
 }
 """Forgeries of more than one value, or aimed at the finest step: the kinds that they are for, what
 they do to a claim, and to how many frozen certificates at least they can be done."""
@@ -300,7 +340,7 @@ def test_both_find_what_was_moved_swapped_or_left_out(name: str) -> None:
             continue
         try:
             forge(document["claim"])
-        except (AssertionError, KeyError, TypeError, ValueError):
+        except (AssertionError, IndexError, KeyError, TypeError, ValueError):
             continue  # It has no such thing: a refusal has no finite threshold.
         if document["claim"] == _document(path)["claim"]:
             continue

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 from scipy.stats import binom
 
+from pacbound.stats.arguments import failure_probability
+
 Judge = Callable[[int, int, float], None]
 
 
@@ -22,3 +24,12 @@ def judge() -> Judge:
         )
 
     return judged
+
+
+@pytest.fixture
+def any_delta(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets sessions of a batch and cascades take a delta above one half, which users may not ask
+    for: the theorems hold for it, and small laws come near it.
+    """
+    for module in ("cascade.batches.session", "cascade.certify", "certificate.cascade"):
+        monkeypatch.setattr(f"pacbound.{module}.claimed_delta", failure_probability)

@@ -19,6 +19,8 @@ from pacbound.procedures import batch
 from pacbound.procedures.batch import plan
 from pacbound.stats.hypergeometric import chance_that_a_look_errs, hypergeometric_tail
 
+pytestmark = pytest.mark.usefixtures("any_delta")
+
 RECORDS = 6
 TIES = {
     "no ties": np.arange(RECORDS) / 10,

@@ -445,14 +445,14 @@ def test_edges_from_the_same_scores_miss_with_probability_at_most_delta(
 
 
 def test_the_sampled_laws_come_close_enough_to_delta_to_notice_a_wrong_level() -> None:
-    # The same draws at a level four times too large are refuted, so the checks above are able to
-    # fail.
+    # The same draws at a level two and a half times too large are refuted, so the checks above are
+    # able to fail.
     setting, rng, runs = SETTINGS["two points"], np.random.default_rng(101), 400
     wrong = [
-        calibrate(*setting.law.draw(rng, setting.n), delta=0.8, **setting.options)
+        calibrate(*setting.law.draw(rng, setting.n), delta=0.5, **setting.options)
         for _ in range(runs)
     ]
-    assert sum(map(setting.law.missed, wrong)) > 0.4 * runs
+    assert sum(map(setting.law.missed, wrong)) > 0.3 * runs
 
 
 def test_edges_chosen_by_looking_at_the_labels_miss_far_more_often_than_delta() -> None:
@@ -530,7 +530,6 @@ PROBABILITIES = {
         ],
         dtype=float,
     ),
-    "one class": np.array([[0.2], [0.5], [1.0]]),
     "one class is never predicted": np.array([[0.75, 0.25], [0.5, 0.5], [0.99, 0.01]]),
 }
 

@@ -29,6 +29,7 @@ STATES: dict[str, dict[str, Any]] = {
     "recall-1": {"score": SCORES, "positive": FLAGS},
     "false-alarms-1": {"score": SCORES, "positive": FLAGS},
     "cascade-exact-1": {"loss": FLAGS.astype(int) - (np.arange(ROWS) % 97 == 0)},
+    "cascade-differ-1": {"loss": FLAGS.astype(int)},
 }
 """What was taken in, by the certificate that was watched."""
 

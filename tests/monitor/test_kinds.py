@@ -57,10 +57,9 @@ def test_a_label_is_needed_only_where_the_answering_model_differs_from_the_slow_
     assert _same(rows, [0, 0, 1])
 
 
-def test_a_cascade_certified_without_labels_is_watched_without() -> None:
-    answers = [[1, 1]] * 900 + [[0, 1]] * 100
-    certificate = certify_cascade([0.9] * 900 + [0.1] * 100, answers, xi=0.02, delta=0.05)
-    assert certificate.without_labels
+def test_a_cascade_of_which_few_answers_differ_is_watched_without_labels() -> None:
+    answers, scores = [[1, 1]] * 900 + [[0, 1]] * 100, [0.9] * 900 + [0.1] * 100
+    certificate = certify_cascade(scores, answers, xi=0.02, delta=0.05, claim="differ")
     rows = {"confidences": [0.9] * 3, "predictions": [[0, 1], [1, 1], [2, 1]]}
     monitor = Monitor(certificate, delta=1e-3)
     monitor.update(rows)
@@ -68,10 +67,35 @@ def test_a_cascade_certified_without_labels_is_watched_without() -> None:
     alarm = monitor.update([1] * 100)
     assert alarm is not None
     assert "of the answers differ from the slow model's" in str(alarm)
-    with pytest.raises(InvalidTypeError, match="leave labels out"):
+    with pytest.raises(InvalidTypeError, match="labels have no part in it: leave them out"):
         monitor.update(rows | {"labels": [1, 1, 1]})
+    with pytest.raises(InvalidValueError, match="1 where the answer differs"):
+        monitor.update([0, -1])
+    with pytest.raises(InvalidValueError, match="gains=0"):
+        monitor.update_counts(losses=1, gains=1, labels=10)
+
+
+def test_a_loss_is_watched_with_labels_also_if_it_was_certified_without() -> None:
+    answers, scores = [[1, 1]] * 900 + [[0, 1]] * 100, [0.9] * 900 + [0.1] * 100
+    rows = {"confidences": [0.9] * 3, "predictions": [[0, 1], [1, 1], [2, 1]]}
+    monitor = Monitor(certify_cascade(scores, answers, xi=0.02, delta=0.05), delta=1e-3)
     with pytest.raises(InvalidTypeError, match="labels are missing"):
-        Monitor(cascade(), delta=1e-3).update(rows)
+        monitor.update(rows)
+    monitor.update(rows | {"labels": [1, 1, 2]})
+    assert monitor.seen == {"gained": 1, "equal": 1, "lost": 1}
+
+
+def test_groups_of_which_few_answers_differ_are_watched_without_labels() -> None:
+    answers, scores = [[1, 1]] * 900 + [[0, 1]] * 100, [0.9] * 900 + [0.1] * 100
+    certificate = certify_cascade(
+        scores, answers, xi=0.02, delta=0.05, claim="differ", groups=["a", "b"] * 500
+    )
+    monitor = Monitor(certificate, delta=1e-3)
+    rows = {"confidences": [0.9] * 2, "predictions": [[0, 1], [1, 1]], "groups": ["a", "b"]}
+    monitor.update(rows)
+    assert monitor.seen["lost"] == 1
+    with pytest.raises(InvalidTypeError, match="labels have no part in it"):
+        monitor.update(rows | {"labels": [1, 1]})
 
 
 def test_with_three_models_the_first_that_is_sure_answers() -> None:
@@ -404,6 +428,15 @@ def test_losses_and_answers_of_groups_lead_to_the_same_state() -> None:
     )
     other.update({"loss": [1, 1, 0, 0], "groups": where})
     assert one.to_dict()["wealth"] == other.to_dict()["wealth"]
+
+
+def test_the_second_clock_says_that_a_row_counts_in_each_group() -> None:
+    monitor = Monitor(groups(overlapping=True), delta=0.01, false_alarms="one per 1e6 labels")
+    monitor.update({"loss": [0] * 10, "groups": {"night": [True] * 10}})
+    assert (monitor.rows, monitor.labels) == (10, 20)
+    assert "a label once for each claim and each group that it belongs to" in monitor.promise
+    ever = Monitor(groups(overlapping=True), delta=0.01)
+    assert "each group" not in ever.promise
 
 
 def test_a_row_in_several_groups_is_a_label_in_each_and_looked_at_as_a_whole() -> None:

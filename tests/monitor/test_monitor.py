@@ -286,10 +286,21 @@ def test_a_certificate_that_was_changed_is_not_monitored(tmp_path: Path) -> None
         Monitor(load_certificate(tmp_path / "shield.json"), delta=1e-3)
 
 
-@pytest.mark.parametrize("thing", [None, 0.02, {"xi": 0.02}, "shield.json"])
+@pytest.mark.parametrize("thing", [None, 0.02, {"xi": 0.02}])
 def test_what_is_no_certificate_is_refused(thing: object) -> None:
     with pytest.raises(InvalidTypeError, match="expected a Certificate"):
         Monitor(thing, delta=1e-3)  # type: ignore[arg-type]
+
+
+def test_a_certificate_may_be_the_path_of_its_file(tmp_path: Path) -> None:
+    certificate = certify_shield([0.1] * 500, [False] * 500, xi=0.02, delta=0.01)
+    certificate.save(tmp_path / "shield.json")
+    monitor = Monitor(tmp_path / "shield.json", delta=1e-3)
+    monitor.update([False] * 10)
+    monitor.save(tmp_path / "state.json")
+    assert Monitor.load(tmp_path / "state.json", str(tmp_path / "shield.json")).labels == 10
+    with pytest.raises(InvalidValueError, match="is not the path of a certificate"):
+        Monitor(tmp_path / "typo.json", delta=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.products import standing_for
 
 from pacbound import calibrate, certify_abstention, certify_recall
 from pacbound.errors import InvalidTypeError
@@ -110,6 +111,14 @@ def draw(request: pytest.FixtureRequest) -> Any:
     return WAYS[request.param]
 
 
+@pytest.fixture(params=WAYS, scope="module")
+def drawn(request: pytest.FixtureRequest) -> Any:
+    """On a figure of its own, once for all tests that only look at it."""
+    display = WAYS[request.param](None)
+    display.figure_.canvas.draw()
+    return display
+
+
 @pytest.fixture(params=WITH_PANEL)
 def draw_with_panel(request: pytest.FixtureRequest) -> Any:
     return WITH_PANEL[request.param]
@@ -131,10 +140,9 @@ def test_figures_never_load_pyplot_and_leave_the_settings_alone(tmp_path: Path) 
     assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_new_figure_has_an_agg_canvas_and_shows_itself_in_a_notebook(draw: Any) -> None:
-    display = draw(None)
-    assert type(display.figure_.canvas) is FigureCanvasAgg
-    assert display._repr_png_().startswith(b"\x89PNG")
+def test_a_new_figure_has_an_agg_canvas_and_shows_itself_in_a_notebook(drawn: Any) -> None:
+    assert type(drawn.figure_.canvas) is FigureCanvasAgg
+    assert drawn._repr_png_().startswith(b"\x89PNG")
 
 
 def test_given_axes_are_drawn_on_and_shown_by_their_owner(draw: Any) -> None:
@@ -175,22 +183,29 @@ def test_without_the_panel_only_the_given_axes_are_used(way: str) -> None:
     assert ax.get_xlabel()
 
 
-@pytest.mark.parametrize("layout", [None, "constrained", "compressed", "tight"])
-@pytest.mark.parametrize("size", [(6.4, 4.8), (8.0, 6.0), (14.0, 8.0)])
+SMALL, LARGE = (6.4, 4.8), (14.0, 8.0)
+LAYOUTS = [
+    (layout, size)
+    for layout in (None, "constrained", "compressed", "tight")
+    for size in (SMALL, (8.0, 6.0), LARGE)
+]
+
+
+@pytest.mark.parametrize(
+    ("layout", "size"), standing_for(LAYOUTS, [(None, SMALL), ("constrained", LARGE)])
+)
 def test_nothing_is_cut_off_or_overlaps(draw: Any, layout: Any, size: tuple[float, float]) -> None:
     figure = Figure(figsize=size, layout=layout)
     FigureCanvasAgg(figure)
     _assert_tidy(draw(figure.subplots()))
 
 
-def test_nothing_is_cut_off_or_overlaps_on_a_new_figure(draw: Any) -> None:
-    _assert_tidy(draw(None))
+def test_nothing_is_cut_off_or_overlaps_on_a_new_figure(drawn: Any) -> None:
+    _assert_tidy(drawn)
 
 
-def test_the_legend_is_no_wider_than_the_axes_of_a_new_figure(draw: Any) -> None:
-    display = draw(None)
-    display.figure_.canvas.draw()
-    for ax in _headed_axes(display):
+def test_the_legend_is_no_wider_than_the_axes_of_a_new_figure(drawn: Any) -> None:
+    for ax in _headed_axes(drawn):
         assert ax.get_legend().get_window_extent().x1 <= ax.get_window_extent().x1 + 1
 
 
@@ -226,10 +241,10 @@ def test_subfigures_are_drawn_on_and_the_whole_figure_can_be_saved(draw: Any) ->
     display.figure_.savefig(io.BytesIO(), format="svg")
 
 
-def test_text_is_at_least_nine_points(draw: Any) -> None:
+def test_text_is_at_least_nine_points(drawn: Any) -> None:
     texts = [
         text
-        for ax in draw(None).figure_.axes
+        for ax in drawn.figure_.axes
         for text in ax.findobj(lambda artist: hasattr(artist, "get_fontsize"))
     ]
     assert min(text.get_fontsize() for text in texts) >= 9

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -196,7 +198,7 @@ def test_a_changed_certificate_is_not_used(mended: bool) -> None:
         (1.5, InvalidValueError),
         (-0.1, InvalidValueError),
         (float("nan"), InvalidValueError),
-        ("0.5", InvalidTypeError),
+        ("0.5", InvalidValueError),
         (None, InvalidTypeError),
         (True, InvalidTypeError),
         ([0.5], InvalidTypeError),
@@ -231,6 +233,30 @@ class Recurrent:
 
     def __call__(self, observation: Any) -> Any:
         raise AssertionError("predict is what gives an action")
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda model: model.predict, lambda model: partial(model.predict, episode_start=None)]
+)
+def test_the_method_of_an_object_that_predicts_is_asked_as_the_object_is(ask: Any) -> None:
+    model = Recurrent()
+    shield = Shield(ask(model), lambda _: "brake", lambda _: 0.1, 0.5)
+    assert [shield(x) for x in (1, 2)] == [1, 2]
+    assert [state for state, _ in model.seen] == [None, 1]
+
+
+def test_an_action_with_no_state_beside_it_is_the_action() -> None:
+    shield = Shield(lambda x: (x, None), lambda x: (-x, None), lambda x: x, 0.5)
+    assert [shield(x) for x in (0.25, 0.75)] == [0.25, -0.75]
+    parts = Shield(lambda x: (x, "left"), lambda x: (x, "stop"), lambda x: x, 0.5)
+    assert [parts(x) for x in (0.25, 0.75)] == [(0.25, "left"), (0.75, "stop")]
+
+
+def test_a_certificate_may_be_the_path_of_its_file(tmp_path: Path) -> None:
+    certificate().save(tmp_path / "shield.json")
+    assert guard(saying(0.1), tmp_path / "shield.json").threshold == certificate().threshold
+    with pytest.raises(InvalidValueError, match="is not the path of a certificate"):
+        guard(saying(0.1), "typo.json")
 
 
 def test_an_object_that_predicts_is_asked_by_it_and_keeps_its_state_until_reset() -> None:

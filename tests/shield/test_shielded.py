@@ -172,7 +172,7 @@ def test_a_rollout_that_raises_twice_is_unsafe_and_lost() -> None:
     [
         ([], InvalidValueError, "There is no threshold"),
         (1.5, InvalidValueError, "threshold=1.5"),
-        ("0.5", InvalidTypeError, "threshold"),
+        ("0.5", InvalidValueError, "is not the path of a certificate"),
         (None, InvalidTypeError, "threshold"),
     ],
 )

@@ -1,5 +1,6 @@
 """Files, globs and folders stand for the files that are meant, each once."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,51 @@ def test_the_parts_of_a_path_are_columns_as_hive_writes_them() -> None:
 def test_a_name_that_stands_twice_in_a_path_is_refused() -> None:
     with pytest.raises(InvalidValueError, match="names 'day' twice"):
         partitions_of(Path("day=monday/deep/d%61y=tuesday/x.csv"))
+
+
+LOGS = {
+    "_delta_log/00000000000000000000.json": "Delta Lake",
+    "metadata/v1.metadata.json": "Apache Iceberg",
+    "metadata/version-hint.text": "Apache Iceberg",
+    ".hoodie/hoodie.properties": "Apache Hudi",
+    "_spark_metadata/0": "Spark Structured Streaming",
+}
+
+
+@pytest.mark.parametrize("log", LOGS)
+@pytest.mark.parametrize(
+    "named",
+    [
+        "lake/table",
+        "lake",
+        "lake/*",
+        "lake/table/**/*.parquet",
+        "**/*.parquet",
+        "lake/table/data/day=1/a.parquet",
+        "link.parquet",
+    ],
+)
+def test_the_files_of_a_table_with_a_log_are_refused_however_they_are_named(
+    tmp_path: Path, log: str, named: str
+) -> None:
+    table = tmp_path / "lake" / "table"
+    for name in (log, "data/day=1/a.parquet", "data/day=2/b.parquet"):
+        (table / name).parent.mkdir(parents=True, exist_ok=True)
+        (table / name).touch()
+    (tmp_path / "link.parquet").symlink_to(table / "data" / "day=1" / "a.parquet")
+    with pytest.raises(
+        InvalidValueError,
+        match=rf"^{re.escape(str(table))} is a table of {LOGS[log]} .* Pass the table as a frame, "
+        rf"such as \w+\..*{re.escape(str(table))}",
+    ):
+        expanded(tmp_path / named)
+
+
+def test_what_is_beside_a_table_with_a_log_or_is_not_one_of_its_files_is_read(
+    tmp_path: Path,
+) -> None:
+    for name in ("table/_delta_log/0.json", "table/a.parquet", "b.parquet", "table/c.csv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    for name in ("b.parquet", "table/c.csv"):
+        assert names(expanded(tmp_path / name), tmp_path) == [name]

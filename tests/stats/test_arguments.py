@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from pacbound import (
+    Budget,
+    CalibrationCertificate,
+    PACCalibrator,
+    Tally,
+    binomial_lower,
+    binomial_upper,
+    calibrate,
+    certify_abstention,
+    certify_alarm_range,
+    certify_cascade,
+    certify_false_alarms,
+    certify_recall,
+    certify_shield,
+    certify_together,
+    plan_from_pilot,
+    planned_looks,
+    trials_needed,
+)
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.stats import arguments
 
@@ -163,3 +185,46 @@ def test_more_successes_than_trials_name_the_first_such_pair() -> None:
         match=r"7 successes of 6 trials cannot be.*Check the order of the arguments",
     ):
         arguments.successes_of_trials([1, 7, 9], [5, 6, 7])
+
+
+CLAIMS: dict[str, Callable[[float], Any]] = {
+    "calibrate": lambda delta: calibrate([0.5], [True], delta=delta),
+    "abstention": lambda delta: certify_abstention([0.5], [True], xi=0.1, delta=delta),
+    "recall": lambda delta: certify_recall([0.5], [True], target=0.9, delta=delta),
+    "false alarms": lambda delta: certify_false_alarms([0.5], [True], xi=0.1, delta=delta),
+    "alarm range": lambda delta: certify_alarm_range(
+        [0.5], [True], target=0.9, xi=0.1, delta=delta
+    ),
+    "shield": lambda delta: certify_shield([0.5], [True], xi=0.1, delta=delta),
+    "cascade": lambda delta: certify_cascade([0.5], [[1, 1]], [1], xi=0.1, delta=delta),
+    "together": lambda delta: certify_together(
+        {"a": partial(calibrate, [0.5], [True])}, delta=delta
+    ),
+    "calibrator": lambda delta: PACCalibrator(delta=delta).fit([[0.5, 0.5]], [1]),
+    "from a tally": lambda delta: CalibrationCertificate.from_tally(
+        Tally.from_arrays(confidence=[0.5], correct=[True]), delta=delta
+    ),
+    "planned looks": lambda delta: planned_looks(0.1, delta=delta, looks=[500]),
+    "trials": lambda delta: trials_needed(0.1, 0.01, delta=delta),
+    "pilot": lambda delta: plan_from_pilot(
+        Tally.from_arrays(confidence=[0.5], correct=[True]), delta=delta
+    ),
+    "budget": lambda delta: Budget("never-written.json", delta=delta),
+}
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_a_confidence_passed_as_delta_of_a_claim_is_refused(claim: str) -> None:
+    too_large: list[Any] = [0.95, np.float32(0.99), 0.5000001]
+    for delta in too_large:
+        with pytest.raises(
+            InvalidValueError,
+            match=r"delta is the chance that the claim is wrong; for 95 % confidence pass 0\.05",
+        ):
+            CLAIMS[claim](delta)
+    assert not Path("never-written.json").exists()
+
+
+def test_a_bound_may_be_asked_for_at_any_level() -> None:
+    assert binomial_upper(3, 10, delta=0.95) < 0.3 < binomial_lower(3, 10, delta=0.95)
+    assert calibrate([0.5], [True], delta=0.5).delta == 0.5

@@ -14,11 +14,9 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from pacbound import errors
 
@@ -34,19 +32,21 @@ def _public() -> Iterator[tuple[str, str]]:
         module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-                yield from ((module, str(name)) for name in ast.literal_eval(node.value))
+                names = map(str, ast.literal_eval(node.value))
+                yield from ((module, name) for name in names if not name.startswith("__"))
 
 
-def _thing(module: str, name: str) -> Any:
-    thing = getattr(importlib.import_module(module), name)
-    if not (inspect.isfunction(thing) or inspect.isclass(thing)):
-        pytest.skip("a constant or a type alias")
-    if inspect.isclass(thing) and issubclass(thing, BaseException):
-        pytest.skip("an exception: the docstring of pacbound.errors draws them all")
-    missing = getattr(thing, "__missing_dependency__", None)
-    if missing is not None:
-        pytest.skip(missing)
-    return thing
+@cache
+def _documented() -> dict[str, Any]:
+    """The functions and classes among them that can be used here, by their full names."""
+    found = {}
+    for module, name in sorted(set(_public())):
+        thing = getattr(importlib.import_module(module), name)
+        exempt = inspect.isclass(thing) and issubclass(thing, BaseException)
+        missing = getattr(thing, "__missing_dependency__", None)
+        if (inspect.isfunction(thing) or inspect.isclass(thing)) and not (exempt or missing):
+            found[f"{module}.{name}"] = thing
+    return found
 
 
 def _sections(thing: Any) -> dict[str, str]:
@@ -88,40 +88,51 @@ def _is_method(value: Any) -> bool:
     return isinstance(value, kinds) or inspect.isfunction(value)
 
 
-NAMES = sorted({(module, name) for module, name in _public() if not name.startswith("__")})
-IDS = [".".join(pair) for pair in NAMES]
+def test_every_parameter_is_described() -> None:
+    missing = {}
+    for name, thing in _documented().items():
+        sections = _sections(thing)
+        described = _named_in(sections.get("Parameters", "")) | (
+            _named_in(sections.get("Attributes", "")) if inspect.isclass(thing) else set()
+        )
+        missing[name] = [one for one in _parameters(thing) if one not in described]
+    assert {name: parameters for name, parameters in missing.items() if parameters} == {}
 
 
-@pytest.mark.parametrize(("module", "name"), NAMES, ids=IDS)
-def test_every_parameter_is_described(module: str, name: str) -> None:
-    thing = _thing(module, name)
-    sections = _sections(thing)
-    described = _named_in(sections.get("Parameters", "")) | (
-        _named_in(sections.get("Attributes", "")) if inspect.isclass(thing) else set()
-    )
-    assert [one for one in _parameters(thing) if one not in described] == []
+def test_what_is_returned_is_described() -> None:
+    """A class returns itself."""
+    functions = {name: thing for name, thing in _documented().items() if inspect.isfunction(thing)}
+    assert [
+        name
+        for name, thing in functions.items()
+        if inspect.signature(thing).return_annotation not in (None, "None")
+        and not {"Returns", "Yields"} & _sections(thing).keys()
+    ] == []
 
 
-@pytest.mark.parametrize(("module", "name"), NAMES, ids=IDS)
-def test_what_is_returned_and_raised_is_described(module: str, name: str) -> None:
-    thing = _thing(module, name)
-    if inspect.isclass(thing):
-        pytest.skip("a class returns itself")
-    sections = _sections(thing)
-    returned = inspect.signature(thing).return_annotation
-    assert returned in (None, "None") or {"Returns", "Yields"} & sections.keys()
-    assert _raised(thing) - _named_in(sections.get("Raises", "")) == set()
+def test_what_is_raised_is_described() -> None:
+    missing = {
+        name: _raised(thing) - _named_in(_sections(thing).get("Raises", ""))
+        for name, thing in _documented().items()
+        if inspect.isfunction(thing)
+    }
+    assert {name: errors for name, errors in missing.items() if errors} == {}
 
 
-@pytest.mark.parametrize(("module", "name"), NAMES, ids=IDS)
-def test_every_method_has_a_docstring(module: str, name: str) -> None:
-    thing = _thing(module, name)
-    if not inspect.isclass(thing):
-        pytest.skip("a function")
-    own = [member for member, value in vars(thing).items() if _is_method(value)]
-    assert [one for one in own if one[0] != "_" and not inspect.getdoc(getattr(thing, one))] == []
+def test_every_method_has_a_docstring() -> None:
+    assert [
+        f"{name}.{member}"
+        for name, thing in _documented().items()
+        if inspect.isclass(thing)
+        for member, value in vars(thing).items()
+        if member[0] != "_" and _is_method(value) and not inspect.getdoc(getattr(thing, member))
+    ] == []
 
 
-@pytest.mark.parametrize(("module", "name"), NAMES, ids=IDS)
-def test_there_is_an_example(module: str, name: str) -> None:
-    assert ">>> " in _sections(_thing(module, name)).get("Examples", "")
+def test_there_is_an_example() -> None:
+    assert len(_documented()) > 200
+    assert [
+        name
+        for name, thing in _documented().items()
+        if ">>> " not in _sections(thing).get("Examples", "")
+    ] == []

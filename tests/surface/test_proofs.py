@@ -14,9 +14,11 @@ from pkgutil import resolve_name
 
 import pytest
 
-from pacbound.procedures.registry import PROCEDURES
+from pacbound.claims import CLAIMS, claim_of
+from pacbound.procedures.registry import PROCEDURES as REGISTERED
 
 ROOT = Path(__file__).parents[2]
+PROCEDURES = {*REGISTERED, *(name for kind in CLAIMS for name in claim_of(kind).procedures)}
 PAGE = (ROOT / "docs" / "proofs.md").read_text(encoding="utf-8")
 
 NAMES = sorted(set(re.findall(r"`(pacbound(?:\.\w+)+)`", PAGE)))

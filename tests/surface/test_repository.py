@@ -135,7 +135,9 @@ def _targets_called_in(*paths: Path) -> set[str]:
         target
         for path in paths
         for command in re.findall(
-            r"(?:run:|step) make ([a-z -]+)", path.read_text(encoding="utf-8")
+            r"^ *(?:- run: |step |)make ([a-z -]+)",
+            path.read_text(encoding="utf-8"),
+            re.MULTILINE,
         )
         for target in command.split()
     }
@@ -148,7 +150,19 @@ def test_the_workflows_run_targets_that_the_makefile_has() -> None:
     here = _targets_called_in(ROOT / ".ci" / "run")
     assert (workflows | here) - targets == set()
     assert {"lint", "test", "test-core", "test-lowest", "docs", "dist"} <= here
-    assert here | {"coverage", "fuzz"} <= workflows
+    assert here | {"coverage", "fuzz", "test-all"} <= workflows
+
+
+def test_the_slow_folders_are_there_and_are_listed_once() -> None:
+    listed = re.search(
+        r"^SLOW_FOLDERS = \((.+)\)$", (ROOT / "conftest.py").read_text(), re.MULTILINE
+    )
+    assert listed is not None
+    folders = re.findall(r'"(\w+)"', listed[1])
+    assert [name for name in folders if not (ROOT / "tests" / name).is_dir()] == []
+    commands = [ROOT / "Makefile", ROOT / ".ci" / "run", ROOT / "pyproject.toml"]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in commands)
+    assert [name for name in folders if f"=tests/{name}" in text] == []
 
 
 def test_the_workflow_tests_every_python_that_is_promised_and_three_systems() -> None:

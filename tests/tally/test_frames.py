@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -510,3 +511,44 @@ def test_a_stream_with_classes_in_it_is_refused_with_what_to_do() -> None:
     connection = duckdb.connect()
     with pytest.raises(InvalidValueError, match="read only once: load it first"):
         Tally.from_frame(connection.from_arrow(stream), confidence="c", prediction="p", labels="y")
+
+
+BROKEN: dict[str, Callable[[], Any]] = {
+    "a file that is gone": lambda: pl.scan_parquet("gone.parquet"),
+    "a column that is not there": lambda: FRAME.lazy().with_columns(pl.col("gone")),
+    "a cast that fails": lambda: FRAME.lazy().with_columns(
+        c=pl.lit("x").cast(pl.Float64, strict=True), g=pl.lit("a")
+    ),
+    "a query of DuckDB that fails": lambda: duckdb.sql("select 'x'::double c, true ok, 'a' g"),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_frame_that_cannot_be_computed_is_refused_in_our_own_words(broken: str) -> None:
+    frame, certificate = BROKEN[broken](), calibrate([0.5], [True], delta=0.05)
+    verbs: list[Callable[[], Any]] = [
+        lambda: Tally.from_frame(frame, **CORRECT),
+        lambda: Tally.from_frame(frame, **CORRECT, edges="equal-mass"),
+        lambda: Tally.from_frame(frame, **CORRECT, clusters="g", row_ids="g"),
+        lambda: certificate.apply(frame, confidence="c"),
+    ]
+    for verb in verbs:
+        with pytest.raises(InvalidValueError, match=r"^The frame cannot be read: "):
+            verb()
+
+
+def test_names_of_columns_that_are_numbers_are_refused_with_the_remedy() -> None:
+    frame = pd.DataFrame({0: [0.15, 0.95, 0.95], 1: [True, True, False]})
+    remedy = r"rename .* first.*frame\.rename\(columns=str\)"
+    columns: Any = {"confidence": 0, "correct": 1}
+    with pytest.raises(InvalidTypeError, match=remedy):
+        Tally.from_frame(frame, **columns)
+    with pytest.raises(InvalidValueError, match=remedy):
+        Tally.from_frame(frame, confidence="0", correct="1")
+    renamed = frame.rename(columns=str)
+    assert Tally.from_frame(renamed, confidence="0", correct="1") == COUNTED
+    certificate = calibrate(COUNTED, delta=0.05)
+    with pytest.raises(InvalidTypeError, match="0 is not the name of a column"):
+        certificate.apply(frame, confidence=0)  # type: ignore[arg-type]
+    mixed = frame.assign(c=[0.1, 0.2, 0.3])
+    assert "pac_lower" in certificate.apply(mixed, confidence="c").columns

@@ -1,12 +1,15 @@
 """Every score has exactly one cell, on the edges too."""
 
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pacbound import calibrate
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.tally import AtomBins, DyadicGrid, EqualWidthBins, GivenBins, equal_mass_edges
 from pacbound.tally.grids import equal_mass_cells, grid_from_dict
@@ -131,3 +134,12 @@ def test_a_number_of_bins_must_be_an_integer(n_bins: object) -> None:
 def test_a_document_that_is_no_grid_is_refused(document: object) -> None:
     with pytest.raises(CertificateError):
         grid_from_dict(document)
+
+
+@pytest.mark.parametrize("n_bins", [np.int64(10), np.uint8(10), np.array(10)])
+def test_a_number_of_bins_of_numpy_is_one(n_bins: Any, tmp_path: Path) -> None:
+    scores, right = [0.5, 0.9], [True, False]
+    made = calibrate(scores, right, n_bins=n_bins, delta=0.05)
+    made.save(tmp_path / "made.json")
+    assert made.claim_digest == calibrate(scores, right, n_bins=10, delta=0.05).claim_digest
+    assert equal_mass_edges([0.5, 0.9], n_bins=n_bins).tolist() == [0.0, 0.5, 0.9, 1.0]

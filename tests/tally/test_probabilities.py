@@ -114,3 +114,13 @@ def test_a_nan_far_down_a_wide_table_is_named_by_its_row() -> None:
     table[25_000, 69] = np.nan
     with pytest.raises(InvalidValueError, match=r"confidence\[25000\] is nan"):
         top_label(table)
+
+
+@pytest.mark.parametrize("scores", [[[0.2], [0.9]], np.ones((3, 1), dtype=np.float32)])
+def test_one_score_per_row_is_not_a_table_of_classes(scores: Any) -> None:
+    with pytest.raises(
+        InvalidValueError, match=r", 1\), one score per row: for a sigmoid pass \[1 - p, p\]"
+    ):
+        top_label(scores)
+    with pytest.raises(InvalidValueError, match="one score per row"):
+        PACCalibrator(delta=0.05).fit(scores, [0] * len(scores))

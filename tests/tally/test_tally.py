@@ -164,7 +164,7 @@ def test_probabilities_and_their_top_labels_give_one_tally_and_one_fingerprint()
     assert whole.sources == column.sources
 
 
-@pytest.mark.parametrize("classes", [1, 2, 10, 64, 65, 300])
+@pytest.mark.parametrize("classes", [2, 10, 64, 65, 300])
 def test_every_scope_counts_what_a_plain_loop_counts(classes: int) -> None:
     rng = np.random.default_rng(classes)
     probabilities, labels = (
@@ -276,3 +276,9 @@ def test_a_group_may_have_the_name_of_anything_else_that_is_counted(
 def test_two_groups_of_one_text_are_refused() -> None:
     with pytest.raises(InvalidValueError, match="names one group twice: 1, '1'"):
         Tally.from_arrays(confidence=[0.9, 0.2], correct=[1, 0], groups={1: [1, 0], "1": [1, 1]})
+
+
+@pytest.mark.parametrize("groups", [["\ud83d", "b"], {"\ud83d": [True, False]}])
+def test_half_a_character_names_no_group(groups: Any) -> None:
+    with pytest.raises(InvalidValueError, match=r"groups holds '\\ud83d', half a character"):
+        Tally.from_arrays(confidence=[0.5, 0.6], correct=[True, False], groups=groups)

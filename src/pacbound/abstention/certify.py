@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 
 from pacbound.certificate.about import about_texts
 from pacbound.certificate.abstention import AbstentionCertificate
+from pacbound.certificate.samples import sample_name
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import Engine, Notation, Progress
 from pacbound.sources.fingerprints import file_fingerprint
 from pacbound.sources.notation import OPTIONS as NOTATION
 from pacbound.sources.paths import are_paths, expanded
-from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.stats.arguments import claimed_delta, tolerated_rate
 from pacbound.tally.count import scores_in_files, scores_in_frame
 from pacbound.tally.draws import DrawOptions
+from pacbound.tally.frame_errors import reading_frame
 from pacbound.tally.intake import recorded_columns, tally_of
 from pacbound.tally.questions.question import Slot
 from pacbound.tally.tally import Tally
@@ -43,6 +45,7 @@ def certify_abstention(  # noqa: PLR0913
     memory_limit: str | None = None,
     progress: Progress | None = None,
     about: Mapping[str, Any] | None = None,
+    sample: str | None = None,
     **draw: Unpack[DrawOptions],
 ) -> AbstentionCertificate:
     """The lowest confidence at which to answer, so that at most a share `xi` of the answers is
@@ -118,6 +121,10 @@ def certify_abstention(  # noqa: PLR0913
         What the certificate is about, for people: short texts by names such as "model", "dataset",
         "owner" and "note". A `pathlib.Path` stands for the name, the size and the SHA-256 of that
         file, or of all files of that folder. No part of the claim.
+    sample
+        What these rows are called, a short text such as "held-out, March". A `Budget` adds up the
+        claims on rows of one name; claims that name no sample count for all of them. No part of the
+        claim.
 
     Returns
     -------
@@ -150,8 +157,8 @@ def certify_abstention(  # noqa: PLR0913
     >>> same.threshold == certificate.threshold
     True
     """
-    rate, level = tolerated_rate(xi), failure_probability(delta)
-    texts = about_texts(about)
+    rate, level = tolerated_rate(xi), claimed_delta(delta)
+    texts, name = about_texts(about), sample_name(sample)
     reading = {"engine": engine, "master": master, "memory_limit": memory_limit}
     tally = tally_of(
         "abstention",
@@ -171,7 +178,7 @@ def certify_abstention(  # noqa: PLR0913
         pool=pool,
         first_threshold=first_threshold,
         columns=recorded_columns(columns),
-    ).with_about(texts)
+    ).with_about(texts, sample=name)
 
 
 def _pool_scores(
@@ -190,7 +197,8 @@ def _pool_scores(
     notation = Notation.of(**{name: written.get(name) for name in NOTATION})
     slot = Slot("number", column, notation.scale)
     if not are_paths(pool):
-        return scores_in_frame(slot, pool)
+        with reading_frame():
+            return scores_in_frame(slot, pool)
     same = next((file for file in expanded(pool) if file_fingerprint(file) in tally.sources), None)
     if same is not None:
         raise InvalidValueError(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pacbound.abstention.certify import certify_abstention
 from pacbound.certificate.abstention import AbstentionCertificate
 from pacbound.errors import InvalidValueError, MissingDependencyError
-from pacbound.tally.columns import Array
+from pacbound.tally.columns import Array, same_rows
 from pacbound.tally.toplabel import top_label
 
 try:
@@ -148,6 +148,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         """
         labels = checked_labels(y)
         check_consistent_length(X, labels)
+        same_rows(X=X, y=y)
         require_probabilities(self.estimator)
         estimator, held, truth = trained_apart(
             self.estimator, X, labels, size=self.calibration_size, random_state=self.random_state

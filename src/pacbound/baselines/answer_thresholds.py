@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidValueError
 from pacbound.stats.arguments import failure_probability, tolerated_rate
 from pacbound.stats.binomial import binomial_upper
-from pacbound.tally.columns import as_flags, as_scores, same_length
+from pacbound.tally.columns import as_flags, as_scores, same_length, same_rows
 
 NEVER_ANSWER: Final = math.inf
 """The threshold that no confidence reaches: the classifier always abstains."""
@@ -116,6 +116,7 @@ def selective_guaranteed_risk(confidence: Any, correct: Any, *, xi: float, delta
 
 def _ranked(confidence: Any, correct: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The scores from the highest down, and how many of so many are wrong."""
+    same_rows(confidence=confidence, correct=correct)
     scores, right = as_scores(confidence, "confidence"), as_flags(correct, "correct")
     same_length(confidence=scores, correct=right)
     if not scores.size:

@@ -234,7 +234,11 @@ def _counted(confidence: Any, predictions: Any, labels: Any) -> Tally:
         )
     else:
         tally = Tally.from_arrays(
-            confidences=confidence, predictions=predictions, labels=labels, unseen_labels=1.0
+            confidences=confidence,
+            predictions=predictions,
+            labels=labels,
+            unseen_labels=1.0,
+            unrelated_labels=True,
         )
     if tally.kind != "cascade" or tally.cells.shape[1] != 1:
         raise InvalidValueError(

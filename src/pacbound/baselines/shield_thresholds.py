@@ -25,7 +25,7 @@ POLICY_ALONE: Final = math.inf
 """The threshold that no danger reaches: the backup never acts."""
 
 
-def xi_threshold(*, xi: float) -> float:
+def xi_threshold(xi: float) -> float:
     """The paper's xi-naive: brake once the danger is at least `xi`. No guarantee.
 
     No row is looked at: dangers are believed as they are. If they were calibrated, which they are
@@ -52,7 +52,7 @@ def xi_threshold(*, xi: float) -> float:
 
     Examples
     --------
-    >>> xi_threshold(xi=0.1)
+    >>> xi_threshold(0.1)
     0.1
     """
     return tolerated_rate(xi)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
 from pacbound.tally.columns import Array, as_array, numeric
+from pacbound.tally.toplabel import ONE_SCORE
 
 Floats = NDArray[np.float64]
 
@@ -126,6 +127,10 @@ def as_logits(values: Any, name: str) -> Array:
     table = numeric(as_array(values, name), name)
     if table.ndim != 2 or table.shape[1] == 0:
         raise InvalidValueError(f"{name} has shape {table.shape}: expected (rows, classes).")
+    if table.shape[1] == 1:
+        raise InvalidValueError(
+            f"{name} has shape {table.shape}, {ONE_SCORE}, or the logits [0, z]."
+        )
     finite = np.isfinite(table)
     if not finite.all():
         row, column = np.argwhere(~finite)[0]

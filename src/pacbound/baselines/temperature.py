@@ -21,7 +21,7 @@ from pacbound.baselines.softmax import (
     shifted_blocks,
 )
 from pacbound.errors import InvalidValueError, NotFittedError
-from pacbound.tally.columns import Array, as_classes, checked_scores, same_length
+from pacbound.tally.columns import Array, as_classes, checked_scores, same_length, same_rows
 from pacbound.tally.toplabel import as_probabilities
 
 LOWEST_TEMPERATURE = 1e-6
@@ -189,6 +189,7 @@ def optimal_temperature(logits: Any, labels: Any) -> float:
     >>> optimal_temperature([[1.0, 1.0]], [0])
     1.0
     """
+    same_rows(logits=logits, labels=labels)
     table = as_logits(logits, "logits")
     classes = as_classes(labels, table.shape[1], "labels")
     if same_length(logits=table, labels=classes) == 0:

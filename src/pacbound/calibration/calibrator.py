@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError, NotFittedError
 from pacbound.procedures.calibration import Correction, Side, check_options
-from pacbound.stats.arguments import failure_probability
+from pacbound.stats.arguments import claimed_delta
 from pacbound.tally.probabilities import count_probabilities
 from pacbound.tally.questions.calibration import bins_for
 from pacbound.tally.tally import Tally
@@ -249,7 +249,7 @@ class PACCalibrator:
         return f"PACCalibrator(n_bins={self.n_bins}, delta={self.delta}, scope={self.scope!r})"
 
     def _count(self, probabilities: Any, y: Any, *, unseen: bool) -> Tally:
-        failure_probability(self.delta)
+        claimed_delta(self.delta)
         check_options(self.correction, self.side)
         scores = None
         if isinstance(self.edges, str):

@@ -7,10 +7,11 @@ from typing import Any, Unpack
 
 from pacbound.certificate.about import about_texts
 from pacbound.certificate.calibration import CalibrationCertificate
+from pacbound.certificate.samples import sample_name
 from pacbound.errors import InvalidValueError
 from pacbound.procedures.calibration import Correction, Side, check_options
 from pacbound.sources import Engine, Progress
-from pacbound.stats.arguments import failure_probability
+from pacbound.stats.arguments import claimed_delta
 from pacbound.tally.draws import DrawOptions
 from pacbound.tally.intake import recorded_columns, tally_of
 from pacbound.tally.questions.calibration import DEFAULT_BINS, bins_for
@@ -38,6 +39,7 @@ def calibrate(  # noqa: PLR0913
     memory_limit: str | None = None,
     progress: Progress | None = None,
     about: Mapping[str, Any] | None = None,
+    sample: str | None = None,
     **draw: Unpack[DrawOptions],
 ) -> CalibrationCertificate:
     """An interval for the true confidence of every bin, all of them right together with probability
@@ -113,6 +115,10 @@ def calibrate(  # noqa: PLR0913
         What the certificate is about, for people: short texts by names such as "model", "dataset",
         "owner" and "note". A `pathlib.Path` stands for the name, the size and the SHA-256 of that
         file, or of all files of that folder. No part of the claim.
+    sample
+        What these rows are called, a short text such as "held-out, March". A `Budget` adds up the
+        claims on rows of one name; claims that name no sample count for all of them. No part of the
+        claim.
 
     Returns
     -------
@@ -146,12 +152,12 @@ def calibrate(  # noqa: PLR0913
     >>> bool((same.bins.lower == certificate.bins.lower).all())
     True
     """
-    level = failure_probability(delta)
+    level = claimed_delta(delta)
     check_options(correction, side)
     if isinstance(confidence, Tally):
         _require_same_bins(confidence, n_bins, edges)
         n_bins = edges = None
-    texts = about_texts(about)
+    texts, name = about_texts(about), sample_name(sample)
     tally = tally_of(
         "calibration",
         ("confidence", confidence),
@@ -174,7 +180,7 @@ def calibrate(  # noqa: PLR0913
     )
     return CalibrationCertificate.from_tally(
         tally, delta=level, correction=correction, side=side, columns=recorded_columns(columns)
-    ).with_about(texts)
+    ).with_about(texts, sample=name)
 
 
 def _require_same_bins(tally: Tally, n_bins: int | None, edges: Any) -> None:

@@ -21,7 +21,7 @@ from pacbound.calibration.reliability import (
     some_rows,
 )
 from pacbound.errors import InvalidValueError
-from pacbound.tally.columns import Array, as_flags, as_score_column, checked_scores
+from pacbound.tally.columns import Array, as_flags, as_score_column, checked_scores, same_rows
 
 _ROWS = 16384
 _STEPS = 100
@@ -130,6 +130,7 @@ def accuracy_confidence_curve(
     >>> curve.accuracy.round(3).tolist(), curve.coverage.tolist()
     ([0.5, 0.667, nan], [1.0, 0.75, 0.0])
     """
+    same_rows(confidence=confidence, correct=correct)
     scores, flags = as_score_column(confidence, "confidence"), as_flags(correct, "correct")
     some_rows(confidence=scores, correct=flags)
     return _curve(scores, "confidence", flags, _as_thresholds(thresholds))
@@ -170,6 +171,7 @@ def accuracy_confidence_band(
     >>> band.by_lower.accuracy.tolist(), band.by_upper.accuracy.tolist()
     ([1.0], [0.5])
     """
+    same_rows(intervals=intervals, correct=correct)
     lower, upper = interval_ends(intervals)
     flags, steps = as_flags(correct, "correct"), _as_thresholds(thresholds)
     some_rows(intervals=lower, correct=flags)

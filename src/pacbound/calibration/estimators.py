@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pacbound.calibration.calibrator import CalibratorScope, PACCalibrator
 from pacbound.errors import MissingDependencyError
 from pacbound.procedures.calibration import Correction, Side
-from pacbound.tally.columns import Array
+from pacbound.tally.columns import Array, same_rows
 from pacbound.tally.tally import Tally
 from pacbound.tally.toplabel import top_label
 
@@ -171,6 +171,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         """
         labels = checked_labels(y)
         check_consistent_length(X, labels)
+        same_rows(X=X, y=y)
         require_probabilities(self.estimator)
         estimator, held, truth = trained_apart(
             self.estimator, X, labels, size=self.calibration_size, random_state=self.random_state

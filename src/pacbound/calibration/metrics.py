@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pacbound.calibration.reliability import induced_reliability, reliability, some_rows
 from pacbound.errors import InvalidValueError
-from pacbound.tally.columns import Array, as_classes, checked_scores
+from pacbound.tally.columns import Array, as_classes, checked_scores, same_rows
 from pacbound.tally.toplabel import as_probabilities
 
 _ENTRIES = 2**17
@@ -233,6 +233,7 @@ def _labelled_blocks(
     probabilities: Any, labels: Any
 ) -> Iterator[tuple[NDArray[np.float64], Array]]:
     """Checked copies of the probabilities in blocks of rows, with the true classes."""
+    same_rows(probabilities=probabilities, labels=labels)
     table = as_probabilities(probabilities, "probabilities")
     n_classes = table.shape[1]
     classes = as_classes(labels, n_classes, "labels")

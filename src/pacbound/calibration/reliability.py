@@ -21,6 +21,7 @@ from pacbound.tally.columns import (
     checked_scores,
     numeric,
     same_length,
+    same_rows,
 )
 from pacbound.tally.grids import EqualWidthBins
 
@@ -124,6 +125,7 @@ def reliability(confidence: Any, correct: Any, *, n_bins: int = 20) -> Reliabili
     >>> bins.trials.tolist(), bins.lower.tolist(), bins.accuracy.tolist()
     ([1, 2], [0.5, 0.95], [0.0, 1.0])
     """
+    same_rows(confidence=confidence, correct=correct)
     grid, scores, flags = (
         EqualWidthBins(n_bins),
         as_score_column(confidence, "confidence"),
@@ -182,6 +184,7 @@ def induced_reliability(
     >>> bins.trials.tolist(), bins.lower.tolist(), bins.upper.tolist()
     ([0, 2, 1], [nan, 0.6, 0.0], [nan, 1.0, 1.0])
     """
+    same_rows(intervals=intervals, estimates=estimates, correct=correct)
     grid, flags = EqualWidthBins(n_bins), as_flags(correct, "correct")
     lower, upper = interval_ends(intervals)
     centres = as_score_column(estimates, "estimates")

@@ -26,7 +26,7 @@ from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress, open_table
 from pacbound.sources.batches import part_of, require_columns
 from pacbound.sources.rewriting import rewrite
 from pacbound.stats.arguments import whole_number
-from pacbound.tally.columns import as_names, as_scores, same_length
+from pacbound.tally.columns import as_names, as_scores, same_length, same_rows
 from pacbound.tally.grids import AtomBins, Bins
 from pacbound.tally.keyed_numbers import keyed_numbers
 from pacbound.tally.questions.calibration import DEFAULT_BINS, bins_for
@@ -103,6 +103,7 @@ def stratify(
     scores = as_scores(confidence, "confidence")
     names = None
     if row_ids is not None:
+        same_rows(confidence=confidence, row_ids=row_ids)
         column = as_names(row_ids, "row_ids")
         same_length(confidence=scores, row_ids=column)
         names = column.astype(str).tolist()

@@ -26,6 +26,7 @@ from pacbound.cascade.result import CascadeResult, CascadeStatistics, Routed
 from pacbound.cascade.stages import Stage, is_count, shown, stages_of
 from pacbound.cascade.thresholds import ExitThresholds, Thresholds
 from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
+from pacbound.stats.arguments import is_one_of
 from pacbound.tally.columns import as_column, as_names
 
 Array = NDArray[Any]
@@ -50,7 +51,7 @@ class AsyncCascade:
     ----------
     models : sequence of async callables
         Two or more, the fast one first and the slow one last.
-    certificate_or_thresholds : CascadeCertificate, GroupedCascadeCertificate, or numbers
+    certificate_or_thresholds : cascade certificate, its path, or numbers
         One threshold for every model but the last, or a mapping from groups to these. A
         certificate that was read from a file is
         verified first, once, which can take seconds; one that does not follow from its own counts
@@ -105,7 +106,7 @@ class AsyncCascade:
     ) -> None:
         self._stages = stages_of(models, unit="item")
         self._exits = ExitThresholds.of(certificate_or_thresholds, len(self._stages))
-        if on_error not in ("raise", "slow"):
+        if not is_one_of(on_error, ("raise", "slow")):
             raise InvalidValueError(
                 f"on_error={on_error!r} is not known: expected 'raise' or 'slow'."
             )
@@ -385,10 +386,11 @@ def _per_model(
     value: Any, n_models: int, name: str, legal: Callable[[Any], bool], what: str
 ) -> list[Any]:
     """One value for each model, from one for all of them or one for each."""
+    given = value[()] if isinstance(value, np.ndarray) and not value.ndim else value
     values = (
-        list(value)
-        if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
-        else [value] * n_models
+        list(given)
+        if isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str)
+        else [given] * n_models
     )
     if len(values) != n_models or not all(map(legal, values)):
         raise InvalidValueError(
@@ -399,5 +401,7 @@ def _per_model(
 
 def _is_timeout(value: Any) -> bool:
     return value is None or (
-        isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+        isinstance(value, (int, float, np.integer, np.floating))
+        and not isinstance(value, bool)
+        and bool(value > 0)
     )

@@ -8,11 +8,13 @@ from typing import Any, Literal, Unpack, overload
 from pacbound.certificate.about import about_texts
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
+from pacbound.certificate.samples import sample_name
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import Bound
+from pacbound.procedures.cascade_differ import Claim, checked_claim
 from pacbound.procedures.cascade_groups import Shared
 from pacbound.sources import Engine, Progress
-from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.stats.arguments import claimed_delta, is_one_of, tolerated_rate
 from pacbound.tally.draws import DrawOptions
 from pacbound.tally.intake import recorded_columns, tally_of
 
@@ -25,6 +27,7 @@ def certify_cascade(
     *,
     xi: float,
     delta: float,
+    claim: Claim = "loss",
     costs: Any = None,
     bound: Bound = "exact",
     method: Literal["paths", "greedy"] = "paths",
@@ -38,6 +41,7 @@ def certify_cascade(
     memory_limit: str | None = None,
     progress: Progress | None = None,
     about: Mapping[str, Any] | None = None,
+    sample: str | None = None,
     **draw: Unpack[DrawOptions],
 ) -> CascadeCertificate: ...
 @overload
@@ -48,6 +52,7 @@ def certify_cascade(
     *,
     xi: float,
     delta: float,
+    claim: Claim = "loss",
     costs: Any = None,
     bound: Bound = "exact",
     method: Literal["paths"] = "paths",
@@ -62,6 +67,7 @@ def certify_cascade(
     memory_limit: str | None = None,
     progress: Progress | None = None,
     about: Mapping[str, Any] | None = None,
+    sample: str | None = None,
     **draw: Unpack[DrawOptions],
 ) -> GroupedCascadeCertificate: ...
 @overload
@@ -72,6 +78,7 @@ def certify_cascade(
     *,
     xi: float,
     delta: float,
+    claim: Claim = "loss",
     costs: Any = None,
     bound: Bound = "exact",
     method: Literal["paths"] = "paths",
@@ -82,6 +89,7 @@ def certify_cascade(
     unseen_labels: float | None = None,
     columns: None = None,
     about: Mapping[str, Any] | None = None,
+    sample: str | None = None,
     **draw: Unpack[DrawOptions],
 ) -> GroupedCascadeCertificate: ...
 def certify_cascade(  # noqa: PLR0913
@@ -91,6 +99,7 @@ def certify_cascade(  # noqa: PLR0913
     *,
     xi: float,
     delta: float,
+    claim: Claim = "loss",
     costs: Any = None,
     bound: Bound = "exact",
     method: Literal["paths", "greedy"] = "paths",
@@ -105,10 +114,12 @@ def certify_cascade(  # noqa: PLR0913
     memory_limit: str | None = None,
     progress: Progress | None = None,
     about: Mapping[str, Any] | None = None,
+    sample: str | None = None,
     **draw: Unpack[DrawOptions],
 ) -> CascadeCertificate | GroupedCascadeCertificate:
     """Thresholds at which the cascade loses at most `xi` accuracy against its slow model, with
-    probability at least 1 - `delta`.
+    probability at least 1 - `delta`; or, with `claim="differ"`, at which at most `xi` of its
+    answers differ from the slow model's.
 
     The rows must be independent draws from the distribution of use, untouched by training, model
     choice or temperature fitting, and `xi`, `delta` and their number fixed before any label was
@@ -117,9 +128,13 @@ def certify_cascade(  # noqa: PLR0913
 
     Labels matter only where predictions differ, and may be missing (None, NaN) in any row, for any
     reason. A row without one in which the answer differs from the slow model's counts as a loss,
-    so labels may be asked for in any order, and the claim be made again after each. Rows may not
-    be dropped, nor labels changed once they were seen. Without labels at all, what is certified is
-    that at most `xi` of the answers differ from the slow model's.
+    so labels may be asked for in any order, and the claim be made again after each, beginning with
+    none at all. Rows may not be dropped, nor labels changed once they were seen.
+
+    That at most `xi` of the answers differ from the slow model's is another claim. It takes no
+    labels, and is declared before the answers of the models are compared. Whoever publishes it if
+    it is good, and labels on and claims the loss otherwise, has two chances to be wrong, and their
+    deltas add up.
 
     With `groups`, fixed beforehand too, at most `xi` is lost in *every* group, with probability at
     least 1 - `delta` for all of them together. Common thresholds cost no share of `delta`, and the
@@ -138,8 +153,13 @@ def certify_cascade(  # noqa: PLR0913
         such as -1 is a class like others. More labels never raise a threshold of two models.
     xi
         The accuracy that may be lost. 0 asks that nothing is, which is tested on a coarse grid.
+        With `claim="differ"`, the share of the answers that may differ.
     delta
-        The chance that the cascade loses more than that.
+        The chance that the cascade loses more than that, or that more differ.
+    claim
+        "loss": at most `xi` of the accuracy is lost, whether or not there are labels. "differ": at
+        most `xi` of the answers differ from the slow model's, which takes no labels and implies
+        the former.
     costs
         M rising numbers: what a row costs in all that is answered by each model, the models before
         it included. With more than two models they choose the cheapest of the thresholds that hold;
@@ -168,6 +188,10 @@ def certify_cascade(  # noqa: PLR0913
         The share of the rows whose label may be a class that no model ever predicts, or that an
         exit gets right and the slow model never predicts in any row; 0 if left out. More of them
         raise: they are mostly misspelt, and would count as mistakes of all models, or of the slow.
+    unrelated_labels
+        True counts labels that match the slow model no more often than by chance. Otherwise they
+        raise: they are probably those of other rows, and any threshold would seem to lose nothing.
+        That is looked at where labels are there also for rows on which all models agree.
     clusters, cluster_bound, weights, weight_bound, row_ids, seed
         For rows that are not independent draws from the distribution of use, see the documentation
         of data. `clusters`, the patient or the video of each row: one row of each is drawn, and the
@@ -197,6 +221,10 @@ def certify_cascade(  # noqa: PLR0913
         What the certificate is about, for people: short texts by names such as "model", "dataset",
         "owner" and "note". A `pathlib.Path` stands for the name, the size and the SHA-256 of that
         file, or of all files of that folder. No part of the claim.
+    sample
+        What these rows are called, a short text such as "held-out, March". A `Budget` adds up the
+        claims on rows of one name; claims that name no sample count for all of them. No part of the
+        claim.
 
     Returns
     -------
@@ -215,6 +243,8 @@ def certify_cascade(  # noqa: PLR0913
     InvalidValueError, InvalidTypeError
         If scores or classes cannot be what they should be; the message names the value, its row
         and the remedy. If labels are missing where predictions differ and `method` is "greedy".
+        If there are labels and `claim` is "differ".
+        If labels look like those of other rows, see `unrelated_labels`.
         If a group is missing in a row, named twice, or there are more than 1,000 of them; if groups
         overlap and have own thresholds.
 
@@ -231,13 +261,21 @@ def certify_cascade(  # noqa: PLR0913
     >>> print(f"at {threshold:.4f} and above the fast model answers: {share:.1%} of the rows")
     at 0.7415 and above the fast model answers: 62.7% of the rows
 
-    Without a label, fewer rows exit early, and the claim is about answers that differ:
+    Without a label fewer rows exit early, and labels could gain more:
 
     >>> early = certify_cascade(
     ...     table.confidence_fast, predictions, xi=0.01, delta=0.01, bound="pair"
     ... )
-    >>> early.exit_rates.round(3), early.best_possible.exit_rates.round(3), early.without_labels
-    (array([0.552]), array([1.]), True)
+    >>> early.exit_rates.round(3), early.best_possible.exit_rates.round(3), early.bounded
+    (array([0.552]), array([1.]), 'loss')
+
+    That few answers differ, had it been declared in place of the loss, holds at the same threshold:
+
+    >>> same = certify_cascade(
+    ...     table.confidence_fast, predictions, xi=0.01, delta=0.01, bound="pair", claim="differ"
+    ... )
+    >>> same.exit_rates.round(3), same.settled, same.bounded
+    (array([0.552]), True, 'differ')
 
     From a frame, which is counted inside its own engine:
 
@@ -250,12 +288,14 @@ def certify_cascade(  # noqa: PLR0913
     >>> bool((same.thresholds == certificate.thresholds).all())
     True
     """
-    rate, level = tolerated_rate(xi), failure_probability(delta)
-    if group_thresholds not in (None, "common", "own"):
+    rate, level = tolerated_rate(xi), claimed_delta(delta)
+    checked_claim(claim)
+    _refuse_named_labels(claim, labels, columns, draw)
+    if not is_one_of(group_thresholds, (None, "common", "own")):
         raise InvalidValueError(
             f"group_thresholds={group_thresholds!r} is not known: expected 'common' or 'own'."
         )
-    texts = about_texts(about)
+    texts, name = about_texts(about), sample_name(sample)
     tally = tally_of(
         "cascade",
         ("confidences", confidences),
@@ -281,11 +321,12 @@ def certify_cascade(  # noqa: PLR0913
             tally,
             xi=rate,
             delta=level,
+            claim=claim,
             bound=bound,
             method=method,
             costs=costs,
             columns=recorded,
-        ).with_about(texts)
+        ).with_about(texts, sample=name)
     if method != "paths":
         raise InvalidValueError(
             f"method={method!r} takes no groups: expected 'paths', which has a proof for them."
@@ -294,8 +335,32 @@ def certify_cascade(  # noqa: PLR0913
         tally,
         xi=rate,
         delta=level,
+        claim=claim,
         bound=bound,
         group_thresholds=group_thresholds or "common",
         costs=costs,
         columns=recorded,
-    ).with_about(texts)
+    ).with_about(texts, sample=name)
+
+
+def _refuse_named_labels(
+    claim: Claim,
+    labels: Any,
+    columns: Mapping[str, str | Sequence[str] | None] | None,
+    draw: DrawOptions,
+) -> None:
+    """Raise if labels are passed, or named, for the claim that answers differ, before any row is
+    read.
+    """
+    named = {
+        "labels": labels,
+        "columns['labels']": columns.get("labels") if isinstance(columns, Mapping) else None,
+        "answers": draw.get("answers"),
+    }
+    found = next((name for name, value in named.items() if value is not None), None)
+    if claim == "differ" and found is not None:
+        raise InvalidValueError(
+            f"claim='differ' takes no labels, and {found} was passed: with labels claim the loss "
+            "(claim='loss'), which they say more about. Leave them out to claim that few answers "
+            "differ, if that was decided before the answers were compared."
+        )

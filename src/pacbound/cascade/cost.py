@@ -24,6 +24,7 @@ An exit at the threshold 0 leaves no row, surely, and one at +inf is not asked.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
@@ -39,11 +40,12 @@ from numpy.typing import NDArray
 from pacbound.cascade.rows import exits_of_batch
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.document import exact, likelihood
+from pacbound.certificate.files import certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.procedures.cascade_paths import total_cost
 from pacbound.sources import Notation, Paths, Progress, Wanted, opened
 from pacbound.sources.notation import NotationOptions, refuse_notation
-from pacbound.stats.arguments import failure_probability
+from pacbound.stats.arguments import claimed_delta
 from pacbound.stats.binomial import binomial_upper
 from pacbound.stats.sequences import bonferroni_level
 from pacbound.tally.columns import as_array, checked_scores, numeric
@@ -105,7 +107,7 @@ class CostBound:
 
 
 def certified_cost(
-    certificate: CascadeCertificate,
+    certificate: CascadeCertificate | str | os.PathLike[str],
     confidences: Any = None,
     *,
     delta: float,
@@ -133,7 +135,7 @@ def certified_cost(
         (n, M-1) fresh scores of the exits in their order, or (n,) for one exit; or, with `columns`,
         the paths of files. If left out, the certificate's own counts are used.
     delta
-        The chance that the bound is wrong; at most 1/2 without fresh scores.
+        The chance that the bound is wrong.
     columns
         For files: `confidences`, the names of the columns in the order of the exits.
     progress
@@ -154,7 +156,7 @@ def certified_cost(
         If it is not a cascade certificate, or the columns are not those of its exits.
     InvalidValueError
         If the certificate has no costs, or is of a method without proof; if scores cannot be what
-        they should be, or there are none; if delta is more than 1/2 without fresh scores.
+        they should be, or there are none; if delta is above 0.5.
     RepeatedSourceError
         If a file is one that the certificate was counted from.
     CertificateError
@@ -177,12 +179,13 @@ def certified_cost(
     >>> round(certified_cost(certificate, fresh, delta=0.01).upper, 2)
     3.03
     """
+    certificate = certificate_of(certificate)
     if not isinstance(certificate, CascadeCertificate):
         raise InvalidTypeError(
             f"{type(certificate).__name__} is not a cascade certificate: pass one of "
             "certify_cascade or design_cascade, or load it with load_certificate."
         )
-    level = failure_probability(delta)
+    level = claimed_delta(delta)
     thresholds = certificate.thresholds_for_use()
     if certificate.costs is None:
         raise InvalidValueError(
@@ -207,11 +210,6 @@ def certified_cost(
 
 
 def _from_the_same_rows(certificate: CascadeCertificate, delta: float) -> CostBound:
-    if delta > 0.5:
-        raise InvalidValueError(
-            f"delta={delta} is too large for a bound from the rows that chose the thresholds: "
-            "expected at most 0.5. Pass a smaller one, or fresh scores."
-        )
     left, n = np.cumsum(certificate.exit_counts), certificate.n
     if certificate.declared is not None:
         level = bonferroni_level(delta, certificate.declared.cells.size)

@@ -14,6 +14,7 @@ from pacbound.cascade.design_search import Fold, Tried, declared_sequence, searc
 from pacbound.cascade.model_table import ModelTable
 from pacbound.certificate.about import about_texts
 from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.certificate.samples import sample_name
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import NAMES, Bound
 from pacbound.procedures.cascade_front import Declared
@@ -22,7 +23,8 @@ from pacbound.sources import Notation, Progress
 from pacbound.sources.batches import part_of
 from pacbound.sources.notation import NotationOptions, refuse_notation
 from pacbound.stats.arguments import (
-    failure_probability,
+    claimed_delta,
+    is_one_of,
     real_number,
     tolerated_rate,
     whole_number,
@@ -129,9 +131,11 @@ def design_cascade(  # noqa: PLR0913
     classes: Any = None,
     missing: Any = None,
     unseen_labels: float | None = None,
+    unrelated_labels: bool | None = None,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     progress: Progress | None = None,
     about: Mapping[str, Any] | None = None,
+    sample: str | None = None,
     **written: Unpack[NotationOptions],
 ) -> CascadeDesign:
     """Choose a cascade among many models, and certify with probability at least 1 - `delta` that it
@@ -182,7 +186,7 @@ def design_cascade(  # noqa: PLR0913
         Models that must be among those before the slow one.
     first
         The model that must be asked first.
-    bound, classes, missing, unseen_labels
+    bound, classes, missing, unseen_labels, unrelated_labels
         As in `certify_cascade`.
     columns
         For files: `confidences` and `predictions`, a list of names with one for every model, and
@@ -191,6 +195,8 @@ def design_cascade(  # noqa: PLR0913
         Called with the share of the work that is done, from 0 to 1.
     about
         What the certificate is about, for people, as in `certify_cascade`.
+    sample
+        What these rows are called, as in `certify_cascade`.
     delimiter, decimal, scale
         For files: what stands between values, what stands for the decimal point, and what a score
         of 1 is written as, such as 100 for percentages.
@@ -225,14 +231,19 @@ def design_cascade(  # noqa: PLR0913
     >>> design.models, design.certificate.n, f"{design.saved:.0%} saved"
     ((0, 1), 16000, '58% saved')
     """
-    rate, level = tolerated_rate(xi), failure_probability(delta)
-    texts = about_texts(about)
+    rate, level = tolerated_rate(xi), claimed_delta(delta)
+    texts, name = about_texts(about), sample_name(sample)
     _refuse_unknown(written)
-    if bound not in NAMES:
+    if not is_one_of(bound, NAMES):
         raise InvalidValueError(
             f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'."
         )
-    rule = ClassRule.of(classes, missing, 0.0 if unseen_labels is None else unseen_labels)
+    rule = ClassRule.of(
+        classes,
+        missing,
+        0.0 if unseen_labels is None else unseen_labels,
+        unrelated_labels=False if unrelated_labels is None else unrelated_labels,
+    )
     if columns is None:
         refuse_notation(written)
         table = ModelTable.of_arrays(confidences, predictions, labels, rule)
@@ -282,7 +293,7 @@ def design_cascade(  # noqa: PLR0913
         delta=level,
         bound=bound,
         columns=named.recorded(models),
-    ).with_about(texts)
+    ).with_about(texts, sample=name)
     if progress is not None:
         progress(1.0)
     names = table.names.of(models).predictions if columns is not None else None
@@ -291,6 +302,12 @@ def design_cascade(  # noqa: PLR0913
 
 def _refuse_unknown(written: Mapping[str, Any]) -> None:
     strange = next((name for name in written if name not in NotationOptions.__annotations__), None)
+    if strange == "claim":
+        raise InvalidTypeError(
+            "design_cascade has no argument 'claim': labels choose the models, and what it claims "
+            "is the loss. To claim that few answers differ, name the models and use "
+            "certify_cascade, on rows that had no part in choosing them."
+        )
     if strange is not None:
         raise InvalidTypeError(
             f"design_cascade has no argument {strange!r}. Where rows are not independent draws, as "

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pacbound.cascade.stages import Stage
 from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
 from pacbound.tally.columns import ROUNDING, as_array, as_column, as_score_column, numeric
-from pacbound.tally.toplabel import top_blocks
+from pacbound.tally.toplabel import ONE_SCORE, top_blocks
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -168,6 +168,8 @@ def _read_table(stage: Stage, output: Any, rows: Rows, classes: Array | None) ->
         raise stage.error(
             f"gave shape {table.shape} for {len(rows)} rows: expected ({len(rows)}, classes).{hint}"
         )
+    if table.shape[1] == 1:
+        raise stage.error(f"gave shape {table.shape}, {ONE_SCORE}.")
     if classes is not None and len(classes) != table.shape[1]:
         raise stage.error(f"knows {table.shape[1]} classes, but {len(classes)} names were given.")
     if table.min() < 0:

@@ -7,7 +7,7 @@ drawn from the whole.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,14 +17,16 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import PLAIN, Notation, Paths, Progress, Wanted, opened
 from pacbound.sources.values import MISSING, Values
-from pacbound.tally.classes import ClassRule, Vocabulary
-from pacbound.tally.columns import as_array, numeric, same_length
+from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
+from pacbound.tally.columns import as_array, numeric, same_length, same_rows
 from pacbound.tally.count import Counting
+from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions.cascade import (
     TWO_MODELS,
     CascadeQuestion,
     label_column,
     prediction_columns,
+    witness,
 )
 from pacbound.tally.questions.question import Slot, scaled
 from pacbound.tally.rows import Rows, only_known
@@ -60,6 +62,7 @@ class ModelTable:
             raise InvalidTypeError(
                 f"{absent} is missing: pass all arrays, or paths and their columns."
             )
+        same_rows(confidences=confidences, predictions=predictions, labels=labels)
         scores = numeric(as_array(confidences, "confidences"), "confidences")
         answers = prediction_columns(predictions)
         if scores.ndim != 2 or scores.shape[1] != len(answers):
@@ -143,9 +146,25 @@ class ModelTable:
         codes = [self.answers[rows, m] for m in models] + [self.truth[rows]]
         classes = [Values(self.classes, column) for column in codes]
         columns = dict(zip(question.slots, [*scores, *classes], strict=True))
-        counting = Counting(question, self.rule)
+        # Labels may have been bought where any of the models differs, so all of them are looked at.
+        counting = Counting(question, replace(self.rule, unrelated_labels=True))
         counting.ask(Rows(question.slots, columns))
-        return Tally.of(question, counting.result(self.sources))
+        counted = counting.result(self.sources)
+        return Tally.of(question, replace(counted, matches=self._matches(rows, models[-1])))
+
+    def _matches(self, rows: Integers, slow: int) -> LabelMatches | None:
+        """How labels and a slow model meet, in rows on which all models agree and in others; labels
+        of other rows raise.
+        """
+        vocabulary, evidence = Vocabulary(self.rule), Evidence()
+        for found in self.classes:
+            vocabulary.code(found)
+        order = [m for m in range(self.models) if m != slow] + [slow]
+        witness([self.answers[rows, m] for m in order], self.truth[rows], vocabulary, evidence)
+        matches = evidence.matches(self.rule)
+        if matches is not None:
+            matches.require_related(len(rows), self.names.labels, self.names.predictions[slow])
+        return matches
 
 
 @dataclass(frozen=True)

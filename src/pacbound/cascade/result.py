@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.stats.arguments import whole_number
+
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -123,6 +125,7 @@ class CascadeStatistics:
     """
 
     def __init__(self, n_models: int) -> None:
+        n_models = whole_number(n_models, "n_models", least=1)
         self._lock = Lock()
         self._answered = np.zeros(n_models, dtype=np.int64)
         self._failed = np.zeros(n_models, dtype=np.int64)

@@ -55,7 +55,7 @@ class Cascade:
     models : sequence of callables
         Two or more, the fast one first and the slow one last, with their classes in the same
         columns.
-    certificate_or_thresholds : CascadeCertificate, GroupedCascadeCertificate, or numbers
+    certificate_or_thresholds : cascade certificate, its path, or numbers
         One threshold for every model but the last, or a mapping from groups to these. A
         certificate that was read from a file is
         verified first, once, which can take seconds; one that does not follow from its own counts

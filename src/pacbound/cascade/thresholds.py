@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.certificate.document import Certificate
+from pacbound.certificate.files import certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.columns import as_names, as_score_column
 
 Floats = NDArray[np.float64]
 Thresholds = CascadeCertificate | GroupedCascadeCertificate | Any
-"""A certificate, numbers, or a mapping from the names of groups to numbers."""
+"""A certificate or its path, numbers, or a mapping from the names of groups to numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,7 @@ class ExitThresholds:
     @classmethod
     def of(cls, certificate_or_thresholds: Thresholds, n_models: int) -> ExitThresholds:
         """Those of `n_models`; of a certificate only if they follow from its own counts."""
-        given = certificate_or_thresholds
+        given = certificate_of(certificate_or_thresholds)
         if isinstance(given, Certificate):
             if not isinstance(given, CascadeCertificate | GroupedCascadeCertificate):
                 raise InvalidTypeError(

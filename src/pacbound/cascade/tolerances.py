@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.errors import InvalidTypeError
 from pacbound.procedures.cascade import Bound
+from pacbound.stats.arguments import tolerated_rate
 from pacbound.tally.intake import tally_of
 
 Floats = NDArray[np.float64]
@@ -70,6 +72,7 @@ def trade_off(  # noqa: PLR0913
     classes: Any = None,
     missing: Any = None,
     unseen_labels: float | None = None,
+    unrelated_labels: bool | None = None,
     columns: Mapping[str, str | Sequence[str]] | None = None,
 ) -> TradeOff:
     """The cascade certified at each of several tolerances; descriptive as a curve.
@@ -91,7 +94,7 @@ def trade_off(  # noqa: PLR0913
         As in `certify_cascade`. Without them `cost` is NaN.
     bound
         "pair", which answers at once; "exact", which takes its time for each new `xi`; "product".
-    classes, missing, unseen_labels, columns
+    classes, missing, unseen_labels, unrelated_labels, columns
         As in `certify_cascade`.
 
     Returns
@@ -117,10 +120,23 @@ def trade_off(  # noqa: PLR0913
         ("confidences", confidences),
         arrays={"predictions": predictions, "labels": labels},
         columns=columns,
-        options={"classes": classes, "missing": missing, "unseen_labels": unseen_labels},
+        options={
+            "classes": classes,
+            "missing": missing,
+            "unseen_labels": unseen_labels,
+            "unrelated_labels": unrelated_labels,
+        },
         reading={},
     )
-    tolerances = np.array(list(xi), dtype=np.float64)
+    try:
+        tolerances = np.array([tolerated_rate(value) for value in iter(xi)])
+    except TypeError as error:
+        if isinstance(error, InvalidTypeError):
+            raise
+        raise InvalidTypeError(
+            f"xi={xi!r} is not a list of tolerances: expected several, such as [0.01, 0.02]. For "
+            "one use certify_cascade."
+        ) from None
     points: list[CascadeCertificate] = [
         certify_cascade(tally, xi=float(value), delta=delta, costs=costs, bound=bound)
         for value in tolerances

@@ -18,7 +18,7 @@ from pacbound.certificate.document import (
     sealed,
 )
 from pacbound.certificate.fine_counts import read_counts, read_threshold
-from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
+from pacbound.certificate.refusal import UNEXPLAINED, described_refusal
 from pacbound.certificate.tally_checks import exact_sum, require_tally
 from pacbound.documents import Json, Reader, encode_float, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
@@ -26,12 +26,12 @@ from pacbound.procedures import abstention, abstention_declared
 from pacbound.procedures.abstention_walk import FIRST, AbstentionDecision
 from pacbound.procedures.refusal import Refusal
 from pacbound.procedures.registry import require
-from pacbound.stats.arguments import failure_probability, real_number, tolerated_rate
+from pacbound.stats.arguments import claimed_delta, is_one_of, real_number, tolerated_rate
 from pacbound.stats.sequences import bonferroni_level
-from pacbound.tally.columns import as_names, as_scores, same_length
+from pacbound.tally.columns import as_names, as_scores, same_length, same_rows
 from pacbound.tally.questions.abstention import GRID
 from pacbound.tally.questions.correctness import OUTCOMES
-from pacbound.tally.row_rules import Limit, RowRule, Steps
+from pacbound.tally.row_rules import Limit, RowRule, RowSteps
 from pacbound.tally.table import in_order
 from pacbound.tally.tally import Tally
 
@@ -151,7 +151,6 @@ class AbstentionTable:
             **self.counted(),
             "threshold": encode_float(self.limit),
             "claimed": [list(ends) for ends in self.claimed],
-            "refusal": claimed_refusal(self.refusal),
         }
 
     def counted(self) -> dict[str, Json]:
@@ -270,7 +269,7 @@ class AbstentionCertificate(Certificate):
         require_tally(
             tally, "abstention", GRID, lowest=0, columns='kind="abstention", confidence and correct'
         )
-        xi, delta = tolerated_rate(xi), failure_probability(delta)
+        xi, delta = tolerated_rate(xi), claimed_delta(delta)
         first = _first_cell(first_threshold)
         tables = _tables(tally)
         if pool is not None:
@@ -292,7 +291,7 @@ class AbstentionCertificate(Certificate):
             starts_by="ranks" if pool is None else "pool",
             first=first,
             tables=_decided(tables, xi, delta, first),
-            provenance=Provenance.now(tally.sources, columns),
+            provenance=Provenance.of(tally, columns),
             draw=tally.drawn,
         )
 
@@ -381,6 +380,7 @@ class AbstentionCertificate(Certificate):
             raise InvalidTypeError(
                 f"The certificate has {len(self.groups)} groups: pass the group of each row."
             )
+        same_rows(confidence=confidence, groups=groups)
         names = as_names(groups, "groups").astype(np.str_)
         same_length(confidence=scores, groups=names)
         answered = np.zeros(scores.shape, dtype=np.bool_)
@@ -392,13 +392,13 @@ class AbstentionCertificate(Certificate):
         """Whether to answer each row: not for other groups than those that were certified."""
         self.require_verified()
         tables = {
-            table.group: Steps((Limit(table.limit, closed=True),), {APPLIED: (0, 1)})
+            table.group: RowSteps((Limit(table.limit, closed=True),), {APPLIED: (0, 1)})
             for table in self.tables
         }
         if not self.groups:
             return RowRule(1, tables[None], ones="answered")
         by_group = {str(name): steps for name, steps in tables.items()}
-        silent = Steps((), {APPLIED: (0,)})
+        silent = RowSteps((), {APPLIED: (0,)})
         return RowRule(1, None, by_group, silent, ones="answered", others="are not answered")
 
     def claims(self, threshold: float, group: str | None = None) -> bool:
@@ -460,7 +460,7 @@ class AbstentionCertificate(Certificate):
 
     def _table(self, group: str | None) -> AbstentionTable:
         for table in self.tables:
-            if table.group == group:
+            if is_one_of(group, [table.group]):
                 return table
         known = ", ".join(map(repr, self.groups[:5])) or "none, so pass no group"
         raise InvalidValueError(f"group={group!r} is not in this certificate: it has {known}.")
@@ -488,6 +488,21 @@ class AbstentionCertificate(Certificate):
     def recomputed(self) -> AbstentionCertificate:
         return replace(
             self, tables=_decided(self.tables, self.xi, self.delta, self.first), loaded=None
+        )
+
+    def is_explained(self) -> bool:
+        return all(table.refusal is not UNEXPLAINED for table in self.tables)
+
+    def _with_reasons(self, again: AbstentionCertificate) -> AbstentionCertificate:
+        pairs = zip(self.tables, again.tables, strict=True)
+        return replace(
+            self,
+            tables=tuple(
+                table
+                if table.refusal is None
+                else replace(table, refusal=other.refusal or UNEXPLAINED)
+                for table, other in pairs
+            ),
         )
 
     def work(self) -> float:
@@ -564,7 +579,7 @@ class AbstentionCertificate(Certificate):
 
 
 def _in_short(refusal: Refusal) -> str:
-    reason, remedy, _ = described_refusal(refusal, "rows", "")
+    reason, remedy, *_ = described_refusal(refusal, "rows", "")
     return f"{reason.removeprefix('REFUSED: ')} {remedy.strip()}"
 
 
@@ -647,7 +662,7 @@ def _read_table(part: Reader, starts_by: Starts, first: int) -> AbstentionTable:
         raise CertificateError(
             f"{part.place('starts')} are not cells from 0 to {first}, 1 to {_MOST_STARTS} of them."
         )
-    limit = read_threshold(part, np.inf)
+    limit, claimed = read_threshold(part, np.inf), _read_claimed(part)
     return AbstentionTable(
         part.optional_text("group"),
         cells,
@@ -655,8 +670,8 @@ def _read_table(part: Reader, starts_by: Starts, first: int) -> AbstentionTable:
         right,
         starts,
         limit,
-        _read_claimed(part),
-        read_refusal(part),
+        claimed,
+        None if claimed else UNEXPLAINED,
     )
 
 

@@ -18,7 +18,7 @@ from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.procedures import alarm_range
 from pacbound.procedures.registry import require
-from pacbound.stats.arguments import failure_probability, real_number
+from pacbound.stats.arguments import claimed_delta, real_number
 
 MISSES, FALSE_ALARMS = "misses", "false-alarms"
 """The names of the two claims."""
@@ -94,7 +94,7 @@ class AlarmRangeCertificate(SeveralClaims):
         InvalidValueError
             If they are not about the same rows, or spend more than `delta` together.
         """
-        level = failure_probability(delta)
+        level = claimed_delta(delta)
         members = {FALSE_ALARMS: false_alarms, MISSES: misses}
         _require_pair(members)
         for member in members.values():

@@ -20,6 +20,7 @@ from pacbound.sources.batches import Batch, Progress
 from pacbound.sources.notation import PLAIN, Notation
 from pacbound.sources.paths import Paths
 from pacbound.tally.columns import as_names
+from pacbound.tally.frame_errors import reading_frame
 from pacbound.tally.row_rules import EXIT, PREDICTION, RowRule, answers_of
 from pacbound.tally.rows import batch_scores
 
@@ -67,6 +68,7 @@ class _Columns:
     predictions: list[str] | None
 
 
+@reading_frame()
 def applied(
     rule: RowRule,
     frame: Any,
@@ -224,5 +226,8 @@ def _said(
 def _names(columns: str | Sequence[str]) -> list[str]:
     """Several columns of one role, as they are recorded in one text."""
     if not isinstance(columns, str):
-        return list(columns)
+        several = list(columns) if isinstance(columns, Sequence) else [columns]
+        if not all(isinstance(name, str) for name in several):
+            raise InvalidTypeError(f"{columns!r} is not the name of a column: expected text.")
+        return several
     return [name.strip() for name in columns.split(",")]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.certificate.document import Certificate, Provenance, exact, likelihood, sealed
+from pacbound.certificate.draws import one_of_many
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError
 from pacbound.procedures import batch
@@ -334,6 +335,9 @@ class BatchCertificate(Certificate):
                 f"{self.unanswered:,} records have no answer, because the slow model gave none."
             )
         return "\n".join(lines)
+
+    def draw_lines(self) -> list[str]:
+        return [one_of_many(f"Key {self.key}", "key", "sample")] if self.sampled else []
 
     def _saved(self) -> list[str]:
         if not self.tolerated:

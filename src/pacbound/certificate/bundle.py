@@ -9,11 +9,13 @@ from typing import Any, ClassVar, Self
 
 from pacbound.certificate.about import about_texts
 from pacbound.certificate.document import Certificate, Provenance, exact, likelihood
+from pacbound.certificate.samples import sample_name
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.procedures import union
 from pacbound.procedures.registry import require
-from pacbound.stats.arguments import failure_probability, real_number
+from pacbound.stats.arguments import claimed_delta, real_number
+from pacbound.tally.columns import require_whole_text
 
 _BETWEEN = "."
 """Stands between the name of a claim and the role of a column, in the provenance."""
@@ -145,7 +147,7 @@ class CertificateBundle(SeveralClaims):
         InvalidTypeError
             If one is not a certificate of a single claim.
         """
-        level = failure_probability(delta)
+        level = claimed_delta(delta)
         if not isinstance(certificates, Mapping):
             raise InvalidTypeError(
                 f"certificates is of type {type(certificates).__name__}: expected a mapping from "
@@ -166,6 +168,7 @@ class CertificateBundle(SeveralClaims):
                 "Two claims have one name: names are text, so that 1 and '1' are the same. Rename "
                 "one."
             )
+        require_whole_text(members, "certificates")
         require_covered(members, level)
         return cls(delta=level, members=members, provenance=provenance_together(members))
 
@@ -249,6 +252,7 @@ def certify_together(
     delta: float,
     shares: Mapping[str, float] | None = None,
     about: Mapping[str, Any] | None = None,
+    sample: str | None = None,
 ) -> CertificateBundle:
     """Several claims, about the same data or not, that are all right at once with probability at
     least 1 - `delta`.
@@ -269,6 +273,8 @@ def certify_together(
         name. Equal shares if left out.
     about
         What the bundle is about, for people, as in `calibrate`; each claim may say more of its own.
+    sample
+        What the rows of all claims are called that do not name their own, as in `calibrate`.
 
     Returns
     -------
@@ -299,7 +305,7 @@ def certify_together(
     >>> bundle["brake"].delta, bundle["danger"].delta, bundle.certified
     (0.02, 0.01, True)
     """
-    level, texts = failure_probability(delta), about_texts(about)
+    level, texts, named = claimed_delta(delta), about_texts(about), sample_name(sample)
     _require_makers(claims)
     if not isinstance(shares, Mapping | None):
         raise InvalidTypeError(
@@ -318,7 +324,7 @@ def certify_together(
         raise InvalidValueError(f"shares={shares} are not shares: expected positive numbers.")
     spent = union.shares(level, numbers)
     made = {name: claims[name](delta=share) for name, share in zip(claims, spent, strict=True)}
-    return CertificateBundle.of(made, delta=level).with_about(texts)
+    return CertificateBundle.of(made, delta=level).with_about(texts, sample=named)
 
 
 def _require_makers(claims: Any) -> None:
@@ -374,19 +380,54 @@ def provenance_together(members: Mapping[str, Certificate]) -> Provenance:
         for name, member in members.items()
         for role, column in member.provenance.columns.items()
     }
-    about = {
-        f"{name}{_BETWEEN}{key}": text
+    about, notes = (
+        {
+            f"{name}{_BETWEEN}{key}": text
+            for name, member in members.items()
+            for key, text in getattr(member.provenance, part).items()
+        }
+        for part in ("about", "notes")
+    )
+    drawn_by = {
+        f"{name}{_BETWEEN}{role}": digest
         for name, member in members.items()
-        for key, text in member.provenance.about.items()
+        for role, digest in member.provenance.drawn_by.items()
+    }
+    samples = {
+        claim: sample
+        for name, member in members.items()
+        for claim, sample in _samples_within(name, member.provenance).items()
     }
     sources = {source for member in members.values() for source in member.provenance.sources}
-    return replace(Provenance.now(frozenset(sources), columns), about=about)
+    made = Provenance.now(frozenset(sources), columns, notes)
+    return replace(made, about=about, samples=samples, drawn_by=drawn_by)
 
 
 def _provenance_of(name: str, provenance: Provenance) -> Provenance:
     start = f"{name}{_BETWEEN}"
-    columns, about = (
+    columns, about, notes, drawn_by, samples = (
         {key.removeprefix(start): text for key, text in texts.items() if key.startswith(start)}
-        for texts in (provenance.columns, provenance.about)
+        for texts in (
+            provenance.columns,
+            provenance.about,
+            provenance.notes,
+            provenance.drawn_by,
+            provenance.samples,
+        )
     )
-    return replace(provenance, columns=columns, about=about)
+    return replace(
+        provenance,
+        columns=columns,
+        about=about,
+        notes=notes,
+        sample=provenance.samples.get(name),
+        samples=samples,
+        drawn_by=drawn_by,
+    )
+
+
+def _samples_within(name: str, provenance: Provenance) -> dict[str, str]:
+    """What the rows of a claim are called, and those of the claims inside it."""
+    own = {} if provenance.sample is None else {name: provenance.sample}
+    inside = provenance.samples.items()
+    return own | {f"{name}{_BETWEEN}{claim}": sample for claim, sample in inside}

@@ -14,18 +14,24 @@ from numpy.typing import NDArray
 
 from pacbound.certificate import calibration_words
 from pacbound.certificate.document import CHANGED, Certificate, Provenance, interval_work, sealed
-from pacbound.certificate.tally_checks import exact_sum
+from pacbound.certificate.tally_checks import exact_sum, require_is_tally
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.procedures import calibration as procedure
 from pacbound.procedures.calibration import Correction, Side
 from pacbound.procedures.registry import require
-from pacbound.stats.arguments import LARGEST_COUNT, failure_probability
-from pacbound.tally.columns import as_array, as_names, as_score_column, checked_scores
+from pacbound.stats.arguments import LARGEST_COUNT, claimed_delta
+from pacbound.tally.columns import (
+    as_array,
+    as_names,
+    as_score_column,
+    checked_scores,
+    same_rows,
+)
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
 from pacbound.tally.questions.calibration import CalibrationQuestion
 from pacbound.tally.questions.question import OVERLAPPING, Scope
-from pacbound.tally.row_rules import RowRule, Steps
+from pacbound.tally.row_rules import RowRule, RowSteps
 from pacbound.tally.table import in_order
 from pacbound.tally.tally import Tally
 
@@ -224,7 +230,7 @@ class CalibrationCertificate(Certificate):
         ------
         InvalidValueError
             If the tally has no rows or no bins of confidence, or its counts do not add up; if
-            `delta` is not between 0 and 1.
+            `delta` is not above 0 and at most 0.5.
 
         Examples
         --------
@@ -233,6 +239,7 @@ class CalibrationCertificate(Certificate):
         >>> CalibrationCertificate.from_tally(tally, delta=0.05).interval([0.9]).round(3).tolist()
         [[0.964, 1.0]]
         """
+        require_is_tally(tally)
         if tally.kind != "calibration" or isinstance(tally.grid, DyadicGrid):
             raise InvalidValueError(
                 f"A {tally.kind} tally has no calibration bins: count with confidence, correct and "
@@ -249,7 +256,7 @@ class CalibrationCertificate(Certificate):
         _require_counts(tally)
         counts = tally.dense()
         trials, successes = counts.sum(axis=2), counts[:, :, 1]
-        level, overlapping = failure_probability(delta), tally.scope in OVERLAPPING
+        level, overlapping = claimed_delta(delta), tally.scope in OVERLAPPING
         lower, upper = procedure.cell_intervals(
             trials,
             successes,
@@ -270,7 +277,7 @@ class CalibrationCertificate(Certificate):
             successes=successes,
             lower=lower,
             upper=upper,
-            provenance=Provenance.now(tally.sources, columns),
+            provenance=Provenance.of(tally, columns),
             draw=tally.drawn,
         )
 
@@ -371,12 +378,12 @@ class CalibrationCertificate(Certificate):
         empty = self.trials == 0
         share = np.where(empty, np.nan, self.successes / np.where(empty, 1, self.trials))
         tables = [
-            Steps.of_bins(self.grid, dict(zip(APPLIED, columns, strict=True)))
+            RowSteps.of_bins(self.grid, dict(zip(APPLIED, columns, strict=True)))
             for columns in zip(self.lower, self.upper, share, strict=True)
         ]
         if not self.groups:
             return RowRule(1, tables[0])
-        unknown = Steps((), dict(zip(APPLIED, [(0.0,), (1.0,), (float("nan"),)], strict=True)))
+        unknown = RowSteps((), dict(zip(APPLIED, [(0.0,), (1.0,), (float("nan"),)], strict=True)))
         by_group = dict(zip(self.groups, tables, strict=True))
         return RowRule(1, None, by_group, unknown, others="get [0, 1]")
 
@@ -411,7 +418,8 @@ class CalibrationCertificate(Certificate):
     def recomputed(self) -> CalibrationCertificate:
         overlapping = self.scope in OVERLAPPING
         n = self._rows_implied()
-        lower, upper = procedure.cell_intervals(
+        lower, upper = procedure.checked_intervals(
+            (self.lower, self.upper),
             self.trials,
             self.successes,
             delta=self.delta,
@@ -497,6 +505,7 @@ class CalibrationCertificate(Certificate):
         self.require_verified()
         if _is_single(confidence):
             confidence = np.reshape(as_array(confidence, "confidence"), 1)
+        same_rows(confidence=confidence, groups=groups)
         scores = as_score_column(confidence, "confidence")
         places = self._places(groups, len(scores))
         result = np.empty((len(scores), table.shape[-1]))

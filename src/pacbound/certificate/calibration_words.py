@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pacbound.certificate.document import exact, likelihood
-from pacbound.certificate.draws import described_draw
 from pacbound.documents import printable
 from pacbound.tally.questions import Scope
 
@@ -56,7 +55,8 @@ def html(certificate: CalibrationCertificate) -> str:
     lines = [
         *_claim(certificate),
         *_remarks(certificate),
-        *described_draw(certificate.draw),
+        *certificate.draw_lines(),
+        *certificate.sample_lines(),
         *certificate.about_lines(),
     ]
     words = "".join(f"<p>{escape(line)}</p>" for line in lines)

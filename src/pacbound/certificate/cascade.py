@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self, TypedDict
+from typing import ClassVar, Literal, Self, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from pacbound.certificate.cascade_labels import (
     PartialLabels,
     Unlabelled,
     counts_at,
+    judged_labels,
+    noted,
     thresholds_of,
 )
 from pacbound.certificate.cascade_walks import claimed_walks, read_cells, read_walks
@@ -27,24 +29,27 @@ from pacbound.certificate.document import (
     likelihood,
     sealed,
 )
-from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
-from pacbound.certificate.tally_checks import require_tally
+from pacbound.certificate.draws import one_of_many
+from pacbound.certificate.refusal import described_refusal, read_refusal
+from pacbound.certificate.tally_checks import require_is_tally, require_tally
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidValueError
 from pacbound.procedures import (
     cascade,
+    cascade_differ,
     cascade_front,
     cascade_greedy,
     cascade_partial,
     cascade_paths,
 )
 from pacbound.procedures.cascade import Bound, CascadeDecision, Walk
+from pacbound.procedures.cascade_differ import Claim, checked_claim, refuse_labels
 from pacbound.procedures.cascade_front import Declared
 from pacbound.procedures.cascade_paths import PathsDecision
 from pacbound.procedures.joint_walk import JointWalk
 from pacbound.procedures.refusal import Refusal
 from pacbound.procedures.registry import require
-from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.stats.arguments import claimed_delta, is_one_of, tolerated_rate
 from pacbound.stats.sequences import bonferroni_level
 from pacbound.stats.trinomial import paired_test_work
 from pacbound.tally.questions.cascade import grid_of, with_unlabelled
@@ -78,7 +83,8 @@ class _Asked(TypedDict):
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class CascadeCertificate(Certificate):
     """With probability at least 1 - `delta` a cascade at `thresholds` loses at most `xi` accuracy
-    against its slow model.
+    against its slow model; or, where `bounded` is "differ", at most `xi` of its answers differ from
+    the slow model's.
 
     What is certified is `xi`. Exit rates, costs and the observed error increase are descriptive:
     they were seen at thresholds that were chosen from the same rows. The probability is over the
@@ -86,8 +92,10 @@ class CascadeCertificate(Certificate):
     `certify_cascade` makes such a certificate, and `load_certificate` reads one.
 
     Labels may be missing: rows without one in which predictions differ counted as losses, and
-    `unlabelled` says how many. `best_possible` says what more labels could gain. Without a single
-    label the claim is stronger: at most `xi` of the answers differ from the slow model's.
+    `unlabelled` says how many. `best_possible` says what more labels could gain. The claim is about
+    the loss also without a single label: more may come, and `delta` covers all that is claimed from
+    then on. That few answers differ is a claim of its own, which is declared beforehand and takes
+    no labels.
 
     A refusal has `certified` False and the thresholds +inf: never exit early. The method "greedy"
     carries no proof, so it is never certified even though it names thresholds.
@@ -97,9 +105,11 @@ class CascadeCertificate(Certificate):
     n : int
         The number of rows that were counted.
     xi : float
-        The accuracy that may be lost.
+        The accuracy that may be lost, or the share of answers that may differ.
     delta : float
-        The chance that more is lost.
+        The chance that more is lost, or that more differ.
+    bounded : str
+        What `xi` bounds: "loss", or "differ".
     bound : str
         "exact", "pair" or "product".
     method : str
@@ -117,7 +127,7 @@ class CascadeCertificate(Certificate):
         Why nothing is certified, and about how many rows it would take; None if it is.
     partial : PartialLabels or None
         How many rows in which predictions differ have a label, and what more labels could gain;
-        None if all have one.
+        None if all have one. Where `bounded` is "differ" none has, and labels gain nothing.
     declared : Declared or None
         What a fold declared, with the models that it chose; None for other methods.
     provenance : Provenance
@@ -154,6 +164,7 @@ class CascadeCertificate(Certificate):
     refusal: Refusal | None
     partial: PartialLabels | None = None
     declared: Declared | None = None
+    bounded: Claim = "loss"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "walks", tuple(sealed_walk(walk) for walk in self.walks))
@@ -168,6 +179,7 @@ class CascadeCertificate(Certificate):
         *,
         xi: float,
         delta: float,
+        claim: Claim = "loss",
         bound: Bound = "exact",
         method: Literal["paths", "greedy"] = "paths",
         costs: tuple[float, ...] | None = None,
@@ -179,7 +191,7 @@ class CascadeCertificate(Certificate):
         ----------
         tally
             A cascade tally of at least one row.
-        xi, delta, bound, method, costs
+        xi, delta, claim, bound, method, costs
             As in `certify_cascade`. With two models there is one walk, whatever the method.
         columns
             The names of the columns that were counted, for the provenance.
@@ -193,7 +205,8 @@ class CascadeCertificate(Certificate):
         ------
         InvalidValueError
             If the tally is not one of a cascade, has no rows, or does not add up; if an option
-            cannot be what it should be; if a greedy choice is asked for and labels are missing.
+            cannot be what it should be; if a greedy choice is asked for and labels are missing; if
+            there are labels and the claim is that answers differ.
 
         Examples
         --------
@@ -203,13 +216,17 @@ class CascadeCertificate(Certificate):
         >>> CascadeCertificate.from_tally(tally, xi=0.02, delta=0.01).certified
         True
         """
-        _check(tally, bound, method, xi)
+        claim = checked_claim(claim)
+        _check(tally, bound, method, xi, claim)
+        notes = judged_labels(tally)
         exits, n = tally.cells.shape[1], tally.rows
-        rate, level = tolerated_rate(xi), failure_probability(delta)
+        rate, level = tolerated_rate(xi), claimed_delta(delta)
         costs = None if costs is None else cascade_paths.checked_costs(costs, exits + 1)
         asked: _Asked = {"xi": rate, "delta": level, "bound": bound}
         counts = with_unlabelled(tally.counts, exits)
-        unlabelled = bool(counts[:, 4**exits :].any())
+        refuse_labels(claim, int(counts[:, 1 : 4**exits].sum()))
+        # What labels could gain is asked only where they may come.
+        unlabelled = claim == "loss" and bool(counts[:, 4**exits :].any())
         best: PathsDecision | None = None
         if exits == 1:
             walk = Walk.from_counts(tally.cells[:, 0], counts).judged_by(bound)
@@ -224,15 +241,18 @@ class CascadeCertificate(Certificate):
             decision = cascade_paths.decide(walks, n, **asked, costs=paid)
             if unlabelled:
                 best = cascade_partial.best_possible_paths(walks, n, **asked, costs=paid)
+        if claim == "differ":
+            best = decision = cascade_differ.in_words(decision, n, rate)
         return cls(
             n=n,
             xi=rate,
             delta=level,
+            bounded=claim,
             bound=bound,
             method="walk" if exits == 1 else method,
             costs=costs,
             partial=None if best is None else PartialLabels.of(counts, best),
-            provenance=Provenance.now(tally.sources, columns),
+            provenance=Provenance.of(tally, columns, notes),
             draw=tally.drawn,
             **vars(decision),
         )
@@ -287,7 +307,8 @@ class CascadeCertificate(Certificate):
         >>> certificate.certified, certificate.thresholds * 65536, certificate.expected_cost
         (True, array([50000.]), 1.0)
         """
-        _check(tally, bound, "paths", xi)
+        _check(tally, bound, "paths", xi, "loss")
+        notes = judged_labels(tally)
         exits = tally.cells.shape[1]
         if exits != len(declared.cells):
             raise InvalidValueError(
@@ -301,7 +322,7 @@ class CascadeCertificate(Certificate):
             )
         asked: _Asked = {
             "xi": tolerated_rate(xi),
-            "delta": failure_probability(delta),
+            "delta": claimed_delta(delta),
             "bound": bound,
         }
         counts = with_unlabelled(tally.counts, exits)
@@ -312,7 +333,7 @@ class CascadeCertificate(Certificate):
             method="front",
             costs=cascade_paths.checked_costs(declared.running_costs, len(declared.costs)),
             declared=declared,
-            provenance=Provenance.now(tally.sources, columns),
+            provenance=Provenance.of(tally, columns, notes),
             draw=tally.drawn,
             **asked,
             **vars(decision),
@@ -366,7 +387,8 @@ class CascadeCertificate(Certificate):
     @property
     def observed_error_increase(self) -> float:
         """The accuracy lost on these very rows; descriptive, and not an unbiased estimate. Rows
-        without a label count as lost, so with them it is the most that can have been lost.
+        without a label count as lost, so with them it is the most that can have been lost. Where
+        `bounded` is "differ" it is the share of answers that differ.
         """
         lost = self._seen("only_slow") + self._seen("unlabelled")
         return float((lost - self._seen("only_fast")).sum() / self.n)
@@ -393,13 +415,6 @@ class CascadeCertificate(Certificate):
         return Unlabelled(int(self._seen("unlabelled").sum()), in_all)
 
     @property
-    def without_labels(self) -> bool:
-        """Whether no row in which predictions differ has a label. What is certified is then that at
-        most `xi` of the answers differ from the slow model's.
-        """
-        return self.partial is not None and self.partial.labelled == 0
-
-    @property
     def best_possible(self) -> BestPossible:
         """What more labels of the same rows could lead to at best; descriptive. The certificate's
         own thresholds if no label is missing where it matters.
@@ -417,12 +432,21 @@ class CascadeCertificate(Certificate):
         best = self.partial.cells, self.partial.chosen
         return best == (self.cells, self.chosen)
 
+    def draw_lines(self) -> list[str]:
+        fold = [] if self.declared is None else [self.declared.seed]
+        return [
+            *super().draw_lines(),
+            *(one_of_many(f"Seed {seed} of the fold", "seed", "fold") for seed in fold),
+        ]
+
     def claimed(self) -> dict[str, Json]:
         partial = self.partial
         names = NAMES if partial is None else PARTIAL_NAMES
         assumptions = (cascade if partial is None else cascade_partial).ASSUMPTIONS
         if self.declared is not None:
             assumptions = cascade_front.ASSUMPTIONS
+        if self.bounded == "differ":
+            assumptions = cascade_differ.ASSUMPTIONS
         labels: dict[str, Json] = {} if partial is None else {"labels": partial.claimed()}
         best: dict[str, Json] = (
             {}
@@ -437,12 +461,12 @@ class CascadeCertificate(Certificate):
             "n": self.n,
             "xi": self.xi,
             "delta": self.delta,
+            "bounded": self.bounded,
             "costs": None if self.costs is None else list(self.costs),
             "thresholds": [encode_float(value) for value in self._thresholds().tolist()],
             "chosen": self.chosen,
             **labels,
             "walks": claimed_walks(self.walks, self.bound, partial=partial is not None),
-            "refusal": claimed_refusal(self.refusal),
             "descriptive": {
                 "exit_rates": self.exit_rates.tolist(),
                 "observed_error_increase": self.observed_error_increase,
@@ -454,8 +478,9 @@ class CascadeCertificate(Certificate):
 
     def counted(self) -> dict[str, Json]:
         claim = self.claimed()
-        asked = ("kind", "procedure", "n", "xi", "delta", "costs", "labels", "walks", "declared")
-        return {key: claim[key] for key in asked if key in claim}
+        asked = ("kind", "procedure", "n", "xi", "delta", "bounded", "costs")
+        counts = ("labels", "walks", "declared")
+        return {key: claim[key] for key in (*asked, *counts) if key in claim}
 
     def work(self) -> float:
         steps = sum(walk.cells.size for walk in self.walks)
@@ -480,7 +505,11 @@ class CascadeCertificate(Certificate):
         else:
             costs = self.costs or unit_costs(self.exits)
             decision = cascade_paths.decide(self.walks, self.n, **asked, costs=costs)
-        return replace(self, loaded=None, **vars(decision))
+        partial = self.partial
+        if self.bounded == "differ" and partial is not None:
+            decision = cascade_differ.in_words(decision, self.n, self.xi)
+            partial = partial.ending_at(decision)
+        return replace(self, loaded=None, partial=partial, **vars(decision))
 
     @classmethod
     def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
@@ -507,6 +536,7 @@ class CascadeCertificate(Certificate):
             n=n,
             xi=xi,
             delta=claim.probability("delta"),
+            bounded=read_bounded(claim),
             bound=bound,
             method=method,
             costs=costs,
@@ -519,7 +549,8 @@ class CascadeCertificate(Certificate):
             provenance=provenance,
             loaded=loaded,
         )
-        if found.partial is not None and not found.partial.unlabelled:
+        require_no_labels(found.bounded, [found.partial], claim)
+        if found.bounded == "loss" and found.partial is not None and not found.partial.unlabelled:
             raise CertificateError(
                 f"{claim.place('labels')}: expected rows without a label, or no such part."
             )
@@ -534,7 +565,7 @@ class CascadeCertificate(Certificate):
         )
         if self.cells is None:
             refused = described_refusal(self.refusal, "rows", "Never exit early.")
-            return "\n".join([head, *refused, *self._labels_described()])
+            return "\n".join([head, *refused, *self._labels_described(), *self._noted()])
         limits = ", ".join(repr(value) for value in self._thresholds().tolist())
         if self.refusal is not None:
             return "\n".join(
@@ -543,11 +574,12 @@ class CascadeCertificate(Certificate):
                     f"NOT CERTIFIED: {self.refusal.reason}",
                     f"Thresholds: {limits}.",
                     self._described(),
+                    *self._noted(),
                 ]
             )
         held = (
             f"at most {exact(self.xi)} of all answers then differ from the slow model's."
-            if self.without_labels
+            if self.bounded == "differ"
             else f"that loses at most {exact(self.xi)} accuracy against the slow model alone."
         )
         claim = (
@@ -555,7 +587,7 @@ class CascadeCertificate(Certificate):
             f"least {likelihood(self.delta)} over the draw of these rows, {held}"
         )
         described = [*self._described_fold(), self._described(), *self._labels_described()]
-        return "\n".join([head, claim, *described])
+        return "\n".join([head, claim, *described, *self._noted()])
 
     def _described_fold(self) -> list[str]:
         """The line of a summary that says which models these are, where a fold chose them."""
@@ -573,15 +605,16 @@ class CascadeCertificate(Certificate):
         if self.costs is not None and paid is not None:
             alone = self.costs[-1] if self.declared is None else self.declared.costs[-1]
             cost = f", cost {amount(paid)} instead of {amount(alone)}"
-        most = " at most" if self.unlabelled.exiting else ""
-        return (
-            f"On these rows (descriptive): {rates} exit early{cost}, error increase{most} "
-            f"{self.observed_error_increase:+.4f}.{self._remark()}"
-        )
+        if self.bounded == "differ":
+            seen = f"{self.observed_error_increase:.4f} of the answers differ"
+        else:
+            most = " at most" if self.unlabelled.exiting else ""
+            seen = f"error increase{most} {self.observed_error_increase:+.4f}"
+        return f"On these rows (descriptive): {rates} exit early{cost}, {seen}.{self._remark()}"
 
     def _labels_described(self) -> list[str]:
         """How many rows without a label counted as losses, and what labelling them could gain."""
-        if self.partial is None:
+        if self.partial is None or self.bounded == "differ":
             return []
         missing, best = self.unlabelled, self.best_possible
         said = (
@@ -598,6 +631,12 @@ class CascadeCertificate(Certificate):
             f"With labels for them the thresholds could become {limits} at best (descriptive): "
             f"{rates} exit early{cost}.",
         ]
+
+    def _noted(self) -> list[str]:
+        """What speaks for labels of other rows, or for models in the wrong order."""
+        lost = self._seen("only_slow") + self._seen("unlabelled")
+        gained = int(self._seen("only_fast").sum())
+        return noted(self.provenance.notes, gains=gained, losses=int(lost.sum()))
 
     def _remark(self) -> str:
         """What the thresholds mean where they are at an end of their range."""
@@ -667,7 +706,23 @@ def unit_costs(exits: int) -> tuple[float, ...]:
     return tuple(float(place) for place in range(1, exits + 2))
 
 
-def _check(tally: Tally, bound: str, method: str, xi: float) -> None:
+def read_bounded(claim: Reader) -> Claim:
+    """What the xi of a claim bounds."""
+    found: Claim = claim.choice("bounded", get_args(Claim))
+    return found
+
+
+def require_no_labels(bounded: Claim, parts: Sequence[PartialLabels | None], claim: Reader) -> None:
+    """Raise if a claim that answers differ has labels, or does not say how many rows differ."""
+    if bounded == "differ" and any(part is None or part.labelled for part in parts):
+        raise CertificateError(
+            f"{claim.place('bounded')}: the claim is that answers differ, which takes no labels, "
+            "and this certificate was made with some."
+        )
+
+
+def _check(tally: Tally, bound: str, method: str, xi: float, claim: Claim) -> None:
+    require_is_tally(tally)
     if tally.scope != "top":
         raise InvalidValueError(
             f"{tally!r} was counted in {len(tally.groups)} groups: use certify_cascade, or "
@@ -676,12 +731,16 @@ def _check(tally: Tally, bound: str, method: str, xi: float) -> None:
     grid = grid_of(tally.cells.shape[1])
     require_tally(tally, "cascade", grid, lowest=0, columns="confidences, predictions and labels")
     require_bound(bound)
-    if method not in ("paths", "greedy"):
+    if not is_one_of(method, ("paths", "greedy")):
         raise InvalidValueError(
             f"method={method!r} is not known: expected 'paths' or 'greedy' (the paper's, without "
             "proof)."
         )
     exits = tally.cells.shape[1]
+    if method == "greedy" and exits > 1 and claim == "differ":
+        raise InvalidValueError(
+            "method='greedy' needs labels, and claim='differ' takes none: use method='paths'."
+        )
     if method == "greedy" and exits > 1 and tally.counts[:, 4**exits :].any():
         raise InvalidValueError(
             "method='greedy' takes no rows without a label where predictions differ: use "
@@ -695,7 +754,7 @@ def _check(tally: Tally, bound: str, method: str, xi: float) -> None:
 
 def require_bound(bound: str) -> None:
     """Raise unless there is such a bound."""
-    if bound not in cascade.NAMES:
+    if not is_one_of(bound, cascade.NAMES):
         raise InvalidValueError(
             f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'."
         )

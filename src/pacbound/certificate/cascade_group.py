@@ -18,7 +18,7 @@ from pacbound.certificate.cascade_labels import (
     thresholds_of,
 )
 from pacbound.certificate.cascade_walks import claimed_walks, read_cells, read_walks
-from pacbound.certificate.refusal import claimed_refusal, read_refusal
+from pacbound.certificate.refusal import read_refusal
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError
 from pacbound.procedures import cascade_paths
@@ -35,7 +35,8 @@ Counted = Literal["exits", "only_slow", "only_fast", "unlabelled"]
 class CascadeGroup:
     """The part of a `GroupedCascadeCertificate` that is about one group.
 
-    What is certified is that the cascade loses at most `xi` accuracy among the rows of the group.
+    What is certified is that the cascade loses at most `xi` accuracy among the rows of the group
+    or, where `bounded` of the certificate is "differ", that at most `xi` of their answers differ.
     Exit rates, costs and the observed error increase are descriptive.
 
     A group that is not certified has the thresholds +inf: its rows never exit early. `refusal` says
@@ -157,7 +158,6 @@ class CascadeGroup:
             "chosen": self.chosen,
             **labels,
             "walks": claimed_walks(self.walks, bound, partial=partial is not None),
-            "refusal": claimed_refusal(self.refusal),
             "descriptive": {
                 "exit_rates": self.exit_rates.tolist(),
                 "observed_error_increase": self.observed_error_increase,

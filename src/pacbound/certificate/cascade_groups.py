@@ -10,9 +10,20 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.cascade import read_costs, require_bound, unit_costs
+from pacbound.certificate.cascade import (
+    read_bounded,
+    read_costs,
+    require_bound,
+    require_no_labels,
+    unit_costs,
+)
 from pacbound.certificate.cascade_group import CascadeGroup, Counted
-from pacbound.certificate.cascade_labels import PartialLabels, Unlabelled
+from pacbound.certificate.cascade_labels import (
+    PartialLabels,
+    Unlabelled,
+    judged_labels,
+    noted,
+)
 from pacbound.certificate.document import (
     Certificate,
     Provenance,
@@ -21,17 +32,19 @@ from pacbound.certificate.document import (
     interval_work,
     likelihood,
 )
-from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
+from pacbound.certificate.refusal import UNEXPLAINED, described_refusal, read_refusal
 from pacbound.certificate.tally_checks import require_tally
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidValueError
+from pacbound.procedures import cascade_differ, cascade_paths
 from pacbound.procedures import cascade_groups as procedure
-from pacbound.procedures import cascade_paths
 from pacbound.procedures.cascade import Bound
+from pacbound.procedures.cascade_differ import Claim, checked_claim, refuse_labels
 from pacbound.procedures.cascade_groups import Asked, GroupRows, Method, Shared
+from pacbound.procedures.cascade_paths import PathsDecision
 from pacbound.procedures.refusal import Refusal
 from pacbound.procedures.registry import require
-from pacbound.stats.arguments import LARGEST_COUNT, failure_probability, tolerated_rate
+from pacbound.stats.arguments import LARGEST_COUNT, claimed_delta, is_one_of, tolerated_rate
 from pacbound.stats.sequences import bonferroni_level, sidak_level
 from pacbound.stats.trinomial import paired_test_work
 from pacbound.tally.questions.cascade import ALL_ROWS, exits_of, grid_of, with_unlabelled
@@ -48,14 +61,15 @@ MOST_GROUPS = 1000
 that can be read."""
 
 MOST_STEPS = 2**20
-"""Steps of all walks of all groups, times exits: about 20 MB as JSON, and a certificate of more
+"""RowSteps of all walks of all groups, times exits: about 20 MB as JSON, and a certificate of more
 than 32 MB is not read."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class GroupedCascadeCertificate(Certificate):
     """With probability at least 1 - `delta` a cascade at `thresholds` loses at most `xi` accuracy
-    against its slow model in *every* group.
+    against its slow model in *every* group; or, where `bounded` is "differ", at most `xi` of the
+    answers in every group differ from the slow model's.
 
     With "common" thresholds the same ones serve all groups. With "own" ones each group has its own,
     and whoever runs the cascade says which group a row belongs to; rows of other groups never exit
@@ -73,9 +87,11 @@ class GroupedCascadeCertificate(Certificate):
     n : int
         The number of rows that were counted.
     xi : float
-        The accuracy that may be lost in each group.
+        The accuracy that may be lost in each group, or the share of answers that may differ.
     delta : float
-        The chance that more is lost in any of them.
+        The chance that more is lost in any of them, or that more differ.
+    bounded : str
+        What `xi` bounds: "loss", or "differ".
     bound : str
         "exact", "pair" or "product".
     method : str
@@ -140,6 +156,7 @@ class GroupedCascadeCertificate(Certificate):
     costs: tuple[float, ...] | None
     groups: Mapping[str, CascadeGroup]
     refusal: Refusal | None
+    bounded: Claim = "loss"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", MappingProxyType(dict(self.groups)))
@@ -151,6 +168,7 @@ class GroupedCascadeCertificate(Certificate):
         *,
         xi: float,
         delta: float,
+        claim: Claim = "loss",
         bound: Bound = "exact",
         group_thresholds: Shared = "common",
         costs: tuple[float, ...] | None = None,
@@ -163,7 +181,7 @@ class GroupedCascadeCertificate(Certificate):
         ----------
         tally
             A cascade tally of at least one row, counted in groups.
-        xi, delta, bound, group_thresholds, costs
+        xi, delta, claim, bound, group_thresholds, costs
             As in `certify_cascade`.
         columns
             The names of the columns that were counted, for the provenance.
@@ -178,7 +196,7 @@ class GroupedCascadeCertificate(Certificate):
         InvalidValueError
             If the tally is not one of a cascade in groups, has no rows, does not add up, or has
             more than 1,000 groups; if an option cannot be what it should be; if groups overlap and
-            own thresholds are asked for.
+            own thresholds are asked for; if there are labels and the claim is that answers differ.
 
         Examples
         --------
@@ -188,9 +206,11 @@ class GroupedCascadeCertificate(Certificate):
         >>> GroupedCascadeCertificate.from_tally(tally, xi=0.02, delta=0.01).certified
         True
         """
+        claim = checked_claim(claim)
         scope = _checked_scope(tally, group_thresholds)
+        notes = judged_labels(tally)
         require_bound(bound)
-        rate, level = tolerated_rate(xi), failure_probability(delta)
+        rate, level = tolerated_rate(xi), claimed_delta(delta)
         exits = exits_of(tally.cells.shape[1], tally.scope)
         costs = None if costs is None else cascade_paths.checked_costs(costs, exits + 1)
         tables = _tables(tally, exits)
@@ -199,10 +219,14 @@ class GroupedCascadeCertificate(Certificate):
             GroupRows.from_counts(table.cells, seen, bound)
             for table, seen in zip(tables, counts, strict=True)
         ]
+        labelled = [int(seen[:, 1 : 4**exits].sum()) for seen in counts]
+        refuse_labels(claim, max(labelled) if scope == "overlapping-groups" else sum(labelled))
         asked: Asked = {"xi": rate, "delta": level, "bound": bound}
         whole = _whole(tally.groups, scope)
         paid = costs or unit_costs(exits)
         found = procedure.decide(rows, group_thresholds, asked=asked, costs=paid, whole=whole)
+        if claim == "differ":
+            found = _in_words(found, rows, rate)
         steps = sum(walk.cells.size for decision in found for walk in decision.walks)
         if steps > MOST_STEPS:
             raise InvalidValueError(
@@ -210,7 +234,9 @@ class GroupedCascadeCertificate(Certificate):
                 f"may have: expected at most {MOST_STEPS:,}. Use fewer groups or models."
             )
         partial: list[PartialLabels | None] = [None] * len(rows)
-        if any(seen[:, 4**exits :].any() for seen in counts):
+        if claim == "differ":
+            partial = list(map(PartialLabels.of, counts, found))
+        elif any(seen[:, 4**exits :].any() for seen in counts):
             best = procedure.decide(
                 [group.with_gains() for group in rows],
                 group_thresholds,
@@ -227,6 +253,7 @@ class GroupedCascadeCertificate(Certificate):
             n=tally.rows,
             xi=rate,
             delta=level,
+            bounded=claim,
             bound=bound,
             method="walk" if exits == 1 else "paths",
             group_thresholds=group_thresholds,
@@ -234,7 +261,7 @@ class GroupedCascadeCertificate(Certificate):
             costs=costs,
             groups=dict(zip(tally.groups, parts, strict=True)),
             refusal=procedure.refused(tally.groups, rows, found),
-            provenance=Provenance.now(tally.sources, columns),
+            provenance=Provenance.of(tally, columns, notes),
             draw=tally.drawn,
         )
 
@@ -287,7 +314,7 @@ class GroupedCascadeCertificate(Certificate):
     @property
     def observed_error_increase(self) -> float:
         """The accuracy lost on these very rows, all groups together; descriptive. Rows without a
-        label count as lost.
+        label count as lost. Where `bounded` is "differ" it is the share of answers that differ.
         """
         return sum(group.lost() for group in self._counted()) / self.n
 
@@ -320,15 +347,15 @@ class GroupedCascadeCertificate(Certificate):
         return {
             "kind": self.kind,
             "procedure": procedure.NAMES[self.group_thresholds, self.method][self.bound],
-            "assumptions": list(procedure.ASSUMPTIONS[self.group_thresholds]),
+            "assumptions": list(procedure.assumptions(self.bounded, self.group_thresholds)),
             "certified": self.certified,
             "n": self.n,
             "xi": self.xi,
             "delta": self.delta,
+            "bounded": self.bounded,
             "scope": self.scope,
             "costs": None if self.costs is None else list(self.costs),
             "groups": [group.claimed(name, self.bound) for name, group in self.groups.items()],
-            "refusal": claimed_refusal(self.refusal),
             "descriptive": {
                 "exit_rates": self.exit_rates.tolist(),
                 "observed_error_increase": self.observed_error_increase,
@@ -338,7 +365,7 @@ class GroupedCascadeCertificate(Certificate):
 
     def counted(self) -> dict[str, Json]:
         claim = self.claimed()
-        asked = ("kind", "procedure", "n", "xi", "delta", "scope", "costs")
+        asked = ("kind", "procedure", "n", "xi", "delta", "bounded", "scope", "costs")
         counts = ("group", "n", "labels", "walks")
         groups = [{key: part[key] for key in counts if key in part} for part in claim["groups"]]
         return {key: claim[key] for key in asked} | {"groups": groups}
@@ -371,9 +398,16 @@ class GroupedCascadeCertificate(Certificate):
             costs=self.costs or unit_costs(self.exits),
             whole=_whole(names, self.scope),
         )
+        partial = [group.partial for group in self._parts]
+        if self.bounded == "differ":
+            found = _in_words(found, rows, self.xi)
+            partial = [
+                None if part is None else part.ending_at(decision)
+                for part, decision in zip(partial, found, strict=True)
+            ]
         parts = [
-            replace(group, **vars(decision))
-            for group, decision in zip(self._parts, found, strict=True)
+            replace(group, partial=labels, **vars(decision))
+            for group, decision, labels in zip(self._parts, found, partial, strict=True)
         ]
         return replace(
             self,
@@ -382,6 +416,19 @@ class GroupedCascadeCertificate(Certificate):
             refusal=procedure.refused(names, rows, found),
             loaded=None,
         )
+
+    def is_explained(self) -> bool:
+        refusals = (self.refusal, *(group.refusal for group in self._parts))
+        return UNEXPLAINED not in refusals
+
+    def _with_reasons(self, again: GroupedCascadeCertificate) -> GroupedCascadeCertificate:
+        groups = {
+            name: group
+            if group.refusal is None
+            else replace(group, refusal=again.groups[name].refusal)
+            for name, group in self.groups.items()
+        }
+        return replace(self, groups=groups, refusal=again.refusal)
 
     @classmethod
     def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
@@ -394,13 +441,16 @@ class GroupedCascadeCertificate(Certificate):
         scope = claim.choice("scope", ("groups", "overlapping-groups"))
         xi, parts = claim.rate("xi"), claim.mappings("groups")
         names = _read_names(claim, parts, scope, shared)
-        partial = _has_labels(claim)
+        bounded = read_bounded(claim)
+        partial = _has_labels(claim, bounded)
         groups = [CascadeGroup.read(part, bound, method, xi=xi, partial=partial) for part in parts]
+        require_no_labels(bounded, [group.partial for group in groups], claim)
         costs = read_costs(claim, len(groups[0].walks[0].cells) + 1)
         found = cls(
             n=claim.positive("n"),
             xi=xi,
             delta=claim.probability("delta"),
+            bounded=bounded,
             bound=bound,
             method=method,
             group_thresholds=shared,
@@ -423,14 +473,12 @@ class GroupedCascadeCertificate(Certificate):
             f"groups, xi = {exact(self.xi)}, delta = {exact(self.delta)}, bound {self.bound!r}, "
             f"{self.group_thresholds} thresholds"
         )
-        most = " at most" if self.unlabelled.exiting else ""
         described = [
-            f"  {name!r}: {self._group_described(group, most)}"
-            for name, group in self.groups.items()
+            f"  {name!r}: {self._group_described(group)}" for name, group in self.groups.items()
         ]
         if self.refusal is not None:
             said = described_refusal(self.refusal, "rows of that group", "Never exit early.")
-            return "\n".join([head, *said, *described, *self._labels_described()])
+            return "\n".join([head, *said, *described, *self._labels_described(), *self._noted()])
         where = (
             f"at least {_listed(self._parts[0].thresholds)}"
             if self.group_thresholds == "common"
@@ -440,21 +488,35 @@ class GroupedCascadeCertificate(Certificate):
         cost, paid = "", self.expected_cost
         if self.costs is not None and paid is not None:
             cost = f", cost {amount(paid)} instead of {amount(self.costs[-1])}"
+        held = (
+            f"at most {exact(self.xi)} of the answers then differ from the slow model's in each of "
+            "the groups."
+            if self.bounded == "differ"
+            else f"that loses at most {exact(self.xi)} accuracy against the slow model alone in "
+            "each of the groups."
+        )
         return "\n".join(
             [
                 head,
                 f"Let a fast model answer where its score is {where}.",
                 f"With probability at least {likelihood(self.delta)} over the draw of these rows, "
-                f"that loses at most {exact(self.xi)} accuracy against the slow model alone in "
-                "each of the groups.",
-                f"On these rows (descriptive): {rates} exit early{cost}, error increase{most} "
-                f"{self.observed_error_increase:+.4f}. By group:",
+                f"{held}",
+                f"On these rows (descriptive): {rates} exit early{cost}, "
+                f"{self._seen_described(self.observed_error_increase)}. By group:",
                 *described,
                 *self._labels_described(),
+                *self._noted(),
             ]
         )
 
-    def _group_described(self, group: CascadeGroup, most: str) -> str:
+    def _seen_described(self, increase: float) -> str:
+        """What was lost on these rows, or how many of their answers differ."""
+        if self.bounded == "differ":
+            return f"{increase:.4f} of the answers differ"
+        most = " at most" if self.unlabelled.exiting else ""
+        return f"error increase{most} {increase:+.4f}"
+
+    def _group_described(self, group: CascadeGroup) -> str:
         if not group.certified:
             why = "" if group.refusal is None else f": {group.refusal.reason}"
             needed = None if group.refusal is None else group.refusal.needed
@@ -463,19 +525,25 @@ class GroupedCascadeCertificate(Certificate):
         own = "" if self.group_thresholds == "common" else f", from {_listed(group.thresholds)} on"
         rates = ", ".join(f"{rate:.1%}" for rate in group.exit_rates)
         return (
-            f"{group.n:,} rows{own}: {rates} exit early, error increase{most} "
-            f"{group.observed_error_increase:+.4f}"
+            f"{group.n:,} rows{own}: {rates} exit early, "
+            f"{self._seen_described(group.observed_error_increase)}"
         )
 
     def _labels_described(self) -> list[str]:
         missing = self.unlabelled
-        if not missing.in_all:
+        if not missing.in_all or self.bounded == "differ":
             return []
         more = "cannot change the thresholds" if self.settled else "could lower the thresholds"
         return [
             f"Rows without a label count as losses where predictions differ: {missing.exiting:,} "
             f"that exit early, of {missing.in_all:,} in all. More labels {more}."
         ]
+
+    def _noted(self) -> list[str]:
+        """What speaks for labels of other rows, or for models in the wrong order."""
+        lost = self._seen("only_slow") + self._seen("unlabelled")
+        gained = int(self._seen("only_fast").sum())
+        return noted(self.provenance.notes, gains=gained, losses=int(lost.sum()))
 
     @property
     def _parts(self) -> tuple[CascadeGroup, ...]:
@@ -556,7 +624,7 @@ def _checked_scope(tally: Tally, group_thresholds: str) -> GroupScope:
             f"{tally!r} is not a tally of a cascade in groups: count with confidences, "
             "predictions, labels and groups."
         )
-    if group_thresholds not in ("common", "own"):
+    if not is_one_of(group_thresholds, ("common", "own")):
         raise InvalidValueError(
             f"group_thresholds={group_thresholds!r} is not known: expected 'common' or 'own'."
         )
@@ -624,14 +692,25 @@ def _read_names(
     return names
 
 
-def _has_labels(claim: Reader) -> bool:
+def _in_words(
+    found: Sequence[PathsDecision], rows: Sequence[GroupRows], xi: float
+) -> tuple[PathsDecision, ...]:
+    """The decisions about groups, their refusals in words about answers that differ."""
+    return tuple(
+        cascade_differ.in_words(decision, group.n, xi)
+        for decision, group in zip(found, rows, strict=True)
+    )
+
+
+def _has_labels(claim: Reader, bounded: Claim) -> bool:
     """Whether the claim says how many labels there are, which it does for all groups or none."""
     having = ["labels" in part for part in claim.raw("groups")]
     if not any(having):
         return False
-    if not all(having) or not any(
+    missing = bounded == "differ" or any(
         part.mapping("labels").count("unlabelled") for part in claim.mappings("groups")
-    ):
+    )
+    if not (all(having) and missing):
         raise CertificateError(
             f"{claim.place('groups')}: expected labels for all groups, with a row that has none, "
             "or for no group."

@@ -3,11 +3,16 @@
 The numbers of rows with and without a label are counts, like the others that a certificate holds.
 The best possible thresholds were computed from rows that the certificate does not keep, below the
 first failure of its walks. They are descriptive, and can only be held against what bounds them.
+
+Labels of other rows, and models named in the wrong order, make any threshold seem to lose nothing.
+What speaks for either is said beside the claim.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +22,31 @@ from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError
 from pacbound.procedures.cascade_paths import PathsDecision
 from pacbound.procedures.joint_walk import JointWalk
+from pacbound.stats.binomial import binomial_sf
+from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+LABELS: Final = "labels"
+"""What a provenance calls its note about labels."""
+
+SEEM_TO_BEAT: Final = 1e-3
+"""Exits seem to beat the slow model if so many of the rows on which only one of the two is right
+would be theirs with at most this chance, were either equally likely to be right (sign test)."""
+
+_NOTED: Final = {
+    "too few to tell": (
+        "Note: too few rows have a label, or nearly all have the same, to see whether the labels "
+        "are those of these rows. Labels of other rows make any threshold seem to lose nothing: "
+        "check how they were joined."
+    ),
+    "unrelated": (
+        "Note: the labels match the slow model no more often than labels of other rows would, and "
+        "were counted all the same (unrelated_labels). If they are not those of these rows, the "
+        "claim is worth nothing."
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -90,6 +117,13 @@ class PartialLabels:
         )
         there = exits_at(best.walks[best.chosen], best.cells)
         return cls(labelled, unlabelled, best.cells, best.chosen, tuple(there.tolist()))
+
+    def ending_at(self, decision: PathsDecision) -> PartialLabels:
+        """The same rows where labels gain nothing: the best possible end is the decision's own."""
+        there = exits_at(decision.walks[decision.chosen], decision.cells)
+        return replace(
+            self, cells=decision.cells, chosen=decision.chosen, exits=tuple(there.tolist())
+        )
 
     @classmethod
     def read(cls, claim: Reader, n: int, walks: tuple[JointWalk, ...]) -> PartialLabels:
@@ -171,3 +205,30 @@ def _read_cells(best: Reader, exits: int) -> tuple[int, ...] | None:
             f"{best.place('thresholds')}: expected {exits} values on the grid of 1/{top}, or +inf."
         )
     return tuple(map(int, cells))
+
+
+def judged_labels(tally: Tally) -> dict[str, str]:
+    """What a provenance notes about the labels of a tally; labels that look like those of other
+    rows raise, unless the user insists.
+    """
+    if tally.matches is None:
+        return {}
+    tally.matches.require_related(tally.rows)
+    verdict = tally.matches.verdict(tally.rows)
+    return {LABELS: verdict} if verdict in _NOTED else {}
+
+
+def noted(notes: Mapping[str, str], *, gains: int, losses: int) -> list[str]:
+    """The lines of a summary about labels that may be those of other rows, and about models that
+    may be in the wrong order. `gains` and `losses` are the rows that exit early on which only the
+    exit is right, and only the slow model.
+    """
+    lines = [_NOTED[notes[LABELS]]] if notes.get(LABELS) in _NOTED else []
+    if binomial_sf(gains, gains + losses, 0.5) <= SEEM_TO_BEAT:
+        lines.append(
+            f"Note: the exits seem to beat the slow model: only the exit is right in {gains:,} "
+            f"rows that exit early, and only the slow model in {losses:,}. If that surprises you, "
+            "the models may be named in the wrong order (the slow one comes last), or the labels "
+            "be those of other rows."
+        )
+    return lines

@@ -24,30 +24,40 @@ from numpy.typing import NDArray
 from pacbound import documents
 from pacbound.certificate.about import about_texts, described_about, read_about
 from pacbound.certificate.applying import AppliedRows, applied, applied_to_files
-from pacbound.certificate.draws import claimed_draw, described_draw, drawn_assumptions
+from pacbound.certificate.draws import (
+    claimed_draw,
+    described_draw,
+    drawn_assumptions,
+    read_names,
+)
+from pacbound.certificate.refusal import UNEXPLAINED
+from pacbound.certificate.samples import read_sample, sample_name
 from pacbound.documents import Json, Reader
-from pacbound.errors import CertificateError, InvalidValueError, PacboundError
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, PacboundError
+from pacbound.output_files import refuse_replacing_source
 from pacbound.sources.batches import Progress
 from pacbound.sources.notation import Notation, NotationOptions
 from pacbound.sources.paths import Paths
+from pacbound.stats.arguments import truth_value
 from pacbound.tally.draws import Drawn
 from pacbound.tally.fingerprint import HISTOGRAM
 from pacbound.tally.questions import with_article
 from pacbound.tally.row_rules import RowRule
+from pacbound.tally.tally import Tally
 from pacbound.version import VERSION
 
 FORMAT = "pacbound-certificate"
 SCHEMA = 1
-TOLERANCE = 1e-7
-"""Bounds recomputed elsewhere, by another SciPy, may differ in their last digits; integers and
-thresholds may not."""
-
 CHANGED = "CHANGED AFTER IT WAS WRITTEN, not to be used"
 
 MOST_WORK = 3.0
 """A certificate whose recomputation takes this many times longer than the longest usual one is
 verified only on request: about a minute. An exact cascade of 199,999 rows reaches it at a delta
 below 1e-20."""
+
+EXPLAINED_WORK = 0.3
+"""The reasons of a refusal are computed when a certificate is read, if that takes no longer: about
+three seconds."""
 
 _LISTED_SOURCES = 1000
 
@@ -107,11 +117,25 @@ class Provenance:
     columns : mapping of str to str
         The names of the table's columns by what they were used as; empty for arrays.
     sources : tuple of str
-        SHA-256 of each file or array that was counted, in order; one digest over all of them if
-        there are more than a thousand. Frames have none.
+        What was counted, in order: "sha256:…" of each file, "array:sha256:…" of arrays, and a name
+        that nothing else has for frames; one digest over all of them if there are more than a
+        thousand.
     about : mapping of str to str
         What the certificate is about, as its maker says: texts such as those of "model", "dataset",
         "owner" and "note". Those of the claims of a bundle are named as "claim.model".
+    sample : str or None
+        What its maker calls the rows; of a bundle, those of all claims that name none themselves.
+    samples : mapping of str to str
+        Of a bundle: what the rows of each claim are called that names them, by the claim.
+    drawn_by : mapping of str to str
+        Where rows were drawn: a digest of the names that decided it, "cluster" and "row_id" (see
+        `pacbound.tally.draws.Drawn`). Those of the claims of a bundle are named as
+        "claim.cluster".
+    notes : mapping of str to str
+        What was noticed when the rows were counted. Cascade: "labels" is "too few to tell" if too
+        few rows have a label to see that the labels are those of the rows, and "unrelated" if they
+        do not look so and were counted with `unrelated_labels`. Those of the claims of a bundle are
+        named as "claim.labels".
 
     Examples
     --------
@@ -128,14 +152,37 @@ class Provenance:
     columns: Mapping[str, str] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
     about: Mapping[str, str] = field(default_factory=dict)
+    sample: str | None = None
+    samples: Mapping[str, str] = field(default_factory=dict)
+    drawn_by: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def now(
-        cls, sources: frozenset[str] = frozenset(), columns: Mapping[str, str] | None = None
+        cls,
+        sources: frozenset[str] = frozenset(),
+        columns: Mapping[str, str] | None = None,
+        notes: Mapping[str, str] | None = None,
     ) -> Self:
         """The provenance of a certificate made now from `sources`."""
+        if columns is not None and not isinstance(columns, Mapping):
+            raise InvalidTypeError(
+                f"columns={columns!r} is not a mapping: expected what each column is for, and its "
+                "name."
+            )
         created = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        return cls(VERSION, created, dict(columns or {}), _listed(sources))
+        return cls(VERSION, created, dict(columns or {}), _listed(sources), notes=dict(notes or {}))
+
+    @classmethod
+    def of(
+        cls,
+        tally: Tally,
+        columns: Mapping[str, str] | None = None,
+        notes: Mapping[str, str] | None = None,
+    ) -> Self:
+        """The provenance of a certificate made now from `tally`."""
+        names = {} if tally.drawn is None else tally.drawn.digests()
+        return replace(cls.now(tally.sources, columns, notes), drawn_by=names)
 
     def to_dict(self) -> dict[str, Json]:
         """The provenance as a document holds it."""
@@ -145,8 +192,12 @@ class Provenance:
             "created": self.created,
             "columns": dict(self.columns),
             "sources": list(self.sources),
-            # Without it where there is none: so are certificates that were made before there was.
+            # Each of these is left out where there is none.
             **({"about": dict(self.about)} if self.about else {}),
+            **({} if self.sample is None else {"sample": self.sample}),
+            **({"samples": dict(self.samples)} if self.samples else {}),
+            **({"drawn_by": dict(self.drawn_by)} if self.drawn_by else {}),
+            **({"notes": dict(self.notes)} if self.notes else {}),
         }
 
     @classmethod
@@ -160,6 +211,10 @@ class Provenance:
             columns.all_texts(),
             tuple(part.texts("sources")),
             read_about(part),
+            read_sample(part, "sample") if part.has("sample") else None,
+            _read_samples(part),
+            read_names(part),
+            _read_notes(part),
         )
 
 
@@ -223,6 +278,10 @@ class Certificate(ABC):
         assumptions = [*claim["assumptions"], *drawn_assumptions(self.draw)]
         return {**claim, "assumptions": assumptions, "drawn": claimed_draw(self.draw)}
 
+    def assumed(self) -> list[str]:
+        """What is assumed, in sentences: the data cannot prove these."""
+        return list(self.claim()["assumptions"])
+
     @abstractmethod
     def recomputed(self) -> Certificate:
         """The certificate that the counts in this one imply, by the procedure it names."""
@@ -235,6 +294,35 @@ class Certificate(ABC):
     @abstractmethod
     def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
         """The certificate that a document describes."""
+
+    def is_explained(self) -> bool:
+        """Whether every refusal in it says why; one that was read does not, until `explained`."""
+        return getattr(self, "refusal", None) is not UNEXPLAINED
+
+    def _with_reasons(self, again: Any) -> Any:
+        """The certificate with the refusals of the one that was recomputed from its counts."""
+        found: dict[str, Any] = {"refusal": again.refusal}
+        return replace(self, **found)
+
+    def explained(self) -> Self:
+        """The certificate with the reasons of its refusals, which a document does not hold. Where
+        they would take long to compute, or the counts imply another verdict, it says none.
+        """
+        if self.is_explained() or self._known_work() > EXPLAINED_WORK:
+            return self
+        try:
+            again = self.recomputed()
+        except PacboundError:
+            return self
+        made: Self = self if again.certified != self.certified else self._with_reasons(again)
+        return made
+
+    def _known_work(self) -> float:
+        """`work`; 0 where it cannot even be begun with what a file asks for: `verify` says so."""
+        try:
+            return self.work()
+        except PacboundError:
+            return 0.0
 
     def says_nothing(self) -> str | None:
         """Why the rows tell nothing about the claim, with the remedy, if not one of them is what it
@@ -461,6 +549,8 @@ class Certificate(ABC):
 
         Raises
         ------
+        InvalidValueError
+            If the file that is there is one whose rows were counted for it.
         UnwritableFileError
             If the file cannot be written.
 
@@ -471,11 +561,13 @@ class Certificate(ABC):
         >>> load_certificate("calibration.json").certified
         True
         """
+        refuse_replacing_source(path, self.provenance.sources, "the certificate")
         documents.write(path, self.to_dict())
 
-    def with_about(self, about: Mapping[str, Any] | None) -> Self:
-        """The same certificate with what it is about, for certificates that something else made,
-        such as an estimator; the functions that certify take `about` themselves.
+    def with_about(self, about: Mapping[str, Any] | None, *, sample: str | None = None) -> Self:
+        """The same certificate with what it is about and what its rows are called, for certificates
+        that something else made, such as an estimator; the functions that certify take `about` and
+        `sample` themselves.
 
         Parameters
         ----------
@@ -483,6 +575,9 @@ class Certificate(ABC):
             Short texts by names such as "model", "dataset", "owner" and "note". A `pathlib.Path`
             stands for the name, the size and the SHA-256 of that file, or of all files of that
             folder. Texts that are there already stay, unless they are named again.
+        sample
+            What the rows are called, a short text such as "held-out, March": a `Budget` adds up the
+            claims on rows of one name. A name that is there already stays if this is left out.
 
         Returns
         -------
@@ -500,26 +595,34 @@ class Certificate(ABC):
         --------
         >>> from pacbound import calibrate
         >>> plain = calibrate([0.9, 0.8], [True, False], delta=0.05)
-        >>> told = plain.with_about({"model": "resnet50 of 3 May", "owner": "Ada"})
+        >>> told = plain.with_about({"model": "resnet50 of 3 May"}, sample="held-out, March")
         >>> told.provenance.about["model"], told.claim_digest == plain.claim_digest
         ('resnet50 of 3 May', True)
+        >>> told.provenance.sample
+        'held-out, March'
         """
-        texts = about_texts(about)
-        if not texts:
+        texts, name = about_texts(about), sample_name(sample)
+        if not texts and name is None:
             return self
         if self.loaded is not None:
             raise InvalidValueError(
                 "This certificate was read from a file, and what it is about is fixed there: say "
-                "it where it is certified."
+                "it where it is certified. Budget.spend takes a sample, too."
             )
         said = {**self.provenance.about, **texts}
-        return replace(self, provenance=replace(self.provenance, about=said))
+        called = self.provenance.sample if name is None else name
+        return replace(self, provenance=replace(self.provenance, about=said, sample=called))
 
     def summary(self) -> str:
         """The claim in words, and what it is about, for people; if the document was changed, that
         comes first.
         """
-        lines = [self.words(), *described_draw(self.draw), *self.about_lines()]
+        lines = [
+            self.words(),
+            *self.draw_lines(),
+            *self.sample_lines(),
+            *self.about_lines(),
+        ]
         said = documents.printable_lines("\n".join(lines))
         return said if self._intact else f"{CHANGED}:\n{said}"
 
@@ -530,6 +633,15 @@ class Certificate(ABC):
     def about_lines(self) -> list[str]:
         """What this certificate is about, as a summary says it."""
         return described_about(self.own_about(), self.kind)
+
+    def draw_lines(self) -> list[str]:
+        """What was drawn by a seed, and what it means to try another, as a summary says it."""
+        return described_draw(self.draw)
+
+    def sample_lines(self) -> list[str]:
+        """What its rows are called, as a summary says it."""
+        name = self.provenance.sample
+        return [] if name is None else [f"Sample (as its maker calls it): {name}"]
 
     def verify(self, *, patient: bool = False) -> Verification:
         """Recompute every claim from the counts and list each difference.
@@ -556,8 +668,9 @@ class Certificate(ABC):
         >>> calibrate([0.9, 0.8], [True, False], delta=0.05).verify()
         Verification(differences=())
         """
-        if not patient and self.loaded is not None and "_verification" not in vars(self):
-            work = self.work()
+        waits = truth_value(patient, "patient")
+        if not waits and self.loaded is not None and "_verification" not in vars(self):
+            work = self._known_work()
             if work > MOST_WORK:
                 return Verification(
                     (
@@ -623,12 +736,8 @@ class Certificate(ABC):
             expected = self.recomputed().claim()
         except PacboundError as error:
             return Verification((*lines, f"claim: cannot be recomputed: {error}"))
-        return Verification(
-            tuple(
-                lines
-                + documents.differences(document["claim"], expected, "claim", tolerance=TOLERANCE)
-            )
-        )
+        lines += documents.differences(document["claim"], expected, "claim")
+        return Verification(tuple(lines))
 
     def _digests(self, document: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
         yield "claim", documents.digest(document["claim"])
@@ -680,6 +789,24 @@ def likelihood(delta: float) -> str:
     """1 - `delta` as people read it: in digits where few of them are exact, never rounded."""
     text = f"{1 - delta:.6g}"
     return text if Decimal(text) == 1 - Decimal(repr(delta)) else f"1 - {exact(delta)}"
+
+
+NOTES = ("too few to tell", "unrelated")
+"""What may be noted of labels: see `pacbound.certificate.cascade_labels`."""
+
+
+def _read_notes(part: Reader) -> dict[str, str]:
+    if not part.has("notes"):
+        return {}
+    notes = part.mapping("notes")
+    return {name: str(notes.choice(name, NOTES)) for name in notes.names()}
+
+
+def _read_samples(part: Reader) -> dict[str, str]:
+    if not part.has("samples"):
+        return {}
+    of_claims = part.mapping("samples")
+    return {claim: read_sample(of_claims, claim) for claim in of_claims.names()}
 
 
 def _listed(sources: frozenset[str]) -> tuple[str, ...]:

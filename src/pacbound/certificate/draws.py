@@ -5,12 +5,14 @@ The claim keeps the seed, the bound, and of how many rows and clusters the count
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-from pacbound.documents import Json, Reader
+from pacbound.documents import Json, Reader, printable, shown
 from pacbound.errors import CertificateError
 from pacbound.tally.draws import Drawn, drawn_from
 
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _ONE_SEED = (
     "the draw used nothing but the seed and names of {}, not scores or labels, and no other seed "
     "was tried"
@@ -40,6 +42,20 @@ def read_draw(claim: Reader) -> Drawn | None:
             f"{claim.place('drawn')}: {claim.count('n')} rows cannot have been drawn as it says."
         )
     return drawn
+
+
+def read_names(provenance: Reader) -> dict[str, str]:
+    """The digests of the names that a draw went by, as a document holds them."""
+    if not provenance.has("drawn_by"):
+        return {}
+    found = provenance.mapping("drawn_by").all_texts()
+    for role, digest in found.items():
+        if not _DIGEST.fullmatch(digest):
+            raise CertificateError(
+                f"{provenance.place('drawn_by')}.{printable(role)} is {shown(digest)}: expected a "
+                "digest."
+            )
+    return found
 
 
 def drawn_assumptions(drawn: Drawn) -> tuple[str, ...]:
@@ -86,7 +102,13 @@ def described_draw(drawn: Drawn | None) -> list[str]:
         return []
     if drawn.by == "strata":
         return ["Rows were chosen per bin (strata): averages over rows would not be those of use."]
-    return [_WORDS[drawn.by, drawn.bound is None].format(**_numbers(drawn))]
+    said = _WORDS[drawn.by, drawn.bound is None].format(**_numbers(drawn))
+    return [said, one_of_many(f"Seed {drawn.seed}", "seed", "draw")]
+
+
+def one_of_many(used: str, key: str, what: str) -> str:
+    """The warning beside a claim that rows were drawn for."""
+    return f"{used}: another {key} gives another {what}; trying several voids the claim."
 
 
 def rows_to_take_in(drawn: Drawn | None) -> str | None:
@@ -103,23 +125,22 @@ def _numbers(drawn: Drawn) -> Mapping[str, str]:
         "rows": f"{drawn.rows:,}",
         "units": f"{drawn.units:,}",
         "bound": "" if drawn.bound is None else f"{drawn.bound:g}",
-        "seed": str(drawn.seed),
     }
 
 
 _WORDS = {
     ("clusters", True): (
-        "Drawn: one row from each of {units} clusters, of {rows} rows (seed {seed}). The claim is "
-        "about a random row of a random cluster, not about the rate per row."
+        "Drawn: one row from each of {units} clusters, of {rows} rows. The claim is about a random "
+        "row of a random cluster, not about the rate per row."
     ),
     ("clusters", False): (
         "Drawn: one row from each of {units} clusters, of {rows} rows, kept with probability size "
-        "/ {bound} (seed {seed}). The claim is about a random row."
+        "/ {bound}. The claim is about a random row."
     ),
     ("weights", False): (
-        "Drawn: these rows from {rows}, each kept with probability weight / {bound} (seed {seed}). "
-        "The claim is about the distribution that the weights describe, and holds only if they are "
-        "exact: estimated weights carry no guarantee."
+        "Drawn: these rows from {rows}, each kept with probability weight / {bound}. The claim is "
+        "about the distribution that the weights describe, and holds only if they are exact: "
+        "estimated weights carry no guarantee."
     ),
 }
 

@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 from pacbound.certificate.document import Certificate, Provenance, exact, likelihood, sealed
 from pacbound.certificate.fine_counts import none_is, read_counts, read_threshold, require_total
 from pacbound.certificate.recall import APPLIED
-from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
-from pacbound.certificate.tally_checks import exact_sum, require_tally
+from pacbound.certificate.refusal import described_refusal, read_refusal
+from pacbound.certificate.tally_checks import exact_sum, require_is_tally, require_tally
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError
 from pacbound.procedures import false_alarms
 from pacbound.procedures.false_alarms import NAMES, NEGATIVES, AlarmDecision, Unit
 from pacbound.procedures.refusal import Refusal
 from pacbound.procedures.registry import require
-from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.stats.arguments import claimed_delta, tolerated_rate
 from pacbound.tally.columns import as_scores
 from pacbound.tally.questions.recall import GRID, OUTCOMES
-from pacbound.tally.row_rules import Limit, RowRule, Steps
+from pacbound.tally.row_rules import Limit, RowRule, RowSteps
 from pacbound.tally.tally import Tally
 
 Integers = NDArray[np.int64]
@@ -162,7 +162,7 @@ class FalseAlarmCertificate(Certificate):
         ------
         InvalidValueError
             If the tally is neither, has no rows, or does not add up; if `xi` is not a rate or
-            `delta` not between 0 and 1.
+            `delta` not above 0 and at most 0.5.
 
         Examples
         --------
@@ -172,12 +172,13 @@ class FalseAlarmCertificate(Certificate):
         >>> refused.certified, refused.refusal.needed
         (False, 90)
         """
+        require_is_tally(tally)
         unit: Unit = "rollouts" if tally.kind == "shield" else "rows"
         if unit == "rollouts":
             require_tally(tally, "shield", GRID, lowest=LOST, columns="scores and unsafe")
         else:
             require_tally(tally, "recall", GRID, lowest=0, columns="score and positive")
-        share, level = tolerated_rate(xi), failure_probability(delta)
+        share, level = tolerated_rate(xi), claimed_delta(delta)
         hit = tally.counts.any(axis=1)
         cells, (negative, positive) = tally.cells[hit, 0], tally.counts[hit].T
         decision = _decide(cells, negative, positive, unit, share, level)
@@ -192,7 +193,7 @@ class FalseAlarmCertificate(Certificate):
             negative=negative,
             positive=positive,
             refusal=decision.refusal,
-            provenance=Provenance.now(tally.sources, columns),
+            provenance=Provenance.of(tally, columns),
             draw=tally.drawn,
         )
 
@@ -278,7 +279,7 @@ class FalseAlarmCertificate(Certificate):
     def row_rule(self) -> RowRule:
         """Whether to flag each row."""
         self.require_verified()
-        steps = Steps((Limit(self.limit, closed=True),), {APPLIED: (0, 1)})
+        steps = RowSteps((Limit(self.limit, closed=True),), {APPLIED: (0, 1)})
         return RowRule(1, steps, role="score", ones="flagged")
 
     def alarm_curve(self) -> AlarmCurve:
@@ -315,7 +316,6 @@ class FalseAlarmCertificate(Certificate):
                 "negative": self.negative.tolist(),
                 "positive": self.positive.tolist(),
             },
-            "refusal": claimed_refusal(self.refusal),
             "descriptive": {
                 "observed_false_alarm_rate": self.observed_false_alarm_rate,
                 "observed_recall": self.observed_recall,

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 from pacbound import documents
 from pacbound.certificate.abstention import AbstentionCertificate
@@ -19,8 +22,9 @@ from pacbound.certificate.draws import read_draw
 from pacbound.certificate.false_alarms import FalseAlarmCertificate
 from pacbound.certificate.recall import RecallCertificate
 from pacbound.certificate.shield import ShieldCertificate
+from pacbound.claims import CLAIMS, claim_of
 from pacbound.documents import Json, Reader
-from pacbound.errors import CertificateError
+from pacbound.errors import CertificateError, InvalidValueError
 
 KINDS: dict[str, type[Certificate]] = {
     kind.kind: kind
@@ -81,6 +85,30 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate:
     return certificate_from_dict(documents.read(path, "a pacbound certificate"), str(path))
 
 
+def certificate_of(given: Any) -> Any:
+    """The certificate in the file that `given` names; anything but a path as it is.
+
+    A file that was read before is not read and verified again unless it has changed.
+    """
+    if not isinstance(given, (str, os.PathLike)):
+        return given
+    path = Path(given)
+    try:
+        found = path.stat()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidValueError(
+            f"{str(given)!r} is not the path of a certificate ({reason}): pass a certificate, or "
+            "the file that it was saved to."
+        ) from None
+    return _read_once(path.absolute(), found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=16)
+def _read_once(path: Path, *_: int) -> Certificate:
+    return load_certificate(path)
+
+
 def certificate_from_dict(document: Mapping[str, Json], name: str = "The document") -> Certificate:
     """The certificate that a parsed document describes; `name` is for the error message."""
     if document.get("format") != FORMAT:
@@ -100,16 +128,19 @@ def certificate_from_dict(document: Mapping[str, Json], name: str = "The documen
         raise CertificateError(f"{name} has missing or unknown parts: {', '.join(odd)}.")
     try:
         claim = Reader(document["claim"], "claim")
-        kind = claim.choice("kind", tuple(KINDS))
+        kind = claim.choice("kind", (*KINDS, *CLAIMS))
         # The document is copied: whoever holds the original may change it, and what was verified
         # must stay what is used.
         provenance = Provenance.from_dict(document["provenance"])
         copied = documents.copied(dict(document))
+        if kind in CLAIMS:
+            read: Certificate = claim_of(kind).read(claim, provenance, copied)
+            return read
         made = KINDS[kind]
         if issubclass(made, SeveralClaims):
             return made.from_claim(claim, provenance, copied, _members(claim, provenance))
         certificate = made.from_claim(claim, provenance, copied)
-        return replace(certificate, draw=read_draw(claim))
+        return replace(certificate, draw=read_draw(claim)).explained()
     except CertificateError as error:
         raise type(error)(f"{name}: {error}") from None
 

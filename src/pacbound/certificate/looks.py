@@ -8,7 +8,7 @@ from math import isclose
 
 from pacbound.documents import Reader
 from pacbound.errors import CertificateError, InvalidValueError
-from pacbound.stats.looks import PlannedLooks, looks_work, planned_looks
+from pacbound.stats.looks import PlannedLooks, looks_work, plan_at
 from pacbound.tally.tally import Tally
 
 _LOOKS_WORK = 8e9
@@ -22,13 +22,13 @@ def plan_of(looks: PlannedLooks | Sequence[int], *, xi: float, delta: float) -> 
     1 - 0.95: its own numbers are not taken, but computed from its looks.
     """
     if not isinstance(looks, PlannedLooks):
-        return planned_looks(xi, delta=delta, looks=looks)
+        return plan_at(xi, delta=delta, looks=looks)
     if not isclose(looks.xi, xi, rel_tol=1e-12) or looks.delta != delta:
         raise InvalidValueError(
             f"looks were planned for xi={looks.xi} and delta={looks.delta}, not for xi={xi} and "
             f"delta={delta}: pass the same."
         )
-    return planned_looks(xi, delta=delta, looks=looks.looks)
+    return plan_at(xi, delta=delta, looks=looks.looks)
 
 
 def require_all_rows(tally: Tally) -> None:

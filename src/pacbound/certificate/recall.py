@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 from pacbound.certificate.document import Certificate, Provenance, exact, likelihood, sealed
 from pacbound.certificate.fine_counts import none_is, read_counts, read_threshold, require_total
 from pacbound.certificate.looks import plan_of, plan_work, read_looks, require_all_rows
-from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
+from pacbound.certificate.refusal import described_refusal, read_refusal
 from pacbound.certificate.tally_checks import exact_sum, require_tally
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import InvalidValueError
 from pacbound.procedures import recall, recall_looks
 from pacbound.procedures.refusal import Refusal
 from pacbound.procedures.registry import require
-from pacbound.stats.arguments import failure_probability, required_share
-from pacbound.stats.looks import PlannedLooks, listed, planned_looks
+from pacbound.stats.arguments import claimed_delta, required_share
+from pacbound.stats.looks import PlannedLooks, listed, plan_at
 from pacbound.tally.columns import as_scores
 from pacbound.tally.questions.recall import GRID, OUTCOMES
-from pacbound.tally.row_rules import Limit, RowRule, Steps
+from pacbound.tally.row_rules import Limit, RowRule, RowSteps
 from pacbound.tally.tally import Tally
 
 Integers = NDArray[np.int64]
@@ -157,7 +157,7 @@ class RecallCertificate(Certificate):
         ------
         InvalidValueError
             If the tally is not one of a recall, has no rows, or does not add up; if `target` or
-            `delta` is not between 0 and 1; if no look was planned at so many positives.
+            `delta` is not above 0 and at most 0.5; if no look was planned at so many positives.
 
         Examples
         --------
@@ -169,7 +169,7 @@ class RecallCertificate(Certificate):
         """
         require_tally(tally, "recall", GRID, lowest=0, columns="score and positive")
         share = required_share(target)
-        level = failure_probability(delta)
+        level = claimed_delta(delta)
         hit = tally.counts.any(axis=1)
         cells, (negative, positive) = tally.cells[hit, 0], tally.counts[hit].T
         plan = None
@@ -189,7 +189,7 @@ class RecallCertificate(Certificate):
             positive=positive,
             refusal=decision.refusal,
             looks=None if plan is None else plan.looks,
-            provenance=Provenance.now(tally.sources, columns),
+            provenance=Provenance.of(tally, columns),
             draw=tally.drawn,
         )
 
@@ -266,7 +266,7 @@ class RecallCertificate(Certificate):
     def row_rule(self) -> RowRule:
         """Whether to flag each row."""
         self.require_verified()
-        steps = Steps((Limit(self.limit, closed=True),), {APPLIED: (0, 1)})
+        steps = RowSteps((Limit(self.limit, closed=True),), {APPLIED: (0, 1)})
         return RowRule(1, steps, role="score", ones="flagged")
 
     def recall_curve(self) -> RecallCurve:
@@ -302,7 +302,6 @@ class RecallCertificate(Certificate):
                 "negative": self.negative.tolist(),
                 "positive": self.positive.tolist(),
             },
-            "refusal": claimed_refusal(self.refusal),
             "descriptive": {
                 "observed_recall": self.observed_recall,
                 "flag_rate": self.flag_rate,
@@ -318,7 +317,7 @@ class RecallCertificate(Certificate):
         plan = None
         if self.looks is not None:
             missable = recall.miss_rate(self.target)
-            plan = planned_looks(missable, delta=self.delta, looks=self.looks)
+            plan = plan_at(missable, delta=self.delta, looks=self.looks)
         decision = _decide(self.cells, self.positive, self.target, self.delta, plan)
         return replace(
             self,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pacbound.certificate.document import Certificate, Provenance, exact, likelihood, sealed
 from pacbound.certificate.fine_counts import read_threshold
 from pacbound.certificate.looks import plan_of, plan_work, read_looks, require_all_rows
-from pacbound.certificate.refusal import claimed_refusal, described_refusal, read_refusal
+from pacbound.certificate.refusal import described_refusal, read_refusal
 from pacbound.certificate.tally_checks import exact_sum, require_tally
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidValueError
@@ -20,8 +20,8 @@ from pacbound.procedures import shield, shield_among_unsafe, shield_looks, shiel
 from pacbound.procedures.refusal import Refusal
 from pacbound.procedures.registry import require
 from pacbound.procedures.shield import TOP, Bound, Rate, ShieldDecision
-from pacbound.stats.arguments import failure_probability, tolerated_rate, whole_number
-from pacbound.stats.looks import PlannedLooks, planned_looks
+from pacbound.stats.arguments import claimed_delta, is_one_of, tolerated_rate, whole_number
+from pacbound.stats.looks import PlannedLooks, plan_at
 from pacbound.tally.questions.shield import GRID
 from pacbound.tally.tally import Tally
 
@@ -173,7 +173,7 @@ class ShieldCertificate(Certificate):
         True
         """
         _check(tally, bound, rate)
-        xi, delta = tolerated_rate(xi), failure_probability(delta)
+        xi, delta = tolerated_rate(xi), claimed_delta(delta)
         if looks is not None:
             require_all_rows(tally)
         plan = None if looks is None else _plan(looks, xi, delta, bound, rate)
@@ -197,7 +197,7 @@ class ShieldCertificate(Certificate):
             refusal=decision.refusal,
             looks=None if plan is None else plan.looks,
             horizon=None if horizon is None else whole_number(horizon, "horizon", least=1),
-            provenance=Provenance.now(tally.sources, columns),
+            provenance=Provenance.of(tally, columns),
             draw=tally.drawn,
         )
 
@@ -254,7 +254,6 @@ class ShieldCertificate(Certificate):
             "threshold": encode_float(self.limit),
             "allowed_misses": self.allowed,
             "search": {"cells": self.cells.tolist(), "misses": self.misses.tolist()},
-            "refusal": claimed_refusal(self.refusal),
             "descriptive": {
                 "observed_miss_rate": self.observed_miss_rate,
                 "interventions": self.interventions,
@@ -268,11 +267,7 @@ class ShieldCertificate(Certificate):
 
     def recomputed(self) -> ShieldCertificate:
         unsafe = np.diff(self.misses, prepend=0)
-        plan = (
-            None
-            if self.looks is None
-            else planned_looks(self.xi, delta=self.delta, looks=self.looks)
-        )
+        plan = None if self.looks is None else plan_at(self.xi, delta=self.delta, looks=self.looks)
         decision = _decide(
             self.rate, self.cells, unsafe, self.unsafe, self.n, self.xi, self.delta, plan
         )
@@ -392,11 +387,11 @@ class ShieldCertificate(Certificate):
 
 def _check(tally: Tally, bound: str, rate: str) -> None:
     require_tally(tally, "shield", GRID, lowest=-1, columns="scores and unsafe")
-    if ("all", bound) not in NAMES:
+    if not is_one_of(bound, ("exact", "product")):
         raise InvalidValueError(
             f"bound={bound!r} is not known: expected 'exact' or 'product' (the paper's)."
         )
-    if (rate, "exact") not in NAMES:
+    if not is_one_of(rate, ("all", "among-unsafe")):
         raise InvalidValueError(
             f"rate={rate!r} is not known: expected 'all', or 'among-unsafe' for the misses among "
             "unsafe rollouts."

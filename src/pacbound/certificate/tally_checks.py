@@ -7,10 +7,12 @@ other scores than those that were counted.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.errors import InvalidValueError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.questions import Kind, with_article
@@ -21,6 +23,7 @@ def require_tally(tally: Tally, kind: Kind, grid: DyadicGrid, *, lowest: int, co
     """Raise unless `tally` counts rows of `kind` on `grid`, in cells from `lowest` up; `columns`
     are those to count, for the message.
     """
+    require_is_tally(tally)
     if tally.kind != kind:
         raise InvalidValueError(
             f"{tally!r} is not a tally of {with_article(kind)}: count with {columns}."
@@ -44,6 +47,15 @@ def require_tally(tally: Tally, kind: Kind, grid: DyadicGrid, *, lowest: int, co
         raise InvalidValueError(
             f"{tally!r} has cells that are not on its grid: expected {lowest} to "
             f"{grid.n_cells - 1}. Count again."
+        )
+
+
+def require_is_tally(tally: Any) -> None:
+    """Raise unless it is a tally at all."""
+    if not isinstance(tally, Tally):
+        raise InvalidTypeError(
+            f"tally is of type {type(tally).__name__}: expected a Tally, as Tally.from_arrays "
+            "gives, or Tally.load."
         )
 
 

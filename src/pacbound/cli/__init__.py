@@ -2,27 +2,38 @@
 
 import sys
 
+from pacbound.cli.streams import delivered, guarded_streams
+
 
 def main() -> None:
     """Run `pacbound` with the arguments of this process."""
+    with guarded_streams():
+        code = delivered(_run())
+    sys.exit(code)
+
+
+def _run() -> int:
     try:
         # Typer, rich and what reads tables are optional; without them only the remedy is printed.
         # What goes wrong once a command runs ends in the command itself.
         from pacbound.cli.app import app  # noqa: PLC0415
 
         app(prog_name="pacbound")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except KeyboardInterrupt:
         # While the command was still being loaded.
         sys.stderr.write("interrupted; nothing was left half-written\n")
-        sys.exit(130)
+        return 130
     except ImportError as error:
         missing = (error.name or "a package").partition(".")[0]
         if missing == "pacbound":
             # Nothing that can be installed helps: this is a bug.
             sys.excepthook(type(error), error, error.__traceback__)
-            sys.exit(70)
+            return 70
         sys.stderr.write(
             f"The command line needs {missing}, which is not installed. Run: pip install "
             "'pacbound[cli]'\n"
         )
-        sys.exit(2)
+        return 2
+    return 0

@@ -8,11 +8,22 @@ from typing import Annotated
 
 import typer
 
+from pacbound.cli.file_options import Reads
 from pacbound.cli.option_groups import OptionGroup
 from pacbound.errors import InvalidValueError
 
 FILE = "@"
 """A value that begins with it names a file; twice, it stands for itself."""
+
+
+def _named_file(value: str) -> list[str]:
+    """The file that a value names, if it names one."""
+    return [value[1:]] if value.startswith(FILE) and not value.startswith(2 * FILE) else []
+
+
+def _named_files(pairs: list[str]) -> list[str]:
+    return [file for pair in pairs for file in _named_file(pair.partition("=")[2])]
+
 
 AboutOption = Annotated[
     list[str] | None,
@@ -21,11 +32,18 @@ AboutOption = Annotated[
         metavar="NAME=TEXT",
         help="What the certificate is about; NAME=@FILE for a file's digest. May be repeated.",
     ),
+    Reads(_named_files),
 ]
 ModelOption = Annotated[
-    str | None, typer.Option(help="Which model: a text, or @FILE for name, size and SHA-256.")
+    str | None,
+    typer.Option(help="Which model: a text, or @FILE for name, size and SHA-256."),
+    Reads(_named_file),
 ]
-DatasetOption = Annotated[str | None, typer.Option(help="Which data: a text, or @FILE.")]
+DatasetOption = Annotated[
+    str | None,
+    typer.Option(help="Which data: a text, or @FILE."),
+    Reads(_named_file),
+]
 OwnerOption = Annotated[str | None, typer.Option(help="Who answers for it.")]
 NoteOption = Annotated[str | None, typer.Option(help="Anything else, for people.")]
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pacbound.abstention.certify import certify_abstention
 from pacbound.cli.about import About
-from pacbound.cli.delivery import BudgetOption, deliver
+from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
 from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.file_options import Reads
 from pacbound.cli.table_options import (
     Classes,
     Counter,
@@ -58,6 +58,7 @@ def abstain(
         typer.Option(
             help="A table of other rows without labels, whose confidences say where to start."
         ),
+        Reads(),
     ] = None,
     first_threshold: FirstOption = None,
     *,
@@ -66,10 +67,9 @@ def abstain(
     labels: LabelsOption = None,
     written: WrittenOrPiped,
     counter: Counter,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
-    ] = None,
+    output: OutputOption = None,
     budget: BudgetOption = None,
+    sample: SampleOption = None,
     about: About,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
@@ -100,5 +100,6 @@ def abstain(
             **written.options(),
             progress=progress,
             about=about.told(),
+            sample=sample,
         )
     return deliver(certificate, output, as_json=as_json, budget=budget)

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from pacbound.claims import CLAIMS
 from pacbound.version import VERSION
 
 COMMANDS: dict[str, dict[str, str]] = {
@@ -22,6 +23,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "recall": "The score at which to flag: few positives are missed.",
         "false-alarms": "The score at which to flag: few negatives are flagged.",
         "shield": "The danger at which a policy must brake: few rollouts crash.",
+        **CLAIMS,
     },
     "Spend less": {
         "plan": "How many labels a claim will take.",
@@ -37,7 +39,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "Claim several things": {
         "together": "Certify several claims that hold at once, in one file.",
-        "budget": "What the claims about the same rows have spent.",
+        "budget": "What the claims on each sample have spent.",
     },
     "Use a certificate": {
         "show": "Say what it claims, of what, and whether it follows.",
@@ -60,6 +62,14 @@ _STYLE: dict[str, Any] = {
 }
 
 
+def function_of(command: str) -> Any:
+    """The function behind a command: of its own file, or made from its claim."""
+    if command in CLAIMS:
+        return import_module("pacbound.cli.certifying").certifying(command)
+    name = command.replace("-", "_")
+    return getattr(import_module(f"pacbound.cli.{name}"), name)
+
+
 class Commands(TyperGroup):
     """The commands by groups, each loaded when it is asked for."""
 
@@ -75,10 +85,11 @@ class Commands(TyperGroup):
             if near:
                 ctx.fail(f"No such command {cmd_name!r}. Did you mean {' or '.join(near)}?")
             return None
-        alone, name = typer.Typer(**_STYLE), cmd_name.replace("-", "_")
-        function = getattr(import_module(f"pacbound.cli.{name}"), name)
+        alone = typer.Typer(**_STYLE)
         groups = import_module("pacbound.cli.option_groups")
-        alone.command(cmd_name)(groups.expanded(function))
+        certifying = import_module("pacbound.cli.certifying") if cmd_name in CLAIMS else None
+        shown = None if certifying is None else certifying.PanelCommand
+        alone.command(cmd_name, cls=shown)(groups.expanded(function_of(cmd_name)))
         return get_command(alone)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
@@ -95,7 +106,8 @@ app = typer.Typer(
     help="Provable guarantees on what a trained classifier says.",
     epilog=(
         "Exit codes: 0 certified or verified, 1 not verified or the alarm rang, 2 bad usage or "
-        "data, 3 refused, 70 a bug, 130 interrupted, 128 + n ended by signal n."
+        "data, 3 refused, 70 a bug, 130 interrupted, 128 + n ended by signal n. A closed pipe or a "
+        "full disk changes no 1 and no 3, and makes a 0 a 141 or a 2."
     ),
     no_args_is_help=True,
     **_STYLE,

@@ -13,6 +13,7 @@ import typer
 from pacbound.atomic_files import is_standard_output
 from pacbound.certificate import AppliedRows, load_certificate
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
+from pacbound.cli.file_options import Reads, Writes
 from pacbound.cli.table_options import WrittenOrPiped
 from pacbound.cli.terminal import json_line, progress_bar
 
@@ -24,6 +25,7 @@ def apply(
         typer.Argument(
             metavar="CERT", help="Of a calibration, abstention, cascade, recall or false alarms."
         ),
+        Reads(),
     ],
     file: Annotated[
         str,
@@ -34,6 +36,7 @@ def apply(
                 "standard input."
             ),
         ),
+        Reads(),
     ],
     output: Annotated[
         str,
@@ -42,6 +45,7 @@ def apply(
             "-o",
             help="Where the rows go, with columns added: .csv, .parquet, .jsonl, …",
         ),
+        Writes(),
     ],
     confidence: Annotated[
         str | None, typer.Option(help="Confidence columns, if not named as in the certificate.")

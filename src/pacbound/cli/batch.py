@@ -13,6 +13,7 @@ from pacbound.cascade.batches import BatchResult
 from pacbound.cascade.batches.files import ADDED, BatchProgress, begin_or_go_on
 from pacbound.cli.about import About
 from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.file_options import Reads, Writes
 from pacbound.cli.lists import names
 from pacbound.cli.table_options import (
     ClassesOption,
@@ -44,11 +45,14 @@ def batch(
         float | None, typer.Option(help="Chance that more differ, for example 0.1.")
     ] = None,
     ask: Annotated[
-        str | None, typer.Option(help="Where the rows go that the slow model has to answer next.")
+        str | None,
+        typer.Option(help="Where the rows go that the slow model has to answer next."),
+        Writes(),
     ] = None,
     answers: Annotated[
         str | None,
         typer.Option(help="What it answered: the rows that were asked, with a column added."),
+        Reads(),
     ] = None,
     answer: Annotated[str, typer.Option(help="The column of --answers with the answer.")] = (
         "answer"
@@ -56,14 +60,17 @@ def batch(
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", help="Where all rows go in the end, with their answers."),
+        Writes(),
     ] = None,
     certificate: Annotated[
         Path | None,
         typer.Option(help="Where the certificate goes; beside --output if left out."),
+        Writes(),
     ] = None,
     state: Annotated[
         Path | None,
         typer.Option(help="What keeps the sample and all answers; FILE.batch if left out."),
+        Writes(),
     ] = None,
     give_up: Annotated[
         bool,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pacbound.calibration.certify import calibrate as certified
 from pacbound.cli.about import About
-from pacbound.cli.delivery import BudgetOption, deliver
+from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
 from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.file_options import Reads
 from pacbound.cli.table_options import (
     Classes,
     Counter,
@@ -61,6 +61,7 @@ def calibrate(
         typer.Option(
             help="With --edges equal-mass: other rows, without labels, that fix the edges."
         ),
+        Reads(),
     ] = None,
     group: Annotated[
         str | None, typer.Option(help="Column with a group, for a table of each.")
@@ -78,10 +79,9 @@ def calibrate(
     labels: LabelsOption = None,
     written: WrittenOrPiped,
     counter: Counter,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
-    ] = None,
+    output: OutputOption = None,
     budget: BudgetOption = None,
+    sample: SampleOption = None,
     about: About,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
@@ -119,5 +119,6 @@ def calibrate(
             **written.options(),
             progress=progress,
             about=about.told(),
+            sample=sample,
         )
     return deliver(certificate, output, as_json=as_json, budget=budget)

@@ -12,11 +12,12 @@ from pacbound.cascade.certify import certify_cascade
 from pacbound.cascade.rows import rows_to_label
 from pacbound.certificate import Certificate
 from pacbound.cli.about import About
-from pacbound.cli.delivery import BudgetOption, deliver
+from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
 from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.file_options import Writes
 from pacbound.cli.lists import names, numbers
 from pacbound.cli.table_options import (
-    Classes,
+    CascadeClasses,
     Counter,
     FilesArgument,
     LabelsOption,
@@ -26,6 +27,7 @@ from pacbound.cli.table_options import (
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.errors import InvalidTypeError
 from pacbound.procedures.cascade import Bound
+from pacbound.procedures.cascade_differ import Claim
 from pacbound.procedures.cascade_groups import Shared
 from pacbound.sources import Notation
 
@@ -53,6 +55,13 @@ def cascade(
     delta: Annotated[
         float | None, typer.Option(help="Chance that more is lost, for example 1e-3.")
     ] = None,
+    claim: Annotated[
+        Claim,
+        typer.Option(
+            help="What xi bounds: the accuracy lost; or differ, how many answers differ from the "
+            "slow model's, decided beforehand and without --label."
+        ),
+    ] = "loss",
     cost: Annotated[
         str | None,
         typer.Option(
@@ -77,17 +86,17 @@ def cascade(
     to_label: Annotated[
         Path | None,
         typer.Option(help="Write the rows whose label matters here, and certify nothing."),
+        Writes(),
     ] = None,
     *,
     draw: RowDraw,
-    classes: Classes,
+    classes: CascadeClasses,
     labels: LabelsOption = None,
     written: WrittenOrPiped,
     counter: Counter,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
-    ] = None,
+    output: OutputOption = None,
     budget: BudgetOption = None,
+    sample: SampleOption = None,
     about: About,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
@@ -95,9 +104,9 @@ def cascade(
     accuracy.
 
     Labels matter only where predictions differ: --to-label writes those rows. One that stays
-    without a label counts as a loss, so it may be missing for any reason. Without --label, xi
-    bounds how many answers differ from the slow model's. With --group, at most xi is lost in every
-    group.
+    without a label counts as a loss, so it may be missing for any reason, and all of them may.
+    With --claim differ, decided beforehand, xi bounds how many answers differ from the slow
+    model's, and labels have no part in it. With --group, xi holds in every group.
     """
     if to_label is not None:
         return _write_rows_to_label(
@@ -118,6 +127,7 @@ def cascade(
             written.tables(files),
             xi=xi,
             delta=delta,
+            claim=claim,
             bound=bound,
             method=method,
             group_thresholds=group_thresholds,
@@ -136,6 +146,7 @@ def cascade(
             **written.options(),
             progress=progress,
             about=about.told(),
+            sample=sample,
         )
     return deliver(certificate, output, as_json=as_json, budget=budget)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from inspect import Parameter, signature
 from operator import add
 from pathlib import Path
@@ -17,8 +17,9 @@ from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate import Certificate
 from pacbound.cli.about import About
 from pacbound.cli.abstain import FirstOption
-from pacbound.cli.delivery import BudgetOption, deliver
+from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
 from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.file_options import Reads
 from pacbound.cli.lists import numbers, whole_numbers
 from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.false_alarms import certify_alarm_range, certify_false_alarms
@@ -40,8 +41,14 @@ VERBS: dict[Kind, Callable[..., Certificate]] = {
 CLAIMS: dict[str, Callable[..., Certificate]] = {
     "false-alarms": certify_false_alarms,
     "alarm-range": certify_alarm_range,
+    "differ": partial(certify_cascade, claim="differ"),
 }
-"""Other claims that the tallies of a recall or a shield support."""
+"""Other claims that tallies support, and what makes them."""
+_TALLIES_OF: dict[str, tuple[Kind, ...]] = {
+    "false-alarms": ("recall", "shield"),
+    "alarm-range": ("recall", "shield"),
+    "differ": ("cascade",),
+}
 
 
 @ending_well
@@ -49,6 +56,7 @@ def certify(
     tallies: Annotated[
         list[Path],
         typer.Argument(metavar="TALLY...", help="What `pacbound tally` wrote, one for each part."),
+        Reads(),
     ],
     delta: Annotated[float, typer.Option(help="Chance that the claim is wrong, for example 0.01.")],
     xi: Annotated[
@@ -80,11 +88,12 @@ def certify(
         Rate | None, typer.Option(help="Shield: all if left out, or among-unsafe.")
     ] = None,
     claim: Annotated[
-        Literal["false-alarms", "alarm-range"] | None,
+        Literal["false-alarms", "alarm-range", "differ"] | None,
         typer.Option(
             help=(
                 "Recall, shield: certify the false alarms (--xi) in place of the misses, or the "
-                "thresholds that keep both (--xi, and --target or --missed)."
+                "thresholds that keep both (--xi, and --target or --missed). Cascade counted "
+                "without labels: how many answers differ, in place of the loss."
             )
         ),
     ] = None,
@@ -110,10 +119,9 @@ def certify(
         Side | None, typer.Option(help="Calibration: certify both ends, or one of them.")
     ] = None,
     first_threshold: FirstOption = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
-    ] = None,
+    output: OutputOption = None,
     budget: BudgetOption = None,
+    sample: SampleOption = None,
     *,
     about: About,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
@@ -139,6 +147,7 @@ def certify(
         "side": side,
         "first_threshold": first_threshold,
         "about": about.told() or None,
+        "sample": sample,
     }
     given = {name: value for name, value in options.items() if value is not None}
     certificate = _certified(total, claim, delta, given)
@@ -156,9 +165,10 @@ def _loaded(path: Path) -> Tally:
 def _certified(
     tally: Tally, claim: str | None, delta: float, options: dict[str, Any]
 ) -> Certificate:
-    if claim is not None and tally.kind not in ("recall", "shield"):
+    if claim is not None and tally.kind not in _TALLIES_OF[claim]:
+        fitting = " or ".join(map(with_article, _TALLIES_OF[claim]))
         raise InvalidTypeError(
-            f"--claim {claim} is about tallies of a recall or a shield, and these are for "
+            f"--claim {claim} is about tallies of {fitting}, and these are for "
             f"{with_article(tally.kind)}: leave it out."
         )
     verb = VERBS[tally.kind] if claim is None else CLAIMS[claim]

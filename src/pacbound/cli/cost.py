@@ -10,6 +10,7 @@ import typer
 from pacbound.cascade.cost import certified_cost
 from pacbound.certificate import CascadeCertificate, load_certificate
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
+from pacbound.cli.file_options import Reads
 from pacbound.cli.lists import names
 from pacbound.cli.table_options import (
     WrittenOrPiped,
@@ -21,7 +22,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 @ending_well
 def cost(
     certificate: Annotated[
-        Path, typer.Argument(metavar="CERT", help="A cascade certificate with costs.")
+        Path, typer.Argument(metavar="CERT", help="A cascade certificate with costs."), Reads()
     ],
     delta: Annotated[float, typer.Option(help="Chance that the bound is wrong.")],
     files: Annotated[
@@ -30,6 +31,7 @@ def cost(
             metavar="[FILE...]",
             help="Fresh rows, without labels; if left out, the counts in the certificate are used.",
         ),
+        Reads(),
     ] = None,
     confidence: Annotated[
         str | None, typer.Option(help="Confidence columns, if not named as in the certificate.")

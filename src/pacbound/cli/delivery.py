@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from pacbound.certificate import Budget, Certificate
-from pacbound.cli.exit_codes import REFUSED
+from pacbound.cli.exit_codes import REFUSED, decided
+from pacbound.cli.file_options import Writes
 from pacbound.cli.terminal import print_json
 from pacbound.errors import InvalidValueError
 
@@ -19,6 +20,23 @@ BudgetOption = Annotated[
             "A budget of delta, as `pacbound budget` begins it: a claim that would overspend is "
             "neither saved nor shown."
         )
+    ),
+    Writes(is_locked=True),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Where the certificate goes."),
+    Writes(),
+]
+
+SampleOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help=(
+            "What these rows are called: a budget adds up the claims on rows of one name, and "
+            "those that name none count for all."
+        ),
     ),
 ]
 
@@ -36,6 +54,7 @@ def deliver(
         raise InvalidValueError(silent)
     if budget is not None:
         Budget(budget).spend(certificate)
+    code = decided(0 if certificate.certified else REFUSED)
     if output is not None:
         certificate.save(output)
     if as_json:
@@ -49,4 +68,4 @@ def deliver(
                 f"\nWritten to {output} ({certificate.claim_digest[:19]}…). Check it any time: "
                 f"pacbound verify {output}"
             )
-    return 0 if certificate.certified else REFUSED
+    return code

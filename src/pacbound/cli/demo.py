@@ -24,6 +24,7 @@ import typer
 from pacbound.atomic_files import atomic_file
 from pacbound.cli.app import COMMANDS, app
 from pacbound.cli.exit_codes import ALARM, BUG, VERIFICATION_FAILED, complain, ending_well
+from pacbound.cli.file_options import Writes
 from pacbound.data import fashion_mnist, indoor_navigation
 
 SCRIPTS = ("answer.py", "future.py", "figures.py", "tamper.py", "together.py")
@@ -256,7 +257,9 @@ STORY: dict[str, list[Step]] = {
 @ending_well
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder that everything is written to.")
+        Path,
+        typer.Option("--output", "-o", help="The folder that everything is written to."),
+        Writes(),
     ] = Path("pacbound-demo"),
 ) -> int:
     """Tell the whole story on a network's real predictions and a robot's rollouts.

@@ -11,11 +11,11 @@ import typer
 from pacbound.cascade.design import CascadeDesign, design_cascade
 from pacbound.certificate import Budget
 from pacbound.cli.about import About
-from pacbound.cli.delivery import BudgetOption, deliver
-from pacbound.cli.exit_codes import REFUSED, ending_well
+from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
+from pacbound.cli.exit_codes import REFUSED, decided, ending_well
 from pacbound.cli.lists import names, numbers
 from pacbound.cli.table_options import (
-    Classes,
+    CascadeClasses,
     FilesArgument,
     WrittenOrPiped,
 )
@@ -66,12 +66,11 @@ def design(
         Bound, typer.Option(help="exact, the pair of binomial bounds, or the paper's product.")
     ] = "exact",
     *,
-    classes: Classes,
+    classes: CascadeClasses,
     written: WrittenOrPiped,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
-    ] = None,
+    output: OutputOption = None,
     budget: BudgetOption = None,
+    sample: SampleOption = None,
     about: About,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
@@ -101,6 +100,7 @@ def design(
             },
             progress=progress,
             about=about.told(),
+            sample=sample,
             **written.options(),
         )
     if budget is not None:
@@ -133,6 +133,7 @@ def _chain(columns: Iterable[str]) -> str:
 
 
 def _deliver_json(found: CascadeDesign, columns: list[str], output: Path | None) -> int:
+    code = decided(0 if found.certificate.certified else REFUSED)
     if output is not None:
         found.certificate.save(output)
     tried: list[Json] = [
@@ -154,4 +155,4 @@ def _deliver_json(found: CascadeDesign, columns: list[str], output: Path | None)
             **found.certificate.to_dict(),
         }
     )
-    return 0 if found.certificate.certified else REFUSED
+    return code

@@ -9,11 +9,14 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 from typing import ParamSpec
 
 import typer
 
+from pacbound.cli.file_options import refuse_shared_files
+from pacbound.cli.streams import CLOSED_PIPE, delivered
 from pacbound.documents import printable_lines
 from pacbound.errors import PacboundError
 
@@ -22,12 +25,13 @@ ALARM = 1
 BAD_INPUT = 2
 REFUSED = 3
 BUG = 70
-INTERRUPTED = 130
 BY_SIGNAL = 128
 """Added to the number of the signal that ended the command, as shells count."""
 
-_ENDING = ("SIGTERM", "SIGHUP")
-"""Signals that would end the process at once, with temporary files left behind."""
+_ENDING = ("SIGTERM", "SIGHUP", "SIGINT")
+"""Signals that would end the process with temporary files left behind."""
+
+_verdict: ContextVar[int] = ContextVar("_verdict", default=0)
 
 Parameters = ParamSpec("Parameters")
 
@@ -35,21 +39,41 @@ Parameters = ParamSpec("Parameters")
 class _Ended(BaseException):
     """A signal asked the command to end. No handler of errors may take it for one."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: signal.Signals) -> None:
         super().__init__(number)
         self.number = number
 
 
 def ending_well(command: Callable[Parameters, int]) -> Callable[Parameters, None]:
-    """Turn what a command returns or raises into the exit code of the process."""
+    """Turn what a command returns or raises into the exit code of the process.
+
+    Options that would overwrite what another one names are refused before it runs.
+    """
 
     @functools.wraps(command)
     def run(*args: Parameters.args, **options: Parameters.kwargs) -> None:
-        code = _code(lambda: command(*args, **options))
+        def work() -> int:
+            refuse_shared_files(command, options)
+            return command(*args, **options)
+
+        before = _verdict.set(0)
+        try:
+            code = delivered(_code(work))
+        finally:
+            _verdict.reset(before)
         if code:
             raise typer.Exit(code)
 
     return run
+
+
+def decided(code: int) -> int:
+    """Keep the verdict of this command, before anything is saved or printed.
+
+    Where its output cannot be written, a verdict other than success is the exit code all the same.
+    """
+    _verdict.set(code)
+    return code
 
 
 def complain(message: str) -> None:
@@ -58,38 +82,51 @@ def complain(message: str) -> None:
 
 
 def _code(command: Callable[[], int]) -> int:
+    heard: list[signal.Signals] = []
     try:
-        with _ending_in_order():
-            return command()
-    except typer.Exit as wanted:
-        return wanted.exit_code
-    except BrokenPipeError:
-        # Whoever read the output has seen enough.
-        sys.stderr.close()
-        return 0
-    except PacboundError as error:
+        with _ending_in_order(heard):
+            code = command()
+    except SystemExit:
+        raise
+    except BaseException as error:
+        # What a signal raised inside a library in C may arrive as an error of that library.
+        return _of_signal(heard[0]) if heard else _of_error(error)
+    return _of_signal(heard[0]) if heard else code
+
+
+def _of_signal(number: signal.Signals) -> int:
+    said = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+    sys.stderr.write(f"{said}; nothing was left half-written\n")
+    return BY_SIGNAL + number
+
+
+def _of_error(error: BaseException) -> int:
+    if isinstance(error, typer.Exit):
+        return error.exit_code
+    if isinstance(error, BrokenPipeError):
+        # Whoever read what goes out has seen enough.
+        return _verdict.get() or CLOSED_PIPE
+    if isinstance(error, PacboundError):
         complain(str(error))
-        return BAD_INPUT
-    except OSError as error:
+        return _verdict.get() or BAD_INPUT
+    if isinstance(error, OSError):
         complain(f"{error.filename or 'a file'}: {error.strerror or error}")
-        return BAD_INPUT
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted; nothing was left half-written\n")
-        return INTERRUPTED
-    except _Ended as ended:
-        sys.stderr.write(
-            f"ended by {signal.Signals(ended.number).name}; nothing was left half-written\n"
-        )
-        return BY_SIGNAL + ended.number
-    except Exception:  # whatever else arrives here is a bug, and says so
-        traceback.print_exc()
-        complain("this is a bug in pacbound; please report it with the lines above")
-        return BUG
+        return _verdict.get() or BAD_INPUT
+    if isinstance(error, KeyboardInterrupt):
+        return _of_signal(signal.SIGINT)
+    if isinstance(error, _Ended):
+        # Heard by the command that runs this one.
+        return _of_signal(error.number)
+    # Whatever else arrives here is a bug, and says so.
+    traceback.print_exception(error)
+    complain("this is a bug in pacbound; please report it with the lines above")
+    return BUG
 
 
 @contextmanager
-def _ending_in_order() -> Iterator[None]:
-    """Let signals that end the process raise instead, so that what is temporary is removed.
+def _ending_in_order(heard: list[signal.Signals]) -> Iterator[None]:
+    """Let signals that end the process raise instead, so that what is temporary is removed; each is
+    in `heard`.
 
     Only here: a library leaves the signals of its process alone. One that is ignored, as under
     nohup, stays ignored.
@@ -98,18 +135,20 @@ def _ending_in_order() -> Iterator[None]:
         yield
         return
     known = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
-    taken = [number for number in known if signal.getsignal(number) == signal.SIG_DFL]
+    usual = (signal.SIG_DFL, signal.default_int_handler)
+    taken = {number: before for number in known if (before := signal.getsignal(number)) in usual}
 
     def end(number: int, _: FrameType | None) -> None:
         # A second one must not interrupt the cleaning up after the first.
         for each in taken:
             signal.signal(each, signal.SIG_IGN)
-        raise _Ended(number)
+        heard.append(signal.Signals(number))
+        raise KeyboardInterrupt if number == signal.SIGINT else _Ended(heard[0])
 
     for number in taken:
         signal.signal(number, end)
     try:
         yield
     finally:
-        for number in taken:
-            signal.signal(number, signal.SIG_DFL)
+        for number, before in taken.items():
+            signal.signal(number, before)

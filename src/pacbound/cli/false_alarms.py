@@ -4,13 +4,12 @@ false; and, if asked, that few positives are missed at the same time.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from pacbound.cli.about import About
-from pacbound.cli.delivery import BudgetOption, deliver
+from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.table_options import (
     Counter,
@@ -65,10 +64,9 @@ def false_alarms(
     labels: LabelsOption = None,
     written: WrittenOrPiped,
     counter: Counter,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
-    ] = None,
+    output: OutputOption = None,
     budget: BudgetOption = None,
+    sample: SampleOption = None,
     about: About,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
@@ -100,5 +98,6 @@ def false_alarms(
             **written.options(),
             progress=progress,
             about=about.told(),
+            sample=sample,
         )
     return deliver(certificate, output, as_json=as_json, budget=budget)

@@ -10,6 +10,7 @@ import typer
 
 from pacbound.certificate import Certificate, SeveralClaims
 from pacbound.certificate.files import KINDS
+from pacbound.claims import CLAIMS
 from pacbound.documents import printable
 from pacbound.errors import InvalidValueError
 from pacbound.stats.arguments import failure_probability, tolerated_rate
@@ -45,11 +46,11 @@ class Gates:
         cls, *, certified: bool, kinds: list[str] | None, xi: float | None, delta: float | None
     ) -> Gates:
         """The gates that options ask for, if they are kinds and rates that there can be."""
-        unknown = next((kind for kind in kinds or [] if kind not in KINDS), None)
+        unknown = next((kind for kind in kinds or [] if kind not in (*KINDS, *CLAIMS)), None)
         if unknown is not None:
             raise InvalidValueError(
                 f"--kind {printable(unknown)} is not a kind of certificate: expected one of "
-                f"{', '.join(sorted(KINDS))}."
+                f"{', '.join(sorted((*KINDS, *CLAIMS)))}."
             )
         return cls(
             certified,

@@ -10,33 +10,43 @@ import numpy as np
 import typer
 
 from pacbound.cascade.labelling import LabelSession
+from pacbound.cascade.labelling.session import require_loss
 from pacbound.cascade.rows import LABEL, rows_asked_for
 from pacbound.certificate import Budget, CascadeCertificate
 from pacbound.certificate.about import about_texts
+from pacbound.certificate.samples import sample_name
 from pacbound.cli.about import About
-from pacbound.cli.delivery import BudgetOption, deliver
-from pacbound.cli.exit_codes import REFUSED, ending_well
+from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
+from pacbound.cli.exit_codes import REFUSED, decided, ending_well
+from pacbound.cli.file_options import Reads, Writes
 from pacbound.cli.label_by_hand import label_by_hand
 from pacbound.cli.lists import names, numbers
 from pacbound.cli.table_options import (
-    Classes,
+    CascadeClasses,
     WrittenOrPiped,
 )
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.file_locks import locked
 from pacbound.procedures.cascade import Bound
+from pacbound.procedures.cascade_differ import Claim
 from pacbound.sources import Notation, open_table
 from pacbound.sources.batches import Batch, require_columns
+from pacbound.sources.notation import unscaled
 from pacbound.sources.values import MISSING, Values
-from pacbound.tally.classes import ClassRule, is_missing_code
+from pacbound.tally.classes import ClassRule, Evidence, Vocabulary, is_missing_code
+from pacbound.tally.columns import numeric
+from pacbound.tally.questions.cascade import witness
 from pacbound.tally.returned_labels import ROW, answers_notation
 
 
 @ending_well
 def label(
     file: Annotated[
-        str, typer.Argument(help="CSV, Parquet, JSON lines, Arrow or .npz: all rows, one file.")
+        str,
+        typer.Argument(help="CSV, Parquet, JSON lines, Arrow or .npz: all rows, one file."),
+        Reads(),
     ],
     confidence: Annotated[
         str, typer.Option(help="Columns with the confidence of each model but the last: c1")
@@ -46,7 +56,9 @@ def label(
         typer.Option(help="Columns with each model's prediction, the slow model's last: p1,p2"),
     ],
     session: Annotated[
-        Path, typer.Option(help="The session: made if it is not there, and gone on with if it is.")
+        Path,
+        typer.Option(help="The session: made if it is not there, and gone on with if it is."),
+        Writes(is_locked=True),
     ],
     xi: Annotated[
         float | None, typer.Option(help="The accuracy that may be lost, for example 0.01.")
@@ -63,6 +75,10 @@ def label(
     bound: Annotated[
         Bound | None, typer.Option(help="exact if left out, the pair, or the paper's product.")
     ] = None,
+    claim: Annotated[
+        Claim | None,
+        typer.Option(help="loss, the only claim that holds at every look; differ is refused."),
+    ] = None,
     slow_confidence: Annotated[
         str | None,
         typer.Option(help="Column with the slow model's confidence: its doubts are asked first."),
@@ -71,11 +87,13 @@ def label(
         str | None, typer.Option(help="Column of FILE with the labels that are there already.")
     ] = None,
     ask: Annotated[
-        Path | None, typer.Option(help="Write the rows to label here, with an empty label column.")
+        Path | None,
+        typer.Option(help="Write the rows to label here, with an empty label column."),
+        Writes(),
     ] = None,
     count: Annotated[int, typer.Option(help="At most so many rows to label.", min=1)] = 50,
     answers: Annotated[
-        Path | None, typer.Option(help="Take in labels: what --ask wrote, filled in.")
+        Path | None, typer.Option(help="Take in labels: what --ask wrote, filled in."), Reads()
     ] = None,
     cannot_tell: Annotated[
         str | None,
@@ -86,12 +104,11 @@ def label(
         typer.Option("--show-predictions", help="By hand: show what the models say, too."),
     ] = False,
     *,
-    classes: Classes,
+    classes: CascadeClasses,
     written: WrittenOrPiped,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
-    ] = None,
+    output: OutputOption = None,
     budget: BudgetOption = None,
+    sample: SampleOption = None,
     about: About,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
@@ -100,17 +117,20 @@ def label(
     --ask writes rows to label, --answers takes them back; both may stand in one call. Without
     either, on a terminal, rows are shown one by one and labelled by hand. Every label is in the
     session file before the next is asked for. Rows without a label count as losses, so what is
-    certified holds whenever you stop.
+    certified holds whenever you stop: that at most xi of the accuracy is lost.
 
     Exit code 0: certified. 3: not yet.
     """
-    told = about_texts(about.told())
+    told, named = about_texts(about.told()), sample_name(sample)
+    said = classes.options()
+    insisted = said.pop("unrelated_labels")
     fixed = {
         "xi": xi,
         "delta": delta,
         "bound": bound,
+        "claim": claim,
         "costs": None if cost is None else tuple(numbers(cost, "--cost")),
-        **classes.options(),
+        **said,
     }
     columns: Any = {"confidences": names(confidence), "predictions": names(prediction)}
     (file,) = written.tables([file])
@@ -120,31 +140,50 @@ def label(
         "slow_confidence": slow_confidence,
         **written.options(),
     }
-    with progress_bar("reading") as progress:
-        going = _session(file, session, fixed, {**reading, "progress": progress})
-    if budget is not None:
-        # All certificates of a session hold together, so it spends once: when it is begun.
-        if session.exists():
-            raise InvalidTypeError(f"{session} was begun, and spent then: leave --budget out.")
-        Budget(budget).spend(going.certificate())
-    taken = _tell_file(going, file, label, notation)
-    if answers is not None:
-        taken += _tell_answers(
-            going, answers, label or LABEL, names(prediction), cannot_tell, notation
-        )
-    going.save(session)
-    asked = None
-    if ask is not None:
-        asked = going.ask(count)
-        _require_taken_in(going, ask, label or LABEL, notation)
-        is_numbers = not any(isinstance(found, str) for found in going.classes)
-        rows_asked_for(file, ask, asked, label=label, numbers=is_numbers, notation=notation)
-    elif answers is None and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
-        models = [*columns["confidences"], *columns["predictions"], slow_confidence]
-        hidden = {label} if show_predictions else {label, *models}
-        label_by_hand(going, session, open_table(file, notation), hidden=hidden)
-    certificate = None if output is None else going.certificate(about=told)
-    return _report(going, session, taken, ask, asked, certificate, output, as_json=as_json)
+    # From before the session is read until after it is written: no other process may do so between.
+    with locked(session, wait=True, waiting=lambda: _say_waiting(session)):
+        with progress_bar("reading") as progress:
+            going = _session(file, session, fixed, {**reading, "progress": progress})
+        if budget is not None:
+            # All certificates of a session hold together, so it spends once: when it is begun.
+            if session.exists():
+                raise InvalidTypeError(f"{session} was begun, and spent then: leave --budget out.")
+            Budget(budget).spend(going.certificate(sample=named))
+        if label is not None and not insisted:
+            _require_related(going, file, label, names(prediction), notation)
+        taken = _tell_file(going, file, label, notation)
+        if answers is not None:
+            taken += _tell_answers(
+                going,
+                answers,
+                label or LABEL,
+                names(confidence),
+                names(prediction),
+                cannot_tell,
+                notation,
+            )
+        going.save(session)
+        asked = None
+        if ask is not None:
+            asked = going.ask(count)
+            _require_taken_in(going, ask, label or LABEL, notation)
+            is_numbers = not any(isinstance(found, str) for found in going.classes)
+            rows_asked_for(file, ask, asked, label=label, numbers=is_numbers, notation=notation)
+        elif answers is None and not as_json and _is_by_hand():
+            models = [*columns["confidences"], *columns["predictions"], slow_confidence]
+            hidden = {label} if show_predictions else {label, *models}
+            label_by_hand(going, session, open_table(file, notation), hidden=hidden)
+        certificate = None if output is None else going.certificate(about=told, sample=named)
+        return _report(going, session, taken, ask, asked, certificate, output, as_json=as_json)
+
+
+def _is_by_hand() -> bool:
+    """Whether a person sits there, who is shown rows and types their classes."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _say_waiting(session: Path) -> None:
+    typer.echo(f"{session} is in use by another process: waiting for it.", err=True)
 
 
 def _session(
@@ -165,6 +204,8 @@ def _session(
 
 def _require_as_fixed(session: LabelSession, fixed: dict[str, Any], path: Path) -> None:
     """Refuse options that say something else than the session."""
+    if fixed["claim"] is not None:
+        require_loss(fixed["claim"])
     asked = {name: getattr(session, name) for name in ("xi", "delta", "bound", "costs")}
     for name, value in asked.items():
         if fixed[name] is not None and fixed[name] != value:
@@ -179,6 +220,27 @@ def _require_as_fixed(session: LabelSession, fixed: dict[str, Any], path: Path) 
         raise InvalidValueError(
             f"{path} was begun with other {', '.join(given)}: leave the options out."
         )
+
+
+def _require_related(
+    session: LabelSession, file: str, label: str, predictions: list[str], notation: Notation
+) -> None:
+    """Refuse labels of other rows, where some are there for rows on which all models agree: the
+    session has no use for these, but they tell.
+    """
+    table, vocabulary = open_table(file, notation), Vocabulary(session.rule)
+    evidence, rows = Evidence(), 0
+    require_columns(table, [label, *predictions])
+    for batch in table.batches(list(dict.fromkeys([label, *predictions]))):
+        truth, *answers = (
+            vocabulary.codes(batch.values(name), name, batch.start)
+            for name in (label, *predictions)
+        )
+        witness(answers, truth, vocabulary, evidence)
+        rows += batch.rows
+    matches = evidence.matches(session.rule)
+    if matches is not None:
+        matches.require_related(rows, label, predictions[-1])
 
 
 def _tell_file(session: LabelSession, file: str, label: str | None, notation: Notation) -> int:
@@ -197,16 +259,22 @@ def _tell_answers(
     session: LabelSession,
     path: Path,
     label: str,
+    confidences: list[str],
     predictions: list[str],
     cannot_tell: str | None,
     notation: Notation,
 ) -> int:
-    """Take in what was filled in, all of it or nothing."""
+    """Take in what was filled in, all of it or nothing. Predictions and scores that came back, too,
+    must be those of the rows.
+    """
     table, taken = open_table(path, answers_notation(path, notation)), 0
     require_columns(table, [ROW, label])
-    present = [name for name in predictions if name in table.columns]
-    told = predictions if present == predictions else []
-    for batch in table.batches([ROW, label, *told]):
+    scored, told = (
+        {place: name for place, name in enumerate(names) if name in table.columns}
+        for names in (confidences, predictions)
+    )
+    wanted = [ROW, label, *scored.values(), *told.values()]
+    for batch in table.batches(list(dict.fromkeys(wanted))):
         rows, values = _rows(batch), batch.values(label)
         known, declined = _without(values, cannot_tell)
         _require_told_apart(session, path, known)
@@ -216,12 +284,19 @@ def _tell_answers(
                 known,
                 name=label,
                 start=batch.start,
-                predictions=[batch.values(name) for name in told],
+                predictions={place: batch.values(name) for place, name in told.items()},
+                scores={place: _came_back(batch, name, notation) for place, name in scored.items()},
             )
             taken += session.decline(rows[declined])
         except (InvalidTypeError, InvalidValueError) as error:
             raise type(error)(f"{path}: {error}") from None
     return taken
+
+
+def _came_back(batch: Batch, name: str, notation: Notation) -> Any:
+    """A column of scores that came back, NaN where one did not."""
+    found = numeric(batch.numbers(name, missing=True), name)
+    return unscaled(found, notation.scale).astype(np.float64)
 
 
 def _rows(batch: Batch) -> Any:
@@ -291,6 +366,7 @@ def _report(
     as_json: bool,
 ) -> int:
     now = session.progress
+    code = decided(0 if now.certified else REFUSED)
     if as_json:
         if certificate is not None and output is not None:
             certificate.save(output)
@@ -320,7 +396,7 @@ def _report(
                 "certificate": None if output is None else str(output),
             }
         )
-        return 0 if now.certified else REFUSED
+        return code
     typer.echo(f"{path}: {now}.")
     if ask is not None:
         typer.echo(
@@ -331,4 +407,4 @@ def _report(
         )
     if certificate is not None:
         return deliver(certificate, output, as_json=False)
-    return 0 if now.certified else REFUSED
+    return code

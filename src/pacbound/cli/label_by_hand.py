@@ -3,8 +3,9 @@ next is shown.
 
 What is typed counts when Enter is pressed, and is then stored for good: a label that could be taken
 back after its effect is seen would void the guarantee. Before Enter it can be erased, or taken back
-by a `u` at its end. The models' own columns are not shown unless that is asked for, so that the
-label does not depend on them.
+by a `:u` at its end. What begins with a colon is a command, so that every letter can be a class;
+the name of a class that begins with one is typed with another colon before it. The models' own
+columns are not shown unless that is asked for, so that the label does not depend on them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 import typer
 
 from pacbound.cascade.labelling import LabelSession
+from pacbound.documents import printable
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import TableFile
 from pacbound.tally.classes import Class, NotAClassError, class_of_text
@@ -28,7 +30,8 @@ _AHEAD = 200
 """So many rows are read at once, because reading one takes as long as reading all."""
 
 _MENU = 30
-SKIP, UNDO, QUIT = "s", "u", "q"
+_MARK = ":"
+SKIP, UNDO, QUIT = ":s", ":u", ":q"
 
 
 def label_by_hand(
@@ -87,7 +90,7 @@ def _stored(session: LabelSession, menu: _Menu, row: int, answer: str) -> bool:
     found = menu.meant(answer)
     if found is None:
         if answer:
-            typer.echo("Taken back." if menu.takes_back(answer) else menu.explained())
+            typer.echo(menu.refused(answer))
         return False
     try:
         session.tell([row], [found])
@@ -101,27 +104,35 @@ class _Menu:
     """What may be typed, and the class that it stands for."""
 
     def __init__(self, classes: Sequence[Class]) -> None:
-        # Numbers stand for themselves. Names get a number each, and may be typed in full, unless
-        # that is the key of another class.
-        is_numbers = not any(isinstance(found, str) for found in classes)
-        self._keys = {
-            str(found if is_numbers else place): found for place, found in enumerate(classes, 1)
-        }
-        self._is_numbers = is_numbers
-        taken = {*self._keys, SKIP, UNDO, QUIT}
-        self._names = {str(found): found for found in classes if str(found) not in taken}
+        # Numbers stand for themselves. Names get a number each, unless one of them is such a
+        # number itself: then each is typed in full.
+        self._is_numbers = not any(isinstance(found, str) for found in classes)
+        self._names = {str(found): found for found in classes}
+        numbered = {str(place): found for place, found in enumerate(classes, 1)}
+        is_named = self._is_numbers or not self._names.keys().isdisjoint(numbered)
+        self._keys = self._names if is_named else numbered
 
     def meant(self, answer: str) -> Class | None:
         """The class that is meant; None if none is."""
+        if answer.startswith(_MARK):
+            return self._names.get(answer[1:]) if answer.startswith(2 * _MARK) else None
         return self._keys.get(answer, self._names.get(answer, self._new(answer)))
 
-    def takes_back(self, answer: str) -> bool:
-        """Whether an answer is taken back by its last letter."""
-        return answer.endswith(UNDO) and self.meant(answer[: -len(UNDO)].strip()) is not None
+    def refused(self, answer: str) -> str:
+        """What to say to an answer that is not a class."""
+        if answer.endswith(UNDO):
+            return "Taken back."
+        if answer.startswith(_MARK) and answer in self._names:
+            return f"The class {answer} begins as commands do: type {_MARK}{answer}."
+        what = "a command" if answer.startswith(_MARK) else "one of the classes"
+        return f"{printable(answer)} is not {what}. {self.explained()}"
 
     def explained(self) -> str:
         listed = list(self._keys.items())
-        shown = [key if self._is_numbers else f"{key} = {found}" for key, found in listed[:_MENU]]
+        shown = [
+            _typed(key) if self._keys is self._names else f"{key} = {found}"
+            for key, found in listed[:_MENU]
+        ]
         more = f", … ({len(listed)} in all)" if len(listed) > _MENU else ""
         return (
             f"Type the class and Enter: {', '.join(shown)}{more}. {SKIP}: cannot tell, counts as a "
@@ -136,6 +147,11 @@ class _Menu:
         except NotAClassError:
             return None
         return found if isinstance(found, int) else None
+
+
+def _typed(name: str) -> str:
+    """How the name of a class is typed."""
+    return f"{_MARK}{name}" if name.startswith(_MARK) else name
 
 
 class _Shown:

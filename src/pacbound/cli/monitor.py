@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import select
 import sys
 import time
@@ -19,7 +18,9 @@ from pacbound.certificate import (
     SeveralClaims,
     load_certificate,
 )
-from pacbound.cli.exit_codes import ALARM, ending_well
+from pacbound.cli.exit_codes import ALARM, decided, ending_well
+from pacbound.cli.figures import draw, require_drawable
+from pacbound.cli.file_options import Reads, Writes
 from pacbound.cli.lists import names
 from pacbound.cli.table_options import (
     Classes,
@@ -39,7 +40,7 @@ from pacbound.monitor import (
 from pacbound.monitor.kinds import WATCHES
 from pacbound.monitor.promise import Promise
 from pacbound.sources import Notation
-from pacbound.sources.standard_input import STANDARD_INPUT
+from pacbound.sources.standard_input import STANDARD_INPUT, read_when_there
 from pacbound.sources.streams import stream_batches
 from pacbound.tally.intake import recorded_role
 from pacbound.tally.questions import with_article
@@ -56,7 +57,9 @@ INSTEAD = {"correct": {"prediction", "label"}, "loss": {"confidence", "predictio
 
 @ending_well
 def monitor(
-    certificate: Annotated[Path, typer.Argument(metavar="CERT", help="What to watch over.")],
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERT", help="What to watch over."), Reads()
+    ],
     files: Annotated[
         list[str],
         typer.Argument(
@@ -66,6 +69,7 @@ def monitor(
                 "a folder or a quoted glob; - reads CSV or JSON lines as they arrive."
             ),
         ),
+        Reads(),
     ],
     delta: Annotated[
         float,
@@ -76,7 +80,11 @@ def monitor(
         typer.Option(help="Bundle: watch over this claim alone; over all of them if left out."),
     ] = None,
     false_alarms: Annotated[
-        str, typer.Option(help="'ever', or the weaker promise 'one per 1e6 labels'.")
+        str,
+        typer.Option(
+            help="'ever', or the weaker promise 'one per 1e6 labels', where a row counts once for "
+            "each claim and group it belongs to."
+        ),
     ] = "ever",
     state: Annotated[
         Path | None,
@@ -86,6 +94,7 @@ def monitor(
                 "time may use it."
             )
         ),
+        Writes(is_locked=True),
     ] = None,
     confidence: Annotated[
         str | None, typer.Option(help="Confidence columns, if not named as in the certificate.")
@@ -124,10 +133,12 @@ def monitor(
     classes: Classes,
     written: Written,
     prometheus: Annotated[
-        Path | None, typer.Option(help="A .prom file for Prometheus' textfile collector.")
+        Path | None,
+        typer.Option(help="A .prom file for Prometheus' textfile collector."),
+        Writes(),
     ] = None,
     figure: Annotated[
-        Path | None, typer.Option(help="A figure of the evidence: .png, .svg or .pdf.")
+        Path | None, typer.Option(help="A figure of the evidence: .png, .svg or .pdf."), Writes()
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
@@ -137,6 +148,7 @@ def monitor(
     those of all rows, or of a share drawn before their outcomes could be known. Silence proves
     nothing. Of a bundle each claim is watched, on its own columns of the same rows.
     """
+    require_drawable(figure)
     loaded = load_certificate(certificate)
     if claim is not None:
         loaded = _claim_of(loaded, claim)
@@ -170,9 +182,12 @@ def monitor(
                 alarm = update_from_files(
                     watching, files, columns=columns, notation=notation, progress=progress
                 )
+            decided(0 if alarm is None else ALARM)
             save()
     if figure is not None:
-        _draw(watching, figure)
+        from pacbound.report import EvidenceDisplay  # noqa: PLC0415 - matplotlib is optional
+
+        draw(EvidenceDisplay.from_monitor(watching), figure)
     if as_json:
         print_json(_document(watching, alarm, state))
     else:
@@ -225,6 +240,7 @@ def _watch_several(
             with progress_bar(f"taking in {name}") as progress:
                 alarm = update_from_files(watching, files, columns=columns, progress=progress)
             found |= {} if alarm is None else {name: alarm}
+    code = decided(ALARM if found else 0)
     if state is not None:
         several.save(state)
     if prometheus is not None:
@@ -247,7 +263,7 @@ def _watch_several(
         )
     else:
         typer.echo(several.summary())
-    return ALARM if found else 0
+    return code
 
 
 def _begun_or_resumed(
@@ -307,6 +323,10 @@ def _from_stream(
     as_json: bool,
 ) -> Alarm | None:
     """Take in rows as they arrive, and keep the state of those that were."""
+    if sys.stdin is None:
+        raise InvalidValueError(
+            "- stands for standard input, which is closed: add < rows.csv, or name a file."
+        )
     reading = watching.reading_of(**columns).written(notation.scale)
     wanted = list(dict.fromkeys(slot.name for slot in reading.slots.values()))
     rung: list[Alarm] = []
@@ -321,13 +341,14 @@ def _from_stream(
         if watching.rows > kept and (time.monotonic() - saved > FLUSHED or _pauses()):
             save()
             kept, saved = watching.rows, time.monotonic()
-        return os.read(sys.stdin.fileno(), 2**16)
+        return read_when_there(sys.stdin)
 
     try:
         for batch in stream_batches(arrived, wanted, notation):
             known = len(watching.alarms)
             alarm = watching.update_rows(reading, Rows.of_batch(reading.slots, batch))
             rung += [] if alarm is None else [alarm]
+            decided(ALARM if rung else 0)
             if not as_json:
                 for one in watching.alarms[known:]:
                     typer.echo(str(one))
@@ -356,14 +377,6 @@ def _pauses() -> bool:
 def _write_prometheus(watching: Monitor | BundleMonitor, path: Path) -> None:
     with atomic_file(path) as file:
         file.write(prometheus_text(watching).encode())
-
-
-def _draw(watching: Monitor, figure: Path) -> None:
-    from pacbound.report import EvidenceDisplay  # noqa: PLC0415 - matplotlib is optional
-
-    display = EvidenceDisplay.from_monitor(watching)
-    with atomic_file(figure) as file:
-        display.figure_.savefig(file, format=figure.suffix.lstrip(".").lower() or "png")
 
 
 def _document(watching: Monitor, alarm: Alarm | None, state: Path | None) -> dict[str, Any]:

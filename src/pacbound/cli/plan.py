@@ -9,12 +9,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import typer
 
-from pacbound.atomic_files import atomic_file
 from pacbound.certificate import load_certificate
-from pacbound.cli.exit_codes import REFUSED, ending_well
+from pacbound.cli.exit_codes import REFUSED, decided, ending_well
+from pacbound.cli.figures import draw, require_drawable
+from pacbound.cli.file_options import Reads, Writes
 from pacbound.cli.lists import names, whole_numbers
 from pacbound.cli.table_options import (
-    Classes,
+    CascadeClasses,
     Counter,
     LabelsOption,
     WrittenOrPiped,
@@ -22,7 +23,7 @@ from pacbound.cli.table_options import (
 )
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.documents import Json
-from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.errors import InvalidTypeError
 from pacbound.monitor.shadow import plan_shadow
 from pacbound.planning import PilotPlan, plan_from_pilot
 from pacbound.stats.looks import PlannedLooks, planned_looks
@@ -39,7 +40,6 @@ _MODES = (
     "plan a rate (--target, --expected), looks (--looks, --xi), from a pilot (--from), or the "
     "shadow of a cascade in use (--shadow, --losses, --rows)"
 )
-_FIGURES = (".pdf", ".png", ".svg")
 
 
 @ending_well
@@ -65,6 +65,7 @@ def plan(
     pilot: Annotated[
         list[str] | None,
         typer.Option("--from", help="Pilot: its file, a folder or a quoted glob; may be repeated."),
+        Reads(),
     ] = None,
     xi: Annotated[
         float | None, typer.Option(help="Looks, pilot: the rate to be certified.")
@@ -92,6 +93,7 @@ def plan(
     figure: Annotated[
         Path | None,
         typer.Option(help="Pilot, looks: draw the plan into this file, .png, .svg or .pdf."),
+        Writes(),
     ] = None,
     shadow: Annotated[
         Path | None,
@@ -101,6 +103,7 @@ def plan(
                 "slow model too, to be monitored."
             )
         ),
+        Reads(),
     ] = None,
     losses: Annotated[
         float | None,
@@ -125,8 +128,13 @@ def plan(
         typer.Option(help="Shadow: labels that came before the rise, 50000 if left out."),
     ] = None,
     claim: Annotated[
-        Literal["false-alarms"] | None,
-        typer.Option(help="Pilot of a recall or a shield: plan for its false alarms, with --xi."),
+        Literal["false-alarms", "differ"] | None,
+        typer.Option(
+            help=(
+                "Pilot of a recall or a shield: plan for its false alarms, with --xi. Of a "
+                "cascade, without --label: for the claim that few answers differ."
+            )
+        ),
     ] = None,
     kind: Annotated[
         Literal["abstention", "calibration"] | None,
@@ -161,7 +169,7 @@ def plan(
         typer.Option(help="Pilot, shield: whether the rollout has an un-recoverable state."),
     ] = None,
     *,
-    classes: Classes,
+    classes: CascadeClasses,
     labels: LabelsOption = None,
     written: WrittenOrPiped,
     counter: Counter,
@@ -223,7 +231,7 @@ def plan(
     options = {name: value for name, value in given.items() if value is not None}
     if "from" in options:
         _refuse_others(options, options.keys() - _NOT_PILOT, "--from")
-        _check_figure(figure)
+        require_drawable(figure)
         options["from"] = written.tables(options["from"])
         reading = {
             **counter.options(),
@@ -238,7 +246,7 @@ def plan(
         return _print_shadow(options, delta, as_json=as_json)
     if "looks" in options:
         _refuse_others(options, _LOOKS, "--looks")
-        _check_figure(figure)
+        require_drawable(figure)
         return _print_looks(options, delta, figure, as_json=as_json)
     _refuse_others(options, _RATE, "--target")
     return _print_rate(options, delta, as_json=as_json)
@@ -295,7 +303,7 @@ def _print_looks(
     if figure is not None:
         from pacbound.report import LooksDisplay  # noqa: PLC0415
 
-        _draw(LooksDisplay.from_plan(planned, rate=truth), figure)
+        draw(LooksDisplay.from_plan(planned, rate=truth), figure)
     if as_json:
         drawn = {"figure": None if figure is None else str(figure)}
         print_json({**drawn, **_looks_document(planned, truth)})
@@ -413,28 +421,16 @@ def _planned(tally: Tally, options: Mapping[str, Any], delta: float) -> PilotPla
         )
 
 
-def _check_figure(figure: Path | None) -> None:
-    if figure is not None and figure.suffix.lower() not in _FIGURES:
-        raise InvalidValueError(
-            f"--figure {figure} has no format that can be drawn: expected a name that ends in "
-            f"{', '.join(_FIGURES)}."
-        )
-
-
-def _draw(display: Any, figure: Path) -> None:
-    with atomic_file(figure) as file:
-        display.figure_.savefig(file, dpi=150, format=figure.suffix[1:].lower())
-
-
 def _print_pilot(found: PilotPlan, figure: Path | None, *, as_json: bool) -> int:
+    code = decided(REFUSED if found.needed is None and found.aims else 0)
     if figure is not None:
         from pacbound.report import PlanDisplay  # noqa: PLC0415
 
-        _draw(PlanDisplay.from_plan(found), figure)
+        draw(PlanDisplay.from_plan(found), figure)
     if as_json:
         print_json({"figure": None if figure is None else str(figure), **found.to_dict()})
     else:
         typer.echo(found.summary())
         if figure is not None:
             typer.echo(f"Drawn into {figure}.")
-    return REFUSED if found.needed is None and found.aims else 0
+    return code

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pacbound.cli.about import About
-from pacbound.cli.delivery import BudgetOption, deliver
+from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.lists import whole_numbers
 from pacbound.cli.table_options import (
@@ -40,10 +39,9 @@ def recall(
     labels: LabelsOption = None,
     written: WrittenOrPiped,
     counter: Counter,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
-    ] = None,
+    output: OutputOption = None,
     budget: BudgetOption = None,
+    sample: SampleOption = None,
     about: About,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
 ) -> int:
@@ -70,5 +68,6 @@ def recall(
             **written.options(),
             progress=progress,
             about=about.told(),
+            sample=sample,
         )
     return deliver(certificate, output, as_json=as_json, budget=budget)

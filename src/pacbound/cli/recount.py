@@ -25,7 +25,10 @@ from pacbound.certificate import (
     RecallCertificate,
     ShieldCertificate,
 )
+from pacbound.certificate.cascade_labels import LABELS
 from pacbound.certificate.cascade_walks import grid_top
+from pacbound.claims.claim import ClaimCertificate
+from pacbound.cli.file_options import Reads
 from pacbound.cli.lists import names
 from pacbound.cli.terminal import progress_bar
 from pacbound.documents import printable
@@ -60,6 +63,7 @@ DataOption = Annotated[
         help="Count this file again, and compare. Its columns are named as in the certificate, "
         "unless they are named here; may be repeated."
     ),
+    Reads(),
 ]
 ConfidenceOption = Annotated[
     str | None, typer.Option(help="Data: the confidence column. Cascade: c1,c2")
@@ -87,11 +91,13 @@ FinalScoreOption = Annotated[
 @dataclass(frozen=True)
 class Recounted:
     """What counting again has found: a line for each difference, and whether the bytes of the files
-    are those that were counted.
+    are those that were counted, and the columns those that the certificate names.
     """
 
     lines: list[str]
     same_files: bool
+    same_columns: bool | None
+    """None if the certificate names no columns."""
 
     @property
     def same(self) -> bool:
@@ -99,8 +105,11 @@ class Recounted:
         return not self.lines
 
     def __str__(self) -> str:
+        files = f"in {'the same' if self.same_files else 'other'} files"
+        # Another model in another column may have equal counts.
+        other = ", in other columns than the certificate names"
         return (
-            f"the data have the same counts, in {'the same' if self.same_files else 'other'} files"
+            f"the data have the same counts, {files}{other if self.same_columns is False else ''}"
         )
 
 
@@ -118,8 +127,12 @@ class Recount:
             again = recounted(
                 certificate, self.files, self.named, **self.counting, progress=progress
             )
-        same_files = certificate.provenance.sources == again.provenance.sources
-        return Recounted(differing(certificate, again), same_files)
+        stored, found = certificate.provenance, again.provenance
+        return Recounted(
+            [*differing(certificate, again), *_other_names(stored.drawn_by, found.drawn_by)],
+            same_files=stored.sources == found.sources,
+            same_columns=self.named.items() <= stored.columns.items() if stored.columns else None,
+        )
 
 
 def recounted(
@@ -128,6 +141,8 @@ def recounted(
     """What `files` give for what the certificate asked. `said` names columns where they are not
     named as in its provenance; `counting` is the rest of what counting takes.
     """
+    if isinstance(certificate, ClaimCertificate):
+        return _recounted_by_claim(certificate, files, said, **counting)
     _require_countable(certificate)
     drawn = certificate.draw
     counted, verb, question = _ASKED[type(certificate)](certificate)
@@ -135,6 +150,8 @@ def recounted(
     if drawn is not None and drawn.by != "strata":
         bound = "cluster_bound" if drawn.by == "clusters" else "weight_bound"
         counted |= {"seed": drawn.seed, bound: drawn.bound}
+    if certificate.provenance.notes.get(LABELS) == "unrelated":
+        counted |= {"unrelated_labels": True}
     given = {**columns, **counted, **counting}
     tally = Tally.from_files(
         list(files), **{name: value for name, value in given.items() if value is not None}
@@ -147,9 +164,7 @@ def recounted(
 
 def differing(certificate: Certificate, again: Certificate) -> list[str]:
     """A line for each cell whose counts differ, the first of them, and how many more there are."""
-    stored, found = (
-        {**_all_rows(each), **_CELLS[type(each)](each)} for each in (certificate, again)
-    )
+    stored, found = ({**_all_rows(each), **_cells_of(each)} for each in (certificate, again))
     lines = [
         f"{cell}: the certificate has {_counts(stored.get(cell))}, the data "
         f"{_counts(found.get(cell))}"
@@ -158,6 +173,62 @@ def differing(certificate: Certificate, again: Certificate) -> list[str]:
     ]
     beyond = len(lines) - MOST_SHOWN
     return [*lines[:MOST_SHOWN], *([f"and {beyond:,} more"] if beyond > 0 else [])]
+
+
+def _other_names(stored: Mapping[str, str], found: Mapping[str, str]) -> list[str]:
+    """A line for each kind of names that are not those that the rows were drawn by: names that are
+    spelt otherwise draw other rows.
+    """
+    return [
+        f"names of {role}: the certificate has {stored[role]}, the data {found[role]}: other rows "
+        "may have been drawn"
+        for role in stored.keys() & found.keys()
+        if stored[role] != found[role]
+    ]
+
+
+def _recounted_by_claim(
+    certificate: ClaimCertificate, files: Sequence[str], said: Mapping[str, str], **counting: Any
+) -> Certificate:
+    """The same for a certificate that knows its claim."""
+    question = certificate.by.question_of(certificate)
+    roles = {*question.roles, *DRAWN_BY}
+    strange = next((name for name in said if name not in roles), None)
+    if strange is not None:
+        raise InvalidTypeError(
+            f"--{strange.replace('_', '-')} says nothing about a {certificate.kind}: leave it out."
+        )
+    named = {**certificate.provenance.columns, **said}
+    if not named:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in question.roles)
+        raise InvalidTypeError(
+            "The certificate does not say which columns it was counted from, because they were "
+            f"arrays: name them, with {options}."
+        )
+    several = {column.name for column in question.columns if column.several}
+    columns = {name: names(column) if name in several else column for name, column in named.items()}
+    draw, drawn = {}, certificate.draw
+    if drawn is not None and drawn.by != "strata":
+        bound = "cluster_bound" if drawn.by == "clusters" else "weight_bound"
+        draw = {"seed": drawn.seed, bound: drawn.bound}
+    given = {**columns, **draw, **counting}
+    tally = Tally.count(
+        question,
+        data=list(files),
+        **{name: value for name, value in given.items() if value is not None},
+    )
+    asked = certificate.asked
+    if asked.get("looks") is not None and tally.rows != certificate.n:
+        # No look was planned there, so that nothing could be certified, nor compared.
+        asked["looks"] = None
+    again: Certificate = certificate.by.certify(tally, asked)
+    return again
+
+
+def _cells_of(certificate: Certificate) -> Cells:
+    if isinstance(certificate, ClaimCertificate):
+        return certificate.by.cells(certificate)
+    return _CELLS[type(certificate)](certificate)
 
 
 def _all_rows(certificate: Certificate) -> Cells:
@@ -244,6 +315,7 @@ def _asked_cascade(
 ) -> Asked:
     question: dict[str, Any] = {
         "xi": certificate.xi,
+        "claim": certificate.bounded,
         "bound": certificate.bound,
         "costs": certificate.costs,
     }

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, complain, ending_well
+from pacbound.cli.exit_codes import (
+    BAD_INPUT,
+    REFUSED,
+    VERIFICATION_FAILED,
+    complain,
+    decided,
+    ending_well,
+)
+from pacbound.cli.file_options import CertificatesArgument, Reads, Writes
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.cli.verify import WORST_FIRST
+from pacbound.errors import UnwritableFileError
 from pacbound.report import ReportedCertificate, WrittenReport, write_report
+from pacbound.report.page.writing import reported
 
 
 @ending_well
 def report(
-    certificates: Annotated[list[Path], typer.Argument(metavar="CERT...", help="Certificates.")],
+    certificates: CertificatesArgument,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where the page goes, such as report.html.")
+        Path,
+        typer.Option("--output", "-o", help="Where the page goes, such as report.html."),
+        Writes(),
     ],
     monitor: Annotated[
         list[Path] | None,
@@ -25,6 +38,7 @@ def report(
             help="The state of a monitor of one of them, as `pacbound monitor --state` keeps it. "
             "May be given several times."
         ),
+        Reads(),
     ] = None,
     title: Annotated[str, typer.Option(help="The title of the page.")] = "pacbound report",
     patient: Annotated[
@@ -42,15 +56,21 @@ def report(
     Exit codes as for verify: 0: all are verified and certified. 3: all are verified, and one is a
     refusal. 2: one cannot be read. 1: one is not verified. The page is written in all these cases.
     """
-    with progress_bar("exploring") as progress:
-        written = write_report(
-            certificates,
-            output,
-            monitors=monitor or (),
-            title=title,
-            patient=patient,
-            progress=progress,
-        )
+    try:
+        with progress_bar("exploring") as progress:
+            written = write_report(
+                certificates,
+                output,
+                monitors=monitor or (),
+                title=title,
+                patient=patient,
+                progress=progress,
+            )
+    except (UnwritableFileError, BrokenPipeError):
+        # The page cannot be written. What is true of the certificates does not depend on it.
+        decided(_worst(reported(certificates, patient=patient)))
+        raise
+    code = decided(_worst(written.certificates))
     if as_json:
         print_json(
             {
@@ -61,7 +81,11 @@ def report(
         )
     else:
         _say(written)
-    codes = {_code(entry) for entry in written.certificates}
+    return code
+
+
+def _worst(entries: Iterable[ReportedCertificate]) -> int:
+    codes = set(map(_code, entries))
     return next((code for code in WORST_FIRST if code in codes), 0)
 
 

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.text import Text
 
 from pacbound.certificate import Certificate, CertificateBundle, Verification, load_certificate
-from pacbound.certificate.draws import described_draw
 from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, complain, ending_well
-from pacbound.cli.sketches import Strokes, sketch
+from pacbound.cli.file_options import CertificatesArgument
+from pacbound.cli.sketches import Characters, sketch
 from pacbound.cli.terminal import print_json
 from pacbound.cli.verify import WORST_FIRST, for_programs
 from pacbound.documents import Json, printable, printable_lines
@@ -37,7 +37,7 @@ class Section:
 
 @ending_well
 def show(
-    certificates: Annotated[list[Path], typer.Argument(metavar="CERT...", help="Certificates.")],
+    certificates: CertificatesArgument,
     patient: Annotated[
         bool, typer.Option("--patient", help="Verify also what takes unusually long.")
     ] = False,
@@ -88,7 +88,7 @@ def _verdict(certificate: Certificate, verification: Verification) -> str:
 
 
 def _sections(certificate: Certificate, verification: Verification) -> Iterator[Section]:
-    strokes = Strokes.for_encoding(sys.stdout.encoding)
+    strokes = Characters.for_encoding(sys.stdout.encoding)
     if verification:
         yield Section(
             "Verified", ["Every number of the claim follows from the counts in the file."]
@@ -102,20 +102,20 @@ def _sections(certificate: Certificate, verification: Verification) -> Iterator[
     yield Section("Made", _made(certificate))
 
 
-def _told(certificate: Certificate, strokes: Strokes | None) -> Iterator[Section]:
+def _told(certificate: Certificate, strokes: Characters | None) -> Iterator[Section]:
     """The claim, a picture of its counts, what it assumes and what it is about; for a bundle those
     of each of its claims. What is not verified is not drawn.
     """
     words = (
         certificate.head() if isinstance(certificate, CertificateBundle) else certificate.words()
     )
-    said = printable_lines("\n".join([words, *described_draw(certificate.draw)])).split("\n")
+    said = printable_lines("\n".join([words, *certificate.draw_lines()])).split("\n")
     yield Section("Claim" if strokes else "Claim, as the file has it", said)
     if strokes and (drawn := sketch(certificate, strokes)):
         yield Section("In a picture", drawn)
     yield Section(
         "Assumed (no file can show it)",
-        [f"- {text}" for text in certificate.claim()["assumptions"]],
+        [f"- {text}" for text in certificate.assumed()],
     )
     if about := certificate.about_lines():
         yield Section("About (as its maker says, no part of the claim)", [x[2:] for x in about[1:]])
@@ -130,14 +130,23 @@ def _made(certificate: Certificate) -> list[str]:
     columns = [
         f"column {printable(role)}: {printable(name)}" for role, name in made.columns.items()
     ]
+    named = [] if made.sample is None else [f"sample {printable(made.sample)}"]
+    named += [
+        f"sample {printable(text)} ({printable(name)})" for name, text in made.samples.items()
+    ]
     sources = [f"source {printable(name)}" for name in made.sources[:MOST_SOURCES]]
     beyond = len(made.sources) - len(sources)
     return [
         f"by     pacbound {printable(made.version)}, {printable(made.created)}",
         f"method {printable(str(certificate.claim()['procedure']))}",
         *columns,
+        *named,
         *sources,
         *([f"       and {beyond:,} more"] if beyond else []),
+        *(
+            f"names of {printable(role)}: {printable(taken)}"
+            for role, taken in made.drawn_by.items()
+        ),
         f"claim  {printable(certificate.claim_digest)}",
         f"counts {certificate.counts_digest}",
     ]
@@ -172,10 +181,9 @@ def _print_wrapped(console: Console, line: str) -> None:
 def _for_programs(certificate: Certificate, verification: Verification) -> dict[str, Json]:
     told = for_programs(certificate, verification, passed=verification.ok)
     if verification:
-        claim = certificate.claim()
         told |= {
             "words": certificate.words(),
-            "assumptions": claim["assumptions"],
+            "assumptions": certificate.assumed(),
             "provenance": certificate.provenance.to_dict(),
         }
     return told

@@ -24,21 +24,26 @@ from pacbound.certificate import (
     ShieldCertificate,
 )
 from pacbound.certificate.cascade_walks import grid_top
+from pacbound.claims.claim import ClaimCertificate
 from pacbound.documents import printable
+from pacbound.procedures.cascade_differ import Claim
 from pacbound.procedures.joint_walk import JointWalk
 from pacbound.procedures.shield import TOP
+from pacbound.report.sketch import sketch as figure_sketch
 
 WIDTH = 40
 """How many characters the axis of an interval has."""
 BAR = 26
 """How many characters a bar has, which leaves room for words behind it on a terminal."""
+ROOM = 78
+"""How many columns a picture has, indented on a usual terminal."""
 MOST_STEPS = 8
 MOST_BINS = 25
 MOST_TABLES = 6
 
 
 @dataclass(frozen=True)
-class Strokes:
+class Characters:
     """The characters that plots are drawn with."""
 
     full: str
@@ -47,16 +52,17 @@ class Strokes:
     empty: str
     limit: str
     here: str
+    encoding: str | None = None
 
     @classmethod
-    def for_encoding(cls, encoding: str | None) -> Strokes:
+    def for_encoding(cls, encoding: str | None) -> Characters:
         """Those that an output of the encoding can show."""
-        drawn = cls("█", "━", "●", "·", "┃", "◀")
+        signs = ("█", "━", "●", "·", "┃", "◀")
         try:
-            "".join(vars(drawn).values()).encode(encoding or "ascii")
+            "".join(signs).encode(encoding or "ascii")
         except (UnicodeEncodeError, LookupError):
-            return cls("#", "=", "o", ".", "|", "<")
-        return drawn
+            return cls("#", "=", "o", ".", "|", "<", encoding)
+        return cls(*signs, encoding)
 
 
 @dataclass(frozen=True)
@@ -68,13 +74,19 @@ class WalkedThreshold:
     words: str
 
 
-def sketch(certificate: Certificate, strokes: Strokes) -> list[str]:
+def sketch(certificate: Certificate, strokes: Characters) -> list[str]:
     """The plot of a certificate, as lines; none for a kind that has nothing to draw."""
+    if isinstance(certificate, ClaimCertificate):
+        return [
+            line
+            for figure in list(certificate.figures())[:MOST_TABLES]
+            for line in figure_sketch(figure, width=ROOM, encoding=strokes.encoding)
+        ]
     drawing = _DRAWINGS.get(type(certificate))
     return [] if drawing is None else drawing(certificate, strokes)
 
 
-def _calibration(certificate: CalibrationCertificate, strokes: Strokes) -> list[str]:
+def _calibration(certificate: CalibrationCertificate, strokes: Characters) -> list[str]:
     tables: tuple[str | None, ...] = certificate.groups or (None,)
     lines = []
     for place, group in enumerate(tables[:MOST_TABLES]):
@@ -90,7 +102,9 @@ def _calibration(certificate: CalibrationCertificate, strokes: Strokes) -> list[
     return [f"{'bin':>15} 0{'true confidence'.center(WIDTH - 2)}1", *lines]
 
 
-def _interval(certificate: CalibrationCertificate, place: int, cell: int, strokes: Strokes) -> str:
+def _interval(
+    certificate: CalibrationCertificate, place: int, cell: int, strokes: Characters
+) -> str:
     begin, end = (float(bound[cell]) for bound in certificate.grid.bounds)
     low, high = certificate.lower[place, cell], certificate.upper[place, cell]
     share = certificate.successes[place, cell] / certificate.trials[place, cell]
@@ -104,7 +118,7 @@ def _interval(certificate: CalibrationCertificate, place: int, cell: int, stroke
     return f"{begin:>6.4g} to {end:<5.4g} {''.join(axis[:WIDTH])}"
 
 
-def _abstention(certificate: AbstentionCertificate, strokes: Strokes) -> list[str]:
+def _abstention(certificate: AbstentionCertificate, strokes: Characters) -> list[str]:
     lines: list[str] = []
     for table in certificate.tables[:MOST_TABLES]:
         if table.group is not None:
@@ -121,7 +135,7 @@ def _abstention(certificate: AbstentionCertificate, strokes: Strokes) -> list[st
     return ["Answering from a score on, from the highest down (descriptive):", *lines]
 
 
-def _recall(certificate: RecallCertificate, strokes: Strokes) -> list[str]:
+def _recall(certificate: RecallCertificate, strokes: Characters) -> list[str]:
     hit = certificate.positive > 0
     cells, missed = certificate.cells[hit], np.cumsum(certificate.positive[hit])
     steps = [
@@ -133,7 +147,7 @@ def _recall(certificate: RecallCertificate, strokes: Strokes) -> list[str]:
     return [head, *_bars(("score", "positives"), steps, float(certificate.allowed), here, strokes)]
 
 
-def _shield(certificate: ShieldCertificate, strokes: Strokes) -> list[str]:
+def _shield(certificate: ShieldCertificate, strokes: Characters) -> list[str]:
     steps = [
         WalkedThreshold(f"{cell / TOP:.4f}" if cell >= 0 else "at start", float(count), "")
         for cell, count in zip(certificate.cells.tolist(), certificate.misses.tolist(), strict=True)
@@ -145,7 +159,7 @@ def _shield(certificate: ShieldCertificate, strokes: Strokes) -> list[str]:
     return [head, *_bars(("danger", "unsafe"), steps, float(certificate.allowed), here, strokes)]
 
 
-def _false_alarms(certificate: FalseAlarmCertificate, strokes: Strokes) -> list[str]:
+def _false_alarms(certificate: FalseAlarmCertificate, strokes: Characters) -> list[str]:
     hit = (certificate.negative > 0) & (certificate.cells >= 0)
     cells = certificate.cells[hit][::-1]
     raised = certificate.lost + np.cumsum(certificate.negative[hit][::-1])
@@ -158,28 +172,38 @@ def _false_alarms(certificate: FalseAlarmCertificate, strokes: Strokes) -> list[
     return [head, *_bars(("score", "negatives"), steps, float(certificate.allowed), here, strokes)]
 
 
-def _alarm_range(certificate: AlarmRangeCertificate, strokes: Strokes) -> list[str]:
+def _alarm_range(certificate: AlarmRangeCertificate, strokes: Characters) -> list[str]:
     return [line for member in certificate.members.values() for line in sketch(member, strokes)]
 
 
-def _cascade(certificate: CascadeCertificate, strokes: Strokes) -> list[str]:
+def _cascade(certificate: CascadeCertificate, strokes: Characters) -> list[str]:
     walk = certificate.walks[certificate.chosen]
-    return _walk(walk, certificate.n, certificate.xi, certificate.cells, strokes)
+    unit = _LOST[certificate.bounded]
+    return _walk(walk, certificate.n, certificate.xi, certificate.cells, strokes, unit)
 
 
-def _groups(certificate: GroupedCascadeCertificate, strokes: Strokes) -> list[str]:
+def _groups(certificate: GroupedCascadeCertificate, strokes: Characters) -> list[str]:
     lines = []
     for name, group in list(certificate.groups.items())[:MOST_TABLES]:
         lines.append(f"group {printable(name)}")
         walk = group.walks[group.chosen]
-        lines += _walk(walk, group.n, certificate.xi, group.cells, strokes)
+        unit = _LOST[certificate.bounded]
+        lines += _walk(walk, group.n, certificate.xi, group.cells, strokes, unit)
     if len(certificate.groups) > MOST_TABLES:
         lines.append(f"({MOST_TABLES} of {len(certificate.groups)} groups are drawn)")
     return lines
 
 
+_LOST: dict[Claim, str] = {"loss": "% lost", "differ": "% differ"}
+
+
 def _walk(
-    walk: JointWalk, n: int, xi: float, cells: Sequence[int] | None, strokes: Strokes
+    walk: JointWalk,
+    n: int,
+    xi: float,
+    cells: Sequence[int] | None,
+    strokes: Characters,
+    unit: str,
 ) -> list[str]:
     top = grid_top(len(walk.cells))
     lost = (walk.only_slow - walk.only_fast + walk.unlabelled).sum(axis=0)
@@ -201,10 +225,10 @@ def _walk(
         above = (walk.cells >= np.array(cells)[:, None]).all(axis=0)
         here = int(np.flatnonzero(above)[-1]) if above.any() else -1
     head = "Exiting from a score on, the thresholds falling (descriptive):"
-    return [head, *_bars(("score", "% lost"), steps, 100 * xi, here, strokes)]
+    return [head, *_bars(("score", unit), steps, 100 * xi, here, strokes)]
 
 
-def _batch(certificate: BatchCertificate, strokes: Strokes) -> list[str]:
+def _batch(certificate: BatchCertificate, strokes: Characters) -> list[str]:
     fast = round(WIDTH * certificate.exits / certificate.n)
     bar = strokes.full * fast + strokes.empty * (WIDTH - fast)
     return [
@@ -218,7 +242,7 @@ def _bars(
     steps: Sequence[WalkedThreshold],
     limit: float,
     here: int,
-    strokes: Strokes,
+    strokes: Characters,
 ) -> list[str]:
     """Some of the steps as bars, with the limit across them and a mark where the claim stands."""
     of, unit = units
@@ -256,7 +280,7 @@ def _may(allowed: int) -> str:
     return f"{allowed:,} may" if allowed >= 0 else "none may"
 
 
-_DRAWINGS: dict[type[Certificate], Callable[[Any, Strokes], list[str]]] = {
+_DRAWINGS: dict[type[Certificate], Callable[[Any, Characters], list[str]]] = {
     CalibrationCertificate: _calibration,
     AbstentionCertificate: _abstention,
     AlarmRangeCertificate: _alarm_range,

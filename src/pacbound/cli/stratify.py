@@ -9,6 +9,7 @@ import typer
 
 from pacbound.calibration.strata import Stratified, stratify_file
 from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.file_options import Writes
 from pacbound.cli.lists import numbers
 from pacbound.cli.table_options import (
     FilesArgument,
@@ -25,7 +26,9 @@ def stratify(
     ],
     labels: Annotated[int, typer.Option(help="How many rows to label.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where the rows to label go: .csv, .parquet, …")
+        Path,
+        typer.Option("--output", "-o", help="Where the rows to label go: .csv, .parquet, …"),
+        Writes(),
     ],
     bins: Annotated[int, typer.Option(help="Number of bins of equal width.")] = 20,
     edges: Annotated[

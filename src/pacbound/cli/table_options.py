@@ -10,6 +10,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from pacbound.cli.file_options import Reads
 from pacbound.cli.lists import names, numbers
 from pacbound.cli.option_groups import OptionGroup
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -30,6 +31,7 @@ FilesArgument = Annotated[
             "input; all of them are counted together."
         ),
     ),
+    Reads(),
 ]
 EngineOption = Annotated[
     Engine, typer.Option(help="What counts: the embedded DuckDB, Polars, or Spark.")
@@ -56,6 +58,13 @@ UnseenOption = Annotated[
             "Share of the rows whose label may be a class that no model ever predicts; 0 if left "
             "out."
         )
+    ),
+]
+UnrelatedOption = Annotated[
+    bool,
+    typer.Option(
+        "--unrelated-labels",
+        help="Count labels that match the slow model no more often than by chance.",
     ),
 ]
 ClustersOption = Annotated[
@@ -112,6 +121,7 @@ LabelsOption = Annotated[
             "column is in it. May be repeated."
         ),
     ),
+    Reads(),
 ]
 
 
@@ -143,6 +153,17 @@ class Classes(OptionGroup):
             "missing": None if self.missing is None else names(self.missing),
             "unseen_labels": self.unseen_labels,
         }
+
+
+@dataclass(frozen=True)
+class CascadeClasses(Classes):
+    """Which classes there are, and what labels may look like beside the slow model."""
+
+    unrelated_labels: UnrelatedOption = False
+
+    def options(self) -> dict[str, Any]:
+        """What was said, as the verbs take it."""
+        return {**super().options(), "unrelated_labels": self.unrelated_labels or None}
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 import typer
 
 from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.file_options import Writes
 from pacbound.cli.lists import names
 from pacbound.cli.table_options import (
-    Classes,
+    CascadeClasses,
     Counter,
     FilesArgument,
     LabelsOption,
@@ -27,7 +28,7 @@ from pacbound.tally import Tally
 @ending_well
 def tally(
     files: FilesArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the tally goes.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the tally goes."), Writes()],
     kind: Annotated[
         Literal["abstention"] | None,
         typer.Option(help="What is counted for, where its columns are those of a calibration."),
@@ -69,7 +70,7 @@ def tally(
     *,
     draw: RowDraw,
     strata: StrataOption = None,
-    classes: Classes,
+    classes: CascadeClasses,
     labels: LabelsOption = None,
     written: WrittenOrPiped,
     counter: Counter,

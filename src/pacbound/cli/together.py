@@ -23,12 +23,15 @@ from pacbound.certificate import (
     certify_together,
     load_certificate,
 )
+from pacbound.certificate.samples import sample_name
 from pacbound.cli.about import About
 from pacbound.cli.certify import CLAIMS, VERBS
-from pacbound.cli.delivery import BudgetOption, deliver
+from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
 from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.file_options import Reads
 from pacbound.cli.terminal import progress_bar
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
+from pacbound.output_files import refuse_overwriting
 from pacbound.procedures import union
 from pacbound.tally import Tally
 from pacbound.tally.draws import COLUMNS, DrawOptions
@@ -52,6 +55,7 @@ def together(
             metavar="CLAIMS.toml | CERT...",
             help="A file that declares the claims; or certificates that were made already.",
         ),
+        Reads(),
     ],
     delta: Annotated[
         float | None,
@@ -62,10 +66,9 @@ def together(
             )
         ),
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the certificate goes.")
-    ] = None,
+    output: OutputOption = None,
     budget: BudgetOption = None,
+    sample: SampleOption = None,
     *,
     about: About,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
@@ -77,6 +80,7 @@ def together(
     Certificates must have been decided on before the data were looked at: to leave out one that was
     refused voids the rest.
     """
+    named = sample_name(sample)
     declared = [path for path in files if path.suffix.lower() == ".toml"]
     if not declared:
         bundle = _of_certificates(files, delta)
@@ -85,8 +89,9 @@ def together(
             f"{declared[0]} stands beside other files: one file declares all claims."
         )
     else:
-        bundle = _of_declared(declared[0], delta)
-    bundle = bundle.with_about(about.told())
+        written = {"-o": output, "--budget": budget}
+        bundle = _of_declared(declared[0], delta, named, written=written)
+    bundle = bundle.with_about(about.told(), sample=named)
     return deliver(bundle, output, as_json=as_json, budget=budget)
 
 
@@ -103,8 +108,13 @@ def _of_certificates(paths: list[Path], delta: float | None) -> CertificateBundl
     return CertificateBundle.of(made, delta=float(spent) if delta is None else delta)
 
 
-def _of_declared(path: Path, delta: float | None) -> CertificateBundle:
+def _of_declared(
+    path: Path, delta: float | None, sample: str | None, *, written: Mapping[str, Path | None]
+) -> CertificateBundle:
     document = _read(path)
+    named = sample_name(document.pop("sample", None))
+    if sample is not None and named not in (None, sample):
+        raise InvalidValueError(f"{path} says sample = {named!r}: leave --sample out.")
     level = document.pop("delta", delta)
     if delta is not None and level != delta:
         raise InvalidValueError(f"{path} says delta = {level}, not {delta}: leave --delta out.")
@@ -112,17 +122,19 @@ def _of_declared(path: Path, delta: float | None) -> CertificateBundle:
         raise InvalidTypeError(
             f"{path} says no delta, the chance that any claim is wrong: pass it."
         )
-    made, shares = {}, {}
+    made, shares, read = {}, {}, {}
     for name, table in document.items():
         if not isinstance(table, dict):
             raise InvalidValueError(
-                f"{path}: {name} is not a claim: expected delta, and a table [{name}] for each "
-                "claim."
+                f"{path}: {name} is not a claim: expected delta, sample, and a table [{name}] for "
+                "each claim."
             )
         # All claims are checked before the first row is read.
         made[name] = _declared(table, f"{path}, [{name}]", path.parent)
+        read[f"[{name}]"] = _files_of(table, path.parent)
         shares[name] = table.get("share", 1)
-    return certify_together(made, delta=level, shares=shares)
+    refuse_overwriting(written, read)
+    return certify_together(made, delta=level, shares=shares, sample=named)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -176,6 +188,13 @@ def _declared(table: Mapping[str, Any], where: str, folder: Path) -> Callable[..
     options |= {key: _beside(folder, options[key]) for key in _TABLES if key in options}
     places = [_beside(folder, path) for path in paths]
     return partial(_made, where, verb, places, options, counted="tallies" in table)
+
+
+def _files_of(table: Mapping[str, Any], folder: Path) -> list[str]:
+    """All files that a claim is made from."""
+    named = [table[key] for key in ("files", "tallies", *_TABLES) if key in table]
+    beside = [_beside(folder, one) for one in named]
+    return [name for one in beside for name in (one if isinstance(one, list) else [one])]
 
 
 def _beside(folder: Path, named: Any) -> Any:

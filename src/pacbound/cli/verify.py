@@ -11,6 +11,7 @@ import typer
 from pacbound import exact_verifier
 from pacbound.certificate import Certificate, Verification, load_certificate
 from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, complain, ending_well
+from pacbound.cli.file_options import CertificatesArgument
 from pacbound.cli.gates import CertifiedOption, DeltaOption, Gates, KindOption, XiOption
 from pacbound.cli.recount import (
     ConfidenceOption,
@@ -45,7 +46,7 @@ that cannot be read, then one that verifies and is a refusal."""
 
 @ending_well
 def verify(
-    certificates: Annotated[list[Path], typer.Argument(metavar="CERT...", help="Certificates.")],
+    certificates: CertificatesArgument,
     require_certified: CertifiedOption = False,
     kind: KindOption = None,
     max_xi: XiOption = None,
@@ -155,6 +156,7 @@ def _verified(
             beside["data"] = {
                 "same_counts": found.same,
                 "same_files": found.same_files,
+                "same_columns": found.same_columns,
                 "differences": found.lines,
             }
         told = for_programs(certificate, verification, passed=passed)
@@ -210,7 +212,7 @@ def for_programs(
     if passed:
         claim = certificate.claim()
         keys = (
-            *("procedure", "n", "xi", "target", "delta"),
+            *("procedure", "n", "xi", "bounded", "target", "delta"),
             *("thresholds", "threshold", "lowest", "highest"),
         )
         found |= {key: claim[key] for key in keys if key in claim}

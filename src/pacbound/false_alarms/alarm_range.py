@@ -10,14 +10,15 @@ from pacbound.certificate.alarm_range import FALSE_ALARMS, MISSES, AlarmRangeCer
 from pacbound.certificate.bundle import certify_together
 from pacbound.certificate.false_alarms import FalseAlarmCertificate
 from pacbound.certificate.recall import RecallCertificate
+from pacbound.certificate.samples import sample_name
 from pacbound.certificate.shield import ShieldCertificate
 from pacbound.errors import InvalidTypeError
 from pacbound.false_alarms.certify import alarm_tally
 from pacbound.procedures.shield import Rate
 from pacbound.sources import Engine, Progress
-from pacbound.stats.arguments import failure_probability, required_share, tolerated_rate
+from pacbound.stats.arguments import claimed_delta, required_share, tolerated_rate
 from pacbound.tally.draws import DrawOptions
-from pacbound.tally.intake import recorded_columns
+from pacbound.tally.intake import recorded_columns, require_mapping
 from pacbound.tally.tally import Tally
 
 
@@ -38,6 +39,7 @@ def certify_alarm_range(  # noqa: PLR0913
     memory_limit: str | None = None,
     progress: Progress | None = None,
     about: Mapping[str, Any] | None = None,
+    sample: str | None = None,
     **draw: Unpack[DrawOptions],
 ) -> AlarmRangeCertificate:
     """The thresholds at which at most a share `xi` of the negatives raises an alarm *and* at least
@@ -82,6 +84,10 @@ def certify_alarm_range(  # noqa: PLR0913
         What the certificate is about, for people: short texts by names such as "model", "dataset",
         "owner" and "note". A `pathlib.Path` stands for the name, the size and the SHA-256 of that
         file, or of all files of that folder. No part of the claim.
+    sample
+        What these rows are called, a short text such as "held-out, March". A `Budget` adds up the
+        claims on rows of one name; claims that name no sample count for all of them. No part of the
+        claim.
 
     Returns
     -------
@@ -110,10 +116,10 @@ def certify_alarm_range(  # noqa: PLR0913
     >>> certify_alarm_range(score, positive, xi=0.01, target=0.99, delta=0.01).certified
     False
     """
-    level, share = failure_probability(delta), tolerated_rate(xi)
+    level, share = claimed_delta(delta), tolerated_rate(xi)
     rollouts = _are_rollouts(score, unsafe, columns)
     _check(rollouts, target, missed, rate)
-    texts = about_texts(about)
+    texts, name = about_texts(about), sample_name(sample)
     tally = alarm_tally(
         score,
         positive,
@@ -144,12 +150,13 @@ def certify_alarm_range(  # noqa: PLR0913
     claims = {MISSES: misses, FALSE_ALARMS: false_alarms}
     together: Any = certify_together(claims, delta=level, shares=shares).members
     found = AlarmRangeCertificate.of(together[MISSES], together[FALSE_ALARMS], delta=level)
-    return found.with_about(texts)
+    return found.with_about(texts, sample=name)
 
 
 def _are_rollouts(score: Any, unsafe: Any, columns: Mapping[str, str | None] | None) -> bool:
     if isinstance(score, Tally):
         return score.kind == "shield"
+    require_mapping(columns)
     return unsafe is not None or (columns or {}).get("unsafe") is not None
 
 

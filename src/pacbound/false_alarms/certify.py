@@ -7,11 +7,12 @@ from typing import Any, Unpack
 
 from pacbound.certificate.about import about_texts
 from pacbound.certificate.false_alarms import FalseAlarmCertificate
+from pacbound.certificate.samples import sample_name
 from pacbound.errors import InvalidTypeError
 from pacbound.sources import Engine, Progress
-from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.stats.arguments import claimed_delta, tolerated_rate
 from pacbound.tally.draws import DrawOptions
-from pacbound.tally.intake import recorded_columns, tally_of
+from pacbound.tally.intake import recorded_columns, require_mapping, tally_of
 from pacbound.tally.tally import Tally
 
 
@@ -28,6 +29,7 @@ def certify_false_alarms(  # noqa: PLR0913
     memory_limit: str | None = None,
     progress: Progress | None = None,
     about: Mapping[str, Any] | None = None,
+    sample: str | None = None,
     **draw: Unpack[DrawOptions],
 ) -> FalseAlarmCertificate:
     """The lowest score from which to raise alarms, so that at most a share `xi` of the negatives
@@ -89,6 +91,10 @@ def certify_false_alarms(  # noqa: PLR0913
         What the certificate is about, for people: short texts by names such as "model", "dataset",
         "owner" and "note". A `pathlib.Path` stands for the name, the size and the SHA-256 of that
         file, or of all files of that folder. No part of the claim.
+    sample
+        What these rows are called, a short text such as "held-out, March". A `Budget` adds up the
+        claims on rows of one name; claims that name no sample count for all of them. No part of the
+        claim.
 
     Returns
     -------
@@ -119,8 +125,8 @@ def certify_false_alarms(  # noqa: PLR0913
     >>> certify_false_alarms(danger, unsafe=unsafe, xi=0.01, delta=0.01).certified
     True
     """
-    share, level = tolerated_rate(xi), failure_probability(delta)
-    texts = about_texts(about)
+    share, level = tolerated_rate(xi), claimed_delta(delta)
+    texts, name = about_texts(about), sample_name(sample)
     tally = alarm_tally(
         score,
         positive,
@@ -136,7 +142,7 @@ def certify_false_alarms(  # noqa: PLR0913
     )
     return FalseAlarmCertificate.from_tally(
         tally, xi=share, delta=level, columns=recorded_columns(columns)
-    ).with_about(texts)
+    ).with_about(texts, sample=name)
 
 
 def alarm_tally(
@@ -149,6 +155,7 @@ def alarm_tally(
     draw: Mapping[str, Any],
 ) -> Tally:
     """The tally of a recall, or, where rows are rollouts, of a shield."""
+    require_mapping(columns)
     named = {role for role, name in (columns or {}).items() if name is not None}
     if (positive is not None or "positive" in named) and (unsafe is not None or "unsafe" in named):
         raise InvalidTypeError(

@@ -18,6 +18,7 @@ from typing import Any, Final, Self
 from pacbound import documents
 from pacbound.certificate import Certificate, SeveralClaims
 from pacbound.certificate.document import exact
+from pacbound.certificate.files import certificate_of
 from pacbound.documents import Json, Reader
 from pacbound.errors import (
     CertificateError,
@@ -29,6 +30,7 @@ from pacbound.monitor import state_file
 from pacbound.monitor.kinds import watch_of
 from pacbound.monitor.monitor import Alarm, Monitor
 from pacbound.monitor.promise import Promise
+from pacbound.output_files import refuse_replacing_source
 from pacbound.procedures import union
 
 FORMAT: Final = "pacbound-monitor-bundle"
@@ -41,7 +43,8 @@ class BundleMonitor:
     While all claims hold at every step, whatever came before, *any* alarm ever rings with
     probability at most `delta`. With `false_alarms="one per 1e6 labels"` the mean number of labels,
     of all claims together, to a false alarm of any is at least that many. What labels must be, and
-    what an alarm means, is said at `Monitor`.
+    what an alarm means, is said at `Monitor`. Several threads may share one, as they may share a
+    `Monitor`.
 
     A claim that cannot be watched, such as one that was refused, is left out, and `unwatched` says
     why.
@@ -54,7 +57,8 @@ class BundleMonitor:
     delta
         The chance that any alarm ever rings although all claims hold. It is shared out equally.
     false_alarms
-        "ever"; or, for the second clock, "one per 1e6 labels" or the number 1e6.
+        "ever"; or, for the second clock, "one per 1e6 labels" or the number 1e6. These are the
+        labels of all claims together: a row that is a label of two claims counts twice.
     classes, missing, unseen_labels
         About predictions and labels, as in `certify_cascade`. They are not saved.
 
@@ -100,7 +104,7 @@ class BundleMonitor:
 
     def __init__(
         self,
-        certificate: SeveralClaims,
+        certificate: SeveralClaims | str | os.PathLike[str],
         *,
         delta: float,
         false_alarms: str | float = "ever",
@@ -108,9 +112,10 @@ class BundleMonitor:
         missing: Any = None,
         unseen_labels: float = 0.0,
     ) -> None:
-        promise, (watched, unwatched) = Promise.of(delta, false_alarms), _sorted_out(certificate)
+        whole = certificate_of(certificate)
+        promise, (watched, unwatched) = Promise.of(delta, false_alarms), _sorted_out(whole)
         options = {"classes": classes, "missing": missing, "unseen_labels": unseen_labels}
-        self.certificate = certificate
+        self.certificate: SeveralClaims = whole
         self.delta = promise.delta
         self.unwatched: Mapping[str, str] = MappingProxyType(unwatched)
         self.monitors: Mapping[str, Monitor] = MappingProxyType(
@@ -122,6 +127,7 @@ class BundleMonitor:
             }
         )
         self._promise = promise
+        self._files = state_file.SavedFiles()
 
     @property
     def false_alarms(self) -> str:
@@ -190,7 +196,7 @@ class BundleMonitor:
 
     def all_or_nothing(self) -> ExitStack:
         """For a `with` block: whatever was taken in when it is left by an error is forgotten, for
-        all claims.
+        all claims. Other threads wait until the block is left.
 
         Returns
         -------
@@ -220,17 +226,28 @@ class BundleMonitor:
         Parameters
         ----------
         path
-            Where to write it. A file that is there is replaced.
+            Where to write it. A file that is there is replaced, but not one that this monitor was
+            loaded from or saved to, and that another process has written since.
 
         Raises
         ------
+        InvalidValueError
+            If another process has written the file since, whose labels would be lost; or if it is
+            one whose rows were taken in.
         UnwritableFileError
             If the file cannot be written.
         """
-        documents.write(path, self.to_dict())
+        with self.all_or_nothing():
+            sources = {source for one in self.monitors.values() for source in one.sources}
+            refuse_replacing_source(path, sources, "the state of the monitors")
+            self._files.write(path, self.to_dict())
 
     def to_dict(self) -> dict[str, Json]:
         """The whole state, as `save` writes it."""
+        with self.all_or_nothing():
+            return self._to_dict()
+
+    def _to_dict(self) -> dict[str, Json]:
         body: dict[str, Json] = {
             "format": FORMAT,
             "schema": SCHEMA,
@@ -245,7 +262,7 @@ class BundleMonitor:
     def load(
         cls,
         path: str | os.PathLike[str],
-        certificate: SeveralClaims,
+        certificate: SeveralClaims | str | os.PathLike[str],
         *,
         classes: Any = None,
         missing: Any = None,
@@ -274,13 +291,15 @@ class BundleMonitor:
         OSError
             If the file is not there or cannot be opened.
         """
-        name = str(path)
-        document = documents.read(path, _WHAT, largest=state_file.LARGEST_FILE)
+        files, name = state_file.SavedFiles(), str(path)
+        whole = certificate_of(certificate)
+        _sorted_out(whole)
+        document = files.read(path, _WHAT)
         promise = state_file.promise_of(
-            document, certificate.claim_digest, name, layout=(FORMAT, SCHEMA, _WHAT)
+            document, whole.claim_digest, name, layout=(FORMAT, SCHEMA, _WHAT)
         )
         found = cls(
-            certificate,
+            whole,
             delta=promise.delta,
             false_alarms=promise.text,
             classes=classes,
@@ -297,10 +316,15 @@ class BundleMonitor:
             monitor.go_on_from(parts.raw(claim), parts.place(claim))
         if documents.canonical(found.to_dict()) != documents.canonical(document):
             raise CertificateError(f"{name} holds what {_WHAT} does not: use a copy that is whole.")
+        found._files = files
         return found
 
     def summary(self) -> str:
         """What is watched, what was seen and what is promised, claim by claim, in words."""
+        with self.all_or_nothing():
+            return self._summary()
+
+    def _summary(self) -> str:
         lines = [
             f"Monitor of {len(self.monitors)} claims, delta = {exact(self.delta)}, false alarms: "
             f"{self.false_alarms}",

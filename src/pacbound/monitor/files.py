@@ -10,6 +10,7 @@ from pacbound.monitor.monitor import Alarm, Monitor
 from pacbound.sources import PLAIN, Notation, Paths, Progress, Wanted, open_tables
 from pacbound.sources.fingerprints import fingerprinting
 from pacbound.sources.parts import in_order
+from pacbound.tally.intake import require_mapping
 from pacbound.tally.rows import Rows
 
 
@@ -64,7 +65,13 @@ def update_from_files(
     >>> monitor.labels
     100
     """
-    reading = monitor.reading_of(**columns).written(notation.scale)
+    if not isinstance(monitor, Monitor):
+        raise InvalidTypeError(
+            f"monitor is of type {type(monitor).__name__}: expected a Monitor. For a bundle pass "
+            "one of its monitors."
+        )
+    require_mapping(columns)
+    reading = monitor.reading_of(**(columns or {})).written(notation.scale)
     wanted = {key: Wanted(slot.name, slot.kind) for key, slot in reading.slots.items()}
     tables = open_tables(paths, notation)
     before = monitor.rows

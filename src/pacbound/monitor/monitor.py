@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from pacbound import documents
 from pacbound.certificate import Certificate
 from pacbound.certificate.document import exact
 from pacbound.certificate.draws import rows_to_take_in
+from pacbound.certificate.files import certificate_of
 from pacbound.errors import (
     CertificateError,
     InvalidTypeError,
@@ -24,14 +26,16 @@ from pacbound.errors import (
 from pacbound.monitor import state_file
 from pacbound.monitor.classes_seen import ClassesSeen
 from pacbound.monitor.kinds import watch_of
-from pacbound.monitor.kinds.watch import RowReading
 from pacbound.monitor.promise import Promise
 from pacbound.monitor.state import Clock, Rung, State
+from pacbound.output_files import refuse_replacing_source
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
-from pacbound.tally.columns import same_length
+from pacbound.tally.columns import same_length, same_rows
+from pacbound.tally.frame_errors import reading_frame
 from pacbound.tally.questions import with_article
 from pacbound.tally.rows import Rows
+from pacbound.watch import RowReading
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,8 @@ class Monitor:
     probability at most `delta`, however long the monitor runs and however often it is looked at.
     With `false_alarms="one per 1e6 labels"` the promise is weaker, and a true alarm comes earlier:
     the mean time to a false alarm is at least that many labels, and one comes within the first t
-    labels with probability at most t / 1e6. `promise` says which was made.
+    labels with probability at most t / 1e6, where a row in several groups is a label in each of
+    them. `promise` says which was made.
 
     The labels must be those of all rows in use, or of a share of them that was drawn before their
     outcomes could be known (see `Shadow`), in the order in which they came. Labels that are
@@ -92,6 +97,10 @@ class Monitor:
     An alarm means that the rate is above the one that was certified, or that a false alarm
     happened. Silence proves nothing, and without labels there is no evidence at all: what inputs
     look like is not watched.
+
+    Several threads may share a monitor: each call is taken in as a whole, one after the other, and
+    nothing is lost. The order of the rows is then that in which the calls come. A file may be
+    shared by several processes, one at a time: see `save`.
 
     What a row brings:
 
@@ -163,7 +172,7 @@ class Monitor:
 
     def __init__(
         self,
-        certificate: Certificate,
+        certificate: Certificate | str | os.PathLike[str],
         *,
         delta: float,
         false_alarms: str | float = "ever",
@@ -171,12 +180,15 @@ class Monitor:
         missing: Any = None,
         unseen_labels: float = 0.0,
     ) -> None:
-        self.certificate = certificate
+        self.certificate: Certificate = certificate_of(certificate)
         self._rule = ClassRule.of(classes, missing, unseen_labels)
-        self._clock = Clock(watch_of(certificate), Promise.of(delta, false_alarms))
+        self._clock = Clock(watch_of(self.certificate), Promise.of(delta, false_alarms))
         self._state = State.fresh(self._clock.watch, self._clock.promise)
         self._sources: tuple[str, ...] = ()
         self._vocabulary, self._classes = Vocabulary(self._rule), ClassesSeen()
+        # Re-entrant: what is all or nothing is made of updates.
+        self._lock = RLock()
+        self._files = state_file.SavedFiles()
 
     @property
     def delta(self) -> float:
@@ -233,7 +245,8 @@ class Monitor:
         """The evidence over the labels: the label with which each stretch of them ends, and the
         highest evidence in it. There are at most 512 stretches.
         """
-        return self._state.history.ends, self._state.history.peaks.copy()
+        history = self._state.history
+        return history.ends, history.peaks.copy()
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -294,11 +307,13 @@ class Monitor:
                     f"{{{', '.join(f'{name!r}: …' for name in watch.columns)}}}."
                 )
             outcomes = {watch.single: outcomes}
+        same_rows(**{str(name): column for name, column in outcomes.items()})
         reading, arrays = watch.of_arrays(outcomes)
         rows = Rows.of_arrays(reading.slots, arrays)
         same_length(**{slot.name: rows.columns[key] for key, slot in reading.slots.items()})
         return self.update_rows(reading, rows)
 
+    @reading_frame()
     def _update_from_frame(self, frame: Any, columns: Mapping[str, Any]) -> Alarm | None:
         # Loaded here, because arrays need no narwhals.
         from pacbound.tally.frames.whole_columns import (  # noqa: PLC0415
@@ -355,9 +370,10 @@ class Monitor:
         True
         """
         given = self._clock.watch.counted(counts)
-        if self.rows + sum(sum(times) for _, times in given) > LARGEST_COUNT:
-            raise InvalidValueError("More than 2**53 labels are no longer counted exactly.")
-        return self._moved(self._clock.after_counts(self._state, given))
+        with self._lock:
+            if self.rows + sum(sum(times) for _, times in given) > LARGEST_COUNT:
+                raise InvalidValueError("More than 2**53 labels are no longer counted exactly.")
+            return self._moved(self._clock.after_counts(self._state, given))
 
     def update_rows(self, reading: RowReading, rows: Rows) -> Alarm | None:
         """Take in rows that a source delivered; `update` does this for arrays.
@@ -379,14 +395,15 @@ class Monitor:
         InvalidValueError, InvalidTypeError
             As from `update`.
         """
-        fresh = Evidence()
-        seen = reading.judge(rows, self._vocabulary, fresh)
-        classes = self._classes
-        if reading.labels is not None:
-            classes = classes.after(fresh, len(rows), self._rule, reading.labels)
-        state = self._clock.after(self._state, seen, len(rows))
-        self._classes = classes
-        return self._moved(state)
+        with self._lock:
+            fresh = Evidence()
+            seen = reading.judge(rows, self._vocabulary, fresh)
+            classes = self._classes
+            if reading.labels is not None:
+                classes = classes.after(fresh, len(rows), self._rule, reading.labels)
+            state = self._clock.after(self._state, seen, len(rows))
+            self._classes = classes
+            return self._moved(state)
 
     def reading_of(self, **columns: Any) -> RowReading:
         """How the rows of a table are judged, from the names of its columns.
@@ -412,52 +429,64 @@ class Monitor:
     def all_or_nothing(self) -> Iterator[list[str]]:
         """In a `with` block: whatever was taken in when it is left by an error is forgotten.
 
+        Other threads wait until the block is left.
+
         Yields
         ------
         list of str
             Takes the fingerprints of the sources that were taken in.
         """
-        before = self._state, self._classes, self._sources
-        taken: list[str] = []
-        try:
-            yield taken
-        except BaseException:
-            self._state, self._classes, self._sources = before
-            raise
-        self._sources = (*self._sources, *taken)
+        with self._lock:
+            before = self._state, self._classes, self._sources
+            taken: list[str] = []
+            try:
+                yield taken
+            except BaseException:
+                self._state, self._classes, self._sources = before
+                raise
+            self._sources = (*self._sources, *taken)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a file, as JSON, from which `load` goes on exactly.
 
-        A crash leaves the old file or the new one, never half of one.
+        A crash leaves the old file or the new one, never half of one. The file is locked while it
+        is looked at and written. Processes that share one hold its lock from `load` to `save`:
+        `with locked(path, wait=True): …`, from `pacbound.monitor`.
 
         Parameters
         ----------
         path
-            Where to write it. A file that is there is replaced.
+            Where to write it. A file that is there is replaced, but not one that this monitor was
+            loaded from or saved to, and that another process has written since.
 
         Raises
         ------
+        InvalidValueError
+            If another process has written the file since, whose labels would be lost; or if it is
+            one whose rows were taken in.
         UnwritableFileError
             If the file cannot be written.
         """
-        documents.write(path, self.to_dict())
+        with self._lock:
+            refuse_replacing_source(path, self._sources, "the state of the monitor")
+            self._files.write(path, self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """The whole state, as `save` writes it."""
-        return state_file.document_of(
-            self._state,
-            self._clock.promise,
-            self.certificate.claim_digest,
-            self._sources,
-            self._classes,
-        )
+        with self._lock:
+            return state_file.document_of(
+                self._state,
+                self._clock.promise,
+                self.certificate.claim_digest,
+                self._sources,
+                self._classes,
+            )
 
     @classmethod
     def load(
         cls,
         path: str | os.PathLike[str],
-        certificate: Certificate,
+        certificate: Certificate | str | os.PathLike[str],
         *,
         classes: Any = None,
         missing: Any = None,
@@ -486,14 +515,13 @@ class Monitor:
         OSError
             If the file is not there or cannot be opened.
         """
-        document, name = (
-            documents.read(path, state_file.WHAT, largest=state_file.LARGEST_FILE),
-            str(path),
-        )
-        watch_of(certificate)
-        promise = state_file.promise_of(document, certificate.claim_digest, name)
+        files, name = state_file.SavedFiles(), str(path)
+        document = files.read(path, state_file.WHAT)
+        watched = certificate_of(certificate)
+        watch_of(watched)
+        promise = state_file.promise_of(document, watched.claim_digest, name)
         monitor = cls(
-            certificate,
+            watched,
             delta=promise.delta,
             false_alarms=promise.text,
             classes=classes,
@@ -501,6 +529,7 @@ class Monitor:
             unseen_labels=unseen_labels,
         )
         monitor.go_on_from(document, name)
+        monitor._files = files
         return monitor
 
     def go_on_from(self, document: Mapping[str, Any], name: str) -> None:
@@ -538,6 +567,10 @@ class Monitor:
 
     def summary(self) -> str:
         """What is watched, what was seen and what is promised, in words."""
+        with self._lock:
+            return self._summary()
+
+    def _summary(self) -> str:
         seen = ", ".join(f"{count:,} {name}" for name, count in self.seen.items())
         alarms = self.alarms
         said = str(alarms[-1]) if alarms else "No alarm. Silence proves nothing."
@@ -556,6 +589,13 @@ class Monitor:
 
     def __repr__(self) -> str:
         return self.summary()
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=RLock())
 
     def _moved(self, state: State) -> Alarm | None:
         before = 0 if self._clock.is_over(state) else len(self._state.rung)

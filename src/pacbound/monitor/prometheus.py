@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from pacbound.errors import InvalidTypeError
 from pacbound.monitor.bundle import BundleMonitor
 from pacbound.monitor.monitor import Monitor
 
@@ -26,6 +27,11 @@ def prometheus_text(monitor: Monitor | BundleMonitor) -> str:
     str
         The lines, each ended.
 
+    Raises
+    ------
+    InvalidTypeError
+        If `monitor` is not one.
+
     Examples
     --------
     >>> from pacbound import certify_shield
@@ -34,6 +40,16 @@ def prometheus_text(monitor: Monitor | BundleMonitor) -> str:
     >>> print(prometheus_text(monitor).splitlines()[2].partition("{")[0])
     pacbound_monitor_labels_total
     """
+    if not isinstance(monitor, Monitor | BundleMonitor):
+        raise InvalidTypeError(
+            f"monitor is of type {type(monitor).__name__}: expected a Monitor or a BundleMonitor."
+        )
+    # Of one moment, while other threads wait.
+    with monitor.all_or_nothing():
+        return _text(monitor)
+
+
+def _text(monitor: Monitor | BundleMonitor) -> str:
     parts = (
         [({}, monitor)]
         if isinstance(monitor, Monitor)

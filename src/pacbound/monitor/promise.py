@@ -63,7 +63,8 @@ class Promise:
             "While the claim holds at every step, the mean time to a false alarm is at least "
             f"{_number(self.every)} labels, and the alarm rings within the first t labels with "
             f"probability at most t / {_number(self.every)}: at most {exact(self.delta)} within "
-            f"{int(self.delta * self.every):,} labels. This is a weaker promise than 'ever'."
+            f"{int(self.delta * self.every):,} labels. A row counts as a label once for each claim "
+            "and each group that it belongs to. This is a weaker promise than 'ever'."
         )
 
     @property

@@ -9,6 +9,7 @@ ring falsely.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.certificate.files import certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.monitor.kinds import watch_of
 from pacbound.monitor.promise import Promise
@@ -153,7 +155,7 @@ class ShadowPlan:
 
 
 def plan_shadow(  # noqa: PLR0913
-    certificate: CascadeCertificate,
+    certificate: CascadeCertificate | str | os.PathLike[str],
     *,
     losses: float,
     rows: int,
@@ -177,7 +179,8 @@ def plan_shadow(  # noqa: PLR0913
         The cascade certificate to be monitored.
     losses
         The share of all rows, exits or not, on which the cascade will be wrong and the slow model
-        right: the rise that is to be noticed.
+        right: the rise that is to be noticed. Where the claim is that few answers differ, the share
+        on which they will.
     rows
         Rows of traffic after the rise within which the alarm is to ring.
     delta, false_alarms
@@ -185,7 +188,8 @@ def plan_shadow(  # noqa: PLR0913
     rng
         What draws the streams.
     gains
-        The share of all rows on which it will be the other way round.
+        The share of all rows on which it will be the other way round; 0 where the claim is that
+        few answers differ.
     usual
         The share of losses before the rise; by default `gains` and half of what is allowed.
     power
@@ -217,18 +221,30 @@ def plan_shadow(  # noqa: PLR0913
     >>> 0.05 < plan.share < 0.12
     True
     """
+    certificate = certificate_of(certificate)
     if not isinstance(certificate, CascadeCertificate):
         raise InvalidTypeError("A shadow is planned for a cascade: expected its certificate.")
+    gained = real_number(gains, "gains", "a share of the rows")
+    if gained and certificate.bounded == "differ":
+        raise InvalidValueError(
+            f"gains={gains} was passed, and the claim is that few answers differ, which nothing "
+            "makes good: leave gains out."
+        )
     (bets,), promise = watch_of(certificate).bets, Promise.of(delta, false_alarms)
-    usual = gains + certificate.xi / 2 if usual is None else usual
+    if not isinstance(rng, np.random.Generator):
+        raise InvalidTypeError(
+            f"rng is of type {type(rng).__name__}: expected numpy.random.default_rng(seed)."
+        )
+    if usual is None:
+        usual = gained + certificate.xi / 2
     before, after = _rates(usual, gains), _rates(losses, gains)
     room, chance = whole_number(rows, "rows", least=1), real_number(power, "power", "a chance")
     if not 0.0 < chance < 1.0:
         raise InvalidValueError(f"power={power} is not a chance: expected 0 < power < 1.")
     if not losses - gains > certificate.xi:
         raise InvalidValueError(
-            f"losses={losses} and gains={gains} keep the claim that at most {certificate.xi} is "
-            "lost: there is no rise to be noticed. Plan for more losses."
+            f"losses={losses} and gains={gains} keep the claim, which allows {certificate.xi}: "
+            "there is no rise to be noticed. Plan for more losses."
         )
     delays = sorted(
         _delay(bets, promise, before, after, rng, seen=whole_number(seen, "seen"), most=room)

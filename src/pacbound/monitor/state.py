@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.monitor.history import History
-from pacbound.monitor.kinds.watch import Counts, Seen, Watch
 from pacbound.monitor.promise import Promise
 from pacbound.stats.betting import Restarts, RunningSums
+from pacbound.watch import Counts, Seen, Watch
 
 Floats = NDArray[np.float64]
 Wealth = Restarts | RunningSums

@@ -7,14 +7,19 @@ led to.
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from pacbound import documents
+from pacbound.atomic_files import as_path
 from pacbound.documents import Json, Reader, encode_float
-from pacbound.errors import CertificateError
+from pacbound.errors import CertificateError, InvalidValueError
+from pacbound.file_locks import locked
 from pacbound.monitor.classes_seen import ClassesSeen
 from pacbound.monitor.history import MOST, History
 from pacbound.monitor.promise import Promise
@@ -28,6 +33,43 @@ LARGEST_FILE: Final = 2**30
 """A calibration with many groups has bets for each of their bins."""
 
 _REMEDY: Final = "Use a copy of the state that is whole, or begin anew with another file."
+
+
+class SavedFiles:
+    """The files that a monitor was read from or written to, as it knows them."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def read(self, path: str | os.PathLike[str], what: str) -> dict[str, Json]:
+        """The document in a file."""
+        # Before it is read: what is written in between is then noticed as not known.
+        place = as_path(path)
+        known = _bytes_digest(place)
+        document = documents.read(place, what, largest=LARGEST_FILE)
+        self._known[os.path.realpath(place)] = known
+        return document
+
+    def write(self, path: str | os.PathLike[str], document: Mapping[str, Json]) -> None:
+        """Write a document, unless somebody else has written the file since it was last known."""
+        place = os.path.realpath(path)
+        with locked(path, wait=True):
+            found = _bytes_digest(path)
+            if found and found != self._known.get(place, found):
+                raise InvalidValueError(
+                    f"{os.fspath(path)} was written by another process since this monitor read or "
+                    "wrote it, and stays as it is: what that one took in would be lost. Load it "
+                    "again, and take in what is new. To keep others out, hold locked(path, "
+                    "wait=True) from load to save."
+                )
+            documents.write(path, document)
+            self._known[place] = _bytes_digest(path)
+
+
+def _bytes_digest(path: str | os.PathLike[str]) -> str:
+    """What names the bytes of a file; nothing where there is no file."""
+    found = Path(path)
+    return hashlib.sha256(found.read_bytes()).hexdigest() if found.is_file() else ""
 
 
 def document_of(

@@ -18,6 +18,7 @@ from pacbound.certificate import (
     RecallCertificate,
     ShieldCertificate,
 )
+from pacbound.procedures.cascade_differ import Claim
 from pacbound.procedures.recall import miss_rate
 from pacbound.stats.trinomial import labels_needed_by_walk, paired_test_work
 from pacbound.tally import Tally
@@ -27,6 +28,9 @@ EXACT_WORK = 0.03
 
 FEWEST_BINNED = 100
 """Fewer rows are never planned for a calibration: its bins would be empty."""
+
+
+_NEVER_DIFFER = "its models never differ; draw a larger one"
 
 
 @dataclass(frozen=True)
@@ -82,10 +86,10 @@ def _calibration(tally: Tally, _: Any, delta: float) -> Sample:
     return Sample(certified=True, value=width, thresholds=(), bound="exact")
 
 
-def _cascade(tally: Tally, xi: float, delta: float) -> Sample:
+def _cascade(tally: Tally, xi: float, delta: float, claim: Claim = "loss") -> Sample:
     quick = paired_test_work(tally.rows, xi=xi, delta=delta) <= EXACT_WORK
     bound: Any = "exact" if quick else "pair"
-    found = CascadeCertificate.from_tally(tally, xi=xi, delta=delta, bound=bound)
+    found = CascadeCertificate.from_tally(tally, xi=xi, delta=delta, claim=claim, bound=bound)
     exits = float(found.exit_rates.sum()) if found.certified else 0.0
     return Sample(
         certified=found.certified,
@@ -93,6 +97,10 @@ def _cascade(tally: Tally, xi: float, delta: float) -> Sample:
         thresholds=tuple(found.thresholds.tolist()),
         bound=bound,
     )
+
+
+def _differ(tally: Tally, xi: float, delta: float) -> Sample:
+    return _cascade(tally, xi, delta, "differ")
 
 
 def _recall(tally: Tally, target: float, delta: float) -> Sample:
@@ -152,10 +160,24 @@ def _one_outcome(tally: Tally) -> str | None:
 
 
 def _silent_cascade(tally: Tally) -> str | None:
-    without = sum(count for name, count in tally.totals.items() if "unlabelled" in name.split("|"))
+    without = _unlabelled(tally)
     if without:
         return f"{without:,} of its rows on which models differ have no label; label them"
-    return None if _differing(tally) else "its models never differ; draw a larger one"
+    return None if _differing(tally) else _NEVER_DIFFER
+
+
+def _silent_differ(tally: Tally) -> str | None:
+    labelled = _differing(tally) - _unlabelled(tally)
+    if labelled:
+        return (
+            f"{labelled:,} of its rows on which models differ have a label, and a claim that few "
+            "answers differ takes none; count it without labels"
+        )
+    return None if _differing(tally) else _NEVER_DIFFER
+
+
+def _unlabelled(tally: Tally) -> int:
+    return sum(count for name, count in tally.totals.items() if "unlabelled" in name.split("|"))
 
 
 MEASURES: Mapping[str, Measure] = {
@@ -190,6 +212,16 @@ MEASURES: Mapping[str, Measure] = {
         least=lambda _, xi, delta: labels_needed_by_walk(xi, delta=delta),
         silent=_silent_cascade,
     ),
+    "differ": Measure(
+        name="exit rate",
+        unit="rows",
+        larger=True,
+        asked="xi",
+        certify=_differ,
+        labels=lambda _: 0,
+        least=lambda _, xi, delta: labels_needed_by_walk(xi, delta=delta),
+        silent=_silent_differ,
+    ),
     "recall": Measure(
         name="flag rate",
         unit="rows",
@@ -223,5 +255,8 @@ MEASURES: Mapping[str, Measure] = {
 }
 """By the question that the pilot was counted for, or by the other claim that it supports."""
 
-OTHER_CLAIMS: Mapping[str, tuple[str, ...]] = {"false-alarms": ("recall", "shield")}
+OTHER_CLAIMS: Mapping[str, tuple[str, ...]] = {
+    "false-alarms": ("recall", "shield"),
+    "differ": ("cascade",),
+}
 """Claims that pilots of other questions support, and those questions."""

@@ -22,7 +22,8 @@ from pacbound.planning.measures import MEASURES, OTHER_CLAIMS, Measure
 from pacbound.planning.plan import PilotPlan, PlanPoint, subject_of
 from pacbound.sources import Progress
 from pacbound.stats.arguments import (
-    failure_probability,
+    claimed_delta,
+    is_one_of,
     real_number,
     required_share,
     whole_number,
@@ -50,7 +51,7 @@ def plan_from_pilot(  # noqa: PLR0913
     delta: float,
     xi: float | None = None,
     target: float | None = None,
-    claim: Literal["false-alarms"] | None = None,
+    claim: Literal["false-alarms", "differ"] | None = None,
     goal: float | None = None,
     sizes: ArrayLike | None = None,
     label_cost: float | None = None,
@@ -81,7 +82,9 @@ def plan_from_pilot(  # noqa: PLR0913
         For a recall: the share of the positives that must be flagged.
     claim
         "false-alarms", for the pilot of a recall or a shield whose false alarms are to be
-        certified, as by `certify_false_alarms`.
+        certified, as by `certify_false_alarms`; "differ", for the pilot of a cascade of which it is
+        to be certified that few answers differ, as by `certify_cascade(..., claim="differ")`. Its
+        pilot is counted without labels.
     goal
         What the certificate should come to: an exit rate of at least so much (cascade), at least
         such a share of rows answered (abstention), intervals at most so wide on average over the
@@ -131,8 +134,10 @@ def plan_from_pilot(  # noqa: PLR0913
     >>> [(point.rows, round(point.labels, -1), round(point.value, 1)) for point in plan.points]
     [(1000, 160.0, 0.6), (4000, 640.0, 0.7)]
     """
-    measure = _checked_measure(pilot, claim)
-    level, kind = failure_probability(delta), claim or pilot.kind
+    if progress is not None and not callable(progress):
+        raise InvalidTypeError(f"progress={progress!r} is not a function of the share done.")
+    level = claimed_delta(delta)
+    measure, kind = _checked_measure(pilot, claim), claim or pilot.kind
     rate = _checked_rate({"xi": xi, "target": target}, kind, measure)
     planner = _Planner(
         pilot=pilot,
@@ -299,10 +304,13 @@ def _checked_measure(pilot: Any, claim: str | None) -> Measure:
             "The pilot's groups overlap, and from counts alone it cannot be seen how: plan from "
             "one group, or from all rows."
         )
-    if claim is not None and pilot.kind not in OTHER_CLAIMS.get(claim, ()):
+    if claim is not None and not (
+        is_one_of(claim, OTHER_CLAIMS) and pilot.kind in OTHER_CLAIMS[claim]
+    ):
         raise InvalidValueError(
             f"claim={claim!r} is not what a pilot of {with_article(pilot.kind)} can be planned "
-            "for: leave it out, or pass 'false-alarms' with a pilot of a recall or a shield."
+            "for: leave it out, or pass 'false-alarms' with a pilot of a recall or a shield, or "
+            "'differ' with that of a cascade."
         )
     measure = MEASURES[claim or pilot.kind]
     if claim is not None:

@@ -69,7 +69,7 @@ class PilotPlan:
     ----------
     kind : str
         The question: "abstention", "calibration", "cascade", "recall" or "shield"; or
-        "false-alarms".
+        "false-alarms", or "differ".
     measure : str
         What `value` of the points measures.
     unit : str
@@ -216,7 +216,11 @@ class PilotPlan:
 
 def subject_of(kind: str) -> str:
     """What is planned for, as a sentence has it."""
-    return "a claim about false alarms" if kind == "false-alarms" else with_article(kind)
+    others = {
+        "false-alarms": "a claim about false alarms",
+        "differ": "a claim that few answers of a cascade differ",
+    }
+    return others.get(kind) or with_article(kind)
 
 
 def _written(point: PlanPoint) -> dict[str, Json]:

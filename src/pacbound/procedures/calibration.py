@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
+from pacbound.stats.arguments import is_one_of
 from pacbound.stats.binomial import binomial_interval, binomial_lower, binomial_upper
+from pacbound.stats.bound_checks import are_lower_bounds, are_upper_bounds
 from pacbound.stats.sequences import bonferroni_level, sidak_level
 
 Correction = Literal["sidak", "bonferroni"]
@@ -67,14 +69,49 @@ def cell_intervals(
     return lower, upper
 
 
+def checked_intervals(
+    stored: tuple[Floats, Floats],
+    trials: Integers,
+    successes: Integers,
+    *,
+    delta: float,
+    correction: Correction,
+    side: Side,
+    overlapping: bool,
+) -> tuple[Floats, Floats]:
+    """The `stored` bounds where their tails show that they are bounds of these counts, and
+    elsewhere those of `cell_intervals`.
+
+    Another SciPy computes other last digits. What is accepted in their place is said in
+    `pacbound.stats.bound_checks`.
+    """
+    computed = cell_intervals(
+        trials,
+        successes,
+        delta=delta,
+        correction=correction,
+        side=side,
+        overlapping=overlapping,
+    )
+    level = _levels(trials > 0, delta, correction, overlapping=overlapping)
+    level = level / 2.0 if side == "both" else level
+    for own, found, tell, other in zip(
+        stored, computed, (are_lower_bounds, are_upper_bounds), ("upper", "lower"), strict=True
+    ):
+        moved = (trials > 0) & (own != found) & (side != other)
+        counts = own[moved], successes[moved], trials[moved], level[moved]
+        found[moved] = np.where(tell(*counts), own[moved], found[moved])
+    return computed
+
+
 def check_options(correction: object, side: object) -> None:
     """Refuse a correction or a side that does not exist."""
-    if correction not in ("sidak", "bonferroni"):
+    if not is_one_of(correction, ("sidak", "bonferroni")):
         raise InvalidValueError(
             f"correction={correction!r} is not known: expected 'sidak' or 'bonferroni' (the "
             "paper's delta/K)."
         )
-    if side not in ("both", "lower", "upper"):
+    if not is_one_of(side, ("both", "lower", "upper")):
         raise InvalidValueError(f"side={side!r} is not known: expected 'both', 'lower' or 'upper'.")
 
 

@@ -19,6 +19,7 @@ from pacbound.procedures.cascade_paths import (
     PathsDecision,
     joint_product_bound,
     last_to_pass,
+    require_followed,
     step_test,
     steps_to_tell,
 )
@@ -65,6 +66,9 @@ def decide_again(
     for m, walk in enumerate(walks):
         _require_greedy(walk, m, cells)
         end = last_to_pass(walk, _test(m, n, xi, delta, bound), m)
+        path = np.repeat(walk.cells[:, :1], TOP + 1, axis=1)
+        path[m] = np.arange(TOP, -1, -1)
+        require_followed(walk, end, path)
         cells.append(int(walk.cells[m, end]) if end >= 0 else NEVER)
         kept.append(walk.take(steps_to_tell(walk, end)))
     taken = [m for m, cell in enumerate(cells) if cell != NEVER]

@@ -47,8 +47,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.procedures import cascade, cascade_partial, cascade_paths
+from pacbound.procedures import cascade, cascade_differ, cascade_partial, cascade_paths
 from pacbound.procedures.cascade import Bound, CascadeDecision, Walk
+from pacbound.procedures.cascade_differ import Claim
 from pacbound.procedures.cascade_paths import Passes, PathsDecision
 from pacbound.procedures.joint_walk import JointWalk
 from pacbound.procedures.refusal import Refusal
@@ -81,32 +82,45 @@ NAMES: dict[tuple[Shared, Method], dict[Bound, str]] = {
         "product": "cascade/groups/own/seven-paths/product/1",
     },
 }
-_FOR_ALL = (
-    *cascade_partial.ASSUMPTIONS[:4],
-    "The groups were fixed before any label was seen.",
-)
-ASSUMPTIONS: dict[Shared, tuple[str, ...]] = {
-    "common": (
-        *_FOR_ALL,
-        (
-            "What is certified is xi, for each group that is named: the accuracy lost against the "
-            "slow model among its rows, gains offsetting losses. Of rows in no group that is named "
-            "nothing is said."
-        ),
-        cascade_partial.ASSUMPTIONS[-1],
+_SAMPLE: dict[Claim, tuple[str, ...]] = {
+    "loss": (
+        *cascade_partial.ASSUMPTIONS[:4],
+        "The groups were fixed before any label was seen.",
     ),
-    "own": (
-        *_FOR_ALL,
-        (
-            "What is certified is xi, for each group that is named: the accuracy lost against the "
-            "slow model among its rows, gains offsetting losses."
-        ),
+    "differ": (
+        *cascade_differ.ASSUMPTIONS[:3],
+        "The groups were fixed before the answers of the models were compared.",
+    ),
+}
+_CERTIFIED: dict[Claim, str] = {
+    "loss": (
+        "What is certified is xi, for each group that is named: the accuracy lost against the slow "
+        "model among its rows, gains offsetting losses."
+    ),
+    "differ": (
+        "What is certified is xi, for each group that is named: the share of the answers to its "
+        "rows that differ from the slow model's. Labels have no part in it."
+    ),
+}
+
+
+def assumptions(claim: Claim, shared: Shared) -> tuple[str, ...]:
+    """What the claim about groups rests on."""
+    if shared == "common":
+        others = " Of rows in no group that is named nothing is said."
+        return (
+            *_SAMPLE[claim],
+            _CERTIFIED[claim] + others,
+            cascade.ASSUMPTIONS[-1],
+        )
+    return (
+        *_SAMPLE[claim],
+        _CERTIFIED[claim],
         (
             "A row exits early if its score, in float64, is at or above the threshold of its "
             "group; a row of a group that is not named never does."
         ),
-    ),
-}
+    )
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,10 @@ that loses more than xi with probability at most delta. The same event covers al
 paths each is such a sequence at delta / 7, and choosing an end by its cost is free; for xi = 0 the
 set of declared thresholds that pass takes the place of the sequence. QED
 
-Without a single label D' is 1 where the answer differs from the slow model's and 0 else, and the
-claim is the stronger one that at most xi of the answers differ: the same walk with D' for D.
+All looks claim the loss, the one before the first label too. There D' is 1 where the answer differs
+from the slow model's and 0 else, and the same walk would show that at most xi of the answers
+differ; but that claim fails on another event, which this theorem does not cover at the looks that
+follow. It is made alone, and declared beforehand (`cascade_differ`).
 
 Stop rule. Of all labels that the unlabelled rows could still get, gains at all their exits let the
 most steps pass, and losses, as counted, the fewest. A path's end under any labels lies between

@@ -94,6 +94,8 @@ def decide(
     if xi == 0:
         return _decide_without_loss(walks, n, delta, costs)
     ends = [last_to_pass(walk, step_test(n, xi, level, bound)) for walk in walks]
+    for walk, end, tilt in zip(walks, ends, TILTS, strict=True):
+        require_followed(walk, end, declared_path(tilt, len(walk.cells)))
     seen = tuple(walk.take(steps_to_tell(walk, end)) for walk, end in zip(walks, ends, strict=True))
     passed = [place for place, end in enumerate(ends) if end >= 0]
     if not passed:
@@ -199,6 +201,21 @@ def last_to_pass(walk: JointWalk, test: Callable[[JointWalk], Passes], exit_: in
             "its steps fails: the step that ended it is missing."
         )
     return len(walk) - 1
+
+
+def require_followed(walk: JointWalk, end: int, path: Integers) -> None:
+    """Raise unless the step after `end`, which fails, is the next one on the `path`: else others
+    were left out between them.
+    """
+    if not 0 <= end < len(walk) - 1:
+        return
+    fails = walk.cells[:, end + 1 : end + 2]
+    place = int((path == fails).all(axis=0).argmax())
+    if place == 0 or (path[:, place - 1] != walk.cells[:, end]).any():
+        raise InvalidValueError(
+            f"A walk ends at the thresholds {walk.cells[:, end].tolist()} (of {TOP}), and the step "
+            f"that fails, {fails[:, 0].tolist()}, is not the next one on its path."
+        )
 
 
 def steps_to_tell(walk: JointWalk, end: int) -> Integers:

@@ -7,8 +7,9 @@ from typing import Any, Unpack
 
 from pacbound.certificate.about import about_texts
 from pacbound.certificate.recall import RecallCertificate
+from pacbound.certificate.samples import sample_name
 from pacbound.sources import Engine, Progress
-from pacbound.stats.arguments import failure_probability, required_share
+from pacbound.stats.arguments import claimed_delta, required_share
 from pacbound.stats.looks import PlannedLooks
 from pacbound.tally.draws import DrawOptions
 from pacbound.tally.intake import recorded_columns, tally_of
@@ -27,6 +28,7 @@ def certify_recall(  # noqa: PLR0913
     memory_limit: str | None = None,
     progress: Progress | None = None,
     about: Mapping[str, Any] | None = None,
+    sample: str | None = None,
     **draw: Unpack[DrawOptions],
 ) -> RecallCertificate:
     """The highest score at which to flag, so that at least a share `target` of the positives is
@@ -82,6 +84,10 @@ def certify_recall(  # noqa: PLR0913
         What the certificate is about, for people: short texts by names such as "model", "dataset",
         "owner" and "note". A `pathlib.Path` stands for the name, the size and the SHA-256 of that
         file, or of all files of that folder. No part of the claim.
+    sample
+        What these rows are called, a short text such as "held-out, March". A `Budget` adds up the
+        claims on rows of one name; claims that name no sample count for all of them. No part of the
+        claim.
 
     Returns
     -------
@@ -114,8 +120,8 @@ def certify_recall(  # noqa: PLR0913
     >>> print(f"look {early.look}: flag from {early.threshold:.3f}")
     look 1: flag from 0.262
     """
-    share, level = required_share(target), failure_probability(delta)
-    texts = about_texts(about)
+    share, level = required_share(target), claimed_delta(delta)
+    texts, name = about_texts(about), sample_name(sample)
     tally = tally_of(
         "recall",
         ("score", score),
@@ -132,4 +138,4 @@ def certify_recall(  # noqa: PLR0913
     )
     return RecallCertificate.from_tally(
         tally, target=share, delta=level, looks=looks, columns=recorded_columns(columns)
-    ).with_about(texts)
+    ).with_about(texts, sample=name)

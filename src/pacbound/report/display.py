@@ -9,6 +9,7 @@ figure is drawn.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from io import BytesIO
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Self
@@ -81,7 +82,7 @@ class Display(ABC):
 
     def _start(self, ax: Any) -> Axes:
         """Set `ax_` and `figure_` to `ax` and its figure, or to new ones if `ax` is None."""
-        self.ax_ = _axes(ax)
+        self.ax_ = axes_or_new(ax)
         self.figure_ = self.ax_.figure.figure
         self._owns_figure = ax is None
         return self.ax_
@@ -132,9 +133,11 @@ def limits(values: Any, *, room: float = 0.08, least: float = 0.01) -> tuple[flo
     return low - aside, high + aside
 
 
-def set_heading(ax: Axes, title: str, *, panel: Axes | None = None) -> None:
-    """Set the title and, between it and the axes, the legend of `ax` and of its `panel`."""
-    legend = _legend_above(ax, [ax] if panel is None else [ax, panel])
+def set_heading(
+    ax: Axes, title: str, *, panel: Axes | None = None, panels: Sequence[Axes] = ()
+) -> None:
+    """Set the title and, between it and the axes, the legend of `ax` and of the panels below it."""
+    legend = _legend_above(ax, [ax, *([] if panel is None else [panel]), *panels])
     size = legend.prop.get_size_in_points()
     # Above the legend there is room for its distance to the axes and for letters such as p.
     height = legend.get_window_extent().height / ax.figure.dpi * 72 + 0.6 * size
@@ -145,7 +148,8 @@ def set_heading(ax: Axes, title: str, *, panel: Axes | None = None) -> None:
         _lower_top(ax, height + 1.4 * size * (len(lines) - 1))
 
 
-def _axes(ax: Any) -> Axes:
+def axes_or_new(ax: Any, *, size: tuple[float, float] = SIZE) -> Axes:
+    """`ax` if it is axes, or those of a new figure of so many inches if it is None."""
     try:
         from matplotlib.axes import Axes  # noqa: PLC0415
         from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
@@ -153,7 +157,7 @@ def _axes(ax: Any) -> Axes:
     except ModuleNotFoundError as error:
         raise MissingDependencyError.for_extra("matplotlib", "report", "Plotting") from error
     if ax is None:
-        figure = Figure(figsize=SIZE, layout="constrained")
+        figure = Figure(figsize=size, layout="constrained")
         FigureCanvasAgg(figure)
         return figure.add_subplot()
     if not isinstance(ax, Axes):

@@ -108,7 +108,7 @@ class ReliabilityDisplay(Display):
         correct
             Whether each prediction was right: bool, or 0 and 1.
         delta
-            The chance that any of the intervals is wrong, 0 < delta < 1.
+            The chance that any of the intervals is wrong, 0 < delta <= 0.5.
         n_bins
             The number of bins of equal width.
         ax

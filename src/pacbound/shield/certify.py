@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from pacbound.certificate.about import about_texts
+from pacbound.certificate.samples import sample_name
 from pacbound.certificate.shield import ShieldCertificate
 from pacbound.errors import InvalidTypeError
 from pacbound.procedures.shield import Bound, Rate
 from pacbound.sources import Engine, Progress
-from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.stats.arguments import claimed_delta, is_one_of, tolerated_rate
 from pacbound.stats.looks import PlannedLooks
 from pacbound.tally.draws import DrawOptions
-from pacbound.tally.intake import recorded_columns, tally_of
+from pacbound.tally.intake import recorded_columns, require_mapping, tally_of
 from pacbound.tally.tally import Tally
 
 
@@ -34,6 +35,7 @@ def certify_shield(  # noqa: PLR0913
     memory_limit: str | None = None,
     progress: Progress | None = None,
     about: Mapping[str, Any] | None = None,
+    sample: str | None = None,
     **draw: Unpack[DrawOptions],
 ) -> ShieldCertificate:
     """The danger from which to brake: at most a share `xi` of rollouts is then unsafe, with
@@ -110,6 +112,10 @@ def certify_shield(  # noqa: PLR0913
         What the certificate is about, for people: short texts by names such as "model", "dataset",
         "owner" and "note". A `pathlib.Path` stands for the name, the size and the SHA-256 of that
         file, or of all files of that folder. No part of the claim.
+    sample
+        What these rows are called, a short text such as "held-out, March". A `Budget` adds up the
+        claims on rows of one name; claims that name no sample count for all of them. No part of the
+        claim.
 
     Returns
     -------
@@ -152,11 +158,12 @@ def certify_shield(  # noqa: PLR0913
     >>> certify_shield(frame, xi=0.02, delta=0.01, columns=named).threshold == certificate.threshold
     True
     """
-    share, level = tolerated_rate(xi), failure_probability(delta)
+    share, level = tolerated_rate(xi), claimed_delta(delta)
     if not isinstance(scores, Tally):
+        require_mapping(columns)
         given = final_scores is not None or (columns or {}).get("final_scores") is not None
         _check_final_scores(bound, given=given)
-    texts = about_texts(about)
+    texts, name = about_texts(about), sample_name(sample)
     tally = tally_of(
         "shield",
         ("scores", scores),
@@ -180,16 +187,16 @@ def certify_shield(  # noqa: PLR0913
         looks=looks,
         horizon=horizon,
         columns=recorded_columns(columns),
-    ).with_about(texts)
+    ).with_about(texts, sample=name)
 
 
 def _check_final_scores(bound: str, *, given: bool) -> None:
-    if bound == "product" and not given:
+    if is_one_of(bound, ["product"]) and not given:
         raise InvalidTypeError(
             "bound='product' needs final_scores, the danger at the first un-recoverable state of "
             "each rollout."
         )
-    if bound == "exact" and given:
+    if is_one_of(bound, ["exact"]) and given:
         raise InvalidTypeError(
             "final_scores goes with bound='product': the exact bound looks at the running maxima "
             "alone."

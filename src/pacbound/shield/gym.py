@@ -8,6 +8,7 @@ observation belongs to the rollout that ends with it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, SupportsFloat
@@ -48,7 +49,7 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         What acts on an observation once the shield has fired.
     danger : callable
         The danger of an observation in [0, 1], high where un-recoverable.
-    certificate_or_threshold : ShieldCertificate or number
+    certificate_or_threshold : ShieldCertificate, its path, or number
         As in `pacbound.Shield`.
 
     Raises
@@ -79,7 +80,7 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         env: gymnasium.Env[Any, Any],
         backup: Any,
         danger: Callable[[Any], Any],
-        certificate_or_threshold: ShieldCertificate | float,
+        certificate_or_threshold: ShieldCertificate | str | os.PathLike[str] | float,
     ) -> None:
         # Recorded as they are, not copied: a model may be large.
         RecordConstructorArgs.__init__(
@@ -144,7 +145,7 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         What gives an action for each environment from the observations of all of them.
     danger : callable
         The danger of each environment, (n,) numbers in [0, 1].
-    certificate_or_threshold : ShieldCertificate or number
+    certificate_or_threshold : ShieldCertificate, its path, or number
         As in `pacbound.Shield`.
 
     Raises
@@ -175,7 +176,7 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         env: VectorEnv[Any, Any, Any],
         backup: Any,
         danger: Callable[[Any], Any],
-        certificate_or_threshold: ShieldCertificate | float,
+        certificate_or_threshold: ShieldCertificate | str | os.PathLike[str] | float,
     ) -> None:
         super().__init__(env)
         self._mode = _autoreset_mode(env)

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.certificate.document import Certificate
+from pacbound.certificate.files import certificate_of
 from pacbound.certificate.shield import ShieldCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import real_number
@@ -41,7 +42,7 @@ class Latch:
     ----------
     danger : callable
         The danger of an observation in [0, 1], high where un-recoverable.
-    certificate_or_threshold : ShieldCertificate or number
+    certificate_or_threshold : ShieldCertificate, its path, or number
         The latch fires once the danger is at or above it.
 
     Raises
@@ -156,7 +157,7 @@ class VectorLatch:
     ----------
     danger : callable
         The danger of each environment, (num_envs,) numbers in [0, 1].
-    certificate_or_threshold : ShieldCertificate or number
+    certificate_or_threshold : ShieldCertificate, its path, or number
         A latch fires once its danger is at or above it.
     num_envs : int
         The number of environments.
@@ -321,7 +322,7 @@ def threshold_of(certificate_or_threshold: Any) -> float:
     """The danger at which a shield fires: a number, or that of a certificate if it follows from its
     own counts.
     """
-    given = certificate_or_threshold
+    given = certificate_of(certificate_or_threshold)
     if isinstance(given, Certificate):
         if not isinstance(given, ShieldCertificate):
             raise InvalidTypeError(

@@ -4,6 +4,7 @@ backup does, until reset.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -42,7 +43,7 @@ class Shield:
         What acts on an observation: a function, a torch module, a stable-baselines3 model.
     danger : callable
         The danger of an observation in [0, 1], high where un-recoverable.
-    certificate_or_threshold : ShieldCertificate or number
+    certificate_or_threshold : ShieldCertificate, its path, or number
         The shield fires once the danger is at or above it.
 
     Raises
@@ -72,7 +73,7 @@ class Shield:
         policy: Any,
         backup: Any,
         danger: Callable[[Any], Any],
-        certificate_or_threshold: ShieldCertificate | float,
+        certificate_or_threshold: ShieldCertificate | str | os.PathLike[str] | float,
     ) -> None:
         self._policy, self._backup = Actor(policy, "policy"), Actor(backup, "backup")
         self._latch = Latch(danger, certificate_or_threshold)
@@ -134,7 +135,7 @@ class VectorShield:
         What gives an action for each environment.
     danger : callable
         The danger of each environment, (n,) numbers in [0, 1].
-    certificate_or_threshold : ShieldCertificate or number
+    certificate_or_threshold : ShieldCertificate, its path, or number
         As in `Shield`.
     num_envs : int
         The number of environments.
@@ -161,7 +162,7 @@ class VectorShield:
         policy: Any,
         backup: Any,
         danger: Callable[[Any], Any],
-        certificate_or_threshold: ShieldCertificate | float,
+        certificate_or_threshold: ShieldCertificate | str | os.PathLike[str] | float,
         *,
         num_envs: int,
     ) -> None:

@@ -116,6 +116,10 @@ def opened(
     ([2], 1)
     """
     _check_engine(engine, master, memory_limit)
+    if progress is not None and not callable(progress):
+        raise InvalidTypeError(
+            f"progress={progress!r} is not a function: expected one of the share that is done."
+        )
     with ExitStack() as stack:
         if engine == "duckdb":
             tables = open_tables(paths, notation)
@@ -145,7 +149,7 @@ def opened(
 
 
 def _check_engine(engine: str, master: str | None, memory_limit: str | None) -> None:
-    if engine not in get_args(Engine):
+    if not (isinstance(engine, str) and engine in get_args(Engine)):
         raise InvalidValueError(f"engine={engine!r} is not one of {', '.join(get_args(Engine))}.")
     if master is not None and engine != "spark":
         raise InvalidTypeError(

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import unquote
 
-from pacbound.errors import InvalidValueError, RepeatedSourceError
+from pacbound.atomic_files import as_path
+from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
+from pacbound.sources.logged_tables import refuse_logged_tables
 
 Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -50,13 +52,22 @@ _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 def expanded(paths: Paths) -> list[Path]:
     """The files that `paths` stand for: globs and folders sorted, none of them twice."""
     found = [file for path in as_list(paths) for file in _files(Path(path))]
+    refuse_logged_tables(file for file in found if format_of(file) == "parquet")
     refuse_repeated(found)
     return found
 
 
 def as_list(paths: Paths) -> list[str | os.PathLike[str]]:
     """The paths that were named, one or several."""
-    named = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    try:
+        named = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    except TypeError:
+        raise InvalidTypeError(
+            f"A {type(paths).__name__} is not a path: expected the name of a file or folder, or "
+            "several."
+        ) from None
+    for path in named:
+        as_path(path)
     if not named:
         raise InvalidValueError("No files were named: pass at least one.")
     return named
@@ -175,6 +186,8 @@ def _tables_in(folder: Path) -> list[Path]:
         raise InvalidValueError(
             f"{folder} is a folder without tables: expected files that end in {', '.join(FORMATS)}."
         )
+    # Before their formats are looked at: a log is a file of another one.
+    refuse_logged_tables(file for file in files if format_of(file) == "parquet")
     formats = {format_of(file): file for file in files}
     if None in formats or len(formats) > 1:
         listed = ", ".join(str(file.relative_to(folder)) for file in formats.values())
@@ -186,9 +199,7 @@ def _tables_in(folder: Path) -> list[Path]:
 
 
 def is_note(path: Path) -> bool:
-    """Whether it is one of the notes that writers leave in a folder: _SUCCESS, ._SUCCESS.crc, all
-    of _delta_log.
-    """
+    """Whether it is one of the notes that writers leave in a folder: _SUCCESS, ._SUCCESS.crc."""
     return any(part[0] in "._" and "=" not in part for part in path.parts)
 
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from numpy.typing import NDArray
 
-from pacbound.atomic_files import atomic_file, is_stream
+from pacbound.atomic_files import abandon, as_path, atomic_file, is_stream
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.output_files import refuse_overwriting
 from pacbound.sources.batches import TableFile
 from pacbound.sources.formats.npy import NpyFile
 from pacbound.sources.formats.npz import NpzFile, NpzWriter
@@ -58,18 +59,22 @@ def open_writer(
 
     Delimited text goes out in the notation that it came in.
     """
-    path = Path(target)
-    _refuse_to_overwrite(path, tables)
+    path = as_path(target)
+    refuse_overwriting({"the output": target}, {"the rows": [table.path for table in tables]})
     _require_one_layout(tables)
     kind = _writer_for(path, tables, notation)
     with atomic_file(target) as file:
         writer = kind(file)
         try:
             yield writer
-        finally:
-            # Also when all goes wrong, as long as there is a file: Arrow's writers would do it
-            # later, and complain.
             writer.close()
+        except BaseException:
+            # Closed as long as there is a file: Arrow's writers would do it later, and complain.
+            # What went wrong is known already.
+            abandon(file)
+            with suppress(Exception):
+                writer.close()
+            raise
 
 
 def _writer_for(
@@ -106,14 +111,6 @@ def _suffix(path: Path, tables: Sequence[TableFile], known: Sequence[str]) -> st
             "the file's name."
         )
     return suffix
-
-
-def _refuse_to_overwrite(path: Path, tables: Sequence[TableFile]) -> None:
-    for table in tables:
-        if path.exists() and path.samefile(table.path):
-            raise InvalidValueError(
-                f"{path} is where the rows come from: name another file for those that go out."
-            )
 
 
 def _require_one_layout(tables: Sequence[TableFile]) -> None:

@@ -8,6 +8,7 @@ array of the same shape.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 
 LARGEST_COUNT = 2**53
 """Counts above this are no longer exact in float64 arithmetic, which the bounds run in."""
+
+_MOST_CLAIMED = 0.5
 
 
 def real_number(value: Any, name: str, what: str) -> float:
@@ -40,6 +43,21 @@ def failure_probability(delta: Any, name: str = "delta") -> float:
     value = real_number(delta, name, "a failure probability")
     if not 0.0 < value < 1.0:
         raise _not_a_failure_probability(delta, name)
+    return value
+
+
+def claimed_delta(delta: Any, name: str = "delta") -> float:
+    """`delta` as a float in (0, 0.5], the chance that what is certified is wrong.
+
+    A bound may be asked for at any level, but a claim that is more often wrong than right is a
+    confidence that was passed as `delta`.
+    """
+    value = failure_probability(delta, name)
+    if value > _MOST_CLAIMED:
+        raise InvalidValueError(
+            f"{name}={delta}: {name} is the chance that the claim is wrong; for 95 % confidence "
+            "pass 0.05."
+        )
     return value
 
 
@@ -118,6 +136,18 @@ def whole_numbers(values: Any, name: str, *, least: int = 0) -> NDArray[np.int64
             f"{name} holds {bad}, which is not a count: expected {least} to 2**53."
         )
     return array.astype(np.int64)
+
+
+def truth_value(value: Any, name: str) -> bool:
+    """`value` as a bool, without reading meaning into numbers or text."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise InvalidTypeError(f"{name}={value!r} is not a truth value: expected True or False.")
+
+
+def is_one_of(value: Any, choices: Iterable[str | None]) -> bool:
+    """Whether `value` is one of some words; an array, which compares by its entries, is none."""
+    return (value is None or isinstance(value, str)) and value in tuple(choices)
 
 
 def successes_of_trials(successes: Any, trials: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -47,13 +47,13 @@ from pacbound.stats.arguments import (
 _Floats: TypeAlias = NDArray[np.float64]
 _Bools: TypeAlias = NDArray[np.bool_]
 
-_MOST_TRIALS = 1e12
-_LEAST_LEVEL = 1e-200
+MOST_TRIALS = 1e12
+LEAST_LEVEL = 1e-200
 """Where the forward functions were compared with 113-bit arithmetic, and within which they are
 trusted."""
 
-_SMOOTH_TRIALS = 1e10
-_SMOOTH_COUNT = 1e9
+SMOOTH_TRIALS = 1e10
+SMOOTH_COUNT = 1e9
 """With more trials than the first, and more of both outcomes than the second, the forward functions
 jump: there the normal law bounds the tail instead."""
 
@@ -459,11 +459,11 @@ def _kept(tail: _Floats, k: _Floats, n: _Floats, level: _Floats) -> _Bools:
 
 
 def _measured(n: _Floats, level: _Floats) -> _Bools:
-    return (n <= _MOST_TRIALS) & (level >= _LEAST_LEVEL)
+    return (n <= MOST_TRIALS) & (level >= LEAST_LEVEL)
 
 
 def _jumping(k: _Floats, n: _Floats) -> _Bools:
-    return (n > _SMOOTH_TRIALS) & (np.minimum(k, n - k) > _SMOOTH_COUNT)
+    return (n > SMOOTH_TRIALS) & (np.minimum(k, n - k) > SMOOTH_COUNT)
 
 
 def _trusted(k: _Floats, n: _Floats, level: _Floats) -> _Bools:

@@ -31,6 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from pacbound.errors import InvalidValueError
 from pacbound.stats.arguments import (
     LARGEST_COUNT,
+    claimed_delta,
     failure_probability,
     real_number,
     tolerated_rate,
@@ -267,7 +268,7 @@ def planned_looks(xi: float, *, delta: float, looks: ArrayLike) -> PlannedLooks:
     xi
         The rate that is to be shown, 0 < xi < 1.
     delta
-        The chance that any look passes although the rate is higher, 1e-200 <= delta < 1.
+        The chance that any look passes although the rate is higher, 1e-200 <= delta <= 0.5.
     looks
         The planned sizes, rising: trials since the start, not since the last look.
 
@@ -295,6 +296,11 @@ def planned_looks(xi: float, *, delta: float, looks: ArrayLike) -> PlannedLooks:
     >>> round(plan.expected_labels(0.01)), round(sum(plan.passing(0.01)), 3)
     (1413, 0.904)
     """
+    return plan_at(xi, delta=claimed_delta(delta), looks=looks)
+
+
+def plan_at(xi: float, *, delta: float, looks: ArrayLike) -> PlannedLooks:
+    """The same at any level, for a document that was made elsewhere."""
     rate, level = tolerated_rate(xi), failure_probability(delta)
     if rate == 0.0:
         raise InvalidValueError(

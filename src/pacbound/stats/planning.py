@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import betainc, betaincc
 
 from pacbound.errors import InvalidValueError
-from pacbound.stats.arguments import failure_probability, real_number, tolerated_rate
+from pacbound.stats.arguments import claimed_delta, real_number, tolerated_rate
 
 MOST_TRIALS = 10**9
 """Larger plans are refused: nobody labels so many, and the search would take minutes."""
@@ -41,7 +41,7 @@ def trials_needed(
     expected
         The true rate as far as you can tell, below `target`.
     delta
-        The chance that the bound is wrong, 1e-200 <= delta < 1.
+        The chance that the bound is wrong, 1e-200 <= delta <= 0.5.
     power
         The chance that the bound reaches the target, 0 < power < 1.
 
@@ -66,7 +66,7 @@ def trials_needed(
 
     """
     goal, hoped = tolerated_rate(target, "target"), tolerated_rate(expected, "expected")
-    level, chance = failure_probability(delta), real_number(power, "power", "the chance of success")
+    level, chance = claimed_delta(delta), real_number(power, "power", "the chance of success")
     _refuse_hopeless(goal, hoped, level, chance)
     search = _Search(goal, hoped, level * _UNDER, chance)
     return search.first(), search.always()

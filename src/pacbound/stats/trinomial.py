@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.stats.arguments import LARGEST_COUNT, failure_probability, together, whole_numbers
+from pacbound.stats.arguments import (
+    LARGEST_COUNT,
+    failure_probability,
+    is_one_of,
+    together,
+    whole_numbers,
+)
 from pacbound.stats.binomial import binomial_lower, binomial_upper
 from pacbound.stats.paired_region import (
     LARGEST_SAMPLE,
@@ -165,7 +171,7 @@ def _least_for_pair(xi: float, delta: float) -> int:
 
 
 def _is_pair(bound: str, n: int, delta: float) -> bool:
-    if bound not in ("exact", "pair"):
+    if not is_one_of(bound, ("exact", "pair")):
         raise InvalidValueError(
             f"bound={bound!r} is not a paired bound: expected 'exact' or 'pair'."
         )

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.sources.values import EXACT_FLOATS, MISSING, Values, is_missing
 from pacbound.stats.arguments import real_number
+from pacbound.tally.label_matches import LabelMatches
 
 Class = int | str
 Integers = NDArray[np.int64]
@@ -100,16 +101,30 @@ class ClassRule:
     `classes` are all that there are, if the user lists them: any other value is refused, and a
     listed one may look like a missing value. `missing` are values that mean "none". `unseen_labels`
     is the share of the rows whose label may be a class that no model predicts anywhere, or that an
-    exit predicts and the slow model nowhere.
+    exit predicts and the slow model nowhere. With `unrelated_labels`, labels may match the slow
+    model no more often than by chance.
     """
 
     classes: frozenset[Class] | None = None
     missing: frozenset[Class] = frozenset()
     unseen_labels: float = 0.0
+    unrelated_labels: bool = False
 
     @classmethod
-    def of(cls, classes: Any = None, missing: Any = None, unseen_labels: float = 0.0) -> ClassRule:
+    def of(
+        cls,
+        classes: Any = None,
+        missing: Any = None,
+        unseen_labels: float = 0.0,
+        *,
+        unrelated_labels: bool = False,
+    ) -> ClassRule:
         """The rule from the arguments of a public function."""
+        if not isinstance(unrelated_labels, (bool, np.bool_)):
+            raise InvalidTypeError(
+                f"unrelated_labels={unrelated_labels!r} is not True or False: True counts labels "
+                "that match the slow model no more often than by chance."
+            )
         share = real_number(unseen_labels, "unseen_labels", "a share of the rows")
         if not 0 <= share <= 1:
             raise InvalidValueError(
@@ -119,7 +134,7 @@ class ClassRule:
         if listed is not None and not listed:
             raise InvalidValueError("classes is empty: list all classes, or leave it out.")
         codes = frozenset() if missing is None else _both_readings(_several(missing), "missing")
-        return cls(listed, codes, share)
+        return cls(listed, codes, share, bool(unrelated_labels))
 
     def listed(self) -> dict[str, list[Class] | None]:
         """The classes and the codes for a missing one, as `of` takes them and a document holds
@@ -201,11 +216,35 @@ class Vocabulary:
 
     def counted(self, counts: Integers) -> Counter[Class]:
         """Counts by number as counts by class."""
-        by_class: Counter[Class] = Counter()
-        for found, seen in zip(self._codes, counts.tolist(), strict=True):
-            if seen:
-                by_class[found] = seen
-        return by_class
+        met = np.flatnonzero(counts)
+        return Counter(
+            {
+                self._names[code]: n
+                for code, n in zip(met.tolist(), counts[met].tolist(), strict=True)
+            }
+        )
+
+
+@dataclass
+class Met:
+    """Over some rows with a label, by the class: the slow model's predictions, the labels, and
+    where both are the same.
+    """
+
+    slow: Counter[Class] = field(default_factory=Counter)
+    labels: Counter[Class] = field(default_factory=Counter)
+    both: Counter[Class] = field(default_factory=Counter)
+
+    def add(self, other: Met) -> None:
+        """Take in what was seen of other rows."""
+        self.slow += other.slow
+        self.labels += other.labels
+        self.both += other.both
+
+    def triples(self) -> dict[Class, tuple[int, int, int]]:
+        """The three counts of each class."""
+        every = self.slow.keys() | self.labels.keys()
+        return {found: (self.slow[found], self.labels[found], self.both[found]) for found in every}
 
 
 @dataclass
@@ -214,7 +253,9 @@ class Evidence:
 
     `unmatched` counts the labels that equal none of the predictions of their row, where that
     decides the outcome: nowhere where all models of a cascade agree. `gained` counts the labels
-    that an exit predicts in their row and the slow model, `slow`, does not.
+    that an exit predicts in their row and the slow model, `slow`, does not. `met` counts, over the
+    rows with a label, what the slow model predicts, the labels, and where they are the same; first
+    for rows on which all models agree, then for the others.
     """
 
     predicted: dict[str, set[Class]] = field(default_factory=dict)
@@ -222,6 +263,7 @@ class Evidence:
     unmatched: Counter[Class] = field(default_factory=Counter)
     gained: Counter[Class] = field(default_factory=Counter)
     slow: str | None = None
+    met: tuple[Met, Met] = field(default_factory=lambda: (Met(), Met()))
 
     def saw(self, model: str, classes: Iterable[Class]) -> None:
         """Take in what a model predicted."""
@@ -235,6 +277,15 @@ class Evidence:
         self.unmatched += other.unmatched
         self.gained += other.gained
         self.slow = other.slow or self.slow
+        for mine, theirs in zip(self.met, other.met, strict=True):
+            mine.add(theirs)
+
+    def matches(self, rule: ClassRule) -> LabelMatches | None:
+        """How labels and the slow model's predictions meet; None if there are no labels."""
+        agreeing, differing = (side.triples() for side in self.met)
+        if not agreeing and not differing:
+            return None
+        return LabelMatches.of(agreeing, differing, insisted=rule.unrelated_labels)
 
     def check(self, rule: ClassRule, rows: int, labels: str | None) -> None:
         """Refuse labels that cannot be right: of another type or spelling, or never predicted.
@@ -352,6 +403,8 @@ def not_a_class(where: str, value: Any, why: str, rows: int, rule: ClassRule) ->
 
 
 def _several(values: Any) -> list[Any]:
+    if isinstance(values, np.ndarray) and not values.ndim:
+        return [values[()]]
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         return [values]
     return list(values)

@@ -7,6 +7,8 @@ remedy. Nothing is rounded, dropped or guessed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
 from math import isnan
 from typing import Any
 
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import is_missing
+from pacbound.stats.arguments import truth_value
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -149,7 +152,7 @@ def as_classes(values: Any, n_classes: int, name: str, *, unseen: bool = False) 
             "column of each class. For class names use PACClassifier, or pass the position of "
             "each name."
         )
-    least = -1 if unseen else 0
+    least = -1 if truth_value(unseen, "unseen") else 0
     if array.size and (array.min() < least or array.max() >= n_classes):
         row = int(np.flatnonzero((array < least) | (array >= n_classes))[0])
         other = ", or -1 for none of them" if unseen else ""
@@ -182,6 +185,16 @@ def as_names(values: Any, name: str, *, start: int = 0) -> Array:
     return array
 
 
+def require_whole_text(texts: Iterable[str], name: str) -> None:
+    """Refuse half a character, which documents cannot hold: text that was decoded wrongly."""
+    for text in texts:
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise InvalidValueError(
+                f"{name} holds {text!a}, half a character: expected whole text. Decode it again, "
+                "or rename it."
+            )
+
+
 def same_length(**columns: Any) -> int:
     """The common number of rows, or an error that says how many each column has."""
     lengths = {name: len(column) for name, column in columns.items()}
@@ -189,6 +202,67 @@ def same_length(**columns: Any) -> int:
         listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
         raise InvalidValueError(f"Rows do not match: {listed}. Pass one value per row in each.")
     return next(iter(lengths.values()))
+
+
+def same_rows(**columns: Any) -> None:
+    """Refuse columns of pandas whose indexes say that a place is not the same row in each.
+
+    Rows are matched by their place. Two columns that hold the same index in another order would
+    meet the wrong rows. So would two that both name their rows, and name others. An index that
+    counts from 0 names nothing: predictions of a model often come with one.
+    """
+    indexes = {
+        name: values.index
+        for name, values in _flattened(columns)
+        if hasattr(getattr(values, "index", None), "equals")
+    }
+    for (one, left), (other, right) in combinations(indexes.items(), 2):
+        if len(left) != len(right) or left.equals(right):
+            continue
+        apart = left.symmetric_difference(right, sort=False)
+        if not len(apart):
+            said = "hold the same index in another order"
+        elif not _counts_from_0(left) and not _counts_from_0(right):
+            said = "hold different indexes"
+        else:
+            continue
+        raise InvalidValueError(
+            f"{one} and {other} {said}, and rows are matched by their place: the first rows are "
+            f"{left[0]!r} and {right[0]!r}. Bring them into one order, {other} = "
+            f"{other}.loc[{one}.index], or pass .to_numpy() of each if their places do match."
+        )
+
+
+def same_order(rows: Any, values: Any, name: str) -> None:
+    """Refuse a column of pandas for `rows` whose index holds these very numbers in another order:
+    values are matched with rows by their place.
+    """
+    index: Any = getattr(values, "index", None)
+    wanted = np.asarray(rows)
+    if not hasattr(index, "equals") or len(index) != wanted.size or not wanted.size:
+        return
+    found = np.asarray(index)
+    if found.dtype.kind not in "iu" or np.array_equal(found, wanted):
+        return
+    if np.array_equal(np.sort(found), np.sort(wanted)):
+        raise InvalidValueError(
+            f"{name} holds the numbers of the rows in its index, in another order, and they are "
+            f"matched by their place: the first are {found[0]} and {wanted[0]}. Pass "
+            f"{name}.loc[rows], or .to_numpy() of it if the places do match."
+        )
+
+
+def _flattened(columns: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Columns by name; those of a mapping, such as groups that overlap, each by its own."""
+    for name, values in columns.items():
+        if isinstance(values, Mapping):
+            yield from ((f"{name}[{key!r}]", part) for key, part in values.items())
+        else:
+            yield name, values
+
+
+def _counts_from_0(index: Any) -> bool:
+    return index.dtype.kind in "iu" and bool((np.asarray(index) == np.arange(len(index))).all())
 
 
 def as_numbers_with_gaps(values: Any, name: str) -> Array:

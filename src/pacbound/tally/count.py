@@ -24,9 +24,11 @@ from pacbound.sources import PLAIN, Engine, Notation, Paths, Progress, Wanted, o
 from pacbound.sources.batches import TableFile, part_of
 from pacbound.sources.parts import CannotCountError, Part, in_order
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
-from pacbound.tally.columns import Floats, same_length
-from pacbound.tally.draws import Candidates, Draw, Drawn
+from pacbound.tally.columns import Floats, require_whole_text, same_length
+from pacbound.tally.draws import Candidates, Draw, Drawn, NameAt, Numbers, RowIds
 from pacbound.tally.fingerprint import Fingerprint, histogram_names, own_name
+from pacbound.tally.frame_errors import reading_frame
+from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import Judged, Question
 from pacbound.tally.questions.question import Integers, Slot
 from pacbound.tally.returned_labels import ROW, ReturnedLabels
@@ -44,6 +46,8 @@ class Counted:
     groups: tuple[str, ...]
     sources: frozenset[str]
     drawn: Drawn | None = None
+    matches: LabelMatches | None = None
+    ids: Numbers | None = None
 
 
 class Counting:
@@ -55,6 +59,7 @@ class Counting:
         self.vocabulary = Vocabulary(self.rule)
         self.evidence = Evidence()
         self._fingerprint = Fingerprint()
+        self.ids: Numbers | None = None
         self.rows = 0
         self._table = CountTable(
             question.grid,
@@ -88,6 +93,7 @@ class Counting:
 
     def add(self, judged: Judged) -> None:
         """Count rows that were judged."""
+        require_whole_text(judged.groups, "groups")
         self._table.add(judged)
         self.rows += judged.rows
         if judged.told is not None:
@@ -98,6 +104,10 @@ class Counting:
         if has_classes(self._question):
             labels = self._question.slots.get("labels")
             self.evidence.check(self.rule, self.rows, None if labels is None else labels.name)
+        matches = self.evidence.matches(self.rule)
+        if matches is not None:
+            named = self._question.slots["labels"].name
+            matches.require_related(self.rows, named, self.evidence.slow)
         cells, counts, groups = self._table.result()
         if sources is None:
             sources = [self._fingerprint.name() or own_name()] if self.rows else []
@@ -107,7 +117,7 @@ class Counting:
             # Labels come later, and make other files of the same rows; so do other groups.
             table = together(self._question.scope, cells, known_by, groups)
             names |= histogram_names(*table)
-        return Counted(self.rows, cells, counts, groups, names)
+        return Counted(self.rows, cells, counts, groups, names, matches=matches)
 
 
 def count_arrays(
@@ -119,9 +129,10 @@ def count_arrays(
     """Count columns of arrays, block by block: beyond the arrays, memory stays small."""
     counting = Counting(question, rule)
     drawn, name = _ask_arrays(counting, question, arrays, draw)
-    return replace(counting.result(name and [name]), drawn=drawn)
+    return replace(counting.result(name and [name]), drawn=drawn, ids=counting.ids)
 
 
+@reading_frame()
 def count_frame(
     question: Question,
     native: Any,
@@ -136,12 +147,16 @@ def count_frame(
     """
     counting = Counting(question, rule)
     joined = None if answers is None else ReturnedLabels.of(answers, question, counting.rule)
-    if joined is not None or (draw is not None and draw.chooses):
+    outside = joined is not None or not _counts_inside(question)
+    if outside or (draw is not None and draw.chooses):
         columns = _columns_of(question, native, draw, joined)
         drawn, _ = _ask_arrays(counting, question, columns, draw)
-        return replace(counting.result([own_name()] if counting.rows else []), drawn=drawn)
+        names = [own_name()] if counting.rows else []
+        return replace(counting.result(names), drawn=drawn, ids=counting.ids)
+    if draw is not None and draw.looks_at_ids:
+        counting.ids = _ids_of_frame(draw, native)
     counting.ask_inside(native)
-    return replace(counting.result(), drawn=_as_they_are(draw, counting))
+    return replace(counting.result(), drawn=_as_they_are(draw, counting), ids=counting.ids)
 
 
 def count_files(  # noqa: PLR0913
@@ -186,6 +201,7 @@ def count_files(  # noqa: PLR0913
             columns = part.run(partial(_columns_of, question, part.frame, draw, joined))
             drawn, _ = _ask_arrays(counting, question, columns, draw)
         elif draw is None or not draw.chooses:
+            counting.ids = _ids_of_parts(draw, tables.tables, parts)
             for part in parts:
                 _count_part(counting, question, part)
             drawn = _as_they_are(draw, counting)
@@ -204,8 +220,9 @@ def count_files(  # noqa: PLR0913
     try:
         names = tables.fingerprints
         if names is not None and joined is not None:
-            names = [*names, *joined.sources]
-        return replace(counting.result(names), drawn=drawn)
+            # Labels in a frame have no name that they could be recognised by.
+            names = [*names, *(joined.sources or [own_name()])]
+        return replace(counting.result(names), drawn=drawn, ids=counting.ids)
     except InvalidValueError as error:
         raise InvalidValueError(f"{tables.listed}: {error}") from None
 
@@ -257,14 +274,63 @@ def _ask_arrays(
     by = Rows.of_arrays({} if draw is None else draw.slots, arrays)
     same_length(**{each.name(key): each.columns[key] for each in (rows, by) for key in each.slots})
     if draw is None or not draw.chooses:
+        if draw is not None and draw.looks_at_ids:
+            counting.ids = _ids_of_rows(draw, by)
         _ask_in_blocks(counting, question, rows)
         return _as_they_are(draw, counting), None
-    candidates = Candidates(draw)
+    candidates = Candidates(draw, _name_in(by))
     candidates.take(by)
     places, drawn = candidates.chosen()
     with _numbered_among(len(places)):
         _ask_in_blocks(counting, question, rows.at(places))
     return drawn, candidates.name if len(rows) else None
+
+
+def _ids_of_rows(draw: Draw, by: Rows) -> Numbers:
+    ids = RowIds(draw, _name_in(by))
+    ids.take(by)
+    return ids.names()
+
+
+def _ids_of_frame(draw: Draw, native: Any) -> Numbers:
+    """The ids of a frame's rows, the only column that leaves its engine."""
+    # Loaded here, because arrays need no narwhals.
+    from pacbound.tally.frames.whole_columns import whole_columns  # noqa: PLC0415
+
+    slots = {"row_ids": draw.slots["row_ids"]}
+    return _ids_of_rows(draw, Rows.of_arrays(slots, whole_columns(native, slots, in_order=False)))
+
+
+def _ids_of_parts(
+    draw: Draw | None, tables: Sequence[TableFile], parts: Sequence[Part]
+) -> Numbers | None:
+    """The ids of the rows of files, which are read once more for them; None if nobody asks."""
+    if draw is None or not draw.looks_at_ids:
+        return None
+    if not tables:
+        (part,) = parts
+        found: Numbers = part.run(partial(_ids_of_frame, draw, part.frame))
+        return found
+    slots = {"row_ids": draw.slots["row_ids"]}
+    ids = RowIds(draw, partial(_name_in_order, draw, tables))
+    for path, batch in in_order(tables, _wanted(slots), None):
+        with _in_file(path):
+            ids.take(Rows.of_batch(slots, batch))
+    return ids.names()
+
+
+def _name_in(by: Rows) -> NameAt:
+    return lambda place: str(by.columns["row_ids"][place])
+
+
+def _name_in_order(draw: Draw, tables: Sequence[TableFile], place: int) -> str:
+    """The id of a row of files, which are read again for it."""
+    slots, done = {"row_ids": draw.slots["row_ids"]}, 0
+    for _, batch in in_order(tables, _wanted(slots), None):
+        if place < done + batch.rows:
+            return str(Rows.of_batch(slots, batch).columns["row_ids"][place - done])
+        done += batch.rows
+    return "an id"
 
 
 def _ask_in_blocks(counting: Counting, question: Question, rows: Rows) -> None:
@@ -282,7 +348,7 @@ def _ask_in_order(
     progress: Progress | None,
 ) -> Drawn:
     """Read the rows of files in order, twice: for the draw, and for the rows that are drawn."""
-    candidates = Candidates(draw)
+    candidates = Candidates(draw, partial(_name_in_order, draw, tables))
     for path, batch in in_order(tables, _wanted(draw.slots), part_of(progress, 0.0, 0.5)):
         with _in_file(path):
             candidates.take(Rows.of_batch(draw.slots, batch))
@@ -300,7 +366,12 @@ def _ask_in_order(
 
 
 def _count_part(counting: Counting, question: Question, part: Part) -> None:
-    if part.frame is not None:
+    inside = _counts_inside(question)
+    if part.frame is not None and not inside and part.batches is None:
+        columns = part.run(partial(_columns_of, question, part.frame, None))
+        _ask_arrays(counting, question, columns, None)
+        return
+    if part.frame is not None and inside:
         try:
             part.run(partial(counting.ask_inside, part.frame, keyed=part.keyed, read_again=True))
         except (CannotCountError, InvalidTypeError, InvalidValueError):
@@ -329,7 +400,8 @@ def _columns_of(
     )
 
     chooses = draw is not None and draw.chooses
-    slots = {**question.slots, **(draw.slots if draw is not None and chooses else {})}
+    looks = draw is not None and (chooses or draw.looks_at_ids)
+    slots = {**question.slots, **(draw.slots if draw is not None and looks else {})}
     by_place = draw is not None and chooses and draw.goes_by_place
     if joined is None:
         return dict(whole_columns(native, slots, in_order=by_place))
@@ -351,7 +423,9 @@ def _columns_of(
 
 def _as_they_are(draw: Draw | None, counting: Counting) -> Drawn | None:
     """What is known of rows all of which are counted, though they were chosen before."""
-    return None if draw is None else Drawn(draw.by, counting.rows, counting.rows)
+    if draw is None or draw.by == "rows":
+        return None
+    return Drawn(draw.by, counting.rows, counting.rows)
 
 
 def _wanted(slots: Mapping[str, Slot]) -> dict[str, Wanted]:
@@ -376,6 +450,11 @@ def _numbered_among(rows: int) -> Iterator[None]:
         raise type(error)(
             f"{error} (Rows are numbered among the {rows:,} that were drawn here.)"
         ) from None
+
+
+def _counts_inside(question: Question) -> bool:
+    """Whether rows can be judged inside an engine."""
+    return bool(getattr(question, "counts_inside", True))
 
 
 def has_classes(question: Question) -> bool:

@@ -18,9 +18,10 @@ from pacbound import documents
 from pacbound.documents import Json
 from pacbound.errors import CertificateError
 from pacbound.stats.arguments import LARGEST_COUNT
-from pacbound.tally.draws import Drawn, drawn_from
+from pacbound.tally.draws import Drawn, Numbers, drawn_from
 from pacbound.tally.fingerprint import histogram_names
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
+from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import QUESTIONS
 from pacbound.tally.questions.cascade import (
     ALL_ROWS,
@@ -40,6 +41,11 @@ certificates."""
 
 def fields_of(document: Mapping[str, Json]) -> dict[str, Any]:
     """The fields of the tally that `Tally.to_dict` wrote, or a `CertificateError`."""
+    if not isinstance(document, Mapping):
+        raise CertificateError(
+            f"This is not a pacbound tally, but a {type(document).__name__}: pass what to_dict "
+            "gave."
+        )
     body = {key: value for key, value in document.items() if key != "digest"}
     if body.get("format") != FORMAT:
         raise CertificateError(
@@ -109,7 +115,17 @@ def _read(body: Mapping[str, Json]) -> dict[str, Any]:
         "groups": _names(body["groups"]),
         "sources": frozenset(_names(body["sources"])),
         "drawn": _read_drawn(body["drawn"], body["rows"]) if "drawn" in body else None,
+        "matches": _read_matches(body) if "label_matches" in body else None,
+        "ids": _read_ids(body) if "row_ids" in body else None,
     }
+
+
+def _read_ids(body: Mapping[str, Json]) -> Numbers:
+    ids = _names_from_text(documents.Reader(body, "tally").text("row_ids"))
+    # Of a sum some parts may have none.
+    if len(ids) > body["rows"]:
+        raise ValueError(f"{len(ids)} row ids for {body['rows']} rows")
+    return ids
 
 
 def drawn_to_dict(drawn: Drawn) -> dict[str, Json]:
@@ -122,18 +138,40 @@ def drawn_to_dict(drawn: Drawn) -> dict[str, Json]:
         "units": drawn.units,
         "seed": drawn.seed,
         "bound": drawn.bound,
-        "names": drawn.names.astype(">u8").tobytes().hex(),
+        "names": names_to_text(drawn.names),
+        **({"row_ids": names_to_text(drawn.row_ids)} if drawn.row_ids.size else {}),
     }
+
+
+def names_to_text(names: Numbers) -> str:
+    """Hashes as a document holds them: hexadecimal, 16 digits each."""
+    return names.astype(">u8").tobytes().hex()
+
+
+def _names_from_text(text: str) -> Numbers:
+    names = np.frombuffer(bytes.fromhex(text), dtype=">u8").astype(np.uint64)
+    if (names[1:] < names[:-1]).any():
+        raise ValueError("names are not in order")
+    return names
 
 
 def _read_drawn(value: Json, kept: int) -> Drawn:
     drawn = drawn_from(documents.Reader(value, "drawn"), units="units")
-    data = bytes.fromhex(documents.Reader(value, "drawn").text("names"))
-    names = np.frombuffer(data, dtype=">u8").astype(np.uint64)
+    part = documents.Reader(value, "drawn")
+    names = _names_from_text(part.text("names"))
+    row_ids = _names_from_text(part.text("row_ids") if part.has("row_ids") else "")
     numbers = (drawn.units,) if drawn.by == "clusters" else (0, drawn.units)
-    if not drawn.fits(kept) or len(names) not in numbers or (names[1:] < names[:-1]).any():
+    of_rows = (0, drawn.rows) if drawn.by == "clusters" else (0,)
+    fits = drawn.fits(kept) and len(names) in numbers and len(row_ids) in of_rows
+    if not fits:
         raise ValueError(f"{kept} rows cannot have been drawn as it says")
-    return replace(drawn, names=names)
+    return replace(drawn, names=names, row_ids=row_ids)
+
+
+def _read_matches(body: Mapping[str, Json]) -> LabelMatches:
+    if body["kind"] != "cascade":
+        raise ValueError("label_matches are those of a cascade")
+    return LabelMatches.from_dict(body["label_matches"])
 
 
 def _names(values: Json) -> tuple[str, ...]:
@@ -213,6 +251,12 @@ def _check_counts(fields: Mapping[str, Any]) -> None:
         )
     if fields["kind"] == "cascade" and not every_row:
         _check_members(fields)
+    matches = fields["matches"]
+    if matches is not None and matches.labelled > rows:
+        raise CertificateError(
+            f"This tally has label_matches of {matches.labelled} labels for {rows} rows. Count the "
+            "data again."
+        )
     if counts[cells[:, -1] < 0, 0].any():
         raise CertificateError(
             "This tally has safe rollouts that were lost at their start. Count the data again."

@@ -21,12 +21,16 @@ a sample is too small, and a claim from it may be wrong far more often than delt
 seen, the rows of a bin being chosen by a key alone (see `stratify`). Given which bin each row is
 in, labels within a bin are independent with the bin's own rate. That is all that calibration on
 these very bins needs, and all that holds: shares of rows mean nothing.
+
+**Row ids.** A name for each row, by which the draw knows it in whatever order rows come. Also where
+nothing is drawn: two rows of one id are one row that counts twice, by a merge that doubled it, say,
+and are refused. Within a cluster ids must differ, and without clusters all of them.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Final, Literal, get_args
@@ -40,8 +44,9 @@ from pacbound.sources.notation import NotationOptions
 from pacbound.stats.arguments import real_number, whole_number
 from pacbound.tally.classes import is_missing_code
 from pacbound.tally.columns import Floats
+from pacbound.tally.fingerprint import ARRAY
 from pacbound.tally.grids import AtomBins, DyadicGrid
-from pacbound.tally.keyed_numbers import BITS, keyed_numbers, uniforms
+from pacbound.tally.keyed_numbers import BITS, keyed_numbers, name_numbers, uniforms
 from pacbound.tally.questions import Question, with_article
 from pacbound.tally.questions.calibration import bins_for
 from pacbound.tally.questions.question import Integers, Slot
@@ -49,6 +54,8 @@ from pacbound.tally.rows import Rows
 
 By = Literal["clusters", "weights", "strata"]
 Numbers = NDArray[np.uint64]
+NameAt = Callable[[int], str]
+"""The id of the row at a place, for a message."""
 
 
 class DrawOptions(NotationOptions, total=False):
@@ -58,6 +65,8 @@ class DrawOptions(NotationOptions, total=False):
 
     answers: Any
     """Labels that came back: files or a frame, joined to the rows by `pac_row`."""
+    unrelated_labels: bool | None
+    """Cascade: count labels that match the slow model no more often than by chance."""
 
     clusters: Any
     """The cluster of each row; one row of each is drawn."""
@@ -68,7 +77,8 @@ class DrawOptions(NotationOptions, total=False):
     weight_bound: float | None
     """The largest weight that there can be."""
     row_ids: Any
-    """A name for each row, by which it is known in whatever order rows come."""
+    """A name for each row, by which it is known in whatever order rows come, and by which a row
+    that is there twice is found out."""
     seed: int | None
     """The key of the draw, 0 if left out."""
     strata: Any
@@ -79,6 +89,9 @@ COLUMNS: Final[tuple[str, ...]] = ("clusters", "weights", "row_ids")
 """The options that are columns of a table."""
 
 OPTIONS: Final[tuple[str, ...]] = (*COLUMNS, "cluster_bound", "weight_bound", "seed", "strata")
+
+
+_NO_NAMES: Final[Numbers] = np.zeros(0, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
@@ -98,8 +111,10 @@ class Drawn:
     bound : float or None
         The bound on the weights, or on the sizes of the clusters.
     names : ndarray of uint64
-        A keyed hash of each cluster or row id, in order, by which a tally that has one of them
-        again is recognised. A certificate has none.
+        A hash of the name of each unit, cluster or row, in order, by which a tally that has one of
+        them again is recognised. A certificate has none.
+    row_ids : ndarray of uint64
+        For clusters whose rows have ids: a hash of each id, in order. A certificate has none.
 
     Examples
     --------
@@ -112,9 +127,20 @@ class Drawn:
     units: int
     seed: int | None = None
     bound: float | None = None
-    names: Numbers = field(
-        default_factory=lambda: np.zeros(0, dtype=np.uint64), compare=False, repr=False
-    )
+    names: Numbers = field(default_factory=lambda: _NO_NAMES, compare=False, repr=False)
+    row_ids: Numbers = field(default_factory=lambda: _NO_NAMES, compare=False, repr=False)
+
+    def digests(self) -> dict[str, str]:
+        """A digest of all names that decided what was drawn, by what they are names of: "cluster"
+        and "row_id". It is the same for every seed, and another one if a name is spelt otherwise.
+        """
+        of_rows = self.names if self.by == "weights" else self.row_ids
+        of_clusters = self.names if self.by == "clusters" else _NO_NAMES
+        return {
+            role: f"sha256:{hashlib.sha256(numbers.astype('>u8').tobytes()).hexdigest()}"
+            for role, numbers in (("cluster", of_clusters), ("row_id", of_rows))
+            if numbers.size
+        }
 
     @property
     def way(self) -> tuple[object, ...]:
@@ -137,9 +163,15 @@ class Drawn:
                 "voids every guarantee. Count all rows of a cluster, and each row once, in one "
                 "tally."
             )
+        if self.rows and other.rows and bool(self.row_ids.size) != bool(other.row_ids.size):
+            raise InvalidValueError(
+                "The rows of one tally have row_ids, and those of the other have none, so that "
+                "they were drawn in different ways. Count all of them with row_ids, or without."
+            )
         names = np.sort(np.concatenate([self.names, other.names]))
+        row_ids = np.sort(np.concatenate([self.row_ids, other.row_ids]))
         rows, units = self.rows + other.rows, self.units + other.units
-        return Drawn(self.by, rows, units, self.seed, self.bound, names)
+        return Drawn(self.by, rows, units, self.seed, self.bound, names, row_ids)
 
     @property
     def named(self) -> bool:
@@ -165,9 +197,11 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Draw:
-    """How rows are to be drawn: by what, and which columns say so."""
+    """How rows are to be drawn: by what, and which columns say so. With "rows" all are counted, and
+    only their ids are looked at.
+    """
 
-    by: By
+    by: By | Literal["rows"]
     slots: Mapping[str, Slot]
     seed: int
     bound: float | None = None
@@ -180,6 +214,8 @@ class Draw:
         """
         asked = {name: value for name, value in given.items() if value is not None}
         ways: list[By] = [by for by in ("clusters", "weights", "strata") if by in asked]
+        if not ways and asked.keys() == {"row_ids"}:
+            return cls("rows", _draw_slots(asked, columns=columns), seed=0)
         if not ways:
             _refuse_without_a_way(asked)
             return None
@@ -197,17 +233,18 @@ class Draw:
             )
         if by == "strata":
             _require_strata(asked["strata"], question)
-        slots = {
-            role: Slot("number" if role == "weights" else "name", asked[role] if columns else role)
-            for role in COLUMNS
-            if role in asked
-        }
+        slots = _draw_slots(asked, columns=columns)
         return cls(by, slots, _seed(asked.get("seed", 0)), _bound(by, asked))
 
     @property
     def chooses(self) -> bool:
         """Whether rows are drawn here; those of strata were chosen before, and all are counted."""
-        return self.by != "strata"
+        return self.by not in ("strata", "rows")
+
+    @property
+    def looks_at_ids(self) -> bool:
+        """Whether all rows are counted, and none of their ids may be there twice."""
+        return not self.chooses and "row_ids" in self.slots
 
     @property
     def goes_by_place(self) -> bool:
@@ -215,16 +252,40 @@ class Draw:
         return "row_ids" not in self.slots
 
 
+class RowIds:
+    """The ids of all rows, block by block, where none may be there twice."""
+
+    def __init__(self, draw: Draw, name_at: NameAt) -> None:
+        self._draw = draw
+        self._name_at = name_at
+        self._ids: list[Numbers] = []
+
+    def take(self, rows: Rows) -> None:
+        """Take the next rows, in the column of ids."""
+        names, places = _named(rows, "row_ids")
+        self._ids.append(keyed_numbers(self._draw.seed, "row", names, each=2)[places])
+
+    def names(self) -> Numbers:
+        """A hash of each id, in order, if all are different."""
+        ids = np.concatenate([np.zeros((0, 2), dtype=np.uint64), *self._ids])
+        order = np.lexsort((ids[:, 1], ids[:, 0]))
+        same = (ids[order[1:]] == ids[order[:-1]]).all(axis=1)
+        _refuse_repeated(order, same, self._draw.slots["row_ids"].name, self._name_at)
+        return np.sort(ids[:, 0])
+
+
 class Candidates:
     """The rows that may be drawn, block by block, by what the draw goes by and nothing else."""
 
-    def __init__(self, draw: Draw) -> None:
+    def __init__(self, draw: Draw, name_at: NameAt) -> None:
         self._draw = draw
+        self._name_at = name_at
         self._rows = 0
         self._clusters: dict[str, int] = {}
         self._codes: list[Integers] = []
         self._weights: list[Floats] = []
         self._ids: list[Numbers] = []
+        self._id_names: list[Numbers] = []
         self._told = hashlib.sha256(b"pacbound draw 1" + draw.by.encode())
 
     def take(self, rows: Rows) -> None:
@@ -241,6 +302,7 @@ class Candidates:
             names, places = _named(rows, "row_ids")
             self._tell(places, names)
             self._ids.append(keyed_numbers(self._draw.seed, "row", names, each=2)[places])
+            self._id_names.append(name_numbers(names)[places])
         elif self._draw.by == "weights":
             places_in_table = map(str, range(self._rows, self._rows + len(rows)))
             self._ids.append(keyed_numbers(self._draw.seed, "row", places_in_table, each=2))
@@ -255,7 +317,13 @@ class Candidates:
             # Rows that have names are put in an order of their own, whatever order they came in.
             keys = (ids[:, 1], ids[:, 0], *([codes] if self._codes else []))
             order = np.lexsort(keys)
-            self._refuse_repeated(ids, codes, order)
+            same = (ids[order[1:]] == ids[order[:-1]]).all(axis=1)
+            where = ""
+            if self._codes:
+                same &= np.diff(codes[order]) == 0
+                where = " in one cluster"
+            column = self._draw.slots["row_ids"].name
+            _refuse_repeated(order, same, column, self._name_at, where)
         clustered = self._draw.by == "clusters"
         places, drawn = self._by_cluster(codes, order) if clustered else self._kept(ids)
         if self._rows and not places.size:
@@ -275,7 +343,11 @@ class Candidates:
     @property
     def name(self) -> str:
         """A name for the rows that are drawn from, whatever the seed: by what the draw goes by."""
-        return f"sha256:{self._told.hexdigest()}"
+        return f"{ARRAY}sha256:{self._told.hexdigest()}"
+
+    @property
+    def _row_ids(self) -> Numbers:
+        return np.sort(np.concatenate([_NO_NAMES, *self._id_names]))
 
     def _tell(self, column: NDArray[Any], names: tuple[str, ...] = ()) -> None:
         self._told.update("\0".join(names).encode("utf-8", "surrogatepass"))
@@ -285,6 +357,7 @@ class Candidates:
         draw, names = self._draw, list(self._clusters)
         sizes = np.bincount(codes, minlength=len(names))
         order = np.argsort(codes, kind="stable") if order is None else order
+        # The third is not used: with two, both would be others, and so would every draw.
         numbers = keyed_numbers(draw.seed, "cluster", names, each=3)
         within = [n * size >> BITS for n, size in _pairs(numbers[:, 0], sizes)]
         first = np.cumsum(sizes) - sizes
@@ -301,30 +374,43 @@ class Candidates:
             bound = int(draw.bound)
             kept = [n * bound < size << BITS for n, size in _pairs(numbers[:, 1], sizes)]
             places = places[np.array(kept, dtype=bool)]
-        known = np.sort(numbers[:, 2])
-        drawn = Drawn("clusters", self._rows, len(names), draw.seed, draw.bound, known)
+        known, of_rows = np.sort(name_numbers(names)), self._row_ids
+        drawn = Drawn("clusters", self._rows, len(names), draw.seed, draw.bound, known, of_rows)
         return np.sort(places), drawn
 
     def _kept(self, ids: Numbers) -> tuple[Integers, Drawn]:
         draw, weights = self._draw, np.concatenate([np.zeros(0), *self._weights])
         kept = uniforms(ids[:, 0]) < weights / draw.bound
-        known = np.sort(ids[:, 1]) if "row_ids" in draw.slots else ids[:0, 1]
-        drawn = Drawn("weights", self._rows, self._rows, draw.seed, draw.bound, known)
+        drawn = Drawn("weights", self._rows, self._rows, draw.seed, draw.bound, self._row_ids)
         return np.flatnonzero(kept), drawn
 
-    def _refuse_repeated(self, ids: Numbers, codes: Integers, order: Integers) -> None:
-        """Refuse two rows of one name, within a cluster where there are clusters."""
-        same = (ids[order[1:]] == ids[order[:-1]]).all(axis=1)
-        if self._codes:
-            same &= np.diff(codes[order]) == 0
-        if same.any():
-            one = int(same.argmax())
-            first, second = sorted(order[one : one + 2].tolist())
-            where = " of one cluster" if self._codes else ""
-            raise InvalidValueError(
-                f"{self._draw.slots['row_ids'].name} is the same in rows {first} and {second}"
-                f"{where} ({int(same.sum())} such pairs): each row needs an id of its own."
-            )
+
+def _refuse_repeated(
+    order: Integers, same: NDArray[np.bool_], column: str, name_at: NameAt, where: str = ""
+) -> None:
+    """Refuse two rows of one id. `order` are the rows, those of one id side by side, and `same`
+    says of each but the first whether it has the id of the one before.
+    """
+    if not same.any():
+        return
+    first = int(same.argmax())
+    run = same[first:]
+    times = 1 + (len(run) if run.all() else int((~run).argmax()))
+    rows = sorted(order[first : first + times].tolist())
+    begins = same & ~np.concatenate([[False], same[:-1]])
+    raise InvalidValueError(
+        f"{column} holds {name_at(rows[0])!r} {times:,} times{where}, first in rows {rows[0]} and "
+        f"{rows[1]} ({int(begins.sum()):,} such ids): each row needs an id of its own. A row that "
+        "counts twice, after a merge that doubled it, say, voids every guarantee: keep one of each."
+    )
+
+
+def _draw_slots(asked: Mapping[str, Any], *, columns: bool) -> dict[str, Slot]:
+    return {
+        role: Slot("number" if role == "weights" else "name", asked[role] if columns else role)
+        for role in COLUMNS
+        if role in asked
+    }
 
 
 _UNITS: Final = {"clusters": "clusters", "weights": "rows"}
@@ -378,7 +464,7 @@ def _refuse_strange_options(by: By, asked: Mapping[str, Any]) -> None:
     fitting = {
         "clusters": ("clusters", "cluster_bound", "row_ids", "seed"),
         "weights": ("weights", "weight_bound", "row_ids", "seed"),
-        "strata": ("strata",),
+        "strata": ("strata", "row_ids"),
     }
     strange = next((name for name in asked if name not in fitting[by]), None)
     if strange is not None:

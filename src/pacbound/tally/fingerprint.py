@@ -26,6 +26,10 @@ TELLING_BITS = 128
 """Fewer distinct scores do too, if they and the numbers beside them can be arranged in 2 to the
 power of this many ways."""
 
+ARRAY = "array:"
+"""How the names of arrays begin. They tell these very columns, not which rows they are of: another
+model gives other columns for the same rows, and may give equal ones."""
+
 HISTOGRAM = "rows:"
 """How the names of `histogram_names` begin. They tell the same rows with other labels, which are
 other files, and say nothing about where the rows come from."""
@@ -60,7 +64,7 @@ class Fingerprint:
         if not self._taken or not self._telling:
             return None
         whole = hashlib.sha256(b"pacbound rows 2" + self._scores.digest() + self._numbers.digest())
-        return f"sha256:{whole.hexdigest()}"
+        return f"{ARRAY}sha256:{whole.hexdigest()}"
 
     def _told_apart(self, scores: NDArray[np.float64], numbers: NDArray[Any]) -> bool:
         """Whether all rows so far tell, by how many of each kind there are."""

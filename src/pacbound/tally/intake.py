@@ -55,10 +55,7 @@ def tally_of(
     _refuse(
         arrays, "stands beside columns, which say where the table holds everything: leave it out"
     )
-    if not isinstance(columns, Mapping):
-        raise InvalidTypeError(
-            f"columns={columns!r} is not a mapping: expected what each column is for, and its name."
-        )
+    require_mapping(columns)
     # Here, so that a column that belongs to another question is refused before anything is read.
     QUESTIONS[kind].of_columns(**taken_apart(columns)[0])
     given = {**columns, **_present(options)}
@@ -66,6 +63,14 @@ def tally_of(
         return Tally.from_files(data, **{"kind": kind, **given}, **_present(reading))
     _refuse(reading, "is about files, and a frame was passed: leave it out")
     return Tally.from_frame(data, **{"kind": kind, **given})
+
+
+def require_mapping(columns: Any) -> None:
+    """Raise unless `columns` say what each column is for, if there are any."""
+    if columns is not None and not isinstance(columns, Mapping):
+        raise InvalidTypeError(
+            f"columns={columns!r} is not a mapping: expected what each column is for, and its name."
+        )
 
 
 def recorded_columns(columns: Mapping[str, Any] | None) -> dict[str, str]:

@@ -15,7 +15,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Purpose = Literal["cluster", "row", "stratum"]
+Purpose = Literal["cluster", "row", "stratum", "name"]
 
 BITS: Final = 64
 """Each number is below 2 to the power of this."""
@@ -40,6 +40,11 @@ def keyed_numbers(
         state.update(name.encode("utf-8", "surrogatepass"))
         digests.append(state.digest())
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64).reshape(-1, each)
+
+
+def name_numbers(names: Iterable[str]) -> NDArray[np.uint64]:
+    """A number for every name, whatever the seed of a draw is: names are recognised by it."""
+    return keyed_numbers(0, "name", names)[:, 0]
 
 
 def uniforms(numbers: NDArray[np.uint64]) -> NDArray[np.float64]:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from pacbound.errors import InvalidValueError
-from pacbound.tally.columns import Array, as_classes, checked_scores, same_length
+from pacbound.stats.arguments import is_one_of
+from pacbound.tally.columns import Array, as_classes, checked_scores, same_length, same_rows
 from pacbound.tally.count import Counting
 from pacbound.tally.grids import Bins
 from pacbound.tally.questions import CalibrationQuestion, Judged, Scope
@@ -28,10 +29,11 @@ def count_probabilities(
     With `unseen`, the label -1 is a class without a column: whatever was predicted for such a row
     is wrong.
     """
+    same_rows(probabilities=probabilities, labels=labels)
     table = as_probabilities(probabilities, "probabilities")
     classes = as_classes(labels, table.shape[1], "labels", unseen=unseen)
     same_length(probabilities=table, labels=classes)
-    if scope not in ("top", "per-class", "all-labels"):
+    if not is_one_of(scope, ("top", "per-class", "all-labels")):
         raise InvalidValueError(
             f"scope={scope!r} is not one of a table of probabilities: expected 'top', 'per-class' "
             "or 'all-labels'."

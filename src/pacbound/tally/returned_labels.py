@@ -15,7 +15,7 @@ not come back is missing, and what that means is up to the question.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isnan
 from pathlib import Path
 from typing import Any, Final
@@ -31,6 +31,7 @@ from pacbound.sources.formats.text_sql import FALSE, TRUE
 from pacbound.sources.paths import are_paths, expanded, format_of
 from pacbound.sources.values import MISSING, Values, is_missing, values_of
 from pacbound.tally.classes import ClassRule, NotAClassError, Vocabulary, class_of_text
+from pacbound.tally.frame_errors import reading_frame
 from pacbound.tally.questions import Question
 from pacbound.tally.questions.question import Integers, Slot
 
@@ -44,12 +45,31 @@ Codes = Callable[[Values, str, int], Integers]
 
 
 @dataclass(frozen=True)
-class _KnownBy:
-    """One column that came back beside the labels, by which rows are known again."""
+class KnownBy:
+    """One column that came back beside the labels, by which rows are known again: numbers, or
+    classes in one spelling of them (`texts_of`).
+    """
 
     name: str
-    is_number: bool
     values: NDArray[Any]
+    is_number: bool = field(kw_only=True)
+
+    def require_same(self, here: NDArray[Any], rows: Integers, *, answers: str, where: str) -> None:
+        """Raise unless the rows hold the same in the table; a number that did not come back is
+        passed over. `answers` and `where` name what came back, and the table.
+        """
+        there = self.values
+        if self.is_number:
+            differ = ~(np.isclose(here, there, rtol=_CLOSE, atol=_CLOSE) | np.isnan(there))
+        else:
+            differ = np.array([a != b for a, b in zip(here, there, strict=True)], dtype=bool)
+        if differ.any():
+            first = int(np.flatnonzero(differ)[0])
+            raise InvalidValueError(
+                f"{answers} has another {self.name!r} than {where} for row {rows[first]} "
+                f"({int(differ.sum())} such rows here): {there[first]!s} and {here[first]!s}. "
+                "These are answers to other rows."
+            )
 
 
 @dataclass
@@ -63,7 +83,7 @@ class ReturnedLabels:
     codes: Integers
     read: Codes
     labels: Callable[[Integers], Any]
-    told: Sequence[_KnownBy] = ()
+    told: Sequence[KnownBy] = ()
     sources: tuple[str, ...] = ()
     needs_all: bool = True
     met: NDArray[np.bool_] = field(init=False)
@@ -108,7 +128,7 @@ class ReturnedLabels:
             codes,
             read,
             labels,
-            [_KnownBy(t.name, t.is_number, t.values[answered][order]) for t in found.told],
+            [replace(t, values=t.values[answered][order]) for t in found.told],
             found.sources,
             needs_all=not question.labels_may_be_missing,
         )
@@ -169,7 +189,9 @@ class ReturnedLabels:
             )
         self.met[places[found]] = True
         for column in self.told:
-            self._require_same(column, told[column.name], places, found, rows, where)
+            here = _numbers_or_texts(told[column.name], is_number=column.is_number)[found]
+            came_back = replace(column, values=column.values[places[found]])
+            came_back.require_same(here, rows[found], answers=self.name, where=where)
         codes = np.full(len(rows), MISSING, dtype=np.int64)
         codes[found] = self.codes[places[found]]
         if own is not None:
@@ -202,29 +224,6 @@ class ReturnedLabels:
                 f"in {where}: these are answers to other rows, or some files are not named."
             )
 
-    def _require_same(
-        self,
-        column: _KnownBy,
-        here: Any,
-        places: Integers,
-        found: NDArray[np.bool_],
-        rows: Integers,
-        where: str,
-    ) -> None:
-        there = column.values[places[found]]
-        mine = _numbers_or_texts(here, is_number=column.is_number)[found]
-        if column.is_number:
-            differ = ~(np.isclose(mine, there, rtol=_CLOSE, atol=_CLOSE) | np.isnan(there))
-        else:
-            differ = np.array([a != b for a, b in zip(mine, there, strict=True)], dtype=bool)
-        if differ.any():
-            first = int(np.flatnonzero(differ)[0])
-            raise InvalidValueError(
-                f"{self.name} has another {column.name!r} than {where} for row "
-                f"{rows[found][first]} ({int(differ.sum())} such rows here): {there[first]!s} and "
-                f"{mine[first]!s}. These are answers to other rows."
-            )
-
     def _refuse_repeated(self) -> None:
         twice = np.flatnonzero(self.numbers[1:] == self.numbers[:-1])
         if not twice.size:
@@ -247,7 +246,7 @@ class _Found:
     name: str
     numbers: Integers
     codes: Integers
-    told: Sequence[_KnownBy]
+    told: Sequence[KnownBy]
     sources: tuple[str, ...] = ()
 
 
@@ -277,7 +276,7 @@ def _of_files(
                     raise type(error)(f"{table.path}: {error}") from None
         sources = tuple(fingerprint.result() for fingerprint in fingerprints)
     columns = [
-        _KnownBy(each.name, _is_number(each), np.concatenate(parts[each.name]))
+        KnownBy(each.name, np.concatenate(parts[each.name]), is_number=_is_number(each))
         for each in told
         if parts[each.name]
     ]
@@ -299,6 +298,7 @@ def answers_notation(paths: Paths, notation: Notation) -> Notation:
     return notation if is_text else PLAIN
 
 
+@reading_frame()
 def _of_frame(frame: Any, slot: Slot, known_by: Mapping[str, Slot], read: Codes) -> _Found:
     # Loaded here, because files need no narwhals.
     from pacbound.tally.frames.whole_columns import column_names, whole_columns  # noqa: PLC0415
@@ -311,13 +311,13 @@ def _of_frame(frame: Any, slot: Slot, known_by: Mapping[str, Slot], read: Codes)
     }
     found = whole_columns(frame, slots, in_order=False)
     columns = [
-        _KnownBy(
+        KnownBy(
             each.name,
-            _is_number(each),
             _numbers_or_texts(
                 found[each.name] if _is_number(each) else values_of(found[each.name], each.name),
                 is_number=_is_number(each),
             ),
+            is_number=_is_number(each),
         )
         for each in told
     ]
@@ -359,8 +359,15 @@ def _numbers_or_texts(column: Any, *, is_number: bool) -> NDArray[Any]:
     """A column by which rows are known again: numbers, or classes in one spelling of them."""
     if is_number:
         return np.asarray(column, dtype=np.float64)
-    spelled = np.array([*(_spelling(value) for value in column.distinct), None], dtype=object)
-    return np.asarray(spelled[column.places])
+    return texts_of(column.distinct, column.places)
+
+
+def texts_of(distinct: Sequence[Any], places: Integers) -> NDArray[Any]:
+    """Classes, at their places among the distinct ones, in one spelling; None where one is
+    missing.
+    """
+    spelled = np.array([*(_spelling(value) for value in distinct), None], dtype=object)
+    return np.asarray(spelled[places])
 
 
 def _spelling(value: Any) -> Any:

@@ -36,14 +36,14 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Steps:
+class RowSteps:
     """The values of each added column by how many of the rising `limits` a score is beyond."""
 
     limits: tuple[Limit, ...]
     values: Mapping[str, tuple[float | int, ...]]
 
     @classmethod
-    def of_bins(cls, grid: Bins, values: Mapping[str, NDArray[Any]]) -> Steps:
+    def of_bins(cls, grid: Bins, values: Mapping[str, NDArray[Any]]) -> RowSteps:
         """Values for the bins of a grid, (edge, next edge] each, or an edge by itself."""
         edges = grid.edges.tolist()
         limits = (
@@ -88,9 +88,9 @@ class RowRule:
     """
 
     scores: int
-    whole: Steps | Exits | None = None
-    groups: Mapping[str, Steps | Exits] | None = None
-    instead: Steps | Exits | None = None
+    whole: RowSteps | Exits | None = None
+    groups: Mapping[str, RowSteps | Exits] | None = None
+    instead: RowSteps | Exits | None = None
     role: str = "confidence"
     """What the scores are called, in certificates and as a column."""
     ones: str | None = None

@@ -17,12 +17,14 @@ import numpy as np
 from pacbound import documents
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
+from pacbound.output_files import refuse_replacing_source
 from pacbound.sources import Engine, Notation, Paths, Progress
 from pacbound.sources.notation import OPTIONS as NOTATION
 from pacbound.sources.notation import refuse_notation
+from pacbound.sources.paths import are_paths
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.classes import ClassRule
-from pacbound.tally.columns import Floats
+from pacbound.tally.columns import Floats, same_rows
 from pacbound.tally.count import (
     Counted,
     count_arrays,
@@ -32,15 +34,32 @@ from pacbound.tally.count import (
     scores_in_files,
     scores_in_frame,
 )
-from pacbound.tally.document import FORMAT, LARGEST_FILE, drawn_to_dict, fields_of
-from pacbound.tally.draws import Draw, Drawn, DrawOptions, described_way, taken_apart
+from pacbound.tally.document import (
+    FORMAT,
+    LARGEST_FILE,
+    drawn_to_dict,
+    fields_of,
+    names_to_text,
+)
+from pacbound.tally.draws import (
+    Draw,
+    Drawn,
+    DrawOptions,
+    Numbers,
+    described_way,
+    taken_apart,
+)
+from pacbound.tally.frame_errors import reading_frame
 from pacbound.tally.grids import Bins, DyadicGrid
+from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import Kind, Question, Scope, question_for
 from pacbound.tally.questions.calibration import DEFAULT_BINS, EQUAL_MASS, bins_for
 from pacbound.tally.questions.question import Integers, Slot, scaled
 from pacbound.tally.table import in_order, merge_cells
 
-_CLASS_OPTIONS = ("classes", "missing", "unseen_labels")
+_CLASS_OPTIONS = ("classes", "missing", "unseen_labels", "unrelated_labels")
+READING = ("engine", "master", "memory_limit", "progress")
+"""How files are read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +101,12 @@ class Tally:
     drawn : Drawn or None
         How the rows were drawn from others: by clusters, weights or strata. None if all rows of the
         data were counted as they are.
+    matches : LabelMatches or None
+        Cascade: how often labels match the slow model, by class, from which labels of other rows
+        are recognised. None if there are no labels.
+    ids : ndarray of uint64 or None
+        A hash of each row id, in order, if `row_ids` were passed and nothing was drawn: rows that
+        another tally has, too, are recognised by it.
 
     Examples
     --------
@@ -101,6 +126,8 @@ class Tally:
     groups: tuple[str, ...] = ()
     sources: frozenset[str] = field(default_factory=frozenset)
     drawn: Drawn | None = None
+    matches: LabelMatches | None = None
+    ids: Numbers | None = None
 
     @classmethod
     def of(cls, question: Question, counted: Counted, groups: Sequence[str] = ()) -> Tally:
@@ -116,6 +143,8 @@ class Tally:
             counted.groups,
             counted.sources,
             counted.drawn,
+            counted.matches,
+            counted.ids,
         )
         names = in_order({*groups, *counted.groups})
         return replace(tally, cells=tally._cells_among(names), groups=names)
@@ -239,12 +268,7 @@ class Tally:
         >>> Tally.from_arrays(scores=[0.1, 0.9, 0.8], unsafe=[False, True, True])
         Tally(shield, 3 rows in 3 cells: 1 safe, 2 unsafe)
         """
-        asked, rule, options, tables = _asked(given)
-        refuse_notation(tables)
-        question, arrays = question_for(asked, kind).of_arrays(**asked)
-        draw = Draw.of(options, question, columns=False)
-        columns = {**arrays, **options}
-        return cls.of(question, count_arrays(question, columns, _fitting(rule, question), draw))
+        return cls._of_arrays(question_for(_asked(given)[0], kind), given)
 
     @overload
     @classmethod
@@ -353,25 +377,7 @@ class Tally:
         >>> Tally.from_frame(frame, confidence="score", correct="right")
         Tally(calibration, 3 rows in 3 cells: 1 wrong, 2 right)
         """
-        asked, rule, options, tables = _asked(given)
-        notation = Notation.of(**{name: tables.get(name) for name in NOTATION})
-        if notation.is_about_text:
-            raise InvalidTypeError(
-                "delimiter and decimal are about files of text, and a frame was passed: leave them "
-                "out."
-            )
-        if _is_equal_mass(asked):
-            slot = _confidence(asked, notation)
-            asked["edges"] = _edges_from(asked, scores_in_frame(slot, frame))
-        question = _scaled(question_for(asked, kind).of_columns(**asked), notation)
-        counted = count_frame(
-            question,
-            frame,
-            _fitting(rule, question),
-            Draw.of(options, question, columns=True),
-            answers=tables.get("answers"),
-        )
-        return cls.of(question, counted)
+        return cls._of_frame(question_for(_asked(given)[0], kind), frame, given)
 
     @overload
     @classmethod
@@ -524,28 +530,123 @@ class Tally:
         >>> Tally.from_files("day.npz", confidence="score", correct="right")
         Tally(calibration, 2 rows in 2 cells: 1 wrong, 1 right)
         """
+        reading: dict[str, Any] = {
+            "engine": engine,
+            "master": master,
+            "memory_limit": memory_limit,
+        }
+        return cls._of_files(
+            question_for(_asked(given)[0], kind), paths, given, progress=progress, **reading
+        )
+
+    @classmethod
+    def count(cls, question: Any, *, data: Any = None, **given: Any) -> Tally:
+        """Count the rows of a question: arrays, or with `data` columns that are named.
+
+        Parameters
+        ----------
+        question
+            What is counted: the question of a claim, such as `CLAIM.question`.
+        data
+            A frame, a path, or several paths; None for arrays.
+        **given
+            What rows bring, by the names of the question's columns, and how rows are read and
+            drawn, see `RowOptions`.
+
+        Returns
+        -------
+        Tally
+            The counts.
+
+        Raises
+        ------
+        InvalidTypeError, InvalidValueError
+            If a column is missing, unknown, or holds what it cannot hold; the message names the
+            value, the row and the remedy.
+
+        Examples
+        --------
+        >>> from pacbound.claims.sets import CLAIM
+        >>> Tally.count(CLAIM.question, probability=[[0.9, 0.1], [0.4, 0.6]], label=[0, 0])
+        Tally(sets, 2 rows in 2 cells: 2 labelled)
+        """
+        if not hasattr(question, "of_arrays"):
+            raise InvalidTypeError(
+                f"question is of type {type(question).__name__}: expected that of a claim, such as "
+                "CLAIM.question of pacbound.claims.sets."
+            )
+        reading = {name: given.pop(name, None) for name in READING}
+        if are_paths(data):
+            return cls._of_files(question, data, given, **reading)
+        for name, value in reading.items():
+            if value is not None:
+                passed = "arrays were" if data is None else "a frame was"
+                raise InvalidTypeError(f"{name} is about files, and {passed} passed: leave it out.")
+        if data is None:
+            return cls._of_arrays(question, given)
+        return cls._of_frame(question, data, given)
+
+    @classmethod
+    def _of_arrays(cls, question: Any, given: Mapping[str, Any]) -> Tally:
+        asked, rule, options, tables = _asked(given)
+        refuse_notation(tables)
+        same_rows(**asked, **options)
+        own, arrays = question.of_arrays(**asked)
+        draw = Draw.of(options, own, columns=False)
+        columns = {**arrays, **options}
+        return cls.of(own, count_arrays(own, columns, _fitting(rule, own), draw))
+
+    @classmethod
+    def _of_frame(cls, question: Any, frame: Any, given: Mapping[str, Any]) -> Tally:
+        asked, rule, options, tables = _asked(given)
+        notation = Notation.of(**{name: tables.get(name) for name in NOTATION})
+        if notation.is_about_text:
+            raise InvalidTypeError(
+                "delimiter and decimal are about files of text, and a frame was passed: leave them "
+                "out."
+            )
+        if _is_equal_mass(asked):
+            slot = _confidence(asked, notation)
+            with reading_frame():
+                asked["edges"] = _edges_from(asked, scores_in_frame(slot, frame))
+        own = _scaled(question.of_columns(**asked), notation)
+        draw, answers = Draw.of(options, own, columns=True), tables.get("answers")
+        return cls.of(own, count_frame(own, frame, _fitting(rule, own), draw, answers=answers))
+
+    @classmethod
+    def _of_files(
+        cls,
+        question: Any,
+        paths: Any,
+        given: Mapping[str, Any],
+        *,
+        engine: Engine | None,
+        master: str | None,
+        memory_limit: str | None,
+        progress: Progress | None,
+    ) -> Tally:
         asked, rule, options, tables = _asked(given)
         notation = Notation.of(**{name: tables.get(name) for name in NOTATION})
         reading: dict[str, Any] = {
             "notation": notation,
-            "engine": engine,
+            "engine": "duckdb" if engine is None else engine,
             "master": master,
             "memory_limit": memory_limit,
         }
         if _is_equal_mass(asked):
             slot = _confidence(asked, notation)
             asked["edges"] = _edges_from(asked, scores_in_files(slot, paths, **reading))
-        question = _scaled(question_for(asked, kind).of_columns(**asked), notation)
+        own = _scaled(question.of_columns(**asked), notation)
         counted = count_files(
-            question,
+            own,
             paths,
-            _fitting(rule, question),
-            Draw.of(options, question, columns=True),
+            _fitting(rule, own),
+            Draw.of(options, own, columns=True),
             answers=tables.get("answers"),
             progress=progress,
             **reading,
         )
-        return cls.of(question, counted)
+        return cls.of(own, counted)
 
     @property
     def totals(self) -> dict[str, int]:
@@ -577,6 +678,8 @@ class Tally:
             groups=groups,
             sources=self.sources | other.sources,
             drawn=drawn,
+            matches=_both(self.matches, other.matches),
+            ids=_all_ids(self.ids, other.ids),
         )
 
     def __radd__(self, other: object) -> Tally:
@@ -593,10 +696,14 @@ class Tally:
             groups=(),
             sources=frozenset(),
             drawn=None if self.drawn is None else self.drawn.none(),
+            matches=None,
+            ids=None,
         )
 
     def __eq__(self, other: object) -> bool:
-        """Whether the layout and all integers agree, wherever the rows came from."""
+        """Whether the layout and all counts agree, wherever the rows came from. Labels of rows on
+        which all models agree count for nothing, so `matches` may differ.
+        """
         if not isinstance(other, Tally):
             return NotImplemented
         return (
@@ -628,6 +735,8 @@ class Tally:
             "counts": self.counts.tolist(),
             "sources": sorted(self.sources),
             **({} if self.drawn is None else {"drawn": drawn_to_dict(self.drawn)}),
+            **({} if self.matches is None else {"label_matches": self.matches.to_dict()}),
+            **({} if self.ids is None else {"row_ids": names_to_text(self.ids)}),
         }
         return {**body, "digest": documents.digest(body)}
 
@@ -663,6 +772,8 @@ class Tally:
 
         Raises
         ------
+        InvalidValueError
+            If the file that is there is one that the tally counted.
         UnwritableFileError
             If the file cannot be written.
 
@@ -673,6 +784,7 @@ class Tally:
         >>> Tally.load("day.json") == day
         True
         """
+        refuse_replacing_source(path, self.sources, "the tally")
         documents.write(path, self.to_dict())
 
     @classmethod
@@ -729,10 +841,27 @@ class Tally:
                 f"The same rows are in both tallies{which}: counting them twice voids every "
                 "guarantee. Add each part once."
             )
+        if self.ids is not None and other.ids is not None:
+            again = np.intersect1d(self.ids, other.ids)
+            if again.size:
+                raise RepeatedSourceError(
+                    f"{again.size} row ids are in both tallies: counting rows twice voids every "
+                    "guarantee. Count each row once."
+                )
         if self.rows + other.rows > LARGEST_COUNT:
             raise InvalidValueError(
                 f"{self.rows + other.rows} rows are more than can be counted exactly (2**53)."
             )
+
+
+def _all_ids(one: Numbers | None, other: Numbers | None) -> Numbers | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return np.sort(np.concatenate([one, other]))
+
+
+def _both(one: LabelMatches | None, other: LabelMatches | None) -> LabelMatches | None:
+    return one + other if one is not None and other is not None else one or other
 
 
 def _asked(
@@ -779,5 +908,10 @@ def _fitting(rule: Mapping[str, Any], question: Question) -> ClassRule:
         raise InvalidTypeError(
             f"{said[0]} is about classes, and none are counted here: leave it out, or pass "
             "predictions and labels."
+        )
+    if fitting.unrelated_labels and question.kind != "cascade":
+        raise InvalidTypeError(
+            "unrelated_labels is about the slow model of a cascade, and there is none here: leave "
+            "it out."
         )
     return fitting

@@ -17,6 +17,10 @@ FEW_CLASSES = 64
 """Up to here a transposed block and a running maximum beat argmax, which is slow along short rows.
 """
 
+ONE_SCORE = "one score per row: for a sigmoid pass [1 - p, p]"
+"""What is wrong with a table of one column: its softmax, and its top label, are the same whatever
+the score is."""
+
 _ROWS = 8192
 _WIDE_ROWS, _THREADS = 4096, 2
 """Of many classes. Looking at all of them takes as long as reading them from memory, which two
@@ -47,7 +51,7 @@ def top_label(probabilities: Any) -> tuple[Array, NDArray[np.intp]]:
     Raises
     ------
     InvalidValueError
-        If the table does not have two dimensions and at least one class; if there is a NaN
+        If the table does not have two dimensions and at least two classes; if there is a NaN
         anywhere, a highest probability is not in [0, 1], or the numbers look like logits.
     InvalidTypeError
         If they are not numbers.
@@ -75,6 +79,10 @@ def as_probabilities(values: Any, name: str) -> Array:
         raise InvalidValueError(
             f"{name} has shape {table.shape}: expected (rows, classes). For one confidence per row "
             "use calibrate."
+        )
+    if table.shape[1] == 1:
+        raise InvalidValueError(
+            f"{name} has shape {table.shape}, {ONE_SCORE}, a column for each class."
         )
     if table.dtype.kind != "f":
         table = table.astype(np.float64)

@@ -7,6 +7,7 @@ import dataclasses
 import io
 import itertools
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -425,3 +426,43 @@ def test_public_names_are_sorted_and_documented() -> None:
         "confidences",
         "exits",
     ]
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_heads_of_one_logit_or_of_other_classes_are_refused(rows: int) -> None:
+    x = torch.zeros(rows, 4)
+    for widths, message in (
+        ((1, 1), r"one score per row: for a sigmoid pass \[1 - p, p\], or the logits \[0, z\]"),
+        ((3, 2), "a head knows 2 classes, and another 3: expected the same"),
+    ):
+        stages, heads = [nn.Identity(), nn.Identity()], [nn.Linear(4, width) for width in widths]
+        network = EarlyExitNetwork(stages, heads).eval()
+        with pytest.raises(InvalidValueError, match=message):
+            network.exit_table([x])
+        with pytest.raises(InvalidValueError, match=message):
+            network.infer(x, [1.0])
+
+
+def test_a_certificate_may_be_the_path_of_its_file(tmp_path: Path) -> None:
+    parts = nn.Identity(), nn.Identity()
+    network = EarlyExitNetwork(parts, parts).eval()
+    scores = np.tile([0.6, 0.9], 500)
+    answers = np.column_stack([scores < 0.8, np.zeros(1000)])
+    certificate = certify_cascade(scores, answers, np.zeros(1000), xi=0.02, delta=0.01)
+    certificate.save(tmp_path / "cascade.json")
+    x = torch.tensor([[9.0, 0.0], [0.1, 0.0]])
+    assert network.infer(x, certificate).exits.tolist() == [0, 1]
+    assert network.infer(x, tmp_path / "cascade.json").exits.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("kind", [tuple, list])
+def test_one_batch_in_place_of_a_loader_is_refused(kind: type) -> None:
+    parts = nn.Identity(), nn.Identity()
+    network = EarlyExitNetwork(parts, parts).eval()
+    x, y = torch.zeros(2, 2), torch.zeros(2, dtype=torch.int64)
+    with pytest.raises(InvalidTypeError, match=r"single batch pass \[\(inputs, labels\)\]"):
+        network.exit_table(kind([x, y]))
+    assert len(network.exit_table(kind([x, x])).predictions) == 4
+    assert len(network.exit_table(kind([(x, y), (x, y)])).predictions) == 4
+    with pytest.raises(InvalidTypeError, match="loader is of type int: expected batches"):
+        network.exit_table(3)  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.products import standing_for
 
 pytest.importorskip("torch", reason="torch is not installed: pip install 'pacbound[torch]'")
 
@@ -19,7 +20,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 from torch.utils.data import DataLoader, TensorDataset
 
 from pacbound.cascade.early_exit import EarlyExitNetwork, train_heads
-from pacbound.errors import InvalidValueError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 
 SGD = partial(torch.optim.SGD, lr=0.1, momentum=0.9, weight_decay=1e-4, nesterov=True)
 ADAM = partial(torch.optim.Adam, lr=0.01)
@@ -196,7 +197,9 @@ class Noisy(TensorDataset):
         )
 
 
-@pytest.mark.parametrize("batches", [0, 1, 3, 4, 7, 11, 12, 13, 24, 30, 35])
+@pytest.mark.parametrize(
+    "batches", standing_for([0, 1, 3, 4, 7, 11, 12, 13, 24, 30, 35], [0, 7, 12, 35])
+)
 @pytest.mark.parametrize(
     ("optimizer", "schedule", "loader_seed"), [(SGD, None, None), (ADAM, COSINE, 3)]
 )
@@ -392,3 +395,32 @@ def test_a_head_without_parameters_is_refused() -> None:
 def test_a_number_of_epochs_below_one_is_refused(epochs: int) -> None:
     with pytest.raises(InvalidValueError, match="epochs"):
         train_heads(network(), shuffled(), epochs=epochs, optimizer=SGD)
+
+
+def test_heads_of_one_logit_are_not_trained() -> None:
+    stages, heads = [nn.Linear(2, 8), nn.ReLU()], [nn.Linear(8, 1), nn.Linear(8, 1)]
+    network = EarlyExitNetwork(stages, heads)
+    batch = torch.zeros(2, 2), torch.tensor([0, 0])
+    with pytest.raises(InvalidValueError, match="one score per row: for a sigmoid pass"):
+        train_heads(network, [batch], epochs=1, optimizer=torch.optim.Adam)
+
+
+def test_an_optimizer_that_is_made_already_is_refused_with_what_to_pass() -> None:
+    stages, heads = [nn.Linear(2, 8), nn.ReLU()], [nn.Linear(8, 2), nn.Linear(8, 2)]
+    network = EarlyExitNetwork(stages, heads)
+    made: Any = torch.optim.Adam(network.parameters())
+    batch = torch.zeros(2, 2), torch.tensor([0, 1])
+    strange: list[Any] = [made, 1e-3, None]
+    for optimizer in strange:
+        with pytest.raises(InvalidTypeError, match=r"partial\(torch\.optim\.Adam, lr=1e-3\)"):
+            train_heads(network, [batch], epochs=1, optimizer=optimizer)
+    with pytest.raises(InvalidTypeError, match="schedule is of type StepLR"):
+        train_heads(
+            network,
+            [batch],
+            epochs=1,
+            optimizer=torch.optim.Adam,
+            schedule=torch.optim.lr_scheduler.StepLR(made, 1),  # type: ignore[arg-type]
+        )
+    with pytest.raises(InvalidTypeError, match="optimizer gave a list"):
+        train_heads(network, [batch], epochs=1, optimizer=list)  # type: ignore[arg-type]

@@ -12,16 +12,9 @@ from tests.report.page.conftest import abstention, calibration, cascade, recall,
 
 from pacbound import certify_abstention, certify_cascade
 from pacbound.certificate import CascadeCertificate, Certificate, GroupedCascadeCertificate
+from pacbound.explorable import CERTIFIED, HOPELESS, REFUSED, UNTOLD, Explorable, Reading
 from pacbound.report.page.explorer.grid import Explorer, explored
-from pacbound.report.page.explorer.readings import (
-    CERTIFIED,
-    HOPELESS,
-    REFUSED,
-    UNTOLD,
-    Explorable,
-    Reading,
-    explorable,
-)
+from pacbound.report.page.explorer.readings import explorable
 
 Make = Callable[..., Certificate]
 

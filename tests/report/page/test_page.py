@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.certificate.conftest import MAKERS
+from tests.certificate.conftest import LAYOUTS, MAKERS, made
+from tests.products import standing_for
 from tests.report.page.conftest import (
     HOSTILE,
     alarmed,
@@ -31,7 +32,7 @@ from pacbound import (
 )
 from pacbound.report import WrittenReport, write_report
 from pacbound.report.page import writing
-from pacbound.report.page.chart import Axis, number, selected, thinned
+from pacbound.report.page.chart import ChartAxis, number, selected, thinned
 
 FROZEN = Path(__file__).parents[2] / "certificate" / "frozen"
 
@@ -77,15 +78,15 @@ def _written(path: Path, certificates: Any, **options: Any) -> tuple[WrittenRepo
     return written, _Page(page)
 
 
-@pytest.mark.parametrize("name", sorted(MAKERS))
+@pytest.mark.parametrize("name", standing_for(sorted(MAKERS), LAYOUTS))
 def test_every_kind_has_a_page(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "_SECONDS_IN_ALL", 0.3)
-    certificate = MAKERS[name]()
+    certificate = made(name)
     written, page = _written(tmp_path, certificate)
     assert written.certificates[0].verified
     assert written.certificates[0].certified == certificate.certified
     assert ("CERTIFIED" if certificate.certified else "REFUSED") in page.text
-    for assumption in certificate.claim()["assumptions"]:
+    for assumption in certificate.assumed():
         assert assumption[1:].rstrip(".") in page.text
     assert certificate.claim_digest in page.text
     ids = page.ids()
@@ -130,6 +131,18 @@ def test_large_costs_are_written_in_digits(tmp_path: Path) -> None:
     assert "115,456; 3,733,888" in page.text
     assert "instead of 3,733,888, error" in page.text
     assert "e+0" not in page.text
+
+
+def test_the_page_of_a_cascade_says_what_xi_bounds(tmp_path: Path) -> None:
+    _, page = _written(tmp_path, FROZEN / "cascade-no-labels-1.json")
+    for words in ("the accuracy lost against the slow model", "Accuracy lost", "Lost less gained"):
+        assert words in page.text
+    for name in ("cascade-differ-1", "cascade-groups-differ-1"):
+        _, page = _written(tmp_path, FROZEN / f"{name}.json")
+        assert "the share of answers that differ from the slow model's" in page.text
+        assert "Answers that differ" in page.text
+        for words in ("Accuracy lost", "Gained", "error increase", "label was seen"):
+            assert words not in page.text
 
 
 def test_false_alarms_and_ranges_show_what_was_decided(tmp_path: Path) -> None:
@@ -401,10 +414,10 @@ def test_a_thinned_curve_keeps_its_ends_and_its_peak() -> None:
 
 def test_ticks_are_round_and_inside() -> None:
     for low, high in [(0, 1), (0.0371, 0.0374), (-3, 1e6), (0, 1e-9)]:
-        ticks = Axis("", low, high).ticks()
+        ticks = ChartAxis("", low, high).ticks()
         assert 2 <= len(ticks) <= 12
         assert all(low - 1e-9 * abs(high) <= tick <= high * (1 + 1e-9) for tick in ticks)
-    assert Axis("", 1e-3, 2e5, log=True).ticks() == [1e-3, 1e-1, 1e1, 1e3, 1e5]
+    assert ChartAxis("", 1e-3, 2e5, log=True).ticks() == [1e-3, 1e-1, 1e1, 1e3, 1e5]
 
 
 @pytest.mark.parametrize(

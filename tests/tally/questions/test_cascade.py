@@ -82,7 +82,7 @@ def test_each_exit_of_a_row_without_a_label_agrees_or_is_unlabelled() -> None:
 def test_the_same_rows_with_more_labels_are_not_added_up(scores: Any) -> None:
     rng = np.random.default_rng(0)
     predictions = rng.integers(0, 2, size=(400, 2))
-    labels = rng.integers(0, 2, size=400).astype(object)
+    labels = predictions[:, 1].astype(object)
     rows: dict[str, Any] = {"confidences": scores, "predictions": predictions}
     few, none = labels.copy(), Tally.from_arrays(**rows)
     few[50:] = None
@@ -142,7 +142,7 @@ def test_a_tally_of_before_labels_could_be_missing_is_not_added_to_the_same_rows
         "confidences": rng.random(300),
         "predictions": rng.integers(0, 3, size=(300, 2)),
     }
-    labels = rng.integers(0, 3, size=300)
+    labels = rows["predictions"][:, 1]
     now = Tally.from_arrays(**rows, labels=labels)
     body = {key: value for key, value in now.to_dict().items() if key != "digest"}
     body |= {"outcomes": body["outcomes"][:4], "sources": sources}

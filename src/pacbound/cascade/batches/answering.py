@@ -395,4 +395,6 @@ def _counted(answers: Any, rows: Rows) -> Any:
 
 def _report(progress: Progress | None, session: BatchSession) -> None:
     if progress is not None:
+        if not callable(progress):
+            raise InvalidTypeError(f"progress={progress!r} is not a function of the share done.")
         progress(session.share)

@@ -9,26 +9,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.cascade.batches.journal import read_header
-from pacbound.cascade.batches.records import joined, records_of_files
+from pacbound.cascade.batches.records import Records, joined, records_of_files
 from pacbound.cascade.batches.result import BatchResult
 from pacbound.cascade.batches.session import BatchSession, limits_of
 from pacbound.certificate.about import about_texts
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.output_files import refuse_overwriting
 from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress, open_tables
 from pacbound.sources.batches import require_columns
+from pacbound.sources.notation import unscaled
 from pacbound.sources.rewriting import rewrite
 from pacbound.sources.values import MISSING, Values
-from pacbound.tally.classes import ClassRule
-from pacbound.tally.returned_labels import ROW, open_answers
+from pacbound.tally.classes import ClassRule, Vocabulary
+from pacbound.tally.columns import numeric
+from pacbound.tally.returned_labels import ROW, KnownBy, open_answers, texts_of
 
 ADDED = ("pac_prediction", "pac_source")
 """The answer to each row, and who gave it: "fast", "slow", or "none" where the slow model had to
@@ -81,13 +83,18 @@ def begin_or_go_on(  # noqa: PLR0913
             "that was kept with --state."
         )
     options = _completed(given, stored)
-    kept = {table.path: "where the rows come from" for table in open_tables(source, notation)}
-    kept[Path(state)] = "the state of the batch"
-    for target in (ask, output, certificate):
-        _refuse_same(target, answers, "where the answers come from")
-        for other, what in kept.items():
-            _refuse_same(target, other, what)
-    _refuse_same(certificate, output, "where the answers go")
+    refuse_overwriting(
+        {
+            "the state": state,
+            "the rows to ask about": ask,
+            "the output": output,
+            "the certificate": certificate,
+        },
+        {
+            "the rows": [table.path for table in open_tables(source, notation)],
+            "the answers": answers,
+        },
+    )
     records = records_of_files(
         source,
         confidence=options["confidence"],
@@ -108,9 +115,10 @@ def begin_or_go_on(  # noqa: PLR0913
         on_missing="leave" if give_up else "raise",
         columns=columns,
     ) as session:
-        left_empty = (
-            0 if answers is None else _told(session, answers, answer, notation, give_up=give_up)
-        )
+        left_empty = 0
+        if answers is not None:
+            read = _read_answers(answers, answer, columns, notation, records.rule)
+            left_empty = _told(session, records, read, str(answers), give_up=give_up)
         result = session.result(about=texts) if session.done else None
         if result is not None and output is not None:
             _write_all(source, output, result, notation)
@@ -145,23 +153,44 @@ def _completed(given: Mapping[str, Any], stored: Mapping[str, Json] | None) -> d
     return options
 
 
+@dataclass(frozen=True)
+class _Answers:
+    """What came back: rows and their answers, and the columns that came back beside them."""
+
+    rows: NDArray[np.int64]
+    values: Values
+    beside: tuple[KnownBy, ...]
+
+
 def _told(
-    session: BatchSession,
-    answers: str | os.PathLike[str],
-    answer: str,
-    notation: Notation,
-    *,
-    give_up: bool,
+    session: BatchSession, records: Records, read: _Answers, answers: str, *, give_up: bool
 ) -> int:
-    """Tell the session what is in a file, and return how many of its rows are empty."""
-    rows, values = _read_answers(answers, answer, notation)
-    empty = _is_empty(values)
-    told = np.ones(len(rows), dtype=bool) if give_up else ~empty
+    """Tell the session what came back in the file `answers`, and return how many of its rows are
+    empty.
+    """
+    empty = _is_empty(read.values)
+    told = np.ones(len(read.rows), dtype=bool) if give_up else ~empty
+    _require_own_rows(records, read, answers)
+    values = Values(read.values.distinct, read.values.places[told], read.values.typed)
     try:
-        session.tell(rows[told], Values(values.distinct, values.places[told], values.typed))
+        session.tell(read.rows[told], values)
     except (InvalidValueError, InvalidTypeError) as error:
         raise type(error)(f"{answers}: {error}") from None
     return 0 if give_up else int(empty.sum())
+
+
+def _require_own_rows(records: Records, read: _Answers, answers: str) -> None:
+    """Refuse answers to other rows, by the scores and fast answers that came back with them."""
+    there = read.rows < len(records)
+    rows = read.rows[there]
+    for column in read.beside:
+        here = (
+            records.scores[rows]
+            if column.is_number
+            else texts_of(records.vocabulary.names(), records.fast[rows])
+        )
+        came_back = replace(column, values=column.values[there])
+        came_back.require_same(here, rows, answers=answers, where="the batch")
 
 
 def _is_empty(values: Values) -> NDArray[np.bool_]:
@@ -171,21 +200,52 @@ def _is_empty(values: Values) -> NDArray[np.bool_]:
 
 
 def _read_answers(
-    path: str | os.PathLike[str], answer: str, notation: Notation
-) -> tuple[NDArray[np.int64], Values]:
-    rows, parts = [np.zeros(0)], list[Values]()
-    for table in open_answers(path, notation):
+    path: str | os.PathLike[str],
+    answer: str,
+    columns: Mapping[str, str],
+    notation: Notation,
+    rule: ClassRule,
+) -> _Answers:
+    """The answers in a file. Scores and fast answers that came back too are read as those of the
+    batch are.
+    """
+    tables, vocabulary = open_answers(path, notation), Vocabulary(rule)
+    confidence, prediction = columns["confidence"], columns["prediction"]
+    beside = [
+        name
+        for name in (confidence, prediction)
+        if name != answer and all(name in table.columns for table in tables)
+    ]
+    rows, scores, fast = [np.zeros(0)], [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
+    parts = list[Values]()
+    for table in tables:
         require_columns(table, [ROW, answer])
-        for batch in table.batches([ROW, answer]):
+        for batch in table.batches([ROW, answer, *beside]):
             rows.append(batch.numbers(ROW).astype(np.float64))
             parts.append(batch.values(answer))
+            try:
+                if confidence in beside:
+                    found = numeric(batch.numbers(confidence, missing=True), confidence)
+                    scores.append(unscaled(found, notation.scale).astype(np.float64))
+                if prediction in beside:
+                    fast.append(vocabulary.codes(batch.values(prediction), prediction, batch.start))
+            except (InvalidValueError, InvalidTypeError) as error:
+                raise type(error)(f"{table.path}: {error}") from None
     numbers = np.concatenate(rows)
     bad = numbers[~((numbers >= 0) & (numbers == np.floor(numbers)))]
     if bad.size:
         raise InvalidValueError(
             f"{path}: {ROW} holds {bad[0]}, which is not a row: keep the column as it was written."
         )
-    return numbers.astype(np.int64), joined(parts)
+    known_by = {
+        confidence: KnownBy(confidence, np.concatenate(scores), is_number=True),
+        prediction: KnownBy(
+            prediction, texts_of(vocabulary.names(), np.concatenate(fast)), is_number=False
+        ),
+    }
+    return _Answers(
+        numbers.astype(np.int64), joined(parts), tuple(known_by[name] for name in beside)
+    )
 
 
 def _write_open(
@@ -229,15 +289,3 @@ def _written(answers: NDArray[Any]) -> NDArray[Any]:
     text = ["" if answer is None else str(answer) for answer in answers.tolist()]
     # Of no answers at all a writer could not tell that they are text.
     return np.array(text, dtype=object if text else str)
-
-
-def _refuse_same(
-    target: str | os.PathLike[str] | None, other: str | os.PathLike[str] | None, what: str
-) -> None:
-    """Refuse to write over what must be kept."""
-    if target is None or other is None:
-        return
-    one, two = Path(target), Path(other)
-    is_same = one.samefile(two) if one.exists() and two.exists() else one.resolve() == two.resolve()
-    if is_same:
-        raise InvalidValueError(f"{target} is {what}: name another file for what goes out.")

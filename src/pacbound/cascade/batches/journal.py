@@ -3,10 +3,16 @@
 The first line says which batch it belongs to and holds the key of its permutation; each line after
 it holds some rows and their answers. A line is written in one piece and reaches the disk before the
 next call is made, so that a process that is killed loses at most the calls under way. A last line
-that was cut short is dropped. Whoever takes up a batch again takes up its permutation: a second
-one, after answers to the first were seen, would void the guarantee. So would other answers of the
-fast model, corrected by what was seen of the slow one's. They may be called by other names only
-where the journal says that the names were refused, because the slow model uses none of them.
+that was cut short is dropped. Every line ends with a digest of itself and of the digest before it,
+so that a line that was changed, moved or taken out of the middle is found out; a digest is not a
+signature.
+
+Whoever takes up a batch again takes up its permutation: a second one, after answers to the first
+were seen, would void the guarantee. So a first line that was cut short is refused. Other answers of
+the fast model, corrected by what was seen of the slow one's, would void it, too. They may be called
+by other names only where the journal says that the names were refused, because the slow model uses
+none of them, and where they are few: which rows have equal answers stays fixed, and among many
+classes that fixes next to nothing.
 """
 
 from __future__ import annotations
@@ -15,9 +21,12 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
+from pacbound import documents
+from pacbound.atomic_files import as_path
 from pacbound.documents import Json, shown
 from pacbound.errors import InvalidValueError, UnwritableFileError
 from pacbound.stats.arguments import LARGEST_COUNT
@@ -33,6 +42,9 @@ SCHEMA: Final = 1
 
 FIXED: Final = ("rows", "records", "xi", "delta", "sample", "looks", "whole_ties")
 """What the sample was drawn for. Nothing of it may change once answers were seen."""
+
+DIGEST: Final = "digest"
+"""The last key of every line: SHA-256 of the digest before it and of the rest of the line."""
 
 REFUSED: Final = "refused"
 """In place of a name for the fast model's classes: the slow model uses none of them."""
@@ -56,17 +68,21 @@ class Journal:
         self.header = header
         self._file = file
         self._end = 0
+        self._digest: str | None = None
         self._refused = False
         self._entries: list[tuple[list[int], list[int | str | None]]] = []
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], header: Mapping[str, Json]) -> Self:
+    def open(
+        cls, path: str | os.PathLike[str], header: Mapping[str, Json], *, few_names: bool
+    ) -> Self:
         """The journal at `path`, with the header that it already has, or a new one with `header`.
 
         One that belongs to another batch, or to other limits, is refused, and so is one that
-        another process has open.
+        another process has open. `few_names` says that the fast answers are so few that they may
+        be called by other names.
         """
-        target = Path(path)
+        target = as_path(path)
         try:
             file = os.open(target, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
@@ -76,7 +92,7 @@ class Journal:
         try:
             _lock(file, target)
             journal = cls(target, file, header)
-            journal._take_up(header)
+            journal._take_up(header, few_names=few_names)
         except BaseException:
             os.close(file)
             raise
@@ -111,17 +127,24 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _take_up(self, header: Mapping[str, Json]) -> None:
+    def _take_up(self, header: Mapping[str, Json], *, few_names: bool) -> None:
         lines = read_lines(self.path)
         if not lines:
-            self._write({"format": FORMAT, "schema": SCHEMA, **header})
+            try:
+                self._write({"format": FORMAT, "schema": SCHEMA, **header})
+            except UnwritableFileError:
+                # Nothing was asked yet: half a header would only be refused.
+                with suppress(OSError):
+                    os.ftruncate(self._file, 0)
+                raise
             return
-        self._end = sum(size for size, _ in lines)
+        self._end = sum(line.size for line in lines)
+        self._digest = lines[-1].digest
         os.ftruncate(self._file, self._end)
-        self.header = lines[0][1]
+        self.header = lines[0].said
         _require_same(self.path, self.header, header)
         names = self.header.get("names")
-        for place, (_, line) in enumerate(lines[1:], start=2):
+        for place, line in enumerate((each.said for each in lines[1:]), start=2):
             if "names" in line:
                 self._refused = line["names"] == REFUSED
                 names = names if self._refused else line["names"]
@@ -129,21 +152,25 @@ class Journal:
                 self._entries.append(_entry(line, f"{self.path}, line {place}"))
                 self._refused = False
         if names != header["names"]:
-            self._rename(header["names"])
+            self._rename(header["names"], few_names=few_names)
 
-    def _rename(self, names: Json) -> None:
+    def _rename(self, names: Json, *, few_names: bool) -> None:
         """Go on under other names of the fast answers, if those so far were refused."""
-        if not self._refused:
+        if not self._refused or not few_names:
+            many = " Only few classes may be named anew." if self._refused else ""
             raise InvalidValueError(
                 f"{self.path} belongs to another batch: the fast model's answers are not those "
                 "that its sample was drawn for. They may not change once answers of the slow model "
                 "were seen: pass them as they were, or name another journal for another batch."
+                f"{many}"
             )
         self._write({"names": names})
         self._refused = False
 
     def _write(self, line: Mapping[str, Json]) -> None:
-        data = json.dumps(line, ensure_ascii=True, allow_nan=False).encode("ascii") + b"\n"
+        digest = _chained(self._digest, line)
+        sealed = {**line, DIGEST: digest}
+        data = json.dumps(sealed, ensure_ascii=True, allow_nan=False).encode("ascii") + b"\n"
         end = self._end + len(data)
         try:
             # Half a line may stand there, of a disk that was full: this one must not run into it.
@@ -151,7 +178,7 @@ class Journal:
             while data:
                 data = data[os.write(self._file, data) :]
             os.fsync(self._file)
-            self._end = end
+            self._end, self._digest = end, digest
         except OSError as error:
             raise UnwritableFileError(
                 error.errno, f"the journal cannot be written: {error.strerror}", str(self.path)
@@ -160,27 +187,36 @@ class Journal:
 
 def read_header(path: str | os.PathLike[str]) -> Mapping[str, Json] | None:
     """What the journal at `path` belongs to; None if there is none, or it was never begun."""
-    if not Path(path).exists():
+    if not as_path(path).exists():
         return None
     lines = read_lines(Path(path))
-    return lines[0][1] if lines else None
+    return lines[0].said if lines else None
 
 
-def read_lines(path: Path) -> list[tuple[int, dict[str, Json]]]:
-    """The whole lines of a journal with their sizes in bytes; one at the end that was cut short is
-    left out.
+@dataclass(frozen=True)
+class JournalLine:
+    """What a line of a journal says, without its digest, and how many bytes it takes."""
+
+    said: dict[str, Json]
+    digest: str
+    size: int
+
+
+def read_lines(path: Path) -> list[JournalLine]:
+    """The whole lines of a journal; one at the end that was cut short is left out, and none may
+    have been changed.
     """
     data = path.read_bytes()
     pieces = data.split(b"\n")
     # What follows the last line break was cut short, or is nothing.
-    whole, found = pieces[:-1], list[tuple[int, dict[str, Json]]]()
+    whole, found = pieces[:-1], list[JournalLine]()
     for place, piece in enumerate(whole):
         line = None
         with suppress(ValueError, RecursionError):
             line = json.loads(piece)
         if not isinstance(line, dict):
             # A disk that lost power may have kept the length of the last line and not its bytes.
-            if place and place == len(whole) - 1 and not pieces[-1] and not piece.strip(b"\0"):
+            if place and place == len(whole) - 1 and not pieces[-1] and b"\0" in piece:
                 break
             raise InvalidValueError(
                 f"{path} is not a journal of a batch, or is damaged in line {place + 1}: "
@@ -196,12 +232,30 @@ def read_lines(path: Path) -> list[tuple[int, dict[str, Json]]]:
                 f"{path} is damaged in line 1: its columns are {shown(line['columns'])}. Restore "
                 "it."
             )
-        found.append((len(piece) + 1, line))
-    begun = f'{{"format": "{FORMAT}"'.encode()
-    if not found and not begun.startswith(data[: len(begun)]):
-        # It would be overwritten.
-        raise InvalidValueError(f"{path} is not a journal of a batch. Name another file.")
+        digest, before = line.pop(DIGEST, None), found[-1].digest if found else None
+        expected = _chained(before, line)
+        if digest != expected:
+            raise InvalidValueError(
+                f"{path} was changed after it was written: the digest in line {place + 1} is not "
+                "that of this line and those before it. Restore an intact copy."
+            )
+        found.append(JournalLine(line, expected, len(piece) + 1))
+    if not found and data:
+        begun = f'{{"format": "{FORMAT}"'.encode()
+        if not begun.startswith(data[: len(begun)]):
+            # It would be overwritten.
+            raise InvalidValueError(f"{path} is not a journal of a batch. Name another file.")
+        raise InvalidValueError(
+            f"{path} is damaged: its first line, with the key of the sample, is cut short. Restore "
+            "an intact copy; to draw again after answers were seen voids the guarantee. If nothing "
+            "was asked yet, delete the file and begin again."
+        )
     return found
+
+
+def _chained(before: str | None, line: Mapping[str, Json]) -> str:
+    """The digest of a line that follows another with the digest `before`."""
+    return documents.digest([before, dict(line)])
 
 
 def _require_same(path: Path, stored: Mapping[str, Json], wanted: Mapping[str, Json]) -> None:

@@ -19,7 +19,19 @@ from pacbound.sources.fingerprints import fingerprinting
 from pacbound.sources.notation import shown, unscaled
 from pacbound.sources.values import MISSING, Values, values_of
 from pacbound.tally.classes import ClassRule, Vocabulary
-from pacbound.tally.columns import as_numbers_with_gaps, checked_scores, numeric, same_length
+from pacbound.tally.columns import (
+    as_numbers_with_gaps,
+    checked_scores,
+    numeric,
+    same_length,
+    same_rows,
+)
+from pacbound.tally.fingerprint import ARRAY
+
+MOST_NAMES = 20
+RECORDS_A_NAME = 10
+"""Fast answers may be named anew if there are at most so many different ones, in at least so many
+records for each."""
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -57,6 +69,14 @@ class Records:
         scores = np.where(np.isnan(self.scores), np.nan, self.scores + 0.0).astype("<f8")
         return f"sha256:{hashlib.sha256(scores.tobytes() + fast.tobytes()).hexdigest()}"
 
+    @property
+    def few_names(self) -> bool:
+        """Whether the fast answers are so few that each stands for many records: then which of
+        them are equal, the fingerprint, says nearly all of them, whatever they are called.
+        """
+        different = len(np.unique(self.fast[self.fast != MISSING]))
+        return different <= MOST_NAMES and different * RECORDS_A_NAME <= len(self)
+
     @cached_property
     def named(self) -> str:
         """SHA-256 of the fast answers' names, in the order in which the rows bring them.
@@ -72,6 +92,7 @@ class Records:
 
 def records_of_arrays(confidence: Any, prediction: Any, rule: ClassRule) -> Records:
     """The records in two columns of one length."""
+    same_rows(confidence=confidence, prediction=prediction)
     scores = _scores(as_numbers_with_gaps(_one_model(confidence), "confidence"), "confidence", 0)
     vocabulary = Vocabulary(rule)
     fast = vocabulary.codes(values_of(prediction, "prediction"), "prediction")
@@ -142,7 +163,7 @@ def _scores(found: NDArray[Any], name: str, start: int) -> Floats:
 
 
 def _with_source(records: Records) -> Records:
-    return replace(records, sources=frozenset([records.fingerprint]))
+    return replace(records, sources=frozenset([f"{ARRAY}{records.fingerprint}"]))
 
 
 def _some(records: Records) -> Records:

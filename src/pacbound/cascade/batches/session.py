@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from threading import RLock
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,19 +22,23 @@ from pacbound.cascade.batches.journal import Journal, read_header
 from pacbound.cascade.batches.records import Records, codes_of, records_of_arrays
 from pacbound.cascade.batches.result import BatchResult, classes_of
 from pacbound.cascade.batches.sampled_order import SampledOrder
+from pacbound.cascade.one_at_a_time import one_at_a_time
 from pacbound.certificate.batch import BatchCertificate, WholeTies
 from pacbound.certificate.document import Provenance
 from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError, PacboundError
 from pacbound.procedures import batch
 from pacbound.sources.values import MISSING
 from pacbound.stats.arguments import (
-    failure_probability,
+    claimed_delta,
+    is_one_of,
     tolerated_rate,
+    truth_value,
     whole_number,
     whole_numbers,
 )
 from pacbound.stats.permutations import new_key
 from pacbound.tally.classes import Class, ClassRule, Evidence
+from pacbound.tally.columns import same_order
 
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -59,7 +64,8 @@ class BatchSession:
     the same journal goes on where it was. To draw again after answers were seen voids the
     guarantee.
 
-    `answer_batch` runs a session to its end.
+    `answer_batch` runs a session to its end. Several threads may share one: each call is taken as a
+    whole.
 
     Parameters
     ----------
@@ -161,10 +167,11 @@ class BatchSession:
         on_missing: OnMissing,
         columns: Mapping[str, str] | None = None,
     ) -> None:
-        if on_missing not in ("raise", "leave"):
+        if not is_one_of(on_missing, ("raise", "leave")):
             raise InvalidValueError(
                 f"on_missing={on_missing!r} is not known: expected 'raise' or 'leave'."
             )
+        self._lock = RLock()
         self._records = records
         self._limits = limits
         self._on_missing = on_missing
@@ -187,7 +194,9 @@ class BatchSession:
             "columns": self._columns,
             **records.rule.listed(),
         }
-        self._journal = None if journal is None else _opened(journal, header, rng)
+        self._journal = (
+            None if journal is None else _opened(journal, header, rng, few_names=records.few_names)
+        )
         try:
             self._draw_or_take_up(rng)
         except BaseException:
@@ -216,6 +225,7 @@ class BatchSession:
         return self._key
 
     @property
+    @one_at_a_time
     def done(self) -> bool:
         """Whether everything that had to be asked was answered."""
         return self._exits is not None and not self._open
@@ -226,11 +236,13 @@ class BatchSession:
         return self._exits is None
 
     @property
+    @one_at_a_time
     def answered(self) -> int:
         """How many records the slow model has answered."""
         return self._answered
 
     @property
+    @one_at_a_time
     def share(self) -> float:
         """The part of the work that is done, from 0 to 1. While the sample is asked about it is
         taken to be all records, as nobody knows yet how few it will be.
@@ -238,6 +250,7 @@ class BatchSession:
         total = len(self._slow) if self.sampling else self._needed_rows
         return self.answered / total if total else 1.0
 
+    @one_at_a_time
     def ask(self, most: int | None = None) -> NDArray[np.int64]:
         """The rows that the slow model has to be asked about now.
 
@@ -254,6 +267,7 @@ class BatchSession:
         rows = np.flatnonzero(self._needed & (self._slow == NOT_ASKED))
         return rows if most is None else rows[: whole_number(most, "most", least=1)]
 
+    @one_at_a_time
     def tell(self, rows: Any, answers: Any, *, paid: bool = False) -> None:
         """Take what the slow model answered; it is in the journal when this returns.
 
@@ -280,6 +294,7 @@ class BatchSession:
             other answers are kept.
         """
         places = self._asked_rows(rows)
+        same_order(places, answers, "answers")
         try:
             codes = codes_of(answers, self._records, "answers")
         except PacboundError:
@@ -307,6 +322,7 @@ class BatchSession:
                 row=first,
             )
 
+    @one_at_a_time
     def result(self, *, about: Mapping[str, Any] | None = None) -> BatchResult:
         """All answers and their certificate.
 
@@ -338,6 +354,7 @@ class BatchSession:
             certificate=self._certificate(int((codes == MISSING).sum())).with_about(about),
         )
 
+    @one_at_a_time
     def close(self) -> None:
         """Let go of the journal."""
         if self._journal is not None:
@@ -348,6 +365,13 @@ class BatchSession:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=RLock())
 
     def _take_up(self) -> None:
         """Go on where the journal is."""
@@ -504,8 +528,7 @@ class BatchSession:
             raise InvalidTypeError(
                 f"The slow model answers {_some(slow)} and the fast one {_some(self._predicted)}, "
                 "which are never equal: numbers on one side and names on the other. Name the fast "
-                "model's answers as the slow model does; with the same journal nothing is paid for "
-                "again."
+                f"model's answers as the slow model does{self._renamed_where}."
             )
         is_round = self._exits is None and len(codes) >= self._open
         if not is_round or self._answered + len(codes) < ENOUGH_TO_JUDGE or self._plan.asks_all:
@@ -518,17 +541,26 @@ class BatchSession:
             rule = replace(rule, classes=frozenset(seen.labelled | self._predicted))
         seen.check(rule, len(self._slow), "the slow model's answers")
 
+    @property
+    def _renamed_where(self) -> str:
+        return (
+            "; with the same journal nothing is paid for again"
+            if self._records.few_names
+            else ", and begin another batch with another journal: so many different answers may "
+            "not be named anew once the slow model's were seen"
+        )
+
 
 def limits_of(xi: Any, delta: Any, sample: Any, looks: Any, whole_ties: Any) -> dict[str, Any]:
     """What is fixed before the sample is drawn, checked."""
-    if looks not in (1, 2) or isinstance(looks, bool):
+    if isinstance(looks, bool) or np.ndim(looks) or looks not in (1, 2):
         raise InvalidValueError(f"looks={looks!r} is not known: expected 1 or 2.")
     return {
         "xi": tolerated_rate(xi),
-        "delta": failure_probability(delta),
+        "delta": claimed_delta(delta),
         "sample": None if sample is None else whole_number(sample, "sample", least=1),
         "looks": int(looks),
-        "whole_ties": bool(whole_ties),
+        "whole_ties": truth_value(whole_ties, "whole_ties"),
     }
 
 
@@ -542,11 +574,15 @@ def _sample_size(sample: int | None, scored: int) -> int | None:
 
 
 def _opened(
-    path: str | os.PathLike[str], header: Mapping[str, Any], rng: np.random.Generator | None
+    path: str | os.PathLike[str],
+    header: Mapping[str, Any],
+    rng: np.random.Generator | None,
+    *,
+    few_names: bool,
 ) -> Journal:
     stored = read_header(path)
     key = str(stored["key"]) if stored is not None and "key" in stored else _key_of(rng)
-    return Journal.open(path, {**header, "key": key})
+    return Journal.open(path, {**header, "key": key}, few_names=few_names)
 
 
 def _key_of(rng: np.random.Generator | None) -> str:

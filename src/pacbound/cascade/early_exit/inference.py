@@ -6,6 +6,7 @@ of the batch.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsFloat
@@ -19,6 +20,7 @@ from pacbound.cascade.early_exit.confidence import top_label
 from pacbound.cascade.thresholds import ExitThresholds
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
+from pacbound.certificate.files import certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 Certified = CascadeCertificate | GroupedCascadeCertificate
@@ -74,13 +76,15 @@ def answer(
 def _answer_one(
     stages: Sequence[nn.Module], heads: Sequence[nn.Module], x: Batch, thresholds: Sequence[float]
 ) -> EarlyExitResult:
-    last = len(stages) - 1
+    last, classes = len(stages) - 1, None
     with torch.inference_mode():
         for m, threshold in enumerate(thresholds):
             x = stages[m](x)
             if threshold == np.inf:
                 continue
-            confidence, label = top_label(heads[m](x), 1)
+            logits = heads[m](x)
+            confidence, label = top_label(logits, 1, classes)
+            classes = logits.shape[1]
             if m == last or confidence.item() >= threshold:
                 break
     # Copied outside inference mode, so that the caller may change them in place.
@@ -97,7 +101,7 @@ def _answer_many(
     thresholds: Sequence[float | Tensor],
 ) -> EarlyExitResult:
     answers = _unanswered(x, count)
-    rows = torch.arange(count, device=answers.labels.device)
+    rows, classes = torch.arange(count, device=answers.labels.device), None
     with torch.inference_mode():
         for m, threshold in enumerate(thresholds):
             if not len(rows):
@@ -106,7 +110,9 @@ def _answer_many(
             limit = threshold[rows] if isinstance(threshold, Tensor) else threshold
             if (limit == np.inf) if isinstance(limit, float) else bool(limit.isinf().all()):
                 continue
-            confidence, label = top_label(heads[m](x), len(rows))
+            logits = heads[m](x)
+            confidence, label = top_label(logits, len(rows), classes)
+            classes = logits.shape[1]
             if m == len(stages) - 1:
                 _write(answers, rows, label, confidence, m)
                 break
@@ -139,14 +145,18 @@ def _write(
 
 
 def checked_thresholds(
-    thresholds: Certified | Iterable[SupportsFloat], exits: int, x: Batch, rows: int, groups: Any
+    thresholds: Certified | str | os.PathLike[str] | Iterable[SupportsFloat],
+    exits: int,
+    x: Batch,
+    rows: int,
+    groups: Any,
 ) -> list[float] | list[Tensor]:
     """One float for each early exit, in [0, 1] or +inf; those of a certificate only if they follow
     from its own counts. With the own thresholds of groups, one for each row there.
     """
-    given: Any = (
-        thresholds.thresholds_for_use() if isinstance(thresholds, Certified) else thresholds
-    )
+    given: Any = certificate_of(thresholds)
+    if isinstance(given, Certified):
+        given = given.thresholds_for_use()
     if isinstance(given, Mapping) or groups is not None:
         limits = ExitThresholds.of(given, exits + 1).of_rows(rows, groups)
         return [torch.tensor(column, device=_answering_device(x)) for column in limits.T]

@@ -66,6 +66,8 @@ def count_macs(
     >>> count_macs(nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.ReLU()), (3, 32, 32))
     array([442368])
     """
+    if not isinstance(network, nn.Module):
+        raise InvalidTypeError(f"network is a {type(network).__name__}: expected a torch module.")
     for module in network.modules():
         if isinstance(module, (nn.RNNBase, nn.RNNCellBase)):
             raise InvalidTypeError(

@@ -6,6 +6,7 @@ knows nothing of what the stages compute; `batch_rows` says what a batch may be.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any, SupportsFloat
 
@@ -166,7 +167,7 @@ class EarlyExitNetwork(nn.Module):
     def infer(
         self,
         x: Batch,
-        thresholds: Certified | Iterable[SupportsFloat],
+        thresholds: Certified | str | os.PathLike[str] | Iterable[SupportsFloat],
         *,
         groups: Any = None,
     ) -> EarlyExitResult:
@@ -189,8 +190,8 @@ class EarlyExitNetwork(nn.Module):
         x
             A batch.
         thresholds
-            A cascade certificate, or M - 1 numbers in [0, 1] or +inf. At +inf nothing exits, and
-            that head is not even run.
+            A cascade certificate or its path, or M - 1 numbers in [0, 1] or +inf. At +inf nothing
+            exits, and that head is not even run.
         groups
             The group of each row, needed if and only if the certificate has own thresholds for each
             group. A row of a group that is not known never exits early.

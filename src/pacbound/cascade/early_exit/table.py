@@ -55,7 +55,9 @@ def tabulate(logits_of: Callable[[Batch], tuple[Tensor, ...]], loader: Iterable[
         if truth is not None:
             _require_a_label_each(truth, rows)
         with torch.inference_mode():
-            tops = [top_label(logits, rows) for logits in logits_of(inputs)]
+            first, *others = logits_of(inputs)
+            tops = [top_label(first, rows)]
+            tops += [top_label(logits, rows, first.shape[1]) for logits in others]
         confidences.append(
             torch.stack([confidence for confidence, _ in tops[:-1]], dim=1).cpu().numpy()
         )
@@ -78,14 +80,33 @@ def tabulate(logits_of: Callable[[Batch], tuple[Tensor, ...]], loader: Iterable[
 
 
 def batches(loader: Iterable[Any]) -> Iterable[Any]:
-    """`loader`, unless it is one tensor or dictionary, whose parts would be taken for batches."""
+    """`loader`, unless it is one batch, whose parts would be taken for batches."""
     if isinstance(loader, (Tensor, Mapping)):
         kind = "tensor" if isinstance(loader, Tensor) else "dictionary"
         raise InvalidTypeError(
             f"loader is a {kind}: expected batches, such as a DataLoader. For a single batch pass "
             f"[{kind}]."
         )
+    if _is_one_batch(loader):
+        raise InvalidTypeError(
+            "loader is a pair of inputs and labels: expected batches, such as a DataLoader. For a "
+            "single batch pass [(inputs, labels)]."
+        )
+    if not isinstance(loader, Iterable):
+        raise InvalidTypeError(
+            f"loader is of type {type(loader).__name__}: expected batches, such as a DataLoader."
+        )
     return loader
+
+
+def _is_one_batch(loader: Any) -> bool:
+    """Whether it is inputs and labels, and not two batches, which would be of one shape."""
+    if not (isinstance(loader, (tuple, list)) and len(loader) == 2):
+        return False
+    inputs, labels = loader
+    if not isinstance(labels, Tensor) or isinstance(inputs, (tuple, list)):
+        return False
+    return not isinstance(inputs, Tensor) or inputs.ndim != labels.ndim
 
 
 def inputs_and_labels(batch: Any) -> tuple[Batch, Tensor | None]:

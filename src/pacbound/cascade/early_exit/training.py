@@ -20,9 +20,10 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from pacbound.cascade.early_exit import checkpoint as checkpoints
 from pacbound.cascade.early_exit.batch_rows import Batch, moved
+from pacbound.cascade.early_exit.confidence import require_classes
 from pacbound.cascade.early_exit.network import EarlyExitNetwork
 from pacbound.cascade.early_exit.table import batches, inputs_and_labels
-from pacbound.errors import InvalidValueError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import Progress
 from pacbound.stats.arguments import whole_number
 
@@ -81,7 +82,8 @@ def train_heads(
     Raises
     ------
     InvalidTypeError
-        If `loader` is one batch, or a batch is not a pair of inputs and labels.
+        If `loader` is one batch, or a batch is not a pair of inputs and labels; if `optimizer` or
+        `schedule` is not a function that makes one.
     InvalidValueError
         If an epoch has no rows or a batch no labels, a head shares parameters or has none to train,
         the loss is not finite, or `checkpoint` is of another training.
@@ -99,6 +101,11 @@ def train_heads(
     >>> list(losses), network.infer(batch[0], [0.9]).labels
     ([1, 0], tensor([0, 1]))
     """
+    if not isinstance(network, EarlyExitNetwork):
+        raise InvalidTypeError(
+            f"network is a {type(network).__name__}: expected an EarlyExitNetwork."
+        )
+    _require_makers(optimizer, schedule)
     run = _Run(
         network,
         batches(loader),
@@ -115,6 +122,24 @@ def train_heads(
         network.zero_grad(set_to_none=True)
         network.eval()
     return run.losses
+
+
+def _require_makers(optimizer: Any, schedule: Any) -> None:
+    """Raise unless both can make something for the parameters of each head in turn."""
+    for name, made, example in (
+        ("optimizer", optimizer, "torch.optim.Adam, lr=1e-3"),
+        ("schedule", schedule, "torch.optim.lr_scheduler.StepLR, step_size=10"),
+    ):
+        if made is not None and (isinstance(made, Optimizer | LRScheduler) or not callable(made)):
+            raise InvalidTypeError(
+                f"{name} is of type {type(made).__name__}: expected a function that makes one for "
+                f"the slow network and for each head, such as functools.partial({example})."
+            )
+    if optimizer is None:
+        raise InvalidTypeError(
+            "optimizer is None: expected a function that makes one from a list of parameters, such "
+            "as functools.partial(torch.optim.Adam, lr=1e-3)."
+        )
 
 
 @dataclass
@@ -224,6 +249,11 @@ class _Branch:
                 f"Exit {m} has no parameters to train: expected some that require a gradient."
             )
         self.optimizer = make_optimizer(parameters)
+        if not isinstance(self.optimizer, Optimizer):
+            raise InvalidTypeError(
+                f"optimizer gave a {type(self.optimizer).__name__}: expected a torch optimizer of "
+                "the parameters that it is called with."
+            )
         self.schedule = None if make_schedule is None else make_schedule(self.optimizer)
 
     def epoch(self, batches: Iterable[Any]) -> float:
@@ -235,9 +265,9 @@ class _Branch:
             inputs, labels = inputs_and_labels(batch)
             if labels is None:
                 raise InvalidValueError("A batch has no labels: expected (inputs, labels).")
-            loss = nn.functional.cross_entropy(
-                self._logits(moved(inputs, self.network.device)), labels.to(self.network.device)
-            )
+            logits = self._logits(moved(inputs, self.network.device))
+            require_classes(logits, len(labels))
+            loss = nn.functional.cross_entropy(logits, labels.to(self.network.device))
             self.optimizer.zero_grad()
             torch.autograd.backward(loss)
             self.optimizer.step()

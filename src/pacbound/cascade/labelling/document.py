@@ -17,6 +17,7 @@ from pacbound import documents
 from pacbound.cascade.labelling.walks import SessionClaim
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidValueError
+from pacbound.file_locks import locked
 from pacbound.procedures.cascade import NAMES
 from pacbound.tally.classes import Class, ClassRule
 
@@ -41,10 +42,11 @@ class SessionDocument:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to `path`, unless another session is there, or one that knows more."""
-        if Path(path).exists() and Path(path).is_file():
-            self._require_same(SessionDocument.read(path), path)
         body = self._body()
-        documents.write(path, {**body, "digest": documents.digest(body)})
+        with locked(path, wait=True):
+            if Path(path).exists() and Path(path).is_file():
+                self._require_same(SessionDocument.read(path), path)
+            documents.write(path, {**body, "digest": documents.digest(body)})
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> SessionDocument:
@@ -129,7 +131,8 @@ class SessionDocument:
                 f"({_shown(there.asked)}; here {_shown(self.asked)}), and stays as it is. What is "
                 "asked for may not change once labels were seen."
             )
-        if not there.labels.items() <= self.labels.items():
+        known = {*self.declined, *self.labels}
+        if not there.labels.items() <= self.labels.items() or not known.issuperset(there.declined):
             raise InvalidValueError(
                 f"{path} holds labels that this session does not have, and stays as it is: another "
                 "process may be telling it labels. Load it, and tell it these."

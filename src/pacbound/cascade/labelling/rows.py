@@ -19,7 +19,7 @@ from pacbound.sources import Progress, TableFile
 from pacbound.sources.batches import require_columns
 from pacbound.sources.notation import unscaled
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
-from pacbound.tally.columns import as_numbers_with_gaps, numeric, same_length
+from pacbound.tally.columns import as_numbers_with_gaps, numeric, same_length, same_rows
 from pacbound.tally.count import Counting
 from pacbound.tally.questions.cascade import CascadeQuestion
 from pacbound.tally.questions.question import scaled
@@ -79,6 +79,7 @@ def rows_of_arrays(
     confidences: Any, predictions: Any, slow_confidence: Any, rule: ClassRule
 ) -> SessionRows:
     """The rows of (n, M-1) confidences and (n, M) predictions."""
+    same_rows(confidences=confidences, predictions=predictions, slow_confidence=slow_confidence)
     question, arrays = CascadeQuestion.of_arrays(confidences=confidences, predictions=predictions)
     rows = Rows.of_arrays(question.slots, arrays)
     gathering = _Gathering(question, rule)

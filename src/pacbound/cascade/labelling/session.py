@@ -1,10 +1,10 @@
 """A session of labelling a cascade: ask for the labels that matter, stop at any time.
 
 Whatever is asked, told or declined, in whatever order, and however often one looks: with
-probability at least 1 - delta every certificate of a session holds, all of them together. The
-theorem and its proof are in `procedures.cascade_partial`. It needs that n, xi, delta, the bound and
-the costs are fixed before the first label, and that a label is what it is whether or not it is
-asked for; so a session fixes the former, and takes a label once.
+probability at least 1 - delta every certificate of a session holds, all of them together. All of
+them claim the loss. The theorem and its proof are in `procedures.cascade_partial`. It needs that n,
+xi, delta, the bound and the costs are fixed before the first label, and that a label is what it is
+whether or not it is asked for; so a session fixes the former, and takes a label once.
 
 Which rows are asked for is a matter of cost alone. A row is worth its label if it exits early with
 an answer that differs from the slow model's at a step that could still pass: all others change no
@@ -23,7 +23,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self, Unpack
+from threading import RLock
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,18 +39,21 @@ from pacbound.cascade.labelling.walks import (
     SevenWalks,
     TwoModelWalk,
 )
+from pacbound.cascade.one_at_a_time import one_at_a_time
 from pacbound.certificate.cascade import CascadeCertificate, unit_costs
 from pacbound.certificate.cascade_labels import BestPossible, thresholds_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import NAMES, Bound, CascadeDecision
+from pacbound.procedures.cascade_differ import checked_claim
 from pacbound.procedures.cascade_paths import checked_costs, total_cost
 from pacbound.sources import Notation, Progress, open_table
 from pacbound.sources.notation import NotationOptions, refuse_notation
 from pacbound.sources.values import MISSING, Values, values_of
-from pacbound.stats.arguments import failure_probability, tolerated_rate
+from pacbound.stats.arguments import claimed_delta, is_one_of, tolerated_rate
 from pacbound.tally.classes import Class, ClassRule, Evidence
+from pacbound.tally.columns import same_order
 from pacbound.tally.intake import recorded_columns
-from pacbound.tally.questions.cascade import joint_outcome, witness
+from pacbound.tally.questions.cascade import grid_of, joint_outcome, witness
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
@@ -69,7 +73,12 @@ class LabelSession:
     its effect was seen voids the guarantee, so a session refuses it.
 
     Labels matter only where predictions differ. A row without one there counts as a loss, and so
-    does one that was declined because nobody can tell.
+    does one that was declined because nobody can tell. What a session claims is the loss from
+    beginning to end, also before the first label. That few answers *differ* is another claim, which
+    `delta` would not cover beside it: `certify_cascade` makes it, with `claim="differ"`.
+
+    Several threads may share a session: each call is taken as a whole. Several processes may share
+    its file: see `save`.
 
     Parameters
     ----------
@@ -85,6 +94,8 @@ class LabelSession:
         M rising numbers, as in `certify_cascade`.
     bound
         "exact", "pair" or "product", as in `certify_cascade`.
+    claim
+        "loss", the only claim that holds at every look of a session.
     slow_confidence
         (n,) numbers, higher where the slow model is surer, or the name of their column: of rows
         that count from the same step on, those with the lowest are asked for first. Only the order
@@ -131,6 +142,7 @@ class LabelSession:
         delta: float,
         costs: Any = None,
         bound: Bound = "exact",
+        claim: Literal["loss"] = "loss",
         slow_confidence: Any = None,
         classes: Any = None,
         missing: Any = None,
@@ -139,13 +151,14 @@ class LabelSession:
         progress: Progress | None = None,
         **written: Unpack[NotationOptions],
     ) -> None:
-        if bound not in NAMES:
+        if not is_one_of(bound, NAMES):
             raise InvalidValueError(
                 f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'."
             )
+        require_loss(claim)
         asked: SessionClaim = {
             "xi": tolerated_rate(xi),
-            "delta": failure_probability(delta),
+            "delta": claimed_delta(delta),
             "bound": bound,
         }
         rule = ClassRule.of(classes, missing, unseen_labels)
@@ -160,6 +173,7 @@ class LabelSession:
         rule: ClassRule,
         columns: Columns | None,
     ) -> None:
+        self._lock = RLock()
         self._rows, self._asked, self._rule = rows, asked, rule
         self._costs = None if costs is None else checked_costs(costs, rows.exits + 1)
         self._columns = recorded_columns(columns)
@@ -201,6 +215,7 @@ class LabelSession:
         return self._rule
 
     @property
+    @one_at_a_time
     def classes(self) -> tuple[Class, ...]:
         """The classes that a label may be expected to be, in order: those that were listed, those
         that models predict, and those of labels so far.
@@ -216,6 +231,7 @@ class LabelSession:
         )
 
     @property
+    @one_at_a_time
     def labels(self) -> dict[int, Class]:
         """The labels so far by the numbers of their rows, in the order in which they came."""
         names = list(self._rows.vocabulary)
@@ -223,16 +239,19 @@ class LabelSession:
         return dict(zip(self._rows.numbers[self._order].tolist(), labels, strict=True))
 
     @property
+    @one_at_a_time
     def declined(self) -> Integers:
         """The numbers of the rows that were declined and have no label since."""
         return self._rows.numbers[self._is_declined]
 
     @property
+    @one_at_a_time
     def done(self) -> bool:
         """Whether no label of a row that is still open can change the thresholds."""
         return self._seen().settled
 
     @property
+    @one_at_a_time
     def progress(self) -> LabelProgress:
         """What is certified so far, what is possible at best, and how much is left to ask for."""
         seen, n = self._seen(), self._rows.tally.rows
@@ -255,12 +274,14 @@ class LabelSession:
         )
 
     @property
+    @one_at_a_time
     def tally(self) -> Tally:
         """The counts of all rows with the labels so far. It has the same name at every time, so
         that adding two of one session raises.
         """
         return replace(self._rows.tally, counts=self._counts.copy())
 
+    @one_at_a_time
     def ask(self, count: int = 50) -> Integers:
         """The rows whose labels help most, the most wanted first.
 
@@ -298,6 +319,7 @@ class LabelSession:
             )
         return self._rows.numbers[self._worth_asking()[:count]]
 
+    @one_at_a_time
     def tell(self, rows: Any, labels: Any) -> int:
         """Take in the labels of rows, all of them or, if one cannot be right, none.
 
@@ -329,6 +351,7 @@ class LabelSession:
         (1, 0)
         """
         numbers = _row_numbers(rows, self._rows.tally.rows)
+        same_order(numbers, labels, "labels")
         values = values_of(labels, "labels")
         if len(values) != len(numbers):
             raise InvalidValueError(
@@ -336,6 +359,7 @@ class LabelSession:
             )
         return self._take(numbers, self._rows.vocabulary.codes(values, "labels"), "labels")
 
+    @one_at_a_time
     def tell_column(
         self,
         rows: Any,
@@ -343,7 +367,8 @@ class LabelSession:
         *,
         name: str,
         start: int = 0,
-        predictions: Sequence[Values] | None = None,
+        predictions: Mapping[int, Values] | None = None,
+        scores: Mapping[int, Floats] | None = None,
     ) -> int:
         """As `tell`, with labels as a column of a file has them; where there is none, the row stays
         open.
@@ -356,9 +381,10 @@ class LabelSession:
             The column, by its distinct values.
         name, start
             What the column is called, and the row of its file that it begins with, for messages.
-        predictions
-            What the file says that each model predicts. If that is not what it predicts in these
-            rows, the file belongs to others, and is refused.
+        predictions, scores
+            What the file says that some models predict, and how sure they are (NaN where it says
+            nothing), by the places of the models. If they do not in these rows, the file belongs
+            to others, and is refused.
 
         Returns
         -------
@@ -368,14 +394,16 @@ class LabelSession:
         Raises
         ------
         InvalidValueError, InvalidTypeError
-            As from `tell`; if the predictions are not those of the session.
+            As from `tell`; if predictions or scores are not those of the session.
         """
         numbers = _row_numbers(rows, self._rows.tally.rows)
         codes = self._rows.vocabulary.codes(labels, name, start)
-        self._require_own(numbers, predictions or ())
+        self._require_own(numbers, predictions or {})
+        self._require_own_scores(numbers, scores or {})
         known = codes != MISSING
         return self._take(numbers[known], codes[known], name)
 
+    @one_at_a_time
     def decline(self, rows: Any) -> int:
         """Rows that nobody can tell the class of: they stay losses, and are not asked for again.
 
@@ -400,13 +428,18 @@ class LabelSession:
         numbers = _row_numbers(rows, self._rows.tally.rows)
         return self._take(numbers, np.full(len(numbers), MISSING), "labels")
 
-    def certificate(self, *, about: Mapping[str, Any] | None = None) -> CascadeCertificate:
+    @one_at_a_time
+    def certificate(
+        self, *, about: Mapping[str, Any] | None = None, sample: str | None = None
+    ) -> CascadeCertificate:
         """What the labels so far prove, at any time.
 
         Parameters
         ----------
         about
             What the certificate is about, for people, as in `certify_cascade`.
+        sample
+            What the rows are called, as in `certify_cascade`.
 
         Returns
         -------
@@ -423,12 +456,15 @@ class LabelSession:
         """
         return CascadeCertificate.from_tally(
             self.tally, **self._asked, costs=self._costs, columns=self._columns
-        ).with_about(about)
+        ).with_about(about, sample=sample)
 
+    @one_at_a_time
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the session to a file, whole or not at all.
 
-        The file holds the labels and a digest of the rows, not the rows.
+        The file holds the labels and a digest of the rows, not the rows. It is locked while it is
+        looked at and written, so that of two processes that save at once, the second is told of the
+        labels of the first.
 
         Parameters
         ----------
@@ -513,12 +549,20 @@ class LabelSession:
             session.decline(list(kept.declined))
         return session
 
+    @one_at_a_time
     def __repr__(self) -> str:
         asked = self._asked
         return (
             f"LabelSession(xi={asked['xi']}, delta={asked['delta']}, bound={asked['bound']!r}: "
             f"{self.progress})"
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=RLock())
 
     def _seen(self) -> Outlook:
         if self._outlook is None:
@@ -574,23 +618,30 @@ class LabelSession:
                 "the guarantee. Nothing was taken in."
             )
 
-    def _require_own(self, numbers: Integers, predictions: Sequence[Values]) -> None:
+    def _require_own(self, numbers: Integers, predictions: Mapping[int, Values]) -> None:
         """Raise unless the models predict this in these rows."""
         places, rows = self._places(numbers), self._rows
-        answers = [
-            rows.vocabulary.codes(values, f"prediction of model {model}")
-            for model, values in enumerate(predictions)
-        ]
-        for codes, own in zip(answers, rows.answers, strict=False):
+        answers = {
+            model: rows.vocabulary.codes(values, f"prediction of model {model}")
+            for model, values in predictions.items()
+        }
+        for model, codes in answers.items():
             # Of rows in which all agree, only that is known.
-            same = np.where(places < 0, codes == answers[-1], codes == own[places])
-            wrong = np.flatnonzero(~same)
-            if wrong.size:
-                raise InvalidValueError(
-                    f"Row {numbers[wrong[0]]} of the session has other predictions than these "
-                    f"answers say ({wrong.size} such rows): they were asked for other rows. Pass "
-                    "the file that this session asked for."
-                )
+            any_other = next(reversed(answers.values()))
+            same = np.where(places < 0, codes == any_other, codes == rows.answers[model][places])
+            _refuse_other_rows(numbers[~same], "predictions")
+
+    def _require_own_scores(self, numbers: Integers, scores: Mapping[int, Floats]) -> None:
+        """Raise unless the scores of these rows are these, up to digits that were lost on the way:
+        those in the next cell pass. Of rows in which all models agree, none are known.
+        """
+        places, rows = self._places(numbers), self._rows
+        grid = grid_of(rows.exits)
+        for exit_, column in scores.items():
+            given = (places >= 0) & ~np.isnan(column)
+            cells = grid.cells(np.clip(column[given], 0.0, 1.0))
+            own = rows.cells[places[given], exit_]
+            _refuse_other_rows(numbers[given][np.abs(cells - own) > 1], "scores")
 
     def _named(self, code: int) -> str:
         found = self._rows.vocabulary.classes([code])
@@ -650,6 +701,18 @@ class LabelSession:
         )
 
 
+def require_loss(claim: str) -> None:
+    """Raise for any claim that does not hold at every look."""
+    if checked_claim(claim) == "differ":
+        raise InvalidValueError(
+            "claim='differ' is not for a session: delta would have to cover two claims, that few "
+            "answers differ as long as there is no label and that little is lost afterwards, and "
+            "it covers one. A session claims the loss at every look, also before the first label. "
+            "To claim that few answers differ, without labels, use certify_cascade or pacbound "
+            "cascade with that claim, and begin no session with these rows."
+        )
+
+
 def _rows(
     confidences: Any,
     predictions: Any,
@@ -683,6 +746,14 @@ def _rows(
         scale=notation.scale,
         progress=progress,
     )
+
+
+def _refuse_other_rows(wrong: Integers, what: str) -> None:
+    if wrong.size:
+        raise InvalidValueError(
+            f"Row {wrong[0]} of the session has other {what} than these answers say ({wrong.size} "
+            "such rows): they were asked for other rows. Pass the file that this session asked for."
+        )
 
 
 def _row_numbers(rows: Any, n: int) -> Integers:

@@ -21,6 +21,7 @@ bundle = certify_together(
     delta=0.02,
     shares={"confidence": 1, "answers": 1},
     about={"dataset": Path("held.csv")},
+    sample="held-out images",
 )
 bundle.save("bundle.json")
 sys.stdout.write(f"{bundle.head()}\n")
@@ -30,6 +31,6 @@ budget = Budget("budget.json", delta=0.02)
 left = budget.spend(bundle)
 sys.stdout.write(f"\nThe bundle leaves {left:g} of a budget of 0.02. One look more:\n")
 try:
-    budget.spend(calibrate(confidence, correct, delta=0.01, n_bins=5))
+    budget.spend(calibrate(confidence, correct, delta=0.01, n_bins=5), sample="held-out images")
 except OverspentError as error:
     sys.stdout.write(f"refused: {error}\n")

@@ -6,6 +6,7 @@ To add one: a file with a watch, and its line in `WATCHES`.
 from __future__ import annotations
 
 from pacbound.certificate import Certificate
+from pacbound.claims.claim import ClaimCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.monitor.kinds.abstention import AbstentionWatch
 from pacbound.monitor.kinds.calibration import CalibrationWatch
@@ -14,8 +15,8 @@ from pacbound.monitor.kinds.cascade_groups import GroupedCascadeWatch
 from pacbound.monitor.kinds.false_alarms import FalseAlarmWatch
 from pacbound.monitor.kinds.recall import RecallWatch
 from pacbound.monitor.kinds.shield import ShieldWatch
-from pacbound.monitor.kinds.watch import Watch
 from pacbound.tally.questions import with_article
+from pacbound.watch import Watch
 
 WATCHES: dict[str, type[Watch]] = {
     "abstention": AbstentionWatch,
@@ -49,7 +50,8 @@ def watch_of(certificate: Certificate) -> Watch:
             f"certificate is of type {type(certificate).__name__}: expected a Certificate. "
             "load_certificate reads one from its file."
         )
-    if certificate.kind not in WATCHES:
+    by_claim = isinstance(certificate, ClaimCertificate)
+    if not by_claim and certificate.kind not in WATCHES:
         raise InvalidTypeError(
             f"{with_article(certificate.kind).capitalize()} certificate is not monitored: "
             f"{_WHY_NOT[certificate.kind]}."
@@ -60,4 +62,10 @@ def watch_of(certificate: Certificate) -> Watch:
             "This certificate is a refusal: it claims nothing, so there is nothing to monitor. "
             "Certify first; summary() says what it would take."
         )
-    return WATCHES[certificate.kind](certificate)
+    if not isinstance(certificate, ClaimCertificate):
+        return WATCHES[certificate.kind](certificate)
+    watch = certificate.by.watch(certificate)
+    if isinstance(watch, str):
+        raise InvalidValueError(f"This certificate is not monitored: {watch}.")
+    found: Watch = watch
+    return found

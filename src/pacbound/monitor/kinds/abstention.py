@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from pacbound.certificate.abstention import AbstentionCertificate
 from pacbound.certificate.document import exact
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.monitor.kinds.watch import Counts, RowReading, Seen, bets_on_losses, losses_of_labels
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.questions.abstention import AbstentionQuestion
 from pacbound.tally.rows import Rows, only_known
+from pacbound.watch import Counts, RowReading, Seen, bets_on_losses, losses_of_labels
 
 _WHAT = "A monitored abstention"
 

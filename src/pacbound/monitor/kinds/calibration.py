@@ -16,13 +16,13 @@ import numpy as np
 
 from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.monitor.kinds.watch import Counts, RowReading, Seen
 from pacbound.stats.arguments import whole_numbers
 from pacbound.stats.betting import Bets, joined, loss_bets
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.questions.calibration import CalibrationQuestion
 from pacbound.tally.questions.question import OVERLAPPING
 from pacbound.tally.rows import Rows, only_known
+from pacbound.watch import Counts, RowReading, Seen
 
 _WHAT = "A monitored calibration"
 

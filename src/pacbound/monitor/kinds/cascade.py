@@ -6,8 +6,9 @@ and where the answering model agrees with the slow one; so a label is needed onl
 that do not exit belong to the traffic. To leave them out would test the loss among exits, which is
 larger.
 
-A cascade that was certified without labels claims that few answers differ from the slow model's. It
-is watched without labels: each that differs is a loss.
+A cascade of which it is claimed that few answers differ from the slow model's brings D = 1 where
+the answer does, and 0 elsewhere. It is watched without labels. Where the loss is claimed labels are
+needed, also if there were none when it was certified.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from numpy.typing import NDArray
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.document import exact
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.monitor.kinds.watch import Counts, Integers, RowReading, Seen, one_place
 from pacbound.sources.values import MISSING
 from pacbound.stats.arguments import whole_number
 from pacbound.stats.betting import difference_bets
@@ -30,12 +30,15 @@ from pacbound.tally.columns import as_column
 from pacbound.tally.questions.cascade import CascadeQuestion
 from pacbound.tally.questions.question import Slot
 from pacbound.tally.rows import Rows, only_known
+from pacbound.watch import Counts, Integers, RowReading, Seen, one_place
 
 _WHAT = "A monitored cascade"
 
 
 class CascadeWatch:
-    """The cascade loses at most xi accuracy against its slow model."""
+    """The cascade loses at most xi accuracy against its slow model, or at most xi of its answers
+    differ from the slow model's.
+    """
 
     roles: ClassVar[Mapping[str, bool]] = {
         "loss": False,
@@ -50,7 +53,7 @@ class CascadeWatch:
 
     def __init__(self, certificate: CascadeCertificate) -> None:
         self.bets = (difference_bets(certificate.xi),)
-        self._labelled = not certificate.without_labels
+        self._labelled = certificate.bounded == "loss"
         self.claimed = (
             f"at most {exact(certificate.xi)} accuracy is lost against the slow model alone"
             if self._labelled
@@ -66,20 +69,20 @@ class CascadeWatch:
         """`loss`, or `confidences`, `predictions` and `labels`."""
         known = self._known(named)
         if "loss" in known:
-            return _of_losses(known["loss"])
+            return self._of_losses(known["loss"])
         return self._of_answers(CascadeQuestion.of_columns(**known))
 
     def of_arrays(self, given: Mapping[str, Any]) -> tuple[RowReading, Mapping[str, Any]]:
         """The same of arrays."""
         known = self._known(given)
         if "loss" in known:
-            return _of_losses("loss"), {"loss": as_losses(known["loss"], "loss")}
+            return self._of_losses("loss"), {"loss": as_losses(known["loss"], "loss")}
         question, arrays = CascadeQuestion.of_arrays(**known)
         return self._of_answers(question), arrays
 
     def counted(self, given: Mapping[str, Any]) -> Counts:
         """`losses` and `gains` among `labels` rows of traffic."""
-        return [(0, differences_of_labels(given, _WHAT))]
+        return [(0, differences_of_labels(given, _WHAT, labelled=self._labelled))]
 
     def _known(self, given: Mapping[str, Any]) -> dict[str, Any]:
         known = only_known(given, self.roles, _WHAT)
@@ -95,13 +98,22 @@ class CascadeWatch:
         labels = question.slots["labels"].name if self._labelled else None
         return RowReading(question.slots, self._judged, labels)
 
+    def _of_losses(self, name: str) -> RowReading:
+        labelled = self._labelled
+        return RowReading(
+            {"loss": Slot("number", name)},
+            lambda rows, *_: one_place(1 + checked_losses(rows, labelled=labelled)),
+        )
+
     def _judged(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Seen:
         limits = np.broadcast_to(self._thresholds, (len(rows), len(self._thresholds)))
         lost = losses_of_answers(rows, limits, vocabulary, evidence, labelled=self._labelled)
         return one_place(1 + lost)
 
 
-def differences_of_labels(given: Mapping[str, Any], what: str) -> tuple[int, int, int]:
+def differences_of_labels(
+    given: Mapping[str, Any], what: str, *, labelled: bool
+) -> tuple[int, int, int]:
     """How many labels were gained, equal and lost, from `losses`, `gains` and `labels`."""
     counts = only_known(given, {"losses": True, "gains": True, "labels": True}, what)
     losses, gains, labels = (
@@ -111,6 +123,11 @@ def differences_of_labels(given: Mapping[str, Any], what: str) -> tuple[int, int
         raise InvalidValueError(
             f"{losses} losses and {gains} gains of {labels} labels cannot be: expected losses + "
             "gains <= labels, which are all rows of traffic that were looked at."
+        )
+    if gains and not labelled:
+        raise InvalidValueError(
+            f"{gains} gains were passed, and the claim is that few answers differ, which nothing "
+            "makes good: count every answer that differs as a loss, and pass gains=0."
         )
     return gains, labels - losses - gains, losses
 
@@ -129,8 +146,8 @@ def require_labels_or_loss(known: Mapping[str, Any], *, labelled: bool) -> None:
             "labels are missing: they say what is lost where the answer differs from the slow "
             "model's. Pass them, or loss."
             if labelled
-            else "This cascade was certified without labels, so it is watched without: leave "
-            "labels out. Each answer that differs from the slow model's is a loss."
+            else "The claim about this cascade is that few answers differ from the slow model's, "
+            "and labels have no part in it: leave them out. Each answer that differs is a loss."
         )
 
 
@@ -199,15 +216,11 @@ def _witness(
     evidence.gained += vocabulary.counted(np.bincount(gained, minlength=size))
 
 
-def _of_losses(name: str) -> RowReading:
-    return RowReading(
-        {"loss": Slot("number", name)}, lambda rows, *_: one_place(1 + checked_losses(rows))
-    )
-
-
-def checked_losses(rows: Rows) -> Integers:
-    """The column of losses, -1, 0 or 1 in each row."""
-    return _checked(rows.numbers("loss"), rows.name("loss"), rows.start)
+def checked_losses(rows: Rows, *, labelled: bool) -> Integers:
+    """The column of losses, -1, 0 or 1 in each row; 0 or 1 where answers that differ are counted,
+    without labels.
+    """
+    return _checked(rows.numbers("loss"), rows.name("loss"), rows.start, labelled=labelled)
 
 
 def as_losses(values: Any, name: str) -> NDArray[Any]:
@@ -222,14 +235,19 @@ def as_losses(values: Any, name: str) -> NDArray[Any]:
     return array
 
 
-def _checked(array: NDArray[Any], name: str, start: int) -> Integers:
+def _checked(array: NDArray[Any], name: str, start: int, *, labelled: bool) -> Integers:
     numbers = array.astype(np.float64)
-    legal = (numbers == -1) | (numbers == 0) | (numbers == 1)
+    legal = (numbers == 0) | (numbers == 1) | ((numbers == -1) & labelled)
     if not legal.all():
         row = int(np.flatnonzero(~legal)[0])
+        expected = (
+            "1 where the cascade is wrong and the slow model right, -1 where it is the other way "
+            "round, and 0 elsewhere"
+            if labelled
+            else "1 where the answer differs from the slow model's, and 0 elsewhere"
+        )
         raise InvalidValueError(
             f"{name}[{start + row}] is {array[row]} ({int((~legal).sum())} such values): expected "
-            "1 where the cascade is wrong and the slow model right, -1 where it is the other way "
-            "round, and 0 elsewhere."
+            f"{expected}."
         )
     return numbers.astype(np.int64)

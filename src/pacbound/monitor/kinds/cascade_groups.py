@@ -38,13 +38,13 @@ from pacbound.monitor.kinds.cascade import (
     losses_of_answers,
     require_labels_or_loss,
 )
-from pacbound.monitor.kinds.watch import Counts, RowReading, Seen
 from pacbound.stats.betting import difference_bets
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.questions.cascade import ALL_ROWS, CascadeQuestion
 from pacbound.tally.questions.members import member_slots, members_of
 from pacbound.tally.questions.question import Slot
 from pacbound.tally.rows import Rows, only_known
+from pacbound.watch import Counts, RowReading, Seen
 
 Flags = NDArray[np.bool_]
 
@@ -52,7 +52,9 @@ _WHAT = "A monitored cascade in groups"
 
 
 class GroupedCascadeWatch:
-    """The cascade loses at most xi accuracy against its slow model in every group."""
+    """The cascade loses at most xi accuracy against its slow model in every group, or at most xi of
+    the answers in every group differ from the slow model's.
+    """
 
     roles: ClassVar[Mapping[str, bool]] = {
         "loss": False,
@@ -71,8 +73,7 @@ class GroupedCascadeWatch:
         self.bets = (difference_bets(certificate.xi),) * len(self._watched)
         self.shares = np.full(len(self._watched), 1 / len(self._watched))
         self._overlapping = certificate.scope == "overlapping-groups"
-        partial = [group.partial for group in certificate.groups.values()]
-        self._labelled = any(part is None or part.labelled > 0 for part in partial)
+        self._labelled = certificate.bounded == "loss"
         self.claimed = (
             f"at most {exact(certificate.xi)} accuracy is lost against the slow model alone in "
             "each group"
@@ -137,7 +138,9 @@ class GroupedCascadeWatch:
         return [
             (
                 self._place(str(name)),
-                differences_of_labels({role: known[role][name] for role in roles}, _WHAT),
+                differences_of_labels(
+                    {role: known[role][name] for role in roles}, _WHAT, labelled=self._labelled
+                ),
             )
             for name in known["labels"]
             if self._place(str(name)) >= 0
@@ -160,7 +163,7 @@ class GroupedCascadeWatch:
     def _judged(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Seen:
         inside, limits = self._memberships(rows)
         if "loss" in rows.slots:
-            lost = checked_losses(rows)
+            lost = checked_losses(rows, labelled=self._labelled)
         else:
             lost = losses_of_answers(rows, limits, vocabulary, evidence, labelled=self._labelled)
         watched = inside[:, [self._names.index(name) for name in self._watched]]

@@ -16,7 +16,10 @@ import numpy as np
 from pacbound.certificate.document import exact
 from pacbound.certificate.recall import RecallCertificate
 from pacbound.errors import InvalidValueError
-from pacbound.monitor.kinds.watch import (
+from pacbound.tally.classes import Evidence, Vocabulary
+from pacbound.tally.questions.recall import RecallQuestion
+from pacbound.tally.rows import Rows, only_known
+from pacbound.watch import (
     Counts,
     RowReading,
     Seen,
@@ -24,9 +27,6 @@ from pacbound.monitor.kinds.watch import (
     losses_of_labels,
     one_place,
 )
-from pacbound.tally.classes import Evidence, Vocabulary
-from pacbound.tally.questions.recall import RecallQuestion
-from pacbound.tally.rows import Rows, only_known
 
 _WHAT = "A monitored recall"
 

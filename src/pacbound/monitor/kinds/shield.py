@@ -14,15 +14,15 @@ import numpy as np
 from pacbound.certificate.document import exact
 from pacbound.certificate.shield import ShieldCertificate
 from pacbound.errors import InvalidValueError
-from pacbound.monitor.kinds.watch import (
+from pacbound.tally.questions.question import Slot
+from pacbound.tally.rows import only_known
+from pacbound.watch import (
     Counts,
     RowReading,
     bets_on_losses,
     losses_of_labels,
     one_place,
 )
-from pacbound.tally.questions.question import Slot
-from pacbound.tally.rows import only_known
 
 
 class ShieldWatch:

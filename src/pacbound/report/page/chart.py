@@ -36,7 +36,7 @@ def number(value: float) -> str:
 
 
 @dataclass(frozen=True)
-class Axis:
+class ChartAxis:
     """One axis: what it is about, and where it begins and ends."""
 
     label: str
@@ -74,8 +74,8 @@ def _round_step(least: float) -> float:
 class Chart:
     """A chart in the making: marks are drawn in the order in which they are asked for."""
 
-    x: Axis
-    y: Axis
+    x: ChartAxis
+    y: ChartAxis
     height: float = 300.0
     marks: list[Markup] = field(default_factory=list)
 
@@ -201,7 +201,7 @@ class Legend:
 
 
 @dataclass(frozen=True)
-class Figure:
+class ChartFigure:
     """A chart or two that share their horizontal axis, with what they mean and their numbers."""
 
     title: str

@@ -9,8 +9,8 @@ import json
 from typing import Final
 
 from pacbound.certificate.document import exact
+from pacbound.explorable import Reading
 from pacbound.report.page.explorer.grid import Explorer
-from pacbound.report.page.explorer.readings import Reading
 from pacbound.report.page.markup import Markup, folded, table, tag
 
 WARNING: Final = (

@@ -136,10 +136,9 @@ def _entry(name: str, source: Source, *, patient: bool) -> Entry:
     return Entry(name, certificate.kind, certificate, members=members)
 
 
-def add_monitors(entries: Sequence[Entry], monitors: Any) -> None:
+def add_monitors(entries: Sequence[Entry], monitors: Iterable[Any]) -> None:
     """Put each monitor, or the state of one, beside the certificate that it was begun with."""
-    given = [monitors] if isinstance(monitors, Monitor | str | os.PathLike) else list(monitors)
-    for monitor in given:
+    for monitor in monitors:
         if isinstance(monitor, Monitor):
             digest, shown = monitor.certificate.claim_digest, "The monitor"
         elif isinstance(monitor, str | os.PathLike):

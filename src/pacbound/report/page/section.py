@@ -18,9 +18,10 @@ from pacbound.certificate import (
     RecallCertificate,
     ShieldCertificate,
 )
+from pacbound.claims.claim import ClaimCertificate
 from pacbound.monitor import Monitor
 from pacbound.report.page import dials
-from pacbound.report.page.chart import Figure
+from pacbound.report.page.chart import ChartFigure
 from pacbound.report.page.entries import Entry
 from pacbound.report.page.explorer.grid import Explorer
 from pacbound.report.page.figures import (
@@ -36,6 +37,7 @@ from pacbound.report.page.figures import (
 )
 from pacbound.report.page.markup import Markup, in_short, joined, pairs, tag
 from pacbound.report.page.words import counts_of, origin_of, seen_of, words_of
+from pacbound.report.svg import figure_html
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,8 @@ def _reservation(entry: Entry) -> Markup | None:
 
 
 def _refused_groups(certificate: Certificate | None) -> list[str]:
+    if isinstance(certificate, ClaimCertificate):
+        return list(certificate.by.refused_groups(certificate))
     if isinstance(certificate, AbstentionCertificate):
         return [str(table.group) for table in certificate.tables if table.refusal is not None]
     if isinstance(certificate, GroupedCascadeCertificate):
@@ -160,7 +164,7 @@ def _parts(
     if said.groups:
         yield _lines(said.groups, detail.groups)
     yield tag("div", *(tag("p", line) for line in said.rest))
-    yield _checklist(entry.claim["assumptions"], place)
+    yield _checklist(certificate.assumed(), place)
     yield _heading("What was counted and decided")
     yield pairs(counts_of(certificate, entry.claim))
     seen = seen_of(entry.claim)
@@ -169,12 +173,15 @@ def _parts(
         yield pairs(seen)
     yield _heading("Who and what")
     yield pairs(origin_of(certificate, entry.claim), class_="wide")
-    figures = [figure for figure in _figures(certificate, detail) if figure is not None]
+    figures = [figure.html() for figure in _figures(certificate, detail) if figure is not None]
+    if isinstance(certificate, ClaimCertificate):
+        shown = list(certificate.figures())[: detail.figures]
+        figures = [figure_html(figure, rows=detail.rows) for figure in shown]
     if isinstance(entry.explorer, Explorer) and detail.figures:
-        figures += trade_off.trade_off(entry.explorer)
+        figures += [figure.html() for figure in trade_off.trade_off(entry.explorer)]
     if figures:
         yield _heading("Figures")
-        yield tag("div", *(figure.html() for figure in figures), class_="figures")
+        yield tag("div", *figures, class_="figures")
         left = _groups(certificate) - detail.figures
         if left > 0:
             yield tag("p", f"{left:,} more groups have no figure here; the file has them all.")
@@ -224,56 +231,72 @@ def _groups(certificate: Certificate) -> int:
     return len(getattr(certificate, "groups", ()))
 
 
-def _figures(certificate: Certificate, detail: Detail) -> Iterator[Figure | None]:
+def _figures(certificate: Certificate, detail: Detail) -> Iterator[ChartFigure | None]:
     draw = _DRAWN.get(type(certificate))
     if draw is not None and detail.figures:
         yield from draw(certificate, detail)
 
 
-def _of_calibration(certificate: CalibrationCertificate, detail: Detail) -> Iterator[Figure | None]:
+def _of_calibration(
+    certificate: CalibrationCertificate, detail: Detail
+) -> Iterator[ChartFigure | None]:
     for group in (certificate.groups or (None,))[: detail.figures]:
         yield reliability.reliability(certificate, group, rows=detail.rows)
 
 
-def _of_abstention(certificate: AbstentionCertificate, detail: Detail) -> Iterator[Figure | None]:
+def _of_abstention(
+    certificate: AbstentionCertificate, detail: Detail
+) -> Iterator[ChartFigure | None]:
     for group in (certificate.groups or (None,))[: detail.figures]:
         yield risk_coverage.risk_coverage(certificate, group, rows=detail.rows)
 
 
-def _of_recall(certificate: RecallCertificate, detail: Detail) -> Iterator[Figure | None]:
+def _of_recall(certificate: RecallCertificate, detail: Detail) -> Iterator[ChartFigure | None]:
     yield recall.recall(certificate, rows=detail.rows)
 
 
-def _of_false_alarms(certificate: FalseAlarmCertificate, detail: Detail) -> Iterator[Figure | None]:
+def _of_false_alarms(
+    certificate: FalseAlarmCertificate, detail: Detail
+) -> Iterator[ChartFigure | None]:
     yield false_alarms.false_alarms(certificate, rows=detail.rows)
 
 
-def _of_shield(certificate: ShieldCertificate, detail: Detail) -> Iterator[Figure | None]:
+def _of_shield(certificate: ShieldCertificate, detail: Detail) -> Iterator[ChartFigure | None]:
     yield shield.search(certificate, rows=detail.rows)
 
 
-def _of_batch(certificate: BatchCertificate, detail: Detail) -> Iterator[Figure | None]:
+def _of_batch(certificate: BatchCertificate, detail: Detail) -> Iterator[ChartFigure | None]:
     yield batch.sample(certificate, rows=detail.rows)
 
 
-def _of_cascade(certificate: CascadeCertificate, detail: Detail) -> Iterator[Figure | None]:
+def _of_cascade(certificate: CascadeCertificate, detail: Detail) -> Iterator[ChartFigure | None]:
     walk, n = certificate.walks[certificate.chosen], certificate.n
-    yield cascade.walk(walk, n, xi=certificate.xi, cells=certificate.cells, rows=detail.rows)
+    yield cascade.walk(
+        walk,
+        n,
+        xi=certificate.xi,
+        cells=certificate.cells,
+        bounded=certificate.bounded,
+        rows=detail.rows,
+    )
 
 
-def _of_groups(certificate: GroupedCascadeCertificate, detail: Detail) -> Iterator[Figure | None]:
+def _of_groups(
+    certificate: GroupedCascadeCertificate, detail: Detail
+) -> Iterator[ChartFigure | None]:
     for name, part in list(certificate.groups.items())[: detail.figures]:
         yield cascade.walk(
             part.walks[part.chosen],
             part.n,
             xi=certificate.xi,
             cells=part.cells,
+            bounded=certificate.bounded,
             group=name,
             rows=detail.rows,
         )
 
 
-_DRAWN: dict[type[Certificate], Callable[[Any, Detail], Iterator[Figure | None]]] = {
+_DRAWN: dict[type[Certificate], Callable[[Any, Detail], Iterator[ChartFigure | None]]] = {
     CalibrationCertificate: _of_calibration,
     AbstentionCertificate: _of_abstention,
     FalseAlarmCertificate: _of_false_alarms,

@@ -11,14 +11,15 @@ from typing import Any, Final
 
 from pacbound.certificate import BatchCertificate, Certificate
 from pacbound.certificate.document import amount, exact
-from pacbound.certificate.draws import described_draw
+from pacbound.claims.claim import ClaimCertificate
 from pacbound.documents import Json
 from pacbound.report.page.markup import in_short
 
 _DESCRIPTIVE: Final = ("On these", "On the sample", "By group")
 _UNITS: Final = {"shield": "Rollouts counted", "batch": "Records"}
 _COUNTS: Final = {
-    "xi": "xi: what may be lost or missed",
+    "xi": "xi: what may be lost, missed or differ",
+    "bounded": "What xi bounds",
     "target": "Target: the share of positives to be flagged",
     "delta": "delta: the chance that the claim is wrong",
     "threshold": "Threshold",
@@ -55,6 +56,10 @@ _SEEN: Final = {
     "asked_share": "Share sent to the slow model",
     "sampled_differing": "Sampled answers that differ",
 }
+_BOUNDED: Final = {
+    "loss": "the accuracy lost against the slow model",
+    "differ": "the share of answers that differ from the slow model's",
+}
 _INFINITE: Final = {"+inf": "+inf: above every score", "-inf": "-inf: below every score"}
 _SHARES: Final = frozenset(
     {
@@ -87,9 +92,19 @@ class Words:
 
 def words_of(certificate: Certificate) -> Words:
     """The certificate's own sentences, sorted by what they are about."""
+    if isinstance(certificate, ClaimCertificate):
+        said = certificate.says
+        claimed = [part for part in (said.rule, said.promise) if part is not None]
+        return Words(
+            str(said.title),
+            tuple(map(str, (*said.refused, *claimed))),
+            tuple(map(str, said.seen)),
+            tuple(map(str, said.groups)),
+            (*map(str, said.notes), *certificate.draw_lines()),
+        )
     blocks = certificate.words().split("\n\n")
     head, *lines = blocks[0].split("\n")
-    drawn = tuple(described_draw(certificate.draw))
+    drawn = tuple(certificate.draw_lines())
     if certificate.kind == "calibration":
         # Between the two is the table, which the figures have.
         return Words(head, tuple(lines), rest=(*blocks[-1].split("\n"), *drawn))
@@ -109,10 +124,14 @@ def words_of(certificate: Certificate) -> Words:
 
 def counts_of(certificate: Certificate, claim: Mapping[str, Json]) -> list[tuple[str, str]]:
     """The numbers that were asked for and counted, and what was decided from them."""
+    if isinstance(certificate, ClaimCertificate):
+        return certificate.by.numbers(certificate)
     claim = dict(claim)
     for key in ("allowed_misses", "allowed_false_alarms"):
         if claim.get(key) == -1:
             claim[key] = "even none are too many"
+    if "bounded" in claim:
+        claim["bounded"] = _BOUNDED[claim["bounded"]]
     rows = (
         [(_UNITS.get(certificate.kind, "Rows counted"), f"{claim['n']:,}")] if "n" in claim else []
     )
@@ -130,9 +149,12 @@ def counts_of(certificate: Certificate, claim: Mapping[str, Json]) -> list[tuple
 def seen_of(claim: Mapping[str, Json]) -> list[tuple[str, str]]:
     """What was seen on the rows that certified, and carries no guarantee."""
     part = claim.get("descriptive", {})
+    names = dict(_SEEN)
+    if claim.get("bounded") == "differ":
+        names["observed_error_increase"] = "Answers that differ"
     return [
         (name, _written(part[key], share=key in _SHARES, cost=key in _COSTS))
-        for key, name in _SEEN.items()
+        for key, name in names.items()
         if part.get(key) is not None
     ]
 
@@ -145,11 +167,18 @@ def origin_of(certificate: Certificate, claim: Mapping[str, Json]) -> list[tuple
         f" and {len(sources) - 5:,} more" if len(sources) > 5 else ""
     )
     columns = ", ".join(f"{role}: {name}" for role, name in origin["columns"].items())
+    samples = [origin["sample"]] if "sample" in origin else []
+    samples += [f"{name} ({claim})" for claim, name in origin.get("samples", {}).items()]
     return [
         *((in_short(key), text) for key, text in origin.get("about", {}).items()),
         ("Made", f"{origin['created']}, by pacbound {origin['version']}"),
         ("Columns", columns),
+        *([("Sample, as its maker calls it", ", ".join(samples))] if samples else []),
         ("Sources", listed),
+        *(
+            (f"Digest of the {role} names", taken)
+            for role, taken in origin.get("drawn_by", {}).items()
+        ),
         ("Procedure", str(claim["procedure"])),
         ("Digest of the claim", certificate.claim_digest),
         ("Digest of the counts", certificate.counts_digest),

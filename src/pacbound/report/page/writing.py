@@ -12,11 +12,13 @@ from typing import Final
 from pacbound.atomic_files import atomic_file
 from pacbound.certificate import Certificate
 from pacbound.errors import InvalidValueError
+from pacbound.explorable import Explorable
 from pacbound.monitor import Monitor
+from pacbound.output_files import refuse_overwriting
 from pacbound.report.page.document import document
 from pacbound.report.page.entries import Entry, Source, add_monitors, entries_of
 from pacbound.report.page.explorer.grid import SECONDS, explored, longest
-from pacbound.report.page.explorer.readings import Explorable, explorable
+from pacbound.report.page.explorer.readings import explorable
 from pacbound.report.page.section import Detail
 
 LARGEST_PAGE: Final = 500_000
@@ -137,8 +139,9 @@ def write_report(
     InvalidTypeError
         If something that is neither a certificate nor a path is passed.
     InvalidValueError
-        If there is no certificate, if the page would take the place of one, if a monitor is of none
-        of them, or if there are so many that even a page without figures would have 500 KB.
+        If there is no certificate, if the page would take the place of one or of the state of a
+        monitor, if a monitor is of none of them, or if there are so many that even a page without
+        figures would have 500 KB.
     CertificateError
         If the state of a monitor cannot be read or was changed.
     UnwritableFileError
@@ -155,8 +158,17 @@ def write_report(
     [('brake', True)]
     """
     entries = entries_of(certificates, patient=patient)
-    _require_another_file(path, [entry.source for entry in entries])
-    add_monitors(entries, monitors)
+    states = [monitors] if isinstance(monitors, (str, os.PathLike, Monitor)) else list(monitors)
+    refuse_overwriting(
+        {"the page": path},
+        {
+            "a certificate": [entry.source for entry in entries if entry.source is not None],
+            "the state of a monitor": [
+                state for state in states if isinstance(state, (str, os.PathLike))
+            ],
+        },
+    )
+    add_monitors(entries, states)
     _explore(entries, progress)
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     for detail in _DETAILS:
@@ -174,14 +186,11 @@ def write_report(
     return WrittenReport(Path(path), len(page), tuple(map(_reported, entries)))
 
 
-def _require_another_file(path: str | os.PathLike[str], sources: list[Path | None]) -> None:
-    """Raise if the page would take the place of a certificate."""
-    there = [source for source in sources if source is not None and source.exists()]
-    if Path(path).exists() and any(source.samefile(path) for source in there):
-        raise InvalidValueError(
-            f"{os.fspath(path)} is one of the certificates, and the page would take its place: "
-            "name another file."
-        )
+def reported(
+    certificates: Source | Iterable[Source] | Mapping[str, Source], *, patient: bool = False
+) -> tuple[ReportedCertificate, ...]:
+    """What a page would say about each certificate, without a page."""
+    return tuple(map(_reported, entries_of(certificates, patient=patient)))
 
 
 def _explore(entries: list[Entry], progress: Callable[[float], None] | None) -> None:

@@ -23,6 +23,7 @@ from pacbound import documents
 from pacbound.atomic_files import atomic_file
 from pacbound.documents import Json
 from pacbound.errors import InvalidValueError
+from pacbound.file_locks import locked
 from pacbound.shield.rollouts.task import UNIDENTIFIED
 
 Columns = dict[str, NDArray[Any]]
@@ -69,6 +70,11 @@ class CheckpointFolder:
     def __init__(self, folder: str | os.PathLike[str], plan: Mapping[str, Json]) -> None:
         self._folder = Path(folder)
         self._folder.mkdir(parents=True, exist_ok=True)
+        # Of two collections that begin at once, the second must see the plan of the first.
+        with locked(self._folder / PLAN, wait=True):
+            self._begin(plan)
+
+    def _begin(self, plan: Mapping[str, Json]) -> None:
         if (self._folder / PLAN).exists():
             _require_same(
                 self._folder, documents.read(self._folder / PLAN, "a plan of rollouts"), dict(plan)

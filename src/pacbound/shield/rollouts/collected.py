@@ -187,6 +187,7 @@ class Rollouts:
         rate: Rate = "all",
         looks: PlannedLooks | Sequence[int] | None = None,
         about: Mapping[str, Any] | None = None,
+        sample: str | None = None,
     ) -> ShieldCertificate:
         """The danger from which to brake, as `certify_shield` certifies it, for rollouts that say
         what they are of.
@@ -201,6 +202,8 @@ class Rollouts:
             As in `certify_shield`.
         about
             What else the certificate is about, as in `certify_shield`.
+        sample
+            What these rollouts are called, as in `certify_shield`.
 
         Returns
         -------
@@ -225,6 +228,7 @@ class Rollouts:
             looks=looks,
             horizon=self.task.get("horizon"),
             about={**self.about, **said},
+            sample=sample,
         )
 
     @property

@@ -3,8 +3,11 @@ comes back.
 
 Local files must be visible to every worker under the same name. That Spark reads all of them, each
 once, is checked. Addresses (with ://) go to the cluster as they are named, so they may be on any
-file system that Spark knows; nothing is checked about which files they stand for. Only formats that
-hold types are read.
+file system that Spark knows; nothing is checked about which files they stand for, but that they are
+not those of a table with a log. Only formats that hold types are read.
+
+A session that is running is used and left as it was. One that is started here is shared by all
+threads that count meanwhile, and ended by the last of them.
 """
 
 from __future__ import annotations
@@ -12,15 +15,18 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from glob import glob
-from pathlib import Path
+from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote
 
 from pacbound.errors import InvalidValueError, MissingDependencyError
+from pacbound.sources.logged_tables import refuse_logged_tables, refuse_marked, remote_folders
 from pacbound.sources.parts import Part
 from pacbound.sources.paths import expanded, first_of, is_note, refuse_repeated, suffix_of
 
@@ -49,6 +55,7 @@ def local_files(paths: Sequence[str]) -> list[Path]:
     if not any(suffix_of(Path(path)) == ".orc" for path in plain):
         return expanded(plain)
     found = [file for path in plain for file in _orc_files(Path(path))]
+    refuse_logged_tables(found)
     refuse_repeated(found)
     return found
 
@@ -86,7 +93,9 @@ def remote_parts(paths: Sequence[str], *, master: str | None) -> Iterator[list[P
     # Spark writes tables as folders, often without a suffix: these are Parquet.
     kind = _kind({suffix if suffix in KINDS else ".parquet" for suffix in suffixes})
     with _session(master) as spark, _set(spark), _reading(paths):
-        yield [Part(frame=_stored(spark, kind, list(paths)))]
+        frame = _stored(spark, kind, list(paths))
+        _refuse_logged_tables(spark, frame.inputFiles())
+        yield [Part(frame=frame)]
 
 
 def _stored(spark: Any, kind: str, paths: list[str]) -> Any:
@@ -125,7 +134,11 @@ def _kind(suffixes: set[str]) -> str:
 
 def _pattern(file: Path) -> str:
     """The pattern that only `file` matches: Spark takes every path for one."""
-    return "file://" + re.sub(r"([\[\]{}*?\\])", r"\\\1", str(file.absolute()))
+    return "file://" + _escaped(str(file.absolute()))
+
+
+def _escaped(path: str) -> str:
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
 
 
 def _root(files: Sequence[Path], partitions: Sequence[str]) -> Path | None:
@@ -169,39 +182,110 @@ def _refuse_unread(files: Sequence[Path], read: Sequence[str]) -> None:
         )
 
 
+def _refuse_logged_tables(spark: Any, files: Sequence[str]) -> None:
+    """Refuse files at addresses that are in the folder of a table with a log."""
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415
+
+    java = getattr(spark, "_jvm", None)
+    if java is None:
+        # A session of Spark Connect, which gives no access to the cluster's file systems.
+        return
+
+    def is_there(folder: PurePath | str, mark: str) -> bool:
+        path = java.org.apache.hadoop.fs.Path(f"{_escaped(str(folder))}/{mark}")
+        try:
+            system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+            return bool(system.globStatus(path))
+        except Py4JJavaError:
+            # A folder above the data that may not be looked into.
+            return False
+
+    refuse_marked(remote_folders(map(unquote, files)), is_there)
+
+
+@dataclass
+class _Shared:
+    """What counts in several threads share: the session that was started here, and what settings
+    were before, each with the number of counts that need it.
+    """
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    started: Any = None
+    users: int = 0
+    before: dict[Any, tuple[int, dict[str, str]]] = field(default_factory=dict)
+
+
+_SHARED = _Shared()
+
+
 @contextmanager
 def _set(spark: Any) -> Iterator[None]:
-    """Hold `SETTINGS`, and leave the session as it was."""
-    before = spark.conf.getAll
-    for name, value in SETTINGS.items():
-        spark.conf.set(name, value)
+    """Hold `SETTINGS` until the last who needs them has counted, and leave the session as it
+    was.
+    """
+    # Threads have objects of their own for one session.
+    session = getattr(spark, "_jsparkSession", spark)
+    with _SHARED.lock:
+        users, before = _SHARED.before.get(session) or (0, spark.conf.getAll)
+        _SHARED.before[session] = users + 1, before
+        for name, value in SETTINGS.items():
+            spark.conf.set(name, value)
     try:
         yield
     finally:
-        for name in SETTINGS:
-            if name in before:
-                spark.conf.set(name, before[name])
+        with _SHARED.lock:
+            users, before = _SHARED.before.pop(session)
+            if users > 1:
+                _SHARED.before[session] = users - 1, before
             else:
-                spark.conf.unset(name)
+                _restore(spark, before)
+
+
+def _restore(spark: Any, before: Mapping[str, str]) -> None:
+    for name in SETTINGS:
+        if name in before:
+            spark.conf.set(name, before[name])
+        else:
+            spark.conf.unset(name)
 
 
 @contextmanager
 def _session(master: str | None) -> Iterator[Any]:
+    """The session that is running, or one that is started here and ended by the last who uses
+    it.
+    """
     try:
         # Loaded only for those who ask for it.
+        from pyspark import SparkContext  # noqa: PLC0415
         from pyspark.sql import SparkSession  # noqa: PLC0415
     except ImportError:
         raise MissingDependencyError.for_extra("pyspark", "spark", "the engine spark") from None
-    running = SparkSession.getActiveSession()
-    if running is not None:
-        yield running
-        return
-    with TemporaryDirectory(prefix="pacbound-spark-") as folder:
-        spark = _started(SparkSession.builder, master or HERE, Path(folder) / "spark.log")
-        try:
-            yield spark
-        finally:
-            spark.stop()
+    with _SHARED.lock:
+        # Active is what this thread has used. In another one the same session is running, too, and
+        # getOrCreate gives it; so it is the context that says whether there is one to start.
+        spark = SparkSession.getActiveSession()
+        if spark is None and SparkContext._active_spark_context is not None:
+            spark = SparkSession.builder.getOrCreate()
+        if spark is None:
+            with TemporaryDirectory(prefix="pacbound-spark-") as folder:
+                log = Path(folder) / "spark.log"
+                spark = _started(SparkSession.builder, master or HERE, log)
+            _SHARED.started = _context(spark)
+        shared = _context(spark) is _SHARED.started
+        _SHARED.users += shared
+    try:
+        yield spark
+    finally:
+        with _SHARED.lock:
+            _SHARED.users -= shared
+            if shared and not _SHARED.users:
+                _SHARED.started = None
+                spark.stop()
+
+
+def _context(spark: Any) -> Any:
+    """What all sessions of one Spark share; with Spark Connect that is the session."""
+    return getattr(spark, "_sc", spark)
 
 
 def _started(builder: Any, master: str, log: Path) -> Any:

@@ -89,9 +89,10 @@ class ParquetWriter:
             self._writer.close()
 
     def _flush(self) -> None:
-        if self._held:
-            self._writer.write_table(pyarrow.Table.from_batches(self._held), row_group_size=_GROUP)
-            self._held = []
+        # What fails to be written is not tried again when the writer is closed.
+        held, self._held = self._held, []
+        if held:
+            self._writer.write_table(pyarrow.Table.from_batches(held), row_group_size=_GROUP)
 
 
 class ArrowWriter:

@@ -8,7 +8,7 @@ types.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final
@@ -23,13 +23,13 @@ from pacbound.tally.classes import (
     ClassRule,
     Evidence,
     NotAClassError,
-    class_of,
     not_a_class,
 )
 from pacbound.tally.frames.counting import KeyCounts, counted, extreme
 from pacbound.tally.frames.opening import (
     Frame,
     is_number,
+    is_text,
     is_too_wide_for_arrow,
     one_where,
     one_where_whole,
@@ -40,6 +40,8 @@ from pacbound.tally.grids import Integers
 _WIDE: Final = frozenset([nw.UInt64(), nw.UInt128(), nw.Int128()])
 _VALUE: Final = "value"
 _RIGHT: Final = "right"
+_SLOW_RIGHT: Final = "slow right"
+_DIFFER: Final = "differ"
 _EXACT_FLOATS: Final = 2**53
 _NO_LABEL: Final = -1
 _NO_PREDICTION: Final = -2
@@ -175,27 +177,52 @@ class AnswerColumns:
         return codes
 
     def witness(self) -> None:
-        """Count the labels that equal none of the predictions of their row, where that matters, and
-        those that only an exit predicts.
+        """Count the labels that equal none of the predictions of their row, where that matters,
+        those that only an exit predicts, and how often labels match the slow model.
         """
         if self._truth is None:
             return
+        has_label = ~self._truth.value.is_null()
         right = reduce(nw.Expr.__add__, (one_where(right) for right in self.right))
-        wanted = one_where(self.right[-1]) == 0
-        if self.agree:
-            wanted &= reduce(nw.Expr.__or__, (one_where(agree) == 0 for agree in self.agree))
-        found = counted(
-            self._frame.filter(wanted & ~self._truth.value.is_null()),
-            {_VALUE: self._truth.value, _RIGHT: one_where(right > 0)},
+        keys = {_VALUE: self._truth.value, _RIGHT: one_where(right > 0)}
+        if not self.agree:
+            wrong = (one_where(self.right[-1]) == 0) & has_label
+            found = counted(self._frame.filter(wrong), keys)
+            for label, rows in self._read(found):
+                self._evidence.unmatched[label] += rows
+            return
+        differ = reduce(nw.Expr.__or__, (one_where(agree) == 0 for agree in self.agree))
+        keys |= {_SLOW_RIGHT: one_where(self.right[-1]), _DIFFER: one_where(differ)}
+        labelled = self._frame.filter(has_label)
+        found = counted(labelled, keys)
+        any_right, slow_right, differs = (
+            (found.numbers(key) == 1).tolist() for key in (_RIGHT, _SLOW_RIGHT, _DIFFER)
         )
-        is_gain = (found.numbers(_RIGHT) == 1).tolist()
-        for value, gain, rows in zip(
-            found.keys[_VALUE].tolist(), is_gain, found.rows.tolist(), strict=True
-        ):
-            read = None if is_missing(value) else class_of(value)
-            if read is not None:
-                counts = self._evidence.gained if gain else self._evidence.unmatched
-                counts[read] += rows
+        for place, (label, rows) in enumerate(self._read(found)):
+            met = self._evidence.met[differs[place]]
+            met.labels[label] += rows
+            if slow_right[place]:
+                met.both[label] += rows
+            elif differs[place]:
+                counts = self._evidence.gained if any_right[place] else self._evidence.unmatched
+                counts[label] += rows
+        said = counted(labelled, {_VALUE: self._answers[-1].value, _DIFFER: one_where(differ)})
+        differs = (said.numbers(_DIFFER) == 1).tolist()
+        for place, (predicted, rows) in enumerate(self._read(said)):
+            self._evidence.met[differs[place]].slow[predicted] += rows
+
+    def _read(self, found: KeyCounts) -> Iterator[tuple[Class, int]]:
+        """The classes that were counted under a key, all of which were looked at before, and their
+        rows.
+        """
+        for value, rows in zip(found.keys[_VALUE].tolist(), found.rows.tolist(), strict=True):
+            read = self._rule.read(value, typed=True)
+            if read is None:
+                raise InvalidValueError(
+                    f"A class that was there is missing now ({value!r}): a stream can be read only "
+                    "once. Load it first."
+                )
+            yield read, rows
 
     def _distinct(self, column: ClassColumn) -> Counter[Class]:
         """The classes of a column, with their rows."""
@@ -246,7 +273,7 @@ def class_column(frame: Frame, name: str, key: str, rule: ClassRule) -> ClassCol
     `name` is what it is called where it comes from.
     """
     dtype, column = typed(frame, key)
-    if isinstance(dtype, (nw.Categorical, nw.Enum, nw.String)):
+    if is_text(dtype):
         text = column.cast(nw.String)
         names = [code for code in rule.missing if isinstance(code, str)]
         empty = [] if rule.classes is not None and "" in rule.classes else [""]

@@ -9,13 +9,14 @@ import narwhals as nw
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError, MissingDependencyError
+from pacbound.stats.arguments import is_one_of
 
 Backend = Literal["pandas", "polars", "pyarrow"]
 
 
 def new_frame(columns: Mapping[str, NDArray[Any]], backend: Backend) -> Any:
     """A frame of the backend with these columns."""
-    if backend not in get_args(Backend):
+    if not is_one_of(backend, get_args(Backend)):
         raise InvalidValueError(
             f"backend={backend!r} is not known: expected one of {', '.join(get_args(Backend))}."
         )

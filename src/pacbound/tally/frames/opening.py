@@ -40,13 +40,21 @@ def open_frame(native: Any, columns: Iterable[str], *, keep_nan: bool = False) -
     """
     named = list(columns)
     if not all(isinstance(name, str) for name in named):
-        raise InvalidTypeError(f"{named} are not all names of columns: expected text.")
+        raise InvalidTypeError(
+            f"{named} are not all names of columns: expected text. If the frame's names are "
+            "numbers, rename them first: frame.rename(columns=str)."
+        )
     names = list(dict.fromkeys(named))
     frame = known_frame(native)
     found = frame.collect_schema().names()
     absent = [name for name in names if name not in found]
     if absent:
-        close = get_close_matches(absent[0], found, n=1)
+        if absent[0] in map(str, found):
+            raise InvalidValueError(
+                f"The column {absent[0]} of the frame has a name that is not text: rename it "
+                "first, as with frame.rename(columns=str)."
+            )
+        close = get_close_matches(absent[0], map(str, found), n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise InvalidValueError(
             f"The frame has no column {absent[0]!r}. Its columns: "
@@ -58,7 +66,7 @@ def open_frame(native: Any, columns: Iterable[str], *, keep_nan: bool = False) -
     chosen = frame.select(*names)
     if isinstance(chosen, nw.DataFrame):
         return with_plain_types(chosen).lazy()
-    lazy: Frame = chosen
+    lazy = with_exact_text(chosen, names)
     if not lazy.implementation.is_duckdb():
         return lazy
     _let_go_at_exit()
@@ -80,6 +88,31 @@ def known_frame(native: Any) -> Any:
         ) from None
     _refuse_other_engines(frame.implementation)
     return frame
+
+
+def with_exact_text(frame: Frame, names: Iterable[str]) -> Frame:
+    """The lazy frame with those of the columns `names` that hold text compared character by
+    character.
+
+    DuckDB and Spark may hold a column, or be set, so that "EU" and "eu" are one value. Every
+    comparison and every group that is made of the column follows.
+    """
+    engine, schema = frame.implementation, frame.collect_schema()
+    text = [name for name in dict.fromkeys(names) if is_text(schema[name])]
+    if not text or not (engine.is_duckdb() or engine.is_spark_like()):
+        return frame
+    if engine.is_spark_like():
+        return frame.with_columns(*(nw.col(name).cast(nw.String) for name in text))
+    # In DuckDB a cast keeps the collation, and narwhals has no word for another one.
+    quoted = ['"' + name.replace('"', '""') + '"' for name in text]
+    exact = ", ".join(f"{name}::VARCHAR COLLATE C AS {name}" for name in quoted)
+    replaced: Frame = nw.from_native(frame.to_native().project(f"* REPLACE ({exact})"))
+    return replaced
+
+
+def is_text(dtype: nw.dtypes.DType) -> bool:
+    """Whether a column holds text, as it is or by the names of categories."""
+    return isinstance(dtype, (nw.String, nw.Categorical, nw.Enum))
 
 
 def number(frame: Frame, name: str) -> nw.Expr:

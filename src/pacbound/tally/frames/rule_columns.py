@@ -22,22 +22,27 @@ from pacbound.tally.columns import ROUNDING, as_names
 from pacbound.tally.frames.counting import counted
 from pacbound.tally.frames.engine_rows import EngineRows
 from pacbound.tally.frames.opening import (
+    is_text,
     known_frame,
     number,
     one_where,
     open_frame,
     unscaled,
+    with_exact_text,
 )
 from pacbound.tally.frames.whole_columns import column_names, whole_columns
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.questions.question import Slot
-from pacbound.tally.row_rules import EXIT, PREDICTION, Exits, Limit, RowRule, Steps, answers_of
+from pacbound.tally.row_rules import EXIT, PREDICTION, Exits, Limit, RowRule, RowSteps, answers_of
 from pacbound.tally.rows import Rows
 
 _MOST: Final = 20_000
 """Values to choose among inside an engine, which compiles them."""
 
 _GROUP: Final = "group"
+_COPY: Final = "pac_group"
+"""The group of a row while columns are added to a lazy frame."""
+
 _WHOLE: Final = re.compile(r"-?[0-9]+")
 
 
@@ -53,7 +58,8 @@ def apply_to_frame(
 ) -> Any:
     """The frame with the columns of the rule added, of the kind that it was."""
     frame = known_frame(native)
-    _refuse_taken(column_names(native), [*rule.added, *([PREDICTION] if predictions else [])])
+    new = [*rule.added, *([PREDICTION] if predictions else []), *([_COPY] if group else [])]
+    _refuse_taken(column_names(native), new)
     slots = {_score(m): Slot("number", name, scale) for m, name in enumerate(scores)}
     if group is not None:
         slots[_GROUP] = Slot("name", group)
@@ -133,7 +139,10 @@ def _inside(
     if rule.groups is None:
         added = _columns(_required(rule.whole), at_most_one)
     else:
-        added = _by_group(rule, at_most_one, _group_test(needed, slots[_GROUP].name))
+        # A copy, because the column itself stays as its engine holds it.
+        copied = frame.with_columns(nw.col(slots[_GROUP].name).alias(_COPY))
+        frame = with_exact_text(copied, [_COPY])
+        added = _by_group(rule, at_most_one, _group_test(frame, _COPY))
     if predictions:
         read = open_frame(native, [*predictions, *(slot.name for slot in slots.values())])
         _refuse_silent(read, predictions, added[EXIT])
@@ -143,9 +152,10 @@ def _inside(
     are_scores = nw.all_horizontal(
         *[(score >= 0.0) & (score <= 1.0 + ROUNDING) for score in scores], ignore_nulls=False
     )
-    return frame.with_columns(
+    found = frame.with_columns(
         *(nw.when(are_scores).then(value).alias(name) for name, value in added.items())
-    ).to_native()
+    )
+    return (found if rule.groups is None else found.drop(_COPY)).to_native()
 
 
 def _by_group(
@@ -170,7 +180,7 @@ def _by_group(
     return found
 
 
-def _columns(part: Steps | Exits, scores: Sequence[nw.Expr]) -> dict[str, nw.Expr]:
+def _columns(part: RowSteps | Exits, scores: Sequence[nw.Expr]) -> dict[str, nw.Expr]:
     if isinstance(part, Exits):
         found: nw.Expr = nw.lit(len(part.thresholds), nw.Int64)
         for m in reversed(range(len(part.thresholds))):
@@ -200,7 +210,7 @@ def _group_test(frame: Any, name: str) -> Callable[[str], nw.Expr | None]:
     dtype, column = frame.collect_schema()[name], nw.col(name)
 
     def test(group: str) -> nw.Expr | None:
-        if isinstance(dtype, (nw.String, nw.Categorical, nw.Enum)):
+        if is_text(dtype):
             return column.cast(nw.String) == group
         # The text of a number names a group as arrays do: 7, 7.0 and "7" are one.
         if not _WHOLE.fullmatch(group) or str(int(group)) != group or abs(int(group)) >= 2**63:
@@ -246,12 +256,12 @@ def _refuse_silent(frame: Any, predictions: Sequence[str], exits: nw.Expr) -> No
 
 def _is_missing(frame: Any, name: str) -> nw.Expr:
     column = nw.col(name)
-    is_text = _kind(frame.collect_schema()[name], name) == "text"
-    return column.is_null() | (column.cast(nw.String) == "") if is_text else column.is_null()
+    names = _kind(frame.collect_schema()[name], name) == "text"
+    return column.is_null() | (column.cast(nw.String) == "") if names else column.is_null()
 
 
 def _kind(dtype: Any, name: str) -> str:
-    if isinstance(dtype, (nw.String, nw.Categorical, nw.Enum)):
+    if is_text(dtype):
         return "text"
     if dtype.is_integer() or isinstance(dtype, nw.Boolean):
         return "number"
@@ -270,13 +280,14 @@ def _refuse_strange(strange: Sequence[str], name: str, rule: RowRule) -> None:
 
 
 def _refuse_taken(stored: Sequence[str], added: Sequence[str]) -> None:
-    known = {name.lower() for name in stored}
+    # pandas has names that are not text.
+    known = {str(name).lower() for name in stored}
     taken = [name for name in added if name in known]
     if taken:
         raise InvalidValueError(f"The frame already has a column {taken[0]!r}: rename or drop it.")
 
 
-def _required(part: Steps | Exits | None) -> Steps | Exits:
+def _required(part: RowSteps | Exits | None) -> RowSteps | Exits:
     if part is None:
         raise InvalidTypeError("The rule goes by groups: name the column of the group of each row.")
     return part

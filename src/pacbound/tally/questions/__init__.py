@@ -6,23 +6,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.stats.arguments import is_one_of
 from pacbound.tally.questions.abstention import AbstentionQuestion
 from pacbound.tally.questions.calibration import CalibrationQuestion
 from pacbound.tally.questions.cascade import CascadeQuestion
+from pacbound.tally.questions.label_scores import LABEL_SCORES
 from pacbound.tally.questions.question import Judged, Kind, Question, Scope, Slot
 from pacbound.tally.questions.recall import RecallQuestion
 from pacbound.tally.questions.shield import ShieldQuestion
 
-QUESTIONS: Mapping[Kind, type[Question]] = {
+QUESTIONS: Mapping[Kind, Any] = {
     "calibration": CalibrationQuestion,
     "abstention": AbstentionQuestion,
     "cascade": CascadeQuestion,
     "shield": ShieldQuestion,
     "recall": RecallQuestion,
+    "sets": LABEL_SCORES,
 }
 
 
-def question_for(given: Mapping[str, Any], kind: str | None = None) -> type[Question]:
+def question_for(given: Mapping[str, Any], kind: str | None = None) -> Any:
     """The question that the passed columns belong to, by their names, or the one of the `kind`.
 
     Parameters
@@ -51,7 +54,7 @@ def question_for(given: Mapping[str, Any], kind: str | None = None) -> type[Ques
     'shield'
     """
     if kind is not None:
-        if kind not in QUESTIONS:
+        if not is_one_of(kind, QUESTIONS):
             raise InvalidValueError(f"kind={kind!r} is not one of {', '.join(QUESTIONS)}.")
         return QUESTIONS[kind]  # type: ignore[index]
     passed = {name for name, value in given.items() if value is not None}

@@ -347,11 +347,17 @@ def witness(
     evidence: Evidence,
 ) -> None:
     """Let `evidence` take in what labels say: all of them, those that no model of their row
-    predicts, and those that an exit predicts and the slow model does not.
+    predicts, those that an exit predicts and the slow model does not, and how often they match the
+    slow model.
     """
     size = len(vocabulary)
     known = truth != MISSING
     differ = known & np.any([codes != answers[-1] for codes in answers[:-1]], axis=0)
+    for met, rows in zip(evidence.met, (known & ~differ, differ), strict=True):
+        slow, labels = answers[-1][rows], truth[rows]
+        met.slow += vocabulary.counted(np.bincount(slow, minlength=size))
+        met.labels += vocabulary.counted(np.bincount(labels, minlength=size))
+        met.both += vocabulary.counted(np.bincount(labels[slow == labels], minlength=size))
     right = np.any([codes == truth for codes in answers], axis=0)
     labelled = np.bincount(truth[known], minlength=size)
     evidence.labelled |= vocabulary.classes(np.flatnonzero(labelled).tolist())

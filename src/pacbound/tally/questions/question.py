@@ -24,13 +24,43 @@ if TYPE_CHECKING:
     from pacbound.tally.rows import Rows
 
 Integers = NDArray[np.int64]
-Kind = Literal["calibration", "abstention", "cascade", "shield", "recall"]
+Kind = Literal["calibration", "abstention", "cascade", "shield", "recall", "sets"]
 Scope = Literal["top", "groups", "overlapping-groups", "per-class", "all-labels"]
 
 _SCORES = ("number", "number or nothing")
 
 OVERLAPPING: frozenset[Scope] = frozenset(["overlapping-groups", "all-labels"])
 """The scopes in which a row may be counted in several tables."""
+
+
+@dataclass(frozen=True)
+class RowColumn:
+    """What a row brings under a name, as verbs and the command line offer it.
+
+    Attributes
+    ----------
+    name : str
+        The parameter, the option, and the key of the recorded columns.
+    help : str
+        The option's line, and the parameter's first sentence.
+    holds : str
+        What it holds: "number", "number or nothing", "flag", "class" or "name".
+    several : bool
+        Whether there is one for each model or class, named by a list.
+    needed : bool
+        Whether every row must bring it.
+
+    Examples
+    --------
+    >>> RowColumn("score", "The score of each row.", "number").needed
+    True
+    """
+
+    name: str
+    help: str
+    holds: ColumnKind
+    several: bool = False
+    needed: bool = True
 
 
 @dataclass(frozen=True)

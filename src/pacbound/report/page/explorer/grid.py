@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pacbound.certificate import Certificate
-from pacbound.report.page.explorer.readings import Explorable, Reading
+from pacbound.claims.claim import ClaimCertificate
+from pacbound.explorable import Explorable, Reading
 
 SECONDS: Final = 5.0
 """What the values of one certificate may take, by its own account; a busy machine takes longer."""
@@ -90,8 +91,14 @@ def longest(certificate: Certificate, way: Explorable) -> float:
 
 def _own(certificate: Any, way: Explorable) -> tuple[float | None, float]:
     """The values that the certificate was asked for."""
-    own = None if way.dial is None else float(getattr(certificate, way.dial))
+    own = None if way.dial is None else float(_asked(certificate, way.dial))
     return own, float(certificate.delta)
+
+
+def _asked(certificate: Any, name: str) -> float:
+    if isinstance(certificate, ClaimCertificate):
+        return float(certificate.values[name])
+    return float(getattr(certificate, name))
 
 
 def _values(
@@ -137,9 +144,13 @@ def _seconds(
     total = 0.0
     for value in dial:
         for level in deltas:
-            asked: Any = {"loaded": None, "delta": level}
+            asked: Any = {"delta": level}
             asked |= {} if way.dial is None else {way.dial: value}
-            work = replace(certificate, **asked).work()
+            work = (
+                certificate.by.work({**certificate.values, **asked})
+                if isinstance(certificate, ClaimCertificate)
+                else replace(certificate, **asked, loaded=None).work()
+            )
             region = _LEAST if work > _NEXT_TO_NOTHING else 0.0
             total += max(least, region, _UNIT_OF_WORK * work)
     return total

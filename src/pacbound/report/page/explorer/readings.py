@@ -7,7 +7,7 @@ the counts only as far as its own decision needed them, the stricter values alon
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,41 +25,10 @@ from pacbound.certificate import (
     ShieldCertificate,
 )
 from pacbound.certificate.document import amount
+from pacbound.claims.claim import ClaimCertificate
 from pacbound.errors import InvalidValueError
+from pacbound.explorable import CERTIFIED, HOPELESS, REFUSED, UNTOLD, Explorable, Reading
 from pacbound.report.page.explorer import cascades
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What is decided at one pair of values: in words for people, one for each name of the
-    explorer; and what a trade-off is drawn of, from the least to the most that it can be.
-    """
-
-    verdict: str
-    values: tuple[str, ...]
-    drawn: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Explorable:
-    """How a certificate is explored.
-
-    `dial` is the name of what is asked for beside delta, None if there is nothing; `at` decides,
-    and gives a value for each of the `names`; `drawn` is the name of what a trade-off is drawn of.
-    `whole` says that the certificate keeps all counts, so that looser values can be told too.
-    """
-
-    dial: str | None
-    names: tuple[str, ...]
-    at: Callable[[Any, float | None, float], Reading]
-    drawn: str = ""
-    whole: bool = False
-
-
-CERTIFIED = "certified"
-REFUSED = "refused"
-UNTOLD = "not told by the counts in this certificate"
-HOPELESS = "refused, whatever is seen: no look of the plan could pass"
 
 
 def explorable(certificate: Certificate) -> Explorable | str:
@@ -69,6 +38,8 @@ def explorable(certificate: Certificate) -> Explorable | str:
             "A refusal is not explored: another xi, chosen after the labels were seen, would carry "
             "no guarantee."
         )
+    if isinstance(certificate, ClaimCertificate):
+        return certificate.by.explorable(certificate)
     for kind, of in _KINDS.items():
         if isinstance(certificate, kind):
             return of(certificate)

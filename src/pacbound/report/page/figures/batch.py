@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pacbound.certificate.batch import BatchCertificate
-from pacbound.report.page.chart import Axis, Chart, Figure, Legend, selected
+from pacbound.report.page.chart import Chart, ChartAxis, ChartFigure, Legend, selected
 
 
-def sample(certificate: BatchCertificate, *, rows: int) -> Figure | None:
+def sample(certificate: BatchCertificate, *, rows: int) -> ChartFigure | None:
     """The disagreements of the last look that was taken; None if nothing was sampled."""
     if not certificate.disagreements:
         return None
@@ -19,8 +19,8 @@ def sample(certificate: BatchCertificate, *, rows: int) -> Figure | None:
     found = np.arange(1, ranks.size + 1)
     end = max(certificate.scored, 1)
     chart = Chart(
-        Axis("Records, the highest score first", 0, end),
-        Axis("Sampled disagreements", 0, 1.08 * max(ranks.size, allowed, 1)),
+        ChartAxis("Records, the highest score first", 0, end),
+        ChartAxis("Sampled disagreements", 0, 1.08 * max(ranks.size, allowed, 1)),
     )
     last = ranks.size or 0
     chart.steps([0, *ranks, certificate.scored], [0, *found, last], "seen")
@@ -31,7 +31,7 @@ def sample(certificate: BatchCertificate, *, rows: int) -> Figure | None:
     chart.upright(certificate.stop, "certified")
     legend.append(Legend("certified", f"the first {certificate.stop:,} records may be kept"))
     places = selected(ranks.size, rows)
-    return Figure(
+    return ChartFigure(
         "Disagreements in the sample",
         "Records stand in the order of their scores. Those before the disagreement that is one "
         "too many keep the fast answer, unless they were sampled.",

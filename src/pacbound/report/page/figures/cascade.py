@@ -1,4 +1,4 @@
-"""The walk of a cascade: what is lost as more rows exit early."""
+"""The walk of a cascade: what is lost, or how many answers differ, as more rows exit early."""
 
 from __future__ import annotations
 
@@ -6,10 +6,25 @@ import numpy as np
 
 from pacbound.certificate.cascade_labels import thresholds_of
 from pacbound.certificate.document import exact
+from pacbound.procedures.cascade_differ import Claim
 from pacbound.procedures.joint_walk import JointWalk
 from pacbound.report.display import limits
-from pacbound.report.page.chart import Axis, Chart, Figure, Legend, from_zero, percent, selected
+from pacbound.report.page.chart import (
+    Chart,
+    ChartAxis,
+    ChartFigure,
+    Legend,
+    from_zero,
+    percent,
+    selected,
+)
 from pacbound.report.page.markup import in_short
+
+_AXES: dict[Claim, str] = {
+    "loss": "Accuracy lost, as seen",
+    "differ": "Answers that differ, as seen (share)",
+}
+_SEEN: dict[Claim, str] = {"loss": "lost less gained", "differ": "answers that differ"}
 
 
 def walk(
@@ -18,9 +33,10 @@ def walk(
     *,
     xi: float,
     cells: tuple[int, ...] | None,
+    bounded: Claim,
     group: str | None = None,
     rows: int,
-) -> Figure | None:
+) -> ChartFigure | None:
     """The walk of the thresholds that were chosen, with `rows` of its steps as numbers; None where
     it has no step at which a row exits.
     """
@@ -29,13 +45,13 @@ def walk(
     exits = steps.exits.sum(axis=0) / n
     loss = (steps.losses - steps.gains) / n
     chart = Chart(
-        Axis("Rows that exit early (share)", *from_zero(exits), written=percent),
-        Axis("Accuracy lost, as seen", *limits([0, *loss, xi]), written=percent),
+        ChartAxis("Rows that exit early (share)", *from_zero(exits), written=percent),
+        ChartAxis(_AXES[bounded], *limits([0, *loss, xi]), written=percent),
     )
     (chart.line if len(steps) > 1 else chart.dots)(exits, loss, "seen")
     chart.level(xi, "certified dashed")
     legend = [
-        Legend("seen", "lost less gained, as seen (no guarantee)"),
+        Legend("seen", f"{_SEEN[bounded]}, as seen (no guarantee)"),
         Legend("certified dashed", f"xi = {exact(xi)}"),
     ]
     place = _place(steps, cells)
@@ -43,13 +59,18 @@ def walk(
         chart.dots(exits[place], loss[place], "certified-dot", radius=5)
         legend.append(Legend("certified-dot", "at the thresholds of the certificate", "dot"))
     places = selected(len(steps), rows, -1 if place is None else place)
-    return Figure(
+    # Where answers that differ are counted, none of them makes up for another.
+    counted = 3 if bounded == "differ" else 5
+    columns = ["Thresholds", "Exit early", "Lost", "Gained", "Lost less gained"]
+    if bounded == "differ":
+        columns = ["Thresholds", "Exit early", "Differ"]
+    return ChartFigure(
         "The walk" + ("" if group is None else f": {in_short(group)}"),
         "Thresholds fall from left to right, each step is tested, and the walk ends at the first "
         "that fails. The test leaves room for chance, so it ends below xi.",
         [chart],
         legend,
-        ["Thresholds", "Exit early", "Lost", "Gained", "Lost less gained"],
+        columns,
         [
             [
                 _written(steps.cells[:, at]),
@@ -57,7 +78,7 @@ def walk(
                 f"{int(steps.losses[at]):,}",
                 f"{int(steps.gains[at]):,}",
                 f"{loss[at]:+.4%}",
-            ]
+            ][:counted]
             for at in places
         ],
         None if len(places) == len(steps) else len(steps),

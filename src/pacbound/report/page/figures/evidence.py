@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from pacbound.monitor import Monitor
-from pacbound.report.page.chart import Axis, Chart, Figure, Legend, selected
+from pacbound.report.page.chart import Chart, ChartAxis, ChartFigure, Legend, selected
 
 _LEAST = 1e-6
 """Evidence below this is drawn here: how little there is says nothing."""
 
 
-def evidence(monitor: Monitor, *, rows: int) -> Figure | None:
+def evidence(monitor: Monitor, *, rows: int) -> ChartFigure | None:
     """The highest evidence in each stretch of labels; None before the first label."""
     labels, found = monitor.history
     if not labels.size:
         return None
     shown = np.maximum(found, _LEAST)
     chart = Chart(
-        Axis("Labels", 0, 1.03 * int(labels[-1])),
-        Axis(
+        ChartAxis("Labels", 0, 1.03 * int(labels[-1])),
+        ChartAxis(
             "Evidence against the claim",
             float(min(shown.min(), 1.0)) / 2,
             3 * max(float(shown.max()), monitor.limit),
@@ -37,7 +37,7 @@ def evidence(monitor: Monitor, *, rows: int) -> Figure | None:
         chart.dots(rung, [monitor.limit] * len(rung), "alarm-dot", radius=5)
         legend.append(Legend("alarm-dot", "an alarm", "dot"))
     places = selected(labels.size, rows, int(found.argmax()))
-    return Figure(
+    return ChartFigure(
         "Evidence over time",
         "Evidence rises where losses come more often than the claim allows. That it stays low "
         "proves nothing.",

@@ -6,15 +6,15 @@ import numpy as np
 
 from pacbound.certificate.document import exact
 from pacbound.certificate.false_alarms import FalseAlarmCertificate
-from pacbound.report.page.chart import Axis, Chart, Figure, Legend, percent, selected
+from pacbound.report.page.chart import Chart, ChartAxis, ChartFigure, Legend, percent, selected
 from pacbound.report.page.figures.recall import falling
 
 
-def false_alarms(certificate: FalseAlarmCertificate, *, rows: int) -> Figure:
+def false_alarms(certificate: FalseAlarmCertificate, *, rows: int) -> ChartFigure:
     """Both curves, with `rows` of their points as numbers."""
     curve = certificate.alarm_curve()
     chart = Chart(
-        Axis("Threshold", 0, 1), Axis("Share that raises an alarm", 0, 1, written=percent)
+        ChartAxis("Threshold", 0, 1), ChartAxis("Share that raises an alarm", 0, 1, written=percent)
     )
     # From the lowest threshold up: below the lowest score all rows raise an alarm.
     thresholds = np.concatenate([[0.0], curve.thresholds[::-1], [1.0]])
@@ -35,7 +35,7 @@ def false_alarms(certificate: FalseAlarmCertificate, *, rows: int) -> Figure:
         legend.append(Legend("certified", f"alarms from {certificate.threshold!r} on"))
     place = int(np.count_nonzero(curve.thresholds >= certificate.threshold)) - 1
     places = selected(curve.thresholds.size, rows, place)
-    return Figure(
+    return ChartFigure(
         "False alarms against the threshold",
         "A row raises an alarm if its score reaches the threshold. The curves are what was seen; "
         "what is certified is xi, at the upright line and above. It says nothing of positives "

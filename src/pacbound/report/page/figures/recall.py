@@ -6,13 +6,13 @@ import numpy as np
 
 from pacbound.certificate.document import exact
 from pacbound.certificate.recall import RecallCertificate
-from pacbound.report.page.chart import Axis, Chart, Figure, Legend, percent, selected
+from pacbound.report.page.chart import Chart, ChartAxis, ChartFigure, Legend, percent, selected
 
 
-def recall(certificate: RecallCertificate, *, rows: int) -> Figure:
+def recall(certificate: RecallCertificate, *, rows: int) -> ChartFigure:
     """Both curves, with `rows` of their points as numbers."""
     curve = certificate.recall_curve()
-    chart = Chart(Axis("Threshold", 0, 1), Axis("Share", 0, 1, written=percent))
+    chart = Chart(ChartAxis("Threshold", 0, 1), ChartAxis("Share", 0, 1, written=percent))
     # From the lowest threshold up: below the lowest score all rows are flagged.
     thresholds = np.concatenate([[0.0], curve.thresholds[::-1], [1.0]])
     found, flagged = (
@@ -30,7 +30,7 @@ def recall(certificate: RecallCertificate, *, rows: int) -> Figure:
         legend.append(Legend("certified", f"flag from {certificate.threshold!r} on"))
     place = int(np.count_nonzero(curve.thresholds >= certificate.threshold)) - 1
     places = selected(curve.thresholds.size, rows, place)
-    return Figure(
+    return ChartFigure(
         "Recall against the threshold",
         "A row is flagged if its score reaches the threshold. The curves are what was seen; what "
         "is certified is the target, at the upright line."

@@ -7,11 +7,13 @@ import numpy as np
 from pacbound.certificate.calibration import CalibrationBins, CalibrationCertificate
 from pacbound.certificate.calibration_words import cell_name, rounded_down, rounded_up
 from pacbound.report.bins import single_values, unreachable
-from pacbound.report.page.chart import Axis, Chart, Figure, Legend, from_zero, percent
+from pacbound.report.page.chart import Chart, ChartAxis, ChartFigure, Legend, from_zero, percent
 from pacbound.report.page.markup import in_short
 
 
-def reliability(certificate: CalibrationCertificate, group: str | None, *, rows: int) -> Figure:
+def reliability(
+    certificate: CalibrationCertificate, group: str | None, *, rows: int
+) -> ChartFigure:
     """The bins of one table; its numbers are those of the first `rows` bins that hold any."""
     bins = certificate.tables[group]
     # Where rows were chosen per bin, how many a bin has says nothing.
@@ -30,7 +32,7 @@ def reliability(certificate: CalibrationCertificate, group: str | None, *, rows:
     if not is_drawn_by_bin:
         charts.append(_shares(bins))
         legend.append(Legend("rows", "share of the rows", "box"))
-    return Figure(
+    return ChartFigure(
         "Reliability" if group is None else f"Reliability: {in_short(group)}",
         f"Each box is a bin, as high as the certified interval for its accuracy. "
         f"{seen.size} of {len(bins)} bins hold rows, {int(bins.trials.sum()):,} in all.",
@@ -53,7 +55,7 @@ def reliability(certificate: CalibrationCertificate, group: str | None, *, rows:
 
 
 def _intervals(bins: CalibrationBins, across: str) -> Chart:
-    chart = Chart(Axis(across, 0, 1), Axis("Accuracy (share right)", 0, 1))
+    chart = Chart(ChartAxis(across, 0, 1), ChartAxis("Accuracy (share right)", 0, 1))
     seen, point = bins.trials > 0, single_values(bins)
     wide, alone = seen & ~point, seen & point
     unknown = ~seen & ~unreachable(bins) & ~point
@@ -71,8 +73,8 @@ def _intervals(bins: CalibrationBins, across: str) -> Chart:
 def _shares(bins: CalibrationBins) -> Chart:
     shares = bins.trials / max(1, int(bins.trials.sum()))
     point = single_values(bins)
-    up = Axis("Rows", *from_zero([0, *shares]), written=percent)
-    chart = Chart(Axis("Share of the rows in each bin", 0, 1), up, height=130)
+    up = ChartAxis("Rows", *from_zero([0, *shares]), written=percent)
+    chart = Chart(ChartAxis("Share of the rows in each bin", 0, 1), up, height=130)
     wide = (bins.trials > 0) & ~point
     chart.boxes(bins.begin[wide], bins.end[wide], 0 * shares[wide], shares[wide], "rows")
     chart.spans(bins.begin[point], 0 * shares[point], shares[point], "certified")

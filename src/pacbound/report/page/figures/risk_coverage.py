@@ -6,12 +6,22 @@ import numpy as np
 
 from pacbound.certificate.abstention import AbstentionCertificate
 from pacbound.certificate.document import exact
-from pacbound.report.page.chart import Axis, Chart, Figure, Legend, from_zero, percent, selected
+from pacbound.report.page.chart import (
+    Chart,
+    ChartAxis,
+    ChartFigure,
+    Legend,
+    from_zero,
+    percent,
+    selected,
+)
 from pacbound.report.page.markup import in_short
 from pacbound.report.risk_coverage import FEW
 
 
-def risk_coverage(certificate: AbstentionCertificate, group: str | None, *, rows: int) -> Figure:
+def risk_coverage(
+    certificate: AbstentionCertificate, group: str | None, *, rows: int
+) -> ChartFigure:
     """The curve of one table, with `rows` of its points as numbers."""
     curve = certificate.risk_coverage(group)
     own = next(table for table in certificate.tables if table.group == group)
@@ -19,8 +29,10 @@ def risk_coverage(certificate: AbstentionCertificate, group: str | None, *, rows
     place = int(np.count_nonzero(curve.thresholds >= own.limit)) - 1
     coverage, risk = curve.coverage[shown], curve.risk[shown]
     chart = Chart(
-        Axis("Coverage (share of rows answered)", *from_zero(coverage), written=percent),
-        Axis("Risk (share of answers wrong)", *from_zero([*risk, certificate.xi]), written=percent),
+        ChartAxis("Coverage (share of rows answered)", *from_zero(coverage), written=percent),
+        ChartAxis(
+            "Risk (share of answers wrong)", *from_zero([*risk, certificate.xi]), written=percent
+        ),
     )
     chart.steps(coverage, risk, "seen")
     chart.level(certificate.xi, "certified dashed")
@@ -32,7 +44,7 @@ def risk_coverage(certificate: AbstentionCertificate, group: str | None, *, rows
         chart.dots(curve.coverage[place], curve.risk[place], "certified-dot", radius=5)
         legend.append(Legend("certified-dot", f"answer from {own.limit!r} on", "dot"))
     places = selected(curve.thresholds.size, rows, place)
-    return Figure(
+    return ChartFigure(
         "Risk against coverage" + ("" if group is None else f": {in_short(group)}"),
         "As the threshold falls, more rows are answered. No point of the curve is certified; what "
         "is certified at the dot is the dashed line."

@@ -6,10 +6,10 @@ import numpy as np
 
 from pacbound.certificate.shield import ShieldCertificate
 from pacbound.procedures.shield import TOP
-from pacbound.report.page.chart import Axis, Chart, Figure, Legend, selected
+from pacbound.report.page.chart import Chart, ChartAxis, ChartFigure, Legend, selected
 
 
-def search(certificate: ShieldCertificate, *, rows: int) -> Figure | None:
+def search(certificate: ShieldCertificate, *, rows: int) -> ChartFigure | None:
     """How many unsafe rollouts stay unnoticed below each threshold; None if no threshold above 0
     was tried.
     """
@@ -23,8 +23,8 @@ def search(certificate: ShieldCertificate, *, rows: int) -> Figure | None:
         thresholds, missed = np.append(thresholds, 1.0), np.append(missed, misses[-1])
     highest = max(int(misses[-1]), certificate.allowed, 1)
     chart = Chart(
-        Axis("Threshold on the danger", 0, max(0.05, min(1.0, 1.05 * float(thresholds[-1])))),
-        Axis("Unsafe rollouts missed", 0, 1.08 * highest),
+        ChartAxis("Threshold on the danger", 0, max(0.05, min(1.0, 1.05 * float(thresholds[-1])))),
+        ChartAxis("Unsafe rollouts missed", 0, 1.08 * highest),
     )
     chart.steps(thresholds, missed, "seen")
     legend = [Legend("seen", "missed below the threshold, as seen")]
@@ -35,7 +35,7 @@ def search(certificate: ShieldCertificate, *, rows: int) -> Figure | None:
         chart.upright(certificate.threshold, "certified")
         legend.append(Legend("certified", f"the shield fires from {certificate.threshold!r} on"))
     places = selected(cells.size, rows)
-    return Figure(
+    return ChartFigure(
         "Unsafe rollouts missed against the threshold",
         "The search ends at the first danger at which more would be missed than may be; the "
         "certificate holds no counts beyond it.",

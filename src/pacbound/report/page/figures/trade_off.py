@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pacbound.certificate.document import exact
 from pacbound.report.display import limits
-from pacbound.report.page.chart import Axis, Chart, Figure, Legend, number, percent
+from pacbound.report.page.chart import Chart, ChartAxis, ChartFigure, Legend, number, percent
 from pacbound.report.page.explorer.grid import Explorer
 
 
-def trade_off(explorer: Explorer) -> list[Figure]:
+def trade_off(explorer: Explorer) -> list[ChartFigure]:
     """The trade-off at the certificate's own delta, if there is one to be drawn."""
     way, (own, level) = explorer.explorable, explorer.own
     readings = [row[level] for row in explorer.readings]
@@ -21,8 +21,8 @@ def trade_off(explorer: Explorer) -> list[Figure]:
         return []
     values, low, high = zip(*told, strict=True)
     is_share = way.drawn.startswith(("Rows", "Positives"))
-    across = Axis(f"{way.dial}", *limits(values, least=1e-9))
-    up = Axis(way.drawn, *limits([*low, *high]), written=percent if is_share else number)
+    across = ChartAxis(f"{way.dial}", *limits(values, least=1e-9))
+    up = ChartAxis(way.drawn, *limits([*low, *high]), written=percent if is_share else number)
     chart = Chart(across, up)
     chart.spans(values, low, high, "seen-span")
     middle = [(least + most) / 2 for least, most in zip(low, high, strict=True)]
@@ -38,7 +38,7 @@ def trade_off(explorer: Explorer) -> list[Figure]:
         legend.append(Legend("certified-dot", f"{way.dial} of this certificate", "dot"))
     title = f"{way.drawn} against {way.dial}"
     return [
-        Figure(
+        ChartFigure(
             title,
             f"What the same counts would give at another {way.dial}. It must be chosen before the "
             "labels are seen: a point picked here carries no guarantee.",

@@ -1,0 +1,69 @@
+"""What claims assume, by names that documents hold: the data cannot prove these.
+
+`docs/procedures.md` has the same sentences, and a test holds the two together. Where rows were
+drawn, what is assumed of all rows is replaced by what is assumed of what they were drawn from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from pacbound.tally.draws import Drawn
+
+ASSUMED: Final[Mapping[str, str]] = {
+    "independent-rows": (
+        "The rows are independent draws from the data the model will meet in use."
+    ),
+    "untouched-rows": "No row was used for training, tuning or choosing the model.",
+    "asked-beforehand": "What was asked for was fixed before any label was seen.",
+    "groups-beforehand": "The groups were fixed before any label was seen.",
+    "same-type-in-use": (
+        "In use the model computes probabilities in the type that was counted; they are compared "
+        "with the threshold as float64."
+    ),
+    "independent-clusters": (
+        "The clusters are independent draws from those that will be met in use; all rows of a "
+        "cluster are in one count."
+    ),
+    "claim-per-cluster": (
+        "One row was drawn from each cluster, so the claim is about a random row of a random "
+        "cluster: a large cluster weighs no more than a small one."
+    ),
+    "claim-per-row-of-clusters": (
+        "One row was drawn from each cluster and kept with probability size / bound, so the claim "
+        "is about a random row. The bound holds for every cluster, and was fixed beforehand."
+    ),
+    "one-seed": (
+        "The draw went by the seed and by names alone, and no other seed and no other spelling of "
+        "the names was tried."
+    ),
+    "exact-weights": (
+        "The weights are exactly proportional to the density of the target over that of the rows, "
+        "depend on inputs only, and nowhere exceed the bound, which was fixed beforehand. "
+        "Estimated weights carry no guarantee."
+    ),
+    "same-labels-given-inputs": "Labels given inputs are distributed alike in both.",
+    "strata-beforehand": (
+        "How many rows of each bin were labelled was fixed before any label was seen, and the rows "
+        "of a bin were chosen by a key alone."
+    ),
+    "strata-shares": (
+        "Shares of rows, and averages over rows, are those of the labels bought, not of use."
+    ),
+}
+
+_ABOUT_ROWS: Final = frozenset(["independent-rows"])
+
+
+def assumed(ids: Iterable[str], drawn: Drawn | None) -> tuple[str, ...]:
+    """The names of what is assumed, where rows were drawn as `drawn` says."""
+    if drawn is None:
+        return tuple(ids)
+    if drawn.by == "strata":
+        return (*ids, "strata-beforehand", "strata-shares")
+    if drawn.by == "weights":
+        return (*ids, "exact-weights", "same-labels-given-inputs", "one-seed")
+    per = "claim-per-cluster" if drawn.bound is None else "claim-per-row-of-clusters"
+    kept = (name for name in ids if name not in _ABOUT_ROWS)
+    return ("independent-clusters", *kept, per, "one-seed")

@@ -1,0 +1,285 @@
+"""A claim, and the certificate that it makes.
+
+A claim is a value: one object that says what can be certified, of which rows, asked for how,
+decided how, and in which words. Everything else reads it: the command line, the page, the monitor,
+planning, verification. `decided` goes from what was counted and asked for to all that follows, so
+certifying, verifying and exploring are the same call.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from pacbound.asks import Ask, checked
+from pacbound.certificate.about import about_texts
+from pacbound.certificate.document import Certificate, Provenance
+from pacbound.certificate.samples import sample_name
+from pacbound.claims import claim_of
+from pacbound.claims.assumptions import ASSUMED
+from pacbound.documents import Json, Reader
+from pacbound.errors import UnknownProcedureError
+from pacbound.explorable import Explorable
+from pacbound.fields import Fields
+from pacbound.figure import Figure
+from pacbound.says import Quantity, Says
+from pacbound.tally.reading import recorded_columns, tally_of
+from pacbound.tally.row_rules import RowRule
+from pacbound.tally.tally import Tally
+
+Values = Mapping[str, Any]
+Cells = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """A way of deciding, under a name with a version that never changes its meaning.
+
+    `assumes` are names of `pacbound.claims.assumptions`; `asks` are what only documents of this
+    procedure hold of what was asked for.
+    """
+
+    name: str
+    assumes: tuple[str, ...]
+    asks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class ClaimCertificate(Certificate):
+    """A certificate of a claim: the claim itself, and the values of its document's fields.
+
+    Attributes
+    ----------
+    by : Claim
+        What is claimed, and how it is decided and said.
+    values : mapping
+        Everything that the document holds of it, by name.
+    """
+
+    kind: ClassVar[str] = ""
+    by: Claim[Any]
+    values: Values = field(repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", self.by.kind)
+        object.__setattr__(self, "draw", self.values["drawn"])
+
+    @property
+    def certified(self) -> bool:
+        """Whether the rows support the claim; False is a refusal, and `summary` says why."""
+        return bool(self.values["certified"])
+
+    @property
+    def n(self) -> int:
+        """The number of rows that were counted."""
+        return int(self.values["n"])
+
+    @property
+    def delta(self) -> float:
+        """The chance that the claim is wrong."""
+        return float(self.values["delta"])
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What was asked for, by name."""
+        return {ask.name: self.values.get(ask.name, ask.default) for ask in self.by.asks}
+
+    @property
+    def says(self) -> Says:
+        """What is claimed, in sentences and quantities."""
+        return self.by.says(self)
+
+    def figures(self) -> Iterable[Figure]:
+        """What is claimed, in pictures."""
+        return self.by.figures(self)
+
+    def explored(self, **asked: Any) -> Self:
+        """What the same counts would give if something else had been asked for. It carries no
+        guarantee: what is asked for is fixed before the data are looked at.
+        """
+        wishes = self.by.wishes({**self.asked, **asked})
+        return replace(self, values=self.by.decided({**self.values, **wishes}), loaded=None)
+
+    def row_rule(self) -> RowRule:
+        """What it adds to each row of a table."""
+        self.require_verified()
+        return self.by.row_rule(self) or super().row_rule()
+
+    def assumed(self) -> list[str]:
+        """What is assumed, in sentences: the data cannot prove these."""
+        return [ASSUMED[name] for name in self.values["assumes"]]
+
+    def words(self) -> str:
+        """The claim in words."""
+        return "\n".join(self.says.lines())
+
+    def work(self) -> float:
+        """About how long deciding takes, as `Certificate.work` counts it."""
+        return self.by.work(self.values)
+
+    def claim(self) -> dict[str, Json]:
+        """The part of the document that is certified."""
+        return self._fields.write(self.values)
+
+    claimed = claim
+
+    def counted(self) -> dict[str, Json]:
+        """The part of it that was counted and asked for."""
+        return self._fields.counted(self.values)
+
+    @property
+    def _fields(self) -> Fields:
+        return self.by.fields(self.by.procedures[self.values["procedure"]])
+
+    def recomputed(self) -> Self:
+        """The certificate that the counts in this one imply."""
+        return replace(self, values=self.by.decided(self.values), loaded=None)
+
+    @classmethod
+    def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
+        """The certificate that a document describes, as the claim of its kind reads it."""
+        read: Self = claim_of(claim.text("kind")).read(claim, provenance, loaded)
+        return read
+
+
+C = TypeVar("C", bound=ClaimCertificate)
+
+
+class Claim(ABC, Generic[C]):
+    """What can be certified: `C` is the certificate that the verb returns."""
+
+    kind: str
+    command: str
+    help: str
+    question: Any
+    asks: tuple[Ask, ...]
+    procedures: Mapping[str, Procedure]
+    certificate: type[C]
+
+    def wishes(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What was asked for, checked before a row is read."""
+        return checked(self.asks, given)
+
+    @abstractmethod
+    def fields(self, procedure: Procedure) -> Fields:
+        """What a document of the procedure holds."""
+
+    @abstractmethod
+    def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
+        """What a document holds of the data, and of what was asked for."""
+
+    @abstractmethod
+    def decided(self, values: Values) -> dict[str, Any]:
+        """All fields: what was counted and asked for as it is, and what follows computed anew."""
+
+    @abstractmethod
+    def says(self, certificate: C) -> Says:
+        """The certificate in words."""
+
+    def row_rule(self, certificate: C) -> RowRule | None:  # noqa: ARG002
+        """What is added to each row of a table; None if nothing is said about rows."""
+        return None
+
+    def figures(self, certificate: C) -> Iterable[Figure]:  # noqa: ARG002
+        """Pictures of the certificate."""
+        return ()
+
+    def watch(self, certificate: C) -> Any:
+        """The bets against what is claimed, a `Watch`; or a text that says why there are none."""
+        return f"nothing is known of {certificate.kind} in use"
+
+    def explorable(self, certificate: C) -> Explorable | str:  # noqa: ARG002
+        """How other values are explored; or why they cannot be."""
+        return "There is nothing to explore."
+
+    @abstractmethod
+    def cells(self, certificate: C) -> Cells:
+        """The counts by the names of their cells, for comparing them with the data."""
+
+    @property
+    def questions(self) -> tuple[Any, ...]:
+        """What may be counted for the claim."""
+        return (self.question,)
+
+    def question_for(self, columns: Mapping[str, Any], data: Any) -> Any:
+        """The question that a tally, or the columns that were passed, belong to."""
+        if isinstance(data, Tally):
+            return next((one for one in self.questions if one.kind == data.kind), self.question)
+        given = {name for name, value in columns.items() if value is not None}
+        fitting = (one for one in self.questions if given <= one.roles.keys())
+        return next(fitting, self.question)
+
+    def question_of(self, certificate: C) -> Any:  # noqa: ARG002
+        """What was counted for the certificate."""
+        return self.question
+
+    def refused_groups(self, certificate: C) -> Iterable[str]:  # noqa: ARG002
+        """The groups that nothing is certified for, where others are."""
+        return ()
+
+    def numbers(self, certificate: C) -> list[tuple[str, str]]:
+        """What was asked for and decided, in names and numbers, for a table."""
+        asked = (
+            (ask.name, ask.said(certificate.values[ask.name]))
+            for ask in self.asks
+            if certificate.values.get(ask.name) is not None
+        )
+        said = [
+            (name, value.text if isinstance(value, Quantity) else value) for name, value in asked
+        ]
+        return [("Rows counted", f"{certificate.n:,}"), *said]
+
+    def work(self, values: Values) -> float:  # noqa: ARG002
+        """About how long deciding takes, as `Certificate.work` counts it."""
+        return 0.0
+
+    def certify(
+        self, evidence: Tally, asked: Mapping[str, Any], columns: Mapping[str, str] | None = None
+    ) -> C:
+        """The certificate of what was counted."""
+        values = self.decided(self.counted(evidence, self.wishes(asked)))
+        provenance = Provenance.of(evidence, columns)
+        return self.certificate(by=self, values=values, provenance=provenance)
+
+    def schema(self) -> dict[str, Json]:
+        """The JSON schema of the documents of all its procedures."""
+        return {"anyOf": [self.fields(one).schema() for one in self.procedures.values()]}
+
+    def read(self, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> C:
+        """The certificate that a document holds; unknown keys and what cannot be raise."""
+        name = claim.text("procedure")
+        if name not in self.procedures:
+            raise UnknownProcedureError(
+                f"The procedure {name!r} is not one of {self.kind}, which has "
+                f"{', '.join(self.procedures)}. Upgrade pacbound."
+            )
+        values = self.fields(self.procedures[name]).read(claim)
+        return self.certificate(by=self, values=values, provenance=provenance, loaded=loaded)
+
+
+def certify(
+    claim: Claim[C],
+    columns: Mapping[str, Any],
+    asked: Mapping[str, Any],
+    data: Any,
+    rows: Mapping[str, Any],
+) -> C:
+    """What every verb and every command that certifies calls. What is asked for is checked before a
+    row is read.
+    """
+    claim.wishes(asked)
+    options = dict(rows)
+    about, sample = (
+        about_texts(options.pop("about", None)),
+        sample_name(options.pop("sample", None)),
+    )
+    tally = tally_of(claim.question_for(columns, data), columns, data, options)
+    named = {
+        **columns,
+        **{name: rows[name] for name in ("clusters", "weights", "row_ids") if name in rows},
+    }
+    return claim.certify(tally, asked, recorded_columns(named, data)).with_about(
+        about, sample=sample
+    )

@@ -1,0 +1,62 @@
+"""Forms that the documents of several kinds hold: assumptions, draws, names of groups."""
+
+from __future__ import annotations
+
+from pacbound.claims.assumptions import ASSUMED
+from pacbound.documents import Json, Reader
+from pacbound.errors import CertificateError
+from pacbound.fields import closed_object
+from pacbound.forms import Form, Text
+from pacbound.tally.draws import Drawn, drawn_from
+
+
+class Assumes(Form):
+    """The names of what is assumed."""
+
+    def read(self, part: Reader, key: str) -> tuple[str, ...]:
+        """The names, each of which must be known."""
+        names = tuple(part.texts(key))
+        unknown = next((name for name in names if name not in ASSUMED), None)
+        if unknown is not None:
+            raise CertificateError(f"{part.place(key)} holds {unknown!r}, which is not known.")
+        return names
+
+    def write(self, value: tuple[str, ...]) -> Json:
+        """A list."""
+        return list(value)
+
+    def schema(self) -> dict[str, Json]:
+        """A list of names."""
+        return {"type": "array", "items": {"enum": sorted(ASSUMED)}, "minItems": 1}
+
+
+class DrawnForm(Form):
+    """How the rows were drawn from others."""
+
+    def read(self, part: Reader, key: str) -> Drawn:
+        """What was drawn from what."""
+        inner = part.mapping(key)
+        return drawn_from(inner, units="clusters" if inner.has("clusters") else None)
+
+    def write(self, value: Drawn) -> Json:
+        """Its numbers; names of clusters are not kept."""
+        clusters = {"clusters": value.units} if value.by == "clusters" else {}
+        kept = {"by": value.by, "seed": value.seed, "bound": value.bound, "rows": value.rows}
+        return {**kept, **clusters}
+
+    def schema(self) -> dict[str, Json]:
+        """Its keys."""
+        nullable: Json = {"type": ["number", "null"]}
+        shapes = {
+            "by": {"enum": ["clusters", "weights", "strata"]},
+            "seed": {"type": ["integer", "null"]},
+            "bound": nullable,
+            "rows": {"type": "integer", "minimum": 0},
+            "clusters": {"type": "integer", "minimum": 0},
+        }
+        shape = closed_object(shapes)
+        return {**shape, "required": ["by", "seed", "bound", "rows"]}
+
+
+class NullableText(Text):
+    """The name of a group."""

@@ -1,0 +1,212 @@
+"""The sentences of a threshold claim: templates that its module declares, filled with quantities.
+
+All may use what was asked for by its name, {n}, {trials}, {events}, {allowed} and {threshold}; and,
+by the name of an outcome, the share of its rows from the threshold on, such as {positive}. {all} is
+that of all rows, {lost} how many rollouts were lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pacbound.asks import REQUIRED
+from pacbound.claims.threshold_values import (
+    common_threshold,
+    is_refused,
+    rows_of,
+    threshold_of,
+    trials_of,
+)
+from pacbound.procedures.threshold import LOST, TOP, UNEXPLAINED, NoThreshold
+from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, names_in, share
+
+ALWAYS = frozenset(
+    ["n", "trials", "events", "allowed", "threshold", "all", "lost", "look", "looks_planned"]
+)
+IN_REFUSALS = frozenset(["unavoidable", "needed"])
+
+
+@dataclass(frozen=True)
+class ClaimWords:
+    """The sentences of a procedure.
+
+    Attributes
+    ----------
+    about : str
+        What was counted.
+    rows, unit : str
+        What rows are, and what trials are, in the plural.
+    rule, promise, seen : str
+        What to do, what is certified, and what was seen.
+    instead : str
+        What to do where the claim is refused.
+    refusals : mapping
+        A sentence for each code; all but "zero" may use {unavoidable}.
+    no_use : mapping
+        What to say of a threshold at an end: by 0.0, or by +inf.
+    group : str
+        The line of a group.
+    """
+
+    about: str = ""
+    rows: str = "rows"
+    unit: str = "rows"
+    rule: str = ""
+    promise: str = ""
+    seen: str = ""
+    instead: str = ""
+    group: str = "{group}: from {threshold} on; {events} of {trials}, {allowed} allowed."
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    no_use: Mapping[float, str] = field(default_factory=dict)
+
+    def require_names(self, names: set[str]) -> None:
+        """Raise if a template needs what nobody fills in, when the claim is made and not later."""
+        known = names | ALWAYS
+        texts = (self.about, self.rule, self.promise, self.seen, *self.no_use.values())
+        unknown = {name for text in texts for name in names_in(text)} - known
+        unknown |= (
+            {name for text in self.refusals.values() for name in names_in(text)}
+            - known
+            - IN_REFUSALS
+        )
+        if unknown:
+            raise KeyError(f"{sorted(unknown)} in the words of a claim: nobody fills these in.")
+
+
+def said(claim: Any, certificate: Any) -> Says:
+    """What a certificate of a threshold claim says."""
+    words: ClaimWords = certificate.by.procedures[certificate.values["procedure"]].words
+    values = certificate.values
+    whole = quantities(claim, certificate)
+    asked = ", ".join(
+        f"{ask.name} {{{ask.name}}}"
+        for ask in claim.asks
+        if ask.name in whole and ask.default is REQUIRED
+    )
+    about = f"{claim.kind.replace('-', ' ').capitalize()} certificate: {words.about}"
+    look = ", look {look} of {looks_planned}" if values.get("looks") else ""
+    title = Sentence(f"{about}, {asked}{look}", whole)
+    grouped = values["scope"] != "top"
+    lines = tuple(_line(claim, certificate, table) for table in values["tables"]) if grouped else ()
+    if not certificate.certified:
+        return Says(title, refused=_refused(claim, certificate, words, whole), groups=lines)
+    filled = {**whole, "confidence": confidence(values["delta"])}
+    own = grouped and values["group_thresholds"] == "own"
+    every = " in every group" if grouped else ""
+    rule = "Each group has its own threshold." if own else words.rule
+    return Says(
+        title,
+        Sentence(rule, filled),
+        Sentence(
+            f"With probability at least {{confidence}} over the draw of these {words.rows}, "
+            f"{words.promise.rstrip('.')}{every}.",
+            filled,
+        ),
+        seen=() if grouped else (Sentence(f"On these {words.rows}: {words.seen}", filled),),
+        groups=lines,
+        notes=tuple(
+            Sentence(text, filled)
+            for end, text in words.no_use.items()
+            if not own and filled["threshold"].value == end
+        ),
+    )
+
+
+def quantities(
+    claim: Any, certificate: Any, table: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The quantities of a table, or of all of them together."""
+    values, trials = certificate.values, trials_of(certificate)
+    tables = values["tables"] if table is None else [table]
+    acted = dict.fromkeys((*claim.question_of(certificate).outcomes, "all"), 0)
+    total, events, number, lost = dict(acted), 0, 0, 0
+    for part in tables:
+        counts, limit = part["counts"], threshold_of(certificate, part)
+        above = counts["cells"] >= limit * TOP
+        search = trials.search(counts)
+        number += search.trials
+        hit = (
+            (search.cells < limit * TOP)
+            if trials.side == "below"
+            else (search.cells >= limit * TOP)
+        )
+        events += search.lost + int(search.events[hit].sum())
+        for name in acted:
+            rows = rows_of(counts, name)
+            acted[name] += int(rows[above].sum())
+            total[name] += int(rows.sum())
+        lost += int(rows_of(counts, "all")[counts["cells"] == LOST].sum())
+    shares: dict[str, Value] = {
+        name: share(acted[name] / total[name]) if total[name] else "none" for name in acted
+    }
+    limit = common_threshold(certificate) if table is None else threshold_of(certificate, table)
+    side = "down" if trials.side == "below" else "up"
+    asked = {
+        ask.name: ask.said(values[ask.name])
+        for ask in claim.asks
+        if values.get(ask.name) is not None
+    }
+    plan: dict[str, Value] = {}
+    if values.get("looks"):
+        plan = {"look": count(certificate.look), "looks_planned": count(len(values["looks"]))}
+    return {
+        **asked,
+        **shares,
+        **plan,
+        "n": count(values["n"]),
+        "trials": count(number),
+        "events": count(events),
+        "allowed": count(max(0, sum(part["allowed"] for part in tables))),
+        "threshold": Quantity(limit, "threshold", side),  # type: ignore[arg-type]
+        "lost": count(lost),
+    }
+
+
+def _line(claim: Any, certificate: Any, table: Mapping[str, Any]) -> Sentence:
+    words: ClaimWords = certificate.by.procedures[certificate.values["procedure"]].words
+    filled = {**quantities(claim, certificate, table), "group": str(table["group"])}
+    if not is_refused(trials_of(certificate), table):
+        return Sentence(words.group, filled)
+    refusal = claim.refusal(certificate, table)
+    why = _why(words, refusal)
+    return Sentence(f"{{group}}: REFUSED: {why}", {**filled, **_numbers(refusal)})
+
+
+def _refused(
+    claim: Any, certificate: Any, words: ClaimWords, filled: Mapping[str, Value]
+) -> tuple[Sentence, ...]:
+    tables, trials = certificate.values["tables"], trials_of(certificate)
+    refused = [table for table in tables if is_refused(trials, table)]
+    if len(tables) > 1:
+        named = ", ".join(str(table["group"]) for table in refused)
+        why = Sentence(
+            "{refused} of {groups} groups cannot be certified: {named}.",
+            {"refused": count(len(refused)), "groups": count(len(tables)), "named": named},
+        )
+        return why, Sentence(words.instead)
+    refusal: NoThreshold = claim.refusal(certificate, tables[0])
+    numbers = {**filled, **_numbers(refusal)}
+    return (
+        Sentence(_why(words, refusal), numbers),
+        Sentence(f"{_remedy(refusal, words.unit)} {words.instead}", numbers),
+        Sentence("A refusal does not show that the model is bad."),
+    )
+
+
+def _why(words: ClaimWords, refusal: NoThreshold) -> str:
+    unknown = "The counts in this file do not lead to a refusal: it was changed."
+    return unknown if refusal.code == UNEXPLAINED else words.refusals[refusal.code]
+
+
+def _numbers(refusal: NoThreshold) -> dict[str, Value]:
+    return {"unavoidable": count(refusal.unavoidable), "needed": count(refusal.needed or 0)}
+
+
+def _remedy(refusal: NoThreshold, unit: str) -> str:
+    if refusal.needed is None:
+        return f"More {unit} cannot help."
+    if refusal.unavoidable:
+        return f"About {{needed}} {unit} would do if that share stays the same; plan for more."
+    return f"{{needed}} {unit} would do if none goes wrong; plan for more."

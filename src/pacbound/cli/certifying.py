@@ -1,0 +1,147 @@
+"""The commands that certify, made from claims: an option for every column that rows bring and for
+everything that may be asked for, beside those about rows and about the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter, Signature
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from pacbound.asks import REQUIRED, Ask
+from pacbound.claims import claim_of
+from pacbound.claims.claim import Claim, certify
+from pacbound.cli.about import About
+from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
+from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.lists import names
+from pacbound.cli.table_options import Counter, FilesArgument, LabelsOption, RowDraw, WrittenOrPiped
+from pacbound.cli.terminal import progress_bar
+from pacbound.errors import PacboundError
+from pacbound.tally.questions.question import RowColumn
+from pacbound.tally.row_options import ROWS
+
+GROUPS = RowColumn(
+    "groups", "The group of each row: the claim then holds in every group.", "name", needed=False
+)
+RESULT = ("output", "budget", "as_json", "about", "model", "dataset", "owner", "note", "sample")
+
+
+class PanelCommand(TyperCommand):
+    """A command whose `--help` has the options in panels, in plain text."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the panels, one after the other."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                panels.setdefault(_panel(parameter), []).append(record)
+        for title, records in panels.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def _panel(parameter: Any) -> str:
+    if parameter.name in RESULT or parameter.name == "help":
+        return "Result"
+    if parameter.name in ROWS or parameter.name in ("labels", "standard_format"):
+        return "Rows: how they are read and drawn"
+    return "Claim"
+
+
+def certifying(kind: str) -> Callable[..., Any]:
+    """The command that certifies a claim, with its options as groups."""
+    claim = claim_of(kind)
+
+    def run(**given: Any) -> int:
+        return _run(claim, given)
+
+    run.__name__, run.__doc__ = kind.replace("-", "_"), _described(claim)
+    shown = [
+        _parameter("files", FilesArgument),
+        *(_of_column(column) for column in (*claim.question.columns, GROUPS)),
+        *(_of_ask(ask) for ask in claim.asks if ask.option),
+        _parameter("draw", RowDraw),
+        _parameter("labels", LabelsOption, None),
+        _parameter("written", WrittenOrPiped),
+        _parameter("counter", Counter),
+        _parameter("output", OutputOption, None),
+        _parameter("budget", BudgetOption, None),
+        _parameter("sample", SampleOption, None),
+        _parameter("about", About),
+        _parameter(
+            "as_json",
+            Annotated[bool, typer.Option("--json", help="Print the result for programs.")],
+            default=False,
+        ),
+    ]
+    run.__dict__["__signature__"] = Signature(shown)
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+    return ending_well(run)
+
+
+def _described(claim: Claim[Any]) -> str:
+    return f"{claim.help}\n\nExit code 0: certified. 3: refused."
+
+
+def _parameter(name: str, annotation: Any, default: Any = Parameter.empty) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def _of_column(column: RowColumn) -> Parameter:
+    text = f"{column.help} Several, with commas: a,b,c" if column.several else column.help
+    option = typer.Option(help=f"RowColumn: {text}")
+    if column.needed:
+        return _parameter(column.name, Annotated[str, option])
+    return _parameter(column.name, Annotated[str | None, option], None)
+
+
+def _of_ask(ask: Ask) -> Parameter:
+    """The option; its value is checked where it is read, so that the error names the option."""
+
+    def check(value: Any) -> Any:
+        try:
+            return ask.checked(ask.form.parsed(value), shown_as=_option(ask.name))
+        except PacboundError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    option = typer.Option(help=ask.help, callback=check)
+    if ask.default is REQUIRED:
+        return _parameter(ask.name, Annotated[ask.form.option, option])
+    kind = ask.form.option
+    return _parameter(
+        ask.name, Annotated[kind | None if ask.default is None else kind, option], ask.default
+    )
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _run(claim: Claim[Any], given: dict[str, Any]) -> int:
+    written, counter, about = given["written"], given["counter"], given["about"]
+    columns = {
+        column.name: names(given[column.name])
+        if column.several and given[column.name] is not None
+        else given[column.name]
+        for column in (*claim.question.columns, GROUPS)
+    }
+    asked = {ask.name: given[ask.name] for ask in claim.asks if ask.option}
+    with progress_bar("counting") as progress:
+        rows = {
+            **given["draw"].columns(),
+            **given["draw"].options(),
+            **counter.options(),
+            **written.options(),
+            "answers": given["labels"],
+            "about": about.told() or None,
+            "sample": given["sample"],
+            "progress": progress,
+        }
+        options = {name: value for name, value in rows.items() if value is not None}
+        certificate = certify(claim, columns, asked, written.tables(given["files"]), options)
+    return deliver(certificate, given["output"], as_json=given["as_json"], budget=given["budget"])

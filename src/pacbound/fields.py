@@ -1,0 +1,184 @@
+"""The document of a claim, declared: reading, writing, the digest of the counts and the JSON schema
+follow from one list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.documents import Json, Reader, digest
+from pacbound.errors import CertificateError
+from pacbound.forms import Form
+
+Values = Mapping[str, Any]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A key of a document and its form.
+
+    `counted` says that it was counted or asked for, so that it is part of the digest of the counts.
+    `optional` says that null may stand there.
+    """
+
+    name: str
+    form: Form
+    counted: bool = False
+    optional: bool = False
+
+    def read(self, part: Reader) -> Any:
+        """The value of the key."""
+        if self.optional and part.raw(self.name) is None:
+            return None
+        return self.form.read(part, self.name)
+
+    def write(self, values: Values) -> Json:
+        """The value as JSON."""
+        value = values[self.name]
+        return None if value is None else self.form.write(value)
+
+    def schema(self) -> dict[str, Json]:
+        """The schema of the key."""
+        own = self.form.schema()
+        return {"anyOf": [own, {"type": "null"}]} if self.optional else own
+
+
+def _nothing(part: Reader, values: Values) -> None:
+    """Fields that need not agree."""
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Named fields; `agree` checks what several of them satisfy together, and raises with the
+    place.
+    """
+
+    fields: tuple[Field, ...]
+    agree: Callable[[Reader, Values], None] = _nothing
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The keys, in order."""
+        return tuple(field.name for field in self.fields)
+
+    def read(self, part: Reader) -> dict[str, Any]:
+        """The values of a document: every key is there, and no other."""
+        require_keys(part, self.names)
+        values = {field.name: field.read(part) for field in self.fields}
+        self.agree(part, values)
+        return values
+
+    def write(self, values: Values) -> dict[str, Json]:
+        """The values as a document."""
+        return {field.name: field.write(values) for field in self.fields}
+
+    def counted(self, values: Values) -> dict[str, Json]:
+        """What was counted or asked for, as JSON; tables keep what was counted of each."""
+        return {
+            field.name: (
+                field.form.counted(values[field.name])
+                if isinstance(field.form, Tables)
+                else field.write(values)
+            )
+            for field in self.fields
+            if field.counted
+        }
+
+    def counts_digest(self, values: Values) -> str:
+        """The digest of what was counted or asked for."""
+        return digest(self.counted(values))
+
+    def schema(self) -> dict[str, Json]:
+        """The JSON schema of the document."""
+        return closed_object({field.name: field.schema() for field in self.fields})
+
+
+def require_keys(part: Reader, known: Sequence[str]) -> None:
+    """Raise unless every key of `known` is there, and no other."""
+    for name in part.names():
+        if name not in known:
+            raise CertificateError(f"{part.place(name)} is not expected here.")
+    for name in known:
+        part.raw(name)
+
+
+def closed_object(shapes: Mapping[str, Json]) -> dict[str, Json]:
+    """The schema of an object with these keys and no others."""
+    return {
+        "type": "object",
+        "properties": dict(shapes),
+        "required": list(shapes),
+        "additionalProperties": False,
+    }
+
+
+@dataclass(frozen=True)
+class Tables(Form):
+    """A list of at least one object, each with the same fields: one for each group."""
+
+    fields: Fields
+
+    def read(self, part: Reader, key: str) -> list[dict[str, Any]]:
+        """The values of each table."""
+        tables = [self.fields.read(inner) for inner in part.mappings(key)]
+        if not tables:
+            raise CertificateError(f"{part.place(key)} is empty: expected at least one table.")
+        return tables
+
+    def write(self, value: Sequence[Values]) -> Json:
+        """A list of objects."""
+        return [self.fields.write(table) for table in value]
+
+    def counted(self, value: Sequence[Values]) -> Json:
+        """What was counted of each table."""
+        return [self.fields.counted(table) for table in value]
+
+    def schema(self) -> dict[str, Json]:
+        """The schema of the list."""
+        return {"type": "array", "items": self.fields.schema(), "minItems": 1}
+
+
+@dataclass(frozen=True)
+class Histogram(Form):
+    """Cells that rise from `lowest` to `top`, and how many rows of each have each outcome."""
+
+    outcomes: tuple[str, ...]
+    top: int
+    lowest: int = 0
+
+    def read(self, part: Reader, key: str) -> dict[str, Integers]:
+        """The columns by name; `cells` first."""
+        inner, names = part.mapping(key), ("cells", *self.outcomes)
+        require_keys(inner, names)
+        read = {name: np.array(inner.integers(name), dtype=np.int64) for name in names}
+        cells = read["cells"]
+        if cells.size and (
+            cells[0] < self.lowest or cells[-1] > self.top or (np.diff(cells) <= 0).any()
+        ):
+            raise CertificateError(
+                f"{inner.place('cells')} does not rise from at least {self.lowest} to at most "
+                f"{self.top}."
+            )
+        for name in self.outcomes:
+            if read[name].size != cells.size or (read[name] < 0).any():
+                raise CertificateError(
+                    f"{inner.place(name)} does not fit: expected {cells.size} counts from 0 on."
+                )
+        if not np.sum([read[name] for name in self.outcomes], axis=0).all():
+            raise CertificateError(f"{inner.place('cells')} holds a cell without a row.")
+        return read
+
+    def write(self, value: Mapping[str, Integers]) -> Json:
+        """Lists of integers."""
+        return {name: column.tolist() for name, column in value.items()}
+
+    def schema(self) -> dict[str, Json]:
+        """An object of lists."""
+        lists: Json = {"type": "array", "items": {"type": "integer"}}
+        return closed_object(dict.fromkeys(("cells", *self.outcomes), lists))

@@ -1,0 +1,257 @@
+"""What a value may be, stated once.
+
+A form checks a value that a user passes, reads it strictly from a document, writes it, describes it
+in JSON schema, and says it in a sentence. What is asked for (`pacbound.asks`) and what a document
+holds (`pacbound.fields`) both have one, so that a rule such as 0 < delta <= 0.5 stands in one
+place.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
+from typing import Any
+
+from pacbound.documents import LARGEST_INTEGER, Json, Reader, encode_float
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.says import Quantity, Side, Value, count, share
+from pacbound.stats.arguments import real_number, whole_number
+
+
+class Form(ABC):
+    """What a document may hold at a key; `read` raises with the place of what is wrong."""
+
+    @abstractmethod
+    def read(self, part: Reader, key: str) -> Any:
+        """The value at a key of a document."""
+
+    @abstractmethod
+    def schema(self) -> dict[str, Json]:
+        """The JSON schema of what is written."""
+
+    def write(self, value: Any) -> Json:
+        """The value as JSON holds it."""
+        return value
+
+
+class AskedForm(Form):
+    """What a user may pass, too; `check` raises with the name and the remedy."""
+
+    option: Any = str
+    """What the command line reads before `check` sees it."""
+
+    @abstractmethod
+    def check(self, value: Any, name: str) -> Any:
+        """The value, if it is one that may be asked for."""
+
+    def parsed(self, text: Any) -> Any:
+        """What the command line has read, as `check` takes it."""
+        return text
+
+    def said(self, value: Any, side: Side) -> Value:  # noqa: ARG002
+        """The value as a part of a sentence."""
+        return str(value)
+
+
+@dataclass(frozen=True)
+class Number(AskedForm):
+    """A number between two ends; `ends` says which of them belong to it, as in "(]".
+
+    Examples
+    --------
+    >>> Number("a rate", 0, 1, "[)").check(0.02, "xi")
+    0.02
+    """
+
+    what: str
+    low: float
+    high: float
+    ends: str = "()"
+    remedy: str = ""
+    option = float
+
+    def legal(self, value: float) -> bool:
+        """Whether it lies between the ends."""
+        above = self.low <= value if self.ends[0] == "[" else self.low < value
+        return above and (value <= self.high if self.ends[1] == "]" else value < self.high)
+
+    def expected(self, name: str) -> str:
+        """The ends, in words."""
+        low, high = ("<=" if end in "[]" else "<" for end in self.ends)
+        return f"{self.low:g} {low} {name} {high} {self.high:g}"
+
+    def check(self, value: Any, name: str) -> float:
+        """The number as a float."""
+        number = real_number(value, name, self.what)
+        if not self.legal(number):
+            remedy = self.remedy.format(name=name)
+            raise InvalidValueError(
+                f"{name}={value} is not {self.what}: expected {self.expected(name)}. {remedy}"
+            )
+        return number
+
+    def said(self, value: Any, side: Side) -> Quantity:
+        """A percentage."""
+        return share(value, side)
+
+    def read(self, part: Reader, key: str) -> float:
+        """The number, which a document writes as a float."""
+        number = part.number(key)
+        if not self.legal(number):
+            raise CertificateError(
+                f"{part.place(key)} is {number}: expected {self.what}, {self.expected('value')}."
+            )
+        return number
+
+    def schema(self) -> dict[str, Json]:
+        """A number with its ends."""
+        low = "minimum" if self.ends[0] == "[" else "exclusiveMinimum"
+        high = "maximum" if self.ends[1] == "]" else "exclusiveMaximum"
+        return {"type": "number", low: self.low, high: self.high}
+
+
+@dataclass(frozen=True)
+class Whole(AskedForm):
+    """A whole number of at least `least`."""
+
+    least: int = 0
+    option = int
+
+    def check(self, value: Any, name: str) -> int:
+        """The number as an int."""
+        return whole_number(value, name, least=self.least)
+
+    def said(self, value: Any, side: Side) -> Quantity:  # noqa: ARG002
+        """With commas between thousands."""
+        return count(value)
+
+    def read(self, part: Reader, key: str) -> int:
+        """The integer, if float64 holds it exactly."""
+        value = part.integer(key)
+        if not self.least <= value <= LARGEST_INTEGER:
+            raise CertificateError(f"{part.place(key)} is {value}: expected {self.least} to 2**53.")
+        return value
+
+    def schema(self) -> dict[str, Json]:
+        """An integer."""
+        return {"type": "integer", "minimum": self.least, "maximum": LARGEST_INTEGER}
+
+
+@dataclass(frozen=True)
+class Wholes(AskedForm):
+    """Whole numbers that rise, each at least 1, as a tuple."""
+
+    def check(self, value: Any, name: str) -> tuple[int, ...]:
+        """The numbers; a plan of looks stands for its looks."""
+        given = getattr(value, "looks", value)
+        if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
+            raise InvalidTypeError(
+                f"{name}={value!r} is not a list of whole numbers: expected such as [100, 200]."
+            )
+        numbers = tuple(whole_number(number, name, least=1) for number in given)
+        if not numbers or any(b <= a for a, b in pairwise(numbers)):
+            raise InvalidValueError(f"{name}={value!r}: expected numbers that rise, at least one.")
+        return numbers
+
+    def parsed(self, text: Any) -> Any:
+        """Numbers with commas between them."""
+        if text is None:
+            return None
+        parts = [part.strip() for part in str(text).split(",")]
+        return [int(part) for part in parts] if all(map(str.isdecimal, parts)) else text
+
+    def said(self, value: Any, side: Side) -> str:  # noqa: ARG002
+        """A list with commas."""
+        return ", ".join(f"{number:,}" for number in value)
+
+    def read(self, part: Reader, key: str) -> tuple[int, ...]:
+        """The integers of a list."""
+        numbers = tuple(part.integers(key))
+        if not numbers or any(b <= a for a, b in pairwise((0, *numbers))):
+            raise CertificateError(f"{part.place(key)}: expected numbers that rise from 1 on.")
+        return numbers
+
+    def write(self, value: Sequence[int]) -> Json:
+        """A list."""
+        return list(value)
+
+    def schema(self) -> dict[str, Json]:
+        """A list of integers."""
+        return {"type": "array", "items": Whole(1).schema(), "minItems": 1}
+
+
+@dataclass(frozen=True)
+class Choice(AskedForm):
+    """One of a few words."""
+
+    allowed: tuple[str, ...]
+
+    def check(self, value: Any, name: str) -> str:
+        """The word."""
+        if not isinstance(value, str) or value not in self.allowed:
+            listed = " or ".join(map(repr, self.allowed))
+            raise InvalidValueError(f"{name}={value!r} is not known: expected {listed}.")
+        return value
+
+    def read(self, part: Reader, key: str) -> str:
+        """The word at a key."""
+        return str(part.choice(key, self.allowed))
+
+    def schema(self) -> dict[str, Json]:
+        """An enumeration."""
+        return {"enum": list(self.allowed)}
+
+
+@dataclass(frozen=True)
+class TruthValue(Form):
+    """True or false."""
+
+    def read(self, part: Reader, key: str) -> bool:
+        """The truth value."""
+        return part.flag(key)
+
+    def schema(self) -> dict[str, Json]:
+        """A boolean."""
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True)
+class Text(Form):
+    """Any text."""
+
+    def read(self, part: Reader, key: str) -> str:
+        """The text."""
+        return part.text(key)
+
+    def schema(self) -> dict[str, Json]:
+        """A string."""
+        return {"type": "string"}
+
+
+@dataclass(frozen=True)
+class GridPoint(Form):
+    """A threshold j / `top`, or an infinite one; it is computed, so nobody passes it."""
+
+    top: int
+
+    def read(self, part: Reader, key: str) -> float:
+        """The threshold, on its grid."""
+        value = part.number(key)
+        if abs(value) != inf and not (0 <= value <= 1 and (value * self.top).is_integer()):
+            raise CertificateError(
+                f"{part.place(key)} is {value}: expected a multiple of 1/{self.top} from 0 to 1, "
+                '"+inf" or "-inf".'
+            )
+        return value
+
+    def write(self, value: float) -> Json:
+        """A number, "+inf" or "-inf"."""
+        return encode_float(value)
+
+    def schema(self) -> dict[str, Json]:
+        """A number from 0 to 1, or the name of an infinite one."""
+        grid = {"type": "number", "minimum": 0, "maximum": 1}
+        return {"anyOf": [grid, {"enum": ["+inf", "-inf"]}]}

@@ -1,0 +1,177 @@
+"""What a certificate says, as data: sentences and the quantities in them.
+
+Nobody parses English here. A sentence is a template whose names are filled with quantities, and a
+quantity knows the number, how people write it, and to which side it may be rounded so that the
+sentence stays true. The terminal, the page and `summary()` lay the same sentences out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from functools import lru_cache
+from math import inf, isinf
+from string import Formatter
+from typing import Literal
+
+Side = Literal["down", "up", "near", "exact"]
+"""Where a sentence stays true if the number is rounded; "exact" shows every digit."""
+
+_ROUNDINGS = {"down": ROUND_FLOOR, "up": ROUND_CEILING, "near": ROUND_HALF_EVEN}
+
+
+def four_digits(value: float, side: Side) -> str:
+    """Four decimals, rounded to the side on which the sentence stays true.
+
+    There are more where the value, or what it leaves to 1, would have fewer than two digits.
+    "exact" writes all: where no other number carries the guarantee.
+
+    Examples
+    --------
+    >>> four_digits(0.7356414794921875, "down"), four_digits(0.9999847412109375, "up")
+    ('0.7356', '0.999985')
+    """
+    # What was typed: 0.95, not 0.9499999999999999556.
+    number = Decimal(repr(float(value)))
+    if side != "exact":
+        small = min(abs(number), abs(1 - number)) or Decimal(1)
+        places = max(4, 1 - small.adjusted())
+        number = number.quantize(Decimal(1).scaleb(-places), _ROUNDINGS[side])
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number in a sentence: what it is, and the side to which it may be rounded.
+
+    Examples
+    --------
+    >>> Quantity(0.95, "share").text, Quantity(12_000, "count").text
+    ('95 %', '12,000')
+    """
+
+    value: float
+    form: Literal["count", "share", "threshold", "amount"]
+    side: Side = "near"
+
+    @property
+    def text(self) -> str:
+        """The number as people read it."""
+        if isinf(self.value):
+            return "+inf" if self.value == inf else "-inf"
+        if self.form == "count":
+            return f"{int(self.value):,}"
+        if self.form == "amount":
+            return _amount(self.value)
+        if self.form == "threshold":
+            return four_digits(self.value, self.side)
+        shown = (Decimal(four_digits(self.value, self.side)) * 100).normalize()
+        return f"{shown:f} %"
+
+
+def _amount(value: float) -> str:
+    """To four digits, or to a whole number of thousands."""
+    return f"{value:,.0f}" if 9_999.5 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
+def count(value: int) -> Quantity:
+    """A number of rows, labels, groups."""
+    return Quantity(int(value), "count")
+
+
+def share(value: float, side: Side = "near") -> Quantity:
+    """A rate, written as a percentage."""
+    return Quantity(float(value), "share", side)
+
+
+def confidence(delta: float) -> Quantity:
+    """1 - `delta`, never rounded up."""
+    return Quantity(float(1 - Decimal(repr(float(delta)))), "share", "down")
+
+
+Value = Quantity | str
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A template in which every {name} is a quantity or a text; a name that is not there raises
+    when the sentence is made.
+
+    Examples
+    --------
+    >>> str(Sentence("At most {xi} are missed.", {"xi": share(0.05)}))
+    'At most 5 % are missed.'
+    """
+
+    template: str
+    values: Mapping[str, Value] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        missing = names_in(self.template) - self.values.keys()
+        if missing:
+            raise KeyError(f"{self.template!r} needs {min(missing)}.")
+
+    def __str__(self) -> str:
+        return "".join(value.text if isinstance(value, Quantity) else value for value in self)
+
+    def __iter__(self) -> Iterator[Value]:
+        """Its parts in order: texts, and the quantities between them."""
+        for text, name, _, _ in Formatter().parse(self.template):
+            if text:
+                yield text
+            if name is not None:
+                yield self.values[name]
+
+
+@lru_cache(maxsize=1024)
+def names_in(template: str) -> frozenset[str]:
+    """The names that a template must be given."""
+    return frozenset(name for _, name, _, _ in Formatter().parse(template) if name is not None)
+
+
+@dataclass(frozen=True)
+class Says:
+    """What a certificate says, in the order in which people want it.
+
+    Attributes
+    ----------
+    title : Sentence
+        What was counted and what was asked for.
+    rule : Sentence or None
+        What to do: the threshold and what it is for. A refusal has none.
+    promise : Sentence or None
+        What is certified.
+    refused : tuple of Sentence
+        Why nothing is certified, what it would take, and what to do instead.
+    seen : tuple of Sentence
+        What was seen on these rows; it is not certified.
+    groups : tuple of Sentence
+        A line for each group.
+    notes : tuple of Sentence
+        What a reader should know beside it: a draw, a claim of no use, a suspicion.
+    """
+
+    title: Sentence
+    rule: Sentence | None = None
+    promise: Sentence | None = None
+    refused: tuple[Sentence, ...] = ()
+    seen: tuple[Sentence, ...] = ()
+    groups: tuple[Sentence, ...] = ()
+    notes: tuple[Sentence, ...] = ()
+
+    def lines(self) -> list[str]:
+        """All of it, a sentence to a line, as `summary()` shows it."""
+        refused = [str(sentence) for sentence in self.refused]
+        if refused:
+            refused[0] = f"REFUSED: {refused[0]}"
+        claimed = [str(part) for part in (self.rule, self.promise) if part is not None]
+        return [
+            str(self.title),
+            *refused,
+            *claimed,
+            *map(str, self.seen),
+            *(f"  {line}" for line in self.groups),
+            *map(str, self.notes),
+        ]

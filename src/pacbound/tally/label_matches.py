@@ -1,0 +1,164 @@
+"""Whether labels belong to the rows that they stand beside: do they have anything to do with what
+the slow model predicts?
+
+A cascade loses nothing on rows where no model is right. With the labels of other rows (a column
+that was sorted apart, or moved by a row) both models are right equally often, and every threshold
+passes. Where labels are there also for rows on which all models agree, that can be seen: the slow
+model and the labels match no more often than a random order of the labels would make them.
+
+Which rows are looked at: all, if all have a label; else those with a label on which the models
+agree. Rows on which they differ may have been chosen to be labelled, and a slow model may well be
+wrong on half of these. A tally keeps the counts, so that parts can be judged together. It knows
+classes by 16 digits of their SHA-256.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import log
+from typing import Any, Final, Literal, Self
+
+import numpy as np
+
+from pacbound.documents import Json
+from pacbound.errors import InvalidValueError
+from pacbound.stats.matches import log_chance_of_matches, most_matches
+
+Triple = tuple[int, int, int]
+Verdict = Literal["related", "unrelated", "too few to tell"]
+
+LEVEL: Final = 1e-6
+"""The chance that labels in a random order pass for labels of these rows."""
+
+_DIGITS: Final = 16
+
+
+@dataclass(frozen=True)
+class LabelMatches:
+    """Over rows with a label, by the class: how often the slow model predicts it, how often it is
+    the label, and how often both at once.
+
+    `agreeing` counts the rows on which all models agree, and `differing` the others. `insisted`
+    says that the user counts these labels whatever they look like.
+    """
+
+    agreeing: Mapping[str, Triple] = field(default_factory=dict)
+    differing: Mapping[str, Triple] = field(default_factory=dict)
+    insisted: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        agreeing: Mapping[int | str, Triple],
+        differing: Mapping[int | str, Triple],
+        *,
+        insisted: bool = False,
+    ) -> Self:
+        """The counts by class, which are known by a hash from now on."""
+        alike, unlike = (
+            {_name(found): triple for found, triple in side.items()}
+            for side in (agreeing, differing)
+        )
+        return cls(alike, unlike, insisted)
+
+    def __add__(self, other: LabelMatches) -> LabelMatches:
+        return LabelMatches(
+            _added(self.agreeing, other.agreeing),
+            _added(self.differing, other.differing),
+            self.insisted or other.insisted,
+        )
+
+    @property
+    def labelled(self) -> int:
+        """How many rows have a label."""
+        return sum(
+            triple[1] for side in (self.agreeing, self.differing) for triple in side.values()
+        )
+
+    def verdict(self, rows: int) -> Verdict | None:
+        """What the labels of `rows` rows, with and without one, look like; None if none of those on
+        which the models agree has one.
+        """
+        if not self.agreeing:
+            return None
+        looked_at = self._looked_at(rows)
+        one, other, both = np.array(list(looked_at.values()), dtype=np.int64).T
+        if log_chance_of_matches(one, other, both) <= log(LEVEL):
+            return "related"
+        best = log_chance_of_matches(one, other, most_matches(one, other))
+        return "unrelated" if best <= log(LEVEL) else "too few to tell"
+
+    def require_related(self, rows: int, labels: str = "label", slow: str | None = None) -> None:
+        """Raise if labels look like those of other rows; the columns are called `labels` and
+        `slow`.
+        """
+        if self.insisted or self.verdict(rows) != "unrelated":
+            return
+        looked_at = self._looked_at(rows)
+        seen, matching = (sum(triple[place] for triple in looked_at.values()) for place in (1, 2))
+        by_chance = sum(a * b for a, b, _ in looked_at.values()) / seen
+        model = "the slow model" if slow is None else f"the slow model ({slow})"
+        which = "" if self.labelled == rows else " on which all models agree"
+        raise InvalidValueError(
+            f"{labels} and {model} match in {matching:,} of {seen:,} rows with a label{which}; in "
+            f"a random order they would in about {by_chance:,.0f}. So these are probably the "
+            "labels of other rows, or name other classes, and any threshold would seem to lose "
+            "nothing. Check that labels and predictions were joined by an id and that the slow "
+            "model is named last. If they are right, pass unrelated_labels=True "
+            "(--unrelated-labels)."
+        )
+
+    def _looked_at(self, rows: int) -> Mapping[str, Triple]:
+        complete = self.labelled == rows
+        return _added(self.agreeing, self.differing) if complete else self.agreeing
+
+    def to_dict(self) -> dict[str, Json]:
+        """The counts as a tally's document holds them."""
+        return {
+            "agreeing": [[name, *self.agreeing[name]] for name in sorted(self.agreeing)],
+            "differing": [[name, *self.differing[name]] for name in sorted(self.differing)],
+            "insisted": self.insisted,
+        }
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Self:
+        """The counts that a tally's document holds; what cannot be such counts raises `TypeError`,
+        `KeyError` or `ValueError`.
+        """
+        if set(document) != {"agreeing", "differing", "insisted"}:
+            raise ValueError("label_matches has other keys than agreeing, differing and insisted")
+        if type(document["insisted"]) is not bool:
+            raise TypeError("label_matches.insisted is not true or false")
+        agreeing, differing = (_read(document[side], side) for side in ("agreeing", "differing"))
+        return cls(agreeing, differing, document["insisted"])
+
+
+def _read(rows: Any, side: str) -> dict[str, Triple]:
+    table: dict[str, Triple] = {}
+    for name, *counts in rows:
+        if type(name) is not str or len(name) != _DIGITS or name in table:
+            raise ValueError(f"label_matches.{side} has a class that is not named, or twice")
+        if len(counts) != 3 or any(type(count) is not int or count < 0 for count in counts):
+            raise TypeError(f"label_matches.{side} has other than three counts of a class")
+        one, other, both = counts
+        if both > min(one, other) or not one + other:
+            raise ValueError(f"label_matches.{side} has more matches than rows of a class")
+        table[name] = one, other, both
+    if sum(triple[0] - triple[1] for triple in table.values()):
+        raise ValueError(f"label_matches.{side} has more predictions than labels, or fewer")
+    return table
+
+
+def _added(one: Mapping[str, Triple], other: Mapping[str, Triple]) -> dict[str, Triple]:
+    found = dict(one)
+    for name, (a, b, both) in other.items():
+        x, y, z = found.get(name, (0, 0, 0))
+        found[name] = a + x, b + y, both + z
+    return found
+
+
+def _name(found: int | str) -> str:
+    text = f"{type(found).__name__} {found}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]

@@ -1,0 +1,175 @@
+"""Prediction sets: how often does the probability of the true label stay below a threshold?
+
+A row brings a probability for each label and its true label: the place of its column, counted from
+0, or its name. What is counted is the probability of the true label. Where there is none (the label
+is missing or has no column, or its probability is NaN) the row is in the cell -1: it is missed at
+every threshold, so nothing is lost by labelling some rows only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.sources.parts import CannotCountError
+from pacbound.sources.values import MISSING
+from pacbound.tally.classes import Class, Evidence, Vocabulary
+from pacbound.tally.columns import Floats, as_array, checked_scores, numeric, same_length
+from pacbound.tally.grids import FINE, DyadicGrid
+from pacbound.tally.questions.groups import (
+    GROUPED_SCOPES,
+    grouped,
+    slots_of_arrays,
+    slots_of_columns,
+)
+from pacbound.tally.questions.question import Integers, Judged, Layout, RowColumn, Scope, Slot
+from pacbound.tally.rows import Rows, only_known
+
+if TYPE_CHECKING:
+    from pacbound.tally.frames.engine_rows import EngineRows
+
+
+@dataclass(frozen=True)
+class LabelScores:
+    """Rows per fine cell of the probability of their true label.
+
+    Examples
+    --------
+    >>> question = LABEL_SCORES.of_columns(probability=["cat", "dog"], label="animal")
+    >>> question.names, question.outcomes
+    (('cat', 'dog'), ('labelled',))
+    """
+
+    kind: ClassVar[str] = "sets"
+    outcomes: ClassVar[tuple[str]] = ("labelled",)
+    columns: ClassVar[tuple[RowColumn, ...]] = (
+        RowColumn(
+            "probability",
+            "The probability of each label, one column per label.",
+            "number",
+            several=True,
+        ),
+        RowColumn(
+            "label", "The true label of each row: its column's name, or its place from 0.", "class"
+        ),
+    )
+    labelled_by: ClassVar[tuple[str, ...]] = ("label",)
+    labels_may_be_missing: ClassVar[bool] = True
+    counts_inside: ClassVar[bool] = False
+    lowest_cell: ClassVar[int] = -1
+    grid: ClassVar[DyadicGrid] = FINE
+
+    names: tuple[str, ...] = ()
+    slots: Mapping[str, Slot] = field(default_factory=dict)
+    scope: Scope = "top"
+    members: tuple[str, ...] = ()
+
+    @property
+    def roles(self) -> Mapping[str, bool]:
+        """What a caller may pass, by name; True for what must be there."""
+        return {"probability": True, "label": True, "groups": False}
+
+    def of_columns(self, **given: Any) -> LabelScores:
+        """The question about a table: a column for each label, which are named by the columns."""
+        named = only_known(given, self.roles, "A table of probabilities")
+        columns = named["probability"]
+        names = [columns] if isinstance(columns, str) else list(columns)
+        _require_several(len(names))
+        slots = _slots(names, named["label"])
+        found = slots_of_columns(slots, named.get("groups"))
+        return replace(self, names=tuple(names), **found)
+
+    def of_arrays(self, **given: Any) -> tuple[LabelScores, dict[str, Any]]:
+        """The question about (n, L) probabilities and (n,) labels, which are places."""
+        passed = only_known(given, self.roles, "A table of probabilities")
+        matrix = numeric(as_array(passed["probability"], "probability"), "probability")
+        if matrix.ndim != 2:
+            raise InvalidValueError(
+                f"probability has shape {matrix.shape}: expected (rows, labels), a column for each "
+                "label."
+            )
+        _require_several(matrix.shape[1])
+        slots = _slots([f"probability[:, {k}]" for k in range(matrix.shape[1])], "label")
+        same_length(probability=matrix, label=np.asarray(passed["label"]))
+        arrays = {**dict(zip(slots, matrix.T, strict=False)), "label": passed["label"]}
+        found, arrays = slots_of_arrays(slots, arrays, passed.get("groups"))
+        return replace(self, **found), arrays
+
+    def check_layout(self, layout: Layout) -> str | None:
+        """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
+        return layout.wrong_for(GROUPED_SCOPES, self.grid, self.outcomes)
+
+    def known_again_by(self, counts: Integers, width: int) -> None:
+        """Nothing: a row that gets its label later is in another cell."""
+
+    def judge(
+        self,
+        rows: Rows,
+        vocabulary: Vocabulary,
+        evidence: Evidence,  # noqa: ARG002
+    ) -> Judged:
+        """The cell of the probability of each row's label."""
+        codes = rows.classes("label", vocabulary)
+        places = self._places(vocabulary.names())
+        scores = self._of_label(rows, np.where(codes == MISSING, MISSING, places[codes]))
+        cells = np.where(scores == -np.inf, -1, self.grid.cells(np.maximum(scores, 0.0)))
+        counted = np.zeros(len(rows), dtype=np.int64)
+        judged = Judged(len(rows), cells[:, None], counted, told=(scores, codes + 1))
+        return grouped(self, rows, judged)
+
+    def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:  # noqa: ARG002
+        """Not inside an engine: the rows are read in batches."""
+        raise CannotCountError("The probability of the true label is taken from rows in order.")
+
+    def _places(self, classes: Sequence[Class]) -> Integers:
+        """The column of each class that was met, -1 for none; and for a missing one at the end."""
+        width = sum(key.startswith(_PROBABILITY) for key in self.slots)
+        found = [
+            self.names.index(name)
+            if isinstance(name, str) and name in self.names
+            else name
+            if isinstance(name, int) and 0 <= name < width
+            else MISSING
+            for name in classes
+        ]
+        if found and all(place == MISSING for place in found):
+            listed = ", ".join(map(repr, list(classes)[:3]))
+            known = ", ".join(self.names[:3]) or f"0 to {width - 1}"
+            raise InvalidValueError(
+                f"label holds {listed}, and no column is for these: expected the names of the "
+                f"columns ({known}), or their places from 0."
+            )
+        return np.array([*found, MISSING], dtype=np.int64)
+
+    def _of_label(self, rows: Rows, places: Integers) -> Floats:
+        scores = np.full(len(rows), -np.inf)
+        for key in self.slots:
+            if key.startswith(_PROBABILITY):
+                here = np.flatnonzero(places == int(key.removeprefix(_PROBABILITY)))
+                column = np.asarray(rows.numbers(key), dtype=np.float64)[here]
+                known = ~np.isnan(column)
+                scores[here[known]] = checked_scores(column[known], rows.name(key))
+        return scores
+
+
+_PROBABILITY = "probability "
+
+
+def _slots(names: Sequence[str], label: str) -> dict[str, Slot]:
+    slots = {f"{_PROBABILITY}{k}": Slot("number or nothing", name) for k, name in enumerate(names)}
+    return {**slots, "label": Slot("class", label)}
+
+
+def _require_several(labels: int) -> None:
+    if labels < 2:
+        raise InvalidTypeError(
+            f"probability has {labels} column: expected one for each label, at least two. For a "
+            "sigmoid pass [1 - p, p]."
+        )
+
+
+LABEL_SCORES = LabelScores()

@@ -1,0 +1,135 @@
+"""The options that every certifying verb takes, declared once: how rows are read, judged and drawn.
+
+`RowOptions` types the verbs (`**rows: Unpack[RowOptions]`). `ROWS` is the same at run time, for the
+options of the command line, for checks, and for the documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Annotated, Any, Final, Literal, TypedDict, get_args, get_type_hints
+
+from pacbound.errors import InvalidTypeError
+from pacbound.sources import Engine, Progress
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a row option is for.
+
+    Attributes
+    ----------
+    help : str
+        One line.
+    needs : str
+        "files", "table" (files and frames), or "" where arrays may have it, too.
+    column : bool
+        Whether it is a column of the table, or an array beside the others.
+    option : type or None
+        What the command line reads; None where it has no such option.
+    """
+
+    help: str
+    needs: Literal["", "table", "files"] = ""
+    column: bool = False
+    option: Any = None
+
+
+class RowOptions(TypedDict, total=False):
+    """How rows are read, judged and drawn before they are counted. Every function that certifies
+    takes these.
+    """
+
+    engine: Annotated[
+        Engine | None, Row("What counts files: duckdb, polars or spark.", "files", option=str)
+    ]
+    master: Annotated[str | None, Row("Spark's master, such as local[4].", "files", option=str)]
+    memory_limit: Annotated[
+        str | None, Row("What DuckDB may use, such as 500MB.", "files", option=str)
+    ]
+    progress: Annotated[
+        Progress | None, Row("Called with the share that is counted, from 0 to 1.", "files")
+    ]
+    delimiter: Annotated[
+        str | None,
+        Row("What separates the values of text files, such as ';'.", "table", option=str),
+    ]
+    decimal: Annotated[
+        str | None, Row("The decimal sign of text files, '.' or ','.", "table", option=str)
+    ]
+    scale: Annotated[
+        float | None,
+        Row("What a score of 1 is written as: 100 for percentages.", "table", option=float),
+    ]
+    answers: Annotated[
+        Any,
+        Row("Labels that came back for the rows, by their pac_row: files or a frame.", "table"),
+    ]
+    classes: Annotated[Any, Row("All classes that there are, if known beforehand.", option=str)]
+    missing: Annotated[Any, Row("What stands for a missing label.", option=str)]
+    unseen_labels: Annotated[
+        float, Row("The share of labels that may be of classes no model predicts.", option=float)
+    ]
+    unrelated_labels: Annotated[
+        bool, Row("Count labels that look like those of other rows.", option=bool)
+    ]
+    clusters: Annotated[
+        Any,
+        Row(
+            "The patient, video or speaker of each row: one row of each is drawn.",
+            column=True,
+            option=str,
+        ),
+    ]
+    cluster_bound: Annotated[
+        int | None,
+        Row(
+            "The most rows any cluster can have: the claim is then about a random row.", option=int
+        ),
+    ]
+    weights: Annotated[
+        Any,
+        Row(
+            "The weight of each row, the density in use over that of the rows.",
+            column=True,
+            option=str,
+        ),
+    ]
+    weight_bound: Annotated[
+        float | None, Row("The largest weight that there can be.", option=float)
+    ]
+    strata: Annotated[Any, Row("The bins that rows were chosen by, as stratify was given.")]
+    row_ids: Annotated[
+        Any, Row("A name for each row, where rows have no order.", column=True, option=str)
+    ]
+    seed: Annotated[int | None, Row("The key of the draw, 0 if left out.", option=int)]
+    sample: Annotated[
+        str | None,
+        Row("What you call these rows, for a budget: all claims about them share its delta."),
+    ]
+    about: Annotated[
+        Mapping[str, Any] | None,
+        Row("What the certificate is about, for people: texts by names such as model and owner."),
+    ]
+
+
+ROWS: Final[Mapping[str, Row]] = {
+    name: next(part for part in get_args(hint) if isinstance(part, Row))
+    for name, hint in get_type_hints(RowOptions, include_extras=True).items()
+}
+"""What each row option is for."""
+
+RowOptions.__doc__ = f"{RowOptions.__doc__}\n\nParameters\n----------\n" + "\n".join(
+    f"{name}\n    {row.help}" for name, row in ROWS.items()
+)
+
+
+def require_row_options(given: Mapping[str, Any]) -> None:
+    """Raise if something is not a row option; the nearest is named."""
+    for name in given:
+        if name not in ROWS:
+            near = get_close_matches(name, ROWS, 1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise InvalidTypeError(f"{name} is not an option of this function.{hint}")

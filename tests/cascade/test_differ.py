@@ -1,0 +1,202 @@
+"""Cascades of which it is claimed that few answers differ from the slow model's."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import Any
+
+import jsonschema
+import numpy as np
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+
+from pacbound import Tally, certify_cascade, certify_together, documents, exact_verifier
+from pacbound.cascade import LabelSession, design_cascade
+from pacbound.certificate.files import certificate_from_dict
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+
+Array = NDArray[Any]
+ASKED: dict[str, Any] = {"xi": 0.05, "delta": 0.1}
+SCHEMA = jsonschema.Draft202012Validator(
+    json.loads(resources.files("pacbound.certificate").joinpath("schema.json").read_text())
+)
+
+
+@pytest.fixture(scope="module")
+def rows() -> tuple[Array, Array]:
+    """Scores and answers: the surer the fast model, the rarer it differs."""
+    rng = np.random.default_rng(7)
+    scores, predictions = rng.random(600), np.zeros((600, 2), dtype=int)
+    predictions[rng.random(600) > scores, 0] = 1
+    return scores, predictions
+
+
+def wrong(document: dict[str, Any]) -> list[bool]:
+    """Whether the package, and whether the exact verifier, finds something wrong, once all digests
+    are mended."""
+    claim = document["claim"]
+    document["claim_digest"] = documents.digest(claim)
+    document["counts_digest"] = exact_verifier.counts_digest(exact_verifier.Part(claim, "claim"))
+    try:
+        package = not certificate_from_dict(document).verify()
+    except CertificateError:
+        package = True
+    return [package, bool(exact_verifier.check_document(document).wrong)]
+
+
+def written(certificate: Any) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(json.dumps(certificate.to_dict()))
+    return document
+
+
+def test_it_has_the_thresholds_of_the_loss_without_labels_and_another_claim(
+    rows: tuple[Array, Array],
+) -> None:
+    loss = certify_cascade(*rows, **ASKED)
+    differ = certify_cascade(*rows, **ASKED, claim="differ")
+    assert differ.thresholds == loss.thresholds
+    assert (loss.bounded, differ.bounded) == ("loss", "differ")
+    assert differ.counts_digest != loss.counts_digest
+    assert "loses at most 0.05 accuracy" in loss.summary()
+    assert "at most 0.05 of all answers then differ" in differ.summary()
+    assert "label" not in differ.summary()
+    assert differ.settled
+    assert differ.best_possible.thresholds == differ.thresholds
+    said = " ".join(differ.claim()["assumptions"])
+    assert "before the answers of the models were compared" in said
+    assert "their deltas add up" in said
+
+
+def test_labels_beside_it_are_refused_wherever_they_come_from(rows: tuple[Array, Array]) -> None:
+    scores, predictions = rows
+    frame = pl.DataFrame({"c": scores, "fast": predictions[:, 0], "slow": predictions[:, 1]})
+    named: dict[str, Any] = {"confidences": ["c"], "predictions": ["fast", "slow"]}
+    asked: dict[str, Any] = {**ASKED, "claim": "differ"}
+    with pytest.raises(InvalidValueError, match=r"labels was passed: with labels claim the loss"):
+        certify_cascade(scores, predictions, np.zeros(600), **asked)
+    with pytest.raises(InvalidValueError, match=r"columns\['labels'\] was passed"):
+        certify_cascade(frame, columns={**named, "labels": "slow"}, **asked)
+    with pytest.raises(InvalidValueError, match="answers was passed"):
+        certify_cascade(frame, columns=named, answers=frame, **asked)
+    labels = np.where(np.arange(600) < 300, 0.0, np.nan)
+    for groups in (None, np.arange(600) % 2, {"late": np.arange(600) > 250}):
+        tally = Tally.from_arrays(
+            confidences=scores, predictions=predictions, labels=labels, groups=groups
+        )
+        with pytest.raises(InvalidValueError, match="rows on which models differ have one"):
+            certify_cascade(tally, **asked)
+    certify_cascade(frame, columns=named, **asked)
+    with pytest.raises(InvalidValueError, match="'loss', the accuracy lost"):
+        certify_cascade(scores, predictions, **ASKED, claim="agree")  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("groups", [None, "own", "common"])
+@pytest.mark.parametrize("exits", [1, 2])
+@pytest.mark.parametrize("xi", [0.2, 0.0])
+def test_groups_and_more_models_follow_the_claim(xi: float, exits: int, groups: Any) -> None:
+    rng = np.random.default_rng(8)
+    scores, predictions = rng.random((500, exits)), np.zeros((500, exits + 1), dtype=int)
+    predictions[:, :exits][rng.random((500, exits)) > scores**0.3] = 1
+    options: dict[str, Any] = {"xi": xi, "delta": 0.1, "bound": "pair"}
+    if groups is not None:
+        options |= {"groups": np.arange(500) % 2, "group_thresholds": groups}
+    found = certify_cascade(scores, predictions, claim="differ", **options)
+    assert found.certified == (xi > 0)
+    assert wrong(written(found)) == [False, False]
+    assert "label" not in found.summary()
+    assert ("differ" in found.summary()) or not found.certified
+    assert found.settled
+    if not found.certified:
+        assert "No number of rows can show that no answer differs" in found.summary()
+
+
+def test_rows_that_all_agree_can_be_claimed_to_differ_rarely() -> None:
+    found = certify_cascade([0.9] * 100, [[1, 1]] * 100, xi=0.05, delta=0.05, claim="differ")
+    assert found.certified
+    assert wrong(written(found)) == [False, False]
+    few = certify_cascade([0.9] * 10, [[1, 1]] * 10, xi=0.05, delta=0.05, claim="differ")
+    assert "10 rows cannot certify xi = 0.05, even if no answer differs" in few.summary()
+    assert few.refusal is not None
+    assert few.refusal.needed == 59
+
+
+def test_a_greedy_choice_is_not_for_it() -> None:
+    with pytest.raises(InvalidValueError, match="claim='differ' takes none"):
+        certify_cascade(
+            np.full((50, 2), 0.5),
+            np.tile([1, 2, 3], (50, 1)),
+            xi=0.1,
+            delta=0.1,
+            method="greedy",
+            claim="differ",
+        )
+
+
+def test_a_session_does_not_make_it(rows: tuple[Array, Array]) -> None:
+    with pytest.raises(InvalidValueError, match="delta would have to cover two claims"):
+        LabelSession(*rows, **ASKED, claim="differ")  # type: ignore[arg-type]
+    assert LabelSession(*rows, **ASKED, claim="loss").certificate().bounded == "loss"
+
+
+def test_a_design_does_not_make_it(rows: tuple[Array, Array]) -> None:
+    scores, predictions = rows
+    with pytest.raises(InvalidTypeError, match="what it claims is the loss"):
+        design_cascade(
+            np.column_stack([scores, scores]),
+            predictions,
+            costs=[1, 9],
+            **ASKED,
+            claim="differ",  # type: ignore[call-arg]
+        )
+
+
+def test_both_verifiers_refuse_it_beside_labels(rows: tuple[Array, Array]) -> None:
+    scores, predictions = rows
+    labels = np.where(scores > 0.5, 0, np.nan)
+    for known in (labels, np.zeros(600)):
+        document = written(certify_cascade(scores, predictions, known, **ASKED))
+        assert wrong(document) == [False, False]
+        assert SCHEMA.is_valid(document)
+        document["claim"]["bounded"] = "differ"
+        assert wrong(document) == [True, True]
+        assert not SCHEMA.is_valid(document)
+    document = written(certify_cascade(scores, predictions, **ASKED, claim="differ"))
+    assert SCHEMA.is_valid(document)
+    document["claim"]["labels"]["labelled"] = 1
+    assert wrong(document) == [True, True]
+    assert not SCHEMA.is_valid(document)
+
+
+def test_what_was_declared_is_beyond_both_verifiers_and_they_say_so(
+    rows: tuple[Array, Array],
+) -> None:
+    loss = written(certify_cascade(*rows, **ASKED))
+    differ = written(certify_cascade(*rows, **ASKED, claim="differ"))
+    rewritten = {
+        **loss["claim"],
+        "bounded": "differ",
+        "assumptions": differ["claim"]["assumptions"],
+    }
+    rewritten["descriptive"]["best_possible"] = differ["claim"]["descriptive"]["best_possible"]
+    assert rewritten == differ["claim"]
+    assert wrong(differ) == [False, False]
+    trusted = exact_verifier.check_document(differ).trusted
+    assert any("'differ' was declared beforehand" in line for line in trusted)
+    assert not any("declared" in line for line in exact_verifier.check_document(loss).trusted)
+
+
+def test_both_claims_of_the_same_rows_share_delta(rows: tuple[Array, Array]) -> None:
+    scores, predictions = rows
+    bundle = certify_together(
+        {
+            claim: lambda delta, claim=claim: certify_cascade(
+                scores, predictions, xi=0.05, delta=delta, claim=claim
+            )
+            for claim in ("loss", "differ")
+        },
+        delta=0.1,
+    )
+    assert bundle["differ"].claim()["delta"] == 0.05
+    assert wrong(written(bundle)) == [False, False]

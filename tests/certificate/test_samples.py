@@ -1,0 +1,183 @@
+"""What the rows are called is kept in the provenance, shown, and no part of what is claimed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+from pacbound import (
+    LabelSession,
+    answer_batch,
+    calibrate,
+    certify_abstention,
+    certify_alarm_range,
+    certify_cascade,
+    certify_false_alarms,
+    certify_recall,
+    certify_shield,
+    certify_together,
+    design_cascade,
+    documents,
+    exact_verifier,
+    load_certificate,
+)
+from pacbound.certificate import Certificate
+from pacbound.certificate.files import certificate_from_dict
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+
+SCHEMA = json.loads(resources.files("pacbound.certificate").joinpath("schema.json").read_text())
+NAME = "held-out, März"
+ROWS = 400
+SCORES = np.linspace(0.01, 0.99, ROWS)
+RIGHT = SCORES > 0.1
+TWO = np.ones((ROWS, 2), dtype=int)
+
+
+def _design(**named: Any) -> Certificate:
+    scores, costs = np.column_stack([SCORES, SCORES]), [1, 9]
+    asked: dict[str, Any] = {"xi": 0.1, "delta": 0.1, "bound": "pair", "last": 1}
+    return design_cascade(scores, TWO, TWO[:, 0], costs=costs, **asked, **named).certificate
+
+
+def _together(**named: Any) -> Certificate:
+    claims = {"one": partial(calibrate, SCORES, RIGHT)}
+    return certify_together(claims, delta=0.1, **named)
+
+
+def _session(**named: Any) -> Certificate:
+    return LabelSession(SCORES, TWO, xi=0.1, delta=0.1).certificate(**named)
+
+
+VERBS: dict[str, Callable[..., Certificate]] = {
+    "calibrate": partial(calibrate, SCORES, RIGHT, delta=0.1),
+    "certify_abstention": partial(certify_abstention, SCORES, RIGHT, xi=0.1, delta=0.1),
+    "certify_recall": partial(certify_recall, SCORES, RIGHT, target=0.9, delta=0.1),
+    "certify_false_alarms": partial(certify_false_alarms, SCORES, RIGHT, xi=0.1, delta=0.1),
+    "certify_alarm_range": partial(
+        certify_alarm_range, SCORES, RIGHT, xi=0.1, target=0.9, delta=0.1
+    ),
+    "certify_cascade": partial(certify_cascade, SCORES, TWO, TWO[:, 0], xi=0.1, delta=0.1),
+    "certify_cascade, groups": partial(
+        certify_cascade, SCORES, TWO, TWO[:, 0], groups=TWO[:, 0], xi=0.1, delta=0.1
+    ),
+    "design_cascade": _design,
+    "certify_shield": partial(certify_shield, SCORES, RIGHT, xi=0.1, delta=0.1),
+    "certify_together": _together,
+    "LabelSession": _session,
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_keeps_what_the_rows_are_called(tmp_path: Path, verb: str) -> None:
+    plain, named = VERBS[verb](), VERBS[verb](sample=f" {NAME} ")
+    assert "sample" not in plain.to_dict()["provenance"]
+    assert named.claim_digest == plain.claim_digest
+    named.save(tmp_path / "c.json")
+    loaded = load_certificate(tmp_path / "c.json")
+    assert loaded.provenance.sample == NAME
+    assert loaded.verify()
+    assert f"Sample (as its maker calls it): {NAME}" in loaded.summary()
+    jsonschema.validate(loaded.to_dict(), SCHEMA)
+    code, found = exact_verifier.check_file(str(tmp_path / "c.json"))
+    assert code in (0, 3), found
+    with pytest.raises(InvalidValueError, match=r"sample=.* is empty"):
+        VERBS[verb](sample=" ")
+
+
+@pytest.mark.parametrize(
+    ("sample", "message"),
+    [
+        ("", "is empty"),
+        ("\t", "is empty"),
+        ("a\nb", "cannot be printed"),
+        ("half \ud800", "cannot be printed"),
+        ("zero\u200bwidth", "cannot be printed"),
+        ("x" * 201, "has 201 characters"),
+        (7, "sample is a int"),
+        (b"March", "sample is a bytes"),
+        (["March"], "sample is a list"),
+    ],
+)
+def test_what_is_no_name_is_refused(sample: Any, message: str) -> None:
+    with pytest.raises((InvalidValueError, InvalidTypeError), match=message):
+        calibrate(SCORES, RIGHT, delta=0.1, sample=sample)
+
+
+@pytest.mark.parametrize("sample", ["", " March", "a\nb", "x" * 201, 7, None])
+def test_a_file_with_what_is_no_name_is_refused(sample: Any) -> None:
+    document = calibrate(SCORES, RIGHT, delta=0.1, sample=NAME).to_dict()
+    provenance = {**document["provenance"], "sample": sample}
+    forged = {
+        **document,
+        "provenance": provenance,
+        "provenance_digest": documents.digest(provenance),
+    }
+    with pytest.raises(CertificateError, match=r"provenance\.sample"):
+        certificate_from_dict(forged)
+
+
+@pytest.mark.parametrize("digest", ["", "sha256:", "sha256:" + "g" * 64, 7])
+def test_a_file_with_what_is_no_digest_of_names_is_refused(digest: Any) -> None:
+    document = calibrate(SCORES, RIGHT, delta=0.1, clusters=np.arange(ROWS)).to_dict()
+    document["provenance"]["drawn_by"]["cluster"] = digest
+    with pytest.raises(CertificateError, match=r"provenance\.drawn_by\.cluster"):
+        certificate_from_dict(document)
+
+
+def test_a_name_that_was_changed_does_not_verify() -> None:
+    document = calibrate(SCORES, RIGHT, delta=0.1, sample=NAME).to_dict()
+    document["provenance"]["sample"] = "April"
+    found = certificate_from_dict(document).verify()
+    assert [line.partition(":")[0] for line in found.differences] == ["provenance_digest"]
+
+
+def test_the_name_in_a_file_is_fixed(tmp_path: Path) -> None:
+    calibrate(SCORES, RIGHT, delta=0.1).save(tmp_path / "c.json")
+    loaded = load_certificate(tmp_path / "c.json")
+    assert loaded.with_about(None) is loaded
+    with pytest.raises(InvalidValueError, match=r"Budget\.spend takes a sample"):
+        loaded.with_about(None, sample=NAME)
+
+
+def _batch() -> Certificate:
+    return answer_batch(
+        SCORES,
+        TWO[:, 0],
+        lambda rows: TWO[rows, 1],
+        xi=0.1,
+        delta=0.1,
+        rng=np.random.default_rng(0),
+    ).certificate
+
+
+@pytest.mark.parametrize(
+    ("made", "used", "what"),
+    [
+        (partial(VERBS["calibrate"], clusters=np.arange(ROWS) // 2, seed=3), "Seed 3", "draw"),
+        (partial(VERBS["calibrate"], weights=SCORES, weight_bound=1.0), "Seed 0", "draw"),
+        (_design, "Seed 0 of the fold", "fold"),
+        (_batch, "Key ", "sample"),
+    ],
+    ids=["clusters", "weights", "fold", "batch"],
+)
+def test_what_was_drawn_is_shown_with_what_it_means_to_draw_again(
+    made: Callable[..., Certificate], used: str, what: str
+) -> None:
+    certificate = made()
+    (line,) = (line for line in certificate.summary().splitlines() if "trying several" in line)
+    assert line.startswith(used)
+    assert line.endswith(f" gives another {what}; trying several voids the claim.")
+    assert line in certificate._repr_html_()
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "design_cascade"])
+def test_nothing_is_said_of_draws_where_nothing_was_drawn(verb: str) -> None:
+    assert "trying several" not in VERBS[verb]().summary()

@@ -1,0 +1,35 @@
+"""What documents name as assumed is explained, in the package and on the page of procedures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pacbound.claims import CLAIMS, claim_of
+from pacbound.claims.assumptions import ASSUMED, assumed
+from pacbound.tally.draws import Drawn
+
+PAGE = (Path(__file__).parents[2] / "docs" / "procedures.md").read_text(encoding="utf-8")
+DRAWS = [
+    None,
+    Drawn("strata", 3, 3),
+    Drawn("weights", 3, 3, 0, 1.0),
+    Drawn("clusters", 3, 3, 0),
+    Drawn("clusters", 3, 3, 0, 2.0),
+]
+
+
+def _names() -> set[str]:
+    procedures = [one for kind in CLAIMS for one in claim_of(kind).procedures.values()]
+    ids = [(*procedure.assumes, "groups-beforehand") for procedure in procedures]
+    return {name for one in ids for drawn in DRAWS for name in assumed(one, drawn)}
+
+
+def test_every_name_has_its_sentence_and_every_sentence_is_used() -> None:
+    assert _names() == ASSUMED.keys()
+
+
+@pytest.mark.parametrize("name", sorted(_names()))
+def test_the_page_of_procedures_has_the_same_sentence(name: str) -> None:
+    assert f"| `{name}` | {ASSUMED[name]} |" in PAGE

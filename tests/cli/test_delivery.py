@@ -1,0 +1,294 @@
+"""What becomes of a verdict whose output nobody takes: every command with its output cut off, and
+ended by a signal in the middle of its work.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from tests.cli.commands import COMMANDS, ROWS, write_folder
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="descriptors and signals of POSIX")
+
+PROGRAM = "from pacbound.cli import main; main()"
+Ended = tuple[int, str]
+"""The exit code, and what went to stderr."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    write_folder(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "work"))
+
+
+def run(folder: Path, *arguments: str, **streams: object) -> Ended:
+    """Run a command as a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        cwd=folder,
+        check=False,
+        timeout=240,
+        **{"stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE} | streams,  # type: ignore[call-overload]
+    )
+    return done.returncode, (done.stderr or b"").decode()
+
+
+def into_closed_pipe(folder: Path, *arguments: str) -> Ended:
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        return run(folder, *arguments, stdout=write)
+    finally:
+        os.close(write)
+
+
+def into_full_disk(folder: Path, *arguments: str) -> Ended:
+    with Path("/dev/full").open("wb") as full:
+        return run(folder, *arguments, stdout=full)
+
+
+def with_closed_output(folder: Path, *arguments: str) -> Ended:
+    return run(folder, *arguments, preexec_fn=lambda: os.close(1))
+
+
+def with_closed_errors(folder: Path, *arguments: str) -> Ended:
+    return run(
+        folder,
+        *arguments,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: os.close(2),
+    )
+
+
+def errors_into_closed_pipe(folder: Path, *arguments: str) -> Ended:
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        return run(folder, *arguments, stdout=subprocess.DEVNULL, stderr=write)
+    finally:
+        os.close(write)
+
+
+CUT_OFF: dict[str, tuple[Callable[..., Ended], int]] = {
+    "closed pipe": (into_closed_pipe, 141),
+    "full disk": (into_full_disk, 2),
+    "closed output": (with_closed_output, 2),
+    "closed errors": (with_closed_errors, 0),
+    "closed pipe of errors": (errors_into_closed_pipe, 0),
+}
+"""Ways to take a command's output from it, and what becomes of success."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["closed pipe", "closed output", "closed errors"])
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_a_verdict_does_not_depend_on_its_output(folder: Path, verb: str, way: str) -> None:
+    (arguments, code), (cut, instead) = COMMANDS[verb], CUT_OFF[way]
+    ended, errors = cut(folder, *arguments)
+    assert ended == (code or instead), errors
+    assert "Traceback" not in errors
+    assert "Exception ignored" not in errors
+
+
+@pytest.mark.parametrize("way", CUT_OFF)
+def test_success_whose_output_is_missing_is_none(folder: Path, way: str) -> None:
+    cut, instead = CUT_OFF[way]
+    ended, errors = cut(folder, "verify", "calibration.json")
+    assert ended == instead
+    said = {"full disk": "No space left on device", "closed output": "it is closed"}.get(way)
+    assert errors == ("" if said is None else f"error: the output cannot be written: {said}\n")
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("verify", "--help")])
+def test_help_that_nobody_reads_is_no_verdict(folder: Path, arguments: tuple[str, ...]) -> None:
+    assert into_closed_pipe(folder, *arguments) == (141, "")
+
+
+def test_bad_usage_stays_bad_usage_without_a_stream_to_say_so(folder: Path) -> None:
+    assert with_closed_errors(folder, "verify")[0] == 2
+    assert errors_into_closed_pipe(folder, "verify", "--nonsense")[0] == 2
+
+
+def test_json_that_cannot_be_delivered_changes_no_verdict(folder: Path) -> None:
+    assert into_closed_pipe(folder, "verify", "forged.json", "--json")[0] == 1
+    assert into_closed_pipe(folder, "verify", "shield.json", "--json") == (3, "")
+    assert into_closed_pipe(folder, "verify", "calibration.json", "--json") == (141, "")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_letters_that_the_output_does_not_have_are_escaped(folder: Path, encoding: str) -> None:
+    env = os.environ | {"PYTHONIOENCODING": encoding}
+    assert run(folder, "show", "calibration.json", env=env, stdout=subprocess.PIPE) == (0, "")
+
+
+FULL = "/dev/full"
+UNWRITTEN = {
+    "a refusal": ((*COMMANDS["recall"][0], "-o", FULL), 3),
+    "a refusal of certificates": ((*COMMANDS["together"][0], "-o", FULL), 3),
+    "a refusal of a design": ((*COMMANDS["design"][0], "--xi", "0.0001", "-o", FULL, "--json"), 3),
+    "a certificate": ((*COMMANDS["calibrate"][0], "-o", FULL), 2),
+    "a page about a refusal": (("report", "shield.json", "-o", FULL), 3),
+    "a page about a forgery": (("report", "forged.json", "-o", FULL), 1),
+    "a page": (("report", "calibration.json", "-o", FULL), 2),
+    "an alarm, and its metrics": ((*COMMANDS["monitor"][0], "--prometheus", FULL), 1),
+    "rows": (("apply", "calibration.json", ROWS, "--confidence", "c", "-o", FULL), 2),
+    "a tally": ((*COMMANDS["tally"][0][:-1], FULL), 2),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path(FULL).exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("what", UNWRITTEN)
+def test_a_verdict_does_not_depend_on_its_file(folder: Path, what: str) -> None:
+    arguments, code = UNWRITTEN[what]
+    ended, errors = run(folder, *arguments, stdout=subprocess.DEVNULL)
+    assert ended == code
+    assert f"error: {FULL} cannot be written: No space left on device." in errors
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow", ".jsonl"])
+def test_rows_into_a_pipe_that_closes_end_as_a_closed_pipe(folder: Path, suffix: str) -> None:
+    os.mkfifo(pipe := folder / f"out{suffix}")
+    taken: list[bytes] = []
+
+    def take_a_little() -> None:
+        with pipe.open("rb", buffering=0) as reader:
+            taken.append(reader.read(10))
+
+    reader = threading.Thread(target=take_a_little)
+    reader.start()
+    # More than a pipe holds, so that it is full, and closed while more is to come.
+    rows = (folder / ROWS).read_text().splitlines()
+    (folder / "many.csv").write_text("\n".join([rows[0], *rows[1:] * 40]) + "\n")
+    ended, errors = run(
+        folder, "apply", "calibration.json", "many.csv", "--confidence", "c", "-o", str(pipe)
+    )
+    reader.join(60)
+    assert (ended, errors) == (141, "")
+    assert len(taken[0]) > 0
+
+
+class AtWork:
+    """A command that is in the middle of its work, and waits there for more of its input."""
+
+    def __init__(self, folder: Path, verb: str) -> None:
+        arguments, _ = COMMANDS[verb]
+        document = next(
+            (name for name in arguments if name.endswith(".json") and (folder / name).exists()),
+            None,
+        )
+        self._document = folder / document if document else None
+        if document:
+            # A document that never ends: it is opened, and waited for.
+            (folder / document).unlink()
+            os.mkfifo(folder / document)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *(("-" if x == ROWS else x) for x in arguments)],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"TMPDIR": str(folder / "temporary")},
+        )
+        self._open: list[int] = []
+
+    def wait(self) -> None:
+        """Until the command has begun to read."""
+        if self._document is not None:
+            # Opening it waits for whoever reads it.
+            self._open.append(os.open(self._document, os.O_WRONLY))
+            return
+        assert self.process.stdin is not None
+        # More than a pipe holds: what is written has been taken out of it.
+        self.process.stdin.write(b"c,ok\n" + b"0.5,1\n" * 2**16)
+        self.process.stdin.flush()
+
+    def ended(self) -> Ended:
+        assert self.process.stderr is not None
+        errors = self.process.stderr.read().decode()
+        code = self.process.wait(60)
+        for descriptor in self._open:
+            os.close(descriptor)
+        assert self.process.stdin is not None
+        # What is still in its buffer has nowhere to go.
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.stderr.close()
+        return code, errors
+
+
+def files_in(folder: Path) -> set[str]:
+    """All files but locks, which stay."""
+    return {path.name for path in folder.iterdir() if path.suffix != ".lock"}
+
+
+SIGNALS = {
+    signal.SIGTERM: (143, "ended by SIGTERM; nothing was left half-written\n"),
+    signal.SIGINT: (130, "interrupted; nothing was left half-written\n"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+@pytest.mark.parametrize("verb", [verb for verb in COMMANDS if verb not in ("plan", "budget")])
+def test_a_signal_in_the_middle_of_the_work_ends_it_in_order(
+    folder: Path, verb: str, number: signal.Signals
+) -> None:
+    (folder / "temporary").mkdir()
+    before = files_in(folder)
+    work = AtWork(folder, verb)
+    work.wait()
+    for _ in range(10):
+        work.process.send_signal(number)
+        # One that comes just before a document is read is noticed only with the next.
+        with suppress(subprocess.TimeoutExpired):
+            work.process.wait(20)
+            break
+    assert work.ended() == SIGNALS[number]
+    assert list((folder / "temporary").iterdir()) == []
+    assert files_in(folder) == before
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
+def test_a_signal_in_the_middle_of_an_output_is_what_ended_it(
+    folder: Path, suffix: str, number: signal.Signals
+) -> None:
+    """The writer of Parquet turns what is raised in it into an error of its own."""
+    os.mkfifo(path := folder / f"out{suffix}")
+    rows = (folder / ROWS).read_text().splitlines()
+    lines = [f"{line},{place}" for place, line in enumerate(rows[1:] * 100)]
+    (folder / "many.csv").write_text("\n".join([f"{rows[0]},id", *lines]) + "\n")
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-c", PROGRAM, "apply", "calibration.json", "many.csv"),
+            *("--confidence", "c", "-o", path.name),
+        ],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    reader = os.open(path, os.O_RDONLY)
+    # It has begun to write, and the rest does not fit into the pipe.
+    assert os.read(reader, 4)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=120)
+    os.close(reader)
+    assert (process.returncode, errors.decode()) == SIGNALS[number]

@@ -1,0 +1,316 @@
+"""Both verifiers say the same of every change of a certificate, and accept none of what it claims.
+
+A change that both accept must leave a claim that is true of the counts it then has. Either what
+was counted or asked is another, and with it the digest of the counts; or the value is one that the
+counts only bound (`BOUNDED`), or a bound whose tail is within its criterion, or a text of the
+provenance, which is taken on trust.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.exact_verifier.changes import (
+    Document,
+    Place,
+    at,
+    changed,
+    changes,
+    exchanged,
+    glued,
+    mended,
+    said_by_package,
+    said_by_verifier,
+)
+from tests.exact_verifier.random_certificates import MAKERS
+
+from pacbound import calibrate, certify_alarm_range, certify_recall, certify_together, documents
+from pacbound.certificate.alarm_range import AlarmRangeCertificate
+from pacbound.certificate.document import Certificate
+from pacbound.certificate.files import certificate_from_dict
+from pacbound.errors import CertificateError
+from pacbound.exact_verifier import (
+    Part,
+    UnreadableError,
+    check_document,
+    counts_digest,
+    described,
+    main,
+    parse,
+)
+from pacbound.tally.tally import Tally
+
+FROZEN = Path(__file__).parents[1] / "certificate" / "frozen"
+LAYOUTS = """
+    abstention-groups-1 alarm-range-1 alarm-range-rollouts-1 batch-1 batch-two-looks-1
+    batch-whole-ties-1 bundle-about-1 calibration-1 calibration-equal-mass-1 calibration-groups-1
+    calibration-weights-1 cascade-front-two-models-1 cascade-no-loss-1 cascade-partial-refused-1
+    cascade-groups-refused-1 false-alarms-1 recall-1 recall-looks-refused-1 shield-1
+    shield-horizon-1 shield-clusters-per-row-1 shield-looks-refused-1 shield-product-1
+"""
+"""A small certificate of each layout."""
+
+BOUNDED = {"interventions", "sampled_differing", "best_possible"}
+"""Descriptive values that the counts in a certificate bound and do not imply."""
+TRUSTED = {"version", "created", "columns", "sources", "about"}
+"""What the provenance says in words."""
+
+
+def _frozen(name: str) -> Document:
+    found: Document = json.loads((FROZEN / f"{name}.json").read_text())
+    return found
+
+
+def _written(certificate: Certificate) -> Document:
+    found: Document = json.loads(json.dumps(certificate.to_dict()))
+    return found
+
+
+def _some(values: Iterable[Any], most: int) -> list[Any]:
+    """So many of them, evenly spaced."""
+    every = list(values)
+    return every if len(every) <= most else [every[i * len(every) // most] for i in range(most)]
+
+
+def _disagreements(documents_: Iterable[tuple[Any, Document]]) -> tuple[int, list[Any]]:
+    """How many were judged, and where one verifier accepts what the other does not."""
+    judged, found = 0, []
+    for what, document in documents_:
+        judged += 1
+        one, two = said_by_verifier(document), said_by_package(document)
+        if bool(one) != bool(two):
+            found.append((what, one[:1], two[:1]))
+    return judged, found
+
+
+def _is_true(before: Document, after: Document, place: Place) -> bool:
+    """Whether an accepted change leaves a true claim of the same form."""
+    one, two = (counts_digest(Part(document["claim"], "claim")) for document in (before, after))
+    if one != two:
+        return True
+    if place == ("counts_digest",):
+        return "counts_digest" not in after
+    if place[0] == "provenance":
+        return len(place) == 1 or place[1] in TRUSTED
+    bound = len(place) > 2 and place[-2] in ("lower", "upper")
+    return bound or bool(BOUNDED & set(place))
+
+
+def _changed_certificates(
+    named: Iterable[tuple[str, Document]], most: int, items: int
+) -> Iterator[tuple[Any, Document, Document, Place]]:
+    for name, document in named:
+        for place, value in _some(changes(document, items=items), most):
+            yield (name, place, value), document, changed(document, place, value), place
+
+
+def _judge_changes(named: Iterable[tuple[str, Document]], most: int, items: int) -> int:
+    judged, accepted, found = 0, [], []
+    for what, before, after, place in _changed_certificates(named, most, items):
+        judged += 1
+        one, two = said_by_verifier(after), said_by_package(after)
+        if bool(one) != bool(two):
+            found.append((what, one[:1], two[:1]))
+        elif not one and not _is_true(before, after, place):
+            accepted.append(what)
+    assert found == []
+    assert accepted == []
+    return judged
+
+
+def test_both_say_the_same_of_changes_in_every_layout() -> None:
+    assert (
+        _judge_changes(((name, _frozen(name)) for name in LAYOUTS.split()), most=40, items=2) > 800
+    )
+
+
+@pytest.mark.slow
+def test_both_say_the_same_of_fifteen_thousand_changes() -> None:
+    stored = ((path.stem, _frozen(path.stem)) for path in sorted(FROZEN.glob("*.json")))
+    judged = _judge_changes(stored, most=170, items=3)
+    rng = np.random.default_rng(15)
+    made = ((kind, _written(make(rng))) for kind, (_, make) in MAKERS.items() for _ in range(3))
+    judged += _judge_changes(made, most=60, items=2)
+    assert judged >= 15_000
+
+
+def _glued(names: Iterable[str], most: int) -> Iterator[tuple[Any, Document]]:
+    by_kind: dict[str, list[str]] = {}
+    for name in names:
+        by_kind.setdefault(_frozen(name)["claim"]["kind"], []).append(name)
+    for same in by_kind.values():
+        for one, two in pairwise([*same, same[0]]):
+            pairs = (*glued(_frozen(one), _frozen(two)), *exchanged(_frozen(one)))
+            for place, document in _some(pairs, most):
+                yield (one, two, place), document
+
+
+def test_both_say_the_same_of_certificates_glued_from_others() -> None:
+    judged, found = _disagreements(_glued(LAYOUTS.split(), most=8))
+    assert found == []
+    assert judged > 100
+
+
+@pytest.mark.slow
+def test_both_say_the_same_of_a_thousand_certificates_glued_from_others() -> None:
+    judged, found = _disagreements(_glued((p.stem for p in sorted(FROZEN.glob("*.json"))), most=16))
+    assert found == []
+    assert judged >= 1000
+
+
+def test_a_threshold_one_float_up_is_found_by_both() -> None:
+    """With a score of exactly the threshold in every row, none would be flagged there."""
+    certificate = certify_recall([0.5] * 300, [True] * 300, target=0.9, delta=0.05)
+    document = _written(certificate)
+    moved = changed(document, ("claim", "threshold"), float(np.nextafter(0.5, 1)))
+    assert said_by_verifier(moved)
+    assert said_by_package(moved)
+    assert not said_by_verifier(document)
+
+
+def _range(score_seed: int, **rows: Any) -> AlarmRangeCertificate:
+    rng = np.random.default_rng(score_seed)
+    positive = np.arange(500) % 3 == 0
+    score = np.clip(positive * 0.4 + rng.random(500) * 0.6, 0, 1)
+    found = certify_alarm_range(score, positive, target=0.8, xi=0.3, delta=0.1, **rows)
+    assert isinstance(found, AlarmRangeCertificate)
+    return found
+
+
+def test_a_range_glued_from_two_scores_is_found_by_both() -> None:
+    one, two = _written(_range(1)), _written(_range(2))
+    for document in (one, two):
+        assert not said_by_verifier(document)
+        assert not said_by_package(document)
+    claim = one["claim"]
+    claim["claims"]["misses"] = two["claim"]["claims"]["misses"]
+    claim["highest"] = two["claim"]["highest"]
+    assert said_by_verifier(mended(one))
+    assert said_by_package(one)
+
+
+def test_a_range_whose_parts_were_drawn_otherwise_is_found_by_both() -> None:
+    names = np.arange(500)
+    one, two = (_written(_range(1, clusters=names, seed=seed)) for seed in (1, 2))
+    assert not said_by_verifier(one)
+    assert not said_by_package(one)
+    one["claim"]["claims"]["misses"]["drawn"] = two["claim"]["claims"]["misses"]["drawn"]
+    assert said_by_verifier(mended(one))
+    assert said_by_package(one)
+
+
+def test_a_range_inside_a_bundle_is_verified_by_both() -> None:
+    bundle = certify_together({"range": lambda delta: _range(1), "other": _calibration}, delta=0.2)
+    document = _written(bundle)
+    assert not said_by_verifier(document)
+    assert not said_by_package(document)
+    document["claim"]["claims"]["range"]["lowest"] = 0.0
+    assert said_by_verifier(mended(document))
+    assert said_by_package(document)
+
+
+def _calibration(delta: float) -> Certificate:
+    return calibrate([0.9] * 60, [True] * 60, delta=delta, n_bins=2)
+
+
+def test_a_bound_of_huge_counts_is_judged_by_its_tail_in_both() -> None:
+    tally = Tally.from_arrays(confidence=[0.9], correct=[True], n_bins=1)
+    for rows, share in ((10**7, 1e-5), (10**14, 1e-7)):
+        many = Tally(tally.kind, tally.grid, tally.outcomes, rows, tally.cells, tally.counts * rows)
+        many.counts[0] = [rows // 5, rows - rows // 5]
+        document = _written(calibrate(many, delta=0.01))
+        place = ("claim", "tables", 0, "lower", 0)
+        low = at(document, place)
+        assert not said_by_verifier(document)
+        assert not said_by_package(document)
+        for moved in (low * (1 + share), low * (1 - share)):
+            forged = changed(document, place, moved)
+            assert said_by_verifier(forged)
+            assert said_by_package(forged)
+        near = changed(document, place, float(np.nextafter(low, 0)))
+        assert bool(said_by_verifier(near)) == bool(said_by_package(near)) is False
+
+
+TEXT = (FROZEN / "shield-1.json").read_text()
+ODD_TEXTS = {
+    "a key twice": TEXT.replace('"n": 500', '"n": 500, "n": 500', 1),
+    "NaN": TEXT.replace('"n": 500', '"n": NaN', 1),
+    "Infinity": TEXT.replace('"xi": 0.05', '"xi": Infinity', 1),
+    "400 digits": TEXT.replace('"n": 500', f'"n": {"5" * 400}', 1),
+    "too large": TEXT.replace('"xi": 0.05', '"xi": 1e999', 1),
+    "-0": TEXT.replace('"observed_miss_rate": 0.', '"observed_miss_rate": -0.0, "x": 0.', 1),
+    "a float for a count": TEXT.replace('"n": 500', '"n": 500.0', 1),
+    "a count in another notation": TEXT.replace('"n": 500', '"n": 5e2', 1),
+    "a text for an infinite number": TEXT.replace('"xi": 0.05', '"xi": "+inf"', 1),
+    "half a character": TEXT.replace('"kind": "shield"', '"kind": "shield\\ud800"', 1),
+    "half a character in a key": TEXT.replace('"n": 500', '"n": 500, "\\udfff": 1', 1),
+    "deep nesting": TEXT.replace('"n": 500', f'"n": {"[" * 40}1{"]" * 40}', 1),
+    "brackets without an end": "[" * 100_000,
+    "something behind it": TEXT + "{}",
+    "cut short": TEXT[:-3],
+    "a byte-order mark": "\ufeff" + TEXT,
+    "a letter that looks alike": TEXT.replace('"kind": "shield"', '"kind": "sh\u0456eld"', 1),
+    "a comment": TEXT.replace('"n": 500', '"n": 500 /* rows */', 1),
+    "nothing": "",
+    "a list": f"[{TEXT}]",
+    "single quotes": TEXT.replace('"', "'"),
+}
+SAME_TEXTS = {
+    "400 digits behind the point": TEXT.replace('"xi": 0.05', f'"xi": 0.05{"0" * 400}1', 1),
+    "white space": TEXT.replace('"n": 500', '"n"  :\n\t500 ', 1),
+    "the keys in another order": json.dumps(dict(reversed(json.loads(TEXT).items()))),
+    "escapes": TEXT.replace('"kind": "shield"', '"kind": "\\u0073hield"', 1),
+    "a number in another notation": TEXT.replace('"xi": 0.05', '"xi": 5e-2', 1),
+    "an empty line behind it": TEXT + "\n\n",
+}
+
+
+def _both_accept(data: bytes) -> tuple[bool, bool]:
+    try:
+        one = not check_document(parse(data)).wrong
+    except UnreadableError:
+        one = False
+    try:
+        read = documents.parse(data, what="a certificate", name="it")
+        two = certificate_from_dict(read).verify().ok
+    except CertificateError:
+        two = False
+    return one, two
+
+
+@pytest.mark.parametrize("name", sorted(ODD_TEXTS))
+def test_what_is_not_strict_json_is_refused_by_both(name: str) -> None:
+    assert ODD_TEXTS[name] != TEXT
+    assert _both_accept(ODD_TEXTS[name].encode("utf-8")) == (False, False)
+
+
+@pytest.mark.parametrize("name", sorted(SAME_TEXTS))
+def test_the_same_document_written_otherwise_is_accepted_by_both(name: str) -> None:
+    assert SAME_TEXTS[name] != TEXT
+    assert _both_accept(SAME_TEXTS[name].encode("utf-8")) == (True, True)
+
+
+def test_a_name_of_a_file_cannot_spoof_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "a\n/good.json: valid, certified (shield)\x1b[2K\u202ebad"
+    main([str(tmp_path / name)])
+    said = capsys.readouterr().out
+    assert said.count("\n") == 1
+    assert "\\n/good.json" in said
+    assert "\\x1b[2K\\u202ebad: cannot be checked" in said
+    lines = described({"certificate": "bytes \udcff", "error": "two\nlines"})
+    assert lines == ["bytes \\udcff: cannot be checked: two\\nlines"]
+
+
+def test_a_delta_that_cannot_be_shared_is_read_and_found_by_both() -> None:
+    document = _frozen("cascade-paths-refused-1")
+    document["claim"]["delta"] = 5e-324
+    assert said_by_package(mended(document))
+    assert said_by_verifier(document)

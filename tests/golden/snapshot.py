@@ -1,0 +1,112 @@
+"""What a certificate decides, as numbers by names that do not depend on how documents are written.
+
+`given` is what was counted and asked for, `decided` is what follows from it: thresholds, bounds,
+rates, and how many trials a refusal would take. Neither holds a sentence. The files beside this
+module keep both, so that a change of documents, names or modules can be told from a change of a
+decision.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pacbound.certificate import Certificate
+from pacbound.certificate.bundle import SeveralClaims
+
+HERE = Path(__file__).parent
+PROSE = {"assumptions", "assumes", "reason"}
+NAMES = {"kind", "procedure", "bounded"}
+
+
+def given(certificate: Certificate) -> Any:
+    """What was counted and asked for, without the names of kinds and procedures."""
+    if isinstance(certificate, SeveralClaims):
+        return {name: given(member) for name, member in certificate.members.items()}
+    return _plain(certificate.counted())
+
+
+def decided(certificate: Certificate) -> Any:
+    """What follows from it."""
+    if isinstance(certificate, SeveralClaims):
+        members = {name: decided(member) for name, member in certificate.members.items()}
+        return {**_plain(_without(certificate.claim(), {"claims"})), "claims": members}
+    claim = _without(certificate.claim(), {"drawn"})
+    return _with_refusals(_plain(_remaining(claim, certificate.counted())), certificate)
+
+
+def _with_refusals(found: dict[str, Any], certificate: Any) -> dict[str, Any]:
+    """The same with how many trials each refusal would take, which follows from the counts."""
+    for key in ("tables", "groups"):
+        parts = getattr(certificate, key, ())
+        parts = list(parts.values() if isinstance(parts, Mapping) else parts)
+        if key in found and parts and all(hasattr(part, "refusal") for part in parts):
+            pairs = zip(found[key], parts, strict=True)
+            found[key] = [{**table, "refusal": _needed(part)} for table, part in pairs]
+    is_one = hasattr(certificate, "refusal") and "tables" not in found
+    return {**found, "refusal": _needed(certificate)} if is_one else found
+
+
+def _needed(part: Any) -> dict[str, int | None] | None:
+    return None if part.refusal is None else {"needed": part.refusal.needed}
+
+
+def read(name: str) -> dict[str, Any]:
+    """The snapshots of a file beside this module, by their names."""
+    found: dict[str, Any] = json.loads((HERE / f"{name}.json").read_text())
+    return found
+
+
+def write(name: str, snapshots: Mapping[str, Any]) -> None:
+    """Write them, one to a line, so that a change is seen where it is."""
+    lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in sorted(snapshots.items()))
+    (HERE / f"{name}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def same(found: Any, kept: Any) -> bool:
+    """Whether two snapshots are equal: to the last digit, but for numbers that are no fractions of
+    a grid. Another version of SciPy gives another last digit to those.
+    """
+    if isinstance(found, dict) and isinstance(kept, dict):
+        return found.keys() == kept.keys() and all(same(found[key], kept[key]) for key in kept)
+    if isinstance(found, list) and isinstance(kept, list):
+        return len(found) == len(kept) and all(map(same, found, kept))
+    if isinstance(found, float) and isinstance(kept, float) and not (kept * 2**16).is_integer():
+        return abs(found - kept) <= 1e-9 * abs(kept)
+    return type(found) is type(kept) and bool(found == kept)
+
+
+def _without(part: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+    return {key: value for key, value in part.items() if key not in names}
+
+
+def _plain(part: Any) -> Any:
+    """Without sentences and names; a refusal is then how many trials it would take."""
+    if isinstance(part, dict):
+        return {key: _plain(value) for key, value in _without(part, PROSE | NAMES).items()}
+    return [_plain(value) for value in part] if isinstance(part, list) else part
+
+
+def _remaining(claim: Any, counted: Any) -> Any:
+    """What of the claim was not counted; lists of parts keep the names of their groups."""
+    if isinstance(claim, dict) and isinstance(counted, dict):
+        left = {
+            key: _remaining(value, counted.get(key))
+            for key, value in claim.items()
+            if key not in counted or _has_parts(value)
+        }
+        return {key: value for key, value in left.items() if not _is_spent(value)}
+    if _has_parts(claim) and isinstance(counted, list):
+        return [_remaining(*pair) for pair in zip(claim, counted, strict=True)]
+    return claim
+
+
+def _has_parts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def _is_spent(value: Any) -> bool:
+    """Whether all of a list of parts was counted."""
+    return _has_parts(value) and not any(value)

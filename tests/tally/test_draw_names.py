@@ -1,0 +1,134 @@
+"""The digest of the names that a draw went by: the same for the same names, whatever holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from pacbound import CertificateBundle, Tally, calibrate, certify_together, load_certificate
+from pacbound.errors import InvalidValueError
+
+RNG = np.random.default_rng(0)
+ROWS = 400
+PATIENT = RNG.integers(0, 60, size=ROWS)
+COLUMNS: dict[str, Any] = {
+    "c": RNG.random(ROWS),
+    "ok": RNG.random(ROWS) < 0.5,
+    "patient": PATIENT,
+    "row": np.arange(ROWS),
+}
+NAMED = {"confidence": "c", "correct": "ok", "clusters": "patient", "row_ids": "row"}
+ORDER = RNG.permutation(ROWS)
+
+
+def of_file(write: Callable[[Path], None], name: str, **reading: Any) -> Callable[[Path], Any]:
+    def drawn_by(folder: Path) -> Any:
+        write(folder / name)
+        made = calibrate(str(folder / name), delta=0.1, columns=NAMED, **reading)
+        return made.provenance.drawn_by
+
+    return drawn_by
+
+
+def of_frame(frame: Any) -> Callable[[Path], Any]:
+    return lambda folder: calibrate(frame, delta=0.1, columns=NAMED).provenance.drawn_by
+
+
+def of_arrays(patient: Any, row: Any) -> Callable[[Path], Any]:
+    def drawn_by(folder: Path) -> Any:
+        given = COLUMNS["c"], COLUMNS["ok"]
+        made = calibrate(*given, delta=0.1, clusters=patient, row_ids=row, seed=7)
+        return made.provenance.drawn_by
+
+    return drawn_by
+
+
+def shuffled_csv(path: Path) -> None:
+    pandas.DataFrame(COLUMNS).iloc[ORDER].to_csv(path, index=False)
+
+
+def parquet(path: Path) -> None:
+    pyarrow.parquet.write_table(pyarrow.table(COLUMNS), path)
+
+
+HELD: dict[str, Callable[[Path], Any]] = {
+    "numbers": of_arrays(PATIENT, COLUMNS["row"]),
+    "floats": of_arrays(PATIENT.astype(float), COLUMNS["row"].astype(float)),
+    "text": of_arrays(PATIENT.astype(str), COLUMNS["row"].astype(str)),
+    "pandas": of_frame(pandas.DataFrame(COLUMNS)),
+    "polars": of_frame(polars.LazyFrame(COLUMNS)),
+    "pyarrow": of_frame(pyarrow.table(COLUMNS)),
+    "duckdb": of_frame(duckdb.from_arrow(pyarrow.table(COLUMNS))),
+    "csv": of_file(shuffled_csv, "t.csv"),
+    "npz": of_file(lambda path: np.savez(path, **COLUMNS), "t.npz"),
+    "parquet, duckdb": of_file(parquet, "t.parquet"),
+    "parquet, polars": of_file(parquet, "t.parquet", engine="polars"),
+}
+
+
+@pytest.mark.parametrize("held", HELD)
+def test_the_same_names_have_the_same_digest_whatever_holds_them(tmp_path: Path, held: str) -> None:
+    found = HELD[held](tmp_path)
+    assert sorted(found) == ["cluster", "row_id"]
+    assert found == HELD["numbers"](tmp_path)
+
+
+@pytest.mark.parametrize("spelling", ["p{}", "0{}", "{}a"])
+def test_names_that_are_spelt_otherwise_have_another_digest(tmp_path: Path, spelling: str) -> None:
+    patient = [spelling.format(name) for name in PATIENT]
+    found, before = of_arrays(patient, COLUMNS["row"])(tmp_path), HELD["numbers"](tmp_path)
+    assert found["cluster"] != before["cluster"]
+    assert found["row_id"] == before["row_id"]
+
+
+def weighted(**names: Any) -> Any:
+    weights = np.ones(ROWS)
+    made = calibrate(
+        COLUMNS["c"], COLUMNS["ok"], delta=0.1, weights=weights, weight_bound=2.0, **names
+    )
+    return made.provenance.drawn_by
+
+
+def test_weights_go_by_row_ids_if_there_are_any() -> None:
+    assert weighted() == {}
+    assert weighted(row_ids=COLUMNS["row"]) == weighted(row_ids=COLUMNS["row"].astype(str))
+    assert weighted(row_ids=COLUMNS["row"]) != weighted(row_ids=COLUMNS["row"] + 1)
+
+
+def part_of(rows: Any, **options: Any) -> Tally:
+    columns = {name: COLUMNS[column][rows] for name, column in NAMED.items()}
+    return Tally.from_arrays(**{**columns, **options})
+
+
+def test_parts_that_add_up_have_the_digest_of_the_whole(tmp_path: Path) -> None:
+    parts = [part_of(place == PATIENT % 2) for place in range(2)]
+    parts[0].save(tmp_path / "t.json")
+    total = Tally.load(tmp_path / "t.json") + parts[1]
+    assert calibrate(total, delta=0.1).provenance.drawn_by == HELD["numbers"](tmp_path)
+
+
+def test_parts_with_row_ids_and_without_do_not_add() -> None:
+    first, second = part_of(PATIENT % 2 == 0), part_of(PATIENT % 2 == 1, row_ids=None)
+    with pytest.raises(InvalidValueError, match="with row_ids, or without"):
+        first + second
+
+
+def test_a_bundle_keeps_the_digest_of_each_claim(tmp_path: Path) -> None:
+    def claim(*, delta: float) -> Any:
+        return calibrate(part_of(np.arange(ROWS)), delta=delta)
+
+    certify_together({"one": claim}, delta=0.1).save(tmp_path / "b.json")
+    loaded = load_certificate(tmp_path / "b.json")
+    assert isinstance(loaded, CertificateBundle)
+    assert sorted(loaded.provenance.drawn_by) == ["one.cluster", "one.row_id"]
+    assert loaded.members["one"].provenance.drawn_by == HELD["numbers"](tmp_path)
+    assert loaded.verify()

@@ -1,0 +1,199 @@
+"""Labels of other rows are refused, from whatever source, and parts are judged together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+
+from pacbound import (
+    Tally,
+    certify_abstention,
+    certify_cascade,
+    certify_false_alarms,
+    certify_recall,
+    certify_shield,
+    design_cascade,
+)
+from pacbound.documents import digest
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+
+N = 600
+COLUMNS: dict[str, Any] = {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "y"}
+
+
+def _rows(n: int = N, classes: int = 2, seed: int = 0) -> dict[str, NDArray[Any]]:
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, n)
+    slow, fast = (
+        np.where(rng.random(n) < right, y, rng.integers(0, classes, n)) for right in (0.9, 0.5)
+    )
+    return {"c": rng.random(n), "fast": fast, "slow": slow, "y": y}
+
+
+def _tally(rows: dict[str, NDArray[Any]], labels: Any = None, **options: Any) -> Tally:
+    return Tally.from_arrays(
+        confidences=rows["c"],
+        predictions=np.column_stack([rows["fast"], rows["slow"]]),
+        labels=rows["y"] if labels is None else labels,
+        **options,
+    )
+
+
+WRONG: dict[str, Callable[[Any], Any]] = {
+    "shuffled": lambda y: np.random.default_rng(1).permutation(y),
+    "rolled by one": lambda y: np.roll(y, 1),
+    "inverted": lambda y: 1 - y,
+    "in order": np.sort,
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_labels_of_other_rows_are_refused_in_arrays_frames_and_files(
+    wrong: str, tmp_path: Path
+) -> None:
+    rows = _rows()
+    assert _tally(rows).rows == N
+    rows["y"] = WRONG[wrong](rows["y"])
+    frame = pd.DataFrame(rows)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    said = "match in [0-9]+ of 600 rows with a label; in a random order they would in about"
+    for made in (
+        lambda: _tally(rows),
+        lambda: Tally.from_frame(frame, **COLUMNS),
+        lambda: Tally.from_frame(pl.from_pandas(frame).lazy(), **COLUMNS),
+        lambda: Tally.from_files(tmp_path / "rows.csv", **COLUMNS),
+        lambda: Tally.from_files(tmp_path / "rows.parquet", engine="polars", **COLUMNS),
+        lambda: certify_cascade(frame, xi=0.05, delta=0.05, columns=COLUMNS),
+    ):
+        with pytest.raises(InvalidValueError, match=said):
+            made()
+    kept = certify_cascade(frame, xi=0.05, delta=0.05, columns=COLUMNS, unrelated_labels=True)
+    assert kept.provenance.notes == {"labels": "unrelated"}
+    assert "match the slow model no more often than labels of other rows" in kept.summary()
+
+
+def test_labels_are_judged_where_models_agree_if_some_are_missing() -> None:
+    """Of rows on which two models of two classes differ, the slow one may be right in half."""
+    rows = _rows()
+    differ = rows["fast"] != rows["slow"]
+    y = rows["y"].astype(float)
+    coin = np.where(np.random.default_rng(2).random(N) < 0.5, rows["fast"], rows["slow"])
+    some = np.where(differ, coin, np.where(np.arange(N) % 10 == 0, y, np.nan))
+    assert _tally(rows, some).matches is not None
+    with pytest.raises(InvalidValueError, match="rows with a label on which all models agree"):
+        _tally(rows, np.where(differ, y, np.where(np.arange(N) % 5 == 0, 1 - y, np.nan)))
+
+
+def test_labels_only_where_models_differ_are_not_judged() -> None:
+    rows = _rows()
+    differ = rows["fast"] != rows["slow"]
+    wrong = np.where(differ, np.roll(rows["y"], 1), np.nan)
+    tally = _tally(rows, wrong)
+    assert tally.matches is not None
+    assert tally.matches.verdict(N) is None
+    assert not certify_cascade(tally, xi=0.05, delta=0.05).provenance.notes
+
+
+def test_too_few_labels_to_tell_are_noted_and_parts_are_judged_together() -> None:
+    rows = _rows()
+    rows["y"] = WRONG["inverted"](rows["y"])
+    parts = [
+        _tally({name: column[start : start + 12] for name, column in rows.items()})
+        for start in range(0, N, 12)
+    ]
+    few = certify_cascade(parts[0], xi=0.5, delta=0.5)
+    assert few.provenance.notes == {"labels": "too few to tell"}
+    assert "too few rows have a label, or nearly all" in few.summary()
+    whole = sum(parts[1:], start=parts[0])
+    with pytest.raises(InvalidValueError, match="probably the labels of other rows"):
+        certify_cascade(whole, xi=0.5, delta=0.5)
+    insisted = [_tally(_rows(12), unrelated_labels=True), parts[1]]
+    certify_cascade(sum(insisted[1:], start=insisted[0]), xi=0.5, delta=0.5)
+
+
+def test_a_tally_and_a_part_of_it_add_to_the_whole_with_its_matches(tmp_path: Path) -> None:
+    rows = _rows(classes=5)
+    halves = [
+        _tally({name: column[half] for name, column in rows.items()})
+        for half in (slice(0, 200), slice(200, N))
+    ]
+    whole = _tally(rows)
+    assert halves[0] + halves[1] == whole
+    whole.save(tmp_path / "tally.json")
+    assert Tally.load(tmp_path / "tally.json") == whole
+    assert whole.zero() + whole == whole
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda part: part.update(insisted=1),
+        lambda part: part.update(more=[]),
+        lambda part: part["agreeing"][0].__setitem__(3, 10**6),
+        lambda part: part["agreeing"][0].__setitem__(1, part["agreeing"][0][1] + 1),
+        lambda part: part["differing"].append(part["differing"][0]),
+        lambda part: part["agreeing"][0].__setitem__(0, "cat"),
+    ],
+)
+def test_a_document_with_matches_that_no_rows_have_is_refused(change: Any) -> None:
+    document = _tally(_rows()).to_dict()
+    change(document["label_matches"])
+    document["digest"] = digest({key: document[key] for key in document if key != "digest"})
+    with pytest.raises(CertificateError, match="label_matches"):
+        Tally.from_dict(document)
+
+
+def test_unrelated_labels_goes_with_cascades_alone() -> None:
+    with pytest.raises(InvalidTypeError, match="unrelated_labels is about the slow model"):
+        Tally.from_arrays(confidence=[0.5], prediction=[1], labels=[1], unrelated_labels=True)
+    with pytest.raises(InvalidTypeError, match="is not True or False"):
+        _tally(_rows(), unrelated_labels="yes")
+
+
+def test_a_design_refuses_labels_of_other_rows() -> None:
+    rows = _rows()
+    given = (
+        np.column_stack([rows["c"], rows["c"]]),
+        np.column_stack([rows["fast"], rows["slow"]]),
+        np.roll(rows["y"], 1),
+    )
+    asked: dict[str, Any] = {"costs": [1, 9], "last": 1, "xi": 0.2, "delta": 0.1}
+    with pytest.raises(InvalidValueError, match="probably the labels of other rows"):
+        design_cascade(*given, **asked)
+    assert design_cascade(*given, **asked, unrelated_labels=True).certificate.n
+
+
+def test_a_slow_model_that_always_says_the_same_cannot_be_told_from_an_unrelated_one() -> None:
+    rows = _rows()
+    rows["slow"] = np.zeros(N, dtype=int)
+    tally = _tally(rows, classes=[0, 1])
+    assert tally.matches is not None
+    assert tally.matches.verdict(N) == "too few to tell"
+
+
+def test_labels_of_other_rows_only_make_claims_about_one_column_more_careful() -> None:
+    """They are not refused there: a threshold never seems better than it is."""
+    rng = np.random.default_rng(3)
+    score = rng.random(2000)
+    positive = rng.random(2000) < score**2
+    other = rng.permutation(positive)
+    asked: Any = {"xi": 0.2, "delta": 0.05}
+    verbs: list[tuple[Callable[..., Any], int]] = [
+        (partial(certify_recall, target=0.9, delta=0.05), -1),
+        (partial(certify_shield, **asked), -1),
+        (partial(certify_false_alarms, **asked), 1),
+        (partial(certify_abstention, **asked), 1),
+    ]
+    for verb, careful in verbs:
+        right, wrong = verb(score, positive), verb(score, other)
+        assert right.certified
+        assert careful * wrong.threshold > careful * right.threshold
