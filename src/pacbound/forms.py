@@ -42,6 +42,8 @@ class AskedForm(Form):
 
     option: Any = str
     """What the command line reads before `check` sees it."""
+    names_files: bool = False
+    """Whether what the command line reads names files, which no output may overwrite."""
 
     @abstractmethod
     def check(self, value: Any, name: str) -> Any:

@@ -1,18 +1,26 @@
 """What can be certified: one module for each kind, and the only list of kinds.
 
 A line here and a module of that name (with _ for -) that has a `CLAIM` are all it takes. The line
-is what `pacbound --help` says, so that listing the commands loads no module.
+has the command and what `pacbound --help` says of it, so that listing the commands loads no module.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
-CLAIMS: dict[str, str] = {
-    "sets": "A set of labels for every row: few sets miss the true one.",
+
+class Line(NamedTuple):
+    """The command that certifies a kind, and its line in `pacbound --help`."""
+
+    command: str
+    help: str
+
+
+CLAIMS: dict[str, Line] = {
+    "sets": Line("sets", "A set of labels for every row: few sets miss the true one."),
 }
-"""The kinds, each with its line in `pacbound --help`."""
+"""The kinds, each with its line."""
 
 
 def claim_of(kind: str) -> Any:
@@ -34,3 +42,24 @@ def claim_of(kind: str) -> Any:
     True
     """
     return import_module(f"{__name__}.{kind.replace('-', '_')}").CLAIM
+
+
+def kind_of(command: str) -> str | None:
+    """The kind that a command certifies.
+
+    Parameters
+    ----------
+    command
+        The name of a command, as it is typed.
+
+    Returns
+    -------
+    str or None
+        One of `CLAIMS`; None if the command is not made from a claim.
+
+    Examples
+    --------
+    >>> kind_of("sets"), kind_of("verify")
+    ('sets', None)
+    """
+    return next((kind for kind, line in CLAIMS.items() if line.command == command), None)

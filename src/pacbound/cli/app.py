@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from pacbound.claims import CLAIMS
+from pacbound.claims import CLAIMS, kind_of
 from pacbound.version import VERSION
 
 COMMANDS: dict[str, dict[str, str]] = {
@@ -23,7 +23,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "recall": "The score at which to flag: few positives are missed.",
         "false-alarms": "The score at which to flag: few negatives are flagged.",
         "shield": "The danger at which a policy must brake: few rollouts crash.",
-        **CLAIMS,
+        **{line.command: line.help for line in CLAIMS.values()},
     },
     "Spend less": {
         "plan": "How many labels a claim will take.",
@@ -64,8 +64,9 @@ _STYLE: dict[str, Any] = {
 
 def function_of(command: str) -> Any:
     """The function behind a command: of its own file, or made from its claim."""
-    if command in CLAIMS:
-        return import_module("pacbound.cli.certifying").certifying(command)
+    kind = kind_of(command)
+    if kind is not None:
+        return import_module("pacbound.cli.certifying").certifying(kind)
     name = command.replace("-", "_")
     return getattr(import_module(f"pacbound.cli.{name}"), name)
 
@@ -87,8 +88,8 @@ class Commands(TyperGroup):
             return None
         alone = typer.Typer(**_STYLE)
         groups = import_module("pacbound.cli.option_groups")
-        certifying = import_module("pacbound.cli.certifying") if cmd_name in CLAIMS else None
-        shown = None if certifying is None else certifying.PanelCommand
+        by_claim = kind_of(cmd_name) is not None
+        shown = import_module("pacbound.cli.certifying").PanelCommand if by_claim else None
         alone.command(cmd_name, cls=shown)(groups.expanded(function_of(cmd_name)))
         return get_command(alone)
 

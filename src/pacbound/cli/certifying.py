@@ -4,7 +4,7 @@ everything that may be asked for, beside those about rows and about the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from inspect import Parameter, Signature
 from typing import Annotated, Any
 
@@ -17,8 +17,17 @@ from pacbound.claims.claim import Claim, certify
 from pacbound.cli.about import About
 from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
 from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.file_options import Reads
 from pacbound.cli.lists import names
-from pacbound.cli.table_options import Counter, FilesArgument, LabelsOption, RowDraw, WrittenOrPiped
+from pacbound.cli.table_options import (
+    CascadeClasses,
+    Classes,
+    Counter,
+    FilesArgument,
+    LabelsOption,
+    RowDraw,
+    WrittenOrPiped,
+)
 from pacbound.cli.terminal import progress_bar
 from pacbound.errors import PacboundError
 from pacbound.tally.questions.question import RowColumn
@@ -60,11 +69,12 @@ def certifying(kind: str) -> Callable[..., Any]:
     def run(**given: Any) -> int:
         return _run(claim, given)
 
-    run.__name__, run.__doc__ = kind.replace("-", "_"), _described(claim)
+    run.__name__, run.__doc__ = claim.command.replace("-", "_"), _described(claim)
     shown = [
         _parameter("files", FilesArgument),
         *(_of_column(column) for column in (*claim.question.columns, GROUPS)),
         *(_of_ask(ask) for ask in claim.asks if ask.option),
+        *_of_classes(claim.question),
         _parameter("draw", RowDraw),
         _parameter("labels", LabelsOption, None),
         _parameter("written", WrittenOrPiped),
@@ -94,10 +104,18 @@ def _parameter(name: str, annotation: Any, default: Any = Parameter.empty) -> Pa
 
 def _of_column(column: RowColumn) -> Parameter:
     text = f"{column.help} Several, with commas: a,b,c" if column.several else column.help
-    option = typer.Option(help=f"RowColumn: {text}")
+    option = typer.Option(help=f"Column: {text}")
     if column.needed:
         return _parameter(column.name, Annotated[str, option])
     return _parameter(column.name, Annotated[str | None, option], None)
+
+
+def _of_classes(question: Any) -> Iterator[Parameter]:
+    """Which classes there are, where predictions are compared with labels."""
+    compared = [column for column in question.columns if column.holds == "class"]
+    if len(compared) > 1:
+        several = any(column.several for column in compared)
+        yield _parameter("classes", CascadeClasses if several else Classes)
 
 
 def _of_ask(ask: Ask) -> Parameter:
@@ -110,12 +128,11 @@ def _of_ask(ask: Ask) -> Parameter:
             raise typer.BadParameter(str(error)) from None
 
     option = typer.Option(help=ask.help, callback=check)
-    if ask.default is REQUIRED:
-        return _parameter(ask.name, Annotated[ask.form.option, option])
-    kind = ask.form.option
-    return _parameter(
-        ask.name, Annotated[kind | None if ask.default is None else kind, option], ask.default
-    )
+    kind = ask.form.option if ask.default is not None else ask.form.option | None
+    hint: Any = Annotated[kind, option]
+    if ask.form.names_files:
+        hint = Annotated[kind, option, Reads()]
+    return _parameter(ask.name, hint, Parameter.empty if ask.default is REQUIRED else ask.default)
 
 
 def _option(name: str) -> str:
@@ -133,6 +150,7 @@ def _run(claim: Claim[Any], given: dict[str, Any]) -> int:
     asked = {ask.name: given[ask.name] for ask in claim.asks if ask.option}
     with progress_bar("counting") as progress:
         rows = {
+            **(given["classes"].options() if "classes" in given else {}),
             **given["draw"].columns(),
             **given["draw"].options(),
             **counter.options(),
