@@ -10,15 +10,15 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 
-class Line(NamedTuple):
+class ClaimLine(NamedTuple):
     """The command that certifies a kind, and its line in `pacbound --help`."""
 
     command: str
     help: str
 
 
-CLAIMS: dict[str, Line] = {
-    "sets": Line("sets", "A set of labels for every row: few sets miss the true one."),
+CLAIMS: dict[str, ClaimLine] = {
+    "sets": ClaimLine("sets", "A set of labels for every row: few sets miss the true one."),
 }
 """The kinds, each with its line."""
 
