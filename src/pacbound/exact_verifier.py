@@ -18,7 +18,8 @@ counts as passed must pass for certain: the tail is at most the level. One that 
 may fail by a little: the package rounds its bounds outwards, and the page says how far.
 
 Exit code 0: every certificate is valid. 1: one is forged or wrong. 2: one cannot be read, or takes
-more computing than is tried without --patient.
+more computing than is tried without --patient. If the output cannot be written, 1 and 2 stay, and
+0 becomes 141 (a closed pipe) or 2.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
@@ -2545,15 +2548,37 @@ def main(arguments: Sequence[str]) -> int:
     options = {word for word in arguments if word.startswith("--")}
     paths = [word for word in arguments if word not in options]
     if not paths or options - {"--json", "--patient"}:
-        sys.stdout.write(f"{__doc__}\n")
-        return 0 if options == {"--help"} else 2
-    codes = set()
+        delivered = hand_over(__doc__ or "")
+        return delivered if options == {"--help"} else 2
+    codes, delivered = set(), 0
     for path in paths:
         code, found = check_file(path, patient="--patient" in options)
         codes.add(code)
         lines = [json.dumps(found)] if "--json" in options else described(found)
-        sys.stdout.write("\n".join(lines) + "\n")
-    return next((code for code in (1, 2) if code in codes), 0)
+        delivered = delivered or hand_over("\n".join(lines))
+    return next((code for code in (1, 2) if code in codes), delivered)
+
+
+def hand_over(text: str) -> int:
+    """Print a text; what becomes of success: 0, or 141 or 2 if nobody gets to read it."""
+    output = sys.stdout
+    try:
+        if output is None:
+            raise OSError("standard output is closed")
+        encoding = output.encoding or "utf-8"
+        output.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        output.flush()
+    except OSError as error:
+        if output is not None:
+            # What is still in the buffer goes nowhere: Python would try again at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
+        if isinstance(error, BrokenPipeError):
+            return 141
+        if sys.stderr is not None:
+            with suppress(OSError):
+                sys.stderr.write(f"the output cannot be written: {error.strerror or error}\n")
+        return 2
+    return 0
 
 
 def described(found: dict[str, Any]) -> list[str]:

@@ -20,16 +20,20 @@ from pacbound import (
     calibrate,
     certify_alarm_range,
     certify_cascade,
+    certify_sets,
     certify_shield,
     certify_together,
     load_certificate,
 )
+from pacbound.cascade import BatchSession
+from pacbound.cascade.batches.records import records_of_files
 from pacbound.errors import (
     CertificateError,
     InvalidTypeError,
     InvalidValueError,
     OverspentError,
 )
+from pacbound.tally.classes import ClassRule
 
 RNG = np.random.default_rng(0)
 SCORES = RNG.uniform(size=600)
@@ -99,6 +103,39 @@ def test_columns_whose_names_hold_commas_are_not_taken_for_others(
     budget.spend(made[0])
     with pytest.raises(OverspentError):
         budget.spend(made[1])
+
+
+def test_columns_of_sets_whose_names_hold_commas_are_not_taken_for_others(
+    budget: Budget, tmp_path: Path
+) -> None:
+    columns: dict[str, Any] = {"a": SCORES, "b,c": 1 - SCORES, "a,b": SCORES, "c": 1 - SCORES}
+    np.savez(tmp_path / "t.npz", y=np.zeros(600, dtype=int), **columns)
+    for pair in (["a", "b,c"], ["a,b", "c"]):
+        made = certify_sets(pair, "y", data=str(tmp_path / "t.npz"), xi=0.5, delta=0.1)
+        assert made.provenance.columns == {}
+        budget.spend(made)
+    assert budget.spent(made) == 0.2
+
+
+def test_a_batch_does_not_say_which_answers_it_was_compared_with(
+    budget: Budget, tmp_path: Path
+) -> None:
+    """Two slow models that differ only outside the sample give the same certificate."""
+    np.savez(tmp_path / "t.npz", c=SCORES, p=np.zeros(600, dtype=int))
+    rule = ClassRule.of(None, None)
+    for _ in range(2):
+        session = BatchSession.of_records(
+            records_of_files(str(tmp_path / "t.npz"), confidence="c", prediction="p", rule=rule),
+            {"xi": 0.5, "delta": 0.1, "sample": None, "looks": 1, "whole_ties": False},
+            rng=np.random.default_rng(0),
+            journal=None,
+            columns={"confidence": "c", "prediction": "p"},
+        )
+        while not session.done:
+            rows = session.ask()
+            session.tell(rows, [0] * len(rows))
+        budget.spend(session.result().certificate)
+    assert budget.spent(session.result().certificate) == 0.2
 
 
 @pytest.mark.parametrize("sample", [None, "March"])

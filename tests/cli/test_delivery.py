@@ -115,6 +115,28 @@ def test_success_whose_output_is_missing_is_none(folder: Path, way: str) -> None
     assert errors == ("" if said is None else f"error: the output cannot be written: {said}\n")
 
 
+EXACT = "import sys; from pacbound.exact_verifier import main; sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.mark.parametrize("buffered", [True, False], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize("way", CUT_OFF)
+def test_the_standard_library_verifier_keeps_its_verdicts_too(
+    folder: Path, way: str, *, buffered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "PROGRAM", EXACT)
+    monkeypatch.setenv("PYTHONUNBUFFERED", "" if buffered else "1")
+    cut, instead = CUT_OFF[way]
+    for names, code in (
+        (("calibration.json",), instead),
+        (("forged.json", "calibration.json"), 1),
+        (("nowhere.json",), 2),
+    ):
+        ended, errors = cut(folder, *names)
+        assert ended == code
+        assert "Traceback" not in errors
+        assert "Exception ignored" not in errors
+
+
 @pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("verify", "--help")])
 def test_help_that_nobody_reads_is_no_verdict(folder: Path, arguments: tuple[str, ...]) -> None:
     assert into_closed_pipe(folder, *arguments) == (141, "")

@@ -117,9 +117,10 @@ def test_a_state_that_was_changed_or_is_of_another_bundle_is_refused(tmp_path: P
     path.write_text(text[: len(text) // 2])
     with pytest.raises(CertificateError):
         BundleMonitor.load(path, bundle())
-    Monitor(bundle()["brake"], delta=1e-3).save(path)
+    alone = tmp_path / "alone.json"
+    Monitor(bundle()["brake"], delta=1e-3).save(alone)
     with pytest.raises(CertificateError, match="is not the state of the monitors of a bundle"):
-        BundleMonitor.load(path, bundle())
+        BundleMonitor.load(alone, bundle())
 
 
 def test_a_state_with_another_promise_inside_is_refused_even_with_its_digest(

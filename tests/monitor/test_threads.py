@@ -128,6 +128,24 @@ def test_what_another_process_saved_is_not_replaced(tmp_path: Path) -> None:
     assert Monitor.load(path, SHIELD).labels == 3
 
 
+def test_what_a_monitor_has_not_read_is_not_replaced(tmp_path: Path) -> None:
+    state, certificate = tmp_path / "state.json", tmp_path / "shield.json"
+    SHIELD.save(certificate)
+    # Two processes that begin at once: neither has read what the other saves.
+    first, second = Monitor(certificate, delta=1e-3), Monitor(certificate, delta=1e-3)
+    first.update([False] * 3)
+    first.save(state)
+    second.update([False])
+    for path in (state, certificate):
+        before = path.read_bytes()
+        with pytest.raises(InvalidValueError, match="this monitor has not read it"):
+            second.save(path)
+        assert path.read_bytes() == before
+    (tmp_path / "empty.json").touch()
+    second.save(tmp_path / "empty.json")
+    assert Monitor.load(tmp_path / "empty.json", certificate).labels == 1
+
+
 def test_rows_that_were_taken_in_are_not_replaced(tmp_path: Path) -> None:
     from pacbound.monitor import update_from_files
 

@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from pacbound import documents
 from pacbound.atomic_files import as_path
+from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.bundle import SeveralClaims
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
@@ -512,9 +513,12 @@ def _claims_in(certificate: Certificate) -> Iterator[Certificate]:
 
 def _names_its_columns(certificate: Certificate) -> bool:
     """Whether the provenance says which columns were counted, and can say it of no others: several
-    names stand in one text, and a name may hold a comma.
+    names stand in one text, and a name may hold a comma. The answers that a batch was compared with
+    are in none.
     """
     columns = certificate.provenance.columns
+    if isinstance(certificate, BatchCertificate):
+        return False
     if not isinstance(certificate, CascadeCertificate | GroupedCascadeCertificate):
         return bool(columns)
     commas = {"confidence": certificate.exits - 1, "prediction": certificate.exits}

@@ -226,14 +226,14 @@ class BundleMonitor:
         Parameters
         ----------
         path
-            Where to write it. A file that is there is replaced, but not one that this monitor was
-            loaded from or saved to, and that another process has written since.
+            Where to write it. A file that is there is replaced only if this monitor was loaded from
+            it or saved to it, and nobody else has written it since.
 
         Raises
         ------
         InvalidValueError
-            If another process has written the file since, whose labels would be lost; or if it is
-            one whose rows were taken in.
+            If there is a file that this monitor has not read, or that another process has written
+            since, whose labels would be lost; or one whose rows were taken in.
         UnwritableFileError
             If the file cannot be written.
         """

@@ -51,11 +51,19 @@ class SavedFiles:
         return document
 
     def write(self, path: str | os.PathLike[str], document: Mapping[str, Json]) -> None:
-        """Write a document, unless somebody else has written the file since it was last known."""
+        """Write a document, unless there is a file that this monitor has neither read nor written,
+        or that somebody else has written since.
+        """
         place = os.path.realpath(path)
         with locked(path, wait=True):
             found = _bytes_digest(path)
-            if found and found != self._known.get(place, found):
+            if found and place not in self._known:
+                raise InvalidValueError(
+                    f"{os.fspath(path)} is there already, and this monitor has not read it: what "
+                    "it holds would be lost. If it is a state of this monitor, load it first; else "
+                    "name another file, or delete it."
+                )
+            if found and found != self._known[place]:
                 raise InvalidValueError(
                     f"{os.fspath(path)} was written by another process since this monitor read or "
                     "wrote it, and stays as it is: what that one took in would be lost. Load it "
@@ -67,9 +75,10 @@ class SavedFiles:
 
 
 def _bytes_digest(path: str | os.PathLike[str]) -> str:
-    """What names the bytes of a file; nothing where there is no file."""
+    """What names the bytes of a file; nothing where there are none."""
     found = Path(path)
-    return hashlib.sha256(found.read_bytes()).hexdigest() if found.is_file() else ""
+    data = found.read_bytes() if found.is_file() else b""
+    return hashlib.sha256(data).hexdigest() if data else ""
 
 
 def document_of(

@@ -42,8 +42,13 @@ def tally_of(
 
 
 def recorded_columns(columns: Mapping[str, Any], data: Any) -> dict[str, str]:
-    """The names of a table's columns as a certificate keeps them; none for arrays."""
+    """The names of a table's columns as a certificate keeps them; none for arrays, and none where
+    several stand in one text and one holds a comma: they could be those of other columns.
+    """
     if data is None or isinstance(data, Tally):
+        return {}
+    lists = (value for value in columns.values() if isinstance(value, (list, tuple)))
+    if any("," in name for several in lists for name in several):
         return {}
     return {
         name: value if isinstance(value, str) else ",".join(value)
