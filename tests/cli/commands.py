@@ -68,7 +68,25 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
     "apply": (("apply", "calibration.json", ROWS, "--confidence", "c", "-o", "applied.csv"), 0),
     "tally": (("tally", ROWS, *JUDGED, "-o", "new.tally.json"), 0),
     "stratify": (("stratify", ROWS, "--confidence", "c", "--labels", "20", "-o", "few.csv"), 0),
-    "plan": (("plan", "--looks", "500", "--xi", "0.02", "--delta", "0.01"), 0),
+    "plan rate": (
+        ("plan", "rate", "--target", "0.02", "--expected", "0.01", "--delta", "0.01"),
+        0,
+    ),
+    "plan looks": (("plan", "looks", "--looks", "500", "--xi", "0.02", "--delta", "0.01"), 0),
+    "plan pilot": (
+        (
+            *("plan", "pilot", ROWS, "--column", "confidence=c", "--column", "correct=ok"),
+            *("--delta", "0.1", "--goal", "0.0001", "--sizes", "300", "--draws", "10"),
+        ),
+        3,
+    ),
+    "plan shadow": (
+        (
+            *("plan", "shadow", "cascade.json", "--losses", "0.4", "--rows", "10000"),
+            *("--delta", "0.01"),
+        ),
+        0,
+    ),
     "budget": (("budget", "budget.json", "--delta", "0.1"), 0),
     "cost": (("cost", "cascade.json", "--delta", "0.01"), 0),
 }

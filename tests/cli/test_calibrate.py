@@ -313,15 +313,6 @@ def test_stderr_stays_clean_when_all_is_well(pacbound: Run, predictions: Path) -
     assert pacbound("verify", "cal.json").stderr == ""
 
 
-def test_plan_prints_the_number_of_labels(pacbound: Run) -> None:
-    done = pacbound("plan", "--target", 0.02, "--expected", 0.01, "--delta", "1e-3", "--json")
-    assert json.loads(done.stdout)["first"] == 2923
-    assert (
-        "expected"
-        in pacbound("plan", "--target", 0.02, "--expected", 0.03, "--delta", "1e-3", code=2).stderr
-    )
-
-
 def test_ten_thousand_rows_in_many_batches_keep_their_order(pacbound: Run, tmp_path: Path) -> None:
     """Enough text that Arrow hands it over in several batches."""
     rows = 60_000

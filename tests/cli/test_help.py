@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Run
 
-from pacbound.cli.app import COMMANDS, app, function_of
+from pacbound.cli.app import COMMANDS, PARTS, app, every_command, function_of
+from pacbound.cli.option_groups import ROWS, panel_of
 
-NAMES = [name for group in COMMANDS.values() for name in group]
+NAMES = every_command()
 
 LOADED = """
 import json, sys
@@ -33,8 +34,10 @@ def _words(text: str) -> str:
 def _command(name: str) -> Any:
     from typer.main import get_command
 
-    group: Any = get_command(app)
-    return group.get_command(None, name)
+    found: Any = get_command(app)
+    for part in name.split():
+        found = found.get_command(None, part)
+    return found
 
 
 @pytest.mark.parametrize("columns", [80, 120])
@@ -51,6 +54,32 @@ def test_the_list_of_commands_cuts_no_sentence_off(
     assert not [line for line in lines[1:] if line.endswith(("...", "…"))]
 
 
+@pytest.mark.parametrize("name", PARTS)
+def test_a_command_of_several_lists_them(pacbound: Run, name: str) -> None:
+    lines = pacbound(name, "--help").stdout.splitlines()
+    for part, says in PARTS[name].items():
+        assert re.fullmatch(rf"  {part} +{re.escape(says)}", lines[_place(lines, part)])
+    assert pacbound(name, code=2).stderr.splitlines() == lines
+
+
+def test_an_option_of_a_related_command_is_said_to_be_one(pacbound: Run) -> None:
+    done = pacbound("plan", "rate", "--losses", 0.1, code=2)
+    assert "--losses" in done.stderr
+    assert ". It is an option of pacbound plan shadow." in done.stderr
+    done = pacbound("plan", "--target", 0.1, code=2)
+    assert "It is an option of pacbound plan rate, pacbound plan pilot." in done.stderr
+    assert "It is an option" not in pacbound("plan", "--nonsense", code=2).stderr
+
+
+SHORT = ["plan rate", "plan looks", "plan pilot", "plan shadow"]
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_command_has_at_most_15_options_beside_those_for_rows(name: str) -> None:
+    options = [one for one in _command(name).params if one.param_type_name == "option"]
+    assert len([one for one in options if panel_of(one) != ROWS]) <= 15
+
+
 def _place(lines: list[str], name: str) -> int:
     return next(place for place, line in enumerate(lines) if line.startswith(f"  {name} "))
 
@@ -62,10 +91,10 @@ def test_the_help_of_a_command_says_all_of_its_options(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("TERMINAL_WIDTH", str(columns))
-    shown = pacbound(name, "--help").stdout
+    shown = pacbound(*name.split(), "--help").stdout
     assert max(map(len, shown.splitlines())) <= columns
     said = _words(shown)
-    assert f"Usage:pacbound{name}" in said
+    assert f"Usage:pacbound{_words(name)}" in said
     assert _words(function_of(name).__doc__.strip()) in said
     for parameter in _command(name).params:
         if parameter.param_type_name == "option":
@@ -79,14 +108,14 @@ def test_the_help_of_a_command_says_all_of_its_options(
 def test_a_command_without_what_it_needs_is_bad_usage(pacbound: Run, name: str) -> None:
     if name == "demo":
         pytest.skip("the demo needs nothing")
-    done = pacbound(name, code=2)
+    done = pacbound(*name.split(), code=2)
     assert "Missing" in done.stderr
     assert done.stdout == ""
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_option_that_there_is_not_is_bad_usage(pacbound: Run, name: str) -> None:
-    assert "No such option" in pacbound(name, "--nonsense", code=2).stderr
+    assert "No such option" in pacbound(*name.split(), "--nonsense", code=2).stderr
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], ["nonsense"]])

@@ -241,8 +241,9 @@ def test_every_verb_that_reads_tables_reads_them_in_any_notation(
     assert "pac_exit;pac_prediction" in (folder / "out.csv").read_text()
     pacbound("monitor", "k.json", "rows.csv", "--delta", 0.01, *GERMAN)
     pacbound("tally", "rows.csv", *cascade, "--label", "y", *GERMAN, "-o", "tally.json")
-    pacbound("plan", "--from", "rows.csv", *cascade, "--label", "y", "--xi", 0.1, "--delta", 0.05,
-             "--goal", 0.5, "--sizes", "200,400", "--draws", 10, *GERMAN)  # fmt: skip
+    roles = ("--column", "confidence=c", "--column", "prediction=p,q", "--column", "label=y")
+    pacbound("plan", "pilot", "rows.csv", *roles, "--xi", 0.1, "--delta", 0.05, "--goal", 0.5,
+             "--sizes", "200,400", "--draws", 10, *GERMAN)  # fmt: skip
     label = ("label", "bare.csv", *cascade, "--session", "s.json", *GERMAN)
     pacbound(*label, "--xi", 0.1, "--delta", 0.05, "--ask", "ask.csv", "--count", 5)
     header, *asked = (folder / "ask.csv").read_text().splitlines()

@@ -22,8 +22,7 @@ from tests.cli.commands import COMMANDS, MODELS, ROWS, write_folder
 from typer.models import ArgumentInfo
 
 from pacbound import Tally, calibrate
-from pacbound.cli.app import COMMANDS as GROUPS
-from pacbound.cli.app import function_of
+from pacbound.cli.app import every_command, function_of
 from pacbound.cli.file_options import Reads, Writes
 from pacbound.cli.option_groups import expanded
 from pacbound.errors import InvalidValueError
@@ -31,7 +30,7 @@ from pacbound.report import write_report
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-VERBS = [name for group in GROUPS.values() for name in group]
+VERBS = every_command()
 FILE_WORDS = re.compile(r"^(Where|Write|Draw)|@FILE|\b(a|one|its|this) file\b|\.(csv|json|png)\b")
 
 
@@ -86,7 +85,7 @@ def clashes(verb: str) -> Iterator[tuple[Option, Option]]:
 
 def command_line(verb: str, given: dict[str, str]) -> list[str]:
     """The command with these options, and with anything at all for what else it needs."""
-    line = [verb]
+    line = verb.split()
     for option in sorted(options_of(verb), key=lambda option: not option.is_argument):
         if option.name in given:
             line += option.arguments(given[option.name])

@@ -1,4 +1,4 @@
-"""`pacbound plan`: for a rate, for looks, and from a pilot."""
+"""`pacbound plan`: for a rate, for looks, from a pilot, and for the shadow of a cascade."""
 
 import json
 import os
@@ -23,7 +23,16 @@ from pacbound.monitor import plan_shadow
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-SHIELD = ("--score", "s", "--unsafe", "u", "--xi", 0.05, "--delta", 0.05)
+
+def roles(**named: str) -> tuple[str, ...]:
+    """Columns by their roles, as they are typed."""
+    return tuple(part for role, name in named.items() for part in ("--column", f"{role}={name}"))
+
+
+CASCADE = roles(confidence="c", prediction="fast,slow", label="y")
+RECALL = roles(score="s", positive="u")
+DANGER = roles(score="s", unsafe="u")
+SHIELD = (*DANGER, "--xi", 0.05, "--delta", 0.05)
 QUICK = ("--sizes", "300,1200", "--draws", 10)
 
 
@@ -53,13 +62,15 @@ def pilot(tmp_path: Path) -> Path:
 
 
 def test_a_rate_is_planned_as_ever(pacbound: Run) -> None:
-    done = pacbound("plan", "--target", 0.02, "--expected", 0.01, "--delta", "1e-3")
+    asked = ("plan", "rate", "--target", 0.02, "--expected", 0.01, "--delta", "1e-3")
+    done = pacbound(*asked)
     assert done.stdout.startswith("2,923 labels certify a rate of at most 0.02 (delta = 0.001)")
     assert "From 3,048 labels on" in done.stdout
+    assert json.loads(pacbound(*asked, "--json").stdout)["first"] == 2923
 
 
 def test_looks_are_those_of_the_library(pacbound: Run) -> None:
-    looks = ("--looks", "500,1000,2000", "--xi", 0.02, "--delta", 0.01)
+    looks = ("looks", "--looks", "500,1000,2000", "--xi", 0.02, "--delta", 0.01)
     planned = planned_looks(0.02, delta=0.01, looks=[500, 1000, 2000])
     written = json.loads(pacbound("plan", *looks, "--json").stdout)
     assert tuple(written["largest_errors"]) == planned.largest_errors
@@ -73,40 +84,32 @@ def test_looks_are_those_of_the_library(pacbound: Run) -> None:
 @pytest.mark.parametrize(
     ("columns", "kind", "unit"),
     [
-        (("--score", "s", "--unsafe", "u", "--xi", 0.05), "shield", "rollouts"),
-        (
-            ("--confidence", "c", "--prediction", "fast,slow", "--label", "y", "--xi", 0.1),
-            "cascade",
-            "rows",
-        ),
-        (("--confidence", "c", "--prediction", "fast", "--label", "y"), "calibration", "rows"),
+        ((*DANGER, "--xi", 0.05), "shield", "rollouts"),
+        ((*CASCADE, "--xi", 0.1), "cascade", "rows"),
+        (roles(confidence="c", prediction="fast", label="y"), "calibration", "rows"),
         (
             (
-                *("--kind", "abstention", "--confidence", "c", "--prediction", "fast"),
-                *("--label", "y", "--xi", 0.15),
+                *("--kind", "abstention", "--xi", 0.15),
+                *roles(confidence="c", prediction="fast", label="y"),
             ),
             "abstention",
             "rows",
         ),
-        (("--score", "s", "--positive", "u", "--target", 0.5), "recall", "rows"),
-        (
-            ("--score", "s", "--positive", "u", "--claim", "false-alarms", "--xi", 0.1),
-            "false-alarms",
-            "rows",
-        ),
+        ((*RECALL, "--target", 0.5), "recall", "rows"),
+        ((*RECALL, "--claim", "false-alarms", "--xi", 0.1), "false-alarms", "rows"),
     ],
 )
 def test_a_pilot_of_every_kind_is_planned_from(
     pacbound: Run, pilot: Path, columns: tuple[object, ...], kind: str, unit: str
 ) -> None:
-    done = pacbound("plan", "--from", pilot, *columns, "--delta", 0.05, *QUICK)
+    done = pacbound("plan", "pilot", pilot, *columns, "--delta", 0.05, *QUICK)
     assert done.stdout.startswith(("Plan for a ", "Plan for an "))
     assert f"{kind.replace('-', ' ')}, " in done.stdout.partition("\n")[0]
     assert f"from a pilot of 400 {unit}" in done.stdout
     assert "nothing here is guaranteed" in done.stdout
     assert done.stderr == ""
     written = json.loads(
-        pacbound("plan", "--from", pilot, *columns, "--delta", 0.05, *QUICK, "--json").stdout
+        pacbound("plan", "pilot", pilot, *columns, "--delta", 0.05, *QUICK, "--json").stdout
     )
     assert written["kind"] == kind
     assert written["status"] == "estimate"
@@ -118,29 +121,29 @@ def test_the_plan_is_that_of_the_library(pacbound: Run, pilot: Path) -> None:
     plan = plan_from_pilot(
         tally, xi=0.05, delta=0.05, sizes=[300, 1200], draws=10, rng=np.random.default_rng(7)
     )
-    done = pacbound("plan", "--from", pilot, *SHIELD, *QUICK, "--seed", 7, "--json")
+    done = pacbound("plan", "pilot", pilot, *SHIELD, *QUICK, "--seed", 7, "--json")
     assert json.loads(done.stdout) == {"figure": None, **json.loads(json.dumps(plan.to_dict()))}
 
 
 def test_labels_have_their_cost(pacbound: Run, pilot: Path) -> None:
-    done = pacbound("plan", "--from", pilot, *SHIELD, *QUICK, "--label-cost", 0.25)
+    done = pacbound("plan", "pilot", pilot, *SHIELD, *QUICK, "--label-cost", 0.25)
     assert "300.00" in done.stdout
     assert "at a cost of 75.00" in done.stdout
 
 
 def test_a_goal_out_of_reach_ends_with_three(pacbound: Run, pilot: Path) -> None:
-    done = pacbound("plan", "--from", pilot, *SHIELD, *QUICK, "--goal", 0.001, code=3)
+    done = pacbound("plan", "pilot", pilot, *SHIELD, *QUICK, "--goal", 0.001, code=3)
     assert "No size up to 1,200 rollouts is enough" in done.stdout
 
 
 def test_the_curve_is_drawn(pacbound: Run, pilot: Path) -> None:
-    done = pacbound("plan", "--from", pilot, *SHIELD, *QUICK, "--figure", "plan.svg")
+    done = pacbound("plan", "pilot", pilot, *SHIELD, *QUICK, "--figure", "plan.svg")
     assert "Drawn into plan.svg." in done.stdout
     assert "<svg" in (pilot.parent / "plan.svg").read_text()
 
 
 def test_looks_are_drawn(pacbound: Run, tmp_path: Path) -> None:
-    looks = ("--looks", "500,1000,2000", "--xi", 0.02, "--delta", 0.01)
+    looks = ("looks", "--looks", "500,1000,2000", "--xi", 0.02, "--delta", 0.01)
     assert "Drawn into looks.svg." in pacbound("plan", *looks, "--figure", "looks.svg").stdout
     assert "<svg" in (tmp_path / "looks.svg").read_text()
     said = pacbound("plan", *looks, "--figure", "looks.txt", code=2).stderr
@@ -154,7 +157,7 @@ def cascade() -> CascadeCertificate:
 
 def test_the_share_of_a_shadow_is_that_of_the_library(pacbound: Run, tmp_path: Path) -> None:
     cascade().save(tmp_path / "c.json")
-    asked = ("--shadow", "c.json", "--losses", 0.1, "--rows", 10_000, "--delta", 1e-3)
+    asked = ("shadow", "c.json", "--losses", 0.1, "--rows", 10_000, "--delta", 1e-3)
     expected = plan_shadow(
         cascade(), losses=0.1, rows=10_000, delta=1e-3, rng=np.random.default_rng(0)
     )
@@ -173,29 +176,21 @@ def test_the_share_of_a_shadow_is_that_of_the_library(pacbound: Run, tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--delta", 0.1), "--target is missing"),
-        (("--delta", 0.1, "--target", 0.1), "--expected is missing"),
-        (("--delta", 0.1, "--looks", "100,200"), "--xi is missing"),
-        (("--delta", 0.1, "--looks", "100,a", "--xi", 0.1), "not a list of whole numbers"),
-        (("--delta", 0.1, "--looks", "200,100", "--xi", 0.1), "rising numbers"),
-        (("--delta", 0.1, "--looks", "5,9", "--xi", 0.1), "The last look needs 22 trials"),
-        (("--delta", 0.1, "--looks", "100", "--target", 0.1), "--target does not go with --looks"),
-        (
-            ("--delta", 0.1, "--target", 0.1, "--expected", 0.05, "--seed", 3),
-            "--seed does not go with --target",
-        ),
-        (("--delta", 0.1, "--shadow", "c.json", "--rows", 100), "--losses is missing"),
-        (("--delta", 0.1, "--shadow", "c.json", "--losses", 0.1), "--rows is missing"),
-        (
-            ("--delta", 0.1, "--shadow", "c.json", "--losses", 0.02, "--rows", 9),
-            "no rise to be noticed",
-        ),
-        (("--delta", 0.1, "--shadow", "c.json", "--xi", 0.1), "--xi does not go with --shadow"),
-        (("--delta", 0.1, "--from", "a.csv", "--losses", 0.1), "--losses does not go with --from"),
-        (
-            ("--delta", 0.1, "--shadow", "s.json", "--losses", 0.1, "--rows", 99),
-            "A shadow is planned for a cascade",
-        ),
+        (("rate", "--expected", 0.1), "Missing option '--target'"),
+        (("rate", "--target", 0.1), "Missing option '--expected'"),
+        (("rate", "--target", 0.02, "--expected", 0.03), "expected"),
+        (("looks", "--looks", "100,200"), "Missing option '--xi'"),
+        (("looks", "--looks", "100,a", "--xi", 0.1), "not a list of whole numbers"),
+        (("looks", "--looks", "200,100", "--xi", 0.1), "rising numbers"),
+        (("looks", "--looks", "5,9", "--xi", 0.1), "The last look needs 22 trials"),
+        (("looks", "--looks", "100", "--target", 0.1), "an option of pacbound plan rate"),
+        (("rate", "--target", 0.1, "--expected", 0.05, "--seed", 3), "plan pilot"),
+        (("shadow", "c.json", "--rows", 100), "Missing option '--losses'"),
+        (("shadow", "c.json", "--losses", 0.1), "Missing option '--rows'"),
+        (("shadow", "c.json", "--losses", 0.02, "--rows", 9), "no rise to be noticed"),
+        (("shadow", "c.json", "--xi", 0.1), "an option of pacbound plan looks"),
+        (("pilot", "a.csv", "--losses", 0.1), "an option of pacbound plan shadow"),
+        (("shadow", "s.json", "--losses", 0.1, "--rows", 99), "A shadow is planned for a cascade"),
     ],
 )
 def test_options_that_make_no_plan_are_refused(
@@ -203,29 +198,36 @@ def test_options_that_make_no_plan_are_refused(
 ) -> None:
     cascade().save(tmp_path / "c.json")
     certify_shield([0.1] * 500, [False] * 500, xi=0.02, delta=0.01).save(tmp_path / "s.json")
-    assert message in pacbound("plan", *arguments, code=2).stderr
+    assert message in pacbound("plan", *arguments, "--delta", 0.1, code=2).stderr
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--score", "s", "--unsafe", "u"), "xi is missing"),
-        (("--score", "s", "--positive", "u"), "target is missing"),
-        (("--score", "s", "--positive", "u", "--xi", 0.1), "says nothing about a recall"),
-        (("--score", "s", "--unsafe", "u", "--xi", 0.1, "--target", 0.9), "about a shield"),
-        (("--kind", "abstention", "--confidence", "c"), "Name either correct"),
-        (("--score", "s", "--unsafe", "nothing", "--xi", 0.1), "nothing"),
-        (("--confidence", "c", "--prediction", "fast,slow", "--xi", 0.1), "have no label"),
-        (("--score", "s", "--unsafe", "u", "--xi", 2.0), "xi=2.0"),
-        (("--score", "s", "--unsafe", "u", "--xi", 0.1, "--expected", 0.1), "does not go with"),
-        (("--score", "s", "--unsafe", "u", "--xi", 0.1, "--figure", "a.txt"), "--figure a.txt"),
-        (("--score", "s", "--unsafe", "u", "--xi", 0.1, "--seed", -1), "--seed"),
+        (DANGER, "xi is missing"),
+        (RECALL, "target is missing"),
+        ((*RECALL, "--xi", 0.1), "says nothing about a recall"),
+        ((*DANGER, "--xi", 0.1, "--target", 0.9), "about a shield"),
+        (("--kind", "abstention", "--column", "confidence=c"), "Name either correct"),
+        ((*roles(score="s", unsafe="nothing"), "--xi", 0.1), "nothing"),
+        ((*roles(confidence="c", prediction="fast,slow"), "--xi", 0.1), "have no label"),
+        ((*DANGER, "--xi", 2.0), "xi=2.0"),
+        ((*DANGER, "--xi", 0.1, "--expected", 0.1), "an option of pacbound plan rate"),
+        ((*DANGER, "--xi", 0.1, "--figure", "a.txt"), "--figure a.txt"),
+        ((*DANGER, "--xi", 0.1, "--seed", -1), "--seed"),
+        (("--xi", 0.1), "the roles for calibration: confidence, correct, prediction, label"),
+        (roles(score="s"), "The columns of score are not enough to count by"),
+        (roles(scores="s", unsafe="u"), "Did you mean score=s?"),
+        ((*CASCADE, "--column", "unsafe=u"), "a cascade has no role 'unsafe'"),
+        ((*DANGER, "--column", "score=c"), "--column names score twice, s and c"),
+        (("--column", "score"), "expected ROLE=NAME, for example score=risk"),
+        (("--column", "score="), "expected ROLE=NAME, for example score=risk"),
     ],
 )
 def test_a_pilot_that_cannot_be_planned_from_is_refused(
     pacbound: Run, pilot: Path, options: tuple[object, ...], message: str
 ) -> None:
-    done = pacbound("plan", "--from", pilot, "--delta", 0.05, *options, *QUICK, code=2)
+    done = pacbound("plan", "pilot", pilot, "--delta", 0.05, *options, *QUICK, code=2)
     assert message in done.stderr
     assert done.stdout == ""
 
@@ -241,15 +243,15 @@ def test_an_empty_pilot_and_one_of_one_class_are_refused(
     pacbound: Run, tmp_path: Path, text: str, message: str
 ) -> None:
     (tmp_path / "bad.csv").write_text(text)
-    assert message in pacbound("plan", "--from", "bad.csv", *SHIELD, code=2).stderr
+    assert message in pacbound("plan", "pilot", "bad.csv", *SHIELD, code=2).stderr
 
 
 def test_a_pilot_without_labels_where_models_differ_is_refused(
     pacbound: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "bad.csv").write_text("c,f,s,y\n0.9,1,1,\n0.8,1,2,\n0.7,1,1,1\n")
-    columns = ("--confidence", "c", "--prediction", "f,s", "--label", "y")
-    done = pacbound("plan", "--from", "bad.csv", *columns, "--xi", 0.1, "--delta", 0.1, code=2)
+    columns = roles(confidence="c", prediction="f,s", label="y")
+    done = pacbound("plan", "pilot", "bad.csv", *columns, "--xi", 0.1, "--delta", 0.1, code=2)
     assert "label" in done.stderr
 
 
@@ -259,7 +261,7 @@ def test_a_pilot_without_labels_where_models_differ_is_refused(
 def test_a_bar_is_drawn_on_a_terminal(pilot: Path) -> None:
     ours, theirs = os.openpty()
     program = "from pacbound.cli import main; main()"
-    call = [sys.executable, "-c", program, "plan", "--from", str(pilot), *map(str, SHIELD + QUICK)]
+    call = [sys.executable, "-c", program, "plan", "pilot", str(pilot), *map(str, SHIELD + QUICK)]
     subprocess.run(
         call, stdout=subprocess.PIPE, stderr=theirs, check=True, env={**os.environ, "TERM": "xterm"}
     )

@@ -10,7 +10,7 @@ from typing import Any
 from typer.main import get_command
 
 import pacbound
-from pacbound.cli.app import app
+from pacbound.cli.app import app, every_command
 
 Names = dict[str, list[str]]
 
@@ -41,16 +41,15 @@ def _parameters(thing: Any) -> list[str]:
 
 
 def _options() -> Names:
-    group: Any = get_command(app)
     context: Any = None
-    return {
-        name: sorted(
-            parameter.opts[0]
-            for parameter in group.get_command(context, name).params
-            if parameter.param_type_name == "option"
-        )
-        for name in group.list_commands(context)
-    }
+    found: Names = {}
+    for name in every_command():
+        command: Any = get_command(app)
+        for part in name.split():
+            command = command.get_command(context, part)
+        options = (one for one in command.params if one.param_type_name == "option")
+        found[name] = sorted(option.opts[0] for option in options)
+    return found
 
 
 def _members(thing: type) -> list[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
 from pacbound.cli.file_options import Reads
-from pacbound.cli.option_groups import OptionGroup
+from pacbound.cli.option_groups import RESULT, OptionGroup
 from pacbound.errors import InvalidValueError
 
 FILE = "@"
@@ -51,6 +51,8 @@ NoteOption = Annotated[str | None, typer.Option(help="Anything else, for people.
 @dataclass(frozen=True)
 class About(OptionGroup):
     """What a certificate is about."""
+
+    panel: ClassVar[str] = RESULT
 
     about: AboutOption = None
     model: ModelOption = None

@@ -55,6 +55,17 @@ COMMANDS: dict[str, dict[str, str]] = {
 """What there is, by what a user wants to do, with a line for each. A command is the function of its
 name in the file of its name, with _ for -."""
 
+PARTS: dict[str, dict[str, str]] = {
+    "plan": {
+        "rate": "How many labels show that a rate is low.",
+        "looks": "How many errors each of several looks may show.",
+        "pilot": "What larger samples will give and cost, from a small one.",
+        "shadow": "How much traffic to monitor behind a cascade.",
+    },
+}
+"""Commands that have commands of their own, each the function of its name in the file of the first.
+"""
+
 _STYLE: dict[str, Any] = {
     "add_completion": False,
     "pretty_exceptions_enable": False,
@@ -62,21 +73,32 @@ _STYLE: dict[str, Any] = {
 }
 
 
+def every_command() -> list[str]:
+    """Every command that can be run, as it is typed: `plan rate`, not `plan`."""
+    known = [name for group in COMMANDS.values() for name in group]
+    return [f"{name} {part}".strip() for name in known for part in PARTS.get(name, [""])]
+
+
 def function_of(command: str) -> Any:
     """The function behind a command: of its own file, or made from its claim."""
     kind = kind_of(command)
     if kind is not None:
         return import_module("pacbound.cli.certifying").certifying(kind)
-    name = command.replace("-", "_")
-    return getattr(import_module(f"pacbound.cli.{name}"), name)
+    first, _, part = command.replace("-", "_").partition(" ")
+    return getattr(import_module(f"pacbound.cli.{first}"), part or first)
 
 
 class Commands(TyperGroup):
-    """The commands by groups, each loaded when it is asked for."""
+    """Commands under titles, each loaded when it is asked for."""
+
+    @property
+    def titled(self) -> dict[str, dict[str, str]]:
+        """The commands with a line for each, by their titles."""
+        return {"Commands": PARTS[self.name]} if self.name in PARTS else COMMANDS
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """The names of all commands, in the order of their groups."""
-        return [name for group in COMMANDS.values() for name in group]
+        """The names of all commands, in the order of their titles."""
+        return [name for group in self.titled.values() for name in group]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a name; None if there is none."""
@@ -86,19 +108,51 @@ class Commands(TyperGroup):
             if near:
                 ctx.fail(f"No such command {cmd_name!r}. Did you mean {' or '.join(near)}?")
             return None
+        if cmd_name in PARTS:
+            return _parts(cmd_name)
         alone = typer.Typer(**_STYLE)
-        groups = import_module("pacbound.cli.option_groups")
-        by_claim = kind_of(cmd_name) is not None
-        shown = import_module("pacbound.cli.certifying").PanelCommand if by_claim else None
-        alone.command(cmd_name, cls=shown)(groups.expanded(function_of(cmd_name)))
+        options = import_module("pacbound.cli.option_groups")
+        typed = f"{self.name} {cmd_name}" if self.name in PARTS else cmd_name
+        alone.command(cmd_name, cls=options.PanelCommand)(options.expanded(function_of(typed)))
         return get_command(alone)
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        """Write the groups, none of whose lines is cut off."""
-        width = max(len(name) for group in COMMANDS.values() for name in group)
-        for title, group in COMMANDS.items():
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; where it does not have an option that a related one has, say which."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            # Typer brings its own click, or uses that which is installed.
+            if type(error).__name__ == "NoSuchOption" and self.name not in PARTS:
+                _add_hint(error)
+            raise
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands, none of whose lines is cut off."""
+        width = max(map(len, self.list_commands(ctx)))
+        for title, group in self.titled.items():
             with formatter.section(title):
                 formatter.write_dl([(f"{name:{width}}", says) for name, says in group.items()])
+
+
+def _add_hint(error: Any) -> None:
+    """Name the commands beside this one that have the option."""
+    near = {error.ctx.command.name, error.ctx.parent.command.name} & PARTS.keys()
+    having = [
+        f"pacbound {name} {part}"
+        for name in near
+        for part in PARTS[name]
+        if any(error.option_name in one.opts for one in _parts(name).get_command(None, part).params)
+    ]
+    if having:
+        error.message = f"{error.message.rstrip('.')}. It is an option of {', '.join(having)}."
+
+
+def _parts(name: str) -> Any:
+    """The command that has commands of its own."""
+    says = next(group[name] for group in COMMANDS.values() if name in group)
+    group = typer.Typer(cls=Commands, name=name, help=says, no_args_is_help=True, **_STYLE)
+    group.callback()(lambda: None)
+    return get_command(group)
 
 
 app = typer.Typer(

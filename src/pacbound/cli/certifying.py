@@ -9,7 +9,6 @@ from inspect import Parameter, Signature
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from pacbound.asks import REQUIRED, Ask
 from pacbound.claims import claim_of
@@ -19,6 +18,7 @@ from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deli
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.file_options import Reads
 from pacbound.cli.lists import names
+from pacbound.cli.option_groups import CLAIM
 from pacbound.cli.table_options import (
     CascadeClasses,
     Classes,
@@ -31,35 +31,10 @@ from pacbound.cli.table_options import (
 from pacbound.cli.terminal import progress_bar
 from pacbound.errors import PacboundError
 from pacbound.tally.questions.question import RowColumn
-from pacbound.tally.row_options import ROWS
 
 GROUPS = RowColumn(
     "groups", "The group of each row: the claim then holds in every group.", "name", needed=False
 )
-RESULT = ("output", "budget", "as_json", "about", "model", "dataset", "owner", "note", "sample")
-
-
-class PanelCommand(TyperCommand):
-    """A command whose `--help` has the options in panels, in plain text."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the panels, one after the other."""
-        panels: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None:
-                panels.setdefault(_panel(parameter), []).append(record)
-        for title, records in panels.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
-
-
-def _panel(parameter: Any) -> str:
-    if parameter.name in RESULT or parameter.name == "help":
-        return "Result"
-    if parameter.name in ROWS or parameter.name in ("labels", "standard_format"):
-        return "Rows: how they are read and drawn"
-    return "Claim"
 
 
 def certifying(kind: str) -> Callable[..., Any]:
@@ -104,7 +79,7 @@ def _parameter(name: str, annotation: Any, default: Any = Parameter.empty) -> Pa
 
 def _of_column(column: RowColumn) -> Parameter:
     text = f"{column.help} Several, with commas: a,b,c" if column.several else column.help
-    option = typer.Option(help=f"Column: {text}")
+    option = typer.Option(help=f"Column: {text}", rich_help_panel=CLAIM)
     if column.needed:
         return _parameter(column.name, Annotated[str, option])
     return _parameter(column.name, Annotated[str | None, option], None)
@@ -127,7 +102,7 @@ def _of_ask(ask: Ask) -> Parameter:
         except PacboundError as error:
             raise typer.BadParameter(str(error)) from None
 
-    option = typer.Option(help=ask.help, callback=check)
+    option = typer.Option(help=ask.help, callback=check, rich_help_panel=CLAIM)
     kind = ask.form.option if ask.default is not None else ask.form.option | None
     hint: Any = Annotated[kind, option]
     if ask.form.names_files:

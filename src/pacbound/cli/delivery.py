@@ -10,6 +10,7 @@ import typer
 from pacbound.certificate import Budget, Certificate
 from pacbound.cli.exit_codes import REFUSED, decided
 from pacbound.cli.file_options import Writes
+from pacbound.cli.option_groups import RESULT
 from pacbound.cli.terminal import print_json
 from pacbound.errors import InvalidValueError
 
@@ -19,7 +20,8 @@ BudgetOption = Annotated[
         help=(
             "A budget of delta, as `pacbound budget` begins it: a claim that would overspend is "
             "neither saved nor shown."
-        )
+        ),
+        rich_help_panel=RESULT,
     ),
     Writes(is_locked=True),
 ]
@@ -37,6 +39,7 @@ SampleOption = Annotated[
             "What these rows are called: a budget adds up the claims on rows of one name, and "
             "those that name none count for all."
         ),
+        rich_help_panel=RESULT,
     ),
 ]
 

@@ -50,15 +50,16 @@ STORY: dict[str, list[Step]] = {
     "PLAN": [
         Step(
             "How many labels show that at most 2 % are wrong, if 1 % are?",
-            "pacbound plan --target 0.02 --expected 0.01 --delta 0.01",
+            "pacbound plan rate --target 0.02 --expected 0.01 --delta 0.01",
         ),
         Step(
             "Or look several times on the way, and stop when it is shown.",
-            "pacbound plan --looks 500,1000,2000,4000 --xi 0.02 --delta 0.01",
+            "pacbound plan looks --looks 500,1000,2000,4000 --xi 0.02 --delta 0.01",
         ),
         Step(
             "Or ask a pilot of 2,000 images how many a cascade will take.",
-            f"pacbound plan --from pilot.csv {FAST} --label label {CLAIM} --goal 0.5 "
+            "pacbound plan pilot pilot.csv --column confidence=confidence_fast --column "
+            f"prediction=prediction_fast,prediction_slow --column label=label {CLAIM} --goal 0.5 "
             "--sizes 2000,5000,10000 --draws 10",
         ),
     ],

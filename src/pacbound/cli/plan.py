@@ -1,8 +1,8 @@
-"""`pacbound plan`: how many labels a claim will take."""
+"""`pacbound plan`: how many labels a claim will take, in four ways."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,13 +10,23 @@ import numpy as np
 import typer
 
 from pacbound.certificate import load_certificate
+from pacbound.cli.columns import (
+    ColumnOption,
+    for_question,
+    named_columns,
+    require_roles,
+    roles_of,
+    several_of,
+    typed_role,
+)
 from pacbound.cli.exit_codes import REFUSED, decided, ending_well
 from pacbound.cli.figures import draw, require_drawable
 from pacbound.cli.file_options import Reads, Writes
-from pacbound.cli.lists import names, whole_numbers
+from pacbound.cli.lists import whole_numbers
 from pacbound.cli.table_options import (
     CascadeClasses,
     Counter,
+    FilesArgument,
     LabelsOption,
     WrittenOrPiped,
     edges_option,
@@ -29,247 +39,29 @@ from pacbound.planning import PilotPlan, plan_from_pilot
 from pacbound.stats.looks import PlannedLooks, planned_looks
 from pacbound.stats.planning import trials_needed
 from pacbound.tally import Tally
+from pacbound.tally.questions import QUESTIONS, with_article
 
-_RATE = {"target", "expected", "power"}
-_LOOKS = {"looks", "xi", "expected", "figure"}
-_SHADOW = {
-    "shadow", "losses", "rows", "gains", "usual", "false-alarms", "seen", "power", "seed",
-}  # fmt: skip
-_NOT_PILOT = {"expected", "looks", *_SHADOW - {"power", "seed"}}
-_MODES = (
-    "plan a rate (--target, --expected), looks (--looks, --xi), from a pilot (--from), or the "
-    "shadow of a cascade in use (--shadow, --losses, --rows)"
-)
+DeltaOption = Annotated[float, typer.Option(help="Chance that the certificate is wrong.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="The seed of the draws.")]
+FigureOption = Annotated[
+    Path | None, typer.Option(help="Draw the plan into this file, .png, .svg or .pdf."), Writes()
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result for programs.")]
 
 
 @ending_well
-def plan(
-    delta: Annotated[float, typer.Option(help="Chance that the certificate is wrong.")],
-    target: Annotated[
-        float | None,
-        typer.Option(
-            help=(
-                "A rate: the rate to be certified, for example 0.02. Pilot, recall: the share of "
-                "the positives to be flagged."
-            )
-        ),
-    ] = None,
+def rate(
+    target: Annotated[float, typer.Option(help="The rate to be certified, for example 0.02.")],
     expected: Annotated[
-        float | None,
-        typer.Option(help="A rate, or looks: the rate you expect in truth, below the target."),
-    ] = None,
-    looks: Annotated[
-        str | None,
-        typer.Option(help="Looks: the numbers of labels at which you will look: 500,1000,2000"),
-    ] = None,
-    pilot: Annotated[
-        list[str] | None,
-        typer.Option("--from", help="Pilot: its file, a folder or a quoted glob; may be repeated."),
-        Reads(),
-    ] = None,
-    xi: Annotated[
-        float | None, typer.Option(help="Looks, pilot: the rate to be certified.")
-    ] = None,
-    goal: Annotated[
-        float | None,
-        typer.Option(
-            help=(
-                "Pilot: at least this exit rate of a cascade or coverage of an abstention, at most "
-                "this mean width of a calibration, flag rate of a recall or intervention rate of a "
-                "shield; false alarms: at least this share of positives found."
-            )
-        ),
-    ] = None,
-    sizes: Annotated[
-        str | None, typer.Option(help="Pilot: the numbers of rows to try: 1000,5000,20000")
-    ] = None,
-    label_cost: Annotated[float | None, typer.Option(help="Pilot: what a label costs.")] = None,
-    draws: Annotated[
-        int | None, typer.Option(help="Pilot: samples drawn of each size, 50 if left out.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Pilot, shadow: the seed of the draws, 0 if left out.")
-    ] = None,
-    figure: Annotated[
-        Path | None,
-        typer.Option(help="Pilot, looks: draw the plan into this file, .png, .svg or .pdf."),
-        Writes(),
-    ] = None,
-    shadow: Annotated[
-        Path | None,
-        typer.Option(
-            help=(
-                "Shadow: the certificate of a cascade in use, of whose rows a share is sent to the "
-                "slow model too, to be monitored."
-            )
-        ),
-        Reads(),
-    ] = None,
-    losses: Annotated[
-        float | None,
-        typer.Option(help="Shadow: the share of all rows lost, which is to be noticed: 0.05"),
-    ] = None,
-    rows: Annotated[
-        int | None,
-        typer.Option(help="Shadow: rows of traffic within which the alarm is to ring: 10000"),
-    ] = None,
-    gains: Annotated[
-        float | None, typer.Option(help="Shadow: the share of all rows gained, 0 if left out.")
-    ] = None,
-    usual: Annotated[
-        float | None,
-        typer.Option(help="Shadow: the share lost before; gains and half of xi if left out."),
-    ] = None,
-    false_alarms: Annotated[
-        str | None, typer.Option(help="Shadow: as for pacbound monitor, 'ever' if left out.")
-    ] = None,
-    seen: Annotated[
-        int | None,
-        typer.Option(help="Shadow: labels that came before the rise, 50000 if left out."),
-    ] = None,
-    claim: Annotated[
-        Literal["false-alarms", "differ"] | None,
-        typer.Option(
-            help=(
-                "Pilot of a recall or a shield: plan for its false alarms, with --xi. Of a "
-                "cascade, without --label: for the claim that few answers differ."
-            )
-        ),
-    ] = None,
-    kind: Annotated[
-        Literal["abstention", "calibration"] | None,
-        typer.Option(help="Pilot: what columns are for that fit both, calibration if left out."),
-    ] = None,
-    confidence: Annotated[
-        str | None, typer.Option(help="Pilot: the confidence column. Cascade: c1,c2")
-    ] = None,
-    correct: Annotated[
-        str | None, typer.Option(help="Pilot: whether the prediction was right.")
-    ] = None,
-    prediction: Annotated[
-        str | None, typer.Option(help="Pilot: the predicted class. Cascade: p1,p2,p3")
-    ] = None,
-    label: Annotated[str | None, typer.Option(help="Pilot: column with the true class.")] = None,
-    group: Annotated[str | None, typer.Option(help="Pilot: column with a group.")] = None,
-    bins: Annotated[
-        int | None, typer.Option(help="Pilot, calibration: number of bins, 20 if left out.")
-    ] = None,
-    edges: Annotated[
-        str | None, typer.Option(help="Pilot, calibration: edges fixed beforehand: 0,0.5,0.9,1")
-    ] = None,
-    score: Annotated[
-        str | None,
-        typer.Option(help="Pilot, shield: running maximum of the danger. Recall: the score."),
-    ] = None,
-    positive: Annotated[
-        str | None, typer.Option(help="Pilot, recall: whether the row is positive.")
-    ] = None,
-    unsafe: Annotated[
-        str | None,
-        typer.Option(help="Pilot, shield: whether the rollout has an un-recoverable state."),
-    ] = None,
-    *,
-    classes: CascadeClasses,
-    labels: LabelsOption = None,
-    written: WrittenOrPiped,
-    counter: Counter,
-    power: Annotated[
-        float | None,
-        typer.Option(
-            help=(
-                "A rate, or pilot: chance that the certificate comes about; shadow: that the alarm "
-                "rings in time. 0.9 if left out."
-            )
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
+        float, typer.Option(help="The rate that you expect in truth, below the target.")
+    ],
+    delta: DeltaOption,
+    power: Annotated[float, typer.Option(help="Chance that the certificate comes about.")] = 0.9,
+    as_json: JsonOption = False,
 ) -> int:
-    """Say how many labels it takes to certify.
-
-    For a rate pass --target and --expected. For several looks at a growing sample pass --looks and
-    --xi. From a pilot pass --from and its columns, as for the command that will certify. For the
-    share of traffic to be monitored behind a cascade pass --shadow, --losses and --rows; --delta is
-    then the chance of a false alarm.
+    """Say how many labels it takes to certify that a rate is at most --target, if it is --expected
+    in truth.
     """
-    given: dict[str, Any] = {
-        "target": target,
-        "expected": expected,
-        "looks": looks,
-        "from": pilot,
-        "xi": xi,
-        "goal": goal,
-        "sizes": sizes,
-        "label-cost": label_cost,
-        "draws": draws,
-        "seed": seed,
-        "figure": figure,
-        "shadow": shadow,
-        "losses": losses,
-        "rows": rows,
-        "gains": gains,
-        "usual": usual,
-        "false-alarms": false_alarms,
-        "seen": seen,
-        "claim": claim,
-        "kind": kind,
-        "confidence": confidence,
-        "correct": correct,
-        "prediction": prediction,
-        "label": label,
-        "group": group,
-        "bins": bins,
-        "edges": edges,
-        "score": score,
-        "positive": positive,
-        "unsafe": unsafe,
-        "labels": labels,
-        "format": written.standard_format,
-        **{name.replace("_", "-"): said for name, said in classes.options().items()},
-        **written.options(),
-        "power": power,
-    }
-    options = {name: value for name, value in given.items() if value is not None}
-    if "from" in options:
-        _refuse_others(options, options.keys() - _NOT_PILOT, "--from")
-        require_drawable(figure)
-        options["from"] = written.tables(options["from"])
-        reading = {
-            **counter.options(),
-            "answers": labels,
-            **written.options(),
-        }
-        said = classes.options()
-        tally = _pilot_tally(options, {**said, **reading})
-        return _print_pilot(_planned(tally, options, delta), figure, as_json=as_json)
-    if "shadow" in options:
-        _refuse_others(options, _SHADOW, "--shadow")
-        return _print_shadow(options, delta, as_json=as_json)
-    if "looks" in options:
-        _refuse_others(options, _LOOKS, "--looks")
-        require_drawable(figure)
-        return _print_looks(options, delta, figure, as_json=as_json)
-    _refuse_others(options, _RATE, "--target")
-    return _print_rate(options, delta, as_json=as_json)
-
-
-def _refuse_others(options: Mapping[str, Any], allowed: Set[str], mode: str) -> None:
-    other = next((name for name in options if name not in allowed), None)
-    if other is not None:
-        raise InvalidTypeError(f"--{other} does not go with {mode}: {_MODES}.")
-
-
-def _required(options: Mapping[str, Any], name: str, mode: str) -> Any:
-    if name not in options:
-        raise InvalidTypeError(
-            f"--{name} is missing: a plan {mode} needs it. {_MODES[0].upper()}{_MODES[1:]}."
-        )
-    return options[name]
-
-
-def _print_rate(options: Mapping[str, Any], delta: float, *, as_json: bool) -> int:
-    target = _required(options, "target", "of a rate")
-    expected = _required(options, "expected", "of a rate")
-    power = options.get("power", 0.9)
     first, always = trials_needed(target, expected, delta=delta, power=power)
     if as_json:
         print_json(
@@ -291,15 +83,28 @@ def _print_rate(options: Mapping[str, Any], delta: float, *, as_json: bool) -> i
     return 0
 
 
-def _print_looks(
-    options: Mapping[str, Any], delta: float, figure: Path | None, *, as_json: bool
+@ending_well
+def looks(
+    looks: Annotated[
+        str, typer.Option(help="The numbers of labels at which you will look: 500,1000,2000")
+    ],
+    xi: Annotated[float, typer.Option(help="The rate to be certified.")],
+    delta: Annotated[
+        float, typer.Option(help="Chance that any of the looks certifies what is not so.")
+    ],
+    expected: Annotated[
+        float | None,
+        typer.Option(help="The rate that you expect in truth; half of xi if left out."),
+    ] = None,
+    figure: FigureOption = None,
+    as_json: JsonOption = False,
 ) -> int:
-    planned = planned_looks(
-        _required(options, "xi", "of looks"),
-        delta=delta,
-        looks=whole_numbers(options["looks"], "--looks"),
-    )
-    truth = options.get("expected", planned.xi / 2.0)
+    """Say how many errors each of several looks at a growing sample may show, so that all of them
+    together are wrong with probability at most --delta.
+    """
+    require_drawable(figure)
+    planned = planned_looks(xi, delta=delta, looks=whole_numbers(looks, "--looks"))
+    truth = planned.xi / 2.0 if expected is None else expected
     if figure is not None:
         from pacbound.report import LooksDisplay  # noqa: PLC0415
 
@@ -338,14 +143,180 @@ def _looks_document(planned: PlannedLooks, truth: float) -> dict[str, Json]:
     }
 
 
-def _print_shadow(options: Mapping[str, Any], delta: float, *, as_json: bool) -> int:
-    certificate: Any = load_certificate(options["shadow"])
-    renamed = {"gains": "gains", "usual": "usual", "false-alarms": "false_alarms", "seen": "seen"}
-    more = {role: options[name] for name, role in renamed.items() if name in options}
-    losses, rows = (_required(options, name, "of a shadow") for name in ("losses", "rows"))
-    power, seed = options.get("power", 0.9), options.get("seed", 0)
+@ending_well
+def pilot(
+    files: FilesArgument,
+    delta: DeltaOption,
+    xi: Annotated[float | None, typer.Option(help="The rate to be certified.")] = None,
+    target: Annotated[
+        float | None, typer.Option(help="Recall: the share of the positives to be flagged.")
+    ] = None,
+    goal: Annotated[
+        float | None,
+        typer.Option(
+            help=(
+                "At least this exit rate of a cascade or coverage of an abstention, at most this "
+                "mean width of a calibration, flag rate of a recall or intervention rate of a "
+                "shield; false alarms: at least this share of positives found."
+            )
+        ),
+    ] = None,
+    claim: Annotated[
+        Literal["false-alarms", "differ"] | None,
+        typer.Option(
+            help=(
+                "Recall, shield: plan for its false alarms, with --xi. Cascade, without the role "
+                "label: plan for the claim that few answers differ."
+            )
+        ),
+    ] = None,
+    kind: Annotated[
+        Literal["abstention", "calibration"] | None,
+        typer.Option(help="What columns are for that fit both, calibration if left out."),
+    ] = None,
+    sizes: Annotated[
+        str | None, typer.Option(help="The numbers of rows to try: 1000,5000,20000")
+    ] = None,
+    label_cost: Annotated[float | None, typer.Option(help="What a label costs.")] = None,
+    power: Annotated[float, typer.Option(help="Chance that the certificate comes about.")] = 0.9,
+    draws: Annotated[int, typer.Option(help="Samples drawn of each size.")] = 50,
+    seed: SeedOption = 0,
+    bins: Annotated[
+        int | None, typer.Option(help="Calibration: number of bins, 20 if left out.")
+    ] = None,
+    edges: Annotated[
+        str | None, typer.Option(help="Calibration: edges fixed beforehand: 0,0.5,0.9,1")
+    ] = None,
+    column: ColumnOption = None,
+    *,
+    classes: CascadeClasses,
+    labels: LabelsOption = None,
+    written: WrittenOrPiped,
+    counter: Counter,
+    figure: FigureOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Estimate what larger samples will give and cost, from the rows of a pilot.
+
+    A pilot is a small labelled sample, drawn as the real one will be. Name its columns by the roles
+    that they play for the command that will certify: --column score=s --column positive=y
+
+    Exit code 0: a size is enough. 3: none of those tried is.
+    """
+    require_drawable(figure)
+    counting = {
+        **classes.options(),
+        **counter.options(),
+        "answers": labels,
+        **written.options(),
+        "n_bins": bins,
+        "edges": edges_option(edges),
+    }
+    tally = _counted(written.tables(files), named_columns(column), kind, counting)
+    with progress_bar("drawing") as progress:
+        found = plan_from_pilot(
+            tally,
+            delta=delta,
+            xi=xi,
+            target=target,
+            claim=claim,
+            goal=goal,
+            sizes=None if sizes is None else whole_numbers(sizes, "--sizes"),
+            label_cost=label_cost,
+            power=power,
+            draws=draws,
+            rng=np.random.default_rng(seed),
+            progress=progress,
+        )
+    return _print_pilot(found, figure, as_json=as_json)
+
+
+def _counted(
+    files: list[str], named: Mapping[str, str], kind: str | None, counting: Mapping[str, Any]
+) -> Tally:
+    question = _question(named, kind)
+    require_roles(named, roles_of(question), with_article(question.kind))
+    given = {**for_question(question, named), **counting}
+    with progress_bar("counting") as progress:
+        return Tally.count(
+            question,
+            data=files,
+            progress=progress,
+            **{name: value for name, value in given.items() if value is not None},
+        )
+
+
+def _question(named: Mapping[str, str], kind: str | None) -> Any:
+    """The question of a kind, or the first that the columns are enough for."""
+    known: Mapping[Any, Any] = QUESTIONS
+    if kind is not None:
+        return known[kind]
+    lists = {role for role, column in named.items() if "," in column}
+    for question in known.values():
+        needed = {typed_role(role) for role, must in question.roles.items() if must}
+        if needed <= named.keys() and lists <= several_of(question):
+            return question
+    every = dict.fromkeys(role for question in known.values() for role in roles_of(question))
+    require_roles(named, every, "a pilot")
+    listed = "; ".join(f"{name}: {', '.join(roles_of(one))}" for name, one in known.items())
+    raise InvalidTypeError(
+        f"The columns of {', '.join(sorted(named)) or 'no role'} are not enough to count by. Name "
+        f"them with --column ROLE=NAME; the roles for {listed}."
+    )
+
+
+def _print_pilot(found: PilotPlan, figure: Path | None, *, as_json: bool) -> int:
+    code = decided(REFUSED if found.needed is None and found.aims else 0)
+    if figure is not None:
+        from pacbound.report import PlanDisplay  # noqa: PLC0415
+
+        draw(PlanDisplay.from_plan(found), figure)
+    if as_json:
+        print_json({"figure": None if figure is None else str(figure), **found.to_dict()})
+    else:
+        typer.echo(found.summary())
+        if figure is not None:
+            typer.echo(f"Drawn into {figure}.")
+    return code
+
+
+@ending_well
+def shadow(
+    certificate: Annotated[
+        Path, typer.Argument(metavar="CERT", help="The certificate of the cascade."), Reads()
+    ],
+    losses: Annotated[
+        float, typer.Option(help="The share of all rows lost, which is to be noticed: 0.05")
+    ],
+    rows: Annotated[
+        int, typer.Option(help="Rows of traffic within which the alarm is to ring: 10000")
+    ],
+    delta: Annotated[float, typer.Option(help="Chance that the alarm ever rings falsely.")],
+    gains: Annotated[
+        float | None, typer.Option(help="The share of all rows gained, 0 if left out.")
+    ] = None,
+    usual: Annotated[
+        float | None,
+        typer.Option(help="The share lost before; gains and half of xi if left out."),
+    ] = None,
+    false_alarms: Annotated[
+        str | None, typer.Option(help="As for pacbound monitor, 'ever' if left out.")
+    ] = None,
+    seen: Annotated[
+        int | None, typer.Option(help="Labels that came before the rise, 50000 if left out.")
+    ] = None,
+    power: Annotated[float, typer.Option(help="Chance that the alarm rings in time.")] = 0.9,
+    seed: SeedOption = 0,
+    as_json: JsonOption = False,
+) -> int:
+    """Say what share of the traffic of a cascade in use to send to the slow model too, so that the
+    monitor notices a rise in losses in time.
+    """
+    loaded: Any = load_certificate(certificate)
+    given = {"gains": gains, "usual": usual, "false_alarms": false_alarms, "seen": seen}
+    more: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     found = plan_shadow(
-        certificate,
+        loaded,
         losses=losses,
         rows=rows,
         delta=delta,
@@ -375,62 +346,3 @@ def _print_shadow(options: Mapping[str, Any], delta: float, *, as_json: bool) ->
             "at most.\nEstimated from simulated streams: nothing here is guaranteed."
         )
     return 0
-
-
-def _pilot_tally(options: Mapping[str, Any], counting: Mapping[str, Any]) -> Tally:
-    several = "," in options.get("prediction", "")
-    roles = {
-        "confidence": "confidences" if several else "confidence",
-        "correct": "correct",
-        "prediction": "predictions" if several else "prediction",
-        "label": "labels",
-        "group": "groups",
-        "bins": "n_bins",
-        "edges": "edges",
-        "score": "score" if "positive" in options else "scores",
-        "positive": "positive",
-        "unsafe": "unsafe",
-        "kind": "kind",
-    }
-    columns = {role: options[name] for name, role in roles.items() if name in options}
-    for role in ("confidences", "predictions"):
-        if role in columns:
-            columns[role] = names(columns[role])
-    if "edges" in columns:
-        columns["edges"] = edges_option(columns["edges"])
-    said = {name: value for name, value in counting.items() if value is not None}
-    with progress_bar("counting") as progress:
-        return Tally.from_files(options["from"], progress=progress, **columns, **said)
-
-
-def _planned(tally: Tally, options: Mapping[str, Any], delta: float) -> PilotPlan:
-    with progress_bar("drawing") as progress:
-        return plan_from_pilot(
-            tally,
-            delta=delta,
-            xi=options.get("xi"),
-            target=options.get("target"),
-            claim=options.get("claim"),
-            goal=options.get("goal"),
-            sizes=whole_numbers(options["sizes"], "--sizes") if "sizes" in options else None,
-            label_cost=options.get("label-cost"),
-            power=options.get("power", 0.9),
-            draws=options.get("draws", 50),
-            rng=np.random.default_rng(options.get("seed", 0)),
-            progress=progress,
-        )
-
-
-def _print_pilot(found: PilotPlan, figure: Path | None, *, as_json: bool) -> int:
-    code = decided(REFUSED if found.needed is None and found.aims else 0)
-    if figure is not None:
-        from pacbound.report import PlanDisplay  # noqa: PLC0415
-
-        draw(PlanDisplay.from_plan(found), figure)
-    if as_json:
-        print_json({"figure": None if figure is None else str(figure), **found.to_dict()})
-    else:
-        typer.echo(found.summary())
-        if figure is not None:
-            typer.echo(f"Drawn into {figure}.")
-    return code

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pacbound.cli.file_options import Reads
 from pacbound.cli.lists import names, numbers
-from pacbound.cli.option_groups import OptionGroup
+from pacbound.cli.option_groups import ROWS, OptionGroup
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import Engine, Notation, file_fingerprint, open_tables
 from pacbound.sources.notation import NotationOptions
@@ -46,10 +46,16 @@ MemoryOption = Annotated[
     str | None, typer.Option(help="What DuckDB may use, for example 500MB; 600MB if left out.")
 ]
 ClassesOption = Annotated[
-    str | None, typer.Option(help="All classes that there are: a,b,c. Any other is refused.")
+    str | None,
+    typer.Option(
+        help="All classes that there are: a,b,c. Any other is refused.", rich_help_panel=ROWS
+    ),
 ]
 MissingOption = Annotated[
-    str | None, typer.Option(help="What stands for a missing class, for example NA or -1.")
+    str | None,
+    typer.Option(
+        help="What stands for a missing class, for example NA or -1.", rich_help_panel=ROWS
+    ),
 ]
 UnseenOption = Annotated[
     float | None,
@@ -91,7 +97,10 @@ SeedOption = Annotated[
 ]
 StrataOption = Annotated[
     str | None,
-    typer.Option(help="Rows were chosen by `pacbound stratify`: its --bins or --edges."),
+    typer.Option(
+        help="Rows were chosen by `pacbound stratify`: its --bins or --edges.",
+        rich_help_panel=ROWS,
+    ),
 ]
 
 
@@ -120,6 +129,7 @@ LabelsOption = Annotated[
             "A file of labels that came back, joined to the rows by its column pac_row; the label "
             "column is in it. May be repeated."
         ),
+        rich_help_panel=ROWS,
     ),
     Reads(),
 ]
