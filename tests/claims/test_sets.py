@@ -190,6 +190,16 @@ def test_the_command_line_certifies_shows_verifies_and_draws(table: Path, tmp_pa
     assert made.exit_code == 0, made.output
     assert "the true label is missing from at most 20 % of all sets in every group" in made.output
     assert run(app, ["verify", output, "--data", str(table)]).exit_code == 0
+    named = ["--column", f"probability={','.join(LABELS)}", "--column", "groups=site"]
+    again = run(app, ["verify", output, "--data", str(table), *named])
+    assert "the data have the same counts, in the same files\n" in again.output
+    watched = run(app, ["monitor", output, str(table), *named, "--delta", "0.01"])
+    assert watched.exit_code == 0, watched.output
+    strange = run(app, ["monitor", output, str(table), "--column", "score=a", "--delta", "0.01"])
+    assert (
+        "this sets certificate has no role 'score'. Its roles are probability, label, groups."
+        in (strange.output)
+    )
     shown = run(app, ["show", output])
     assert "Sets by threshold" in shown.output
     assert "No row was used for training" in shown.output

@@ -14,6 +14,12 @@ JUDGED = ("--confidence", "c", "--correct", "ok")
 MODELS = ("--confidence", "c1", "--prediction", "small,large")
 FLAGS = ("--score", "s", "--positive", "u")
 
+
+def roles(**named: str) -> tuple[str, ...]:
+    """Columns by their roles, as they are typed."""
+    return tuple(part for role, name in named.items() for part in ("--column", f"{role}={name}"))
+
+
 COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
     "calibrate": (("calibrate", ROWS, *JUDGED, "--delta", "0.1"), 0),
     "abstain": (("abstain", ROWS, *JUDGED, "--xi", "0.0001", "--delta", "0.01"), 3),
@@ -60,12 +66,15 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
     "report": (("report", "shield.json", "-o", "page.html"), 3),
     "monitor": (
         (
-            *("monitor", "calibration.json", ROWS, "--confidence", "c", "--correct", "wrong"),
+            *("monitor", "calibration.json", ROWS, *roles(confidence="c", correct="wrong")),
             *("--delta", "0.01"),
         ),
         1,
     ),
-    "apply": (("apply", "calibration.json", ROWS, "--confidence", "c", "-o", "applied.csv"), 0),
+    "apply": (
+        ("apply", "calibration.json", ROWS, "--column", "confidence=c", "-o", "applied.csv"),
+        0,
+    ),
     "tally": (("tally", ROWS, *JUDGED, "-o", "new.tally.json"), 0),
     "stratify": (("stratify", ROWS, "--confidence", "c", "--labels", "20", "-o", "few.csv"), 0),
     "plan rate": (
@@ -75,7 +84,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
     "plan looks": (("plan", "looks", "--looks", "500", "--xi", "0.02", "--delta", "0.01"), 0),
     "plan pilot": (
         (
-            *("plan", "pilot", ROWS, "--column", "confidence=c", "--column", "correct=ok"),
+            *("plan", "pilot", ROWS, *roles(confidence="c", correct="ok")),
             *("--delta", "0.1", "--goal", "0.0001", "--sizes", "300", "--draws", "10"),
         ),
         3,

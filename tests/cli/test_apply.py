@@ -57,7 +57,7 @@ def expected(scores: Any) -> Any:
 
 
 def apply(pacbound: Run, source: str, target: str) -> None:
-    done = pacbound("apply", "cal.json", source, "-o", target, "--confidence", "c")
+    done = pacbound("apply", "cal.json", source, "-o", target, "--column", "confidence=c")
     assert done.stderr == ""
 
 
@@ -210,7 +210,7 @@ def test_what_cannot_go_out_is_refused_and_leaves_nothing(
         (folder / name).write_text(content)
     (folder / "link.csv").symlink_to(folder / "a.csv")
     before = sorted(folder.iterdir())
-    done = pacbound("apply", "cal.json", source, "-o", target, "--confidence", "c", code=2)
+    done = pacbound("apply", "cal.json", source, "-o", target, "--column", "confidence=c", code=2)
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert sorted(folder.iterdir()) == before
@@ -223,7 +223,7 @@ def test_types_that_change_from_file_to_file_do_not_go_into_one(
     pq.write_table(pa.table({"c": [0.5], "x": [1]}), folder / "a.parquet")
     pq.write_table(pa.table({"c": [0.5], "x": ["1"]}), folder / "b.parquet")
     done = pacbound(
-        "apply", "cal.json", "*.parquet", "-o", "out.parquet", "--confidence", "c", code=2
+        "apply", "cal.json", "*.parquet", "-o", "out.parquet", "--column", "confidence=c", code=2
     )
     assert "x has type string here and int64" in done.stderr
     assert not (folder / "out.parquet").exists()
@@ -242,7 +242,7 @@ def test_no_rows_give_a_table_with_the_columns_and_no_rows(
     else:
         text = ("c\ttext\n" if source.endswith(".tsv") else "c,text\n").encode()
         (folder / source).write_bytes(gzip.compress(text) if source.endswith(".gz") else text)
-    done = pacbound("apply", "cal.json", source, "-o", target, "--confidence", "c")
+    done = pacbound("apply", "cal.json", source, "-o", target, "--column", "confidence=c")
     assert done.stdout.startswith(f"0 rows written to {target} with pac_lower")
     names = ["c", "text", "pac_lower", "pac_upper", "pac_estimate"]
     if target == "out.csv":
@@ -260,7 +260,7 @@ def test_no_rows_of_arrays_give_arrays_without_rows(pacbound: Run, folder: Path)
     np.savez(folder / "r.npz", c=np.zeros(0, np.float32), p=np.zeros((0, 3)))
     np.save(folder / "r.npy", np.zeros(0, dtype=[("c", np.float32), ("p", float, 3)]))
     for source in ("r.npz", "r.npy"):
-        pacbound("apply", "cal.json", source, "-o", "out.npz", "--confidence", "c")
+        pacbound("apply", "cal.json", source, "-o", "out.npz", "--column", "confidence=c")
         with np.load(folder / "out.npz") as out:
             layout = {name: (out[name].shape, out[name].dtype) for name in out.files}
         assert layout == {
@@ -287,7 +287,7 @@ def test_rows_of_groups_that_were_not_certified_get_the_whole_interval_and_are_c
     rows = pa.table({"c": [0.1, 0.9, 0.9, 0.2], "g": ["a", "new", "b", "newer"]})
     source, target = f"r.{suffix}", f"out.{suffix}"
     _write_any(rows, tmp_path / source)
-    options = ("-o", target, "--confidence", "c", "--group", "g")
+    options = ("-o", target, "--column", "confidence=c", "--column", "groups=g")
     done = pacbound("apply", "cal.json", source, *options)
     assert done.stdout.splitlines()[1] == (
         "2 rows of 2 groups that were not certified get [0, 1]: 'new', 'newer'."
@@ -307,7 +307,7 @@ def test_rows_of_groups_that_were_not_certified_get_the_whole_interval_and_are_c
 def test_strict_takes_rows_of_certified_groups(pacbound: Run, tmp_path: Path) -> None:
     calibrate([0.5] * 50, [1] * 50, groups=[1] * 50, delta=0.05).save(tmp_path / "cal.json")
     (tmp_path / "r.csv").write_text("c,g\n0.5,1\n0.6,1\n")
-    options = ("-o", "out.csv", "--confidence", "c", "--group", "g", "--strict")
+    options = ("-o", "out.csv", "--column", "confidence=c", "--column", "groups=g", "--strict")
     assert pacbound("apply", "cal.json", "r.csv", *options).stdout.startswith("2 rows written")
 
 
@@ -316,10 +316,10 @@ def test_rows_go_to_standard_output_as_what_they_were_and_the_report_to_stderr(
     pacbound: Run, folder: Path, source: str
 ) -> None:
     _write_any(pa.table({"c": [0.1, 0.9]}), folder / source)
-    pacbound("apply", "cal.json", source, "-o", "/dev/null", "--confidence", "c")
+    pacbound("apply", "cal.json", source, "-o", "/dev/null", "--column", "confidence=c")
     assert Path("/dev/null").is_char_device()
     program = "from pacbound.cli import main; main()"
-    arguments = ["apply", "cal.json", source, "-o", "/dev/stdout", "--confidence", "c"]
+    arguments = ["apply", "cal.json", source, "-o", "/dev/stdout", "--column", "confidence=c"]
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments], cwd=folder, capture_output=True, check=True
     )
@@ -345,7 +345,7 @@ def test_an_output_that_cannot_be_written_ends_in_one_sentence_with_its_path(
     (folder / "r.csv").write_text("c\n0.5\n")
     (folder / "folder.csv").mkdir()
     before = sorted(folder.rglob("*"))
-    options = ("-o", target, "--confidence", "c")
+    options = ("-o", target, "--column", "confidence=c")
     done = pacbound("apply", "cal.json", "r.csv", *options, code=2)
     assert done.stderr.startswith(message)
     assert len(done.stderr.splitlines()) == 1
@@ -364,7 +364,9 @@ def test_a_certificate_that_cannot_be_written_ends_in_one_sentence_with_its_path
 
 
 def test_an_address_is_shown_as_it_was_written(pacbound: Run, folder: Path) -> None:
-    done = pacbound("apply", "cal.json", "s3://b/x.csv", "-o", "o.csv", "--confidence", "c", code=2)
+    done = pacbound(
+        "apply", "cal.json", "s3://b/x.csv", "-o", "o.csv", "--column", "confidence=c", code=2
+    )
     assert done.stderr.startswith("error: s3://b/x.csv is an address: only local files are read")
     assert folder.exists()
 

@@ -17,6 +17,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from tests.cli.commands import roles
 from tests.products import standing_for
 
 from pacbound import calibrate, certify_cascade
@@ -37,9 +38,9 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     ),
     "to label": ("cascade", "FILE", "--prediction", "a,b", "--to-label", "out.SUFFIX"),
     "shield": ("shield", "FILE", "--score", "c", "--unsafe", "ok", "--xi", 0.1, *CLAIM),
-    "apply": ("apply", "cal.json", "FILE", "--confidence", "c", "-o", "out.SUFFIX"),
+    "apply": ("apply", "cal.json", "FILE", "--column", "confidence=c", "-o", "out.SUFFIX"),
     "apply cascade": (
-        "apply", "cascade.json", "FILE", "--confidence", "c", "--prediction", "a,b",
+        "apply", "cascade.json", "FILE", *roles(confidence="c", prediction="a,b"),
         "-o", "out.SUFFIX",
     ),
 }  # fmt: skip
@@ -284,9 +285,15 @@ def test_integers_that_floats_do_not_hold_end_in_one_clear_line(
     assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
-@pytest.mark.parametrize("command", ["calibrate", "apply"])
+@pytest.mark.parametrize(
+    ("command", "empty", "message"),
+    [
+        ("calibrate", ("--group", ""), "has no column ''"),
+        ("apply", ("--column", "groups="), "names no column"),
+    ],
+)
 def test_a_group_without_a_name_is_not_taken_for_none(
-    pacbound: Run, tmp_path: Path, command: str
+    pacbound: Run, tmp_path: Path, command: str, empty: tuple[str, ...], message: str
 ) -> None:
     calibrate([0.5] * 50, [1] * 50, groups=["a"] * 50, delta=0.1).save(tmp_path / "cal.json")
     write(rows(50), tmp_path / "r.csv")
@@ -294,7 +301,7 @@ def test_a_group_without_a_name_is_not_taken_for_none(
         "r.csv" if part == "FILE" else str(part).replace("SUFFIX", "csv")
         for part in COMMANDS[command]
     ]
-    assert "has no column ''" in pacbound(*arguments, "--group", "", code=2).stderr
+    assert message in pacbound(*arguments, *empty, code=2).stderr
 
 
 @pytest.mark.parametrize("name", standing_for(FORMATS, ["r.csv", "r.parquet", "r.npz"]))

@@ -169,7 +169,7 @@ UNWRITTEN = {
     "a page about a forgery": (("report", "forged.json", "-o", FULL), 1),
     "a page": (("report", "calibration.json", "-o", FULL), 2),
     "an alarm, and its metrics": ((*COMMANDS["monitor"][0], "--prometheus", FULL), 1),
-    "rows": (("apply", "calibration.json", ROWS, "--confidence", "c", "-o", FULL), 2),
+    "rows": (("apply", "calibration.json", ROWS, "--column", "confidence=c", "-o", FULL), 2),
     "a tally": ((*COMMANDS["tally"][0][:-1], FULL), 2),
 }
 
@@ -200,7 +200,7 @@ def test_rows_into_a_pipe_that_closes_end_as_a_closed_pipe(folder: Path, suffix:
     rows = (folder / ROWS).read_text().splitlines()
     (folder / "many.csv").write_text("\n".join([rows[0], *rows[1:] * 40]) + "\n")
     ended, errors = run(
-        folder, "apply", "calibration.json", "many.csv", "--confidence", "c", "-o", str(pipe)
+        folder, "apply", "calibration.json", "many.csv", "--column", "confidence=c", "-o", str(pipe)
     )
     reader.join(60)
     assert (ended, errors) == (141, "")
@@ -304,7 +304,7 @@ def test_a_signal_in_the_middle_of_an_output_is_what_ended_it(
     process = subprocess.Popen(
         [
             *(sys.executable, "-c", PROGRAM, "apply", "calibration.json", "many.csv"),
-            *("--confidence", "c", "-o", path.name),
+            *("--column", "confidence=c", "-o", path.name),
         ],
         cwd=folder,
         stdout=subprocess.DEVNULL,

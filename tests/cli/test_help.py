@@ -71,7 +71,7 @@ def test_an_option_of_a_related_command_is_said_to_be_one(pacbound: Run) -> None
     assert "It is an option" not in pacbound("plan", "--nonsense", code=2).stderr
 
 
-SHORT = ["plan rate", "plan looks", "plan pilot", "plan shadow"]
+SHORT = ["plan rate", "plan looks", "plan pilot", "plan shadow", "verify", "apply", "monitor"]
 
 
 @pytest.mark.parametrize("name", SHORT)

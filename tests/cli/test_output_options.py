@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from tests.cli.commands import COMMANDS, MODELS, ROWS, write_folder
+from tests.cli.commands import COMMANDS, MODELS, ROWS, roles, write_folder
 from typer.models import ArgumentInfo
 
 from pacbound import Tally, calibrate
@@ -175,7 +175,7 @@ def test_a_command_writes_no_file_that_no_option_names(
     assert changed <= named | ({"budget.json"} if verb == "budget" else set())
 
 
-APPLY = ("apply", "calibration.json", "--confidence", "c", "-o")
+APPLY = ("apply", "calibration.json", "--column", "confidence=c", "-o")
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,8 @@ def test_a_lock_is_not_replaced(pacbound: Run, made: Path, tmp_path: Path) -> No
 
 def test_two_outputs_may_both_go_nowhere(pacbound: Run, made: Path, tmp_path: Path) -> None:
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    monitor = ("monitor", "calibration.json", ROWS, "--confidence", "c", "--correct", "ok")
+    columns = roles(confidence="c", correct="ok")
+    monitor = ("monitor", "calibration.json", ROWS, *columns)
     pacbound(*monitor, "--delta", 0.01, "--prometheus", os.devnull)
     line = ("recall", ROWS, "--score", "s", "--positive", "u", "--target", 0.5, "--delta", 0.1)
     pacbound(*line, "-o", os.devnull)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cli.commands import roles
 
 from pacbound import (
     CascadeCertificate,
@@ -22,11 +23,6 @@ from pacbound import (
 from pacbound.monitor import plan_shadow
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-
-
-def roles(**named: str) -> tuple[str, ...]:
-    """Columns by their roles, as they are typed."""
-    return tuple(part for role, name in named.items() for part in ("--column", f"{role}={name}"))
 
 
 CASCADE = roles(confidence="c", prediction="fast,slow", label="y")

@@ -27,7 +27,7 @@ COMMANDS = {
         "--delta",
         "0.1",
     ],
-    "apply": ["apply", "cal.json", "rows.csv", "--confidence", "c"],
+    "apply": ["apply", "cal.json", "rows.csv", "--column", "confidence=c"],
 }
 PROGRAM = """
 import signal, sys, time

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cli.commands import roles
 from tests.cli.conftest import Run
 
 ROWS = 600
@@ -127,9 +128,9 @@ def test_columns_may_be_named_otherwise(pacbound: Run, rows: Path) -> None:
     text = rows.read_text().replace("c,d,", "score,d,", 1).replace(",fast,", ",first,", 1)
     (rows.parent / "renamed.csv").write_text(text)
     pacbound("verify", "c.json", "--data", "renamed.csv", code=2)
-    named = ("--confidence", "score", "--prediction", "first")
+    named = roles(confidence="score", prediction="first")
     pacbound("verify", "c.json", "--data", "renamed.csv", *named)
-    done = pacbound("verify", "c.json", "--data", "rows.csv", "--correct", "ok", code=1)
+    done = pacbound("verify", "c.json", "--data", "rows.csv", "--column", "correct=ok", code=1)
     assert "the data have other counts" in done.stderr
 
 
@@ -140,11 +141,11 @@ def test_equal_counts_in_another_column_are_not_passed_off_as_the_certificates(
     (tmp_path / "t.csv").write_text("c,a,b\n" + rows)
     named = ("--confidence", "c", "--correct", "a", "--delta", 0.05)
     pacbound("calibrate", "t.csv", *named, "-o", "c.json")
-    same = pacbound("verify", "c.json", "--data", "t.csv", "--correct", "a").stdout
+    same = pacbound("verify", "c.json", "--data", "t.csv", "--column", "correct=a").stdout
     assert same.endswith("the same counts, in the same files\n")
-    other = pacbound("verify", "c.json", "--data", "t.csv", "--correct", "b").stdout
+    other = pacbound("verify", "c.json", "--data", "t.csv", "--column", "correct=b").stdout
     assert other.endswith("in the same files, in other columns than the certificate names\n")
-    said = pacbound("verify", "c.json", "--data", "t.csv", "--correct", "b", "--json").stdout
+    said = pacbound("verify", "c.json", "--data", "t.csv", "--column", "correct=b", "--json").stdout
     assert json.loads(said)["data"]["same_columns"] is False
 
 
@@ -167,13 +168,17 @@ def test_what_cannot_be_counted_again_says_what_to_do(pacbound: Run, rows: Path)
     pacbound("design", rows, *design.split(), "--xi", 0.3, "--delta", 0.05, "-o", "design.json")
     fails = {
         ("design.json",): "run `pacbound design` with the same options",
-        ("c.json", "--unsafe", "bad"): "--unsafe says nothing about a calibration",
+        ("c.json", "--column", "unsafe=bad"): "this calibration certificate has no role 'unsafe'. "
+        "Its roles are confidence, correct, prediction, label, groups, clusters, weights, row_ids.",
+        ("c.json", "--column", "group=g"): "Did you mean groups=g?",
+        ("c.json", *roles(correct="a"), *roles(correct="b")): "--column names correct twice",
+        ("c.json", "--column", "correct"): "expected ROLE=NAME, for example score=risk",
         ("c.json", "c.json"): "--data is for one certificate, and 2 were named",
     }
     for arguments, message in fails.items():
         assert message in pacbound("verify", *arguments, "--data", rows, code=2).stderr
-    done = pacbound("verify", "c.json", "--confidence", "c", code=2)
-    assert "--confidence names a column of --data: pass the file, too" in done.stderr
+    done = pacbound("verify", "c.json", "--column", "confidence=c", code=2)
+    assert "--column names a column of --data: pass the file, too" in done.stderr
 
 
 def test_columns_of_arrays_must_be_named(pacbound: Run, rows: Path, tmp_path: Path) -> None:
@@ -185,8 +190,8 @@ def test_columns_of_arrays_must_be_named(pacbound: Run, rows: Path, tmp_path: Pa
     )
     certificate.save(tmp_path / "c.json")
     done = pacbound("verify", "c.json", "--data", rows, code=2)
-    assert "because they were arrays: name them, with --confidence" in done.stderr
-    pacbound("verify", "c.json", "--data", rows, "--confidence", "c", "--correct", "ok")
+    assert "because they were arrays: name them with --column ROLE=NAME" in done.stderr
+    pacbound("verify", "c.json", "--data", rows, *roles(confidence="c", correct="ok"))
 
 
 def test_what_was_written_in_another_notation_is_counted_again_in_it(

@@ -11,11 +11,13 @@ from typing import Annotated, Any
 import typer
 
 from pacbound.atomic_files import is_standard_output
-from pacbound.certificate import AppliedRows, load_certificate
+from pacbound.certificate import AppliedRows, Certificate, load_certificate
+from pacbound.cli.columns import ColumnOption, named_columns, recorded, require_roles
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.file_options import Reads, Writes
 from pacbound.cli.table_options import WrittenOrPiped
 from pacbound.cli.terminal import json_line, progress_bar
+from pacbound.tally.row_rules import EXIT
 
 
 @ending_well
@@ -47,19 +49,7 @@ def apply(
         ),
         Writes(),
     ],
-    confidence: Annotated[
-        str | None, typer.Option(help="Confidence columns, if not named as in the certificate.")
-    ] = None,
-    prediction: Annotated[
-        str | None, typer.Option(help="Prediction columns of a cascade, if not named so.")
-    ] = None,
-    group: Annotated[
-        str | None, typer.Option(help="Group column, if not named as in the certificate.")
-    ] = None,
-    score: Annotated[
-        str | None,
-        typer.Option(help="Score column of a recall or of false alarms, if not named so."),
-    ] = None,
+    column: ColumnOption = None,
     *,
     written: WrittenOrPiped,
     strict: Annotated[
@@ -72,22 +62,21 @@ def apply(
 
     The certificate is verified first: one that does not follow from its own counts is not applied.
     A row of a group that was not certified gets [0, 1] and no estimate, is not answered, or is
-    answered by the slow model.
+    answered by the slow model. Name columns with --column if they are not named as in the
+    certificate.
     """
     loaded = load_certificate(certificate)
     verification = loaded.verify()
     if not verification:
         complain(f"{certificate} is {verification}\nIt is not applied.")
         return VERIFICATION_FAILED
+    columns = _columns(loaded, named_columns(column))
     (file,) = written.tables([file])
     with progress_bar("applying") as progress:
         applied = loaded.apply_to_file(
             file,
             output,
-            confidence=confidence,
-            prediction=prediction,
-            group=group,
-            score=score,
+            **columns,
             strict=strict,
             progress=progress,
             **asdict(written.notation()),
@@ -96,6 +85,16 @@ def apply(
     # What is said must not be among the rows.
     typer.echo(report, err=is_standard_output(output))
     return 0
+
+
+def _columns(certificate: Certificate, named: dict[str, str]) -> dict[str, Any]:
+    """The columns that were named, and that of the groups, as `apply_to_file` takes them."""
+    rule = certificate.row_rule()
+    answers = ("prediction",) if EXIT in rule.added else ()
+    roles = (rule.role, *answers, *(() if rule.groups is None else ("groups",)))
+    require_roles(named, roles, f"applying this {certificate.kind} certificate")
+    group = named.pop("groups", recorded(certificate).get("groups"))
+    return {**named, **({} if rule.groups is None else {"group": group})}
 
 
 def _told(applied: AppliedRows, output: str) -> dict[str, Any]:

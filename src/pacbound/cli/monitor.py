@@ -18,10 +18,18 @@ from pacbound.certificate import (
     SeveralClaims,
     load_certificate,
 )
+from pacbound.claims.claim import ClaimCertificate
+from pacbound.cli.columns import (
+    ColumnOption,
+    chosen,
+    for_question,
+    named_columns,
+    roles_of,
+    several_of,
+)
 from pacbound.cli.exit_codes import ALARM, decided, ending_well
 from pacbound.cli.figures import draw, require_drawable
 from pacbound.cli.file_options import Reads, Writes
-from pacbound.cli.lists import names
 from pacbound.cli.table_options import (
     Classes,
     Written,
@@ -37,12 +45,11 @@ from pacbound.monitor import (
     prometheus_text,
     update_from_files,
 )
-from pacbound.monitor.kinds import WATCHES
+from pacbound.monitor.kinds import watch_of
 from pacbound.monitor.promise import Promise
 from pacbound.sources import Notation
 from pacbound.sources.standard_input import STANDARD_INPUT, read_when_there
 from pacbound.sources.streams import stream_batches
-from pacbound.tally.intake import recorded_role
 from pacbound.tally.questions import with_article
 from pacbound.tally.rows import Rows
 
@@ -50,9 +57,6 @@ Watching = TypeVar("Watching", Monitor, BundleMonitor)
 
 FLUSHED = 1.0
 """Seconds after which the state of a stream that does not pause is saved again."""
-
-INSTEAD = {"correct": {"prediction", "label"}, "loss": {"confidence", "prediction", "label"}}
-"""Columns that stand for others."""
 
 
 @ending_well
@@ -96,39 +100,7 @@ def monitor(
         ),
         Writes(is_locked=True),
     ] = None,
-    confidence: Annotated[
-        str | None, typer.Option(help="Confidence columns, if not named as in the certificate.")
-    ] = None,
-    correct: Annotated[
-        str | None, typer.Option(help="Calibration, abstention: whether the prediction was right.")
-    ] = None,
-    prediction: Annotated[
-        str | None, typer.Option(help="Prediction columns, if not named as in the certificate.")
-    ] = None,
-    label: Annotated[
-        str | None, typer.Option(help="Column with the true class, if not named so.")
-    ] = None,
-    group: Annotated[
-        str | None, typer.Option(help="Calibration, abstention, cascade: column with the group.")
-    ] = None,
-    loss: Annotated[
-        str | None,
-        typer.Option(
-            help=(
-                "Cascade, in place of all other columns: 1 where it is wrong and the slow model "
-                "right, -1 where it is the other way round, else 0."
-            )
-        ),
-    ] = None,
-    unsafe: Annotated[
-        str | None, typer.Option(help="Shield: whether the rollout under it was unsafe.")
-    ] = None,
-    score: Annotated[
-        str | None, typer.Option(help="Recall, false alarms: column with the score.")
-    ] = None,
-    positive: Annotated[
-        str | None, typer.Option(help="Recall, false alarms: whether the row is positive.")
-    ] = None,
+    column: ColumnOption = None,
     *,
     classes: Classes,
     written: Written,
@@ -147,27 +119,28 @@ def monitor(
     Each run takes in new rows, and --state carries on where the last one ended. The labels must be
     those of all rows, or of a share drawn before their outcomes could be known. Silence proves
     nothing. Of a bundle each claim is watched, on its own columns of the same rows.
+
+    Name columns with --column if they are not named as in the certificate. For a cascade, one
+    column may stand for all others, --column loss=NAME: 1 where the cascade is wrong and the slow
+    model right, -1 where it is the other way round, else 0.
     """
     require_drawable(figure)
     loaded = load_certificate(certificate)
     if claim is not None:
         loaded = _claim_of(loaded, claim)
     options = classes.options()
-    given = {
-        "confidence": confidence, "correct": correct, "prediction": prediction, "label": label,
-        "group": group, "loss": loss, "unsafe": unsafe, "score": score, "positive": positive,
-    }  # fmt: skip
+    named = named_columns(column)
     if STANDARD_INPUT in files and len(files) > 1:
         raise InvalidValueError("- stands beside files: feed them one after the other.")
     notation = written.notation()
     # From before the state is read until after it is written: no other process may do so between.
     with nullcontext() if state is None else locked(state, wait=False):
         if isinstance(loaded, SeveralClaims):
-            _refuse_with_several({**given, **written.options()}, files, figure)
+            _refuse_with_several({"column": column, **written.options()}, files, figure)
             several = _begun_or_resumed(BundleMonitor, loaded, state, delta, false_alarms, options)
             return _watch_several(several, files, state, prometheus, as_json=as_json)
         watching = _begun_or_resumed(Monitor, loaded, state, delta, false_alarms, options)
-        columns = _columns(loaded, given)
+        columns = _columns(loaded, named)
 
         def save() -> None:
             if state is not None:
@@ -287,31 +260,22 @@ def _begun_or_resumed(
     return found
 
 
-def _columns(certificate: Certificate, given: Mapping[str, str | None]) -> dict[str, Any]:
-    """The columns by what they are for: those that are named, and else those of the certificate."""
-    roles = {recorded_role(role): role for role in WATCHES[certificate.kind].roles}
-    chosen = {option: name for option, name in given.items() if name is not None}
-    strange = next((option for option in chosen if option not in roles), None)
-    if strange is not None:
-        raise InvalidTypeError(
-            f"--{strange} says nothing about {with_article(certificate.kind)}: leave it out."
-        )
-    recorded = {
-        option: name for option, name in certificate.provenance.columns.items() if option in roles
-    }
-    for option, others in INSTEAD.items():
-        if option in chosen:
-            recorded = {name: column for name, column in recorded.items() if name not in others}
-        elif others & chosen.keys() - {"confidence"}:
-            recorded.pop(option, None)
-    found = {roles[option]: name for option, name in (recorded | chosen).items()}
+def _columns(certificate: Certificate, named: Mapping[str, str]) -> dict[str, Any]:
+    """The columns as the monitor takes them: those that are named, and else those of the
+    certificate.
+    """
+    watch = watch_of(certificate)
+    roles = roles_of(watch)
+    found = chosen(certificate, roles, named)
     if not found:
-        wanted = " and ".join(f"--{option}" for option in roles if option not in INSTEAD)
         raise InvalidTypeError(
-            f"The certificate names no columns: name those of the rows with {wanted}."
+            "The certificate names no columns: name those of the rows with --column ROLE=NAME. Its "
+            f"roles are {', '.join(roles)}."
         )
-    lists = {"confidences", "predictions"}
-    return {role: names(name) if role in lists else name for role, name in found.items()}
+    asked: Any = watch
+    if isinstance(certificate, ClaimCertificate):
+        asked = certificate.by.question_of(certificate)
+    return for_question(watch, found, several_of(asked))
 
 
 def _from_stream(

@@ -28,8 +28,8 @@ from pacbound.certificate import (
 from pacbound.certificate.cascade_labels import LABELS
 from pacbound.certificate.cascade_walks import grid_top
 from pacbound.claims.claim import ClaimCertificate
+from pacbound.cli.columns import chosen, for_question, recorded, roles_of
 from pacbound.cli.file_options import Reads
-from pacbound.cli.lists import names
 from pacbound.cli.terminal import progress_bar
 from pacbound.documents import printable
 from pacbound.errors import InvalidTypeError
@@ -40,17 +40,10 @@ from pacbound.recall.certify import certify_recall
 from pacbound.shield.certify import certify_shield
 from pacbound.tally.draws import COLUMNS as DRAWN_BY
 from pacbound.tally.grids import EqualWidthBins
-from pacbound.tally.intake import recorded_role
-from pacbound.tally.questions import QUESTIONS, Kind
+from pacbound.tally.questions import QUESTIONS
 from pacbound.tally.tally import Tally
 
 MOST_SHOWN = 20
-
-_OPTIONS = ("n_bins", "edges")
-"""What the questions take that names no column."""
-
-_INSTEAD = {"correct": {"prediction", "label"}, "prediction": {"correct"}, "label": {"correct"}}
-"""Columns that are not used once another one is named."""
 
 Cells = dict[str, dict[str, int]]
 Asked = tuple[dict[str, Any], Callable[..., Certificate], dict[str, Any]]
@@ -61,30 +54,9 @@ DataOption = Annotated[
     list[str] | None,
     typer.Option(
         help="Count this file again, and compare. Its columns are named as in the certificate, "
-        "unless they are named here; may be repeated."
+        "unless --column says otherwise; may be repeated."
     ),
     Reads(),
-]
-ConfidenceOption = Annotated[
-    str | None, typer.Option(help="Data: the confidence column. Cascade: c1,c2")
-]
-CorrectOption = Annotated[str | None, typer.Option(help="Data: whether the prediction was right.")]
-PredictionOption = Annotated[
-    str | None, typer.Option(help="Data: the predicted class. Cascade: p1,p2,p3")
-]
-LabelOption = Annotated[str | None, typer.Option(help="Data: the true class.")]
-GroupOption = Annotated[str | None, typer.Option(help="Data: the group of each row.")]
-ScoreOption = Annotated[
-    str | None, typer.Option(help="Data, shield: running maximum of the danger. Recall: the score.")
-]
-PositiveOption = Annotated[
-    str | None, typer.Option(help="Data, recall: whether the row is positive.")
-]
-UnsafeOption = Annotated[
-    str | None, typer.Option(help="Data, shield: whether a state is un-recoverable.")
-]
-FinalScoreOption = Annotated[
-    str | None, typer.Option(help="Data, shield: the danger at that state, for the product.")
 ]
 
 
@@ -128,25 +100,26 @@ class Recount:
                 certificate, self.files, self.named, **self.counting, progress=progress
             )
         stored, found = certificate.provenance, again.provenance
+        columns = recorded(certificate)
         return Recounted(
             [*differing(certificate, again), *_other_names(stored.drawn_by, found.drawn_by)],
             same_files=stored.sources == found.sources,
-            same_columns=self.named.items() <= stored.columns.items() if stored.columns else None,
+            same_columns=self.named.items() <= columns.items() if columns else None,
         )
 
 
 def recounted(
     certificate: Certificate, files: Sequence[str], said: Mapping[str, str], **counting: Any
 ) -> Certificate:
-    """What `files` give for what the certificate asked. `said` names columns where they are not
-    named as in its provenance; `counting` is the rest of what counting takes.
+    """What `files` give for what the certificate asked. `said` names columns by their roles where
+    they are not named as in its provenance; `counting` is the rest of what counting takes.
     """
     if isinstance(certificate, ClaimCertificate):
         return _recounted_by_claim(certificate, files, said, **counting)
     _require_countable(certificate)
     drawn = certificate.draw
     counted, verb, question = _ASKED[type(certificate)](certificate)
-    columns = _columns(certificate, counted["kind"], said)
+    columns = _columns(certificate, QUESTIONS[counted["kind"]], said)
     if drawn is not None and drawn.by != "strata":
         bound = "cluster_bound" if drawn.by == "clusters" else "weight_bound"
         counted |= {"seed": drawn.seed, bound: drawn.bound}
@@ -192,21 +165,7 @@ def _recounted_by_claim(
 ) -> Certificate:
     """The same for a certificate that knows its claim."""
     question = certificate.by.question_of(certificate)
-    roles = {*question.roles, *DRAWN_BY}
-    strange = next((name for name in said if name not in roles), None)
-    if strange is not None:
-        raise InvalidTypeError(
-            f"--{strange.replace('_', '-')} says nothing about a {certificate.kind}: leave it out."
-        )
-    named = {**certificate.provenance.columns, **said}
-    if not named:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in question.roles)
-        raise InvalidTypeError(
-            "The certificate does not say which columns it was counted from, because they were "
-            f"arrays: name them, with {options}."
-        )
-    several = {column.name for column in question.columns if column.several}
-    columns = {name: names(column) if name in several else column for name, column in named.items()}
+    columns = _columns(certificate, question, said)
     draw, drawn = {}, certificate.draw
     if drawn is not None and drawn.by != "strata":
         bound = "cluster_bound" if drawn.by == "clusters" else "weight_bound"
@@ -248,35 +207,18 @@ def _require_countable(certificate: Certificate) -> None:
         )
 
 
-def _columns(certificate: Certificate, kind: Kind, said: Mapping[str, str]) -> dict[str, Any]:
-    """The columns by what they are for in the question that was counted: those that are said, and
-    else those of the certificate.
+def _columns(certificate: Certificate, question: Any, said: Mapping[str, str]) -> dict[str, Any]:
+    """The columns as the question that was counted takes them: those that are said, and else those
+    of the certificate.
     """
-    roles = {recorded_role(role): role for role in QUESTIONS[kind].roles if role not in _OPTIONS}
-    known = {**roles, **{recorded_role(role): role for role in DRAWN_BY}}
-    strange = next((name for name in said if name not in known), None)
-    if strange is not None:
-        raise InvalidTypeError(
-            f"--{strange.replace('_', '-')} says nothing about a {certificate.kind}: leave it out."
-        )
-    hidden = {name for other in said for name in _INSTEAD.get(other, set()) if name not in said}
-    kept = {
-        name: column
-        for name, column in certificate.provenance.columns.items()
-        if name in known and name not in hidden
-    }
-    named = {**kept, **said}
-    if not set(named) & set(roles):
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in roles)
+    roles = roles_of(question)
+    named = chosen(certificate, (*roles, *DRAWN_BY), said)
+    if not named.keys() & roles.keys():
         raise InvalidTypeError(
             "The certificate does not say which columns it was counted from, because they were "
-            f"arrays: name them, with {options}."
+            f"arrays: name them with --column ROLE=NAME. Its roles are {', '.join(roles)}."
         )
-    lists = ("confidences", "predictions")
-    return {
-        known[name]: names(column) if known[name] in lists else column
-        for name, column in named.items()
-    }
+    return for_question(question, named)
 
 
 def _what(certificate: Certificate) -> str:

@@ -10,31 +10,12 @@ import typer
 
 from pacbound import exact_verifier
 from pacbound.certificate import Certificate, Verification, load_certificate
+from pacbound.cli.columns import ColumnOption, named_columns
 from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.file_options import CertificatesArgument
 from pacbound.cli.gates import CertifiedOption, DeltaOption, Gates, KindOption, XiOption
-from pacbound.cli.recount import (
-    ConfidenceOption,
-    CorrectOption,
-    DataOption,
-    FinalScoreOption,
-    GroupOption,
-    LabelOption,
-    PositiveOption,
-    PredictionOption,
-    Recount,
-    ScoreOption,
-    UnsafeOption,
-)
-from pacbound.cli.table_options import (
-    Classes,
-    ClustersOption,
-    Counter,
-    LabelsOption,
-    RowIdsOption,
-    WeightsOption,
-    WrittenOrPiped,
-)
+from pacbound.cli.recount import DataOption, Recount
+from pacbound.cli.table_options import Classes, Counter, LabelsOption, WrittenOrPiped
 from pacbound.cli.terminal import print_json
 from pacbound.documents import Json
 from pacbound.errors import CertificateError, InvalidTypeError
@@ -52,18 +33,7 @@ def verify(
     max_xi: XiOption = None,
     max_delta: DeltaOption = None,
     data: DataOption = None,
-    confidence: ConfidenceOption = None,
-    correct: CorrectOption = None,
-    prediction: PredictionOption = None,
-    label: LabelOption = None,
-    group: GroupOption = None,
-    score: ScoreOption = None,
-    positive: PositiveOption = None,
-    unsafe: UnsafeOption = None,
-    final_score: FinalScoreOption = None,
-    clusters: ClustersOption = None,
-    weights: WeightsOption = None,
-    row_ids: RowIdsOption = None,
+    column: ColumnOption = None,
     *,
     classes: Classes,
     labels: LabelsOption = None,
@@ -92,27 +62,13 @@ def verify(
     --max-xi or --max-delta, or has other counts than --data, whatever the others are.
     """
     gates = Gates.of(certified=require_certified, kinds=kind, xi=max_xi, delta=max_delta)
-    said = {
-        "confidence": confidence,
-        "correct": correct,
-        "prediction": prediction,
-        "label": label,
-        "group": group,
-        "score": score,
-        "positive": positive,
-        "unsafe": unsafe,
-        "final_score": final_score,
-        "cluster": clusters,
-        "weight": weights,
-        "row_id": row_ids,
-    }
     counting = {
         **classes.options(),
         **counter.options(),
         "answers": labels,
         **written.options(),
     }
-    named = {name: column for name, column in said.items() if column is not None}
+    named = named_columns(column)
     recount = None if not data else Recount(written.tables(data), named, counting)
     _check_recount(recount, certificates, named)
     codes = {
@@ -127,8 +83,7 @@ def _check_recount(
     recount: Recount | None, certificates: list[Path], named: Mapping[str, str]
 ) -> None:
     if recount is None and named:
-        option = next(iter(named)).replace("_", "-")
-        raise InvalidTypeError(f"--{option} names a column of --data: pass the file, too.")
+        raise InvalidTypeError("--column names a column of --data: pass the file, too.")
     if recount is not None and len(certificates) != 1:
         raise InvalidTypeError(
             f"--data is for one certificate, and {len(certificates)} were named: do it for each."
