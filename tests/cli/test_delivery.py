@@ -317,3 +317,35 @@ def test_a_signal_in_the_middle_of_an_output_is_what_ended_it(
     _, errors = process.communicate(timeout=120)
     os.close(reader)
     assert (process.returncode, errors.decode()) == SIGNALS[number]
+
+
+SWALLOWED = """
+import signal, sys, typer
+from pacbound.cli.exit_codes import ending_well
+
+@ending_well
+def command() -> int:
+    try:
+        signal.raise_signal(int(sys.argv[1]))
+    except BaseException as error:
+        raise ValueError("an error of the library in which the signal came") from error
+    return 0
+
+try:
+    command()
+except typer.Exit as ended:
+    sys.exit(ended.exit_code)
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+def test_a_signal_that_a_library_turns_into_its_own_error_is_no_bug(
+    number: signal.Signals,
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SWALLOWED, str(int(number))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == SIGNALS[number]

@@ -125,9 +125,11 @@ def _changed(value: Any, place: tuple[Any, ...], rng: np.random.Generator) -> An
     if isinstance(value, int):
         return value + sign
     if isinstance(value, float):
-        # A bound may be wider by 2e-3 of its level, and a level is worth no more.
-        is_loose = bool({"delta", "lower", "upper"} & set(place))
-        return value * (1 + sign * (0.01 if is_loose else 1e-6)) if value else 1e-6
+        # A bound may be wider by 2e-3 of its level, and the level larger by as much; narrower and
+        # smaller by nothing. Where just that ends is tested with the verdicts of both verifiers.
+        wider = {"lower": -1, "upper": 1, "delta": 1}
+        is_wider = any(wider.get(key) == sign for key in place)
+        return value * (1 + sign * (0.01 if is_wider else 1e-6)) if value else 1e-6
     return {"+inf": 0.5, "-inf": 0.5, "both": "lower", "lower": "upper", "upper": "both"}[value]
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import betainccinv, betaincinv
 from tests.exact_verifier.changes import (
     Document,
     Place,
@@ -44,6 +46,7 @@ from pacbound.exact_verifier import (
     main,
     parse,
 )
+from pacbound.procedures.calibration import Side
 from pacbound.tally.tally import Tally
 
 FROZEN = Path(__file__).parents[1] / "certificate" / "frozen"
@@ -235,6 +238,61 @@ def test_a_bound_of_huge_counts_is_judged_by_its_tail_in_both() -> None:
             assert said_by_package(forged)
         near = changed(document, place, float(np.nextafter(low, 0)))
         assert bool(said_by_verifier(near)) == bool(said_by_package(near)) is False
+
+
+WIDE = 2e-3
+WINDOW = {
+    1 + 1e-6: False,
+    1 - 1e-6: True,
+    (1 - WIDE) * (1 + 1e-6): True,
+    (1 - WIDE) * (1 - 1e-6): False,
+}
+"""Tails of a bound as shares of its level, and whether it is accepted."""
+
+
+def _bound(end: str, successes: int, trials: int, tail: float) -> float:
+    """Where so many successes or more ("lower"), or so few ("upper"), have this chance; beyond 1e12
+    trials by the form of Chernoff.
+    """
+    if trials <= 10**12 and end == "upper":
+        return float(betainccinv(successes + 1, trials - successes, tail))
+    if trials <= 10**12:
+        return float(betaincinv(successes, trials - successes + 1, tail))
+    seen = Decimal(successes) / trials
+    near, far = float(seen), 1.0 if end == "upper" else 0.0
+    while (rate := (near + far) / 2) not in (near, far):
+        exact = Decimal(rate)
+        apart = seen * (seen / exact).ln() + (1 - seen) * ((1 - seen) / (1 - exact)).ln()
+        near, far = (rate, far) if trials * apart < -Decimal(tail).ln() else (near, rate)
+    return far
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.05, 1e-12])
+@pytest.mark.parametrize(
+    ("trials", "successes"),
+    [(40, 37), (40, 0), (1000, 500), (10**6, 999_000), (10**6, 3), (10**13, 2 * 10**12)],
+)
+def test_a_bound_is_accepted_if_its_tail_is_within_its_window_and_only_then(
+    trials: int, successes: int, delta: float
+) -> None:
+    tally = Tally.from_arrays(confidence=[0.9], correct=[True], n_bins=1)
+    many = Tally(tally.kind, tally.grid, tally.outcomes, trials, tally.cells, tally.counts * trials)
+    many.counts[0] = [trials - successes, successes]
+    cases: list[tuple[Side, str, float]] = [
+        ("both", "lower", delta / 2),
+        ("both", "upper", delta / 2),
+        ("lower", "lower", delta),
+        ("upper", "upper", delta),
+    ]
+    for side, end, level in cases:
+        if end == "lower" and not successes:
+            continue  # It is 0 whatever the level is.
+        document = _written(calibrate(many, delta=delta, side=side))
+        for share, is_within in WINDOW.items():
+            moved = _bound(end, successes, trials, share * level)
+            forged = changed(document, ("claim", "tables", 0, end, 0), moved)
+            assert bool(said_by_verifier(forged)) != is_within, (side, end, share)
+            assert bool(said_by_package(forged)) != is_within, (side, end, share)
 
 
 TEXT = (FROZEN / "shield-1.json").read_text()
