@@ -20,11 +20,13 @@ from pacbound import (
     certify_cascade,
     certify_false_alarms,
     certify_recall,
+    certify_sets,
     certify_shield,
     design_cascade,
     expected_calibration_error,
     stratify,
 )
+from pacbound.baselines import TemperatureScaling
 from pacbound.errors import InvalidValueError
 from pacbound.tally.columns import same_rows
 
@@ -65,6 +67,13 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "probabilities": lambda there: PACCalibrator(delta=0.1).fit(
         pd.DataFrame({0: FRAME["s"], 1: 1 - FRAME["s"]}), there["y"]
     ),
+    "sets": lambda there: certify_sets(FRAME[["s", "t"]], there["y"], **TWO),
+    "temperature": lambda there: TemperatureScaling(inputs="probabilities").fit(
+        pd.DataFrame({0: FRAME["s"], 1: 1 - FRAME["s"]}), there["y"]
+    ),
+    "labels of a session": lambda there: LabelSession(
+        FRAME["s"], np.tile([0, 1], (N, 1)), classes=[0, 1], **TWO
+    ).tell(pd.Series(range(N), index=FRAME.index), there["y"]),
     "strata": lambda there: stratify(FRAME["s"], labels=5, row_ids=there.index.to_series()),
     "error": lambda there: expected_calibration_error(FRAME["s"], there["ok"]),
     "monitor": lambda there: Monitor(calibrate([0.5] * 9, [True] * 9, delta=0.1), delta=0.1).update(

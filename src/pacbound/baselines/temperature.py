@@ -90,6 +90,7 @@ class TemperatureScaling:
             If there are no rows, lengths differ, `scores` are not what `inputs` says, or a label is
             not a column.
         """
+        same_rows(scores=scores, labels=labels)
         self.temperature_ = optimal_temperature(self._logits(scores), labels)
         return self
 

@@ -38,7 +38,7 @@ from pacbound.stats.arguments import (
 )
 from pacbound.stats.permutations import new_key
 from pacbound.tally.classes import Class, ClassRule, Evidence
-from pacbound.tally.columns import same_order
+from pacbound.tally.columns import same_order, same_rows
 
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -294,6 +294,7 @@ class BatchSession:
             other answers are kept.
         """
         places = self._asked_rows(rows)
+        same_rows(rows=rows, answers=answers)
         same_order(places, answers, "answers")
         try:
             codes = codes_of(answers, self._records, "answers")

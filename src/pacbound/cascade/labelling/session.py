@@ -51,7 +51,7 @@ from pacbound.sources.notation import NotationOptions, refuse_notation
 from pacbound.sources.values import MISSING, Values, values_of
 from pacbound.stats.arguments import claimed_delta, is_one_of, tolerated_rate
 from pacbound.tally.classes import Class, ClassRule, Evidence
-from pacbound.tally.columns import same_order
+from pacbound.tally.columns import same_order, same_rows
 from pacbound.tally.intake import recorded_columns
 from pacbound.tally.questions.cascade import grid_of, joint_outcome, witness
 from pacbound.tally.tally import Tally
@@ -351,6 +351,7 @@ class LabelSession:
         (1, 0)
         """
         numbers = _row_numbers(rows, self._rows.tally.rows)
+        same_rows(rows=rows, labels=labels)
         same_order(numbers, labels, "labels")
         values = values_of(labels, "labels")
         if len(values) != len(numbers):
