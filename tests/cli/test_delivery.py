@@ -185,6 +185,7 @@ def test_a_verdict_does_not_depend_on_its_file(folder: Path, what: str) -> None:
     assert "Traceback" not in errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow", ".jsonl"])
 def test_rows_into_a_pipe_that_closes_end_as_a_closed_pipe(folder: Path, suffix: str) -> None:
     os.mkfifo(pipe := folder / f"out{suffix}")
@@ -291,6 +292,7 @@ def test_a_signal_in_the_middle_of_the_work_ends_it_in_order(
     assert files_in(folder) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
 def test_a_signal_in_the_middle_of_an_output_is_what_ended_it(

@@ -15,6 +15,8 @@ from pacbound import load_certificate
 from pacbound.cli import app
 from pacbound.cli.demo import STORY, chapters
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = "import sys; from pacbound.cli import main; main()"
 SHELL = f"""
 pacbound() {{ {shlex.quote(sys.executable)} -c {shlex.quote(PROGRAM)} "$@"; }}

@@ -349,6 +349,7 @@ def test_every_class_can_be_typed_and_is_meant(classes: list[Any], answers: dict
         assert str(name) in shown
 
 
+@pytest.mark.slow
 @on_terminals
 @pytest.mark.parametrize("how", ["kill -9", "Ctrl-C", "Ctrl-D"])
 def test_however_labelling_by_hand_ends_no_stored_label_is_lost(
@@ -376,6 +377,7 @@ def test_however_labelling_by_hand_ends_no_stored_label_is_lost(
     assert again.end() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_killed_while_it_saves_a_session_keeps_its_labels(tmp_path: Path) -> None:
     program = """

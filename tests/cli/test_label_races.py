@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.cli.commands import MODELS, ROWS, write_folder
 
 from pacbound.file_locks import locked
@@ -27,6 +28,7 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_two_at_once_lose_no_label(tmp_path: Path) -> None:
     write_folder(tmp_path)
     begun = start(tmp_path, *BEGIN)

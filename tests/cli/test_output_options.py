@@ -125,8 +125,9 @@ def test_no_output_may_be_another_file_of_the_command(
     data = b"what somebody needs"
     (tmp_path / "precious.json").write_bytes(data)
     names = links_to(tmp_path / "precious.json")
-    for written, other in clashes(verb):
-        for link in names.values():
+    for place, (written, other) in enumerate(clashes(verb)):
+        # One check knows links, so the first pair of options stands for all.
+        for link in [names["itself"]] if place else names.values():
             given = {
                 written.name: written.naming(str(link)),
                 other.name: other.naming(str(names["itself"])),

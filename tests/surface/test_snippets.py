@@ -72,6 +72,7 @@ def _with_python(pages: list[Path]) -> list[Path]:
     return [page for page in pages if page.exists() and any(_snippets(page))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", _with_python(PAGES), ids=lambda page: str(page.relative_to(ROOT)))
 def test_snippets_run_and_print_what_the_page_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
