@@ -15,7 +15,7 @@ from experiments.abstention.tables import Case
 from pacbound.baselines import observed_risk_threshold, selective_guaranteed_risk
 from pacbound.procedures import abstention, abstention_declared
 from pacbound.procedures.abstention_walk import FIRST
-from pacbound.tally.questions.abstention import GRID
+from pacbound.tally.grids import FINE as GRID
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -12,7 +12,7 @@ from pacbound.lazy_names import lazy_names
 from pacbound.version import VERSION
 
 if TYPE_CHECKING:
-    from pacbound.abstention import SelectiveClassifier, certify_abstention
+    from pacbound.abstention import SelectiveClassifier
     from pacbound.baselines import HistogramBinning, TemperatureScaling
     from pacbound.calibration.calibrator import PACCalibrator
     from pacbound.calibration.certify import calibrate
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         design_cascade,
     )
     from pacbound.certificate import (
-        AbstentionCertificate,
         AlarmRangeCertificate,
         BatchCertificate,
         Budget,
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
         certify_together,
         load_certificate,
     )
+    from pacbound.claims.abstention import AbstentionCertificate, certify_abstention
     from pacbound.claims.sets import SetsCertificate, certify_sets
     from pacbound.errors import PacboundError
     from pacbound.false_alarms import certify_alarm_range, certify_false_alarms
@@ -62,7 +62,7 @@ __version__ = VERSION
 
 _HOMES = {
     "Alarm": "pacbound.monitor",
-    "AbstentionCertificate": "pacbound.certificate",
+    "AbstentionCertificate": "pacbound.claims.abstention",
     "AlarmRangeCertificate": "pacbound.certificate",
     "AsyncCascade": "pacbound.cascade",
     "BatchCertificate": "pacbound.certificate",
@@ -98,7 +98,7 @@ _HOMES = {
     "binomial_lower": "pacbound.stats.binomial",
     "binomial_upper": "pacbound.stats.binomial",
     "calibrate": "pacbound.calibration.certify",
-    "certify_abstention": "pacbound.abstention",
+    "certify_abstention": "pacbound.claims.abstention",
     "certify_alarm_range": "pacbound.false_alarms",
     "certify_cascade": "pacbound.cascade",
     "certify_false_alarms": "pacbound.false_alarms",

@@ -878,36 +878,50 @@ def _require_rows(claim: Part, held: Sequence[int], scope: str) -> None:
     require(fits, claim.at("n"), f"{n} rows do not fit the tables, which hold {list(held)[:9]}")
 
 
-def check_abstention(claim: Part, report: Report) -> None:
-    claim.only(COMMON + " xi first_threshold tables descriptive", "drawn")
-    xi, first = claim.rate("xi", positive=False), claim.limit("first_threshold") * TOP
+@dataclass(frozen=True)
+class Walked:
+    """A claim about the rows that reach a threshold: what is asked for beside delta, the outcomes
+    that are counted, and which of them is the event.
+    """
+
+    asks: str
+    outcomes: str
+    event: str
+
+
+WALKS: dict[str, Walked] = {
+    "abstention": Walked("xi first_threshold", "wrong right", "wrong"),
+}
+
+
+def check_walk(claim: Part, report: Report) -> None:
+    """The thresholds of each table that hold are those that its walk passes, and no others."""
+    kind = WALKS[claim.get("kind", str)]
+    claim.only(f"kind procedure assumes certified n delta scope drawn tables {kind.asks}")
+    first: float = TOP - 1
+    if "first_threshold" in claim.value:
+        first = claim.limit("first_threshold") * TOP
     require(first in range(TOP), claim.at("first_threshold"), "is not on the grid below 1")
+    if claim.rate("delta") > 0.5:
+        raise UnreadableError(f"{claim.at('delta')} is above one half")
     tables = claim.parts("tables")
     if not tables:
         raise UnreadableError(f"{claim.at('tables')} is empty")
-    pool = claim.get("procedure", str) == "abstention/declared-starts/1"
-    delta, answered, errors, rows = decimal(claim.rate("delta")) / len(tables), 0, 0, 0
+    pool = "declared-starts" in claim.get("procedure", str)
+    delta, rows = decimal(claim.rate("delta")) / len(tables), 0
+    rate = decimal(_allowed_rate(claim))
     for table in tables:
-        table.only("group cells wrong right threshold claimed" + " starts" * pool)
-        runs = _runs_of(table, int(first), pool=pool)
+        table.only("group counts threshold claimed" + " starts" * pool)
+        runs = _runs_of(table, kind, int(first), pool=pool)
         stored = [tuple(ends) for ends in table.table("claimed")]
-        found = [_claimed(runs, Decimal(xi), delta, lenient=lenient) for lenient in (False, True)]
+        found = [_claimed(runs, rate, delta, lenient=lenient) for lenient in (False, True)]
         require(stored in found, table.at("claimed"), f"stored {stored}, recomputed {found[0]}")
-        limit = stored[-1][0] / TOP if stored else math.inf
-        table.equals("threshold", written(limit))
-        above = [i for i, cell in enumerate(runs.cells) if cell >= limit * TOP]
-        errors += sum(runs.wrong[i] for i in above)
-        answered += sum(runs.wrong[i] + runs.right[i] for i in above)
+        table.equals("threshold", written(stored[-1][0] / TOP if stored else math.inf))
         rows += runs.rows
-    alone = len(tables) == 1 and tables[0].value["group"] is None
-    _require_names(claim, tables, alone=alone)
+    _require_names(claim, tables, alone=_choice(claim, "scope", ("top", "groups")) == "top")
     claim.equals("n", rows)
     claim.equals("certified", any(table.value["claimed"] for table in tables))
-    described = claim.part("descriptive")
-    described.only("coverage observed_error")
-    described.equals("coverage", answered / rows)
-    described.equals("observed_error", errors / answered if answered else None)
-    report.checked += ["every threshold that is claimed, and that no other is", "n, coverage"]
+    report.checked += ["every threshold that is claimed, and that no other is", "n"]
     report.trusted += ["the counts of each cell" + ", and the starts" * pool]
 
 
@@ -920,9 +934,6 @@ class Runs:
     top to above the next answer the same rows.
     """
 
-    cells: list[int]
-    wrong: list[int]
-    right: list[int]
     tops: list[int]
     answered: list[int]
     errors: list[int]
@@ -930,16 +941,19 @@ class Runs:
 
     @property
     def rows(self) -> int:
-        return sum(self.wrong) + sum(self.right)
+        return self.answered[-1]
 
 
-def _runs_of(table: Part, first: int, *, pool: bool) -> Runs:
-    cells, wrong, right = (table.integers(key) for key in ("cells", "wrong", "right"))
-    require_rising(cells, 0, TOP, table.at("cells"))
-    counts = list(zip(wrong, right, strict=False))
-    fits = len(cells) == len(wrong) == len(right) > 0
+def _runs_of(table: Part, kind: Walked, first: int, *, pool: bool) -> Runs:
+    held = table.part("counts")
+    held.only(f"cells {kind.outcomes}")
+    cells = held.integers("cells")
+    columns = {name: held.integers(name) for name in kind.outcomes.split()}
+    require_rising(cells, 0, TOP, held.at("cells"))
+    counts = list(zip(*columns.values(), strict=False))
+    fits = all(len(column) == len(cells) > 0 for column in columns.values())
     fits = fits and all(min(pair) >= 0 < sum(pair) for pair in counts)
-    require(fits, table.at("wrong"), "do not fit the cells")
+    require(fits, held.at("cells"), "do not fit the counts")
     starts = table.integers("starts") if pool else None
     inside = starts is None or (
         0 < len(starts) <= MOST_STARTS and all(0 <= cell <= first for cell in starts)
@@ -947,11 +961,11 @@ def _runs_of(table: Part, first: int, *, pool: bool) -> Runs:
     require(inside, table.at("starts"), "are not at or below the first threshold")
     tops = sorted({first, *(min(cell, first) for cell in cells), *(starts or [])}, reverse=True)
     here = {top: [0, 0] for top in tops}
-    for cell, pair in zip(cells, counts, strict=True):
+    for cell, pair, events in zip(cells, counts, columns[kind.event], strict=True):
         here[min(cell, first)][0] += sum(pair)
-        here[min(cell, first)][1] += pair[0]
+        here[min(cell, first)][1] += events
     answered, errors = (list(accumulate(here[top][i] for top in tops)) for i in (0, 1))
-    return Runs(cells, wrong, right, tops, answered, errors, starts)
+    return Runs(tops, answered, errors, starts)
 
 
 def _claimed(runs: Runs, xi: Decimal, delta: Decimal, *, lenient: bool) -> list[tuple[int, ...]]:
@@ -2151,7 +2165,7 @@ PROCEDURES: dict[str, str] = {
 CHECKS: dict[str, Callable[[Part, Report], None]] = {
     "sets": check_threshold,
     "calibration": check_calibration,
-    "abstention": check_abstention,
+    "abstention": check_walk,
     "recall": check_recall,
     "shield": check_shield,
     "false-alarms": check_false_alarms,
@@ -2162,7 +2176,7 @@ CHECKS: dict[str, Callable[[Part, Report], None]] = {
 COUNTED = {
     "sets": "kind procedure n xi delta group_thresholds dtype scope tables",
     "calibration": "kind procedure n delta correction side scope bins tables",
-    "abstention": "kind procedure n xi delta first_threshold tables",
+    "abstention": "kind procedure n xi delta first_threshold scope tables",
     "recall": "kind procedure n target delta looks counts",
     "shield": "kind procedure n xi delta looks unsafe horizon search",
     "false-alarms": "kind procedure n xi delta counts",
@@ -2180,12 +2194,6 @@ _SHIELD = "sha256:8392c226aa53e719f10ecfeb7b09e54d19b05f82183290b7ab152a4282ce6b
 ASSUMED: dict[str, str] = {
     "calibration/clopper-pearson/1": (
         "sha256:d6c19dcd4babf13f536081aaa6c25f2e12412ac8075e44d314e1cd5885a61c97"
-    ),
-    "abstention/rank-starts/1": (
-        "sha256:f4452c878dd6cd6551bf31f7435bab1eda2f1bd56c3e78f1e4a5e6c4a7250ae0"
-    ),
-    "abstention/declared-starts/1": (
-        "sha256:ccfe44b56c89f658a6575bb15c807fd4d1a2751cb3bbd2c65e646b5dc5614c9d"
     ),
     "recall/binomial/1": "sha256:1f16f7fb7537df80a0b9f77c9e67cc208dbf166d6570cc6a561c7feb4d9427b1",
     "recall/planned-looks/1": (
@@ -2243,7 +2251,7 @@ SEVERAL = ("bundle", "alarm-range")
 """Kinds that hold other claims."""
 COUNTED_WITHIN = {
     ("calibration", "tables"): "group cells trials successes",
-    ("abstention", "tables"): "group starts cells wrong right",
+    ("abstention", "tables"): "group starts counts",
     ("batch", "looks"): "sampled disagreements",
     ("sets", "tables"): "group counts",
     ("cascade-groups", "groups"): "group n labels walks",
@@ -2379,15 +2387,19 @@ def _require_assumed(claim: Part) -> None:
         added, drawn_by = known
         same = digest(words[len(words) - added :]) == drawn_by
         require(same, claim.at("assumptions"), "are not those of how the rows were drawn")
-    own = ASSUMED[procedure]
+    own = ASSUMED.get(procedure, "")
     if claim.value.get("bounded") == "differ":
         own = DIFFER_ASSUMED.get(own, "")
     same = digest(words[: len(words) - added]) == own
     require(same, claim.at("assumptions"), f"are not those of {procedure}")
 
 
+_ROWS_ASSUMED = "independent-rows untouched-rows asked-beforehand"
+_WALK_ASSUMED = f"{_ROWS_ASSUMED} rows-beforehand compared-in-float64"
 ASSUMED_IDS = {
-    "sets/binomial/1": "independent-rows untouched-rows asked-beforehand same-type-in-use",
+    "abstention/rank-starts/1": _WALK_ASSUMED,
+    "abstention/declared-starts/1": f"{_WALK_ASSUMED} starts-from-elsewhere",
+    "sets/binomial/1": f"{_ROWS_ASSUMED} same-type-in-use",
 }
 """What each procedure assumes, by the names that the page of procedures explains."""
 DRAWN_IDS = {

@@ -14,12 +14,12 @@ from pacbound import (
     Tally,
     answer_batch,
     calibrate,
+    certify_abstention,
     certify_alarm_range,
     certify_sets,
     certify_together,
 )
 from pacbound.certificate import (
-    AbstentionCertificate,
     CascadeCertificate,
     Certificate,
     FalseAlarmCertificate,
@@ -230,20 +230,18 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "batch-nothing-sampled": lambda: _batch(20, xi=0.6, gaps=10),
     "batch-two-looks": lambda: _batch(1000, looks=2),
     "batch-whole-ties": lambda: _batch(1000, whole_ties=True),
-    "abstention": lambda: AbstentionCertificate.from_tally(
-        abstention_tally(900), xi=0.15, delta=0.05
+    "abstention": lambda: certify_abstention(data=abstention_tally(900), xi=0.15, delta=0.05),
+    "abstention-groups": lambda: certify_abstention(
+        data=abstention_tally(900, groups=True), xi=0.2, delta=0.05
     ),
-    "abstention-groups": lambda: AbstentionCertificate.from_tally(
-        abstention_tally(900, groups=True), xi=0.2, delta=0.05
+    "abstention-pool": lambda: certify_abstention(
+        data=abstention_tally(900), xi=0.15, delta=0.05, pool=_pool(), first_threshold=0.99
     ),
-    "abstention-pool": lambda: AbstentionCertificate.from_tally(
-        abstention_tally(900), xi=0.15, delta=0.05, pool=_pool(), first_threshold=0.99
+    "abstention-pool-refused": lambda: certify_abstention(
+        data=abstention_tally(900), xi=0.001, delta=0.05, pool=_pool()
     ),
-    "abstention-pool-refused": lambda: AbstentionCertificate.from_tally(
-        abstention_tally(900), xi=0.001, delta=0.05, pool=_pool()
-    ),
-    "abstention-refused": lambda: AbstentionCertificate.from_tally(
-        abstention_tally(900), xi=0.01, delta=0.05
+    "abstention-refused": lambda: certify_abstention(
+        data=abstention_tally(900), xi=0.01, delta=0.05
     ),
     "calibration": _calibration,
     "calibration-groups": _grouped,

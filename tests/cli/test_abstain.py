@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pacbound import certify_abstention, load_certificate
-from pacbound.certificate import AbstentionCertificate
+from pacbound import AbstentionCertificate, certify_abstention, load_certificate
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -36,7 +35,7 @@ def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays(
     expected = certify_abstention(confidence, correct, xi=0.15, delta=0.05)
     folder = predictions.parent
     assert load_certificate(folder / "a.json").claim_digest == expected.claim_digest
-    classes = ("--confidence", "c", "--prediction", "pred", "--label", "y", "--group", "place")
+    classes = ("--confidence", "c", "--prediction", "pred", "--label", "y", "--groups", "place")
     pacbound("abstain", predictions, *classes, *LOOSE, "-o", "g.json")
     grouped = certify_abstention(confidence, correct, groups=places, xi=0.25, delta=0.05)
     assert load_certificate(folder / "g.json").claim_digest == grouped.claim_digest
@@ -60,7 +59,7 @@ def test_applying_adds_the_decision_to_every_row_in_order(pacbound: Run, predict
 def test_rows_of_a_group_that_was_not_certified_are_not_answered(
     pacbound: Run, predictions: Path, tmp_path: Path
 ) -> None:
-    pacbound("abstain", predictions, *COLUMNS, "--group", "place", *LOOSE, "-o", "g.json")
+    pacbound("abstain", predictions, *COLUMNS, "--groups", "place", *LOOSE, "-o", "g.json")
     (tmp_path / "new.csv").write_text("c,place\n1.0,north\n1.0,moon\n")
     done = pacbound("apply", "g.json", "new.csv", "-o", "out.csv", "--json")
     said = json.loads(done.stdout)
@@ -77,7 +76,7 @@ def test_a_refusal_ends_with_3_and_says_what_it_would_take(
     done = pacbound(
         "abstain", predictions, *COLUMNS, "--xi", 0.001, "--delta", 0.01, "-o", "a.json", code=3
     )
-    assert "It would take about" in done.stdout
+    assert "rows would do" in done.stdout
     pacbound("verify", "a.json", code=3)
     pacbound("apply", "a.json", predictions, "-o", "out.csv")
     lines = (predictions.parent / "out.csv").read_text().splitlines()[1:]
@@ -101,9 +100,9 @@ def test_a_pool_of_other_rows_says_where_to_start(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--confidence", "c"), "Name either correct"),
+        (("--confidence", "c"), "Pass either correct"),
         (("--confidence", "nope", "--correct", "ok"), "nope"),
-        ((*COLUMNS, "--first-threshold", 2), "first_threshold=2.0 is not a score"),
+        ((*COLUMNS, "--first-threshold", 2), "--first-threshold=2.0 is not a score"),
     ],
 )
 def test_bad_usage_ends_with_2(

@@ -97,7 +97,8 @@ def test_tallies_of_a_kind_that_is_named_certify_what_all_rows_certify(
     pacbound: Run, parts: list[Path], named: tuple[str, ...]
 ) -> None:
     claim = ("--xi", 0.28, "--delta", 0.05)
-    pacbound("abstain", *parts, *named, *claim, "-o", "whole.json")
+    columns = ["--groups" if name == "--group" else name for name in named]
+    pacbound("abstain", *parts, *columns, *claim, "-o", "whole.json")
     for i, part in enumerate(parts):
         pacbound("tally", part, "--kind", "abstention", *named, "-o", f"part{i}.json")
     pacbound("certify", "part2.json", "part0.json", "part1.json", *claim, "-o", "sum.json")

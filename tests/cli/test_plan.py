@@ -204,7 +204,7 @@ def test_options_that_make_no_plan_are_refused(
         (RECALL, "target is missing"),
         ((*RECALL, "--xi", 0.1), "says nothing about a recall"),
         ((*DANGER, "--xi", 0.1, "--target", 0.9), "about a shield"),
-        (("--kind", "abstention", "--column", "confidence=c"), "Name either correct"),
+        (("--kind", "abstention", "--column", "confidence=c"), "Pass either correct"),
         ((*roles(score="s", unsafe="nothing"), "--xi", 0.1), "nothing"),
         ((*roles(confidence="c", prediction="fast,slow"), "--xi", 0.1), "have no label"),
         ((*DANGER, "--xi", 2.0), "xi=2.0"),

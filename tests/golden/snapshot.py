@@ -15,6 +15,7 @@ from typing import Any
 
 from pacbound.certificate import Certificate
 from pacbound.certificate.bundle import SeveralClaims
+from pacbound.claims.walk import WalkCertificate
 
 HERE = Path(__file__).parent
 PROSE = {"assumptions", "assumes", "reason"}
@@ -25,6 +26,8 @@ def given(certificate: Certificate) -> Any:
     """What was counted and asked for, without the names of kinds and procedures."""
     if isinstance(certificate, SeveralClaims):
         return {name: given(member) for name, member in certificate.members.items()}
+    if isinstance(certificate, WalkCertificate):
+        return _plain(_walked(certificate.counted()))
     return _plain(certificate.counted())
 
 
@@ -33,8 +36,41 @@ def decided(certificate: Certificate) -> Any:
     if isinstance(certificate, SeveralClaims):
         members = {name: decided(member) for name, member in certificate.members.items()}
         return {**_plain(_without(certificate.claim(), {"claims"})), "claims": members}
+    if isinstance(certificate, WalkCertificate):
+        return _walk_decided(certificate)
     claim = _without(certificate.claim(), {"drawn"})
     return _with_refusals(_plain(_remaining(claim, certificate.counted())), certificate)
+
+
+def _walked(counted: Mapping[str, Any]) -> dict[str, Any]:
+    """What was counted for a walk, each table with its columns side by side."""
+    tables = [{**_without(table, {"counts"}), **table["counts"]} for table in counted["tables"]]
+    return {**_without(counted, {"scope", "drawn", "tables"}), "tables": tables}
+
+
+def _walk_decided(certificate: WalkCertificate) -> dict[str, Any]:
+    found, reasons = certificate.claim()["tables"], certificate.refusals
+    acted, wrong = (
+        sum(certificate.by.reached(table)[place] for table in certificate.values["tables"])
+        for place in (0, 1)
+    )
+    return {
+        "certified": certificate.certified,
+        "tables": [
+            {
+                "threshold": table["threshold"],
+                "claimed": table["claimed"],
+                "refusal": {"needed": reasons[table["group"]].needed}
+                if table["group"] in reasons
+                else None,
+            }
+            for table in found
+        ],
+        "descriptive": {
+            "coverage": certificate.coverage,
+            "observed_error": wrong / acted if acted else None,
+        },
+    }
 
 
 def _with_refusals(found: dict[str, Any], certificate: Any) -> dict[str, Any]:

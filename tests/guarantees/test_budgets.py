@@ -45,8 +45,7 @@ def answers_of(rng: np.random.Generator) -> NDArray[np.bool_]:
 
 
 def about_column(path: Path, model: int) -> tuple[Certificate, bool]:
-    named = {"confidence": "score", "correct": f"model_{model}"}
-    made = certify_abstention(str(path), xi=XI, delta=EACH, columns=named)
+    made = certify_abstention("score", f"model_{model}", data=str(path), xi=XI, delta=EACH)
     return made, made.certified and model > 0
 
 

@@ -292,7 +292,7 @@ def test_each_group_is_answered_from_its_own_threshold() -> None:
     )
     assert alarm is not None
     assert alarm.where == "group 'south'"
-    assert "of the answers of each group are wrong" in str(alarm)
+    assert "of all answers of each group are wrong" in str(alarm)
     with pytest.raises(InvalidValueError, match="'east' was not certified"):
         monitor.update({"confidence": [0.5], "correct": [True], "groups": ["east"]})
     with pytest.raises(InvalidTypeError, match="per group: name groups"):
@@ -326,7 +326,7 @@ def test_counts_of_an_abstention_are_those_of_its_groups() -> None:
     with pytest.raises(InvalidTypeError, match="mappings from the same groups"):
         other.update_counts(losses=2, labels=3)
     for name in ("west", "east"):
-        with pytest.raises(InvalidValueError, match="never answered"):
+        with pytest.raises(InvalidValueError, match="was not certified"):
             other.update_counts(losses={name: 0}, labels={name: 3})
 
 

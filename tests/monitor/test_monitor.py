@@ -13,6 +13,7 @@ from tests.monitor.conftest import USES, Use, calibration, shield
 
 from pacbound import Alarm, Monitor, certify_cascade, certify_shield, load_certificate
 from pacbound.certificate.files import KINDS
+from pacbound.claims import CLAIMS
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.monitor.kinds import WATCHES
 
@@ -22,7 +23,8 @@ def test_every_kind_of_certificate_that_is_about_rows_to_come_is_watched() -> No
     # kinds.
     rest = {"batch", "bundle", "alarm-range"}
     assert WATCHES.keys() == KINDS.keys() - rest
-    assert USES.keys() == WATCHES.keys() | {"cascade-overlapping-groups"}
+    claims = CLAIMS.keys() - {"sets"}
+    assert USES.keys() == WATCHES.keys() | claims | {"cascade-overlapping-groups"}
 
 
 def test_rows_in_whatever_parts_lead_to_the_same_state(use: Use, clock: str) -> None:
@@ -198,7 +200,7 @@ CASCADE_ROW = {"confidences": [0.9], "predictions": [[0, 1]], "labels": [1]}
             "has 1 exits",
         ),
         ("abstention", [True], "an abstention pass a mapping of columns, such as {'confidence'"),
-        ("abstention", {"confidence": [0.9]}, "Name either correct"),
+        ("abstention", {"confidence": [0.9]}, "Pass either correct"),
         ("abstention", {"confidence": [float("nan")], "correct": [True]}, "expected scores"),
         ("abstention", {"confidence": [0.9], "correct": [None]}, "missing"),
         ("abstention", {"confidence": [0.9], "correct": [1], "groups": ["a"]}, "has no groups"),
@@ -209,7 +211,7 @@ CASCADE_ROW = {"confidences": [0.9], "predictions": [[0, 1]], "labels": [1]}
         ("recall", {"score": [float("nan")], "positive": [False]}, "expected scores"),
         ("recall", {"score": [0.9, 0.1], "positive": [True]}, "Rows do not match"),
         ("calibration", [True], "pass a mapping of columns"),
-        ("calibration", {"confidence": [0.5]}, "Name either correct"),
+        ("calibration", {"confidence": [0.5]}, "Pass either correct"),
         ("calibration", {"confidence": [-0.1], "correct": [True]}, "expected scores"),
         ("calibration", {"confidence": [0.5], "correct": [0.5]}, "expected True or False"),
         ("calibration", {"confidence": [0.5], "correct": [1], "groups": ["a"]}, "has no groups"),

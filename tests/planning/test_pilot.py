@@ -57,7 +57,7 @@ def recall_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def abstention_value(tally: Tally) -> float:
-    return certify_abstention(tally, xi=0.1, delta=0.05).coverage
+    return certify_abstention(data=tally, xi=0.1, delta=0.05).coverage
 
 
 def recall_value(tally: Tally) -> float:

@@ -22,7 +22,7 @@ def _section(title: str) -> str:
     return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
-CAPABILITIES = {"abstention": r"abst|risk_coverage", "recall": r"recall|alarm"}
+CAPABILITIES = {"abstention": r"abst|risk_coverage|claims/walk", "recall": r"recall|alarm"}
 """Two that were added to the others, and what the names of their own files have in them; of recall,
 also those of the claims about false alarms, which stand on it."""
 

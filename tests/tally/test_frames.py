@@ -55,9 +55,9 @@ def test_engines_that_were_never_compared_with_arrays_are_refused(
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"confidence": "c"}, "Name either correct, or both prediction and labels"),
-        ({"confidence": "c", "correct": "ok", "labels": "y"}, "Name either correct"),
-        ({"confidence": "c", "prediction": "p"}, "Name either correct"),
+        ({"confidence": "c"}, "Pass either correct, or both prediction and label"),
+        ({"confidence": "c", "correct": "ok", "labels": "y"}, "Pass either correct"),
+        ({"confidence": "c", "prediction": "p"}, "Pass either correct"),
         ({"confidence": "c", "corect": "ok"}, "has no 'corect'.*Did you mean 'correct'"),
         ({"confidence": "c", "correct": "ok", "label": "y"}, "Did you mean 'labels'"),
         ({"confidence": "c", "correct": ["ok"]}, "are not all names of columns"),

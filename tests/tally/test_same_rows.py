@@ -48,7 +48,7 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     ),
     "clusters": lambda there: calibrate(FRAME["s"], FRAME["ok"], clusters=there["y"], delta=0.1),
     "abstention": lambda there: certify_abstention(
-        FRAME["s"], prediction=FRAME["p"], labels=there["y"], classes=[0, 1], **TWO
+        FRAME["s"], prediction=FRAME["p"], label=there["y"], classes=[0, 1], **TWO
     ),
     "cascade": lambda there: certify_cascade(
         FRAME["s"], FRAME[["p", "q"]], there["y"], classes=[0, 1], **TWO

@@ -202,7 +202,7 @@ def test_a_tally_that_was_changed_on_disk_is_refused(tmp_path: Path) -> None:
 
 
 def test_columns_that_fit_no_use_are_refused() -> None:
-    with pytest.raises(InvalidTypeError, match="Name either correct"):
+    with pytest.raises(InvalidTypeError, match="Pass either correct"):
         Tally.from_arrays(confidence=[0.5])  # type: ignore[call-overload]
 
 

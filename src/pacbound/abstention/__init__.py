@@ -5,7 +5,7 @@
 
 from typing import TYPE_CHECKING
 
-from pacbound.abstention.certify import certify_abstention
+from pacbound.claims.abstention import certify_abstention
 from pacbound.lazy_names import lazy_names
 
 if TYPE_CHECKING:

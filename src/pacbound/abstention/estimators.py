@@ -11,8 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.abstention.certify import certify_abstention
-from pacbound.certificate.abstention import AbstentionCertificate
+from pacbound.claims.abstention import AbstentionCertificate, certify_abstention
 from pacbound.errors import InvalidValueError, MissingDependencyError
 from pacbound.tally.columns import Array, same_rows
 from pacbound.tally.toplabel import top_label
@@ -45,7 +44,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     With probability at least 1 - `delta` over the draw of the rows that certify, at most a share
     `xi` of its answers is wrong, if the rows passed to `fit` are independent draws from the
     distribution of use. Where it does not answer, `predict` gives `sentinel`. If the rows cannot
-    support the claim it never answers, and `certificate_.refusal` says why.
+    support the claim it never answers, and `certificate_.summary()` says why.
 
     `fit` trains a clone of `estimator` on a part of the rows and certifies on the rest, which
     training never sees. The split is plainly random and not stratified. A fitted model in a

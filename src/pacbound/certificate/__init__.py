@@ -2,11 +2,6 @@
 without the data.
 """
 
-from pacbound.certificate.abstention import (
-    AbstentionCertificate,
-    AbstentionTable,
-    RiskCoverage,
-)
 from pacbound.certificate.alarm_range import AlarmRangeCertificate
 from pacbound.certificate.applying import AppliedRows
 from pacbound.certificate.batch import BatchCertificate
@@ -23,8 +18,6 @@ from pacbound.certificate.recall import RecallCertificate, RecallCurve
 from pacbound.certificate.shield import ShieldCertificate
 
 __all__ = [
-    "AbstentionCertificate",
-    "AbstentionTable",
     "AlarmCurve",
     "AlarmRangeCertificate",
     "AppliedRows",
@@ -41,7 +34,6 @@ __all__ = [
     "Provenance",
     "RecallCertificate",
     "RecallCurve",
-    "RiskCoverage",
     "SeveralClaims",
     "ShieldCertificate",
     "Verification",

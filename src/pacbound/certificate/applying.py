@@ -171,7 +171,8 @@ def _columns_read(
 ) -> _Columns:
     """The columns that a rule reads, of those that a table has."""
     named = {role: name for role, name in given.items() if name is not None}
-    columns = {**recorded, **named}
+    group = {"group": recorded["groups"]} if "groups" in recorded else {}
+    columns = {**recorded, **group, **named}
     first = named.get("score", named.get("confidence", recorded.get(rule.role, rule.role)))
     # A single name may have commas in it.
     scores = [first] if rule.scores == 1 and isinstance(first, str) else _names(first)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from pacbound import documents
-from pacbound.certificate.abstention import AbstentionCertificate
 from pacbound.certificate.alarm_range import AlarmRangeCertificate
 from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.bundle import CertificateBundle, SeveralClaims, member_documents
@@ -30,7 +29,6 @@ KINDS: dict[str, type[Certificate]] = {
     kind.kind: kind
     for kind in (
         CalibrationCertificate,
-        AbstentionCertificate,
         BatchCertificate,
         CascadeCertificate,
         GroupedCascadeCertificate,

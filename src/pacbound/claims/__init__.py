@@ -18,6 +18,7 @@ class ClaimLine(NamedTuple):
 
 
 CLAIMS: dict[str, ClaimLine] = {
+    "abstention": ClaimLine("abstain", "The confidence at which to answer: few answers are wrong."),
     "sets": ClaimLine("sets", "A set of labels for every row: few sets miss the true one."),
 }
 """The kinds, each with its line."""

@@ -17,11 +17,17 @@ ASSUMED: Final[Mapping[str, str]] = {
     ),
     "untouched-rows": "No row was used for training, tuning or choosing the model.",
     "asked-beforehand": "What was asked for was fixed before any label was seen.",
+    "rows-beforehand": "The number of rows was fixed before any label was seen.",
+    "starts-from-elsewhere": (
+        "Where the walk may start was fixed without these rows, from unlabelled scores that are "
+        "not theirs."
+    ),
     "groups-beforehand": "The groups were fixed before any label was seen.",
     "same-type-in-use": (
         "In use the model computes probabilities in the type that was counted; they are compared "
         "with the threshold as float64."
     ),
+    "compared-in-float64": "In use scores are compared with the threshold as float64.",
     "independent-clusters": (
         "The clusters are independent draws from those that will be met in use; all rows of a "
         "cluster are in one count."

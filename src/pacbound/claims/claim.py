@@ -158,9 +158,23 @@ class Claim(ABC, Generic[C]):
     procedures: Mapping[str, Procedure]
     certificate: type[C]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # It is looked up by its kind, so that certificates can be pickled and copied.
+        return claim_of, (self.kind,)
+
     def wishes(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What was asked for, checked before a row is read."""
         return checked(self.asks, given)
+
+    def gathered(
+        self,
+        asked: Mapping[str, Any],
+        tally: Tally,  # noqa: ARG002
+        columns: Mapping[str, Any],  # noqa: ARG002
+        rows: Mapping[str, Any],  # noqa: ARG002
+    ) -> Mapping[str, Any]:
+        """What was asked for, with what it names of other data read, once the rows are counted."""
+        return asked
 
     @abstractmethod
     def fields(self, procedure: Procedure) -> Fields:
@@ -280,6 +294,7 @@ def certify(
         **columns,
         **{name: rows[name] for name in ("clusters", "weights", "row_ids") if name in rows},
     }
-    return claim.certify(tally, asked, recorded_columns(named, data)).with_about(
+    wishes = claim.gathered(asked, tally, columns, options)
+    return claim.certify(tally, wishes, recorded_columns(named, data)).with_about(
         about, sample=sample
     )

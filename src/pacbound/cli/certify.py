@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial, reduce
 from inspect import Parameter, signature
 from operator import add
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Unpack
 
 import typer
 
-from pacbound.abstention.certify import certify_abstention
 from pacbound.calibration.certify import calibrate
 from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate import Certificate
+from pacbound.claims.abstention import certify_abstention
 from pacbound.cli.about import About
-from pacbound.cli.abstain import FirstOption
 from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.file_options import Reads
@@ -29,11 +28,57 @@ from pacbound.procedures.shield import Rate
 from pacbound.recall.certify import certify_recall
 from pacbound.shield.certify import certify_shield
 from pacbound.tally import Kind, Tally
+from pacbound.tally.draws import COLUMNS, DrawOptions
+from pacbound.tally.intake import recorded_role
 from pacbound.tally.questions import with_article
 
+
+def _abstention(  # noqa: PLR0913, RUF100
+    data: Any,
+    *,
+    xi: float,
+    delta: float,
+    columns: Mapping[str, Any] | None = None,
+    pool: Any = None,
+    first_threshold: float | None = None,
+    classes: Any = None,
+    missing: Any = None,
+    unseen_labels: float | None = None,
+    engine: Any = None,
+    master: str | None = None,
+    memory_limit: str | None = None,
+    progress: Any = None,
+    about: Any = None,
+    sample: str | None = None,
+    **draw: Unpack[DrawOptions],
+) -> Certificate:
+    """The verb as tables of claims and tallies call it."""
+    named = {recorded_role(role): name for role, name in (columns or {}).items()}
+    named |= {
+        role: named.pop(recorded_role(role)) for role in _PLURAL if recorded_role(role) in named
+    }
+    rows: dict[str, Any] = {
+        "classes": classes,
+        "missing": missing,
+        "unseen_labels": unseen_labels,
+        "engine": engine,
+        "master": master,
+        "memory_limit": memory_limit,
+        "progress": progress,
+        "about": about,
+        "sample": sample,
+        **draw,
+    }
+    given = {name: value for name, value in rows.items() if value is not None}
+    asked = {"xi": xi, "delta": delta, "pool": pool, "first_threshold": first_threshold}
+    found: Certificate = certify_abstention(**named, **asked, data=data, **given)
+    return found
+
+
+_PLURAL = ("groups", *COLUMNS)
 VERBS: dict[Kind, Callable[..., Certificate]] = {
     "calibration": calibrate,
-    "abstention": certify_abstention,
+    "abstention": _abstention,
     "cascade": certify_cascade,
     "shield": certify_shield,
     "recall": certify_recall,
@@ -118,7 +163,15 @@ def certify(
     side: Annotated[
         Side | None, typer.Option(help="Calibration: certify both ends, or one of them.")
     ] = None,
-    first_threshold: FirstOption = None,
+    first_threshold: Annotated[
+        float | None,
+        typer.Option(
+            help=(
+                "Abstention: the highest threshold to look at, declared before any label is seen, "
+                "if many rows share the highest score."
+            )
+        ),
+    ] = None,
     output: OutputOption = None,
     budget: BudgetOption = None,
     sample: SampleOption = None,

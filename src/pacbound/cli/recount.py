@@ -12,11 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from pacbound.abstention.certify import certify_abstention
 from pacbound.calibration.certify import calibrate
 from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate import (
-    AbstentionCertificate,
     CalibrationCertificate,
     CascadeCertificate,
     Certificate,
@@ -247,11 +245,6 @@ def _asked_calibration(certificate: CalibrationCertificate) -> Asked:
     return {"kind": "calibration", "edges": grid, "strata": strata}, calibrate, asked
 
 
-def _asked_abstention(certificate: AbstentionCertificate) -> Asked:
-    # Where a pool fixed the starts, the counts are the same without it.
-    return {"kind": "abstention"}, certify_abstention, {"xi": certificate.xi}
-
-
 def _asked_cascade(
     certificate: CascadeCertificate | GroupedCascadeCertificate,
 ) -> Asked:
@@ -296,7 +289,6 @@ def _asked_false_alarms(certificate: FalseAlarmCertificate) -> Asked:
 
 _ASKED: dict[type[Certificate], Callable[[Any], Asked]] = {
     CalibrationCertificate: _asked_calibration,
-    AbstentionCertificate: _asked_abstention,
     CascadeCertificate: _asked_cascade,
     GroupedCascadeCertificate: _asked_cascade,
     ShieldCertificate: _asked_shield,
@@ -318,16 +310,6 @@ def _calibration_cells(certificate: CalibrationCertificate) -> Cells:
             )
         )
         if trials
-    }
-
-
-def _abstention_cells(certificate: AbstentionCertificate) -> Cells:
-    return {
-        f"{_of(table.group)}score {cell / TOP:g}": {"wrong": wrong, "right": right}
-        for table in certificate.tables
-        for cell, wrong, right in zip(
-            table.cells.tolist(), table.wrong.tolist(), table.right.tolist(), strict=True
-        )
     }
 
 
@@ -386,7 +368,6 @@ def _counts(cell: Mapping[str, int] | None) -> str:
 
 _CELLS: dict[type[Certificate], Callable[[Any], Cells]] = {
     CalibrationCertificate: _calibration_cells,
-    AbstentionCertificate: _abstention_cells,
     CascadeCertificate: _cascade_cells,
     GroupedCascadeCertificate: _group_cells,
     ShieldCertificate: _shield_cells,

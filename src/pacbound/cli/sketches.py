@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from pacbound.certificate import (
-    AbstentionCertificate,
     AlarmRangeCertificate,
     BatchCertificate,
     CalibrationCertificate,
@@ -116,23 +115,6 @@ def _interval(
     )
     axis[min(int(share * WIDTH), WIDTH - 1)] = strokes.point
     return f"{begin:>6.4g} to {end:<5.4g} {''.join(axis[:WIDTH])}"
-
-
-def _abstention(certificate: AbstentionCertificate, strokes: Characters) -> list[str]:
-    lines: list[str] = []
-    for table in certificate.tables[:MOST_TABLES]:
-        if table.group is not None:
-            lines.append(f"group {printable(table.group)}")
-        curve = certificate.risk_coverage(table.group)
-        steps = [
-            WalkedThreshold(f"{threshold:.4f}", 100 * risk, f"{coverage:.1%} answered")
-            for threshold, coverage, risk in zip(
-                curve.thresholds, curve.coverage, curve.risk, strict=True
-            )
-        ]
-        here = _place(curve.thresholds, table.limit)
-        lines += _bars(("score", "% wrong"), steps, 100 * certificate.xi, here, strokes)
-    return ["Answering from a score on, from the highest down (descriptive):", *lines]
 
 
 def _recall(certificate: RecallCertificate, strokes: Characters) -> list[str]:
@@ -282,7 +264,6 @@ def _may(allowed: int) -> str:
 
 _DRAWINGS: dict[type[Certificate], Callable[[Any, Characters], list[str]]] = {
     CalibrationCertificate: _calibration,
-    AbstentionCertificate: _abstention,
     AlarmRangeCertificate: _alarm_range,
     BatchCertificate: _batch,
     CascadeCertificate: _cascade,

@@ -11,13 +11,13 @@ from math import ceil, log, log1p
 from typing import Any, Literal
 
 from pacbound.certificate import (
-    AbstentionCertificate,
     CalibrationCertificate,
     CascadeCertificate,
     FalseAlarmCertificate,
     RecallCertificate,
     ShieldCertificate,
 )
+from pacbound.claims import claim_of
 from pacbound.procedures.cascade_differ import Claim
 from pacbound.procedures.recall import miss_rate
 from pacbound.stats.trinomial import labels_needed_by_walk, paired_test_work
@@ -69,7 +69,7 @@ class Measure:
 
 
 def _abstention(tally: Tally, xi: float, delta: float) -> Sample:
-    found = AbstentionCertificate.from_tally(tally, xi=xi, delta=delta)
+    found = claim_of("abstention").certify(tally, {"xi": xi, "delta": delta})
     return Sample(
         certified=found.certified,
         value=found.coverage,

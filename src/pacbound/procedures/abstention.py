@@ -60,19 +60,6 @@ from pacbound.procedures.abstention_walk import (
 
 Integers = NDArray[np.int64]
 
-NAME = "abstention/rank-starts/1"
-ASSUMPTIONS = (
-    (
-        "The rows are independent draws from the distribution of use, untouched by training, model "
-        "choice or temperature fitting."
-    ),
-    (
-        "The number of rows, xi, delta, the first threshold and the groups were fixed before any "
-        "label was seen."
-    ),
-    "A row is answered if its score, as float64, is at or above the threshold (of its group).",
-)
-
 
 def decide(
     cells: Integers,

@@ -21,7 +21,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.procedures import abstention
 from pacbound.procedures.abstention_walk import (
     FIRST,
     AbstentionDecision,
@@ -34,12 +33,6 @@ from pacbound.procedures.abstention_walk import (
 )
 
 Integers = NDArray[np.int64]
-
-NAME = "abstention/declared-starts/1"
-ASSUMPTIONS = (
-    *abstention.ASSUMPTIONS,
-    "The starts were fixed without these rows, from unlabelled scores that are not theirs.",
-)
 
 
 def decide(

@@ -21,10 +21,10 @@ from math import ceil, inf, log, log1p, nextafter
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.procedures.refusal import Refusal, least_passing
+from pacbound.procedures.refusal import least_passing
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.binomial import binomial_cdf, binomial_upper_within
-from pacbound.tally.questions.abstention import GRID
+from pacbound.tally.grids import FINE as GRID
 
 Integers = NDArray[np.int64]
 
@@ -97,6 +97,40 @@ class Joining:
 
 
 @dataclass(frozen=True)
+class NothingPassed:
+    """Why no threshold is claimed, as numbers: the claim says it in words.
+
+    Attributes
+    ----------
+    code : str
+        "zero" where a rate of 0 was asked for; "too-few" where so few rows pass nowhere, however
+        good they are; "no-pass" where no threshold passes; "unexplained" where a document claims a
+        refusal that its counts do not lead to.
+    needed : int or None
+        About how many rows it would take; None if no number of them would help.
+    rows, errors : int
+        All rows, and how many of them are wrong.
+    nearest : float
+        The threshold that comes nearest to passing.
+    answered, wrong : int
+        How many rows reach it, and how many of these are wrong.
+    heavy, heavy_at : int, float
+        So many rows share the highest score, which is this one, and every start is lost above it;
+        0 where some start is not.
+    """
+
+    code: str
+    needed: int | None
+    rows: int = 0
+    errors: int = 0
+    nearest: float = inf
+    answered: int = 0
+    wrong: int = 0
+    heavy: int = 0
+    heavy_at: float = inf
+
+
+@dataclass(frozen=True)
 class AbstentionDecision:
     """A threshold, or why there is none; and all thresholds that hold, as ranges of cells, both
     ends included, from the highest down.
@@ -104,7 +138,7 @@ class AbstentionDecision:
 
     threshold: float
     claimed: tuple[tuple[int, int], ...]
-    refusal: Refusal | None
+    refusal: NothingPassed | None
 
 
 def walk(runs: Runs, joining: Joining, xi: float) -> tuple[tuple[int, int], ...]:
@@ -188,15 +222,13 @@ def decided(
 
 def _refused(
     runs: Runs, joining_of: Callable[[Runs], Joining], xi: float, level: Fraction
-) -> Refusal:
+) -> NothingPassed:
     n, errors = runs.rows, int(runs.errors[-1])
     if xi == 0:
-        return Refusal("xi = 0 cannot be certified from any number of rows.", None)
+        return NothingPassed("zero", None, n, errors)
     least = _least_rows(xi, level)
     if least is None or n < least:
-        return Refusal(
-            f"{n} rows cannot certify xi = {xi}, even if every answer were right.", least
-        )
+        return NothingPassed("too-few", least, n, errors)
     chances = np.where(runs.answered > 0, binomial_cdf(runs.errors, runs.answered, xi), inf)
     best = int(np.argmin(chances))
     hopeless = bool((runs.errors >= xi * runs.answered).all())
@@ -206,12 +238,18 @@ def _refused(
         more = thin.scaled(rows)
         return rows > n and bool(walk(more, joining_of(more), xi))
 
-    needed = None if hopeless else least_passing(passes)
-    reason = (
-        f"No threshold passes. The nearest to it is {GRID.threshold(int(runs.tops[best]))!r}, "
-        f"where {runs.errors[best]} of {runs.answered[best]} answers are wrong."
+    heavy, heavy_at = _lost_starts(runs, joining_of)
+    return NothingPassed(
+        "no-pass",
+        None if hopeless else least_passing(passes),
+        n,
+        errors,
+        GRID.threshold(int(runs.tops[best])),
+        int(runs.answered[best]),
+        int(runs.errors[best]),
+        heavy,
+        heavy_at,
     )
-    return Refusal(reason + _lost_starts(runs, joining_of) + _base_error(errors, n, xi), needed)
 
 
 def _least_rows(xi: float, level: Fraction) -> int | None:
@@ -227,26 +265,12 @@ def _least_rows(xi: float, level: Fraction) -> int | None:
     return needed
 
 
-def _lost_starts(runs: Runs, joining_of: Callable[[Runs], Joining]) -> str:
+def _lost_starts(runs: Runs, joining_of: Callable[[Runs], Joining]) -> tuple[int, float]:
+    """How many rows share the highest score, and that score, if every start is lost above it."""
     joining = joining_of(runs)
     none = runs.answered == 0
     lost = sum(np.add(joining.at_top, joining.at_lowest)[none].tolist())
     if lost < joining.levels.size:
-        return ""
+        return 0, inf
     heavy = int(np.flatnonzero(~none)[0])
-    return (
-        f" {runs.answered[heavy]} rows share the highest score, "
-        f"{GRID.threshold(int(runs.tops[heavy]))!r} on the grid, so that every start is lost above "
-        "it: for fresh rows declare a first threshold there, before their labels are seen."
-    )
-
-
-def _base_error(errors: int, n: int, xi: float) -> str:
-    """What abstaining can do at best, if these rows are typical."""
-    rate = errors / n
-    if rate <= xi:
-        return ""
-    return (
-        f" {rate:.3g} of all answers are wrong: at that base error at least "
-        f"{(rate - xi) / (1 - xi):.3g} of the rows must be abstained on, whatever the scores."
-    )
+    return int(runs.answered[heavy]), GRID.threshold(int(runs.tops[heavy]))

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from pacbound.errors import UnknownProcedureError
 from pacbound.procedures import (
-    abstention,
-    abstention_declared,
     alarm_range,
     batch,
     calibration,
@@ -31,7 +29,6 @@ from pacbound.procedures import (
 
 PROCEDURES: dict[str, str] = {
     calibration.NAME: "calibration",
-    **dict.fromkeys([abstention.NAME, abstention_declared.NAME], "abstention"),
     **dict.fromkeys(
         [
             *cascade.NAMES.values(),

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from pacbound.certificate.abstention import AbstentionCertificate, RiskCoverage
+from pacbound.claims.abstention import AbstentionCertificate
+from pacbound.claims.walk import RiskCoverage
 from pacbound.errors import InvalidTypeError
 from pacbound.report import palette
 from pacbound.report.display import Display, light_grid, limits, set_heading
@@ -118,14 +119,14 @@ class RiskCoverageDisplay(Display):
                 "AbstentionCertificate, as certify_abstention gives."
             )
         curve = certificate.risk_coverage(group)
-        chosen = next(table for table in certificate.tables if table.group == group)
+        chosen = certificate.by.table_of(certificate, group)
         certificate.require_intact()
         return cls(
             curve,
-            rows=chosen.rows,
+            rows=certificate.by.rows_of(chosen),
             xi=certificate.xi,
             delta=certificate.delta,
-            threshold=chosen.limit,
+            threshold=chosen["threshold"],
             group=group,
         ).plot(ax)
 

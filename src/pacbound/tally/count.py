@@ -102,7 +102,8 @@ class Counting:
     def result(self, sources: Iterable[str] | None = None) -> Counted:
         """What was counted, if its classes can be right; its name where `sources` have none."""
         if has_classes(self._question):
-            labels = self._question.slots.get("labels")
+            slots = self._question.slots
+            labels = slots.get("label", slots.get("labels"))
             self.evidence.check(self.rule, self.rows, None if labels is None else labels.name)
         matches = self.evidence.matches(self.rule)
         if matches is not None:

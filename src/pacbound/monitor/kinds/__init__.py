@@ -8,7 +8,6 @@ from __future__ import annotations
 from pacbound.certificate import Certificate
 from pacbound.claims.claim import ClaimCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.monitor.kinds.abstention import AbstentionWatch
 from pacbound.monitor.kinds.calibration import CalibrationWatch
 from pacbound.monitor.kinds.cascade import CascadeWatch
 from pacbound.monitor.kinds.cascade_groups import GroupedCascadeWatch
@@ -19,7 +18,6 @@ from pacbound.tally.questions import with_article
 from pacbound.watch import Watch
 
 WATCHES: dict[str, type[Watch]] = {
-    "abstention": AbstentionWatch,
     "calibration": CalibrationWatch,
     "cascade": CascadeWatch,
     "cascade-groups": GroupedCascadeWatch,

@@ -123,7 +123,7 @@ class CalibrationWatch:
                 cells = cells + self._tables(found.groups)[found.places] * question.grid.n_cells
             return Seen(self._places[cells], found.outcomes)
 
-        labels = question.slots["labels"].name if "labels" in question.slots else None
+        labels = question.slots["label"].name if "label" in question.slots else None
         return RowReading(question.slots, judged, labels)
 
     def _tables(self, groups: tuple[str, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:

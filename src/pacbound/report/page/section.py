@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pacbound.certificate import (
-    AbstentionCertificate,
     AlarmRangeCertificate,
     BatchCertificate,
     CalibrationCertificate,
@@ -31,7 +30,6 @@ from pacbound.report.page.figures import (
     false_alarms,
     recall,
     reliability,
-    risk_coverage,
     shield,
     trade_off,
 )
@@ -142,8 +140,6 @@ def _reservation(entry: Entry) -> Markup | None:
 def _refused_groups(certificate: Certificate | None) -> list[str]:
     if isinstance(certificate, ClaimCertificate):
         return list(certificate.by.refused_groups(certificate))
-    if isinstance(certificate, AbstentionCertificate):
-        return [str(table.group) for table in certificate.tables if table.refusal is not None]
     if isinstance(certificate, GroupedCascadeCertificate):
         return list(certificate.refused_groups)
     return []
@@ -244,13 +240,6 @@ def _of_calibration(
         yield reliability.reliability(certificate, group, rows=detail.rows)
 
 
-def _of_abstention(
-    certificate: AbstentionCertificate, detail: Detail
-) -> Iterator[ChartFigure | None]:
-    for group in (certificate.groups or (None,))[: detail.figures]:
-        yield risk_coverage.risk_coverage(certificate, group, rows=detail.rows)
-
-
 def _of_recall(certificate: RecallCertificate, detail: Detail) -> Iterator[ChartFigure | None]:
     yield recall.recall(certificate, rows=detail.rows)
 
@@ -298,7 +287,6 @@ def _of_groups(
 
 _DRAWN: dict[type[Certificate], Callable[[Any, Detail], Iterator[ChartFigure | None]]] = {
     CalibrationCertificate: _of_calibration,
-    AbstentionCertificate: _of_abstention,
     FalseAlarmCertificate: _of_false_alarms,
     RecallCertificate: _of_recall,
     ShieldCertificate: _of_shield,

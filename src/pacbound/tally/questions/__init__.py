@@ -7,7 +7,7 @@ from typing import Any
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import is_one_of
-from pacbound.tally.questions.abstention import AbstentionQuestion
+from pacbound.tally.questions.abstention import ABSTENTION
 from pacbound.tally.questions.calibration import CalibrationQuestion
 from pacbound.tally.questions.cascade import CascadeQuestion
 from pacbound.tally.questions.label_scores import LABEL_SCORES
@@ -17,7 +17,7 @@ from pacbound.tally.questions.shield import ShieldQuestion
 
 QUESTIONS: Mapping[Kind, Any] = {
     "calibration": CalibrationQuestion,
-    "abstention": AbstentionQuestion,
+    "abstention": ABSTENTION,
     "cascade": CascadeQuestion,
     "shield": ShieldQuestion,
     "recall": RecallQuestion,
@@ -97,7 +97,6 @@ def with_article(kind: str) -> str:
 
 __all__ = [
     "QUESTIONS",
-    "AbstentionQuestion",
     "CalibrationQuestion",
     "CascadeQuestion",
     "Judged",

@@ -89,7 +89,7 @@ class CalibrationQuestion:
         "per-class",
         "all-labels",
     )
-    labelled_by: ClassVar[tuple[str, ...]] = ("labels", "correct")
+    labelled_by: ClassVar[tuple[str, ...]] = ("label", "correct")
     labels_may_be_missing: ClassVar[bool] = False
     lowest_cell: ClassVar[int] = 0
     outcomes: ClassVar[tuple[str, ...]] = OUTCOMES
@@ -102,7 +102,7 @@ class CalibrationQuestion:
     @classmethod
     def of_columns(cls, **given: Any) -> CalibrationQuestion:
         """The question about a table: `confidence`; `correct`, or `prediction` and `labels`."""
-        named = only_known(given, cls.roles, "A calibration")
+        named = _with_label(only_known(given, cls.roles, "A calibration"))
         require_outcome(named)
         require_two_columns(named)
         if isinstance(named.get("edges"), str):
@@ -117,7 +117,7 @@ class CalibrationQuestion:
     @classmethod
     def of_arrays(cls, **given: Any) -> tuple[CalibrationQuestion, dict[str, Any]]:
         """The question about arrays, and the arrays by slot."""
-        passed = only_known(given, cls.roles, "A calibration")
+        passed = _with_label(only_known(given, cls.roles, "A calibration"))
         require_outcome(passed)
         edges, groups = passed.get("edges"), passed.get("groups")
         scores = as_score_column(passed["confidence"], "confidence") if edges is not None else None
@@ -212,3 +212,8 @@ def bins_for(*, n_bins: int, edges: Any, scores: NDArray[Any] | None = None) -> 
     if isinstance(edges, AtomBins | GivenBins | EqualWidthBins):
         return edges
     return GivenBins(tuple(as_scores(edges, "edges").tolist()))
+
+
+def _with_label(given: dict[str, Any]) -> dict[str, Any]:
+    """What was passed, with the true classes under the name that correctness has for them."""
+    return {"label" if role == "labels" else role: value for role, value in given.items()}

@@ -1,7 +1,7 @@
 """Whether predictions are right: what the questions share that ask about one answer per row.
 
 A row says it as a truth value, `correct`, or as the predicted and the true class, `prediction` and
-`labels`. Which it is, and how the two are compared, is stated here once.
+`label`. Which it is, and how the two are compared, is stated here once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import MISSING
 from pacbound.tally.classes import Evidence, Vocabulary
-from pacbound.tally.questions.question import Integers, Slot
+from pacbound.tally.questions.question import Integers, RowColumn, Slot
 from pacbound.tally.rows import Rows
 
 if TYPE_CHECKING:
@@ -24,11 +24,22 @@ if TYPE_CHECKING:
     from pacbound.tally.frames.engine_rows import EngineRows
 
 OUTCOMES = ("wrong", "right")
+COLUMNS = (
+    RowColumn("confidence", "The confidence of each prediction, from 0 to 1.", "number"),
+    RowColumn("correct", "Whether each prediction was right.", "flag", needed=False),
+    RowColumn(
+        "prediction",
+        "The predicted class of each row; with label, in place of correct.",
+        "class",
+        needed=False,
+    ),
+    RowColumn("label", "The true class of each row.", "class", needed=False),
+)
 KINDS: Mapping[str, Any] = {
     "confidence": "number",
     "correct": "flag",
     "prediction": "class",
-    "labels": "class",
+    "label": "class",
     "groups": "name",
 }
 """What each column holds, by what it is for."""
@@ -41,19 +52,19 @@ def slots_of(named: Mapping[str, str]) -> dict[str, Slot]:
 
 def require_outcome(named: Mapping[str, Any]) -> None:
     """Raise unless there is exactly one way to tell whether a prediction was right."""
-    outcome = [role for role in ("correct", "prediction", "labels") if role in named]
-    if outcome not in (["correct"], ["prediction", "labels"]):
+    outcome = [role for role in ("correct", "prediction", "label") if role in named]
+    if outcome not in (["correct"], ["prediction", "label"]):
         raise InvalidTypeError(
-            "Name either correct, or both prediction and labels: what says whether a prediction "
+            "Pass either correct, or both prediction and label: what says whether a prediction "
             f"was right is {', '.join(outcome) or 'missing'}."
         )
 
 
 def require_two_columns(named: Mapping[str, Any]) -> None:
     """Raise if the predictions of a table would be compared with themselves."""
-    if "labels" in named and named["labels"] == named["prediction"]:
+    if "label" in named and named["label"] == named["prediction"]:
         raise InvalidValueError(
-            f"labels and prediction are both {named['labels']!r}, so that every row would be "
+            f"label and prediction are both {named['label']!r}, so that every row would be "
             "right: name the column of the true classes."
         )
 
@@ -62,8 +73,8 @@ def right_rows(rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Intege
     """1 for each row whose prediction was right, 0 for the others."""
     if "correct" in rows.slots:
         return rows.flags("correct").astype(np.int64)
-    said, truth = (rows.classes(slot, vocabulary) for slot in ("prediction", "labels"))
-    for slot, codes in (("prediction", said), ("labels", truth)):
+    said, truth = (rows.classes(slot, vocabulary) for slot in ("prediction", "label"))
+    for slot, codes in (("prediction", said), ("label", truth)):
         missing = np.flatnonzero(codes == MISSING)
         if missing.size:
             raise InvalidValueError(
@@ -90,7 +101,7 @@ def count_right(
         flag = rows.flag("correct")
         counts = rows.count({**keys, "right": flag.key})
         return counts, flag.checked(counts, "right")
-    answers = rows.answers(["prediction"], "labels", evidence)
+    answers = rows.answers(["prediction"], "label", evidence)
     counts = rows.count({**keys, "right": answers.coded(answers.right_as_number(0))})
     right = answers.checked(counts, "right")
     answers.witness()

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from pacbound.certificate import (
-    AbstentionCertificate,
     AlarmRangeCertificate,
     CalibrationCertificate,
     CascadeCertificate,
@@ -71,31 +70,6 @@ def _calibration(certificate: CalibrationCertificate, _: float | None, delta: fl
 def _has_mean(certificate: CalibrationCertificate) -> bool:
     """Whether how many rows a bin has says something about use."""
     return certificate.draw is None or certificate.draw.by != "strata"
-
-
-def _of_abstention(certificate: AbstentionCertificate) -> Explorable | str:
-    if certificate.starts_by == "pool":
-        return (
-            "Where this walk may start was fixed by a pool of other scores, for this xi and delta, "
-            "and the certificate does not hold them."
-        )
-    first = "Groups certified" if certificate.groups else "Threshold"
-    names = (first, "Rows answered", "Wrong among these")
-    return Explorable("xi", names, _abstention, "Rows answered", whole=True)
-
-
-def _abstention(certificate: AbstentionCertificate, xi: float | None, delta: float) -> Reading:
-    again = _again(certificate, xi=xi, delta=delta)
-    told = sum(table.refusal is None for table in again.tables)
-    first = (
-        f"{told} of {len(again.tables)}" if again.groups else _limit(again.tables[0].limit, "never")
-    )
-    wrong = again.observed_error
-    return Reading(
-        _verdict(again),
-        (first, f"{again.coverage:.2%}", "none" if wrong is None else f"{wrong:.2%}"),
-        (again.coverage, again.coverage),
-    )
 
 
 def _of_recall(_: RecallCertificate) -> Explorable:
@@ -260,7 +234,6 @@ def _verdict(certificate: Certificate) -> str:
 
 _KINDS: dict[type[Certificate], Callable[[Any], Explorable | str]] = {
     CalibrationCertificate: _of_calibration,
-    AbstentionCertificate: _of_abstention,
     FalseAlarmCertificate: _of_false_alarms,
     RecallCertificate: _of_recall,
     ShieldCertificate: _of_shield,

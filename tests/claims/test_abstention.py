@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import Tally, calibrate, certify_abstention, load_certificate
-from pacbound.certificate import AbstentionCertificate
+from pacbound import (
+    AbstentionCertificate,
+    Monitor,
+    Tally,
+    calibrate,
+    certify_abstention,
+    certify_together,
+    load_certificate,
+)
 from pacbound.certificate.files import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 
@@ -47,7 +54,7 @@ def test_classes_stand_in_for_truth_values() -> None:
     said = np.where(CORRECT, label, (label + 1) % 5)
     names = np.array(list("abcde"))
     for given in ((said, label), (names[said], names[label])):
-        other = certify_abstention(CONFIDENCE, prediction=given[0], labels=given[1], **CLAIM)
+        other = certify_abstention(CONFIDENCE, prediction=given[0], label=given[1], **CLAIM)
         assert other.claim_digest == certified().claim_digest
 
 
@@ -56,17 +63,18 @@ def test_tallies_of_parts_certify_what_all_rows_certify() -> None:
         Tally.from_arrays(kind="abstention", confidence=CONFIDENCE[rows], correct=CORRECT[rows])
         for rows in (slice(0, 700), slice(700, None))
     ]
-    assert certify_abstention(parts[1] + parts[0], **CLAIM).claim_digest == certified().claim_digest
+    together = certify_abstention(data=parts[1] + parts[0], **CLAIM)
+    assert together.claim_digest == certified().claim_digest
 
 
 def test_a_table_that_is_named_certifies_what_arrays_do(tmp_path: Path) -> None:
     path = tmp_path / "rows.npz"
     np.savez(path, c=CONFIDENCE, ok=CORRECT, g=GROUPS)
-    named = {"confidence": "c", "correct": "ok", "groups": "g"}
-    from_file = certify_abstention(path, columns=named, **CLAIM)
+    named: dict[str, Any] = {"confidence": "c", "correct": "ok", "groups": "g"}
+    from_file = certify_abstention(**named, data=path, **CLAIM)
     from_arrays = certify_abstention(CONFIDENCE, CORRECT, groups=GROUPS, **CLAIM)
     assert from_file.claim_digest == from_arrays.claim_digest
-    assert from_file.provenance.columns == {"confidence": "c", "correct": "ok", "group": "g"}
+    assert from_file.provenance.columns == named
 
 
 def test_groups_have_a_threshold_each_at_their_share_of_delta() -> None:
@@ -100,7 +108,7 @@ def test_a_group_that_is_too_small_is_never_answered_and_the_others_are() -> Non
 
 def test_all_thresholds_that_are_claimed_hold_and_others_do_not() -> None:
     certificate = certified()
-    low, high = certificate.tables[0].claimed[-1]
+    low, high = certificate.values["tables"][0]["claimed"][-1]
     assert certificate.threshold == low / 65_536
     for cell, holds in ((low, True), (high, True), (low - 1, False), (low + 0.5, False)):
         assert certificate.claims(cell / 65_536) == holds
@@ -132,7 +140,7 @@ def test_a_refusal_never_answers_and_says_what_it_would_take() -> None:
 def test_a_pool_fixes_the_starts_and_the_certificate_keeps_them(tmp_path: Path) -> None:
     pool = RNG.beta(5, 1, size=500)
     certificate = certify_abstention(CONFIDENCE, CORRECT, pool=pool, **CLAIM)
-    assert certificate.starts_by == "pool"
+    assert "starts from a pool" in certificate.summary()
     assert certificate.certified
     certificate.save(tmp_path / "c.json")
     document = json.loads((tmp_path / "c.json").read_text())
@@ -162,19 +170,17 @@ def test_a_pool_is_a_table_as_the_rows_are(tmp_path: Path, engine: str) -> None:
             tables.append(frame)
         else:
             tables.append(frame.to_pandas() if engine == "pandas" else frame.to_arrow())
-    columns = {"confidence": "c", "correct": "ok"}
-    found = certify_abstention(tables[0], pool=tables[1], columns=columns, **CLAIM)
+    found = certify_abstention("c", "ok", data=tables[0], pool=tables[1], **CLAIM)
     assert found.claim_digest == expected.claim_digest
 
 
 def test_a_pool_that_holds_a_counted_file_or_has_no_such_column_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", c=CONFIDENCE, ok=CORRECT)
     np.savez(tmp_path / "others.npz", c=RNG.beta(5, 1, size=500), d=RNG.random(500))
-    columns = {"confidence": "c", "correct": "ok"}
     rows = tmp_path / "rows.npz"
 
     def certify(pool: Any) -> None:
-        certify_abstention(rows, pool=pool, columns=columns, **CLAIM)
+        certify_abstention("c", "ok", data=rows, pool=pool, **CLAIM)
 
     with pytest.raises(InvalidValueError, match=r"rows\.npz is counted, too"):
         certify([tmp_path / "others.npz", rows])
@@ -197,14 +203,17 @@ def test_the_very_scores_that_certify_are_no_pool() -> None:
     [
         ({"xi": 1.0}, InvalidValueError, "xi=1.0 is not a rate"),
         ({"delta": 0}, InvalidValueError, "delta=0 is not"),
+        ({"delta": 0.9}, InvalidValueError, "for 95 % confidence pass delta=0.05"),
         ({"pool": []}, InvalidValueError, "pool is empty"),
         ({"pool": [0.5, 1.5]}, InvalidValueError, r"pool\[1\] is 1.5"),
         ({"first_threshold": 1.5}, InvalidValueError, "first_threshold=1.5 is not a score"),
         ({"first_threshold": "a"}, InvalidTypeError, "first_threshold='a'"),
         ({"groups": {"a": [True] * 2000}}, InvalidTypeError, "expected one group per row"),
         ({"groups": ["a"]}, InvalidValueError, "Rows do not match"),
-        ({"prediction": [1] * 2000}, InvalidTypeError, "Name either correct, or both"),
+        ({"prediction": [1] * 2000}, InvalidTypeError, "Pass either correct, or both"),
         ({"engine": "duckdb"}, InvalidTypeError, "engine is about files"),
+        ({"labels": [1]}, InvalidTypeError, "labels is not an option"),
+        ({"correct": "ok"}, InvalidTypeError, "there is no table"),
         ({"missing": "NA"}, InvalidTypeError, "missing is about classes"),
     ],
 )
@@ -212,13 +221,13 @@ def test_bad_arguments_are_named(
     wrong: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        certify_abstention(CONFIDENCE, CORRECT, **{**CLAIM, **wrong})
+        certify_abstention(**{"confidence": CONFIDENCE, "correct": CORRECT, **CLAIM, **wrong})
 
 
 def test_bad_rows_are_named() -> None:
     with pytest.raises(InvalidValueError, match=r"confidence\[1\] is nan"):
         certify_abstention([0.5, np.nan], [True, True], **CLAIM)
-    with pytest.raises(InvalidTypeError, match="correct is missing"):
+    with pytest.raises(InvalidTypeError, match="was right is missing"):
         certify_abstention([0.5], **CLAIM)
     with pytest.raises(InvalidValueError, match="no rows to certify an abstention"):
         certify_abstention([], [], **CLAIM)
@@ -226,38 +235,77 @@ def test_bad_rows_are_named() -> None:
 
 def test_a_tally_of_a_calibration_is_refused() -> None:
     tally = Tally.from_arrays(confidence=CONFIDENCE, correct=CORRECT)
-    with pytest.raises(InvalidValueError, match="is not a tally of an abstention"):
+    with pytest.raises(InvalidValueError, match="counts something else: count with confidence"):
+        certify_abstention(data=tally, **CLAIM)
+    with pytest.raises(InvalidTypeError, match="pass it as data="):
         certify_abstention(tally, **CLAIM)
     counted = Tally.from_arrays(kind="abstention", confidence=CONFIDENCE, correct=CORRECT)
     with pytest.raises(InvalidValueError, match="is not a tally of a calibration"):
         calibrate(counted, delta=0.05)
 
 
-def _changed(**tables: Any) -> dict[str, Any]:
+def _changed(change: dict[str, Any], **counts: Any) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(json.dumps(certified().to_dict()))
-    document["claim"]["tables"][0].update(tables)
+    table = document["claim"]["tables"][0]
+    table.update(change)
+    table["counts"].update(counts)
     return document
 
 
 @pytest.mark.parametrize(
-    ("tables", "message"),
+    ("change", "counts", "message"),
     [
-        ({"cells": [1, 0]}, "different length"),
-        ({"cells": [5], "wrong": [0], "right": [1]}, "have 1 rows"),
-        ({"cells": [70_000], "wrong": [0], "right": [2000]}, "does not rise"),
-        ({"cells": [5], "wrong": [-1], "right": [2001]}, "a count is less than 0"),
-        ({"threshold": 0.3}, "on the grid"),
-        ({"claimed": [[1]]}, "not a list of ranges"),
-        ({"group": "a"}, None),
+        ({}, {"cells": [1, 0]}, "does not rise"),
+        ({}, {"cells": [1, 2]}, "does not fit"),
+        ({}, {"cells": [5], "wrong": [0], "right": [1]}, "have 1 rows"),
+        ({}, {"cells": [70_000], "wrong": [0], "right": [2000]}, "does not rise"),
+        ({}, {"cells": [5], "wrong": [-1], "right": [2001]}, "does not fit"),
+        ({}, {"cells": [5, 6], "wrong": [0, 0], "right": [2000, 0]}, "a cell without a row"),
+        ({}, {"cells": [], "wrong": [], "right": []}, "a table has no rows"),
+        ({"threshold": 0.3}, {}, "a multiple of 1/65536"),
+        ({"claimed": [[1]]}, {}, "not a list of ranges"),
+        ({"group": "a"}, {}, "groups in order"),
+        ({"starts": [1]}, {}, "not expected here"),
     ],
 )
-def test_counts_that_cannot_be_are_refused(tables: dict[str, Any], message: str | None) -> None:
-    document = _changed(**tables)
-    if message is None:
-        assert not certificate_from_dict(document).verify()
-    else:
-        with pytest.raises(CertificateError, match=message):
-            certificate_from_dict(document)
+def test_counts_that_cannot_be_are_refused(
+    change: dict[str, Any], counts: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(CertificateError, match=message):
+        certificate_from_dict(_changed(change, **counts))
+
+
+def test_a_threshold_that_the_counts_do_not_lead_to_is_found() -> None:
+    low, high = certified().values["tables"][0]["claimed"][0]
+    for change in ({"claimed": [[low - 1, high]]}, {"claimed": [], "threshold": "+inf"}):
+        forged = certificate_from_dict(_changed(change))
+        assert not forged.verify()
+        assert forged.summary().startswith("CHANGED AFTER IT WAS WRITTEN")
+
+
+def test_a_refusal_explains_ties_at_the_top_and_the_base_error() -> None:
+    tied = certify_abstention([0.75] * 5000, [True] * 5000, xi=0.05, delta=0.01)
+    assert "pass first_threshold=0.75" in tied.summary()
+    declared = certify_abstention(
+        [0.75] * 5000, [True] * 5000, xi=0.05, delta=0.01, first_threshold=0.75
+    )
+    assert "Always answer" in declared.summary()
+    confidence, correct = np.arange(1000) / 1000, np.arange(1000) % 5 > 1
+    refused = certify_abstention(confidence, correct, xi=0.2, delta=0.01)
+    assert "40 % of all answers are wrong" in refused.summary()
+    assert "at least 25 % of the rows must be left unanswered" in refused.summary()
+    assert "rows would do if they are like these; plan for more. Never answer." in refused.summary()
+
+
+def test_it_is_watched_and_bundled() -> None:
+    monitor = Monitor(certified(), delta=0.01)
+    assert monitor.update({"confidence": CONFIDENCE, "correct": CORRECT}) is None
+    assert monitor.update({"confidence": np.ones(500), "correct": np.zeros(500)}) is not None
+    bundle = certify_together(
+        {"a": lambda delta: certify_abstention(CONFIDENCE, CORRECT, xi=0.1, delta=delta)},
+        delta=0.05,
+    )
+    assert bundle["a"].claim_digest == certified().claim_digest
 
 
 def test_a_certificate_stays_small_however_many_rows(tmp_path: Path) -> None:
@@ -271,7 +319,7 @@ def test_a_certificate_stays_small_however_many_rows(tmp_path: Path) -> None:
         cells[:, None],
         counts,
     )
-    certificate = AbstentionCertificate.from_tally(tally, xi=0.01, delta=0.01)
+    certificate = certify_abstention(data=tally, xi=0.01, delta=0.01)
     assert certificate.threshold == 0.0
     certificate.save(tmp_path / "c.json")
     assert (tmp_path / "c.json").stat().st_size < 2 * 10**6

@@ -1,0 +1,275 @@
+"""Abstention: the confidence from which to answer, so that few answers are wrong."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.asks import DELTA, xi_ask
+from pacbound.claims.claim import certify
+from pacbound.claims.walk import RiskCoverage, WalkCertificate, WalkClaim, WalkProcedure
+from pacbound.claims.walk_fields import FIRST_ASK, POOL_ASK
+from pacbound.claims.walk_words import WalkWords
+from pacbound.tally.questions.abstention import ABSTENTION
+from pacbound.tally.row_options import RowOptions
+
+APPLIED = "pac_answer"
+"""The column that applying adds to rows: 1 where the model may answer, 0 where it must abstain."""
+ASSUMES = (
+    "independent-rows",
+    "untouched-rows",
+    "asked-beforehand",
+    "rows-beforehand",
+    "compared-in-float64",
+)
+
+
+class AbstentionCertificate(WalkCertificate):
+    """With probability at least 1 - delta at most a share xi of the answers is wrong, if a row is
+    answered where its confidence is at or above `threshold`; in each group, where there are groups.
+
+    `certify_abstention` makes such a certificate, and `load_certificate` reads one. A refusal has
+    `certified` False and the threshold +inf: never answer. With groups, one that cannot be
+    certified has the threshold +inf, and the others have theirs; `certified` is False if none has.
+
+    Attributes
+    ----------
+    by : Claim
+        What is claimed, and how it is decided and said.
+    values : mapping
+        Everything that the document holds of it, by name: what was asked for, the counts, the
+        thresholds, and all thresholds that hold.
+    provenance : Provenance
+        Where the certificate comes from.
+    draw : Drawn or None
+        How the rows were drawn from others; None if all rows of the data were counted as they are.
+    loaded : mapping or None
+        The document that it was read from; None if it was made in this process.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> confidence = rng.random(2000)
+    >>> correct = rng.random(2000) < confidence
+    >>> certificate = certify_abstention(confidence, correct, xi=0.2, delta=0.01)
+    >>> print(f"answers {certificate.coverage:.0%}, from {certificate.threshold:.3f}")
+    answers 36%, from 0.647
+    >>> certificate.answers([0.6, 0.7])
+    array([False,  True])
+    """
+
+    @property
+    def xi(self) -> float:
+        """The share of the answers that may be wrong. This is what is certified."""
+        return float(self.values["xi"])
+
+    @property
+    def observed_error(self) -> float | None:
+        """The share of wrong ones among the rows that are answered; None if none is. Descriptive:
+        it is not certified.
+        """
+        answered, wrong = self._reached
+        return wrong / answered if answered else None
+
+    def answers(self, confidence: Any, groups: Any = None) -> NDArray[np.bool_]:
+        """Which rows to answer.
+
+        Parameters
+        ----------
+        confidence
+            One score in [0, 1] per row.
+        groups
+            The group of each row, if the certificate is for groups. A row of a group that was not
+            certified is not answered.
+
+        Returns
+        -------
+        ndarray of bool
+            True where the score is at or above the threshold.
+
+        Raises
+        ------
+        CertificateError
+            If the certificate does not follow from its own counts.
+        InvalidTypeError
+            If `groups` is missing where the certificate has groups, or is there where it has none.
+        InvalidValueError
+            If a score is not in [0, 1].
+        """
+        return self._acts_on(confidence, groups, "confidence")
+
+    def risk_coverage(self, group: str | None = None) -> RiskCoverage:
+        """Risk against coverage, as seen in these rows. Descriptive: no point is certified.
+
+        Parameters
+        ----------
+        group
+            The name of the group, if the certificate is for groups.
+
+        Returns
+        -------
+        RiskCoverage
+            The thresholds from the highest score down, and coverage and risk at each.
+
+        Raises
+        ------
+        InvalidValueError
+            If there is no such group.
+        """
+        return self._curve(group)
+
+
+CLAIM = WalkClaim(
+    kind="abstention",
+    command="abstain",
+    help="Certify the confidence from which to answer, so that at most xi of the answers are "
+    "wrong.",
+    question=ABSTENTION,
+    asks=(
+        xi_ask("The share of the answers that may be wrong: 0.05"),
+        DELTA,
+        FIRST_ASK,
+        POOL_ASK,
+    ),
+    procedures={
+        "abstention/rank-starts/1": WalkProcedure("abstention/rank-starts/1", ASSUMES),
+        "abstention/declared-starts/1": WalkProcedure(
+            "abstention/declared-starts/1", (*ASSUMES, "starts-from-elsewhere"), starts="pool"
+        ),
+    },
+    certificate=AbstentionCertificate,
+    event="wrong",
+    rate=lambda asked: asked["xi"],
+    words=WalkWords(
+        rule="Answer where the confidence is at least {threshold}; abstain elsewhere.",
+        rule_of_groups="Answer where the confidence is at least the threshold of the row's group; "
+        "abstain elsewhere.",
+        always="Always answer: no confidence is below 0, the threshold.",
+        promise="at most {xi} of all answers are wrong",
+        promise_of_groups="at most {xi} of all answers of each group are wrong",
+        seen="{acted} are answered ({coverage}), {events} of them wrongly ({rate}).",
+        group="{group}: from {threshold} on; {acted} of {n} rows are answered, {events} wrongly.",
+        never="{group}: never.",
+        instead="Never answer.",
+        refusals={
+            "zero": "No number of rows can certify xi = 0.",
+            "too-few": "{n} rows cannot certify {xi}, even if every answer is right.",
+            "no-pass": "No threshold passes. The closest call: from {nearest} on, {wrong} of "
+            "{answered} answers are wrong.",
+            "heavy": "{heavy} rows share the highest score, {heavy_at} on the grid, so that every "
+            "start is lost above it: for fresh rows pass first_threshold={heavy_at}, before their "
+            "labels are seen.",
+            "base": "{base} of all answers are wrong: at that rate at least {left} of the rows "
+            "must be left unanswered, whatever the scores.",
+        },
+        title="Risk against coverage",
+        coverage=("coverage", "Coverage (share of rows answered)"),
+        rate=("risk", "Risk (share of answers wrong)"),
+        told=("Rows answered", "Wrong among these"),
+    ),
+    applied=APPLIED,
+    ones="answered",
+    others="are not answered",
+)
+
+
+def certify_abstention(  # noqa: PLR0913
+    confidence: Any = None,
+    correct: Any = None,
+    *,
+    prediction: Any = None,
+    label: Any = None,
+    xi: float,
+    delta: float,
+    pool: Any = None,
+    groups: Any = None,
+    first_threshold: float | None = None,
+    data: Any = None,
+    **rows: Unpack[RowOptions],
+) -> AbstentionCertificate:
+    """The lowest confidence from which to answer, so that at most a share `xi` of the answers is
+    wrong, with probability at least 1 - `delta`.
+
+    The rows must be independent draws from the data the model will meet in use, untouched by
+    training, model choice or temperature fitting, and `xi`, `delta`, the number of rows and the
+    groups fixed before any label was seen. What is certified is `xi`, among all answers; the share
+    of rows that is answered, and the error seen in these rows, are descriptive. Nothing is assumed
+    about the model or its scores: they may be badly calibrated, tied, or less reliable at the top.
+
+    Parameters
+    ----------
+    confidence
+        The confidence of each prediction, from 0 to 1. With `data`, the name of its column.
+    correct
+        Whether each prediction was right: booleans, or numbers that are 0 or 1.
+    prediction
+        The predicted class of each row; with label, in place of correct. Numbers or names, compared
+        by the one rule of equality (see the documentation of classes).
+    label
+        The true class of each row.
+    xi
+        The share of the answers that may be wrong: 0.05
+    delta
+        The chance that the claim is wrong: 0.01
+    pool
+        Scores of other rows without labels, which fix where the search may start: a table, or an
+        array. It then costs nothing of `delta`. They are drawn as in use, and must not be scores of
+        the rows that certify. A table (a frame, or paths of files) has a column of the same name as
+        that of the confidence in `data`. Without it, the starts are ranks of the rows themselves.
+    groups
+        The group of each row, for a threshold each, at `delta` divided by the number of groups that
+        have rows. The claim then holds in every group.
+    first_threshold
+        The highest threshold to look at, declared before any label is seen, if many rows share the
+        highest score. It is 65535/65536 if left out. Where more rows come at once than the largest
+        start asks for, nothing can be certified from above.
+    data
+        A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, several paths, or a Tally.
+    **rows
+        How rows are read and drawn, see `RowOptions`.
+
+    Returns
+    -------
+    AbstentionCertificate
+        The threshold, with the counts that it follows from. A refusal has `certified` False and the
+        threshold +inf (never answer); `summary()` says why, and about how many rows it would take.
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError
+        If scores, outcomes or classes cannot be what they should be; the message names the value,
+        its row and the remedy.
+
+    Examples
+    --------
+    >>> from pacbound.data import fashion_mnist
+    >>> table = fashion_mnist()
+    >>> correct = table.prediction_slow == table.label
+    >>> certificate = certify_abstention(table.confidence_slow, correct, xi=0.01, delta=0.001)
+    >>> threshold, share = certificate.threshold, certificate.coverage
+    >>> print(f"answer at {threshold:.4f} and above: {share:.1%} of the rows, 1 % wrong at most")
+    answer at 0.9957 and above: 71.2% of the rows, 1 % wrong at most
+
+    From a frame, which is counted inside its own engine:
+
+    >>> import polars
+    >>> frame = polars.DataFrame({"score": table.confidence_slow, "right": correct})
+    >>> same = certify_abstention("score", "right", data=frame, xi=0.01, delta=0.001)
+    >>> same.threshold == certificate.threshold
+    True
+    """
+    return certify(
+        CLAIM,
+        {
+            "confidence": confidence,
+            "correct": correct,
+            "prediction": prediction,
+            "label": label,
+            "groups": groups,
+        },
+        {"xi": xi, "delta": delta, "first_threshold": first_threshold, "pool": pool},
+        data,
+        rows,
+    )

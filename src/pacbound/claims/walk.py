@@ -1,0 +1,493 @@
+"""Claims of the form "act from a threshold on, and at most a share of the rows acted on goes
+wrong", declared.
+
+Which rows are trials changes with the threshold, so the share is not monotone in it, and a walk
+down the thresholds decides which of them hold (`pacbound.procedures.abstention`). A kind says which
+outcome is an event, the rate, what a row is called that reaches the threshold, and its sentences.
+Groups, a pool that fixes where the walk may start, documents, figures, the monitor, and how the
+threshold is applied to rows are the same for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf, isinf
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.asks import Ask
+from pacbound.certificate.document import EXPLAINED_WORK, interval_work
+from pacbound.certificate.tally_checks import exact_sum, require_tally
+from pacbound.claims.assumptions import assumed
+from pacbound.claims.claim import C, Cells, Claim, ClaimCertificate, Procedure, Values
+from pacbound.claims.walk_fields import FIRST_THRESHOLD, pool_cells, read_pool, walk_fields
+from pacbound.claims.walk_watch import WalkWatch
+from pacbound.claims.walk_words import WalkWords, quantities, said
+from pacbound.documents import printable
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.explorable import CERTIFIED, REFUSED, Explorable, Reading
+from pacbound.fields import Fields
+from pacbound.figure import Figure, titled
+from pacbound.figures.coverage import rate_by_coverage
+from pacbound.figures.named import Curve, Named
+from pacbound.procedures import abstention, abstention_declared
+from pacbound.procedures.abstention_walk import NothingPassed
+from pacbound.procedures.threshold import TOP
+from pacbound.says import Says, Sentence, Value
+from pacbound.stats.arguments import is_one_of, real_number
+from pacbound.stats.sequences import bonferroni_level
+from pacbound.tally.columns import as_names, as_scores, same_length, same_rows
+from pacbound.tally.row_rules import Limit, RowRule, RowSteps
+from pacbound.tally.tally import Tally
+
+Floats = NDArray[np.float64]
+
+_TABLE_WORK = 2e-3
+"""Twenty milliseconds, as `Certificate.work` counts them: a table that may end in a refusal."""
+
+
+class RiskCoverage(NamedTuple):
+    """What was seen at each threshold, from the highest score down. Descriptive: no point of it is
+    certified.
+
+    Attributes
+    ----------
+    thresholds : ndarray
+        The scores that rows have, on the grid of 2^-16.
+    coverage : ndarray
+        The share of the rows whose score is at least that.
+    risk : ndarray
+        The share of these that is wrong.
+
+    Examples
+    --------
+    >>> from pacbound import certify_abstention
+    >>> certificate = certify_abstention([0.5, 0.75], [False, True], xi=0.1, delta=0.1)
+    >>> certificate.risk_coverage().risk
+    array([0. , 0.5])
+    """
+
+    thresholds: Floats
+    coverage: Floats
+    risk: Floats
+
+
+@dataclass(frozen=True)
+class WalkProcedure(Procedure):
+    """What fixes where the walk may start: ranks of the same rows, or a pool of other scores."""
+
+    starts: Literal["ranks", "pool"] = "ranks"
+
+
+class WalkCertificate(ClaimCertificate):
+    """Act where the score is at or above the threshold, or that of the row's group."""
+
+    by: Any
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of the groups; empty where there are none."""
+        names = (table["group"] for table in self.values["tables"])
+        return tuple(name for name in names if name is not None)
+
+    @property
+    def threshold(self) -> float:
+        """Act iff score >= threshold; +inf (never) if the claim is refused. With groups there are
+        several: use `thresholds`.
+        """
+        self.require_intact()
+        if self.groups:
+            raise InvalidTypeError(
+                f"The certificate has a threshold for each of {len(self.groups)} groups: use "
+                "thresholds, or pass the group of each row."
+            )
+        return float(self.values["tables"][0]["threshold"])
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """The threshold of each group, +inf where it is refused; empty without groups."""
+        self.require_intact()
+        tables = self.values["tables"]
+        return {table["group"]: table["threshold"] for table in tables if table["group"]}
+
+    @property
+    def coverage(self) -> float:
+        """The share of these rows that is acted on. Descriptive: it is not certified."""
+        return self._reached[0] / self.n
+
+    @property
+    def refusal(self) -> NothingPassed | None:
+        """Why nothing is certified, in numbers; None if it is. With groups, that of the first."""
+        return None if self.certified else next(iter(self.refusals.values()))
+
+    @cached_property
+    def refusals(self) -> dict[str | None, NothingPassed]:
+        """Why each table without a threshold has none, computed from its counts: documents do not
+        hold it. What would take long is not tried on a document that was read.
+        """
+        tables = [table for table in self.values["tables"] if not table["claimed"]]
+        if self.loaded is not None and self.work() > EXPLAINED_WORK:
+            return {table["group"]: NothingPassed("unexplained", None) for table in tables}
+        return {table["group"]: self.by.refusal(self.values, table) for table in tables}
+
+    def claims(self, threshold: float, group: str | None = None) -> bool:
+        """Whether a threshold is among those that hold: all of them hold together.
+
+        So a higher one than `threshold` may be taken, after seeing all of this, if it is claimed.
+
+        Parameters
+        ----------
+        threshold
+            From 0 to 1, or +inf, which never acts and always holds. A number that is not on the
+            grid of 2^-16 was not tested.
+        group
+            The name of the group, if the certificate is for groups.
+
+        Returns
+        -------
+        bool
+            Whether it is certified.
+
+        Raises
+        ------
+        InvalidValueError
+            If there is no such group, or `threshold` is not a number from 0 on.
+        """
+        self.require_verified()
+        value = real_number(threshold, "threshold", "a threshold")
+        if value < 0:
+            raise InvalidValueError(f"threshold={threshold} is negative: scores are from 0 to 1.")
+        if value == inf:
+            return True
+        cell, table = value * TOP, self.by.table_of(self, group)
+        return cell == np.floor(cell) and any(low <= cell <= high for low, high in table["claimed"])
+
+    @property
+    def _reached(self) -> tuple[int, int]:
+        found = [self.by.reached(table) for table in self.values["tables"]]
+        return sum(acted for acted, _ in found), sum(events for _, events in found)
+
+    def _acts_on(self, given: Any, groups: Any, name: str) -> NDArray[np.bool_]:
+        """Which rows reach the threshold, of their group where there are groups."""
+        self.require_verified()
+        scores = as_scores(given, name)
+        if not self.groups:
+            if groups is not None:
+                raise InvalidTypeError("The certificate has no groups: leave groups out.")
+            return np.asarray(scores >= self.values["tables"][0]["threshold"])
+        if groups is None:
+            raise InvalidTypeError(
+                f"The certificate has {len(self.groups)} groups: pass the group of each row."
+            )
+        same_rows(**{name: given, "groups": groups})
+        names = as_names(groups, "groups").astype(np.str_)
+        same_length(**{name: scores, "groups": names})
+        (column,) = self.by.row_rule(self).of_arrays([scores], names).values()
+        return np.asarray(column, dtype=np.bool_)
+
+    def _curve(self, group: str | None) -> RiskCoverage:
+        table = self.by.table_of(self, group)
+        events, rows = self.by.counts_of(table)
+        answered = np.cumsum(rows[::-1])
+        cells, wrong = table["counts"]["cells"][::-1], np.cumsum(events[::-1])
+        return RiskCoverage(cells / TOP, answered / answered[-1], wrong / answered)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WalkClaim(Claim[C]):
+    """A claim about the rows that reach a threshold, declared.
+
+    Attributes
+    ----------
+    event : str
+        The outcome of which few may reach the threshold.
+    rate : callable
+        The share of the rows acted on that may be events, from what was asked for.
+    shows_events : bool
+        Whether figures show the share of events, or that of the other rows.
+    words : WalkWords
+        The sentences.
+    applied : str
+        The column that applying adds to rows.
+    ones, others : str
+        What rows are called that are acted on, and what becomes of rows of other groups.
+    """
+
+    kind: str
+    command: str
+    help: str
+    question: Any
+    asks: tuple[Ask, ...]
+    procedures: Mapping[str, WalkProcedure]
+    certificate: type[C]
+    event: str
+    rate: Callable[[Values], float]
+    words: WalkWords
+    applied: str
+    ones: str
+    others: str
+    shows_events: bool = True
+
+    def __post_init__(self) -> None:
+        self.words.require_names({ask.name for ask in self.asks})
+
+    def wishes(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What was asked for; the first threshold is the highest that there is if none is."""
+        wishes = super().wishes(given)
+        if "first_threshold" in wishes and wishes["first_threshold"] is None:
+            wishes["first_threshold"] = FIRST_THRESHOLD
+        return wishes
+
+    def gathered(
+        self,
+        asked: Mapping[str, Any],
+        tally: Tally,
+        columns: Mapping[str, Any],
+        rows: Mapping[str, Any],
+    ) -> Mapping[str, Any]:
+        """What was asked for, with the scores of a pool that is a table."""
+        if asked.get("pool") is None:
+            return asked
+        return {
+            **asked,
+            "pool": read_pool(asked["pool"], tally, columns[self._score], rows),
+        }
+
+    def fields(self, procedure: Procedure) -> Fields:
+        """The fields of a document of the procedure."""
+        return walk_fields(self, procedure)
+
+    def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
+        """A histogram for each group that has rows, with the starts that a pool fixes."""
+        question = self.question
+        needed = ", ".join(name for name, must in question.roles.items() if must)
+        require_tally(evidence, question.kind, question.grid, lowest=0, columns=needed)
+        if evidence.scope not in ("top", "groups"):
+            raise InvalidTypeError(
+                "groups overlap, and a row of two groups would have two thresholds: expected one "
+                "group per row."
+            )
+        pool = wishes.get("pool")
+        by = "ranks" if pool is None else "pool"
+        name = next(one.name for one in self.procedures.values() if one.starts == by)
+        kept = {name: value for name, value in wishes.items() if name != "pool"}
+        values = {**kept, "kind": self.kind, "procedure": name, "n": evidence.rows}
+        values |= {"scope": evidence.scope, "drawn": evidence.drawn}
+        values["tables"] = tables = list(_tables(evidence))
+        if pool is not None:
+            cells, level = (
+                pool_cells(pool, evidence),
+                bonferroni_level(values["delta"], len(tables)),
+            )
+            for table in tables:
+                table["starts"] = abstention_declared.starts_from(
+                    cells,
+                    self.rows_of(table),
+                    xi=self.rate(values),
+                    delta=level,
+                    first=_first(values),
+                )
+        return values
+
+    def decided(self, values: Values) -> dict[str, Any]:
+        """All thresholds that hold in each table, at an equal share of delta."""
+        tables = []
+        for table in values["tables"]:
+            claimed = self._walk(values, table, abstention.claimed, abstention_declared.claimed)
+            limit = claimed[-1][0] / TOP if claimed else inf
+            tables.append({**table, "threshold": limit, "claimed": claimed})
+        groups = () if values["scope"] == "top" else ("groups-beforehand",)
+        procedure = self.procedures[values["procedure"]]
+        return {
+            **values,
+            "assumes": assumed((*procedure.assumes, *groups), values["drawn"]),
+            "tables": tables,
+            "certified": any(table["claimed"] for table in tables),
+        }
+
+    def refusal(self, values: Values, table: Values) -> NothingPassed:
+        """Why a table has no threshold."""
+        found = self._walk(values, table, abstention.decide, abstention_declared.decide)
+        return found.refusal or NothingPassed("unexplained", None)
+
+    def _walk(
+        self, values: Values, table: Values, by_ranks: Callable[..., Any], by_starts: Any
+    ) -> Any:
+        events, rows = self.counts_of(table)
+        counts = (table["counts"]["cells"], events, rows - events)
+        asked: dict[str, Any] = {
+            "xi": self.rate(values),
+            "delta": bonferroni_level(values["delta"], len(values["tables"])),
+            "first": _first(values),
+        }
+        if "starts" in table:
+            return by_starts(*counts, table["starts"], **asked)
+        return by_ranks(*counts, **asked)
+
+    def table_of(self, certificate: WalkCertificate, group: str | None) -> Values:
+        """The counts of a group, or of all rows, with what was decided from them."""
+        for table in certificate.values["tables"]:
+            if is_one_of(group, [table["group"]]):
+                found: Values = table
+                return found
+        known = ", ".join(map(repr, certificate.groups[:5])) or "none, so pass no group"
+        raise InvalidValueError(f"group={group!r} is not in this certificate: it has {known}.")
+
+    def counts_of(self, table: Values) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The events of each cell, and all its rows."""
+        counts = table["counts"]
+        first, second = (counts[name] for name in self.question.outcomes)
+        return counts[self.event], first + second
+
+    def rows_of(self, table: Values) -> int:
+        """How many rows a table has."""
+        return exact_sum(self.counts_of(table)[1])
+
+    def reached(self, table: Values) -> tuple[int, int]:
+        """How many rows reach the threshold, and how many of them are events."""
+        above = table["counts"]["cells"] >= table["threshold"] * TOP
+        events, rows = self.counts_of(table)
+        return exact_sum(rows[above]), exact_sum(events[above])
+
+    def says(self, certificate: C) -> Says:
+        """The certificate in words."""
+        return said(self, certificate)
+
+    def row_rule(self, certificate: C) -> RowRule:
+        """1 where the score is at or above the threshold, of its group where there are groups."""
+        tables = {
+            table["group"]: RowSteps(
+                (Limit(table["threshold"], closed=True),), {self.applied: (0, 1)}
+            )
+            for table in certificate.values["tables"]
+        }
+        if certificate.values["scope"] == "top":
+            return RowRule(1, tables[None], role=self._score, ones=self.ones)
+        none = RowSteps((), {self.applied: (0,)})
+        return RowRule(1, None, tables, none, self._score, self.ones, self.others)
+
+    def refused_groups(self, certificate: C) -> Iterable[str]:
+        """The groups without a threshold."""
+        tables = certificate.values["tables"]
+        return (str(table["group"]) for table in tables if not table["claimed"])
+
+    def figures(self, certificate: C) -> Iterable[Figure]:
+        """The rate among the rows that reach a threshold, as it falls, for every table."""
+        return (self._figure(certificate, table) for table in certificate.values["tables"])
+
+    def _figure(self, certificate: Any, table: Values) -> Figure:
+        curve, rate = certificate._curve(table["group"]), self.rate(certificate.values)
+        ask, words = self.asks[0], self.words
+        asked = f"{ask.name} = {_text(ask.said(certificate.values[ask.name]))}"
+        limit = table["threshold"]
+        return rate_by_coverage(
+            curve.thresholds,
+            Curve(words.coverage[0], curve.coverage, words.coverage[1]),
+            Curve(words.rate[0], self._shown(curve.risk), words.rate[1]),
+            rows=self.rows_of(table),
+            title=titled(words.title, table["group"]),
+            caption="As the threshold falls, more rows reach it. No point of the curve is "
+            "certified; "
+            + (
+                "nothing is."
+                if isinf(limit)
+                else "what is certified at the dot is the dashed line."
+            ),
+            asked=Named(self._shown(rate), asked),
+            certified=Named(limit, f"from {limit!r} on"),
+        )
+
+    def _shown(self, rate: Any) -> Any:
+        return rate if self.shows_events else 1 - rate
+
+    def watch(self, certificate: C) -> Any:
+        """Each row that reaches the threshold is a label, and a loss if it is an event."""
+        grouped = certificate.values["scope"] != "top"
+        promise = self.words.promise_of_groups if grouped else self.words.promise
+        filled = quantities(self, certificate, certificate.values["tables"])
+        return WalkWatch(certificate, self.rate(certificate.values), str(Sentence(promise, filled)))
+
+    def explorable(self, certificate: C) -> Explorable | str:
+        """The threshold, and how many rows reach it, at other rates and deltas."""
+        if "starts" in certificate.values["tables"][0]:
+            return (
+                "Where this walk may start was fixed by a pool of other scores, for what was asked "
+                "then, and the certificate does not hold them."
+            )
+        first = "Threshold" if certificate.values["scope"] == "top" else "Groups certified"
+        names = (first, *self.words.told)
+        return Explorable(self.asks[0].name, names, self._reading, self.words.told[0], whole=True)
+
+    def _reading(self, certificate: Any, asked: float | None, delta: float) -> Reading:
+        again = certificate.explored(**{self.asks[0].name: asked, "delta": delta})
+        tables = again.values["tables"]
+        limit, held = tables[0]["threshold"], sum(bool(table["claimed"]) for table in tables)
+        first = "never" if isinf(limit) else repr(limit)
+        acted, events = again._reached
+        return Reading(
+            CERTIFIED if again.certified else REFUSED,
+            (
+                f"{held} of {len(tables)}" if again.groups else first,
+                f"{again.coverage:.2%}",
+                f"{self._shown(events / acted):.2%}" if acted else "none",
+            ),
+            (again.coverage, again.coverage),
+        )
+
+    def cells(self, certificate: C) -> Cells:
+        """How many rows of each outcome are in each cell of the score."""
+        found: Cells = {}
+        for table in certificate.values["tables"]:
+            group = "" if table["group"] is None else f"group {printable(table['group'])}, "
+            counts = {name: column.tolist() for name, column in table["counts"].items()}
+            for place, cell in enumerate(counts.pop("cells")):
+                where = f"{group}score {cell / TOP:g}"
+                found[where] = {name: column[place] for name, column in counts.items()}
+        return found
+
+    def numbers(self, certificate: C) -> list[tuple[str, str]]:
+        """What was asked for and decided."""
+        filled = quantities(self, certificate, certificate.values["tables"])
+        rate = filled["rate" if self.shows_events else "kept_rate"]
+        decided = {self.words.told[0]: filled["coverage"], self.words.told[1]: rate}
+        if certificate.values["scope"] == "top":
+            decided = {"Threshold": filled["threshold"], **decided}
+        return [
+            *super().numbers(certificate),
+            *((name, _text(value)) for name, value in decided.items()),
+        ]
+
+    def work(self, values: Values) -> float:
+        """About how long the walks take; one that ends in a refusal is walked many times."""
+        return sum(
+            _TABLE_WORK + interval_work(self.counts_of(table)[1]) for table in values["tables"]
+        )
+
+    @property
+    def _score(self) -> str:
+        return str(self.question.columns[0].name)
+
+
+def _first(values: Values) -> int:
+    """The cell of the highest threshold that is looked at."""
+    return int(values.get("first_threshold", FIRST_THRESHOLD) * TOP)
+
+
+def _tables(tally: Tally) -> Iterator[dict[str, Any]]:
+    """The histogram of each group that has rows, or of all rows."""
+    hit = tally.counts.any(axis=1)
+    cells, counts = tally.cells[hit], tally.counts[hit]
+    places = cells[:, 0] if tally.scope != "top" else np.zeros(len(cells), dtype=np.int64)
+    for place in np.unique(places).tolist():
+        own = places == place
+        columns = dict(zip(tally.outcomes, counts[own].T.copy(), strict=True))
+        group = None if tally.scope == "top" else tally.groups[place]
+        yield {"group": group, "counts": {"cells": cells[own, -1], **columns}}
+
+
+def _text(value: Value) -> str:
+    return value if isinstance(value, str) else value.text
