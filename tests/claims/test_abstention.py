@@ -289,11 +289,11 @@ def test_a_refusal_explains_ties_at_the_top_and_the_base_error() -> None:
     declared = certify_abstention(
         [0.75] * 5000, [True] * 5000, xi=0.05, delta=0.01, first_threshold=0.75
     )
-    assert "Always answer" in declared.summary()
+    assert "Every row is answered" in declared.summary()
     confidence, correct = np.arange(1000) / 1000, np.arange(1000) % 5 > 1
     refused = certify_abstention(confidence, correct, xi=0.2, delta=0.01)
-    assert "40 % of all answers are wrong" in refused.summary()
-    assert "at least 25 % of the rows must be left unanswered" in refused.summary()
+    assert "40 % of all rows are wrong" in refused.summary()
+    assert "at least 25 % of them must be left out" in refused.summary()
     assert "rows would do if they are like these; plan for more. Never answer." in refused.summary()
 
 

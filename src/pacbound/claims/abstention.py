@@ -143,35 +143,16 @@ CLAIM = WalkClaim(
     event="wrong",
     rate=lambda asked: asked["xi"],
     words=WalkWords(
+        act="answered",
+        shown="wrong",
         rule="Answer where the confidence is at least {threshold}; abstain elsewhere.",
-        rule_of_groups="Answer where the confidence is at least the threshold of the row's group; "
-        "abstain elsewhere.",
-        always="Always answer: no confidence is below 0, the threshold.",
-        promise="at most {xi} of all answers are wrong",
-        promise_of_groups="at most {xi} of all answers of each group are wrong",
-        seen="{acted} are answered ({coverage}), {events} of them wrongly ({rate}).",
-        group="{group}: from {threshold} on; {acted} of {n} rows are answered, {events} wrongly.",
-        never="{group}: never.",
+        promise="at most {xi} of all answers{each} are wrong",
         instead="Never answer.",
-        refusals={
-            "zero": "No number of rows can certify xi = 0.",
-            "too-few": "{n} rows cannot certify {xi}, even if every answer is right.",
-            "no-pass": "No threshold passes. The closest call: from {nearest} on, {wrong} of "
-            "{answered} answers are wrong.",
-            "heavy": "{heavy} rows share the highest score, {heavy_at} on the grid, so that every "
-            "start is lost above it: for fresh rows pass first_threshold={heavy_at}, before their "
-            "labels are seen.",
-            "base": "{base} of all answers are wrong: at that rate at least {left} of the rows "
-            "must be left unanswered, whatever the scores.",
-        },
         title="Risk against coverage",
         coverage=("coverage", "Coverage (share of rows answered)"),
         rate=("risk", "Risk (share of answers wrong)"),
-        told=("Rows answered", "Wrong among these"),
     ),
     applied=APPLIED,
-    ones="answered",
-    others="are not answered",
 )
 
 

@@ -208,13 +208,13 @@ class WalkClaim(Claim[C]):
     rate : callable
         The share of the rows acted on that may be events, from what was asked for.
     shows_events : bool
-        Whether figures show the share of events, or that of the other rows.
+        Whether the share of events is shown, or that of the other rows.
+    rate_in_use : callable or None
+        The rate that a monitor bets against, where it is not the same: rounded up, and not down.
     words : WalkWords
         The sentences.
     applied : str
         The column that applying adds to rows.
-    ones, others : str
-        What rows are called that are acted on, and what becomes of rows of other groups.
     """
 
     kind: str
@@ -228,9 +228,8 @@ class WalkClaim(Claim[C]):
     rate: Callable[[Values], float]
     words: WalkWords
     applied: str
-    ones: str
-    others: str
     shows_events: bool = True
+    rate_in_use: Callable[[Values], float] | None = None
 
     def __post_init__(self) -> None:
         self.words.require_names({ask.name for ask in self.asks})
@@ -366,9 +365,10 @@ class WalkClaim(Claim[C]):
             for table in certificate.values["tables"]
         }
         if certificate.values["scope"] == "top":
-            return RowRule(1, tables[None], role=self._score, ones=self.ones)
+            return RowRule(1, tables[None], role=self._score, ones=self.words.act)
         none = RowSteps((), {self.applied: (0,)})
-        return RowRule(1, None, tables, none, self._score, self.ones, self.others)
+        others = f"are not {self.words.act}"
+        return RowRule(1, None, tables, none, self._score, self.words.act, others)
 
     def refused_groups(self, certificate: C) -> Iterable[str]:
         """The groups without a threshold."""
@@ -406,10 +406,9 @@ class WalkClaim(Claim[C]):
 
     def watch(self, certificate: C) -> Any:
         """Each row that reaches the threshold is a label, and a loss if it is an event."""
-        grouped = certificate.values["scope"] != "top"
-        promise = self.words.promise_of_groups if grouped else self.words.promise
         filled = quantities(self, certificate, certificate.values["tables"])
-        return WalkWatch(certificate, self.rate(certificate.values), str(Sentence(promise, filled)))
+        rate = (self.rate_in_use or self.rate)(certificate.values)
+        return WalkWatch(certificate, rate, str(Sentence(self.words.promise, filled)))
 
     def explorable(self, certificate: C) -> Explorable | str:
         """The threshold, and how many rows reach it, at other rates and deltas."""
@@ -452,8 +451,7 @@ class WalkClaim(Claim[C]):
     def numbers(self, certificate: C) -> list[tuple[str, str]]:
         """What was asked for and decided."""
         filled = quantities(self, certificate, certificate.values["tables"])
-        rate = filled["rate" if self.shows_events else "kept_rate"]
-        decided = {self.words.told[0]: filled["coverage"], self.words.told[1]: rate}
+        decided = dict(zip(self.words.told, (filled["coverage"], filled["rate"]), strict=True))
         if certificate.values["scope"] == "top":
             decided = {"Threshold": filled["threshold"], **decided}
         return [

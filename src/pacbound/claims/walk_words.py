@@ -1,17 +1,15 @@
-"""The sentences of a claim about the rows that reach a threshold: templates that its module
-declares, filled with quantities.
+"""The sentences of a claim about the rows that reach a threshold: a few words that its module
+declares, in templates that all such claims share, filled with quantities.
 
-All may use what was asked for by its name, {n}, {groups}, {threshold}, {acted} (how many rows reach
-it), {coverage} (their share), {events} of these and {rate} (their share), {kept} the rest of them
-and {kept_rate}. Sentences about refusals may use {needed}, {nearest}, {answered} and {wrong} (the
-closest call), {heavy} and {heavy_at}, {base} (the share of events among all rows) and {left}. The
-claim is not monotone in the threshold, so a threshold is shown with all its digits.
+What is declared may use what was asked for by its name, {threshold}, and {each}, which is " of each
+group" where there are groups. The claim is not monotone in the threshold, so a threshold is shown
+with all its digits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
@@ -20,62 +18,65 @@ from pacbound.documents import printable
 from pacbound.procedures.abstention_walk import NothingPassed
 from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, names_in, share
 
-OF_TABLES = ("n", "groups", "group", "threshold", "acted", "coverage", "events", "rate")
-KEPT = ("kept", "kept_rate")
-OF_REFUSALS = ("needed", "nearest", "answered", "wrong", "heavy", "heavy_at", "base", "left")
-FILLED = frozenset([*OF_TABLES, *KEPT, *OF_REFUSALS])
 UNEXPLAINED = "The counts in this file do not lead to a refusal, or they would take long to follow."
 NO_PROOF = "A refusal does not show that the model is bad."
+SEEN = "{acted} are {act} ({coverage}), {shown} of them {as} ({rate})."
+OF_GROUP = "{group}: from {threshold} on; {acted} of {n} rows are {act}, {shown} of them {as}."
+ALWAYS = "Every row is {act}: no score is below 0, the threshold."
+REFUSALS = {
+    "zero": "No number of rows can certify that nothing goes wrong.",
+    "too-few": "{n} rows cannot certify {asked}, even if none of them is {event}.",
+    "no-pass": "No threshold passes. The closest call: from {nearest} on, {wrong} of {answered} "
+    "rows are {event}.",
+    "heavy": "{heavy} rows share the highest score, {heavy_at} on the grid, so that every start is "
+    "lost above it: {untie}.",
+    "base": "{base} of all rows are {event}: at that rate at least {left} of them must be left "
+    "out, whatever the scores.",
+}
+"""A sentence for each code of a refusal; "heavy" and "base" say more where no threshold passes."""
+UNTIE = "break the ties by a finer score"
+DECLARE = "for fresh rows pass first_threshold={heavy_at}, before their labels are seen"
 
 
 @dataclass(frozen=True)
 class WalkWords:
-    """The sentences of a claim, and the words of its figure and of its explorer.
+    """The words of a claim.
 
     Attributes
     ----------
-    rule, rule_of_groups, always : str
-        What to do; where each group has its own threshold; and where the threshold is 0.
-    promise, promise_of_groups : str
-        What is certified.
-    seen : str
-        What was seen on these rows.
-    group, never : str
-        The line of a group, and of one that was refused, before the reason.
+    act : str
+        What a row is that reaches the threshold: "answered".
+    shown : str
+        The outcome that is shown of these rows: "wrong", or "positive".
+    rule, promise : str
+        What to do, and what is certified.
     instead : str
         What to do where the claim is refused.
-    refusals : mapping
-        A sentence for each code of a refusal, "heavy" for scores that are tied at the top, and
-        "base" for more events among all rows than are allowed.
     title : str
         The title of the figure.
     coverage, rate : tuple of str
         For either axis of the figure: a short name, and the words of the axis.
-    told : tuple of str
-        What the explorer shows beside the threshold: the share of rows, and the rate among them.
     """
 
+    act: str
+    shown: str
     rule: str
-    rule_of_groups: str
-    always: str
     promise: str
-    promise_of_groups: str
-    seen: str
-    group: str
-    never: str
     instead: str
-    refusals: Mapping[str, str]
     title: str
     coverage: tuple[str, str]
     rate: tuple[str, str]
-    told: tuple[str, str] = field(default=("", ""))
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """What is shown beside a threshold: the share of rows, and the rate among them."""
+        return f"Rows {self.act}", f"{self.shown.capitalize()} among these"
 
     def require_names(self, asked: set[str]) -> None:
         """Raise if a template needs what nobody fills in, when the claim is made and not later."""
-        texts = [text for text in vars(self).values() if isinstance(text, str)]
-        unknown = {name for text in (*texts, *self.refusals.values()) for name in names_in(text)}
-        if unknown - asked - FILLED:
-            raise KeyError(f"{sorted(unknown - asked - FILLED)}: nobody fills these in.")
+        unknown = (names_in(self.rule) | names_in(self.promise)) - asked - {"threshold", "each"}
+        if unknown:
+            raise KeyError(f"{sorted(unknown)}: nobody fills these in.")
 
 
 def said(claim: Any, certificate: Any) -> Says:
@@ -93,16 +94,16 @@ def said(claim: Any, certificate: Any) -> Says:
     if not certificate.certified:
         return Says(title, refused=_refused(claim, certificate, whole), groups=lines)
     filled = {**whole, "confidence": confidence(values["delta"])}
-    rule = words.rule_of_groups if grouped else words.rule
-    promise = words.promise_of_groups if grouped else words.promise
+    always = not grouped and tables[0]["threshold"] == 0
     return Says(
         title,
-        Sentence(words.always if not grouped and tables[0]["threshold"] == 0 else rule, filled),
+        Sentence(ALWAYS if always else words.rule, filled),
         Sentence(
-            f"With probability at least {{confidence}} over the draw of these rows, {promise}.",
+            f"With probability at least {{confidence}} over the draw of these rows, "
+            f"{words.promise}.",
             filled,
         ),
-        seen=(Sentence(f"On these rows: {words.seen}", filled),),
+        seen=(Sentence(f"On these rows: {SEEN}", filled),),
         groups=lines,
     )
 
@@ -110,39 +111,47 @@ def said(claim: Any, certificate: Any) -> Says:
 def quantities(
     claim: Any, certificate: Any, tables: Sequence[Mapping[str, Any]]
 ) -> dict[str, Value]:
-    """The quantities of some tables together."""
-    values = certificate.values
+    """The quantities of some tables together, and the words that go with them."""
+    values, words = certificate.values, claim.words
     acted, events = (sum(claim.reached(table)[place] for table in tables) for place in (0, 1))
     rows = sum(claim.rows_of(table) for table in tables)
+    shown = events if claim.shows_events else acted - events
     asked = {ask.name: ask.said(values[ask.name]) for ask in claim.asks if ask.name in values}
+    several = len(tables) > 1 or values["scope"] != "top"
     return {
         **asked,
+        "asked": asked[claim.asks[0].name],
         "n": count(rows),
         "groups": count(len(tables)),
-        "threshold": _exact(tables[0]["threshold"]),
+        "each": " of each group" if values["scope"] != "top" else "",
+        "threshold": "the threshold of its group" if several else _exact(tables[0]["threshold"]),
         "acted": count(acted),
         "coverage": share(acted / rows),
-        "events": count(events),
-        "rate": share(events / acted) if acted else "none",
-        "kept": count(acted - events),
-        "kept_rate": share(1 - events / acted) if acted else "none",
+        "shown": count(shown),
+        "rate": share(shown / acted) if acted else "none",
+        "act": words.act,
+        "as": words.shown,
+        "event": claim.event,
     }
 
 
 def _line(claim: Any, certificate: Any, table: Mapping[str, Any]) -> Sentence:
-    words: WalkWords = claim.words
-    filled = {**quantities(claim, certificate, [table]), "group": printable(str(table["group"]))}
+    filled = {
+        **quantities(claim, certificate, [table]),
+        "group": printable(str(table["group"])),
+        "threshold": _exact(table["threshold"]),
+    }
     if table["claimed"]:
-        return Sentence(words.group, filled)
+        return Sentence(OF_GROUP, filled)
     refusal = certificate.refusals[table["group"]]
-    text = f"{words.never} {_why(claim, refusal, certificate)} {_remedy(refusal)}".rstrip()
-    return Sentence(text, {**filled, **_numbers(claim, refusal, certificate)})
+    why = f"{_why(claim, refusal, certificate)} {_remedy(refusal)}".rstrip()
+    numbers = _numbers(claim, refusal, certificate)
+    return Sentence(f"{{group}}: never {{act}}. {why}", {**filled, **numbers})
 
 
 def _refused(claim: Any, certificate: Any, whole: Mapping[str, Value]) -> tuple[Sentence, ...]:
     words: WalkWords = claim.words
-    tables = certificate.values["tables"]
-    if tables[0]["group"] is not None:
+    if certificate.values["scope"] != "top":
         text = "None of {groups} groups can be certified; each says below why. " + words.instead
         return Sentence(text, whole), Sentence(NO_PROOF)
     refusal = certificate.refusals[None]
@@ -153,17 +162,14 @@ def _refused(claim: Any, certificate: Any, whole: Mapping[str, Value]) -> tuple[
 
 
 def _why(claim: Any, refusal: NothingPassed, certificate: Any) -> str:
-    refusals = claim.words.refusals
-    if refusal.code not in refusals:
+    if refusal.code not in REFUSALS:
         return UNEXPLAINED
-    beside = ["heavy"] * (refusal.heavy > 0) + ["base"] * _is_too_bad(claim, refusal, certificate)
+    too_many = refusal.errors > claim.rate(certificate.values) * refusal.rows
+    beside = ["heavy"] * (refusal.heavy > 0) + ["base"] * bool(too_many)
     more = beside if refusal.code == "no-pass" else []
-    return " ".join(refusals[code] for code in (refusal.code, *more))
-
-
-def _is_too_bad(claim: Any, refusal: NothingPassed, certificate: Any) -> bool:
-    """Whether more of all rows are events than may be, so that some must be left out."""
-    return bool(refusal.errors > claim.rate(certificate.values) * refusal.rows)
+    texts = " ".join(REFUSALS[code] for code in (refusal.code, *more))
+    may_declare = any(ask.name == "first_threshold" for ask in claim.asks)
+    return texts.replace("{untie}", DECLARE if may_declare else UNTIE)
 
 
 def _remedy(refusal: NothingPassed) -> str:
@@ -172,7 +178,7 @@ def _remedy(refusal: NothingPassed) -> str:
     if refusal.needed is None:
         return "More rows cannot help."
     if refusal.code == "too-few":
-        return "{needed} rows would do if none goes wrong; plan for more."
+        return "{needed} rows would do if none of them is {event}; plan for more."
     return "About {needed} rows would do if they are like these; plan for more."
 
 

@@ -104,9 +104,9 @@ class Monitor:
 
     What a row brings:
 
-    - abstention: as for a calibration. Only answers are labels: rows whose confidence is at or
-      above the threshold, which may be that of their group. Each wrong one is a loss. Rows that are
-      not answered may be left out.
+    - abstention: `confidence`; `correct`, or `prediction` and `label`; `groups` if there are any.
+      Only answers are labels: rows whose confidence is at or above the threshold, which may be that
+      of their group. Each wrong one is a loss. Rows that are not answered may be left out.
     - calibration: `confidence`; `correct`, or `prediction` and `labels`; `groups` if there are any.
       A bin that is wrong, or right, more often than its interval allows is evidence.
     - cascade: `loss` (1 where the cascade is wrong and the slow model right, -1 where it is the
