@@ -78,9 +78,14 @@ def _written(path: Path, certificates: Any, **options: Any) -> tuple[WrittenRepo
     return written, _Page(page)
 
 
-@pytest.mark.parametrize("name", standing_for(sorted(MAKERS), LAYOUTS))
-def test_every_kind_has_a_page(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True)
+def _little_is_explored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the explorer computes is tested beside it."""
     monkeypatch.setattr(writing, "_SECONDS_IN_ALL", 0.3)
+
+
+@pytest.mark.parametrize("name", standing_for(sorted(MAKERS), LAYOUTS))
+def test_every_kind_has_a_page(tmp_path: Path, name: str) -> None:
     certificate = made(name)
     written, page = _written(tmp_path, certificate)
     assert written.certificates[0].verified
@@ -95,10 +100,8 @@ def test_every_kind_has_a_page(tmp_path: Path, name: str, monkeypatch: pytest.Mo
     assert {str(link).removeprefix("#") for link in links} <= set(ids)
 
 
-def test_frozen_certificates_fit_on_one_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writing, "_SECONDS_IN_ALL", 0.5)
+@pytest.mark.slow
+def test_frozen_certificates_fit_on_one_page(tmp_path: Path) -> None:
     paths = sorted(FROZEN.glob("*.json"))
     written, page = _written(tmp_path, paths)
     assert [entry.name for entry in written.certificates] == [path.name for path in paths]
