@@ -423,6 +423,7 @@ print(done)
 """
 
 
+@pytest.mark.slow
 def test_processes_that_spend_at_once_do_not_overspend(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SPENDER, str(tmp_path / "budget.json")]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]

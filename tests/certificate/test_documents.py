@@ -254,6 +254,7 @@ def test_a_crash_while_saving_leaves_the_old_file(
     assert [entry.name for entry in tmp_path.iterdir()] == ["certificate.json"]
 
 
+@pytest.mark.slow
 def test_a_process_killed_while_saving_leaves_the_old_file_or_the_new(tmp_path: Path) -> None:
     path = tmp_path / "certificate.json"
     program = (

@@ -311,6 +311,7 @@ def test_strict_takes_rows_of_certified_groups(pacbound: Run, tmp_path: Path) ->
     assert pacbound("apply", "cal.json", "r.csv", *options).stdout.startswith("2 rows written")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["r.csv", "r.parquet", "r.npz"])
 def test_rows_go_to_standard_output_as_what_they_were_and_the_report_to_stderr(
     pacbound: Run, folder: Path, source: str

@@ -304,6 +304,7 @@ def test_a_group_without_a_name_is_not_taken_for_none(
     assert message in pacbound(*arguments, *empty, code=2).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", standing_for(FORMATS, ["r.csv", "r.parquet", "r.npz"]))
 def test_stderr_stays_clean_to_the_end_of_the_process(
     certificates: Path, tmp_path: Path, name: str

@@ -118,6 +118,7 @@ def test_success_whose_output_is_missing_is_none(folder: Path, way: str) -> None
 EXACT = "import sys; from pacbound.exact_verifier import main; sys.exit(main(sys.argv[1:]))"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("buffered", [True, False], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize("way", CUT_OFF)
 def test_the_standard_library_verifier_keeps_its_verdicts_too(
@@ -142,11 +143,13 @@ def test_help_that_nobody_reads_is_no_verdict(folder: Path, arguments: tuple[str
     assert into_closed_pipe(folder, *arguments) == (141, "")
 
 
+@pytest.mark.slow
 def test_bad_usage_stays_bad_usage_without_a_stream_to_say_so(folder: Path) -> None:
     assert with_closed_errors(folder, "verify")[0] == 2
     assert errors_into_closed_pipe(folder, "verify", "--nonsense")[0] == 2
 
 
+@pytest.mark.slow
 def test_json_that_cannot_be_delivered_changes_no_verdict(folder: Path) -> None:
     assert into_closed_pipe(folder, "verify", "forged.json", "--json")[0] == 1
     assert into_closed_pipe(folder, "verify", "shield.json", "--json") == (3, "")

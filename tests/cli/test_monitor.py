@@ -337,6 +337,7 @@ def test_a_stream_beside_files_is_refused(pacbound: Run, tmp_path: Path) -> None
     assert "beside files" in pacbound(*SHIELD, "-", "rows.csv", code=2).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
 @pytest.mark.parametrize(("how", "code"), [("SIGTERM", 128 + 15), ("SIGINT", 130), ("SIGKILL", -9)])
 def test_a_stream_that_pauses_and_is_ended_by_a_signal_leaves_what_it_took_in(

@@ -89,6 +89,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("verb", COMMANDS)
 def test_a_signal_that_ends_a_command_leaves_nothing_temporary(
@@ -109,6 +110,7 @@ def test_a_signal_that_ends_a_command_leaves_nothing_temporary(
     assert list((folder / "temporary").iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", COMMANDS)
 def test_ctrl_c_leaves_nothing_half_written(folder: Path, verb: str) -> None:
     process = start(folder, verb)

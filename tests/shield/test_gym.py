@@ -202,6 +202,7 @@ def vector(n: int, mode: AutoresetMode, *, shielded: bool = False) -> Any:
     return SyncVectorEnv([make] * n, autoreset_mode=mode)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_a_shield_over_many_environments_does_what_a_shield_in_each_does(
     mode: AutoresetMode,

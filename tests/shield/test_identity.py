@@ -331,6 +331,7 @@ print([digest_of(thing) for thing in things])
 """
 
 
+@pytest.mark.slow
 def test_identities_are_the_same_in_every_process() -> None:
     told = {
         subprocess.run(

@@ -82,6 +82,7 @@ collect_rollouts(slippery, rash, brake, danger, horizon=40, seeds=range(200), ch
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_collection_that_is_killed_half_way_goes_on_and_loses_nothing(
     plain: Rollouts, tmp_path: Path, n_jobs: int

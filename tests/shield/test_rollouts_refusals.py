@@ -149,6 +149,7 @@ QUIET = [seed for seed in range(300) if Car().reset(seed=seed)[0][0] < 6]
 """Seeds whose rollouts begin where this clearance says nothing, so that a rehearsal is content."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_clearance_that_is_wrong_now_and_then_ends_the_whole_collection(n_jobs: int) -> None:
     seeds = [QUIET[0], *(seed for seed in range(250) if seed != QUIET[0])]

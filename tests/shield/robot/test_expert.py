@@ -13,6 +13,7 @@ from pacbound.shield.robot import Expert, IndoorNavigation
 from pacbound.shield.robot.seeds import CALIBRATION, DANGER_TRAINING, POLICY_TRAINING, TEST, TUNING
 
 
+@pytest.mark.slow
 def test_the_expert_is_safe_and_arrives_in_nearly_all_rooms() -> None:
     env, unsafe, success = IndoorNavigation(), 0, 0
     for seed in TUNING[:40]:

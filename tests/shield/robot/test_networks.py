@@ -55,6 +55,7 @@ def test_the_shipped_weights_are_small() -> None:
     assert [path.name for path in WEIGHTS.glob("*.npz") if path.stat().st_size > LARGEST] == []
 
 
+@pytest.mark.slow
 def test_the_shipped_policy_is_imperfect_and_the_shipped_danger_tells_when() -> None:
     rollouts = collect_rollouts(
         IndoorNavigation,

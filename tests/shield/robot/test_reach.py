@@ -41,6 +41,7 @@ def brakes_safely(env: IndoorNavigation) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_what_is_surely_recoverable_brakes_safely_in_every_state_tried() -> None:
     env, rng = IndoorNavigation(), np.random.default_rng(0)
     sure = unsure_and_unsafe = 0

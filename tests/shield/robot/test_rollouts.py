@@ -46,6 +46,7 @@ def test_labels_of_the_robot_are_confirmed_by_replay() -> None:
         assert (found.safe_at, found.safe_after) == (True, False)
 
 
+@pytest.mark.slow
 def test_where_the_clearance_is_enough_simulating_the_backup_anyway_changes_no_label() -> None:
     trusting = collect(rush, brake, danger, seeds=range(100, 112))
     wary = collect(rush, brake, danger, seeds=range(100, 112), trust_clearance=False)

@@ -55,6 +55,7 @@ def test_numpy_says_what_torch_says(kind: str) -> None:
     assert found.std() > 1e-3
 
 
+@pytest.mark.slow
 def test_training_learns_and_is_the_same_each_time() -> None:
     seen = random_observations(256)
     seen["depth"][:] = 0.5  # nothing to learn by heart
