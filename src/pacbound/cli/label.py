@@ -168,6 +168,7 @@ def label(
             asked = going.ask(count)
             _require_taken_in(going, ask, label or LABEL, notation)
             is_numbers = not any(isinstance(found, str) for found in going.classes)
+            decided(0 if going.progress.certified else REFUSED)
             rows_asked_for(file, ask, asked, label=label, numbers=is_numbers, notation=notation)
         elif answers is None and not as_json and _is_by_hand():
             models = [*columns["confidences"], *columns["predictions"], slow_confidence]
