@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pacbound import Tally, calibrate, certify_cascade
+from pacbound import LabelSession, Tally, calibrate, certify_cascade
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.classes import ClassRule, NotAClassError, class_of, class_of_text
 
@@ -227,3 +227,23 @@ def test_true_loss_is_not_certified_away_by_labels_that_match_nothing(tmp_path: 
     columns = {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "y"}
     with pytest.raises(InvalidValueError, match=r"no class in common.*case"):
         certify_cascade(tmp_path / "rows.csv", xi=0.1, delta=0.05, columns=columns)
+
+
+def test_half_a_character_is_no_class_because_no_file_could_be_read_again(tmp_path: Path) -> None:
+    confidence, half = [0.9, 0.8], "\ud83d"
+    for options in ({"classes": ["a", half]}, {"missing": half}):
+        with pytest.raises(InvalidValueError, match=r"holds .*half a character"):
+            LabelSession(confidence, [["a", "b"]] * 2, xi=0.5, delta=0.1, **options)
+    for made in (
+        lambda: LabelSession(confidence, [["a", half]] * 2, xi=0.5, delta=0.1),
+        lambda: calibrate(confidence, prediction=["a", half], labels=["a", "a"], delta=0.1),
+    ):
+        with pytest.raises(
+            InvalidValueError, match=r"\(. such values\), text with half a character"
+        ):
+            made()
+    session = LabelSession(confidence, [["a", "\U0001f600"]] * 2, xi=0.5, delta=0.1)
+    session.tell([0], ["\U0001f600"])
+    session.save(tmp_path / "s.json")
+    again = LabelSession.load(tmp_path / "s.json", confidence, [["a", "\U0001f600"]] * 2)
+    assert again.progress.labels == 1

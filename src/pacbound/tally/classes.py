@@ -54,6 +54,7 @@ _TRUTH: Final = {"true": 1, "false": 0}
 _LISTED: Final = 5
 _LOOKS_MISSING: Final = "usually a code for a missing value"
 _NOT_LISTED: Final = "not one of the classes that were listed"
+_HALF: Final = "text with half a character, which was decoded wrongly"
 
 
 class NotAClassError(Exception):
@@ -156,6 +157,8 @@ class ClassRule:
             raise
         if found is None:
             return str.__str__(value) if listed else None
+        if isinstance(found, str) and not _is_whole(found):
+            raise NotAClassError(_HALF)
         if found in self.missing:
             return None
         if not listed and isinstance(found, str) and is_missing_code(found):
@@ -396,6 +399,8 @@ def not_a_class(where: str, value: Any, why: str, rows: int, rule: ClassRule) ->
             f"{said}. If it means that there is none, pass missing={shown!r}; if it is a class, "
             "list all classes with classes=."
         )
+    if why == _HALF:
+        return InvalidValueError(f"{said}: decode it again, or rename it.")
     if why == _NOT_LISTED and rule.classes is not None:
         return InvalidValueError(f"{said}: expected one of {_some(rule.classes)}.")
     error = InvalidValueError if isinstance(shown, (float, str)) else InvalidTypeError
@@ -417,6 +422,8 @@ def _both_readings(values: Sequence[Any], name: str) -> frozenset[Class]:
         try:
             read = "" if isinstance(value, str) and not value else class_of(value)
             if isinstance(value, str):
+                if not _is_whole(value):
+                    raise InvalidValueError(f"{name} holds {value!r}, {_HALF}: decode it again.")
                 found.add(value)
                 read = class_of_text(value)
         except NotAClassError as error:
@@ -428,6 +435,11 @@ def _both_readings(values: Sequence[Any], name: str) -> frozenset[Class]:
         if read is not None:
             found.add(read)
     return frozenset(found)
+
+
+def _is_whole(text: str) -> bool:
+    """Whether there is no half of a character in a text."""
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _some(classes: Iterable[Class]) -> str:
