@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import polars
 import pytest
 from typer.testing import CliRunner
@@ -70,7 +71,7 @@ def test_arrays_frames_and_files_give_the_same_certificate(
     assert len({certificate.counts_digest for certificate in found}) == 1
 
 
-@pytest.mark.parametrize("gap", [-1, 3, np.nan])
+@pytest.mark.parametrize("gap", [-1, np.nan])
 def test_a_label_without_a_probability_is_missed_at_every_threshold(
     rows: tuple[np.ndarray, np.ndarray], gap: float
 ) -> None:
@@ -82,6 +83,60 @@ def test_a_label_without_a_probability_is_missed_at_every_threshold(
     assert refused.threshold == -np.inf
     assert "80 of 600 rows have no probability for their label" in refused.summary()
     assert refused.sets(probability).all()
+
+
+def test_numbers_are_names_of_columns_where_columns_have_numbers_for_names(tmp_path: Path) -> None:
+    """Taken for places, they would be those of the next column: here the one that is sure."""
+    label = np.tile([1, 2], 300)
+    sure = {str(name): np.where(label + 1 == name, 0.9, 0.05) for name in (1, 2, 3)}
+    polars.DataFrame({**sure, "y": label}).write_csv(tmp_path / "rows.csv")
+    frame = pandas.DataFrame(sure)
+    found = [
+        certify_sets(["1", "2", "3"], "y", data=tmp_path / "rows.csv", xi=0.1, delta=0.05),
+        certify_sets(frame, label, xi=0.1, delta=0.05),
+        certify_sets(frame.set_axis([1, 2, 3], axis=1), label, xi=0.1, delta=0.05),
+        certify_sets(frame[["3", "1", "2"]], label, xi=0.1, delta=0.05),
+    ]
+    assert [certificate.threshold for certificate in found] == [found[0].threshold] * 4
+    assert found[0].threshold <= 0.05
+    places = certify_sets(frame.set_axis(range(3), axis=1), label - 1, xi=0.1, delta=0.05)
+    assert places.threshold == found[0].threshold
+
+
+def test_labels_that_count_from_1_are_not_taken_for_places(
+    rows: tuple[np.ndarray, np.ndarray],
+) -> None:
+    probability, label = rows
+    with pytest.raises(InvalidValueError, match=r"label holds 3, .*subtract 1 if labels count fr"):
+        certify_sets(probability, label + 1, xi=0.1, delta=0.05)
+    missing = certify_sets(probability, label + 1, xi=0.1, delta=0.05, missing=3)
+    assert missing.values["tables"][0]["counts"]["cells"][0] == -1
+
+
+@pytest.mark.parametrize(
+    ("probability", "said"),
+    [
+        (["cat", "cat"], "names 'cat' twice"),
+        (["cat", "animal"], "are both 'animal'"),
+        (["1", "1.0"], "names '1' and '1.0', which are both the label 1"),
+    ],
+)
+def test_columns_of_one_label_are_refused(
+    tmp_path: Path, probability: list[str], said: str
+) -> None:
+    columns = {"cat": [0.5], "1": [0.5], "1.0": [0.5], "animal": [1]}
+    polars.DataFrame(columns).write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InvalidValueError, match=said):
+        certify_sets(probability, "animal", data=tmp_path / "t.parquet", xi=0.1, delta=0.05)
+
+
+def test_sets_of_one_column_are_refused(rows: tuple[np.ndarray, np.ndarray]) -> None:
+    certificate = certify_sets(*rows, xi=0.1, delta=0.05)
+    for few in (rows[0][:, :1], rows[0][:, 0]):
+        with pytest.raises(
+            InvalidValueError, match=r"at least two\. For a sigmoid pass \[1 - p, p\]"
+        ):
+            certificate.sets(few)
 
 
 def test_a_probability_that_is_nan_counts_as_missed_and_stays_in_the_set(

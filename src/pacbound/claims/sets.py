@@ -19,7 +19,7 @@ from pacbound.claims.threshold import (
 )
 from pacbound.claims.threshold_values import Trials
 from pacbound.claims.threshold_words import ClaimWords
-from pacbound.errors import InvalidTypeError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.forms import Choice
 from pacbound.tally.columns import as_array, numeric
 from pacbound.tally.questions.label_scores import LABEL_SCORES
@@ -77,12 +77,19 @@ class SetsCertificate(ThresholdCertificate):
 
         Raises
         ------
+        InvalidValueError
+            If there are not at least two columns.
         InvalidTypeError
             If the probabilities are of another type than those that were counted.
         CertificateError
             If the certificate does not follow from its own counts.
         """
         matrix = numeric(as_array(probability, "probability"), "probability")
+        if matrix.ndim != 2 or matrix.shape[1] < 2:
+            raise InvalidValueError(
+                f"probability has shape {matrix.shape}: expected a row for each row, and a column "
+                "for each label, at least two. For a sigmoid pass [1 - p, p]."
+            )
         counted = self.values["dtype"]
         if matrix.dtype.kind == "f" and matrix.dtype.name != counted:
             raise InvalidTypeError(

@@ -1,14 +1,16 @@
 """Prediction sets: how often does the probability of the true label stay below a threshold?
 
-A row brings a probability for each label and its true label: the place of its column, counted from
-0, or its name. What is counted is the probability of the true label. Where there is none (the label
-is missing or has no column, or its probability is NaN) the row is in the cell -1: it is missed at
-every threshold, so nothing is lost by labelling some rows only.
+A row brings a probability for each label and its true label: the name of its column, or its place,
+counted from 0. Numbers are places only if no column has a number for its name. What is counted is
+the probability of the true label. Where there is none (the label is missing or has no column, or
+its probability is NaN) the row is in the cell -1: it is missed at every threshold, so nothing is
+lost by labelling some rows only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,7 +19,13 @@ import numpy as np
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.parts import CannotCountError
 from pacbound.sources.values import MISSING
-from pacbound.tally.classes import Class, Evidence, Vocabulary
+from pacbound.tally.classes import (
+    Class,
+    Evidence,
+    NotAClassError,
+    Vocabulary,
+    class_of_text,
+)
 from pacbound.tally.columns import Floats, as_array, checked_scores, numeric, same_length
 from pacbound.tally.grids import FINE, DyadicGrid
 from pacbound.tally.questions.groups import (
@@ -79,12 +87,15 @@ class LabelScores:
         columns = named["probability"]
         names = [columns] if isinstance(columns, str) else list(columns)
         _require_several(len(names))
+        _require_told_apart(names, named["label"])
         slots = _slots(names, named["label"])
         found = slots_of_columns(slots, named.get("groups"))
         return replace(self, names=tuple(names), **found)
 
     def of_arrays(self, **given: Any) -> tuple[LabelScores, dict[str, Any]]:
-        """The question about (n, L) probabilities and (n,) labels, which are places."""
+        """The question about (n, L) probabilities and (n,) labels, which are places, or names where
+        the probabilities are a frame.
+        """
         passed = only_known(given, self.roles, "A table of probabilities")
         matrix = numeric(as_array(passed["probability"], "probability"), "probability")
         if matrix.ndim != 2:
@@ -97,7 +108,8 @@ class LabelScores:
         same_length(probability=matrix, label=np.asarray(passed["label"]))
         arrays = {**dict(zip(slots, matrix.T, strict=False)), "label": passed["label"]}
         found, arrays = slots_of_arrays(slots, arrays, passed.get("groups"))
-        return replace(self, **found), arrays
+        names = _names_of(passed["probability"], matrix.shape[1])
+        return replace(self, names=names, **found), arrays
 
     def check_layout(self, layout: Layout) -> str | None:
         """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
@@ -128,12 +140,19 @@ class LabelScores:
     def _places(self, classes: Sequence[Class]) -> Integers:
         """The column of each class that was met, -1 for none; and for a missing one at the end."""
         width = sum(key.startswith(_PROBABILITY) for key in self.slots)
+        named = {name: place for place, name in enumerate(self.names)}
+        numbers = _numbers_of(self.names)
+        if not numbers:
+            numbers = {place: place for place in range(width)}
+            beyond = [name for name in classes if isinstance(name, int) and name >= width]
+            if beyond:
+                raise InvalidValueError(
+                    f"label holds {max(beyond)}, and the places of {width} columns are 0 to "
+                    f"{width - 1}: subtract 1 if labels count from 1. If it stands for a label "
+                    f"that has no column, pass missing={max(beyond)}: such rows count as missed."
+                )
         found = [
-            self.names.index(name)
-            if isinstance(name, str) and name in self.names
-            else name
-            if isinstance(name, int) and 0 <= name < width
-            else MISSING
+            named.get(name, MISSING) if isinstance(name, str) else numbers.get(name, MISSING)
             for name in classes
         ]
         if found and all(place == MISSING for place in found):
@@ -162,6 +181,47 @@ _PROBABILITY = "probability "
 def _slots(names: Sequence[str], label: str) -> dict[str, Slot]:
     slots = {f"{_PROBABILITY}{k}": Slot("number or nothing", name) for k, name in enumerate(names)}
     return {**slots, "label": Slot("class", label)}
+
+
+def _numbers_of(names: Sequence[str]) -> dict[int, int]:
+    """The places of the columns that have a number for their name, by this number."""
+    found: dict[int, int] = {}
+    for place, name in enumerate(names):
+        with suppress(NotAClassError):
+            read = class_of_text(name)
+            if isinstance(read, int):
+                if read in found:
+                    raise InvalidValueError(
+                        f"probability names {names[found[read]]!r} and {name!r}, which are both "
+                        f"the label {read}: expected a column for each label."
+                    )
+                found[read] = place
+    return found
+
+
+def _names_of(probability: Any, labels: int) -> tuple[str, ...]:
+    """The names of the columns of a frame; none if they only count from 0, or it is not a frame."""
+    columns = getattr(probability, "columns", None)
+    names = () if columns is None else tuple(columns)
+    are_names = all(isinstance(name, (str, int, np.integer)) for name in names)
+    if len(names) != labels or not are_names or names == tuple(range(labels)):
+        return ()
+    _require_told_apart([str(name) for name in names], None)
+    return tuple(map(str, names))
+
+
+def _require_told_apart(names: Sequence[str], label: str | None) -> None:
+    """Refuse columns of which two are for one label, or one is the label itself."""
+    if label in names:
+        raise InvalidValueError(
+            f"label and one column of probability are both {label!r}, so that it would be sure of "
+            "itself: name the column of the true labels."
+        )
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidValueError(
+            f"probability names {twice!r} twice: expected a column for each label."
+        )
 
 
 def _require_several(labels: int) -> None:
