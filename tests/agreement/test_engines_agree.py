@@ -122,7 +122,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "kind": "abstention",
             "confidence": "c32",
             "prediction": "fast_name",
-            "labels": "y_name",
+            "label": "y_name",
             "groups": "group",
         },
         {
