@@ -193,6 +193,13 @@ def test_a_pool_that_holds_a_counted_file_or_has_no_such_column_is_refused(tmp_p
         certify_abstention(CONFIDENCE, CORRECT, pool=tmp_path / "others.npz", **CLAIM)
 
 
+def test_a_tally_takes_a_pool_of_scores_and_not_a_table() -> None:
+    tally = Tally.from_arrays(kind="abstention", confidence=CONFIDENCE, correct=CORRECT)
+    assert certify_abstention(data=tally, pool=RNG.beta(5, 1, size=500), **CLAIM).certified
+    with pytest.raises(InvalidTypeError, match="no column of it is named"):
+        certify_abstention(data=tally, pool="others.csv", **CLAIM)
+
+
 def test_the_very_scores_that_certify_are_no_pool() -> None:
     with pytest.raises(InvalidValueError, match="void the guarantee"):
         certify_abstention(CONFIDENCE, CORRECT, pool=CONFIDENCE[::-1], **CLAIM)

@@ -112,7 +112,9 @@ class WalkCertificate(ClaimCertificate):
         """The threshold of each group, +inf where it is refused; empty without groups."""
         self.require_intact()
         tables = self.values["tables"]
-        return {table["group"]: table["threshold"] for table in tables if table["group"]}
+        return {
+            table["group"]: table["threshold"] for table in tables if table["group"] is not None
+        }
 
     @property
     def coverage(self) -> float:

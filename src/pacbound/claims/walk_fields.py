@@ -249,6 +249,8 @@ def read_pool(pool: Any, tally: Tally, column: Any, rows: Mapping[str, Any]) -> 
 
 def pool_cells(scores: Any, tally: Tally) -> NDArray[np.int64]:
     """The cells of a pool, which must not be the scores that certify."""
+    if _is_table(scores):
+        raise InvalidTypeError("pool is a table here: pass its column of scores as an array.")
     cells = tally.grid.cells(scores)
     seen, times = np.unique(cells, return_counts=True)
     if tally.scope == "top" and len(scores) == tally.rows and seen.size > 1:
