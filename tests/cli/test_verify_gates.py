@@ -67,7 +67,7 @@ def test_what_was_asked_for_passes(pacbound: Run, name: str, gates: list[object]
         ("shield", ["--max-xi", 0.0499999], "xi = 0.05"),
         ("shield", ["--max-delta", 0.001], "delta = 0.01, and --max-delta asks for at most 0.001"),
         ("calibration", ["--max-xi", 0.5], "a calibration claims no xi"),
-        ("recall", ["--max-xi", 0.04], "target = 0.95 lets 0.05 be missed"),
+        ("recall", ["--max-xi", 0.04], "target = 0.95 lets 0.05 go wrong"),
         ("bundle", ["--max-xi", 0.01], "s: xi = 0.05"),
         ("mixed", ["--max-xi", 0.05], "c: a calibration claims no xi"),
     ],

@@ -90,7 +90,7 @@ def _above(certificate: Certificate, most: Decimal) -> list[str]:
     claim = certificate.claim()
     if "target" in claim:
         missed = 1 - Decimal(repr(float(claim["target"])))
-        return [f"target = {claim['target']} lets {missed} be missed"] if missed > most else []
+        return [f"target = {claim['target']} lets {missed} go wrong"] if missed > most else []
     if "xi" not in claim:
         return [f"a {certificate.kind} claims no xi"]
     xi = Decimal(repr(float(claim["xi"])))
