@@ -9,7 +9,8 @@ from benchmarks.peers import adapter, named
 from benchmarks.row import Bar, Row
 from benchmarks.sizes import Sizes
 from benchmarks.timing import best_of, race
-from pacbound import CalibrationCertificate, Tally, binomial_interval
+from pacbound import Tally, binomial_interval
+from pacbound.claims.calibration import CLAIM
 
 _DELTA = 0.01
 
@@ -20,13 +21,13 @@ def rows(sizes: Sizes) -> Iterator[Row]:
     confidence, correct = inputs.confidences(sizes.rows)
     tally = Tally.from_arrays(confidence=confidence, correct=correct)
     certify = best_of(
-        lambda: CalibrationCertificate.from_tally(tally, delta=_DELTA),
+        lambda: CLAIM.certify(tally, {"delta": _DELTA}),
         repeats=min(200, sizes.rounds),
     )
     yield Row(
         "certify 20 bins from their counts", certify, "s", bar=Bar(1e-3, "ours", "under 1 ms")
     )
-    certificate = CalibrationCertificate.from_tally(tally, delta=_DELTA)
+    certificate = CLAIM.certify(tally, {"delta": _DELTA})
     look_up = best_of(
         lambda: certificate.interval(confidence), repeats=min(15, sizes.rounds)
     ) / len(confidence)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pacbound.abstention import SelectiveClassifier
     from pacbound.baselines import HistogramBinning, TemperatureScaling
     from pacbound.calibration.calibrator import PACCalibrator
-    from pacbound.calibration.certify import calibrate
     from pacbound.calibration.estimators import PACClassifier
     from pacbound.calibration.metrics import expected_calibration_error, induced_calibration_error
     from pacbound.calibration.strata import stratify
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
         AlarmRangeCertificate,
         BatchCertificate,
         Budget,
-        CalibrationCertificate,
         CascadeCertificate,
         Certificate,
         CertificateBundle,
@@ -46,6 +44,8 @@ if TYPE_CHECKING:
         load_certificate,
     )
     from pacbound.claims.abstention import AbstentionCertificate, certify_abstention
+    from pacbound.claims.calibration import calibrate
+    from pacbound.claims.calibration_certificate import CalibrationCertificate
     from pacbound.claims.sets import SetsCertificate, certify_sets
     from pacbound.errors import PacboundError
     from pacbound.false_alarms import certify_alarm_range, certify_false_alarms
@@ -68,7 +68,7 @@ _HOMES = {
     "BatchCertificate": "pacbound.certificate",
     "BatchSession": "pacbound.cascade",
     "Budget": "pacbound.certificate",
-    "CalibrationCertificate": "pacbound.certificate",
+    "CalibrationCertificate": "pacbound.claims.calibration_certificate",
     "Cascade": "pacbound.cascade",
     "CascadeCertificate": "pacbound.certificate",
     "Certificate": "pacbound.certificate",
@@ -97,7 +97,7 @@ _HOMES = {
     "binomial_interval": "pacbound.stats.binomial",
     "binomial_lower": "pacbound.stats.binomial",
     "binomial_upper": "pacbound.stats.binomial",
-    "calibrate": "pacbound.calibration.certify",
+    "calibrate": "pacbound.claims.calibration",
     "certify_abstention": "pacbound.claims.abstention",
     "certify_alarm_range": "pacbound.false_alarms",
     "certify_cascade": "pacbound.cascade",

@@ -728,19 +728,20 @@ def require_rising(values: Sequence[int], least: int, most: int, place: str) -> 
 
 
 def check_calibration(claim: Part, report: Report) -> None:
-    claim.only(COMMON + " correction side scope bins tables", "drawn")
-    delta, scope = decimal(claim.rate("delta")), claim.get("scope", str)
-    correction, side = claim.get("correction", str), claim.get("side", str)
+    claim.only("kind procedure assumes certified n delta correction side scope bins drawn tables")
+    if claim.rate("delta") > 0.5:
+        raise UnreadableError(f"{claim.at('delta')} is above one half")
+    delta = decimal(claim.rate("delta"))
+    scope = _choice(claim, "scope", (*SCOPES, "per-class", "all-labels"))
+    correction = _choice(claim, "correction", ("sidak", "bonferroni"))
+    side = _choice(claim, "side", ("both", "lower", "upper"))
     tables, bins = claim.parts("tables"), _bins(claim.part("bins"))
-    scopes = ("top", "groups", "per-class", "overlapping-groups", "all-labels")
-    if scope not in scopes or correction not in ("sidak", "bonferroni") or not tables:
-        raise UnreadableError(f"{claim.place}: scope, correction or tables are not known")
-    if side not in ("both", "lower", "upper"):
-        raise UnreadableError(f"{claim.at('side')} is not known")
+    if not tables:
+        raise UnreadableError(f"{claim.at('tables')} is empty")
     held = []
     for table in tables:
-        table.only("group cells trials successes lower upper")
-        held.append(_cells_of(table, bins))
+        table.only("group counts lower upper")
+        held.append(_cells_of(table.part("counts"), bins))
     require(bins * len(tables) <= MOST_CELLS, claim.at("tables"), "have too many bins")
     _require_names(claim, tables, alone=scope == "top")
     if scope in ("per-class", "all-labels"):
@@ -784,13 +785,15 @@ def _bins(part: Part) -> int:
     return len(edges) - 1 if rule == "edges" else 2 * len(edges) + 1
 
 
-def _cells_of(table: Part, bins: int) -> tuple[list[int], list[int]]:
-    cells, trials, successes = (table.integers(key) for key in ("cells", "trials", "successes"))
-    require_rising(cells, 0, bins - 1, table.at("cells"))
-    fits = len(cells) == len(trials) == len(successes)
-    fits = fits and all(0 <= k <= n >= 1 for k, n in zip(successes, trials, strict=True))
-    require(fits and sum(trials) <= MOST, table.at("trials"), "do not fit the successes")
-    return trials, successes
+def _cells_of(counts: Part, bins: int) -> tuple[list[int], list[int]]:
+    """The trials and the successes of the bins that hold rows."""
+    counts.only("cells wrong right")
+    cells, wrong, right = (counts.integers(key) for key in ("cells", "wrong", "right"))
+    require_rising(cells, 0, bins - 1, counts.at("cells"))
+    fits = len(cells) == len(wrong) == len(right) and min([*wrong, *right], default=0) >= 0
+    trials = [sum(pair) for pair in zip(wrong, right, strict=False)]
+    require(fits and all(trials) and sum(trials) <= MOST, counts.at("cells"), "do not fit")
+    return trials, right
 
 
 def _require_names(claim: Part, tables: Sequence[Part], *, alone: bool) -> None:
@@ -868,7 +871,7 @@ def _require_bound(
 
 
 def _require_rows(claim: Part, held: Sequence[int], scope: str) -> None:
-    n = claim.count("n")
+    n = claim.count("n", 1)
     if scope == "overlapping-groups":
         fits = n >= max(held)
     elif scope == "all-labels":
@@ -2192,9 +2195,6 @@ _OWN = "sha256:734eaf7d7625d017bc07a89dcee74db56285077743244712189cb9fc87825ae2"
 _BATCH = "sha256:961ad3c99cf1d4641c4cda04240b3f03b88cca4acbb0145db9aed7d1cf8e57cf"
 _SHIELD = "sha256:8392c226aa53e719f10ecfeb7b09e54d19b05f82183290b7ab152a4282ce6bcd"
 ASSUMED: dict[str, str] = {
-    "calibration/clopper-pearson/1": (
-        "sha256:d6c19dcd4babf13f536081aaa6c25f2e12412ac8075e44d314e1cd5885a61c97"
-    ),
     "recall/binomial/1": "sha256:1f16f7fb7537df80a0b9f77c9e67cc208dbf166d6570cc6a561c7feb4d9427b1",
     "recall/planned-looks/1": (
         "sha256:260f8809bc18caf90d0e2c2fa58670fcec8e4b43fb7fe18e810dd605b2b7a220"
@@ -2250,7 +2250,7 @@ DRAWN_ASSUMED = {
 SEVERAL = ("bundle", "alarm-range")
 """Kinds that hold other claims."""
 COUNTED_WITHIN = {
-    ("calibration", "tables"): "group cells trials successes",
+    ("calibration", "tables"): "group counts",
     ("abstention", "tables"): "group starts counts",
     ("batch", "looks"): "sampled disagreements",
     ("sets", "tables"): "group counts",
@@ -2397,6 +2397,7 @@ def _require_assumed(claim: Part) -> None:
 _ROWS_ASSUMED = "independent-rows untouched-rows asked-beforehand"
 _WALK_ASSUMED = f"{_ROWS_ASSUMED} rows-beforehand compared-in-float64"
 ASSUMED_IDS = {
+    "calibration/clopper-pearson/1": f"{_ROWS_ASSUMED} rows-beforehand bins-beforehand",
     "abstention/rank-starts/1": _WALK_ASSUMED,
     "abstention/declared-starts/1": f"{_WALK_ASSUMED} starts-from-elsewhere",
     "sets/binomial/1": f"{_ROWS_ASSUMED} same-type-in-use",

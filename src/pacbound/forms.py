@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 from pacbound.documents import LARGEST_INTEGER, Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
@@ -190,6 +190,9 @@ class Choice(AskedForm):
     """One of a few words."""
 
     allowed: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "option", Literal[self.allowed])
 
     def check(self, value: Any, name: str) -> str:
         """The word."""

@@ -7,7 +7,7 @@ sentence stays true. The terminal, the page and `summary()` lay the same sentenc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
@@ -149,6 +149,9 @@ class Says:
         What was seen on these rows; it is not certified.
     groups : tuple of Sentence
         A line for each group.
+    table : tuple of tuple of str
+        Lines of a table, the first of which has the names of its columns; () if there is none. The
+        page has the same numbers beside its figures.
     notes : tuple of Sentence
         What a reader should know beside it: a draw, a claim of no use, a suspicion.
     """
@@ -159,6 +162,7 @@ class Says:
     refused: tuple[Sentence, ...] = ()
     seen: tuple[Sentence, ...] = ()
     groups: tuple[Sentence, ...] = ()
+    table: tuple[tuple[str, ...], ...] = ()
     notes: tuple[Sentence, ...] = ()
 
     def lines(self) -> list[str]:
@@ -173,5 +177,21 @@ class Says:
             *claimed,
             *map(str, self.seen),
             *(f"  {line}" for line in self.groups),
+            *aligned(self.table),
             *map(str, self.notes),
         ]
+
+
+def aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table, with an empty line around it.
+
+    Examples
+    --------
+    >>> aligned([("bin", "rows"), ("[0, 1]", "100")])
+    ['', '     bin  rows', '  [0, 1]   100', '']
+    """
+    if not table:
+        return []
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = ("  ".join(map(str.rjust, line, widths)) for line in table)
+    return ["", *(f"  {line}" for line in lines), ""]

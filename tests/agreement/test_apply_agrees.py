@@ -180,8 +180,8 @@ def test_a_column_that_is_there_already_is_not_written_over(frame: Callable[[Any
 
 def test_columns_are_those_of_the_certificate_unless_others_are_named() -> None:
     table = pl.DataFrame({"score": SCORE, "right": RIGHT})
-    named = {"confidence": "score", "correct": "right"}
-    certificate = calibrate(table, delta=0.05, columns=named)
+    named: Any = {"confidence": "score", "correct": "right"}
+    certificate = calibrate(**named, data=table, delta=0.05)
     assert "pac_lower" in certificate.apply(table).columns
     with pytest.raises(InvalidValueError, match="no column 'score'"):
         certificate.apply(table.rename({"score": "c"}))

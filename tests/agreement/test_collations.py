@@ -88,8 +88,8 @@ def test_classes_that_differ_in_case_are_two(frame: Any) -> None:
         confidences=SCORE, predictions=np.column_stack([FAST, SLOW]), labels=TRUTH, **classes
     )
     assert counted == arrays
-    answers = Tally.from_frame(frame, confidence="c", prediction="fast", labels="truth", **classes)
-    assert answers == Tally.from_arrays(confidence=SCORE, prediction=FAST, labels=TRUTH, **classes)
+    answers = Tally.from_frame(frame, confidence="c", prediction="fast", label="truth", **classes)
+    assert answers == Tally.from_arrays(confidence=SCORE, prediction=FAST, label=TRUTH, **classes)
 
 
 def test_a_code_for_a_missing_label_is_that_text_alone(frame: Any) -> None:

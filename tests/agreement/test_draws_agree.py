@@ -43,7 +43,7 @@ TABLE = pa.table(
 
 QUESTIONS: dict[str, dict[str, Any]] = {
     "calibration": {"confidence": "c", "correct": "ok", "groups": "site"},
-    "classes": {"confidence": "c", "prediction": "fast", "labels": "slow"},
+    "classes": {"confidence": "c", "prediction": "fast", "label": "slow"},
     "cascade": {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "y"},
     "shield": {"scores": "c", "unsafe": "u"},
 }

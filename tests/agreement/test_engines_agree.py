@@ -102,15 +102,15 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"confidence": NASTY, "correct": OK, "edges": ODD_EDGES},
     ),
     "integers": (
-        {"confidence": "c", "prediction": "fast", "labels": "y8", "groups": "number"},
+        {"confidence": "c", "prediction": "fast", "label": "y8", "groups": "number"},
         {"confidence": NASTY, "correct": FAST == TRUTH, "groups": PLACE % 11},
     ),
     "floats": (
-        {"confidence": "c", "prediction": "fast", "labels": "yf"},
+        {"confidence": "c", "prediction": "fast", "label": "yf"},
         {"confidence": NASTY, "correct": FAST == TRUTH},
     ),
     "names": (
-        {"confidence": "c", "prediction": "fast_name", "labels": "y_name", "groups": "group"},
+        {"confidence": "c", "prediction": "fast_name", "label": "y_name", "groups": "group"},
         {"confidence": NASTY, "correct": FAST == TRUTH, "groups": NAMES[PLACE % 5]},
     ),
     "abstention": (
@@ -233,8 +233,8 @@ def test_every_engine_counts_the_integers_of_the_arrays(frame: Engine, case: str
 
 
 def test_calibrations_of_every_engine_and_of_a_file_make_the_same_claim(table: Engine) -> None:
-    named = {"confidence": "c", "prediction": "fast", "labels": "y", "groups": "group"}
-    counted = calibrate(table(TABLE), delta=0.05, columns=named)
+    named: Any = {"confidence": "c", "prediction": "fast", "label": "y", "groups": "group"}
+    counted = calibrate(**named, data=table(TABLE), delta=0.05)
     assert (
         counted.claim_digest
         == calibrate(NASTY, FAST == TRUTH, delta=0.05, groups=NAMES[PLACE % 5]).claim_digest

@@ -15,7 +15,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 Engine: TypeAlias = Callable[[Any], Any]
 
 CORRECT: dict[str, Any] = {"confidence": "c", "correct": "ok"}
-ANSWER: dict[str, Any] = {"confidence": "c", "prediction": "p", "labels": "y"}
+ANSWER: dict[str, Any] = {"confidence": "c", "prediction": "p", "label": "y"}
 CASCADE: dict[str, Any] = {"confidences": ["c"], "predictions": ["p", "q"], "labels": "y"}
 SHIELD: dict[str, Any] = {"scores": "c", "unsafe": "u"}
 FINAL: dict[str, Any] = {**SHIELD, "final_scores": "f"}

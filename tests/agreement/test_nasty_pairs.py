@@ -113,7 +113,7 @@ PAIRS: list[tuple[Any, Any, str, str]] = [
     ("inf", "inf", SAME, REFUSED),
 ]
 ROWS = 3
-CALIBRATION: dict[str, Any] = {"confidence": "c", "prediction": "p", "labels": "y"}
+CALIBRATION: dict[str, Any] = {"confidence": "c", "prediction": "p", "label": "y"}
 CASCADE: dict[str, Any] = {"confidences": ["c"], "predictions": ["p", "q"], "labels": "y"}
 
 
@@ -146,7 +146,7 @@ def _of_arrays(columns: dict[str, list[Any]], _: Path, named: dict[str, Any]) ->
     if "predictions" in named:
         both = list(zip(columns["p"], columns["q"], strict=True))
         return Tally.from_arrays(confidences=columns["c"], predictions=both, labels=columns["y"])
-    return Tally.from_arrays(confidence=columns["c"], prediction=columns["p"], labels=columns["y"])
+    return Tally.from_arrays(confidence=columns["c"], prediction=columns["p"], label=columns["y"])
 
 
 def _write_csv(columns: dict[str, list[Any]], path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pacbound.calibration.certify import calibrate
+from pacbound import calibrate
 from pacbound.calibration.metrics import (
     brier_score,
     expected_calibration_error,

@@ -205,7 +205,7 @@ def _bundle(shield_rows: int) -> Certificate:
     return certify_together(
         {
             "brake": partial(ShieldCertificate.from_tally, shield_tally(shield_rows), xi=0.05),
-            "confidence": partial(calibrate, Tally.from_arrays(**drawn_columns(300))),
+            "confidence": partial(calibrate, data=Tally.from_arrays(**drawn_columns(300))),
         },
         delta=0.05,
         shares={"brake": 4, "confidence": 1},
@@ -247,10 +247,10 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "calibration-groups": _grouped,
     "calibration-equal-mass": _equal_mass,
     "calibration-strata": lambda: calibrate(
-        Tally.from_arrays(**drawn_columns(400), strata=4), delta=0.01
+        data=Tally.from_arrays(**drawn_columns(400), strata=4), delta=0.01
     ),
     "calibration-weights": lambda: calibrate(
-        Tally.from_arrays(
+        data=Tally.from_arrays(
             **drawn_columns(400), weights=np.linspace(0, 3, 400), weight_bound=3.5, seed=2
         ),
         delta=0.01,

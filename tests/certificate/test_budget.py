@@ -56,8 +56,8 @@ def test_three_tenths_are_three_times_a_tenth(budget: Budget) -> None:
 def in_file(path: Path, *, correct: str = "a", delta: float = 0.2, **options: Any) -> Any:
     """A claim on a file in which two models are equally often right."""
     np.savez(path, c=np.ones(600), a=RIGHT, b=RIGHT[::-1])
-    named = {"confidence": "c", "correct": correct}
-    return calibrate(str(path), delta=delta, columns=named, **options)
+    named: dict[str, Any] = {"confidence": "c", "correct": correct}
+    return calibrate(**named, data=str(path), delta=delta, **options)
 
 
 def test_the_same_claim_from_the_same_columns_of_a_file_is_the_same_look(
@@ -151,8 +151,8 @@ def test_arrays_say_nothing_of_their_model_so_that_each_spending_counts(
 def test_labels_from_a_frame_are_not_known_again(budget: Budget, tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", c=SCORES)
     answers = polars.DataFrame({"pac_row": np.arange(600), "a": RIGHT})
-    named = {"confidence": "c", "correct": "a"}
-    made = calibrate(str(tmp_path / "rows.npz"), delta=0.2, columns=named, answers=answers)
+    named: dict[str, Any] = {"confidence": "c", "correct": "a"}
+    made = calibrate(**named, data=str(tmp_path / "rows.npz"), delta=0.2, answers=answers)
     budget.spend(made)
     with pytest.raises(OverspentError):
         budget.spend(made)
@@ -164,7 +164,7 @@ def test_tallies_do_not_say_which_column_they_are_of_so_that_each_claim_counts(
     in_file(tmp_path / "rows.npz")
     for column in "ab":
         tally = Tally.from_files(str(tmp_path / "rows.npz"), confidence="c", correct=column)
-        made = calibrate(tally, delta=0.2)
+        made = calibrate(data=tally, delta=0.2)
         if column == "b":
             with pytest.raises(OverspentError):
                 budget.spend(made)
@@ -175,10 +175,10 @@ def test_tallies_do_not_say_which_column_they_are_of_so_that_each_claim_counts(
 def test_rows_that_nobody_named_are_no_other_rows(budget: Budget, tmp_path: Path) -> None:
     budget.spend(calibrate(SCORES, RIGHT, delta=0.2))
     frame = polars.DataFrame({"c": OTHER, "a": RIGHT})
-    named = {"confidence": "c", "correct": "a"}
+    named: dict[str, Any] = {"confidence": "c", "correct": "a"}
     for other in (
         calibrate(OTHER, RIGHT, delta=0.2),
-        calibrate(frame, delta=0.2, columns=named),
+        calibrate(**named, data=frame, delta=0.2),
         in_file(tmp_path / "other.npz"),
         calibrate(OTHER, RIGHT, delta=0.2, sample="March"),
     ):
@@ -278,8 +278,8 @@ def test_a_claim_on_several_samples_is_spent_on_each_and_makes_them_one(budget: 
     )
     bundle = CertificateBundle.of(
         {
-            "a": calibrate(march, delta=0.1, sample="March"),
-            "b": calibrate(april, delta=0.1, sample="April"),
+            "a": calibrate(data=march, delta=0.1, sample="March"),
+            "b": calibrate(data=april, delta=0.1, sample="April"),
         },
         delta=0.2,
     )

@@ -14,8 +14,8 @@ import jsonschema
 import pytest
 from tests.certificate.conftest import LAYOUTS, MAKERS, made
 
-from pacbound import documents, load_certificate
-from pacbound.certificate import CalibrationCertificate, Certificate
+from pacbound import CalibrationCertificate, documents, load_certificate
+from pacbound.certificate import Certificate
 from pacbound.certificate.files import certificate_from_dict
 from pacbound.errors import CertificateError, UnknownProcedureError
 

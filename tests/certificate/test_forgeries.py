@@ -25,7 +25,7 @@ def test_a_bound_that_claims_certainty_is_found() -> None:
     """Relative to itself it hardly differs; relative to the errors it leaves room for, it does."""
     tally = Tally.from_arrays(confidence=[0.99], correct=[True], n_bins=1)
     many = Tally(tally.kind, tally.grid, tally.outcomes, 10**9, tally.cells, tally.counts * 10**9)
-    certificate = calibrate(many, delta=0.01, side="lower")
+    certificate = calibrate(data=many, delta=0.01, side="lower")
 
     def claim_certainty(claim: dict[str, Any]) -> None:
         claim["tables"][0]["lower"][0] = 1.0
@@ -43,7 +43,7 @@ def test_tables_that_do_not_add_up_to_the_rows_are_found(scope: Any) -> None:
     )
 
     def more_rows(claim: dict[str, Any]) -> None:
-        claim["tables"][-1]["trials"][0] += 600
+        claim["tables"][-1]["counts"]["wrong"][0] += 600
 
     assert any(
         "claim.n" in line

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.certificate.conftest import cascade_tally, shield_tally, three_models
 
-from pacbound import Tally
-from pacbound.certificate import CalibrationCertificate, CascadeCertificate, ShieldCertificate
+from pacbound import Tally, calibrate
+from pacbound.certificate import CascadeCertificate, ShieldCertificate
 from pacbound.certificate.tally_checks import exact_sum
 from pacbound.errors import InvalidValueError
 from pacbound.procedures import cascade, joint_walk, shield
@@ -72,7 +72,7 @@ def test_counts_whose_sum_wraps_around_to_the_rows_are_refused() -> None:
     counts = tally.counts.copy()
     counts[:4, 0] += 2**62
     with pytest.raises(InvalidValueError, match="does not add up"):
-        CalibrationCertificate.from_tally(replace(tally, counts=counts), delta=0.05)
+        calibrate(data=replace(tally, counts=counts), delta=0.05)
 
 
 def test_more_bins_than_a_file_may_ask_for_are_not_certified() -> None:
@@ -88,7 +88,7 @@ def test_more_bins_than_a_file_may_ask_for_are_not_certified() -> None:
         groups=groups,
     )
     with pytest.raises(InvalidValueError, match="more than a certificate may have"):
-        CalibrationCertificate.from_tally(tally, delta=0.05)
+        calibrate(data=tally, delta=0.05)
 
 
 @pytest.mark.parametrize(

@@ -247,8 +247,8 @@ def test_a_tally_of_a_calibration_is_refused() -> None:
     with pytest.raises(InvalidTypeError, match="pass it as data="):
         certify_abstention(tally, **CLAIM)
     counted = Tally.from_arrays(kind="abstention", confidence=CONFIDENCE, correct=CORRECT)
-    with pytest.raises(InvalidValueError, match="is not a tally of a calibration"):
-        calibrate(counted, delta=0.05)
+    with pytest.raises(InvalidValueError, match="counts something else: count with confidence"):
+        calibrate(data=counted, delta=0.05)
 
 
 def _changed(change: dict[str, Any], **counts: Any) -> dict[str, Any]:

@@ -28,7 +28,9 @@ FORMATS = ("r.csv", "r.csv.gz", "r.parquet", "r.feather", "r.jsonl", "r.npz")
 CLAIM = ("--delta", 0.1, "-o", "out.json")
 COMMANDS: dict[str, tuple[object, ...]] = {
     "calibrate": ("calibrate", "FILE", "--confidence", "c", "--correct", "ok", *CLAIM),
-    "groups": ("calibrate", "FILE", "--confidence", "c", "--correct", "ok", "--group", "g", *CLAIM),
+    "groups": (
+        "calibrate", "FILE", "--confidence", "c", "--correct", "ok", "--groups", "g", *CLAIM,
+    ),
     "classes": (
         "calibrate", "FILE", "--confidence", "c", "--prediction", "a", "--label", "y", *CLAIM,
     ),

@@ -24,7 +24,7 @@ def test_a_claim_that_overspends_is_neither_saved_nor_shown(
     pacbound("calibrate", predictions, *NAMED, "--delta", 0.03, "-o", "a.json")
     pacbound("calibrate", predictions, *NAMED, "--delta", 0.03, "-o", "again.json")
     done = pacbound(
-        "calibrate", predictions, *NAMED, "--delta", 0.03, "--bins", 7, "-o", "b.json", code=2
+        "calibrate", predictions, *NAMED, "--delta", 0.03, "--n-bins", 7, "-o", "b.json", code=2
     )
     assert "0.03 of 0.05 is spent" in done.stderr
     assert not done.stdout
@@ -35,7 +35,7 @@ def test_a_bundle_is_verified_as_one_file(pacbound: Run, predictions: Path) -> N
     folder = predictions.parent
     for bins in (5, 6):
         pacbound(
-            "calibrate", predictions, *NAMED[:4], "--delta", 0.01, "--bins", bins,
+            "calibrate", predictions, *NAMED[:4], "--delta", 0.01, "--n-bins", bins,
             "-o", f"{bins}.json",
         )  # fmt: skip
     made = {name: load_certificate(folder / f"{name}.json") for name in ("5", "6")}

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pacbound import calibrate, load_certificate
-from pacbound.certificate import CalibrationCertificate
+from pacbound import CalibrationCertificate, calibrate, load_certificate
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -29,7 +28,7 @@ def columns(path: Path) -> dict[str, list[str]]:
 def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays(
     pacbound: Run, predictions: Path
 ) -> None:
-    pacbound("calibrate", predictions, *CALIBRATE, "--bins", 10, "-o", "cal.json")
+    pacbound("calibrate", predictions, *CALIBRATE, "--n-bins", 10, "-o", "cal.json")
     table = columns(predictions)
     arrays = calibrate(
         np.array(table["c"], dtype=float), np.array(table["ok"], dtype=int), delta=0.01, n_bins=10
@@ -72,7 +71,7 @@ def test_a_label_written_with_a_point_is_the_same_class(pacbound: Run, tmp_path:
         "0.1",
         "--json",
     )
-    assert json.loads(done.stdout)["claim"]["tables"][0]["successes"] == [0, 1]
+    assert json.loads(done.stdout)["claim"]["tables"][0]["counts"]["right"] == [0, 1]
 
 
 def test_csv_and_npz_and_several_files_agree(pacbound: Run, predictions: Path) -> None:
@@ -129,7 +128,7 @@ def test_apply_works_on_arrays_whatever_their_names(pacbound: Run, tmp_path: Pat
 
 
 def test_groups_go_through_calibrate_and_apply(pacbound: Run, predictions: Path) -> None:
-    pacbound("calibrate", predictions, *CALIBRATE, "--group", "place", "-o", "cal.json")
+    pacbound("calibrate", predictions, *CALIBRATE, "--groups", "place", "-o", "cal.json")
     pacbound("apply", "cal.json", predictions, "-o", "out.csv")
     certificate = load_certificate(predictions.parent / "cal.json")
     assert isinstance(certificate, CalibrationCertificate)
@@ -145,7 +144,7 @@ def test_verify_says_what_was_changed_and_the_worst_code_counts(
     folder = predictions.parent
     pacbound("calibrate", predictions, *CALIBRATE, "-o", "good.json")
     document = json.loads((folder / "good.json").read_text())
-    document["claim"]["tables"][0]["trials"][0] += 1
+    document["claim"]["tables"][0]["counts"]["right"][0] += 1
     (folder / "changed.json").write_text(json.dumps(document))
     (folder / "broken.json").write_text((folder / "good.json").read_text()[:200])
     assert "verified" in pacbound("verify", "good.json").stdout
@@ -183,8 +182,8 @@ def test_a_changed_certificate_is_not_applied(pacbound: Run, predictions: Path) 
         ("c,ok,ok\n0.5,1,1\n", CALIBRATE, "2 columns named 'ok'"),
         ("c;ok\n0.5;1\n", CALIBRATE, "no column 'c'"),
         ("c,ok\n0.5,1\n", (*CALIBRATE[:-1], "1.2"), "delta=1.2 is not a failure probability"),
-        ("c,ok\n0.5,1\n", (*CALIBRATE, "--bins", "0"), "n_bins=0"),
-        ("c,ok\n0.5,1\n", (*CALIBRATE, "--edges", "0,a,1"), "not a list of numbers"),
+        ("c,ok\n0.5,1\n", (*CALIBRATE, "--n-bins", "0"), "--n-bins=0 is not a number of bins"),
+        ("c,ok\n0.5,1\n", (*CALIBRATE, "--edges", "0,a,1"), "expected numbers from 0 to 1 such as"),
         (
             "c,ok\n0.5,1\n",
             (*CALIBRATE, "--edges", "0,1,0.5"),

@@ -93,7 +93,7 @@ def table(tmp_path: Path) -> Path:
 
 VERBS = [
     ("calibrate", CALIBRATE),
-    ("calibrate", (*CALIBRATE, "--group", "day")),
+    ("calibrate", (*CALIBRATE, "--groups", "day")),
     (
         "cascade",
         (

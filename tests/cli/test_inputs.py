@@ -106,12 +106,12 @@ def test_rows_of_a_cascade_go_out_and_their_labels_come_back(pacbound: Run, fold
 
 
 def test_rows_that_were_chosen_by_strata_come_back_with_labels(pacbound: Run, folder: Path) -> None:
-    pacbound("stratify", "bare.csv", "--confidence", "c", "--labels", 100, "--bins", 5, *GERMAN,
+    pacbound("stratify", "bare.csv", "--confidence", "c", "--labels", 100, "--n-bins", 5, *GERMAN,
              "-o", "ask.csv")  # fmt: skip
     rows = [int(line.split(";")[3]) for line in (folder / "ask.csv").read_text().splitlines()[1:]]
     back = pa.table({"pac_row": rows, "y": LABEL[rows]})
     pq.write_table(back, folder / "some.parquet")
-    strata = ("--bins", 5, "--strata", 5)
+    strata = ("--n-bins", 5, "--strata", 5)
     pacbound("calibrate", "ask.csv", "--labels", "some.parquet", *CERTIFY["calibrate"], *strata,
              *GERMAN, "-o", "cal.json")  # fmt: skip
     found = load_certificate(folder / "cal.json")
@@ -179,7 +179,7 @@ def test_applying_reads_standard_input_and_writes_standard_output(
 
 
 def test_edges_of_equal_mass_come_from_the_rows_or_from_a_pool(pacbound: Run, folder: Path) -> None:
-    options = (*CERTIFY["calibrate"], *GERMAN, "--bins", 4, "--edges", "equal-mass")
+    options = (*CERTIFY["calibrate"], *GERMAN, "--n-bins", 4, "--edges", "equal-mass")
     pacbound("calibrate", "rows.csv", *options, "-o", "same.json")
     same = load_certificate(folder / "same.json")
     right = FAST == LABEL
@@ -197,7 +197,7 @@ def test_edges_of_equal_mass_come_from_the_rows_or_from_a_pool(pacbound: Run, fo
         done = pacbound("calibrate", "rows.csv", *options, "--pool", pool_of, code=2)
         assert "may not fix the edges" in done.stderr
     done = pacbound("calibrate", "rows.csv", *CERTIFY["calibrate"], "--pool", "pool.csv", code=2)
-    assert "--edges equal-mass" in done.stderr
+    assert "pass edges='equal-mass'" in done.stderr
     done = pacbound("calibrate", "rows.csv", *options, "--strata", 4, code=2)
     assert "edges taken from the counted scores do not go with strata" in done.stderr
 

@@ -252,7 +252,7 @@ def test_columns_are_those_of_the_certificate_unless_they_are_named(
     np.savez(tmp_path / "rows.npz", c=confidence, ok=right, other=right)
     pacbound(
         "calibrate", "rows.npz", "--confidence", "c", "--correct", "ok", "--delta", "0.01",
-        "--bins", "4", "-o", "calibration.json",
+        "--n-bins", "4", "-o", "calibration.json",
     )  # fmt: skip
     command = ["monitor", "calibration.json", "rows.npz", "--delta", "1e-3", "--json"]
     found = json.loads(pacbound(*command).stdout)

@@ -277,7 +277,7 @@ def test_what_was_counted_is_not_replaced_from_python(made: Path, tmp_path: Path
     with pytest.raises(InvalidValueError, match="holds rows that the tally was made from"):
         tally.save(rows)
     with pytest.raises(InvalidValueError, match="holds rows that the certificate was made from"):
-        calibrate(rows, columns=columns, delta=0.1).save(rows)
+        calibrate(**columns, data=rows, delta=0.1).save(rows)
     with pytest.raises(InvalidValueError, match="is read as the state of a monitor"):
         write_report(
             tmp_path / "calibration.json",

@@ -53,21 +53,6 @@ def test_a_picture_fits_on_a_terminal_and_needs_no_more_than_ascii(name: str) ->
             "".join(lines).encode(encoding or "ascii")
 
 
-def test_a_drawn_interval_is_never_narrower_than_the_certified_one() -> None:
-    certificate = calibrate([0.55] * 40 + [0.95] * 2000, [1, 0] * 20 + [1] * 2000, delta=0.01)
-    _, *lines = sketch(certificate, Characters("#", "=", "o", ".", "|", "<"))
-    for line, low, high in zip(
-        lines,
-        certificate.lower[certificate.trials > 0],
-        certificate.upper[certificate.trials > 0],
-        strict=True,
-    ):
-        axis = line[-40:]
-        drawn = [place for place, stroke in enumerate(axis) if stroke in "=o"]
-        assert drawn[0] / 40 <= low
-        assert (drawn[-1] + 1) / 40 >= high
-
-
 def test_the_claim_is_marked_where_its_count_is(pacbound: Run, tmp_path: Path) -> None:
     certificate = made("shield")
     assert not isinstance(certificate, CertificateBundle)

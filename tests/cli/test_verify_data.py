@@ -11,14 +11,14 @@ from tests.cli.conftest import Run
 ROWS = 600
 
 CERTIFY = {
-    "calibration": "calibrate --confidence c --correct ok --bins 7 --side lower",
+    "calibration": "calibrate --confidence c --correct ok --n-bins 7 --side lower",
     "edges": "calibrate --confidence c --correct ok --edges 0,0.5,0.8,1",
     "classes": "calibrate --confidence c --prediction fast --label y",
-    "groups": "calibrate --confidence c --correct ok --group place",
+    "groups": "calibrate --confidence c --correct ok --groups place",
     "clusters": "calibrate --confidence c --correct ok --clusters who --seed 3",
     "bounded": "shield --score c --unsafe bad --xi 0.5 --clusters who --cluster-bound 9",
     "weights": "recall --score c --positive ok --target 0.5 --weights w --weight-bound 4",
-    "strata": "calibrate --confidence c --correct ok --bins 5 --strata 5",
+    "strata": "calibrate --confidence c --correct ok --n-bins 5 --strata 5",
     "abstention": "abstain --confidence c --correct ok --xi 0.4",
     "abstention-pool": "abstain --confidence c --correct ok --xi 0.4 --pool pool.csv",
     "cascade": "cascade --confidence c --prediction fast,slow --label y --xi 0.2",

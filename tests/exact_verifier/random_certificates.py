@@ -74,7 +74,7 @@ def calibration(rng: Rng) -> Certificate:
     if "groups" in grid or "edges" in grid:
         return calibrate(score, correct, **options, **grid)
     tally = Tally.from_arrays(confidence=score, correct=correct, **grid)
-    return calibrate(_many(tally, int(10 ** rng.integers(0, 5))), **options)
+    return calibrate(data=_many(tally, int(10 ** rng.integers(0, 5))), **options)
 
 
 def abstention(rng: Rng) -> Certificate:

@@ -29,7 +29,7 @@ DETERMINED = {
     "alarm-range": "certified lowest highest",
     "bundle": "certified",
     "false-alarms": "threshold allowed_false_alarms n certified observed_false_alarm_rate",
-    "calibration": "lower upper trials successes n certified delta side",
+    "calibration": "lower upper wrong right n certified delta side",
     "abstention": "claimed threshold n certified coverage observed_error",
     "recall": "threshold allowed_misses n certified observed_recall flag_rate look",
     "sets": "threshold allowed certified n",
@@ -212,17 +212,16 @@ def _move_threshold(claim: dict[str, Any], steps: int) -> None:
 
 def _swap_bins(claim: dict[str, Any]) -> None:
     """The counts of two bins change places, and their intervals stay."""
-    table = claim["tables"][0]
-    first, second = [i for i, trials in enumerate(table["trials"]) if trials][:2]
-    for counts in (table["trials"], table["successes"]):
-        counts[first], counts[second] = counts[second], counts[first]
+    counts = claim["tables"][0]["counts"]
+    for column in (counts["wrong"], counts["right"]):
+        column[0], column[1] = column[1], column[0]
 
 
 def _move_a_success(claim: dict[str, Any]) -> None:
-    table = claim["tables"][0]
-    first, second = [i for i, trials in enumerate(table["trials"]) if trials][-2:]
-    table["successes"][first] -= 1
-    table["successes"][second] += 1
+    counts = claim["tables"][0]["counts"]
+    for column, added in ((counts["right"], 1), (counts["wrong"], -1)):
+        column[-2] -= added
+        column[-1] += added
 
 
 def _swap_losses_and_gains(claim: dict[str, Any]) -> None:

@@ -227,7 +227,7 @@ def test_a_bound_of_huge_counts_is_judged_by_its_tail_in_both() -> None:
     for rows, share in ((10**7, 1e-5), (10**14, 1e-7)):
         many = Tally(tally.kind, tally.grid, tally.outcomes, rows, tally.cells, tally.counts * rows)
         many.counts[0] = [rows // 5, rows - rows // 5]
-        document = _written(calibrate(many, delta=0.01))
+        document = _written(calibrate(data=many, delta=0.01))
         place = ("claim", "tables", 0, "lower", 0)
         low = at(document, place)
         assert not said_by_verifier(document)

@@ -193,7 +193,7 @@ def read_table(path: Path, seed: bytes, *, suffix: str) -> None:
     questions: list[dict[str, Any]] = [
         {"confidence": "c", "correct": "ok"},
         {"confidence": "c", "correct": "ok", "groups": "y"},
-        {"confidence": "c", "prediction": "y", "labels": "y"},
+        {"confidence": "c", "prediction": "y", "label": "y"},
     ]
     for named in questions:
         try:

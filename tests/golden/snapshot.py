@@ -28,7 +28,24 @@ def given(certificate: Certificate) -> Any:
         return {name: given(member) for name, member in certificate.members.items()}
     if isinstance(certificate, WalkCertificate):
         return _plain(_walked(certificate.counted()))
-    return _plain(certificate.counted())
+    return _plain(_named_as_kept(certificate.counted()))
+
+
+def _named_as_kept(counted: dict[str, Any]) -> dict[str, Any]:
+    """What was counted under the names that the files have for it."""
+    if counted["kind"] != "calibration":
+        return counted
+    tables = [
+        {
+            "group": table["group"],
+            "cells": table["counts"]["cells"],
+            "trials": [sum(pair) for pair in zip(counts["wrong"], counts["right"], strict=True)],
+            "successes": counts["right"],
+        }
+        for table in counted["tables"]
+        for counts in [table["counts"]]
+    ]
+    return {**_without(counted, {"drawn"}), "tables": tables}
 
 
 def decided(certificate: Certificate) -> Any:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import bdtrc
 
-from pacbound import calibrate, certify_cascade, certify_shield, stratify
-from pacbound.certificate import CalibrationCertificate
+from pacbound import CalibrationCertificate, calibrate, certify_cascade, certify_shield, stratify
 from pacbound.tally.draws import DrawOptions
 
 DELTA = 0.05

@@ -209,7 +209,7 @@ def test_a_side_that_was_not_certified_is_not_watched() -> None:
 
 def test_predictions_and_labels_stand_for_correct() -> None:
     one, other = (Monitor(calibration(), delta=1e-3) for _ in range(2))
-    one.update({"confidence": [0.5, 0.9], "prediction": ["a", "b"], "labels": ["a", "c"]})
+    one.update({"confidence": [0.5, 0.9], "prediction": ["a", "b"], "label": ["a", "c"]})
     other.update({"confidence": [0.5, 0.9], "correct": [True, False]})
     assert one.to_dict()["wealth"] == other.to_dict()["wealth"]
 
@@ -233,7 +233,9 @@ def test_each_group_has_bins_of_its_own() -> None:
 def test_overlapping_groups_are_not_monitored() -> None:
     groups = {"all": [True] * 100, "half": [True, False] * 50}
     certificate = calibrate([0.5] * 100, [True] * 100, groups=groups, delta=0.01)
-    with pytest.raises(InvalidValueError, match="'overlapping-groups' is not monitored"):
+    with pytest.raises(
+        InvalidValueError, match="'overlapping-groups', so that one row is in several"
+    ):
         Monitor(certificate, delta=1e-3)
 
 

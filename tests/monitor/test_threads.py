@@ -51,7 +51,7 @@ def at_once(work: Callable[[int], object]) -> None:
 
 SHIELD = certify_shield([0.1] * 500, [False] * 500, xi=0.02, delta=0.01)
 SURE = calibrate([0.9] * 1000, [True] * 950 + [False] * 50, delta=0.01)
-ROW = {"confidence": [0.9, 0.9], "prediction": ["cat", "dog"], "labels": ["cat", "dog"]}
+ROW = {"confidence": [0.9, 0.9], "prediction": ["cat", "dog"], "label": ["cat", "dog"]}
 
 
 def test_no_label_of_any_thread_is_lost() -> None:

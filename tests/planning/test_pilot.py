@@ -88,7 +88,7 @@ def false_alarm_value(tally: Tally) -> float:
 
 
 def calibration_value(tally: Tally) -> float:
-    bins = calibrate(tally, delta=0.05).bins
+    bins = calibrate(data=tally, delta=0.05).bins
     return float(((bins.upper - bins.lower) * bins.trials).sum() / bins.trials.sum())
 
 

@@ -59,8 +59,7 @@ def test_what_is_no_number_with_a_decimal_comma_is_refused_inside_and_in_order(
     path = tmp_path / "rows.csv"
     path.write_text(f"c;ok;p\n0,5;1;a\n{value};1;a\n")
     written: dict[str, Any] = {"delimiter": ";", "decimal": ","}
-    for named in (NAMED, {"confidence": "c", "prediction": "p", "labels": "p2"}):
-        columns = {**named, "labels": "ok"} if "labels" in named else named
+    for columns in (NAMED, {"confidence": "c", "prediction": "p", "label": "ok"}):
         with pytest.raises(InvalidValueError, match=r"c\[1\] is .*not a number"):
             Tally.from_files(path, **written, **columns)
 
@@ -133,8 +132,8 @@ def test_a_notation_of_text_is_refused_where_there_is_no_text(tmp_path: Path) ->
         Tally.from_frame(frame, decimal=",", **NAMED)
     with pytest.raises(InvalidTypeError, match="pass the scores divided by it"):
         Tally.from_arrays(confidence=SCORES, correct=RIGHT, scale=100)
-    with pytest.raises(InvalidTypeError, match=r"no argument 'delimeter'.*'delimiter'"):
-        calibrate(path, delta=0.05, columns=NAMED, delimeter=";")  # type: ignore[call-arg]
+    with pytest.raises(InvalidTypeError, match=r"delimeter is not an option .* mean delimiter"):
+        calibrate(**NAMED, data=path, delta=0.05, delimeter=";")  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("ending", ["xlsx", "XLS", "ods"])

@@ -15,7 +15,6 @@ import pytest
 
 from pacbound import (
     Budget,
-    CalibrationCertificate,
     PACCalibrator,
     Tally,
     binomial_lower,
@@ -201,8 +200,8 @@ CLAIMS: dict[str, Callable[[float], Any]] = {
         {"a": partial(calibrate, [0.5], [True])}, delta=delta
     ),
     "calibrator": lambda delta: PACCalibrator(delta=delta).fit([[0.5, 0.5]], [1]),
-    "from a tally": lambda delta: CalibrationCertificate.from_tally(
-        Tally.from_arrays(confidence=[0.5], correct=[True]), delta=delta
+    "from a tally": lambda delta: calibrate(
+        data=Tally.from_arrays(confidence=[0.5], correct=[True]), delta=delta
     ),
     "planned looks": lambda delta: planned_looks(0.1, delta=delta, looks=[500]),
     "trials": lambda delta: trials_needed(0.1, 0.01, delta=delta),

@@ -120,7 +120,8 @@ assert pacbound.Monitor.load("state.json", certificate).evidence == monitor.evid
 tally = pacbound.Tally.from_arrays(confidence=[0.6, 0.9], correct=[0, 1])
 tally.save("tally.json")
 assert pacbound.Tally.load("tally.json") == tally
-pacbound.calibrate(tally + pacbound.Tally.from_arrays(confidence=[0.7], correct=[1]), delta=0.1)
+more = pacbound.Tally.from_arrays(confidence=[0.7], correct=[1])
+pacbound.calibrate(data=tally + more, delta=0.1)
 """,
     "estimators without scikit-learn": """
 probabilities, labels = numpy.tile([0.2, 0.8], (50, 1)), [1] * 50

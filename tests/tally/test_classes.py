@@ -49,7 +49,7 @@ def test_labels_without_a_class_in_common_with_the_predictions_are_refused(
         cascade(["de", "us"], ["us", "de"], labels)
     predictions = ["de", "us"] * 300
     with pytest.raises(InvalidValueError, match=f"no class in common.*{cause}"):
-        calibrate([0.9] * 600, prediction=predictions, labels=labels * 300, delta=0.05)
+        calibrate([0.9] * 600, prediction=predictions, label=labels * 300, delta=0.05)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_missing_label_is_missing_however_it_is_held(labels: Any) -> None:
 @pytest.mark.parametrize("gaps", GAPS.values(), ids=GAPS)
 def test_a_missing_prediction_is_refused_however_it_is_held(gaps: Any) -> None:
     with pytest.raises(InvalidValueError, match=r"prediction\[1\] is missing"):
-        Tally.from_arrays(confidence=[0.9, 0.8], prediction=gaps, labels=["a", "a"])
+        Tally.from_arrays(confidence=[0.9, 0.8], prediction=gaps, label=["a", "a"])
 
 
 @pytest.mark.parametrize("code", ["NA", "nan", "NaN", "None", "null", "NULL", "?", "n/a", "<NA>"])
@@ -236,7 +236,7 @@ def test_half_a_character_is_no_class_because_no_file_could_be_read_again(tmp_pa
             LabelSession(confidence, [["a", "b"]] * 2, xi=0.5, delta=0.1, **options)
     for made in (
         lambda: LabelSession(confidence, [["a", half]] * 2, xi=0.5, delta=0.1),
-        lambda: calibrate(confidence, prediction=["a", half], labels=["a", "a"], delta=0.1),
+        lambda: calibrate(confidence, prediction=["a", half], label=["a", "a"], delta=0.1),
     ):
         with pytest.raises(
             InvalidValueError, match=r"\(. such values\), text with half a character"

@@ -26,21 +26,21 @@ COLUMNS: dict[str, Any] = {
     "patient": PATIENT,
     "row": np.arange(ROWS),
 }
-NAMED = {"confidence": "c", "correct": "ok", "clusters": "patient", "row_ids": "row"}
+NAMED: Any = {"confidence": "c", "correct": "ok", "clusters": "patient", "row_ids": "row"}
 ORDER = RNG.permutation(ROWS)
 
 
 def of_file(write: Callable[[Path], None], name: str, **reading: Any) -> Callable[[Path], Any]:
     def drawn_by(folder: Path) -> Any:
         write(folder / name)
-        made = calibrate(str(folder / name), delta=0.1, columns=NAMED, **reading)
+        made = calibrate(**NAMED, data=str(folder / name), delta=0.1, **reading)
         return made.provenance.drawn_by
 
     return drawn_by
 
 
 def of_frame(frame: Any) -> Callable[[Path], Any]:
-    return lambda folder: calibrate(frame, delta=0.1, columns=NAMED).provenance.drawn_by
+    return lambda folder: calibrate(**NAMED, data=frame, delta=0.1).provenance.drawn_by
 
 
 def of_arrays(patient: Any, row: Any) -> Callable[[Path], Any]:
@@ -113,7 +113,7 @@ def test_parts_that_add_up_have_the_digest_of_the_whole(tmp_path: Path) -> None:
     parts = [part_of(place == PATIENT % 2) for place in range(2)]
     parts[0].save(tmp_path / "t.json")
     total = Tally.load(tmp_path / "t.json") + parts[1]
-    assert calibrate(total, delta=0.1).provenance.drawn_by == HELD["numbers"](tmp_path)
+    assert calibrate(data=total, delta=0.1).provenance.drawn_by == HELD["numbers"](tmp_path)
 
 
 def test_parts_with_row_ids_and_without_do_not_add() -> None:
@@ -124,7 +124,7 @@ def test_parts_with_row_ids_and_without_do_not_add() -> None:
 
 def test_a_bundle_keeps_the_digest_of_each_claim(tmp_path: Path) -> None:
     def claim(*, delta: float) -> Any:
-        return calibrate(part_of(np.arange(ROWS)), delta=delta)
+        return calibrate(data=part_of(np.arange(ROWS)), delta=delta)
 
     certify_together({"one": claim}, delta=0.1).save(tmp_path / "b.json")
     loaded = load_certificate(tmp_path / "b.json")

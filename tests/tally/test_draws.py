@@ -197,9 +197,11 @@ def test_what_cannot_be_drawn_by_is_refused(given: dict[str, Any], message: str)
 
 
 def test_an_unknown_argument_is_refused_with_the_one_that_was_meant() -> None:
-    with pytest.raises(InvalidTypeError, match=r"no argument 'cluster'\. Did you mean 'clusters'"):
+    with pytest.raises(
+        InvalidTypeError, match=r"cluster is not an option of this function\. Did you mean clusters"
+    ):
         calibrate(CONFIDENCE, CORRECT, delta=0.1, cluster=PATIENT)  # type: ignore[call-arg]
-    with pytest.raises(InvalidTypeError, match="Did you mean 'n_bins'"):
+    with pytest.raises(InvalidTypeError, match="Did you mean n_bins"):
         calibrate(CONFIDENCE, CORRECT, delta=0.1, n_bin=3)  # type: ignore[call-arg]
 
 
@@ -218,8 +220,8 @@ def test_planned_looks_at_rows_that_are_drawn_are_refused() -> None:
 def test_a_tally_beside_a_draw_is_refused() -> None:
     tally = Tally.from_arrays(**COLUMNS)
     for given in ({"clusters": PATIENT}, {"seed": 1}):
-        with pytest.raises(InvalidTypeError, match="stands beside a tally"):
-            calibrate(tally, delta=0.1, **given)
+        with pytest.raises(InvalidTypeError, match="was passed beside a Tally"):
+            calibrate(data=tally, delta=0.1, **given)
 
 
 def _half(given: dict[str, Any], which: int) -> dict[str, Any]:

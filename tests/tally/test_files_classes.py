@@ -12,7 +12,7 @@ from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 CASCADE: dict[str, Any] = {"confidences": ["c"], "predictions": ["p", "q"], "labels": "y"}
-CLASSES: dict[str, Any] = {"confidence": "c", "prediction": "p", "labels": "y"}
+CLASSES: dict[str, Any] = {"confidence": "c", "prediction": "p", "label": "y"}
 TYPED = ["parquet", "feather", "npz", "npy"]
 
 

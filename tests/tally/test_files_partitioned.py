@@ -13,7 +13,7 @@ from pacbound import Tally
 from pacbound.errors import InvalidValueError
 from pacbound.sources.engines.duckdb import NotPlainError
 
-CLASSES: dict[str, Any] = {"confidence": "c", "prediction": "p", "labels": "y"}
+CLASSES: dict[str, Any] = {"confidence": "c", "prediction": "p", "label": "y"}
 GROUPS: dict[str, Any] = {"confidence": "c", "correct": "ok", "groups": "g"}
 
 

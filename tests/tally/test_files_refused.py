@@ -61,7 +61,7 @@ ROLES_OF_NAN: list[dict[str, Any]] = [
     {"confidence": "x", "correct": "ok"},
     {"confidence": "x", "correct": "ok", "edges": [0, 0.2, 1]},
     {"confidence": "c", "correct": "x"},
-    {"confidence": "c", "prediction": "a", "labels": "x"},
+    {"confidence": "c", "prediction": "a", "label": "x"},
     {"confidence": "c", "correct": "ok", "groups": "x"},
     {"confidences": ["c"], "predictions": ["a", "x"], "labels": "b"},
     {"scores": "x", "unsafe": "ok"},

@@ -23,7 +23,6 @@ from pacbound.tally.frames import counting as frame_counts
 
 FRAME = pl.DataFrame({"c": [0.15, 0.95, 0.95], "ok": [True, True, False]})
 CORRECT: dict[str, Any] = {"confidence": "c", "correct": "ok"}
-NO_MAPPING: Any = "c"
 COUNTED = Tally.from_arrays(confidence=[0.15, 0.95, 0.95], correct=[True, True, False])
 
 
@@ -55,11 +54,11 @@ def test_engines_that_were_never_compared_with_arrays_are_refused(
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"confidence": "c"}, "Pass either correct, or both prediction and label"),
-        ({"confidence": "c", "correct": "ok", "labels": "y"}, "Pass either correct"),
+        ({"confidence": "c"}, "Pass either correct, or both prediction and label:"),
+        ({"confidence": "c", "correct": "ok", "label": "y"}, "Pass either correct"),
         ({"confidence": "c", "prediction": "p"}, "Pass either correct"),
         ({"confidence": "c", "corect": "ok"}, "has no 'corect'.*Did you mean 'correct'"),
-        ({"confidence": "c", "correct": "ok", "label": "y"}, "Did you mean 'labels'"),
+        ({"confidence": "c", "correct": "ok", "labels": "y"}, "Did you mean 'label'"),
         ({"confidence": "c", "correct": ["ok"]}, "are not all names of columns"),
         (
             {"confidences": ["c"], "predictions": ["p"], "labels": "y"},
@@ -217,7 +216,7 @@ def test_categories_are_their_names() -> None:
     frame = FRAME.with_columns(
         p=names, y=pl.Series(["cat", "cat", "cat"], dtype=pl.Enum(["dog", "cat"])), g=names
     )
-    counted = Tally.from_frame(frame, confidence="c", prediction="p", labels="y", groups="g")
+    counted = Tally.from_frame(frame, confidence="c", prediction="p", label="y", groups="g")
     assert counted == Tally.from_arrays(
         confidence=[0.15, 0.95, 0.95], correct=[True, False, True], groups=["cat", "dog", "cat"]
     )
@@ -255,7 +254,7 @@ def test_categories_that_are_numbers_are_counted_as_numbers(
         _framed(c=[0.15, 0.95], p=held, y=_categories(*labels)[way]),
         confidence="c",
         prediction="p",
-        labels="y",
+        label="y",
         groups="p",
     )
     assert counted == Tally.from_arrays(
@@ -271,14 +270,14 @@ def test_a_category_that_is_missing_is_missing(value: Any, way: int) -> None:
         c=[0.15, 0.95], p=_categories(value, value)[way], y=_categories(value, None)[way]
     )
     with pytest.raises(InvalidValueError, match="1 rows have no label in y"):
-        Tally.from_frame(frame, confidence="c", prediction="p", labels="y")
+        Tally.from_frame(frame, confidence="c", prediction="p", label="y")
 
 
 @pytest.mark.parametrize("way", range(4))
 def test_categories_that_are_large_floats_are_no_classes(way: int) -> None:
     frame = _framed(c=[0.15, 0.95], p=_categories(3, 3)[way], y=_categories(3.0, 2.0**60)[way])
     with pytest.raises(InvalidValueError, match="not a whole number"):
-        Tally.from_frame(frame, confidence="c", prediction="p", labels="y")
+        Tally.from_frame(frame, confidence="c", prediction="p", label="y")
 
 
 ARROW_FRAMES: list[Any] = [
@@ -312,7 +311,7 @@ def test_integers_that_arrow_rounds_to_no_float_are_compared_with_floats(
         }
     )
     counted = Tally.from_frame(
-        frame(table), confidence="c", prediction="p", labels="y", unseen_labels=1
+        frame(table), confidence="c", prediction="p", label="y", unseen_labels=1
     )
     assert counted == Tally.from_arrays(confidence=[0.1, 0.2, 0.3], correct=[True, False, False])
 
@@ -334,7 +333,7 @@ def test_integers_that_only_64_unsigned_bits_hold_are_compared_exactly() -> None
     )
     for frame in (table, pl.DataFrame(table), duckdb.from_arrow(table), table.to_pandas()):
         assert Tally.from_frame(
-            frame, confidence="c", prediction="p", labels="y", unseen_labels=1
+            frame, confidence="c", prediction="p", label="y", unseen_labels=1
         ).totals == {
             "wrong": 2,
             "right": 1,
@@ -364,24 +363,24 @@ def test_a_frame_that_is_counted_again_goes_unnoticed_but_its_tally_does_not() -
     ("call", "message"),
     [
         (
-            lambda: calibrate(FRAME, [1, 0, 1], delta=0.1, columns=CORRECT),
-            "correct stands beside columns",
+            lambda: calibrate("c", [1, 0, 1], data=FRAME, delta=0.1),
+            "correct is of type list beside data=: name its column",
         ),
         (
-            lambda: calibrate(FRAME, delta=0.1, groups=[1, 1, 1], columns=CORRECT),
-            "groups stands beside columns",
+            lambda: calibrate(**CORRECT, data=FRAME, delta=0.1, groups=[1, 1, 1]),
+            "groups is of type list beside data=: name its column",
         ),
         (
-            lambda: calibrate(COUNTED, delta=0.1, columns=CORRECT),
-            "columns stands beside a tally",
+            lambda: calibrate(**CORRECT, data=COUNTED, delta=0.1),
+            "confidence was passed beside a Tally",
         ),
+        (lambda: calibrate(COUNTED, delta=0.1), "pass it as data=, and leave confidence out"),
         (
-            lambda: calibrate(FRAME, delta=0.1, columns={"confidences": "c"}),
-            "has no 'confidences': expected confidence",
+            lambda: calibrate(data=FRAME, delta=0.1, confidences="c"),  # type: ignore[call-arg]
+            "confidences is not an option of this function. Did you mean confidence",
         ),
-        (lambda: calibrate(FRAME, delta=0.1, columns={"correct": "ok"}), "needs 'confidence'"),
-        (lambda: calibrate(FRAME, delta=0.1, columns=NO_MAPPING), "is not a mapping"),
-        (lambda: calibrate(FRAME, delta=0.1), "correct is missing"),
+        (lambda: calibrate(correct="ok", data=FRAME, delta=0.1), "confidence is missing"),
+        (lambda: calibrate("c", data=FRAME, delta=0.1), "was right is missing"),
         (
             lambda: certify_cascade(FRAME, [[1, 2]], xi=0.1, delta=0.1, columns={"labels": "y"}),
             "predictions stands beside columns",
@@ -422,7 +421,7 @@ def test_columns_of_a_frame_are_still_arrays() -> None:
     for series in (FRAME["c"], FRAME.to_pandas()["c"], FRAME.to_arrow()["c"]):
         assert (
             calibrate(series, FRAME["ok"], delta=0.1).claim_digest
-            == calibrate(COUNTED, delta=0.1).claim_digest
+            == calibrate(data=COUNTED, delta=0.1).claim_digest
         )
 
 
@@ -453,7 +452,7 @@ NAN_USES: list[dict[str, Any]] = [
     {"confidence": "nan", "correct": "ok"},
     {"confidence": "nan", "correct": "ok", "edges": [0.0, 0.5, 1.0]},
     {"confidence": "c", "correct": "nan_flag"},
-    {"confidence": "c", "prediction": "p", "labels": "nan_class"},
+    {"confidence": "c", "prediction": "p", "label": "nan_class"},
     {"scores": "nan", "unsafe": "ok"},
     {"scores": "c", "unsafe": "always", "final_scores": "nan"},
 ]
@@ -510,7 +509,7 @@ def test_a_stream_with_classes_in_it_is_refused_with_what_to_do() -> None:
     stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
     connection = duckdb.connect()
     with pytest.raises(InvalidValueError, match="read only once: load it first"):
-        Tally.from_frame(connection.from_arrow(stream), confidence="c", prediction="p", labels="y")
+        Tally.from_frame(connection.from_arrow(stream), confidence="c", prediction="p", label="y")
 
 
 BROKEN: dict[str, Callable[[], Any]] = {
@@ -547,7 +546,7 @@ def test_names_of_columns_that_are_numbers_are_refused_with_the_remedy() -> None
         Tally.from_frame(frame, confidence="0", correct="1")
     renamed = frame.rename(columns=str)
     assert Tally.from_frame(renamed, confidence="0", correct="1") == COUNTED
-    certificate = calibrate(COUNTED, delta=0.05)
+    certificate = calibrate(data=COUNTED, delta=0.05)
     with pytest.raises(InvalidTypeError, match="0 is not the name of a column"):
         certificate.apply(frame, confidence=0)  # type: ignore[arg-type]
     mixed = frame.assign(c=[0.1, 0.2, 0.3])

@@ -154,7 +154,7 @@ def test_a_document_with_matches_that_no_rows_have_is_refused(change: Any) -> No
 
 def test_unrelated_labels_goes_with_cascades_alone() -> None:
     with pytest.raises(InvalidTypeError, match="unrelated_labels is about the slow model"):
-        Tally.from_arrays(confidence=[0.5], prediction=[1], labels=[1], unrelated_labels=True)
+        Tally.from_arrays(confidence=[0.5], prediction=[1], label=[1], unrelated_labels=True)
     with pytest.raises(InvalidTypeError, match="is not True or False"):
         _tally(_rows(), unrelated_labels="yes")
 

@@ -58,7 +58,7 @@ WRITE: dict[str, Callable[[Columns, Path], None]] = {
     "npz": _write_npz,
 }
 TEXT = ("csv", "jsonl")
-CALIBRATION: dict[str, Any] = {"confidence": "c", "prediction": "p", "labels": "y"}
+CALIBRATION: dict[str, Any] = {"confidence": "c", "prediction": "p", "label": "y"}
 CASCADE: dict[str, Any] = {"confidences": ["c"], "predictions": ["p", "q"], "labels": "y"}
 
 
@@ -294,8 +294,8 @@ def test_the_verbs_take_answers_and_certify_the_same(tmp_path: Path) -> None:
     path = stored(without(whole, "y"), tmp_path, "rows.csv")
     full = stored(whole, tmp_path, "whole.csv")
     back = stored({"pac_row": list(range(40)), "y": whole["y"]}, tmp_path, "back.csv")
-    joined = calibrate(path, delta=0.05, columns=CALIBRATION, answers=back)
-    assert joined.counts_digest == calibrate(full, delta=0.05, columns=CALIBRATION).counts_digest
+    joined = calibrate(**CALIBRATION, data=path, delta=0.05, answers=back)
+    assert joined.counts_digest == calibrate(**CALIBRATION, data=full, delta=0.05).counts_digest
     # The columns are random, and have nothing to do with each other.
     asked: Any = {"xi": 0.5, "delta": 0.05, "columns": CASCADE, "unrelated_labels": True}
     cascade, direct = (

@@ -208,7 +208,7 @@ def test_columns_that_fit_no_use_are_refused() -> None:
 
 @pytest.mark.parametrize("listed", [list, tuple, set, np.array])
 def test_classes_are_listed_by_whatever_can_be_walked_over(listed: Any) -> None:
-    rows: dict[str, Any] = {"confidence": [0.9, 0.8], "prediction": [1, 2], "labels": [1, 3]}
+    rows: dict[str, Any] = {"confidence": [0.9, 0.8], "prediction": [1, 2], "label": [1, 3]}
     assert Tally.from_arrays(**rows, classes=listed([1, 2, 3])).totals == {"wrong": 1, "right": 1}
     with pytest.raises(InvalidValueError, match=r"prediction\[0\] is missing"):
         Tally.from_arrays(**rows, missing=listed([1, 7]), unseen_labels=1.0)
@@ -261,7 +261,7 @@ def test_a_group_may_have_the_name_of_anything_else_that_is_counted(
     name: str, by_classes: bool
 ) -> None:
     right = np.array([True, True, False, False])
-    outcome = {"prediction": right, "labels": [1] * 4} if by_classes else {"correct": right}
+    outcome = {"prediction": right, "label": [1] * 4} if by_classes else {"correct": right}
     tally = Tally.from_arrays(
         confidence=[0.9, 0.2, 0.9, 0.2],
         groups={name: [True, False, True, True], "all": [True] * 4},

@@ -6,7 +6,6 @@
 from typing import TYPE_CHECKING
 
 from pacbound.calibration.calibrator import PACCalibrator
-from pacbound.calibration.certify import calibrate
 from pacbound.calibration.curves import (
     AccuracyConfidenceBand,
     AccuracyConfidenceCurve,
@@ -34,7 +33,6 @@ __all__ = [
     "accuracy_confidence_band",
     "accuracy_confidence_curve",
     "brier_score",
-    "calibrate",
     "expected_calibration_error",
     "induced_calibration_error",
     "maximum_calibration_error",

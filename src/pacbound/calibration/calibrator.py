@@ -10,7 +10,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.calibration import CalibrationCertificate
+from pacbound.claims.calibration import CLAIM
+from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError, NotFittedError
 from pacbound.procedures.calibration import Correction, Side, check_options
 from pacbound.stats.arguments import claimed_delta
@@ -239,9 +240,8 @@ class PACCalibrator:
             self.correction,
             self.side,
         ):
-            made = CalibrationCertificate.from_tally(
-                tally, delta=self.delta, correction=self.correction, side=self.side
-            )
+            asked = {"delta": self.delta, "correction": self.correction, "side": self.side}
+            made = CLAIM.certify(tally, asked)
             self._certificate = made
         return made
 

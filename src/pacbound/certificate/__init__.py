@@ -7,7 +7,6 @@ from pacbound.certificate.applying import AppliedRows
 from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.budget import Budget
 from pacbound.certificate.bundle import CertificateBundle, SeveralClaims, certify_together
-from pacbound.certificate.calibration import CalibrationBins, CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.cascade_group import CascadeGroup
 from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
@@ -23,8 +22,6 @@ __all__ = [
     "AppliedRows",
     "BatchCertificate",
     "Budget",
-    "CalibrationBins",
-    "CalibrationCertificate",
     "CascadeCertificate",
     "CascadeGroup",
     "Certificate",

@@ -143,7 +143,7 @@ class Provenance:
     >>> from pacbound import calibrate
     >>> named = {"confidence": "score", "correct": "right"}
     >>> frame = polars.DataFrame({"score": [0.9, 0.8], "right": [True, False]})
-    >>> calibrate(frame, delta=0.05, columns=named).provenance.columns
+    >>> calibrate(**named, data=frame, delta=0.05).provenance.columns
     {'confidence': 'score', 'correct': 'right'}
     """
 

@@ -13,7 +13,6 @@ from pacbound import documents
 from pacbound.certificate.alarm_range import AlarmRangeCertificate
 from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.bundle import CertificateBundle, SeveralClaims, member_documents
-from pacbound.certificate.calibration import CalibrationCertificate
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.certificate.document import FORMAT, SCHEMA, Certificate, Provenance
@@ -28,7 +27,6 @@ from pacbound.errors import CertificateError, InvalidValueError
 KINDS: dict[str, type[Certificate]] = {
     kind.kind: kind
     for kind in (
-        CalibrationCertificate,
         BatchCertificate,
         CascadeCertificate,
         GroupedCascadeCertificate,

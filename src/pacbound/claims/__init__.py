@@ -19,6 +19,9 @@ class ClaimLine(NamedTuple):
 
 CLAIMS: dict[str, ClaimLine] = {
     "abstention": ClaimLine("abstain", "The confidence at which to answer: few answers are wrong."),
+    "calibration": ClaimLine(
+        "calibrate", "An interval for the true confidence of every bin of scores."
+    ),
     "sets": ClaimLine("sets", "A set of labels for every row: few sets miss the true one."),
 }
 """The kinds, each with its line."""

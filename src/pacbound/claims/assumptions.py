@@ -22,6 +22,7 @@ ASSUMED: Final[Mapping[str, str]] = {
         "Where the walk may start was fixed without these rows, from unlabelled scores that are "
         "not theirs."
     ),
+    "bins-beforehand": "The bins were fixed before any label was seen.",
     "groups-beforehand": "The groups were fixed before any label was seen.",
     "same-type-in-use": (
         "In use the model computes probabilities in the type that was counted; they are compared "

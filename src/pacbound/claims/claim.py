@@ -11,11 +11,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pacbound.asks import Ask, checked
 from pacbound.certificate.about import about_texts
-from pacbound.certificate.document import Certificate, Provenance
+from pacbound.certificate.document import CHANGED, Certificate, Provenance
 from pacbound.certificate.samples import sample_name
 from pacbound.claims import claim_of
 from pacbound.claims.assumptions import ASSUMED
@@ -26,6 +27,7 @@ from pacbound.fields import Fields
 from pacbound.figure import Figure
 from pacbound.says import Quantity, Says
 from pacbound.tally.reading import recorded_columns, tally_of
+from pacbound.tally.row_options import require_row_options
 from pacbound.tally.row_rules import RowRule
 from pacbound.tally.tally import Tally
 
@@ -114,6 +116,24 @@ class ClaimCertificate(Certificate):
     def words(self) -> str:
         """The claim in words."""
         return "\n".join(self.says.lines())
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the table of a summary as one."""
+        said = self.says
+        if not said.table:
+            return super()._repr_html_()
+        changed = f"<p><strong>{CHANGED}</strong></p>" if not self._intact else ""
+        beside = (*self.draw_lines(), *self.sample_lines(), *self.about_lines())
+        words = (*replace(said, table=()).lines(), *beside)
+        head, *body = (
+            "".join(f"<{cell}>{escape(text)}</{cell}>" for text in line)
+            for cell, line in zip(["th", *["td"] * len(said.table)], said.table, strict=False)
+        )
+        rows = "".join(f"<tr>{line}</tr>" for line in body)
+        return (
+            f"<div>{changed}{''.join(f'<p>{escape(line)}</p>' for line in words)}"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        )
 
     def work(self) -> float:
         """About how long deciding takes, as `Certificate.work` counts it."""
@@ -225,6 +245,20 @@ class Claim(ABC, Generic[C]):
         fitting = (one for one in self.questions if given <= one.roles.keys())
         return next(fitting, self.question)
 
+    def counting(
+        self,
+        wishes: Values,  # noqa: ARG002
+        columns: Mapping[str, Any],  # noqa: ARG002
+        data: Any,  # noqa: ARG002
+        rows: Mapping[str, Any],  # noqa: ARG002
+    ) -> dict[str, Any]:
+        """What of that was asked for says how rows are counted, such as bins."""
+        return {}
+
+    def recounting(self, certificate: C) -> dict[str, Any]:  # noqa: ARG002
+        """The same for rows that are counted again; raises where no table has such rows."""
+        return {}
+
     def question_of(self, certificate: C) -> Any:  # noqa: ARG002
         """What was counted for the certificate."""
         return self.question
@@ -283,18 +317,18 @@ def certify(
     """What every verb and every command that certifies calls. What is asked for is checked before a
     row is read.
     """
-    claim.wishes(asked)
+    wishes = claim.wishes(asked)
+    require_row_options(rows, [*columns, *asked])
     options = dict(rows)
-    about, sample = (
-        about_texts(options.pop("about", None)),
-        sample_name(options.pop("sample", None)),
-    )
-    tally = tally_of(claim.question_for(columns, data), columns, data, options)
+    about, sample = options.pop("about", None), options.pop("sample", None)
+    if about is not None or sample is not None:
+        about, sample = about_texts(about), sample_name(sample)
+    counting = claim.counting(wishes, columns, data, options)
+    tally = tally_of(claim.question_for(columns, data), columns, data, options, counting)
     named = {
         **columns,
         **{name: rows[name] for name in ("clusters", "weights", "row_ids") if name in rows},
     }
-    wishes = claim.gathered(asked, tally, columns, options)
-    return claim.certify(tally, wishes, recorded_columns(named, data)).with_about(
-        about, sample=sample
-    )
+    wishes = dict(claim.gathered(asked, tally, columns, options))
+    made = claim.certify(tally, wishes, recorded_columns(named, data))
+    return made if about is None and sample is None else made.with_about(about, sample=sample)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pacbound.asks import Ask
 from pacbound.claims.claim import Procedure
 from pacbound.claims.common_fields import Assumes, DrawnForm, NullableText
+from pacbound.claims.pools import Pool, is_table, table_scores
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields, Histogram, Tables, Values
@@ -20,15 +21,7 @@ from pacbound.forms import AskedForm, Choice, Form, GridPoint, TruthValue, Whole
 from pacbound.procedures.abstention_walk import FIRST
 from pacbound.procedures.threshold import TOP
 from pacbound.says import Quantity, Side
-from pacbound.sources.fingerprints import file_fingerprint
-from pacbound.sources.notation import OPTIONS as NOTATION
-from pacbound.sources.notation import Notation
-from pacbound.sources.paths import are_paths, expanded
 from pacbound.stats.arguments import real_number
-from pacbound.tally.columns import as_scores
-from pacbound.tally.count import scores_in_files, scores_in_frame
-from pacbound.tally.frame_errors import reading_frame
-from pacbound.tally.questions.question import Slot
 from pacbound.tally.table import in_order
 from pacbound.tally.tally import Tally
 
@@ -70,29 +63,6 @@ class FirstThreshold(AskedForm):
     def schema(self) -> dict[str, Json]:
         """A number."""
         return {"type": "number", "minimum": 0, "maximum": FIRST_THRESHOLD}
-
-
-class Pool(AskedForm):
-    """Scores of other rows: an array, or a table that has them; no part of the document."""
-
-    names_files = True
-
-    def check(self, value: Any, name: str) -> Any:
-        """The scores; a table is read later, as the rows are."""
-        if _is_table(value):
-            return value
-        scores = as_scores(value, name)
-        if not scores.size:
-            raise InvalidValueError(f"{name} is empty: pass at least one score, or leave it out.")
-        return scores
-
-    def read(self, part: Reader, key: str) -> Any:
-        """A document holds the starts, and not the pool."""
-        raise CertificateError(f"{part.place(key)} is not expected here.")
-
-    def schema(self) -> dict[str, Json]:
-        """Nothing fits."""
-        return {"not": {}}
 
 
 FIRST_ASK = Ask(
@@ -220,36 +190,18 @@ def _agree(part: Reader, values: Values) -> None:
 
 def read_pool(pool: Any, tally: Tally, column: Any, rows: Mapping[str, Any]) -> Any:
     """The scores of a pool; a table is written and read as that of the rows is."""
-    if not _is_table(pool):
+    if not is_table(pool):
         return pool
-    if not isinstance(column, str):
-        raise InvalidTypeError(
-            "pool is a table, and no column of it is named: pass its column of scores as an array."
-        )
-    notation = Notation.of(**{name: rows.get(name) for name in NOTATION})
-    slot = Slot("number", column, notation.scale)
-    if not are_paths(pool):
-        with reading_frame():
-            return scores_in_frame(slot, pool)
-    same = next((file for file in expanded(pool) if file_fingerprint(file) in tally.sources), None)
-    if same is not None:
-        raise InvalidValueError(
-            f"{same} is counted, too: starts chosen from the scores that certify void the "
-            "guarantee. Pass scores of other rows, or leave pool out."
-        )
-    return scores_in_files(
-        slot,
-        pool,
-        notation=notation,
-        engine=rows.get("engine") or "duckdb",
-        master=rows.get("master"),
-        memory_limit=rows.get("memory_limit"),
+    why = (
+        "starts chosen from the scores that certify void the guarantee. Pass scores of other rows, "
+        "or leave pool out"
     )
+    return table_scores(pool, column, rows, counted=tally.sources, why=why)
 
 
 def pool_cells(scores: Any, tally: Tally) -> NDArray[np.int64]:
     """The cells of a pool, which must not be the scores that certify."""
-    if _is_table(scores):
+    if is_table(scores):
         raise InvalidTypeError("pool is a table here: pass its column of scores as an array.")
     cells = tally.grid.cells(scores)
     seen, times = np.unique(cells, return_counts=True)
@@ -261,7 +213,3 @@ def pool_cells(scores: Any, tally: Tally) -> NDArray[np.int64]:
                 "guarantee. Pass scores of other rows, or leave it out."
             )
     return cells
-
-
-def _is_table(pool: Any) -> bool:
-    return are_paths(pool) or hasattr(pool, "columns")

@@ -17,7 +17,6 @@ from pacbound.version import VERSION
 
 COMMANDS: dict[str, dict[str, str]] = {
     "Certify": {
-        "calibrate": "An interval for the true confidence of every bin of scores.",
         "cascade": "Where fast models may answer for a slow one: little is lost.",
         "recall": "The score at which to flag: few positives are missed.",
         "false-alarms": "The score at which to flag: few negatives are flagged.",

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal, Unpack
 
 import typer
 
-from pacbound.calibration.certify import calibrate
 from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate import Certificate
 from pacbound.claims.abstention import certify_abstention
+from pacbound.claims.calibration import calibrate
 from pacbound.cli.about import About
 from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
 from pacbound.cli.exit_codes import ending_well
@@ -31,6 +31,31 @@ from pacbound.tally import Kind, Tally
 from pacbound.tally.draws import COLUMNS, DrawOptions
 from pacbound.tally.intake import recorded_role
 from pacbound.tally.questions import with_article
+from pacbound.tally.row_options import ROWS, RowOptions
+
+
+def _calibrated(
+    data: Any,
+    *,
+    delta: float,
+    columns: Mapping[str, str] | None = None,
+    n_bins: int | None = None,
+    edges: Any = None,
+    correction: Correction = "sidak",
+    side: Side = "both",
+    **rows: Unpack[RowOptions],
+) -> Certificate:
+    """A calibration of tallies or files, asked for as the other verbs are."""
+    return calibrate(
+        **(columns or {}),
+        data=data,
+        delta=delta,
+        n_bins=n_bins,
+        edges=edges,
+        correction=correction,
+        side=side,
+        **rows,
+    )
 
 
 def _abstention(  # noqa: PLR0913, RUF100
@@ -77,7 +102,7 @@ def _abstention(  # noqa: PLR0913, RUF100
 
 _PLURAL = ("groups", *COLUMNS)
 VERBS: dict[Kind, Callable[..., Certificate]] = {
-    "calibration": calibrate,
+    "calibration": _calibrated,
     "abstention": _abstention,
     "cascade": certify_cascade,
     "shield": certify_shield,
@@ -226,7 +251,8 @@ def _certified(
         )
     verb = VERBS[tally.kind] if claim is None else CLAIMS[claim]
     takes = signature(verb).parameters
-    unknown = min((name for name in options if name not in takes), default=None)
+    known = {*takes, *(ROWS if "rows" in takes else ())}
+    unknown = min((name for name in options if name not in known), default=None)
     if unknown is not None:
         option = "cost" if unknown == "costs" else unknown.replace("_", "-")
         raise InvalidTypeError(

@@ -26,7 +26,9 @@ from pacbound.cli.table_options import (
     FilesArgument,
     LabelsOption,
     RowDraw,
+    StrataOption,
     WrittenOrPiped,
+    strata_option,
 )
 from pacbound.cli.terminal import progress_bar
 from pacbound.errors import PacboundError
@@ -51,6 +53,7 @@ def certifying(kind: str) -> Callable[..., Any]:
         *(_of_ask(ask) for ask in claim.asks if ask.option),
         *_of_classes(claim.question),
         _parameter("draw", RowDraw),
+        *([_parameter("strata", StrataOption, None)] if _has_bins(claim) else []),
         _parameter("labels", LabelsOption, None),
         _parameter("written", WrittenOrPiped),
         _parameter("counter", Counter),
@@ -83,6 +86,11 @@ def _of_column(column: RowColumn) -> Parameter:
     if column.needed:
         return _parameter(column.name, Annotated[str, option])
     return _parameter(column.name, Annotated[str | None, option], None)
+
+
+def _has_bins(claim: Claim[Any]) -> bool:
+    """Whether rows are counted in bins, so that they may have been chosen per bin."""
+    return any(ask.name == "n_bins" for ask in claim.asks)
 
 
 def _of_classes(question: Any) -> Iterator[Parameter]:
@@ -128,6 +136,7 @@ def _run(claim: Claim[Any], given: dict[str, Any]) -> int:
             **(given["classes"].options() if "classes" in given else {}),
             **given["draw"].columns(),
             **given["draw"].options(),
+            "strata": strata_option(given.get("strata")),
             **counter.options(),
             **written.options(),
             "answers": given["labels"],

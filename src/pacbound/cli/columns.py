@@ -34,9 +34,6 @@ ColumnOption = Annotated[
 
 _PLURAL = {"group": "groups", "cluster": "clusters", "weight": "weights", "row_id": "row_ids"}
 _LISTS = ("confidences", "predictions")
-_SETTINGS = ("n_bins", "edges")
-"""What questions take that names no column."""
-
 _INSTEAD = {
     "correct": ("prediction", "label"),
     "prediction": ("correct", "loss"),
@@ -85,7 +82,7 @@ def typed_role(role: str) -> str:
 
 def roles_of(question: Any) -> dict[str, str]:
     """The roles of a question as they are typed, with its own spelling of each."""
-    return {typed_role(role): role for role in question.roles if role not in _SETTINGS}
+    return {typed_role(role): role for role in question.roles}
 
 
 def several_of(question: Any) -> set[str]:

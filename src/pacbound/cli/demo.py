@@ -66,7 +66,7 @@ STORY: dict[str, list[Step]] = {
     "CALIBRATE": [
         Step(
             "How often is the network right, where it claims to be so sure?",
-            f"pacbound calibrate held.csv {SLOW} --bins 10 --delta 0.01 "
+            f"pacbound calibrate held.csv {SLOW} --n-bins 10 --delta 0.01 "
             "--model 'convolutional network, whole' --dataset @held.csv --owner 'pacbound demo' "
             "-o calibration.json",
         ),
@@ -76,23 +76,23 @@ STORY: dict[str, list[Step]] = {
         ),
         Step(
             "Images that came in sessions depend on each other: draw one of each.",
-            f"pacbound calibrate held.csv {SLOW} --bins 10 --delta 0.01 --clusters session "
+            f"pacbound calibrate held.csv {SLOW} --n-bins 10 --delta 0.01 --clusters session "
             "-o by_session.json",
         ),
         Step(
             "In use there will be twice as many shirts: weigh the rows.",
-            f"pacbound calibrate held.csv {SLOW} --bins 10 --delta 0.01 --weights shop_weight "
+            f"pacbound calibrate held.csv {SLOW} --n-bins 10 --delta 0.01 --weights shop_weight "
             "--weight-bound 2 -o for_the_shop.json",
         ),
         Step(
             "Labels cost money, and most rows fall into the last bin: choose as many from each.",
-            "pacbound stratify pool.csv --confidence confidence_slow --labels 2000 --bins 10 "
+            "pacbound stratify pool.csv --confidence confidence_slow --labels 2000 --n-bins 10 "
             "-o to_label.csv",
         ),
         Step("Have them labelled.", "python answer.py to_label.csv label=label"),
         Step(
             "A fifth of the labels leaves the sparse bins as narrow as all of them do.",
-            f"pacbound calibrate to_label.csv {SLOW} --bins 10 --strata 10 --delta 0.01 "
+            f"pacbound calibrate to_label.csv {SLOW} --n-bins 10 --strata 10 --delta 0.01 "
             "-o stratified.json",
         ),
     ],

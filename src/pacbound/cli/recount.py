@@ -12,10 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from pacbound.calibration.certify import calibrate
 from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate import (
-    CalibrationCertificate,
     CascadeCertificate,
     Certificate,
     FalseAlarmCertificate,
@@ -37,7 +35,6 @@ from pacbound.procedures.shield import TOP
 from pacbound.recall.certify import certify_recall
 from pacbound.shield.certify import certify_shield
 from pacbound.tally.draws import COLUMNS as DRAWN_BY
-from pacbound.tally.grids import EqualWidthBins
 from pacbound.tally.questions import QUESTIONS
 from pacbound.tally.tally import Tally
 
@@ -168,7 +165,7 @@ def _recounted_by_claim(
     if drawn is not None and drawn.by != "strata":
         bound = "cluster_bound" if drawn.by == "clusters" else "weight_bound"
         draw = {"seed": drawn.seed, bound: drawn.bound}
-    given = {**columns, **draw, **counting}
+    given = {**columns, **certificate.by.recounting(certificate), **draw, **counting}
     tally = Tally.count(
         question,
         data=list(files),
@@ -231,20 +228,6 @@ _REMEDY = {
 }
 
 
-def _asked_calibration(certificate: CalibrationCertificate) -> Asked:
-    if certificate.scope not in ("top", "groups"):
-        raise InvalidTypeError(
-            f"The tables of this certificate are for {certificate.scope}, which no table of "
-            "columns has: fit PACCalibrator on the data again, and compare `counts_digest`."
-        )
-    grid, drawn = certificate.grid, certificate.draw
-    is_equal = isinstance(grid, EqualWidthBins)
-    chosen_by = grid.n_cells if is_equal else grid.edges.tolist()
-    strata = chosen_by if drawn is not None and drawn.by == "strata" else None
-    asked = {"correction": certificate.correction, "side": certificate.side}
-    return {"kind": "calibration", "edges": grid, "strata": strata}, calibrate, asked
-
-
 def _asked_cascade(
     certificate: CascadeCertificate | GroupedCascadeCertificate,
 ) -> Asked:
@@ -288,29 +271,12 @@ def _asked_false_alarms(certificate: FalseAlarmCertificate) -> Asked:
 
 
 _ASKED: dict[type[Certificate], Callable[[Any], Asked]] = {
-    CalibrationCertificate: _asked_calibration,
     CascadeCertificate: _asked_cascade,
     GroupedCascadeCertificate: _asked_cascade,
     ShieldCertificate: _asked_shield,
     RecallCertificate: _asked_recall,
     FalseAlarmCertificate: _asked_false_alarms,
 }
-
-
-def _calibration_cells(certificate: CalibrationCertificate) -> Cells:
-    begin, end = certificate.grid.bounds
-    return {
-        f"{_of(group)}bin {begin[cell]:g} to {end[cell]:g}": {"rows": trials, "right": right}
-        for place, group in enumerate(certificate.groups or (None,))
-        for cell, (trials, right) in enumerate(
-            zip(
-                certificate.trials[place].tolist(),
-                certificate.successes[place].tolist(),
-                strict=True,
-            )
-        )
-        if trials
-    }
 
 
 def _recall_cells(certificate: RecallCertificate | FalseAlarmCertificate) -> Cells:
@@ -367,7 +333,6 @@ def _counts(cell: Mapping[str, int] | None) -> str:
 
 
 _CELLS: dict[type[Certificate], Callable[[Any], Cells]] = {
-    CalibrationCertificate: _calibration_cells,
     CascadeCertificate: _cascade_cells,
     GroupedCascadeCertificate: _group_cells,
     ShieldCertificate: _shield_cells,

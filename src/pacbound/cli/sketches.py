@@ -1,4 +1,4 @@
-"""Small plots in text: the intervals of a calibration, or the counts on the way to a threshold.
+"""Small plots in text: the counts on the way to a threshold, or the figure of a claim.
 
 They show what the certificate holds and compute nothing of their own.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ import numpy as np
 from pacbound.certificate import (
     AlarmRangeCertificate,
     BatchCertificate,
-    CalibrationCertificate,
     CascadeCertificate,
     Certificate,
     FalseAlarmCertificate,
@@ -37,7 +37,6 @@ BAR = 26
 ROOM = 78
 """How many columns a picture has, indented on a usual terminal."""
 MOST_STEPS = 8
-MOST_BINS = 25
 MOST_TABLES = 6
 
 
@@ -76,45 +75,17 @@ class WalkedThreshold:
 def sketch(certificate: Certificate, strokes: Characters) -> list[str]:
     """The plot of a certificate, as lines; none for a kind that has nothing to draw."""
     if isinstance(certificate, ClaimCertificate):
+        groups = len(getattr(certificate, "groups", ()))
         return [
-            line
-            for figure in list(certificate.figures())[:MOST_TABLES]
-            for line in figure_sketch(figure, width=ROOM, encoding=strokes.encoding)
+            *(
+                line
+                for figure in islice(certificate.figures(), MOST_TABLES)
+                for line in figure_sketch(figure, width=ROOM, encoding=strokes.encoding)
+            ),
+            *([f"({MOST_TABLES} of {groups} groups are drawn)"] if groups > MOST_TABLES else []),
         ]
     drawing = _DRAWINGS.get(type(certificate))
     return [] if drawing is None else drawing(certificate, strokes)
-
-
-def _calibration(certificate: CalibrationCertificate, strokes: Characters) -> list[str]:
-    tables: tuple[str | None, ...] = certificate.groups or (None,)
-    lines = []
-    for place, group in enumerate(tables[:MOST_TABLES]):
-        seen = np.flatnonzero(certificate.trials[place])
-        chosen = seen[_some(seen.size, MOST_BINS)]
-        if group is not None:
-            lines.append(f"group {printable(group)}")
-        lines += [_interval(certificate, place, cell, strokes) for cell in chosen.tolist()]
-        if seen.size > chosen.size:
-            lines.append(f"({chosen.size} of {seen.size} bins are drawn)")
-    if len(tables) > MOST_TABLES:
-        lines.append(f"({MOST_TABLES} of {len(tables)} tables are drawn)")
-    return [f"{'bin':>15} 0{'true confidence'.center(WIDTH - 2)}1", *lines]
-
-
-def _interval(
-    certificate: CalibrationCertificate, place: int, cell: int, strokes: Characters
-) -> str:
-    begin, end = (float(bound[cell]) for bound in certificate.grid.bounds)
-    low, high = certificate.lower[place, cell], certificate.upper[place, cell]
-    share = certificate.successes[place, cell] / certificate.trials[place, cell]
-    # Rounded outwards, so that a drawn interval is never narrower than what is certified.
-    first, last = int(np.floor(low * WIDTH)), int(np.ceil(high * WIDTH))
-    axis = [strokes.empty] * WIDTH
-    axis[min(first, WIDTH - 1) : max(last, first + 1)] = strokes.line * (
-        max(last, first + 1) - min(first, WIDTH - 1)
-    )
-    axis[min(int(share * WIDTH), WIDTH - 1)] = strokes.point
-    return f"{begin:>6.4g} to {end:<5.4g} {''.join(axis[:WIDTH])}"
 
 
 def _recall(certificate: RecallCertificate, strokes: Characters) -> list[str]:
@@ -263,7 +234,6 @@ def _may(allowed: int) -> str:
 
 
 _DRAWINGS: dict[type[Certificate], Callable[[Any, Characters], list[str]]] = {
-    CalibrationCertificate: _calibration,
     AlarmRangeCertificate: _alarm_range,
     BatchCertificate: _batch,
     CascadeCertificate: _cascade,

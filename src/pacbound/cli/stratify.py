@@ -30,9 +30,9 @@ def stratify(
         typer.Option("--output", "-o", help="Where the rows to label go: .csv, .parquet, …"),
         Writes(),
     ],
-    bins: Annotated[int, typer.Option(help="Number of bins of equal width.")] = 20,
+    n_bins: Annotated[int, typer.Option(help="Number of bins of equal width.")] = 20,
     edges: Annotated[
-        str | None, typer.Option(help="Edges fixed beforehand, in place of --bins: 0,0.5,0.9,1")
+        str | None, typer.Option(help="Edges fixed beforehand, in place of --n-bins: 0,0.5,0.9,1")
     ] = None,
     row_ids: Annotated[
         str | None, typer.Option(help="Column with a name for each row; else rows go by place.")
@@ -53,7 +53,7 @@ def stratify(
             output,
             confidence=confidence,
             labels=labels,
-            n_bins=bins,
+            n_bins=n_bins,
             edges=None if edges is None else numbers(edges, "--edges"),
             row_ids=row_ids,
             seed=seed,
@@ -64,7 +64,7 @@ def stratify(
         counts = {"pool": found.pool.tolist(), "to_label": found.chosen.tolist()}
         print_json({**counts, "seed": seed, "output": str(output)})
     else:
-        typer.echo(_in_words(found, output, edges or str(bins)))
+        typer.echo(_in_words(found, output, edges or str(n_bins)))
     return 0
 
 
@@ -75,7 +75,7 @@ def _in_words(found: Stratified, output: Path, strata: str) -> str:
         f"  ({begin[place]:g}, {end[place]:g}]: {found.chosen[place]:,} of {found.pool[place]:,}"
         for place in held
     ]
-    option = "--edges" if "," in strata else "--bins"
+    option = "--edges" if "," in strata else "--n-bins"
     return "\n".join(
         [
             f"{int(found.chosen.sum()):,} of {int(found.pool.sum()):,} rows to label are in "

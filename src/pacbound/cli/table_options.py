@@ -6,21 +6,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from pacbound.cli.file_options import Reads
 from pacbound.cli.lists import names, numbers
 from pacbound.cli.option_groups import ROWS, OptionGroup
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import Engine, Notation, file_fingerprint, open_tables
+from pacbound.sources import Engine, Notation
 from pacbound.sources.notation import NotationOptions
-from pacbound.sources.paths import expanded
 from pacbound.sources.standard_input import STANDARD_INPUT, Format, standard_input
-from pacbound.tally.grids import equal_mass_edges
 from pacbound.tally.questions.calibration import EQUAL_MASS
-from pacbound.tally.rows import batch_scores
 
 FilesArgument = Annotated[
     list[str],
@@ -98,7 +93,7 @@ SeedOption = Annotated[
 StrataOption = Annotated[
     str | None,
     typer.Option(
-        help="Rows were chosen by `pacbound stratify`: its --bins or --edges.",
+        help="Rows were chosen by `pacbound stratify`: its --n-bins or --edges.",
         rich_help_panel=ROWS,
     ),
 ]
@@ -238,41 +233,9 @@ class WrittenOrPiped(Written):
         ]
 
 
-def scores_in(paths: str, column: str, notation: Notation) -> NDArray[np.float64]:
-    """The scores of tables; their other columns are not looked at."""
-    parts = [np.empty(0)]
-    for table in open_tables(paths, notation):
-        for batch in table.batches([column]):
-            try:
-                parts.append(batch_scores(batch, column, notation.scale))
-            except (InvalidTypeError, InvalidValueError) as error:
-                raise type(error)(f"{table.path}: {error}") from None
-    return np.concatenate(parts)
-
-
 def edges_option(edges: str | None) -> str | list[float] | None:
     """Edges as the verbs take them: numbers, or the word for those that are taken from the rows."""
     return edges if edges is None or edges == EQUAL_MASS else numbers(edges, "--edges")
-
-
-def edges_from_pool(
-    pool: str, files: Sequence[str], column: str, *, n_bins: int, notation: Notation
-) -> list[float]:
-    """Edges between which about equally many scores of other rows lie.
-
-    Such edges are fixed as far as the rows of `files` are concerned, because these had no part in
-    them: given the edges, they are independent draws still, and bins are as good as any that were
-    written down beforehand. So a pool with a file of theirs in it is refused.
-    """
-    counted = {file_fingerprint(file) for file in expanded(files)}
-    same = next((file for file in expanded(pool) if file_fingerprint(file) in counted), None)
-    if same is not None:
-        raise InvalidValueError(
-            f"{same} is counted, too, so its scores may not fix the edges: name other rows, or "
-            "leave --pool out, and each edge is counted apart."
-        )
-    edges: list[float] = equal_mass_edges(scores_in(pool, column, notation), n_bins=n_bins).tolist()
-    return edges
 
 
 def strata_option(strata: str | None) -> int | list[float] | None:

@@ -87,7 +87,7 @@ def tally(
         "confidences" if several else "confidence": _listed(confidence, several=several),
         "predictions" if several else "prediction": _listed(prediction, several=several),
         "correct": correct,
-        "labels" if kind is None else "label": label,
+        "labels" if several else "label": label,
         "groups": group,
         "n_bins": bins,
         "edges": edges_option(edges),

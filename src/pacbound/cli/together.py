@@ -35,6 +35,7 @@ from pacbound.output_files import refuse_overwriting
 from pacbound.procedures import union
 from pacbound.tally import Tally
 from pacbound.tally.draws import COLUMNS, DrawOptions
+from pacbound.tally.row_options import ROWS
 
 _VERBS: dict[str, Callable[..., Certificate]] = {
     **{str(kind): verb for kind, verb in VERBS.items()},
@@ -154,7 +155,8 @@ def _declared(table: Mapping[str, Any], where: str, folder: Path) -> Callable[..
     known = {name for name in takes if name not in _NOT_DECLARED and name != next(iter(takes))}
     rest = {name for name in known if takes[name].kind is Parameter.VAR_KEYWORD}
     if rest:
-        known = known - rest | (DrawOptions.__annotations__.keys() - set(COLUMNS))
+        others = ROWS if "rows" in rest else DrawOptions.__annotations__
+        known = known - rest | (others.keys() - {*COLUMNS, *_NOT_DECLARED})
     misplaced = next((key for key in options if key in COLUMNS), None)
     if misplaced is not None:
         raise InvalidTypeError(

@@ -11,7 +11,6 @@ from math import ceil, log, log1p
 from typing import Any, Literal
 
 from pacbound.certificate import (
-    CalibrationCertificate,
     CascadeCertificate,
     FalseAlarmCertificate,
     RecallCertificate,
@@ -80,7 +79,7 @@ def _abstention(tally: Tally, xi: float, delta: float) -> Sample:
 
 
 def _calibration(tally: Tally, _: Any, delta: float) -> Sample:
-    found = CalibrationCertificate.from_tally(tally, delta=delta)
+    found = claim_of("calibration").certify(tally, {"delta": delta})
     widths = (found.upper - found.lower) * found.trials
     width = float(widths.sum() / found.trials.sum())
     return Sample(certified=True, value=width, thresholds=(), bound="exact")

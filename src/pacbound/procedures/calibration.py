@@ -24,20 +24,6 @@ Side = Literal["both", "lower", "upper"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-NAME = "calibration/clopper-pearson/1"
-ASSUMPTIONS = (
-    (
-        "The calibration rows are independent draws from the distribution of use, untouched by "
-        "training, model choice or temperature fitting."
-    ),
-    "The bins, the groups and the number of rows were fixed before any label was seen.",
-    (
-        "delta is the chance, over the draw of the calibration rows, that any interval is wrong; "
-        "it is not a rate per prediction."
-    ),
-    "An interval speaks of the average over its bin (and group), not of one input.",
-)
-
 
 def cell_intervals(
     trials: Integers,

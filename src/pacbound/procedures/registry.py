@@ -10,7 +10,6 @@ from pacbound.errors import UnknownProcedureError
 from pacbound.procedures import (
     alarm_range,
     batch,
-    calibration,
     cascade,
     cascade_front,
     cascade_greedy,
@@ -28,7 +27,6 @@ from pacbound.procedures import (
 )
 
 PROCEDURES: dict[str, str] = {
-    calibration.NAME: "calibration",
     **dict.fromkeys(
         [
             *cascade.NAMES.values(),

@@ -16,7 +16,7 @@ from pacbound.calibration.curves import (
     accuracy_confidence_band,
     accuracy_confidence_curve,
 )
-from pacbound.certificate.calibration import CalibrationCertificate
+from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.errors import InvalidTypeError
 from pacbound.report import palette
 from pacbound.report.display import Display, light_grid, limits, panel_below, set_heading

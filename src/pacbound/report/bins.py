@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.calibration.reliability import ReliabilityBins
-from pacbound.certificate.calibration import CalibrationBins
+from pacbound.claims.calibration_certificate import CalibrationBins
 from pacbound.procedures.calibration import Side
 from pacbound.report import palette
 

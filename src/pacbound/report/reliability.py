@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pacbound.calibration.certify import calibrate
 from pacbound.calibration.reliability import ReliabilityBins, induced_reliability
-from pacbound.certificate.calibration import CalibrationBins, CalibrationCertificate
+from pacbound.claims.calibration import calibrate
+from pacbound.claims.calibration_certificate import CalibrationBins, CalibrationCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.calibration import Side
 from pacbound.report import palette

@@ -78,7 +78,7 @@ class EqualWidthBins:
     n_bins: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_bins", _checked_size(self.n_bins, "n_bins"))
+        object.__setattr__(self, "n_bins", number_of_bins(self.n_bins, "n_bins"))
 
     @property
     def n_cells(self) -> int:
@@ -299,7 +299,7 @@ def equal_mass_edges(scores: Any, *, n_bins: int) -> Floats:
     >>> equal_mass_edges([0.2, 0.4, 0.6, 0.8], n_bins=2)
     array([0. , 0.4, 1. ])
     """
-    n_bins = _checked_size(n_bins, "n_bins")
+    n_bins = number_of_bins(n_bins, "n_bins")
     values = as_scores(scores, "scores")
     if not values.size:
         raise InvalidValueError("scores is empty, so it has no quantiles: pass at least one score.")
@@ -308,7 +308,7 @@ def equal_mass_edges(scores: Any, *, n_bins: int) -> Floats:
 
 def equal_mass_cells(scores: Floats, n_bins: int) -> AtomBins:
     """The grid for edges taken from the very `scores` that will be counted."""
-    n_bins = _checked_size(n_bins, "n_bins")
+    n_bins = number_of_bins(n_bins, "n_bins")
     if not scores.size:
         raise InvalidValueError(
             "confidence is empty, so it has no quantiles: pass at least one row."
@@ -344,7 +344,7 @@ def _inner_quantiles(scores: Floats, n_bins: int) -> Floats:
     return np.asarray(ordered[np.clip(ranks, 0, ordered.size - 1)], dtype=np.float64)
 
 
-def _checked_size(n_bins: Any, name: str) -> int:
+def number_of_bins(n_bins: Any, name: str) -> int:
     """The number of bins as an int of Python's, which documents can hold."""
     given = n_bins[()] if isinstance(n_bins, np.ndarray) and not n_bins.ndim else n_bins
     if isinstance(given, bool) or not isinstance(given, (int, np.integer)):

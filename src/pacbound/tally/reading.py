@@ -7,19 +7,23 @@ from typing import Any
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.paths import are_paths
-from pacbound.tally.row_options import ROWS, require_row_options
+from pacbound.tally.row_options import ROWS
 from pacbound.tally.tally import Tally
 
 
 def tally_of(
-    question: Any, columns: Mapping[str, Any], data: Any, rows: Mapping[str, Any]
+    question: Any,
+    columns: Mapping[str, Any],
+    data: Any,
+    rows: Mapping[str, Any],
+    counting: Mapping[str, Any] | None = None,
 ) -> Tally:
     """The tally of a question; whatever does not fit together raises before a row is read.
 
     `columns` is what rows bring, by name; `data` a frame, paths, a Tally, or None; `rows` are
-    options of `RowOptions`, without those that are about the certificate.
+    options of `RowOptions`, without those that are about the certificate; `counting` is what else
+    the question takes, such as bins.
     """
-    require_row_options(rows)
     given = {name: value for name, value in columns.items() if value is not None}
     options = {name: value for name, value in rows.items() if value is not None}
     if isinstance(data, Tally):
@@ -38,7 +42,8 @@ def tally_of(
         if (needs == "files" and passed != "files") or (needs and data is None):
             remedy = "pass the scores divided by it" if name == "scale" else "leave it out"
             raise InvalidTypeError(f"{name} is about {needs}s, and {passed} were passed: {remedy}.")
-    return Tally.count(question, data=data, **given, **options)
+    binned = {name: value for name, value in (counting or {}).items() if value is not None}
+    return Tally.count(question, data=data, **given, **binned, **options)
 
 
 def recorded_columns(columns: Mapping[str, Any], data: Any) -> dict[str, str]:

@@ -6,7 +6,7 @@ options of the command line, for checks, and for the documentation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Annotated, Any, Final, Literal, TypedDict, get_args, get_type_hints
@@ -126,10 +126,12 @@ RowOptions.__doc__ = f"{RowOptions.__doc__}\n\nParameters\n----------\n" + "\n".
 )
 
 
-def require_row_options(given: Mapping[str, Any]) -> None:
-    """Raise if something is not a row option; the nearest is named."""
+def require_row_options(given: Mapping[str, Any], beside: Iterable[str] = ()) -> None:
+    """Raise if something is not a row option; the nearest is named, among those and what else the
+    function takes.
+    """
     for name in given:
         if name not in ROWS:
-            near = get_close_matches(name, ROWS, 1)
+            near = get_close_matches(name, [*ROWS, *beside], 1)
             hint = f" Did you mean {near[0]}?" if near else ""
             raise InvalidTypeError(f"{name} is not an option of this function.{hint}")

@@ -113,7 +113,8 @@ def batch_scores(batch: Batch, column: str, scale: float | None = None) -> Float
 def _taken_in(values: Any, slot: Slot) -> Any:
     match slot.kind:
         case "number":
-            return unscaled(as_score_column(values, slot.name), slot.scale)
+            scores = as_score_column(values, slot.name)
+            return scores if slot.scale is None else unscaled(scores, slot.scale)
         case "number or nothing":
             return unscaled(as_numbers_with_gaps(values, slot.name), slot.scale)
         case "flag":

@@ -168,7 +168,7 @@ class Tally:
         *,
         confidence: Any,
         prediction: Any,
-        labels: Any,
+        label: Any,
         groups: Any = None,
         n_bins: int = 20,
         edges: Any = None,
@@ -232,7 +232,7 @@ class Tally:
         confidence, correct
             Calibration and abstention: a score in [0, 1] for each row, and whether the prediction
             was right.
-        prediction, labels
+        prediction, label
             Calibration and abstention: the predicted and the true class of each row, in place of
             `correct`.
         groups
@@ -279,7 +279,7 @@ class Tally:
         confidence: str,
         correct: str | None = None,
         prediction: str | None = None,
-        labels: str | None = None,
+        label: str | None = None,
         groups: str | None = None,
         n_bins: int = 20,
         edges: Any = None,
@@ -388,7 +388,7 @@ class Tally:
         confidence: str,
         correct: str | None = None,
         prediction: str | None = None,
-        labels: str | None = None,
+        label: str | None = None,
         groups: str | None = None,
         n_bins: int = 20,
         edges: Any = None,
@@ -576,7 +576,7 @@ class Tally:
                 "CLAIM.question of pacbound.claims.sets."
             )
         reading = {name: given.pop(name, None) for name in READING}
-        if are_paths(data):
+        if data is not None and are_paths(data):
             return cls._of_files(question, data, given, **reading)
         for name, value in reading.items():
             if value is not None:
@@ -589,7 +589,8 @@ class Tally:
     @classmethod
     def _of_arrays(cls, question: Any, given: Mapping[str, Any]) -> Tally:
         asked, rule, options, tables = _asked(given)
-        refuse_notation(tables)
+        if tables:
+            refuse_notation(tables)
         same_rows(**asked, **options)
         own, arrays = question.of_arrays(**asked)
         draw = Draw.of(options, own, columns=False)

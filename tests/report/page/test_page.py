@@ -239,9 +239,9 @@ def test_hostile_names_show_as_text(tmp_path: Path) -> None:
 def test_a_hostile_provenance_shows_as_text(tmp_path: Path) -> None:
     import polars
 
-    named = {"confidence": HOSTILE, "correct": "ok"}
+    named: Any = {"confidence": HOSTILE, "correct": "ok"}
     frame = polars.DataFrame({HOSTILE: [0.9, 0.8], "ok": [True, False]})
-    certificate = calibrate(frame, delta=0.05, columns=named)
+    certificate = calibrate(**named, data=frame, delta=0.05)
     _, page = _written(tmp_path, certificate)
     assert f"confidence: {HOSTILE}" in page.text
 

@@ -234,7 +234,7 @@ def test_the_column_of_an_exit_is_no_column_of_labels() -> None:
     with pytest.raises(InvalidValueError, match="an exit would always be right"):
         Tally.from_frame(frame, confidences="c", predictions=["p", "q"], labels="p")
     with pytest.raises(InvalidValueError, match="every row would be right"):
-        Tally.from_frame(frame, confidence="c", prediction="p", labels="p")
+        Tally.from_frame(frame, confidence="c", prediction="p", label="p")
     # Against the slow model itself, whatever differs is lost.
     found = Tally.from_frame(frame, confidences="c", predictions=["p", "q"], labels="q")
     assert found.totals["only_slow"] == 1

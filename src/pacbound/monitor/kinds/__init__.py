@@ -8,7 +8,6 @@ from __future__ import annotations
 from pacbound.certificate import Certificate
 from pacbound.claims.claim import ClaimCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.monitor.kinds.calibration import CalibrationWatch
 from pacbound.monitor.kinds.cascade import CascadeWatch
 from pacbound.monitor.kinds.cascade_groups import GroupedCascadeWatch
 from pacbound.monitor.kinds.false_alarms import FalseAlarmWatch
@@ -18,7 +17,6 @@ from pacbound.tally.questions import with_article
 from pacbound.watch import Watch
 
 WATCHES: dict[str, type[Watch]] = {
-    "calibration": CalibrationWatch,
     "cascade": CascadeWatch,
     "cascade-groups": GroupedCascadeWatch,
     "false-alarms": FalseAlarmWatch,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from pacbound.certificate import (
     AlarmRangeCertificate,
     BatchCertificate,
-    CalibrationCertificate,
     CascadeCertificate,
     Certificate,
     FalseAlarmCertificate,
@@ -29,7 +29,6 @@ from pacbound.report.page.figures import (
     evidence,
     false_alarms,
     recall,
-    reliability,
     shield,
     trade_off,
 )
@@ -171,7 +170,7 @@ def _parts(
     yield pairs(origin_of(certificate, entry.claim), class_="wide")
     figures = [figure.html() for figure in _figures(certificate, detail) if figure is not None]
     if isinstance(certificate, ClaimCertificate):
-        shown = list(certificate.figures())[: detail.figures]
+        shown = islice(certificate.figures(), detail.figures)
         figures = [figure_html(figure, rows=detail.rows) for figure in shown]
     if isinstance(entry.explorer, Explorer) and detail.figures:
         figures += [figure.html() for figure in trade_off.trade_off(entry.explorer)]
@@ -233,13 +232,6 @@ def _figures(certificate: Certificate, detail: Detail) -> Iterator[ChartFigure |
         yield from draw(certificate, detail)
 
 
-def _of_calibration(
-    certificate: CalibrationCertificate, detail: Detail
-) -> Iterator[ChartFigure | None]:
-    for group in (certificate.groups or (None,))[: detail.figures]:
-        yield reliability.reliability(certificate, group, rows=detail.rows)
-
-
 def _of_recall(certificate: RecallCertificate, detail: Detail) -> Iterator[ChartFigure | None]:
     yield recall.recall(certificate, rows=detail.rows)
 
@@ -286,7 +278,6 @@ def _of_groups(
 
 
 _DRAWN: dict[type[Certificate], Callable[[Any, Detail], Iterator[ChartFigure | None]]] = {
-    CalibrationCertificate: _of_calibration,
     FalseAlarmCertificate: _of_false_alarms,
     RecallCertificate: _of_recall,
     ShieldCertificate: _of_shield,

@@ -37,8 +37,6 @@ _COUNTS: Final = {
     "unanswered": "Without an answer",
     "look": "Planned look",
     "looks": "All planned looks",
-    "correction": "How delta is shared among bins",
-    "side": "Ends that are bounds",
     "first_threshold": "Highest threshold looked at",
     "horizon": "Horizon of a rollout, in steps",
 }
@@ -102,12 +100,8 @@ def words_of(certificate: Certificate) -> Words:
             tuple(map(str, said.groups)),
             (*map(str, said.notes), *certificate.draw_lines()),
         )
-    blocks = certificate.words().split("\n\n")
-    head, *lines = blocks[0].split("\n")
+    head, *lines = certificate.words().split("\n")
     drawn = tuple(certificate.draw_lines())
-    if certificate.kind == "calibration":
-        # Between the two is the table, which the figures have.
-        return Words(head, tuple(lines), rest=(*blocks[-1].split("\n"), *drawn))
     places = [place for place, line in enumerate(lines) if line.startswith("  ")]
     begin, end = (places[0], places[-1] + 1) if places else (len(lines), len(lines))
     first = next(

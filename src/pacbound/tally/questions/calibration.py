@@ -8,7 +8,7 @@ each group.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -26,6 +26,7 @@ from pacbound.tally.grids import (
     equal_mass_cells,
 )
 from pacbound.tally.questions.correctness import (
+    COLUMNS,
     OUTCOMES,
     count_right,
     require_outcome,
@@ -33,8 +34,22 @@ from pacbound.tally.questions.correctness import (
     right_rows,
     slots_of,
 )
-from pacbound.tally.questions.members import in_each, member_slots, members_of
-from pacbound.tally.questions.question import Integers, Judged, Kind, Layout, Scope, Slot
+from pacbound.tally.questions.groups import (
+    group_keys,
+    grouped,
+    grouped_inside,
+    slots_of_arrays,
+    slots_of_columns,
+)
+from pacbound.tally.questions.question import (
+    Integers,
+    Judged,
+    Kind,
+    Layout,
+    RowColumn,
+    Scope,
+    Slot,
+)
 from pacbound.tally.rows import Rows, only_known
 
 if TYPE_CHECKING:
@@ -77,11 +92,12 @@ class CalibrationQuestion:
         "confidence": True,
         "correct": False,
         "prediction": False,
-        "labels": False,
+        "label": False,
         "groups": False,
-        "n_bins": False,
-        "edges": False,
     }
+    columns: ClassVar[tuple[RowColumn, ...]] = COLUMNS
+    binned_by: ClassVar[tuple[str, ...]] = ("n_bins", "edges")
+    """What else may be passed: the bins."""
     scopes: ClassVar[tuple[Scope, ...]] = (
         "top",
         "groups",
@@ -101,8 +117,8 @@ class CalibrationQuestion:
 
     @classmethod
     def of_columns(cls, **given: Any) -> CalibrationQuestion:
-        """The question about a table: `confidence`; `correct`, or `prediction` and `labels`."""
-        named = _with_label(only_known(given, cls.roles, "A calibration"))
+        """The question about a table: `confidence`; `correct`, or `prediction` and `label`."""
+        named = cls._known(given)
         require_outcome(named)
         require_two_columns(named)
         if isinstance(named.get("edges"), str):
@@ -111,26 +127,25 @@ class CalibrationQuestion:
                 "'equal-mass'."
             )
         grid = bins_for(n_bins=named.get("n_bins", DEFAULT_BINS), edges=named.get("edges"))
-        scope: Scope = "groups" if "groups" in named else "top"
-        return cls(grid, slots_of(named), scope)
+        groups = named.pop("groups", None)
+        return cls(grid, **slots_of_columns(slots_of(named), groups))
 
     @classmethod
     def of_arrays(cls, **given: Any) -> tuple[CalibrationQuestion, dict[str, Any]]:
         """The question about arrays, and the arrays by slot."""
-        passed = _with_label(only_known(given, cls.roles, "A calibration"))
+        passed = cls._known(given)
         require_outcome(passed)
-        edges, groups = passed.get("edges"), passed.get("groups")
+        edges, groups = passed.get("edges"), passed.pop("groups", None)
         scores = as_score_column(passed["confidence"], "confidence") if edges is not None else None
         grid = bins_for(n_bins=passed.get("n_bins", DEFAULT_BINS), edges=edges, scores=scores)
         slots = slots_of({role: role for role in passed})
-        if not isinstance(groups, Mapping):
-            return cls(grid, slots, "top" if groups is None else "groups"), passed
-        del slots["groups"]
-        members = members_of(groups)
-        names = tuple(members)
-        overlapping = member_slots(names)
-        question = cls(grid, {**slots, **overlapping}, "overlapping-groups", names)
-        return question, {**passed, **dict(zip(overlapping, members.values(), strict=True))}
+        found, arrays = slots_of_arrays(slots, passed, groups)
+        return cls(grid, **found), arrays
+
+    @classmethod
+    def _known(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        known = {**cls.roles, **dict.fromkeys(cls.binned_by, False)}
+        return only_known(given, known, "A calibration")
 
     @classmethod
     def check_layout(cls, layout: Layout) -> str | None:
@@ -147,12 +162,7 @@ class CalibrationQuestion:
         """The bin of each row's confidence, and whether the prediction was right."""
         scores = rows.scores("confidence")
         cells, right = self.grid.cells(scores)[:, None], right_rows(rows, vocabulary, evidence)
-        told = scores, right
-        if self.members:
-            return in_each(rows, self.members, Judged(len(rows), cells, right, told=told))
-        if self.scope == "top":
-            return Judged(len(rows), cells, right, told=told)
-        return Judged(len(rows), cells, right, *rows.groups("groups"), told=told)
+        return grouped(self, rows, Judged(len(rows), cells, right, told=(scores, right)))
 
     def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
         """The same inside an engine."""
@@ -160,16 +170,11 @@ class CalibrationQuestion:
             plain = self._judge_plain(rows)
             if plain is not None:
                 return plain
-        keys = {"cell": rows.cell_key("confidence", self.grid)}
-        if "groups" in self.slots:
-            keys["group"] = rows.group_key("groups")
+        keys = {"cell": rows.cell_key("confidence", self.grid), **group_keys(self, rows)}
         counts, right = count_right(rows, self.slots, keys, evidence)
         cells = rows.cells(counts, "cell", "confidence", self.grid)[:, None]
         judged = Judged(int(counts.rows.sum()), cells, right, times=counts.rows)
-        if "groups" not in self.slots:
-            return judged
-        names, places = rows.groups(counts, "group", "groups")
-        return replace(judged, groups=names, places=places)
+        return grouped_inside(self, rows, counts, judged)
 
     def _may_be_plain(self, rows: EngineRows) -> bool:
         plain = self.slots.keys() == {"confidence", "correct"} and rows.read_again
@@ -212,8 +217,3 @@ def bins_for(*, n_bins: int, edges: Any, scores: NDArray[Any] | None = None) -> 
     if isinstance(edges, AtomBins | GivenBins | EqualWidthBins):
         return edges
     return GivenBins(tuple(as_scores(edges, "edges").tolist()))
-
-
-def _with_label(given: dict[str, Any]) -> dict[str, Any]:
-    """What was passed, with the true classes under the name that correctness has for them."""
-    return {"label" if role == "labels" else role: value for role, value in given.items()}

@@ -89,7 +89,7 @@ class Slot:
     @property
     def shown(self) -> str:
         """What its values are called in messages."""
-        return shown(self.name, self.scale)
+        return self.name if self.scale is None else shown(self.name, self.scale)
 
 
 def scaled(slots: Mapping[str, Slot], scale: float | None) -> dict[str, Slot]:

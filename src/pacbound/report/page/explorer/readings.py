@@ -14,7 +14,6 @@ import numpy as np
 
 from pacbound.certificate import (
     AlarmRangeCertificate,
-    CalibrationCertificate,
     CascadeCertificate,
     Certificate,
     CertificateBundle,
@@ -48,28 +47,6 @@ def explorable(certificate: Certificate) -> Explorable | str:
         "The answers of this batch are given, and its sample was drawn for this xi and delta: "
         "there is nothing to explore."
     )
-
-
-def _of_calibration(certificate: CalibrationCertificate) -> Explorable:
-    widths = ("Widest interval of a bin with rows", "Narrowest interval")
-    names = ("Mean width over the rows", *widths) if _has_mean(certificate) else widths
-    return Explorable(None, names, _calibration, whole=True)
-
-
-def _calibration(certificate: CalibrationCertificate, _: float | None, delta: float) -> Reading:
-    again = _again(certificate, delta=delta)
-    seen = again.trials > 0
-    width = (again.upper - again.lower)[seen] if seen.any() else np.ones(1)
-    values = (f"{width.max():.4f}", f"{width.min():.4f}")
-    if not _has_mean(certificate):
-        return Reading(CERTIFIED, values)
-    weights = again.trials[seen] if seen.any() else None
-    return Reading(CERTIFIED, (f"{np.average(width, weights=weights):.4f}", *values))
-
-
-def _has_mean(certificate: CalibrationCertificate) -> bool:
-    """Whether how many rows a bin has says something about use."""
-    return certificate.draw is None or certificate.draw.by != "strata"
 
 
 def _of_recall(_: RecallCertificate) -> Explorable:
@@ -233,7 +210,6 @@ def _verdict(certificate: Certificate) -> str:
 
 
 _KINDS: dict[type[Certificate], Callable[[Any], Explorable | str]] = {
-    CalibrationCertificate: _of_calibration,
     FalseAlarmCertificate: _of_false_alarms,
     RecallCertificate: _of_recall,
     ShieldCertificate: _of_shield,

@@ -14,13 +14,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pacbound.certificate.calibration import CalibrationCertificate
+from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import whole_numbers
 from pacbound.stats.betting import Bets, joined, loss_bets
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.questions.calibration import CalibrationQuestion
-from pacbound.tally.questions.question import OVERLAPPING
 from pacbound.tally.rows import Rows, only_known
 from pacbound.watch import Counts, RowReading, Seen
 
@@ -34,7 +33,7 @@ class CalibrationWatch:
         "confidence": True,
         "correct": False,
         "prediction": False,
-        "labels": False,
+        "label": False,
         "groups": False,
     }
     outcomes = ("wrong", "right")
@@ -43,12 +42,6 @@ class CalibrationWatch:
     claimed = "the true confidence of every bin lies in its interval"
 
     def __init__(self, certificate: CalibrationCertificate) -> None:
-        if certificate.scope in OVERLAPPING:
-            raise InvalidValueError(
-                f"A calibration with the scope {certificate.scope!r} is not monitored: one row is "
-                "in several of its tables at once. Calibrate per class or per group, each row in "
-                "one, and monitor that."
-            )
         self._certificate = certificate
         ends = certificate.lower.ravel().tolist(), certificate.upper.ravel().tolist()
         sides = [_sides(low, high) for low, high in zip(*ends, strict=True)]
@@ -74,7 +67,7 @@ class CalibrationWatch:
         return f"bin {ends}" + (f" of {groups[table]!r}" if groups else "")
 
     def of_columns(self, named: Mapping[str, Any]) -> RowReading:
-        """`confidence`; `correct`, or `prediction` and `labels`; `groups` where there are any."""
+        """`confidence`; `correct`, or `prediction` and `label`; `groups` where there are any."""
         known = self._known(named)
         return self._reading(CalibrationQuestion.of_columns(**known, edges=self._certificate.grid))
 
@@ -123,8 +116,8 @@ class CalibrationWatch:
                 cells = cells + self._tables(found.groups)[found.places] * question.grid.n_cells
             return Seen(self._places[cells], found.outcomes)
 
-        labels = question.slots["label"].name if "label" in question.slots else None
-        return RowReading(question.slots, judged, labels)
+        label = question.slots["label"].name if "label" in question.slots else None
+        return RowReading(question.slots, judged, label)
 
     def _tables(self, groups: tuple[str, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
         known = {name: table for table, name in enumerate(self._certificate.groups)}

@@ -1,0 +1,735 @@
+"""Calibration: an interval for the true confidence of every bin, all of them right together (the
+paper's Theorem 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.asks import DELTA, Ask
+from pacbound.certificate.document import exact, interval_work, sealed
+from pacbound.certificate.tally_checks import exact_sum, require_is_tally
+from pacbound.claims.assumptions import assumed
+from pacbound.claims.calibration_certificate import (
+    CalibrationBins,
+    CalibrationCertificate,
+    dense_counts,
+    shares,
+)
+from pacbound.claims.calibration_watch import CalibrationWatch
+from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify
+from pacbound.claims.common_fields import Assumes, DrawnForm, NullableText
+from pacbound.claims.pools import Pool, is_table, table_scores
+from pacbound.documents import Json, Reader, printable
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.explorable import CERTIFIED, Explorable, Reading
+from pacbound.fields import Field, Fields, Histogram, Tables, closed_object
+from pacbound.figure import Column, Figure, titled
+from pacbound.figures.bins import Bins as DrawnBins
+from pacbound.figures.bins import intervals_by_bin
+from pacbound.forms import AskedForm, Choice, Form, TruthValue, Whole
+from pacbound.procedures.calibration import Correction, Side, cell_intervals, checked_intervals
+from pacbound.says import Says, Sentence, confidence, count
+from pacbound.sources import file_fingerprint
+from pacbound.sources.paths import are_paths, expanded
+from pacbound.stats.arguments import LARGEST_COUNT
+from pacbound.tally.columns import as_scores
+from pacbound.tally.grids import (
+    LARGEST_GRID,
+    AtomBins,
+    Bins,
+    DyadicGrid,
+    EqualWidthBins,
+    equal_mass_edges,
+    grid_from_dict,
+    number_of_bins,
+)
+from pacbound.tally.questions.calibration import (
+    DEFAULT_BINS,
+    EQUAL_MASS,
+    CalibrationQuestion,
+    bins_for,
+)
+from pacbound.tally.questions.question import OVERLAPPING
+from pacbound.tally.row_options import RowOptions
+from pacbound.tally.row_rules import RowRule, RowSteps
+from pacbound.tally.table import in_order
+from pacbound.tally.tally import Tally
+
+MOST_CELLS = 2**23
+"""Bins in all tables together, empty ones included: four arrays of them take 256 MB. A file of a
+few kilobytes can name more."""
+
+MOST_SHOWN = 60
+"""Bins that a summary has a line for."""
+
+APPLIED = ("pac_lower", "pac_upper", "pac_estimate")
+"""The columns that applying adds to rows; the estimate is empty (NaN) where no calibration row fell
+into the bin."""
+
+_TABLES = {
+    "groups": "groups",
+    "overlapping-groups": "overlapping groups",
+    "per-class": "predicted classes",
+    "all-labels": "labels",
+}
+_BINS = {
+    "equal-width": "bins of equal width",
+    "edges": "given bins",
+    "edges-as-cells": "cells on and between quantiles of the scores",
+}
+_ENDS = {"both": "", "lower": " (lower ends only)", "upper": " (upper ends only)"}
+_DRAWN_ENDS = {
+    "both": "certified interval",
+    "lower": "certified lower end",
+    "upper": "certified upper end",
+}
+
+
+class BinsForm(AskedForm):
+    """Bins of the confidence: what is asked for are edges, what a document holds is their rule."""
+
+    def check(self, value: Any, name: str) -> Any:
+        """Edges as bins; "equal-mass" as it is."""
+        if isinstance(value, str) and value != EQUAL_MASS:
+            raise InvalidValueError(
+                f"{name}={value!r} are no edges: expected numbers from 0 to 1 such as 0,0.5,0.9,1, "
+                f"or {EQUAL_MASS!r}."
+            )
+        return value if isinstance(value, str) else bins_for(n_bins=1, edges=value)
+
+    def parsed(self, text: Any) -> Any:
+        """Numbers with commas between them, or "equal-mass"."""
+        try:
+            return text if text is None else [float(part) for part in str(text).split(",")]
+        except ValueError:
+            return text
+
+    def read(self, part: Reader, key: str) -> Bins:
+        """The bins, which are never those of a threshold."""
+        inner = part.mapping(key)
+        if inner.text("rule").startswith("edges"):
+            inner.numbers("edges")
+        grid = grid_from_dict(part.raw(key), part.place(key))
+        if isinstance(grid, DyadicGrid):
+            raise CertificateError(f"{part.place(key)} is a dyadic grid, which no calibration has.")
+        return grid
+
+    def write(self, value: Bins) -> Json:
+        """The rule and its numbers."""
+        return value.to_dict()
+
+    def schema(self) -> dict[str, Json]:
+        """Bins of equal width, or edges."""
+        number: Json = {"type": "integer", "minimum": 1, "maximum": LARGEST_GRID}
+        edges: Json = {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}}
+        return {
+            "anyOf": [
+                closed_object({"rule": {"const": "equal-width"}, "n_bins": number}),
+                closed_object({"rule": {"enum": ["edges", "edges-as-cells"]}, "edges": edges}),
+            ]
+        }
+
+
+class BinCount(Whole):
+    """A number of bins."""
+
+    def check(self, value: Any, name: str) -> int:
+        """The number as an int."""
+        return number_of_bins(value, name)
+
+
+class Ends(Form):
+    """The lower or the upper end of each interval."""
+
+    def read(self, part: Reader, key: str) -> NDArray[np.float64]:
+        """Numbers from 0 to 1."""
+        ends = np.array(part.numbers(key), dtype=np.float64)
+        if not ((ends >= 0) & (ends <= 1)).all():
+            raise CertificateError(f"{part.place(key)}: expected numbers from 0 to 1.")
+        return ends
+
+    def write(self, value: NDArray[np.float64]) -> Json:
+        """A list."""
+        return value.tolist()
+
+    def schema(self) -> dict[str, Json]:
+        """A list of numbers."""
+        return {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}}
+
+
+class CalibrationClaim(Claim[CalibrationCertificate]):
+    """The true confidence of every bin lies in its interval."""
+
+    kind = "calibration"
+    command = "calibrate"
+    help = "Certify an interval for the true confidence of every bin."
+    question = CalibrationQuestion
+    certificate = CalibrationCertificate
+    asks = (
+        replace(DELTA, help="The chance that any interval is wrong: 0.01"),
+        Ask("n_bins", BinCount(1), f"The number of bins, {DEFAULT_BINS} if left out.", None),
+        Ask(
+            "edges",
+            BinsForm(),
+            "Edges fixed beforehand, in place of bins of equal width: 0,0.5,0.9,1. Or equal-mass: "
+            "about as many rows in each bin.",
+            None,
+        ),
+        Ask(
+            "pool",
+            Pool(),
+            "With equal-mass edges: other rows, without labels, that fix the edges.",
+            None,
+        ),
+        Ask(
+            "correction",
+            Choice(("sidak", "bonferroni")),
+            "How delta is shared: among the bins that hold rows, or among all (the paper's).",
+            "sidak",
+        ),
+        Ask(
+            "side",
+            Choice(("both", "lower", "upper")),
+            "Certify both ends, or one of them more tightly.",
+            "both",
+        ),
+    )
+    procedures: Mapping[str, Procedure] = {
+        "calibration/clopper-pearson/1": Procedure(
+            "calibration/clopper-pearson/1",
+            (
+                "independent-rows",
+                "untouched-rows",
+                "asked-beforehand",
+                "rows-beforehand",
+                "bins-beforehand",
+            ),
+        )
+    }
+
+    def wishes(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What was asked for; a pool fixes edges of equal mass."""
+        wishes = super().wishes(given)
+        if wishes["pool"] is not None and wishes["edges"] != EQUAL_MASS:
+            raise InvalidTypeError("pool fixes edges of equal mass: pass edges='equal-mass', too.")
+        return wishes
+
+    def counting(
+        self, wishes: Values, columns: Mapping[str, Any], data: Any, rows: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The bins that rows are counted in; a tally has its own."""
+        n_bins, edges = wishes["n_bins"], wishes["edges"]
+        if isinstance(data, Tally):
+            _require_same_bins(data, n_bins, edges)
+            return {}
+        if wishes["pool"] is not None:
+            scores = _pool_scores(wishes["pool"], columns["confidence"], data, rows)
+            edges = equal_mass_edges(scores, n_bins=n_bins or DEFAULT_BINS)
+        return {"n_bins": n_bins, "edges": edges}
+
+    def fields(self, procedure: Procedure) -> Fields:
+        """The fields of a document."""
+        counts = Histogram(CalibrationQuestion.outcomes, MOST_CELLS)
+        table = Fields(
+            (
+                Field("group", NullableText(), counted=True, optional=True),
+                Field("counts", counts, counted=True),
+                Field("lower", Ends()),
+                Field("upper", Ends()),
+            ),
+            agree=_table_agrees,
+        )
+        asked = (ask for ask in self.asks if ask.name in ("delta", "correction", "side"))
+        return Fields(
+            (
+                Field("kind", Choice((self.kind,)), counted=True),
+                Field("procedure", Choice((procedure.name,)), counted=True),
+                Field("assumes", Assumes()),
+                Field("certified", TruthValue()),
+                Field("n", Whole(1), counted=True),
+                *(Field(ask.name, ask.form, counted=True) for ask in asked),
+                Field("scope", Choice(CalibrationQuestion.scopes), counted=True),
+                Field("bins", BinsForm(), counted=True),
+                Field("drawn", DrawnForm(), counted=True, optional=True),
+                Field("tables", Tables(table), counted=True),
+            ),
+            agree=_agree,
+        )
+
+    def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
+        """The counts of each bin that holds rows, for every group."""
+        _require_calibration(evidence)
+        (procedure,) = self.procedures
+        return {
+            "kind": self.kind,
+            "procedure": procedure,
+            "n": evidence.rows,
+            **{name: wishes[name] for name in ("delta", "correction", "side")},
+            "scope": evidence.scope,
+            "bins": evidence.grid,
+            "drawn": evidence.drawn,
+            "tables": _tables_of(evidence),
+        }
+
+    def decided(self, values: Values) -> dict[str, Any]:
+        """The interval of each bin. Where there is one already, it stays if its tail shows that it
+        is right: another SciPy computes other last digits.
+        """
+        tables, scope = values["tables"], values["scope"]
+        trials, successes = dense_counts(values)
+        options = {
+            "delta": values["delta"],
+            "correction": values["correction"],
+            "side": values["side"],
+            "overlapping": scope in OVERLAPPING,
+        }
+        if "lower" in tables[0]:
+            ends = np.zeros(trials.shape), np.ones(trials.shape)
+            for place, table in enumerate(tables):
+                cells = table["counts"]["cells"]
+                ends[0][place, cells], ends[1][place, cells] = table["lower"], table["upper"]
+            lower, upper = checked_intervals(ends, trials, successes, **options)
+        else:
+            lower, upper = cell_intervals(trials, successes, **options)
+        procedure = self.procedures[values["procedure"]]
+        groups = () if scope == "top" else ("groups-beforehand",)
+        return {
+            **values,
+            "assumes": assumed((*procedure.assumes, *groups), values["drawn"]),
+            "certified": True,
+            "n": _rows_implied(trials, values["n"], scope),
+            "tables": [
+                {
+                    **table,
+                    "lower": sealed(lower[place, table["counts"]["cells"]]),
+                    "upper": sealed(upper[place, table["counts"]["cells"]]),
+                }
+                for place, table in enumerate(tables)
+            ],
+        }
+
+    def says(self, certificate: CalibrationCertificate) -> Says:
+        """The certificate in words, with a table of the bins that hold rows."""
+        groups, grid = certificate.groups, certificate.grid
+        tables = f" for each of {{groups}} {_TABLES[certificate.scope]}" if groups else ""
+        every = " of every table" if groups else ""
+        bins = "bin" if grid.n_cells == 1 else _BINS[grid.to_dict()["rule"]]
+        return Says(
+            Sentence(
+                f"Calibration certificate: {{n}} rows, {{bins}} {bins}{tables}, delta {{delta}}",
+                {
+                    "n": count(certificate.n),
+                    "bins": count(grid.n_cells),
+                    "groups": count(len(groups)),
+                    "delta": DELTA.said(certificate.delta),
+                },
+            ),
+            promise=Sentence(
+                "With probability at least {confidence} over the draw of these rows, the true "
+                f"confidence of every bin{every} lies in its interval{_ENDS[certificate.side]}.",
+                {"confidence": confidence(certificate.delta)},
+            ),
+            table=_table_of(certificate),
+            notes=tuple(_notes(certificate)),
+        )
+
+    def row_rule(self, certificate: CalibrationCertificate) -> RowRule:
+        """The interval and the estimate of each row's bin; [0, 1] and none for other groups."""
+        estimates = shares(certificate.successes, certificate.trials)
+        tables = [
+            RowSteps.of_bins(certificate.grid, dict(zip(APPLIED, columns, strict=True)))
+            for columns in zip(certificate.lower, certificate.upper, estimates, strict=True)
+        ]
+        if not certificate.groups:
+            return RowRule(1, tables[0])
+        unknown = RowSteps((), dict(zip(APPLIED, [(0.0,), (1.0,), (float("nan"),)], strict=True)))
+        by_group = dict(zip(certificate.groups, tables, strict=True))
+        return RowRule(1, None, by_group, unknown, others="get [0, 1]")
+
+    def figures(self, certificate: CalibrationCertificate) -> Iterable[Figure]:
+        """The interval of each bin, for every table."""
+        return (_figure(certificate, *table) for table in certificate.tables.items())
+
+    def watch(self, certificate: CalibrationCertificate) -> Any:
+        """Each prediction falls into a bin, and is right or wrong there."""
+        if certificate.scope in OVERLAPPING:
+            return (
+                f"its scope is {certificate.scope!r}, so that one row is in several of its tables "
+                "at once. Calibrate per class or per group, each row in one, and monitor that"
+            )
+        return CalibrationWatch(certificate)
+
+    def explorable(self, certificate: CalibrationCertificate) -> Explorable:
+        """How wide the intervals are at other deltas."""
+        widths = ("Widest interval of a bin with rows", "Narrowest interval")
+        names = ("Mean width over the rows", *widths) if _has_mean(certificate) else widths
+        return Explorable(None, names, _reading, whole=True)
+
+    def cells(self, certificate: CalibrationCertificate) -> Cells:
+        """The rows of each bin, and how many of them were right."""
+        begin, end = certificate.grid.bounds
+        found: Cells = {}
+        for table in certificate.values["tables"]:
+            of = "" if table["group"] is None else f"group {printable(table['group'])}, "
+            counts = (table["counts"][name].tolist() for name in ("cells", "wrong", "right"))
+            for cell, wrong, right in zip(*counts, strict=True):
+                bin_ = f"{of}bin {begin[cell]:g} to {end[cell]:g}"
+                found[bin_] = {"rows": wrong + right, "right": right}
+        return found
+
+    def recounting(self, certificate: CalibrationCertificate) -> dict[str, Any]:
+        """The bins, and the strata that rows were chosen by."""
+        if certificate.scope not in ("top", "groups"):
+            raise InvalidTypeError(
+                f"The tables of this certificate are for {certificate.scope}, which no table of "
+                "columns has: fit PACCalibrator on the data again, and compare `counts_digest`."
+            )
+        grid, drawn = certificate.grid, certificate.draw
+        if drawn is None or drawn.by != "strata":
+            return {"edges": grid}
+        strata = grid.n_cells if isinstance(grid, EqualWidthBins) else grid.edges.tolist()
+        return {"edges": grid, "strata": strata}
+
+    def work(self, values: Values) -> float:
+        """About how long the intervals take."""
+        counts = [table["counts"] for table in values["tables"]]
+        return sum(interval_work(part["wrong"] + part["right"]) for part in counts)
+
+
+CLAIM = CalibrationClaim()
+
+
+def calibrate(  # noqa: PLR0913
+    confidence: Any = None,
+    correct: Any = None,
+    *,
+    prediction: Any = None,
+    label: Any = None,
+    delta: float,
+    n_bins: int | None = None,
+    edges: Any = None,
+    pool: Any = None,
+    groups: Any = None,
+    correction: Correction = "sidak",
+    side: Side = "both",
+    data: Any = None,
+    **rows: Unpack[RowOptions],
+) -> CalibrationCertificate:
+    """An interval for the true confidence of every bin, all of them right together with probability
+    at least 1 - `delta`.
+
+    The rows must be independent draws from the data the model will meet in use, untouched by
+    training, model choice or temperature fitting, and their number, the bins and the groups fixed
+    before any label was seen. An interval speaks of the average over its bin, not of one input. The
+    failure probability is over the draw of these rows, once.
+
+    Parameters
+    ----------
+    confidence
+        The confidence of each prediction, from 0 to 1. With `data`, the name of the column.
+    correct
+        Whether each prediction was right. Booleans, or numbers that are 0 or 1.
+    prediction
+        The predicted class of each row; with label, in place of correct. Numbers or names, compared
+        by the one rule of equality (see the documentation of classes).
+    label
+        The true class of each row.
+    delta
+        The chance that any interval is wrong: 0.01
+    n_bins
+        The number of bins, 20 if left out.
+    edges
+        Edges fixed beforehand, in place of bins of equal width: 0,0.5,0.9,1. Or equal-mass: about
+        as many rows in each bin. The edges are then quantiles of these very scores, and each is a
+        cell of its own. Edges are never chosen by looking at `correct`: intervals from such edges
+        are wrong far more often than `delta`.
+    pool
+        With equal-mass edges: other rows, without labels, that fix the edges. An array of scores,
+        or with `data` a table in which the column has the same name.
+    groups
+        The group of each row, for a table each; or a mapping from names to truth values where
+        groups overlap.
+    correction
+        How delta is shared: among the bins that hold rows, or among all (the paper's). "sidak" or
+        "bonferroni".
+    side
+        Certify both ends, or one of them more tightly. "both"; or "lower" or "upper", which leaves
+        the other end open.
+    data
+        A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, several paths, or a Tally.
+    **rows
+        How rows are read and drawn, see `RowOptions`.
+
+    Returns
+    -------
+    CalibrationCertificate
+        The intervals, with the counts that they follow from. It is always certified: where rows say
+        little, an interval is wide, and it is [0, 1] where there are none.
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError
+        If scores, outcomes or classes cannot be what they should be; the message names the value,
+        its row and the remedy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> confidence = rng.uniform(0.5, 1.0, size=5000)
+    >>> correct = rng.random(5000) < confidence - 0.05
+    >>> certificate = calibrate(confidence, correct, delta=0.01, n_bins=10)
+    >>> certificate.interval([0.55, 0.95]).round(2)
+    array([[0.44, 0.53],
+           [0.87, 0.93]])
+
+    A frame is counted inside its own engine, and only counts leave it:
+
+    >>> import polars
+    >>> frame = polars.LazyFrame({"score": confidence, "right": correct})
+    >>> same = calibrate("score", "right", data=frame, delta=0.01, n_bins=10)
+    >>> bool((same.bins.lower == certificate.bins.lower).all())
+    True
+    """
+    columns = {
+        "confidence": confidence,
+        "correct": correct,
+        "prediction": prediction,
+        "label": label,
+        "groups": groups,
+    }
+    asked = {
+        "delta": delta,
+        "n_bins": n_bins,
+        "edges": edges,
+        "pool": pool,
+        "correction": correction,
+        "side": side,
+    }
+    return certify(CLAIM, columns, asked, data, rows)
+
+
+def _pool_scores(pool: Any, confidence: Any, data: Any, rows: Mapping[str, Any]) -> Any:
+    """The scores of a pool, which must not be those that are counted."""
+    why = (
+        "its scores may not fix the edges. Pass scores of other rows, or leave pool out, and each "
+        "edge is counted apart"
+    )
+    if is_table(pool):
+        counted = {file_fingerprint(file) for file in expanded(data)} if are_paths(data) else set()
+        return table_scores(pool, confidence, rows, counted=counted, why=why)
+    if data is None and np.array_equal(pool, as_scores(confidence, "confidence")):
+        raise InvalidValueError(f"pool is counted, too: {why}.")
+    return pool
+
+
+def _require_same_bins(tally: Tally, n_bins: int | None, edges: Any) -> None:
+    """Refuse bins that are not those of the tally."""
+    if n_bins is not None and n_bins != tally.grid.n_cells:
+        raise InvalidValueError(
+            f"n_bins={n_bins}, but the tally was counted in {tally.grid.n_cells}: leave it out or "
+            "count again."
+        )
+    if edges is not None and edges != tally.grid:
+        raise InvalidValueError(
+            "edges differ from those the tally was counted with: leave them out or count again."
+        )
+
+
+def _require_calibration(tally: Tally) -> None:
+    """Raise unless the tally has bins of confidence whose counts add up to its rows."""
+    require_is_tally(tally)
+    if tally.kind != "calibration" or isinstance(tally.grid, DyadicGrid):
+        raise InvalidValueError(
+            f"A {tally.kind} tally has no calibration bins: count with confidence, correct and "
+            "n_bins."
+        )
+    if tally.rows == 0:
+        raise InvalidValueError("There are no rows to calibrate on: pass at least one.")
+    size = max(1, len(tally.groups)) * tally.grid.n_cells
+    if size > MOST_CELLS:
+        raise InvalidValueError(
+            f"{size:,} bins in all tables are more than a certificate may have: expected at most "
+            f"{MOST_CELLS:,}. Use fewer bins or groups."
+        )
+    total = exact_sum(tally.counts)
+    if (tally.counts < 0).any() or (
+        tally.scope not in OVERLAPPING and (total != tally.rows or total > LARGEST_COUNT)
+    ):
+        raise InvalidValueError(
+            f"{tally!r} does not add up: its counts are of {total:,} rows. Count again."
+        )
+
+
+def _tables_of(tally: Tally) -> list[dict[str, Any]]:
+    """The counts of each group's bins that hold rows."""
+    wrong, right = np.moveaxis(tally.dense(), 2, 0)
+    tables = []
+    for place, group in enumerate(tally.groups or (None,)):
+        cells = np.flatnonzero(wrong[place] + right[place])
+        counts = {"cells": cells, "wrong": wrong[place, cells], "right": right[place, cells]}
+        sealed_counts = {name: sealed(column) for name, column in counts.items()}
+        tables.append({"group": group, "counts": sealed_counts})
+    return tables
+
+
+def _table_agrees(part: Reader, table: Values) -> None:
+    size = table["counts"]["cells"].size
+    if not size == table["lower"].size == table["upper"].size:
+        raise CertificateError(f"{part.place('lower')}: lists of different length.")
+    if (table["lower"] > table["upper"]).any():
+        raise CertificateError(f"{part.place('lower')}: expected lower <= upper.")
+
+
+def _agree(part: Reader, values: Values) -> None:
+    """Tables are those of the scope, and their cells those of the bins."""
+    tables, n_cells, n = values["tables"], values["bins"].n_cells, values["n"]
+    place, scope = part.place("tables"), values["scope"]
+    if len(tables) * n_cells > MOST_CELLS:
+        raise CertificateError(
+            f"{place} has {len(tables)} tables of {n_cells:,} bins: expected at most "
+            f"{MOST_CELLS:,} bins in all."
+        )
+    for number, table in enumerate(tables):
+        if (table["counts"]["cells"] >= n_cells).any():
+            raise CertificateError(
+                f"{place}[{number}].counts.cells is not a rising list of bins below {n_cells}."
+            )
+    _groups_agree(place, [table["group"] for table in tables], scope)
+    held = [
+        exact_sum(np.stack([table["counts"]["wrong"], table["counts"]["right"]]))
+        for table in tables
+    ]
+    if (max(held) if scope in OVERLAPPING else sum(held)) > LARGEST_COUNT:
+        raise CertificateError(f"{place} hold more than 2**53 rows.")
+    drawn = values["drawn"]
+    if drawn is not None and not drawn.fits(n):
+        raise CertificateError(
+            f"{part.place('drawn')}: {n} rows cannot have been drawn as it says."
+        )
+
+
+def _groups_agree(place: str, names: list[str | None], scope: str) -> None:
+    if scope == "top":
+        if names != [None]:
+            raise CertificateError(f"{place}: scope 'top' has one table, without a group.")
+        return
+    groups = [name for name in names if name is not None]
+    if scope in ("per-class", "all-labels") and groups != [str(k) for k in range(len(names))]:
+        raise CertificateError(f"{place}: scope {scope!r} has a table for each class, '0', '1', …")
+    if len(groups) != len(names) or tuple(groups) != in_order(set(groups)):
+        raise CertificateError(
+            f"{place}: scope {scope!r} has a table for each group, in order, each once."
+        )
+
+
+def _rows_implied(trials: NDArray[np.int64], n: int, scope: str) -> int:
+    """The rows that the tables hold. Groups that overlap hold some rows each, and some rows may be
+    in none, so that only the least number follows from them.
+    """
+    held = trials.sum(axis=1)
+    if scope not in OVERLAPPING:
+        return int(held.sum())
+    most = int(held.max())
+    if scope == "overlapping-groups":
+        return max(n, most)
+    # Every row is in the table of every label, so each holds n; a label that no model gives a
+    # probability to has none, and its table is empty.
+    other = [int(rows) for rows in held if rows not in (0, most)]
+    return most if most != n or not other else other[0]
+
+
+def _names(grid: Bins, cells: Iterable[int]) -> dict[int, str]:
+    """Bins as people write them: their ends, and which of these belong to them."""
+    (begin, end), last = grid.bounds, grid.n_cells - 1
+
+    def name(cell: int) -> str:
+        first, second = exact(float(begin[cell])), exact(float(end[cell]))
+        if first == second:
+            return first
+        closed = cell == last or not isinstance(grid, AtomBins)
+        return f"{'(' if cell else '['}{first}, {second}{']' if closed else ')'}"
+
+    return {cell: name(cell) for cell in cells}
+
+
+def _table_of(certificate: CalibrationCertificate) -> tuple[tuple[str, ...], ...]:
+    """The first bins that hold rows, under their names."""
+    groups, lines = certificate.groups, []
+    shown = np.argwhere(certificate.trials > 0)[:MOST_SHOWN].tolist()
+    names = _names(certificate.grid, {cell for _, cell in shown})
+    for table, cell in shown:
+        trials, right = certificate.trials[table, cell], certificate.successes[table, cell]
+        low = Column("", certificate.lower[table], "at least").cell(cell)
+        high = Column("", certificate.upper[table], "at most").cell(cell)
+        line = (f"{trials:,}", f"{right:,}", f"{right / trials:.4f}", f"[{low}, {high}]")
+        named = (printable(groups[table]),) if groups else ()
+        lines.append((*named, names[cell], *line))
+    head = ("bin", "rows", "right", "estimate", "interval")
+    return (("group", *head) if groups else head, *lines)
+
+
+def _notes(certificate: CalibrationCertificate) -> Iterable[Sentence]:
+    seen = certificate.trials > 0
+    held, size = int(seen.sum()), int(seen.size)
+    if held > MOST_SHOWN:
+        more = {"more": count(held - MOST_SHOWN)}
+        yield Sentence("({more} more bins hold rows; .tables has them all.)", more)
+    if held < size:
+        yield Sentence(
+            "{empty} of {bins} bins hold no rows: nothing is known there, and the interval is "
+            "[0, 1].",
+            {"empty": count(size - held), "bins": count(size)},
+        )
+    if _has_mean(certificate):
+        width = _widths(certificate)[0]
+        use = " Too wide to be of much use." if width > 0.5 else ""
+        yield Sentence(
+            f"Mean width of the interval over the rows: {{width}}.{use}", {"width": f"{width:.4f}"}
+        )
+    yield Sentence(
+        "An interval is about the average over its bin, not about one input. delta is the chance "
+        "that any interval is wrong, not a rate of wrong predictions."
+    )
+
+
+def _has_mean(certificate: CalibrationCertificate) -> bool:
+    """Whether how many rows a bin has says something about use."""
+    return certificate.draw is None or certificate.draw.by != "strata"
+
+
+def _widths(certificate: CalibrationCertificate) -> tuple[float, float, float]:
+    """The mean width of the interval over the rows, the widest and the narrowest."""
+    seen = certificate.trials > 0
+    if not seen.any():
+        return 1.0, 1.0, 1.0
+    width = (certificate.upper - certificate.lower)[seen]
+    mean = np.average(width, weights=certificate.trials[seen])
+    return float(mean), float(width.max()), float(width.min())
+
+
+def _reading(certificate: CalibrationCertificate, _: float | None, delta: float) -> Reading:
+    widths = [f"{width:.4f}" for width in _widths(certificate.explored(delta=delta))]
+    return Reading(CERTIFIED, tuple(widths if _has_mean(certificate) else widths[1:]))
+
+
+def _figure(
+    certificate: CalibrationCertificate, group: str | None, bins: CalibrationBins
+) -> Figure:
+    held = _names(certificate.grid, np.flatnonzero(bins.trials).tolist())
+    names = [held.get(cell, "") for cell in range(len(bins))]
+    columns = (bins.begin, bins.end, bins.trials, bins.successes, bins.lower, bins.upper)
+    across = "Probability" if certificate.scope == "all-labels" else "Confidence"
+    return intervals_by_bin(
+        DrawnBins(*columns, names),
+        title=titled("Reliability", group),
+        across=f"{across} (0 to 1)",
+        certified=_DRAWN_ENDS[certificate.side],
+        row_shares=_has_mean(certificate),
+    )

@@ -1,0 +1,385 @@
+"""The calibration certificate: the bins with their intervals, and the look-ups on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.certificate.document import sealed
+from pacbound.claims.claim import ClaimCertificate, Values
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.procedures.calibration import Correction, Side
+from pacbound.tally.columns import (
+    as_array,
+    as_names,
+    as_score_column,
+    checked_scores,
+    same_rows,
+)
+from pacbound.tally.grids import Bins
+from pacbound.tally.questions.question import Scope
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_ROWS = 16384
+
+
+@dataclass(frozen=True)
+class CalibrationBins:
+    """One table of bins, as arrays that cannot be written into, with an entry for each bin.
+
+    All intervals of a certificate hold together, so those of one table do too. A bin without rows
+    has the interval [0, 1] and the estimate NaN.
+
+    Attributes
+    ----------
+    edges
+        The edges of the bins, as they were asked for.
+    begin, end
+        Where each bin begins and ends; both are the same number for a bin of a single value, as
+        `edges="equal-mass"` makes them.
+    trials, successes
+        How many rows fell into each bin, and how many of them were predicted right.
+    lower, upper
+        The certified interval of each bin.
+
+    Examples
+    --------
+    >>> from pacbound import calibrate
+    >>> bins = calibrate([0.3, 0.9] * 100, [False, True] * 100, delta=0.05, n_bins=2).bins
+    >>> len(bins), bins.trials.tolist(), bins.estimate.tolist()
+    (2, [100, 100], [0.0, 1.0])
+    >>> bins.lower.round(3).tolist(), bins.upper.round(3).tolist()
+    ([0.0, 0.957], [0.043, 1.0])
+    """
+
+    edges: Floats
+    begin: Floats
+    end: Floats
+    trials: Integers
+    successes: Integers
+    lower: Floats
+    upper: Floats
+
+    @property
+    def estimate(self) -> Floats:
+        """The share of right predictions in each bin."""
+        return shares(self.successes, self.trials)
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+        """The table as a frame with a row for each bin.
+
+        Parameters
+        ----------
+        backend
+            "pandas", "polars" or "pyarrow".
+
+        Returns
+        -------
+        frame
+            The columns `begin`, `end`, `trials`, `successes`, `estimate` (NaN for a bin without
+            rows), `lower` and `upper`.
+
+        Raises
+        ------
+        InvalidValueError
+            If the backend is not one of these.
+        MissingDependencyError
+            If narwhals or the backend is not installed.
+
+        Examples
+        --------
+        >>> from pacbound import calibrate
+        >>> bins = calibrate([0.3, 0.9] * 100, [False, True] * 100, delta=0.05, n_bins=2).bins
+        >>> bins.to_frame("polars").select("begin", "end", "trials", "successes").rows()
+        [(0.0, 0.5, 100, 0), (0.5, 1.0, 100, 100)]
+        """
+        # Loaded here, because a certificate needs no narwhals.
+        from pacbound.tally.frames.new_frames import new_frame  # noqa: PLC0415
+
+        names = ("begin", "end", "trials", "successes", "estimate", "lower", "upper")
+        return new_frame({name: getattr(self, name) for name in names}, backend)
+
+
+class CalibrationCertificate(ClaimCertificate):
+    """Intervals that hold the true confidence of every bin at once, with probability at least 1 -
+    `delta`.
+
+    The true confidence of a bin is the share of right predictions among all rows, seen or not,
+    whose confidence falls into it. The probability is over the draw of the rows, which must be
+    independent draws from the data the model will meet in use. `calibrate` makes such a
+    certificate, and `load_certificate` reads one.
+
+    A calibration is never refused: where rows say little, the interval is wide.
+
+    Attributes
+    ----------
+    by : Claim
+        What is claimed, and how it is decided and said.
+    values : mapping
+        Everything that the document holds of it, by name: what was asked for, the counts and the
+        intervals.
+    provenance : Provenance
+        Where the certificate comes from.
+    draw : Drawn or None
+        How the rows were drawn from others; None if all rows of the data were counted as they are.
+    loaded : mapping or None
+        The document that it was read from; None if it was made in this process.
+
+    Examples
+    --------
+    >>> from pacbound import calibrate
+    >>> certificate = calibrate([0.3, 0.9] * 100, [False, True] * 100, delta=0.05, n_bins=2)
+    >>> certificate.interval([0.9, 0.2]).round(3).tolist()
+    [[0.957, 1.0], [0.0, 0.043]]
+    >>> certificate.save("calibration.json")
+    >>> print(certificate.verify())
+    verified
+    """
+
+    @property
+    def grid(self) -> Bins:
+        """The bins of the confidence."""
+        return cast(Bins, self.values["bins"])
+
+    @property
+    def scope(self) -> Scope:
+        """What the tables are for: "top" for one table, else what each group is."""
+        return cast(Scope, self.values["scope"])
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The group of each table; empty if there is a single one."""
+        return tuple(
+            table["group"] for table in self.values["tables"] if table["group"] is not None
+        )
+
+    @property
+    def correction(self) -> Correction:
+        """How `delta` is shared among the bins: "sidak" or "bonferroni"."""
+        return cast(Correction, self.values["correction"])
+
+    @property
+    def side(self) -> Side:
+        """Which ends of the intervals are bounds: "both", "lower" or "upper"."""
+        return cast(Side, self.values["side"])
+
+    @cached_property
+    def trials(self) -> Integers:
+        """How many rows fell into each bin, of shape (tables, bins)."""
+        return sealed(dense_counts(self.values)[0])
+
+    @cached_property
+    def successes(self) -> Integers:
+        """How many of them were predicted right, of shape (tables, bins)."""
+        return sealed(dense_counts(self.values)[1])
+
+    @cached_property
+    def lower(self) -> Floats:
+        """The lower end of each interval, of shape (tables, bins)."""
+        return self._ends("lower", 0.0)
+
+    @cached_property
+    def upper(self) -> Floats:
+        """The upper end of each interval, of shape (tables, bins)."""
+        return self._ends("upper", 1.0)
+
+    def _ends(self, name: str, unknown: float) -> Floats:
+        ends = np.full(self.trials.shape, unknown)
+        for place, table in enumerate(self.values["tables"]):
+            ends[place, table["counts"]["cells"]] = table[name]
+        return sealed(ends)
+
+    @property
+    def bins(self) -> CalibrationBins:
+        """The bins of a certificate without groups; with groups see `tables`."""
+        self.require_intact()
+        if self.groups:
+            raise InvalidValueError(
+                f"This certificate has {len(self.groups)} tables, one for each group: use "
+                "tables[group]."
+            )
+        return self._table(0)
+
+    @cached_property
+    def tables(self) -> dict[str | None, CalibrationBins]:
+        """The bins of each group; without groups the one table is tables[None]."""
+        self.require_intact()
+        names: tuple[str | None, ...] = self.groups or (None,)
+        return {name: self._table(place) for place, name in enumerate(names)}
+
+    def interval(self, confidence: Any, groups: Any = None) -> Floats:
+        """The certified interval of each score.
+
+        With probability at least 1 - delta over the calibration rows, every interval this ever
+        returns holds the true confidence of its score's bin.
+
+        Parameters
+        ----------
+        confidence
+            Scores from 0 to 1: one number, or anything that NumPy reads as a column (a list, an
+            array, a tensor, a column of a data frame).
+        groups
+            The group (or predicted class, or label) of each score, or one for all; needed if and
+            only if the certificate has groups.
+
+        Returns
+        -------
+        ndarray
+            Lower and upper end: of shape (2,) for one number, else of shape (n, 2).
+
+        Raises
+        ------
+        InvalidValueError
+            If a score is not between 0 and 1, if groups are missing or not wanted, or if one of
+            them was not certified.
+
+        Examples
+        --------
+        >>> from pacbound import calibrate
+        >>> certificate = calibrate([0.3, 0.9] * 100, [False, True] * 100, delta=0.05, n_bins=2)
+        >>> certificate.interval(0.9).round(3).tolist()
+        [0.957, 1.0]
+        >>> certificate.interval([0.9, 0.2]).round(3).tolist()
+        [[0.957, 1.0], [0.0, 0.043]]
+        """
+        found = self._look_up(self._intervals, confidence, groups)
+        return found[0] if _is_single(confidence) else found
+
+    def estimate(self, confidence: Any, groups: Any = None) -> Any:
+        """The share of right predictions seen in each score's bin: an estimate, not a bound.
+
+        Parameters
+        ----------
+        confidence, groups
+            As in `interval`.
+
+        Returns
+        -------
+        float or ndarray of shape (n,)
+            A float for one number, else an array; NaN where no row was seen.
+
+        Raises
+        ------
+        InvalidValueError
+            As from `interval`.
+
+        Examples
+        --------
+        >>> from pacbound import calibrate
+        >>> certificate = calibrate([0.9, 0.8, 0.2], [True, False, False], delta=0.05, n_bins=2)
+        >>> certificate.estimate([0.7, 0.1]).tolist()
+        [0.5, 0.0]
+        """
+        found = self._look_up(self._shares, confidence, groups)[:, 0]
+        return float(found[0]) if _is_single(confidence) else found
+
+    @cached_property
+    def _intervals(self) -> Floats:
+        return np.stack([self.lower, self.upper], axis=-1)
+
+    @cached_property
+    def _shares(self) -> Floats:
+        return shares(self.successes, self.trials)[..., None]
+
+    def _table(self, place: int) -> CalibrationBins:
+        begin, end = self.grid.bounds
+        return CalibrationBins(
+            sealed(self.grid.edges.copy()),
+            sealed(begin.copy()),
+            sealed(end.copy()),
+            self.trials[place],
+            self.successes[place],
+            self.lower[place],
+            self.upper[place],
+        )
+
+    def _look_up(self, table: Floats, confidence: Any, groups: Any) -> Floats:
+        self.require_verified()
+        if _is_single(confidence):
+            confidence = np.reshape(as_array(confidence, "confidence"), 1)
+        same_rows(confidence=confidence, groups=groups)
+        scores = as_score_column(confidence, "confidence")
+        places = self._places(groups, len(scores))
+        result = np.empty((len(scores), table.shape[-1]))
+        # A pair of floats moves as one 16-byte element: half the time of gathering rows of two.
+        element = np.dtype((np.void, table.shape[-1] * 8))
+        source, target = (
+            np.ascontiguousarray(table).view(element).ravel(),
+            result.view(element).ravel(),
+        )
+        for start in range(0, len(scores), _ROWS):
+            rows = slice(start, start + _ROWS)
+            cells = self.grid.cells(checked_scores(scores[rows], "confidence", start=start))
+            if places is not None:
+                cells += places[rows] * self.grid.n_cells
+            np.take(source, cells, out=target[rows], mode="clip")
+        return result
+
+    def _places(self, groups: Any, rows: int) -> Integers | None:
+        if not self.groups:
+            if groups is not None:
+                raise InvalidValueError("This certificate has no groups: leave them out.")
+            return None
+        if groups is None:
+            raise InvalidValueError(
+                f"This certificate is per group ({self.scope}): pass groups=, the group of each "
+                "row."
+            )
+        if isinstance(groups, Mapping | Set):
+            raise InvalidTypeError(
+                f"groups is a {type(groups).__name__}, which has no order of rows: pass the group "
+                "of each row as a list or an array, or one group for all."
+            )
+        if np.ndim(groups) == 0:
+            groups = np.full(rows, groups)
+        column = as_names(groups, "groups")
+        if len(column) != rows:
+            raise InvalidValueError(
+                f"Rows do not match: confidence has {rows}, groups has {len(column)}. Pass one "
+                "group per row."
+            )
+        found, codes = np.unique(column, return_inverse=True)
+        names, known = (
+            [str(name) for name in found.tolist()],
+            {name: place for place, name in enumerate(self.groups)},
+        )
+        strange = [name for name in names if name not in known]
+        if strange:
+            raise InvalidValueError(
+                f"Group {strange[0]!r} was not certified ({len(strange)} such): nothing is known "
+                "about it."
+            )
+        return np.array([known[name] for name in names], dtype=np.int64)[codes]
+
+
+def _is_single(confidence: Any) -> bool:
+    """Whether it is one number, as Python, NumPy or a tensor holds it, and not a column."""
+    plain = isinstance(confidence, int | float) and not isinstance(confidence, bool)
+    return plain or getattr(confidence, "ndim", None) == 0
+
+
+def dense_counts(values: Values) -> tuple[Integers, Integers]:
+    """The trials and the successes of all bins, empty ones included, of shape (tables, bins)."""
+    shape = len(values["tables"]), values["bins"].n_cells
+    trials, successes = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    for place, table in enumerate(values["tables"]):
+        seen = table["counts"]
+        trials[place, seen["cells"]] = seen["wrong"] + seen["right"]
+        successes[place, seen["cells"]] = seen["right"]
+    return trials, successes
+
+
+def shares(successes: Integers, trials: Integers) -> Floats:
+    """The share of successes in each bin; NaN where there are no trials."""
+    empty = trials == 0
+    return np.where(empty, np.nan, successes / np.where(empty, 1, trials))

@@ -1,0 +1,77 @@
+"""A pool: scores of other rows, without labels. What they fix is fixed beforehand as far as the
+rows that are counted are concerned, because these had no part in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Any
+
+from pacbound.documents import Json, Reader
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.forms import AskedForm
+from pacbound.sources import Notation, file_fingerprint
+from pacbound.sources.notation import OPTIONS as NOTATION
+from pacbound.sources.paths import are_paths, expanded
+from pacbound.tally.columns import Floats, as_scores
+from pacbound.tally.count import scores_in_files, scores_in_frame
+from pacbound.tally.frame_errors import reading_frame
+from pacbound.tally.questions.question import Slot
+
+
+class Pool(AskedForm):
+    """Scores of other rows: an array, or a table that has them; no part of the document."""
+
+    names_files = True
+
+    def check(self, value: Any, name: str) -> Any:
+        """The scores; a table is read later, as the rows are."""
+        if is_table(value):
+            return value
+        scores = as_scores(value, name)
+        if not scores.size:
+            raise InvalidValueError(f"{name} is empty: pass at least one score, or leave it out.")
+        return scores
+
+    def read(self, part: Reader, key: str) -> Any:
+        """A document holds what the pool fixes, and not the pool."""
+        raise CertificateError(f"{part.place(key)} is not expected here.")
+
+    def schema(self) -> dict[str, Json]:
+        """Nothing fits."""
+        return {"not": {}}
+
+
+def is_table(pool: Any) -> bool:
+    """Whether it is a frame or the paths of files, and not scores."""
+    return are_paths(pool) or hasattr(pool, "columns")
+
+
+def table_scores(
+    pool: Any, column: Any, rows: Mapping[str, Any], *, counted: Container[str], why: str
+) -> Floats:
+    """The scores of a table, which is written and read as that of the rows is.
+
+    `rows` are the row options, and `counted` the fingerprints of the files that are counted. If one
+    of them is in the pool, too, that raises; `why` says what is wrong with it, and the remedy.
+    """
+    if not isinstance(column, str):
+        raise InvalidTypeError(
+            "pool is a table, and no column of it is named: pass its column of scores as an array."
+        )
+    notation = Notation.of(**{name: rows.get(name) for name in NOTATION})
+    slot = Slot("number", column, notation.scale)
+    if not are_paths(pool):
+        with reading_frame():
+            return scores_in_frame(slot, pool)
+    same = next((file for file in expanded(pool) if file_fingerprint(file) in counted), None)
+    if same is not None:
+        raise InvalidValueError(f"{same} is counted, too: {why}.")
+    return scores_in_files(
+        slot,
+        pool,
+        notation=notation,
+        engine=rows.get("engine") or "duckdb",
+        master=rows.get("master"),
+        memory_limit=rows.get("memory_limit"),
+    )

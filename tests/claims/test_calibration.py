@@ -1,0 +1,171 @@
+"""Calibration as a claim: its columns, bins and pools, its document, its words and its figure."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars
+import pytest
+
+from pacbound import Tally, calibrate, equal_mass_edges
+from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.calibration import CLAIM
+from pacbound.errors import PacboundError
+from pacbound.tally.draws import Drawn
+
+RNG = np.random.default_rng(5)
+SCORE = RNG.beta(5, 1, size=900)
+RIGHT = RNG.random(900) < SCORE
+POOL = RNG.beta(5, 1, size=400)
+MASS: dict[str, Any] = {"edges": "equal-mass", "n_bins": 4, "delta": 0.05}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("tables")
+    frame = polars.DataFrame({"c": SCORE, "ok": RIGHT, "p": [1] * 900, "y": RIGHT.astype(int)})
+    frame.with_columns(site=polars.Series(["a", "b", "c"] * 300)).write_parquet(
+        made / "rows.parquet"
+    )
+    polars.DataFrame({"c": POOL}).write_parquet(made / "pool.parquet")
+    return made
+
+
+@pytest.mark.parametrize("asked", [{}, {"n_bins": 7}, {"edges": [0, 0.5, 0.9, 1]}, MASS])
+def test_arrays_frames_files_and_tallies_give_the_same_certificate(
+    folder: Path, asked: dict[str, Any]
+) -> None:
+    path, asked = folder / "rows.parquet", {"delta": 0.05, **asked}
+    classes: dict[str, Any] = {"prediction": "p", "label": "y", "data": path}
+    bins = {name: asked[name] for name in ("n_bins", "edges") if name in asked}
+    found = [
+        calibrate(SCORE, RIGHT, **asked),
+        calibrate("c", "ok", data=polars.scan_parquet(path), **asked),
+        calibrate("c", "ok", data=path, **asked),
+        calibrate("c", **classes, unseen_labels=1.0, **asked),
+        calibrate(
+            data=Tally.count(CLAIM.question, confidence=SCORE, correct=RIGHT, **bins), delta=0.05
+        ),
+    ]
+    assert len({certificate.counts_digest for certificate in found}) == 1
+
+
+def test_a_pool_fixes_the_edges_and_may_not_be_counted(folder: Path) -> None:
+    edges = equal_mass_edges(POOL, n_bins=4)
+    wanted = calibrate(SCORE, RIGHT, delta=0.05, edges=edges).counts_digest
+    rows, pool = folder / "rows.parquet", folder / "pool.parquet"
+    assert calibrate(SCORE, RIGHT, pool=POOL, **MASS).counts_digest == wanted
+    for other in (pool, polars.read_parquet(pool)):
+        assert calibrate("c", "ok", data=rows, pool=other, **MASS).counts_digest == wanted
+    with pytest.raises(PacboundError, match=r"rows\.parquet is counted, too: its scores may not"):
+        calibrate("c", "ok", data=rows, pool=[rows], **MASS)
+    with pytest.raises(PacboundError, match="pool is counted, too"):
+        calibrate(SCORE, RIGHT, pool=SCORE, **MASS)
+    with pytest.raises(PacboundError, match="no column of it is named"):
+        calibrate(SCORE, RIGHT, pool=polars.read_parquet(pool), **MASS)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pool": POOL}, "pass edges='equal-mass'"),
+        ({"edges": "quantiles"}, "are no edges: expected numbers from 0 to 1"),
+        ({"edges": [0.2, 1]}, "some scores have no bin"),
+        ({"n_bins": 2.5}, "is not a number of bins"),
+        ({"n_bins": 2**21}, "is not a number of bins"),
+        ({"side": "left"}, "expected 'both' or 'lower' or 'upper'"),
+        ({"correction": "holm"}, "expected 'sidak' or 'bonferroni'"),
+        ({"delta": 0.9}, "for 95 % confidence pass delta=0.05"),
+        ({"correct": None}, "or both prediction and label"),
+        ({"confidence": "c"}, "there is no table"),
+        ({"binz": 3}, "is not an option of this function"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_the_remedy(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(PacboundError, match=message):
+        calibrate(**{"confidence": SCORE, "correct": RIGHT, "delta": 0.05, **change})
+
+
+def test_bins_that_are_not_those_of_the_tally_are_refused() -> None:
+    tally = Tally.count(CLAIM.question, confidence=SCORE, correct=RIGHT, n_bins=7)
+    assert calibrate(data=tally, delta=0.05, n_bins=7).grid.n_cells == 7
+    for other in ({"n_bins": 20}, {"edges": [0, 0.5, 1]}, {"edges": "equal-mass"}):
+        with pytest.raises(PacboundError, match="count again"):
+            calibrate(data=tally, delta=0.05, **other)
+
+
+def _broken(change: Any) -> str:
+    """What is said of a document that was changed, and whose digests were mended."""
+    groups = {"even": np.arange(900) % 2 == 0, "odd": np.arange(900) % 2 == 1}
+    document = json.loads(json.dumps(calibrate(SCORE, RIGHT, delta=0.05, groups=groups).to_dict()))
+    change(document["claim"])
+    try:
+        return str(certificate_from_dict(document).verify())
+    except PacboundError as error:
+        return str(error)
+
+
+BROKEN: dict[str, tuple[Any, str]] = {
+    "refused": (lambda claim: claim.update(certified=False), "claim.certified"),
+    "assumed": (lambda claim: claim["assumes"].pop(), "claim.assumes"),
+    "no table": (lambda claim: claim.update(tables=[]), "at least one table"),
+    "names": (lambda claim: claim["tables"].reverse(), "for each group, in order"),
+    "scope": (lambda claim: claim.update(scope="all-labels"), "a table for each class"),
+    "alone": (lambda claim: claim.update(scope="top"), "one table, without a group"),
+    "bin": (lambda claim: claim["bins"].update(n_bins=3), "bins below 3"),
+    "grid": (lambda claim: claim.update(bins={"rule": "dyadic", "bits": 4}), "dyadic"),
+    "length": (lambda claim: claim["tables"][0]["lower"].pop(), "different length"),
+    "ends": (lambda claim: claim["tables"][0].update(lower=[2.0]), "from 0 to 1"),
+    "rows": (lambda claim: claim.update(n=3), "claim.n"),
+    "draw": (
+        lambda claim: claim.update(drawn={"by": "strata", "seed": None, "bound": None, "rows": 3}),
+        "cannot have been drawn",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_document_that_cannot_be_says_where(case: str) -> None:
+    change, said = BROKEN[case]
+    assert said in _broken(change)
+
+
+def test_the_document_holds_no_sentence_and_says_what_is_assumed() -> None:
+    certificate = calibrate(SCORE, RIGHT, delta=0.05, n_bins=3, strata=3)
+    assert certificate.draw == Drawn("strata", 900, 900)
+    assert certificate.values["assumes"][-2:] == ("strata-beforehand", "strata-shares")
+    assert " " not in "".join(certificate.claim()["assumes"])
+    assert "The bins were fixed before any label" in " ".join(certificate.assumed())
+    assert "Mean width" not in certificate.summary()
+    assert copy.deepcopy(certificate).claim() == certificate.claim()
+    assert pickle.loads(pickle.dumps(certificate)).claim() == certificate.claim()
+
+
+@pytest.mark.parametrize(("side", "said"), [("lower", "lower ends only"), ("upper", "upper ends")])
+def test_one_side_is_said_and_drawn(side: Any, said: str) -> None:
+    certificate = calibrate(SCORE, RIGHT, delta=0.05, n_bins=80, side=side)
+    assert said in certificate.summary()
+    (figure,) = certificate.figures()
+    assert f"certified {side} end" in [mark.name for mark in figure.legend]
+    assert len(figure.columns[0].values) == (certificate.trials > 0).sum()
+
+
+def test_a_summary_has_a_table_of_bins_and_a_notebook_too() -> None:
+    certificate = calibrate(SCORE, RIGHT, delta=0.05, n_bins=200, groups=["<a>", "b"] * 450)
+    lines = certificate.summary().splitlines()
+    assert lines[3].split() == ["group", "bin", "rows", "right", "estimate", "interval"]
+    assert "more bins hold rows; .tables has them all" in certificate.summary()
+    assert "<td>&lt;a&gt;</td>" in certificate._repr_html_()
+
+
+def test_intervals_shrink_as_more_may_be_wrong() -> None:
+    certificate = calibrate(SCORE, RIGHT, delta=0.01, n_bins=5)
+    wider = certificate.explored(delta=0.0001)
+    assert (wider.lower <= certificate.lower).all()
+    assert (wider.upper > certificate.upper).any()
+    assert certificate.explored().claim() == certificate.claim()
