@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.products import standing_for
 
 from pacbound import certify_cascade, documents
 from pacbound.cascade import LabelSession
@@ -44,7 +45,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("models", "xi", "bound"), CASES)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", standing_for(range(3), [0], rest="slow"))
 def test_at_every_time_a_session_claims_what_the_same_labels_claim_at_once(
     seed: int, models: int, xi: float, bound: Any
 ) -> None:
@@ -76,7 +77,7 @@ def test_at_every_time_a_session_claims_what_the_same_labels_claim_at_once(
 
 
 @pytest.mark.parametrize(("models", "xi", "bound"), CASES)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", standing_for(range(4), [0], rest="slow"))
 def test_a_session_asks_until_it_claims_what_all_labels_claim(
     seed: int, models: int, xi: float, bound: Any
 ) -> None:

@@ -10,6 +10,7 @@ from math import comb
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.products import standing_for
 
 from pacbound.procedures import cascade, cascade_partial, cascade_paths
 from pacbound.procedures.cascade import TOP, XI_ZERO_GRID, Bound, CascadeDecision, Walk
@@ -46,10 +47,11 @@ def lowest(decision: CascadeDecision) -> int:
     return TOP + 1 if decision.cell is None else decision.cell
 
 
-@pytest.mark.parametrize(
-    ("bound", "xi", "delta"),
-    [("exact", 0.15, 0.3), ("pair", 0.2, 0.4), ("product", 0.2, 0.6), ("exact", 0.0, 0.95)],
-)
+EXACT = ("exact", 0.15, 0.3)
+CASES = [EXACT, ("pair", 0.2, 0.4), ("product", 0.2, 0.6), ("exact", 0.0, 0.95)]
+
+
+@pytest.mark.parametrize(("bound", "xi", "delta"), standing_for(CASES, [EXACT], rest="slow"))
 def test_whatever_passes_with_some_labels_passes_with_all_and_the_stop_rule_is_exact(
     bound: Bound, xi: float, delta: float
 ) -> None:
@@ -109,9 +111,12 @@ def ends_of(
     return [last_to_pass(walk, test) for walk in walks]
 
 
+PAIR = ("pair", 0.055, 0.9, 40)
+PATHS = [("exact", 0.05, 0.9, 40), PAIR, ("product", 0.23, 0.9, 60)]
+
+
 @pytest.mark.parametrize(
-    ("bound", "xi", "delta", "agreeing"),
-    [("exact", 0.05, 0.9, 40), ("pair", 0.055, 0.9, 40), ("product", 0.23, 0.9, 60)],
+    ("bound", "xi", "delta", "agreeing"), standing_for(PATHS, [PAIR], rest="slow")
 )
 def test_every_path_ends_before_its_end_with_all_labels_and_the_stop_rule_is_exact(
     bound: Bound, xi: float, delta: float, agreeing: int

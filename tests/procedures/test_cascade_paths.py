@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.products import standing_for
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import Bound, product_bound
@@ -219,7 +220,7 @@ def literal_decision(
     return (None, None) if best is None else best[1:]
 
 
-@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("bound", standing_for(BOUNDS, ["exact"], rest="slow"))
 def test_the_decision_is_that_of_a_walk_over_every_step_of_every_path(bound: Bound) -> None:
     rng, found, chosen = np.random.default_rng(21), set(), set()
     for case in range(12 if bound == "product" else 20):
@@ -405,6 +406,7 @@ def test_the_product_bound_is_the_sum_over_exits_at_equal_shares() -> None:
 # ---- xi = 0
 
 
+@pytest.mark.slow
 def test_without_allowed_loss_the_cheapest_of_147_thresholds_that_pass_mcnemar_is_taken() -> None:
     rng, found = np.random.default_rng(26), set()
     for case in range(18):

@@ -106,7 +106,7 @@ assert settings() == before
 """
 
 
-@pytest.fixture(params=WAYS)
+@pytest.fixture(params=standing_for(WAYS, ["certificate", "curve", "cost", "rollout"], rest="slow"))
 def draw(request: pytest.FixtureRequest) -> Any:
     return WAYS[request.param]
 

@@ -15,6 +15,12 @@ def test_the_few_run_always_and_the_rest_only_with_every_product() -> None:
     ]
 
 
+def test_the_rest_may_be_slow_only() -> None:
+    first, second = standing_for(["a", "b"], ["a"], rest="slow")
+    assert first == "a"
+    assert [mark.name for mark in second.marks] == ["slow"]
+
+
 def test_a_case_of_several_values_stays_one_case() -> None:
     first, second = standing_for([("a", 1), ("b", 2)], [("a", 1)])
     assert first == ("a", 1)
