@@ -18,8 +18,7 @@ from pacbound.baselines.shield_thresholds import (
     observed_miss_threshold,
     xi_threshold,
 )
-from pacbound.procedures import shield, shield_product
-from pacbound.procedures.shield import TOP
+from pacbound.procedures.threshold import TOP, allowed_events, largest_passing, product_bound
 
 METHODS = {
     "naive": "0.5",
@@ -52,7 +51,7 @@ class Table:
 
     @cached_property
     def tally(self) -> Tally:
-        return Tally.from_arrays(scores=self.score, unsafe=self.unsafe)
+        return Tally.from_arrays(score=self.score, unsafe=self.unsafe)
 
     def drawn(self, rows: NDArray[np.int64]) -> Table:
         return Table(
@@ -117,11 +116,13 @@ def fires_at(unsafe: NDArray[np.int64], may: int) -> float:
 def allowed(method: str, unsafe: int, n: int, xi: float, delta: float) -> int:
     """How many unsafe rollouts may be missed; -1 if nothing can be certified."""
     if method == "exact":
-        return shield.allowed_misses(n, xi=xi, delta=delta)
+        return allowed_events(n, rate=xi, delta=delta)
     if method == "product":
-        return shield_product.allowed_misses(unsafe, n, xi=xi, delta=delta)
+        return largest_passing(
+            lambda misses: product_bound(misses, unsafe, n, delta=delta) <= xi, unsafe
+        )
     # A quotient of integers is rounded once, as xi was when it was written.
-    return shield.largest_passing(lambda misses: misses / n <= xi, n)
+    return largest_passing(lambda misses: misses / n <= xi, n)
 
 
 def threshold(method: str, table: Table, *, xi: float, delta: float) -> float:
@@ -133,12 +134,12 @@ def threshold(method: str, table: Table, *, xi: float, delta: float) -> float:
     if method == "histogram":
         return observed_miss_threshold(table.tally, xi=xi)
     if method == "exact":
-        return certify_shield(table.tally, xi=xi, delta=delta).threshold
+        return certify_shield(data=table.tally, xi=xi, delta=delta).threshold
     return certify_shield(
         table.score,
         table.unsafe,
         xi=xi,
         delta=delta,
         bound="product",
-        final_scores=table.final_score,
+        final_score=table.final_score,
     ).threshold

@@ -45,7 +45,7 @@ def choices(table: IndoorNavigationRollouts) -> list[Choice]:
             xi=xi,
             delta=DELTA,
             bound="product",
-            final_scores=table.final_score,
+            final_score=table.final_score,
         )
         thresholds = {
             "exact": exact.threshold,

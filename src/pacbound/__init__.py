@@ -29,30 +29,28 @@ if TYPE_CHECKING:
         design_cascade,
     )
     from pacbound.certificate import (
-        AlarmRangeCertificate,
         BatchCertificate,
         Budget,
         CascadeCertificate,
         Certificate,
         CertificateBundle,
-        FalseAlarmCertificate,
         GroupedCascadeCertificate,
-        RecallCertificate,
-        ShieldCertificate,
         Verification,
         certify_together,
         load_certificate,
     )
     from pacbound.claims.abstention import AbstentionCertificate, certify_abstention
+    from pacbound.claims.alarm_range import AlarmRangeCertificate, certify_alarm_range
     from pacbound.claims.calibration import calibrate
     from pacbound.claims.calibration_certificate import CalibrationCertificate
+    from pacbound.claims.false_alarms import FalseAlarmCertificate, certify_false_alarms
+    from pacbound.claims.recall import RecallCertificate, certify_recall
     from pacbound.claims.sets import SetsCertificate, certify_sets
+    from pacbound.claims.shield import ShieldCertificate, certify_shield
     from pacbound.errors import PacboundError
-    from pacbound.false_alarms import certify_alarm_range, certify_false_alarms
     from pacbound.monitor import Alarm, Monitor
     from pacbound.planning import PilotPlan, PlanPoint, plan_from_pilot
-    from pacbound.recall import certify_recall
-    from pacbound.shield import Shield, certify_shield
+    from pacbound.shield import Shield
     from pacbound.stats.binomial import binomial_interval, binomial_lower, binomial_upper
     from pacbound.stats.looks import PlannedLooks, planned_looks
     from pacbound.stats.planning import trials_needed
@@ -63,7 +61,7 @@ __version__ = VERSION
 _HOMES = {
     "Alarm": "pacbound.monitor",
     "AbstentionCertificate": "pacbound.claims.abstention",
-    "AlarmRangeCertificate": "pacbound.certificate",
+    "AlarmRangeCertificate": "pacbound.claims.alarm_range",
     "AsyncCascade": "pacbound.cascade",
     "BatchCertificate": "pacbound.certificate",
     "BatchSession": "pacbound.cascade",
@@ -73,7 +71,7 @@ _HOMES = {
     "CascadeCertificate": "pacbound.certificate",
     "Certificate": "pacbound.certificate",
     "CertificateBundle": "pacbound.certificate",
-    "FalseAlarmCertificate": "pacbound.certificate",
+    "FalseAlarmCertificate": "pacbound.claims.false_alarms",
     "GroupedCascadeCertificate": "pacbound.certificate",
     "HistogramBinning": "pacbound.baselines",
     "LabelSession": "pacbound.cascade",
@@ -84,11 +82,11 @@ _HOMES = {
     "PilotPlan": "pacbound.planning",
     "PlanPoint": "pacbound.planning",
     "PlannedLooks": "pacbound.stats.looks",
-    "RecallCertificate": "pacbound.certificate",
+    "RecallCertificate": "pacbound.claims.recall",
     "SelectiveClassifier": "pacbound.abstention.estimators",
     "SetsCertificate": "pacbound.claims.sets",
     "Shield": "pacbound.shield",
-    "ShieldCertificate": "pacbound.certificate",
+    "ShieldCertificate": "pacbound.claims.shield",
     "Tally": "pacbound.tally",
     "TemperatureScaling": "pacbound.baselines",
     "Verification": "pacbound.certificate",
@@ -99,12 +97,12 @@ _HOMES = {
     "binomial_upper": "pacbound.stats.binomial",
     "calibrate": "pacbound.claims.calibration",
     "certify_abstention": "pacbound.claims.abstention",
-    "certify_alarm_range": "pacbound.false_alarms",
+    "certify_alarm_range": "pacbound.claims.alarm_range",
     "certify_cascade": "pacbound.cascade",
-    "certify_false_alarms": "pacbound.false_alarms",
-    "certify_recall": "pacbound.recall",
+    "certify_false_alarms": "pacbound.claims.false_alarms",
+    "certify_recall": "pacbound.claims.recall",
     "certify_sets": "pacbound.claims.sets",
-    "certify_shield": "pacbound.shield",
+    "certify_shield": "pacbound.claims.shield",
     "certify_together": "pacbound.certificate",
     "design_cascade": "pacbound.cascade",
     "equal_mass_edges": "pacbound.tally",

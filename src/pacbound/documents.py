@@ -220,6 +220,8 @@ def _refuse_constant(name: str) -> Json:
 def _bounded_int(digits: str) -> int:
     if len(digits) > 20:
         raise ValueError(f"the number {digits[:20]}… is out of range")
+    if digits == "-0":
+        raise ValueError("-0 is not written here: 0 has no sign")
     return int(digits)
 
 

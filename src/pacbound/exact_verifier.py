@@ -103,6 +103,8 @@ def _refused(constant: str) -> Any:
 def _integer(digits: str) -> int:
     if len(digits) > 20:
         raise ValueError(f"the number {digits[:20]}… is out of range")
+    if digits == "-0":
+        raise ValueError("-0 is not written here")
     return int(digits)
 
 
@@ -912,7 +914,7 @@ def check_walk(claim: Part, report: Report) -> None:
         raise UnreadableError(f"{claim.at('tables')} is empty")
     pool = "declared-starts" in claim.get("procedure", str)
     delta, rows = decimal(claim.rate("delta")) / len(tables), 0
-    rate = decimal(_allowed_rate(claim))
+    rate = _allowed_rate(claim)
     for table in tables:
         table.only("group counts threshold claimed" + " starts" * pool)
         runs = _runs_of(table, kind, int(first), pool=pool)
@@ -1033,52 +1035,15 @@ def _start_counts(n: int, xi: Decimal, delta: Decimal) -> list[int]:
     return counts or [n]
 
 
-def check_recall(claim: Part, report: Report) -> None:
-    looks = claim.get("procedure", str) == "recall/planned-looks/1"
-    keys = " target threshold allowed_misses counts descriptive" + " looks look" * looks
-    claim.only(COMMON + keys, "drawn")
-    counts = claim.part("counts")
-    counts.only("cells negative positive")
-    cells, negative, positive = (counts.integers(key) for key in ("cells", "negative", "positive"))
-    require_rising(cells, 0, TOP, counts.at("cells"))
-    fits = len(cells) == len(negative) == len(positive) > 0 <= min(negative + positive)
-    require(fits, counts.at("cells"), "do not fit the counts")
-    n, positives = sum(negative) + sum(positive), sum(positive)
-    claim.equals("n", n)
-    missable = 1 - decimal(claim.rate("target"))
-    _require_allowed(claim, positives, missable, report, looks=looks)
-    allowed = claim.get("allowed_misses", int)
-    limit = -math.inf
-    if allowed >= 0:
-        over = (i for i, missed in enumerate(accumulate(positive)) if missed > allowed)
-        limit = cells[next(over)] / TOP
-    claim.equals("threshold", written(limit))
-    claim.equals("certified", allowed >= 0)
-    flagged = [i for i, cell in enumerate(cells) if cell >= limit * TOP]
-    found = sum(positive[i] for i in flagged)
-    described = claim.part("descriptive")
-    described.only("observed_recall flag_rate")
-    described.equals("observed_recall", found / positives if positives else None)
-    described.equals("flag_rate", (found + sum(negative[i] for i in flagged)) / n)
-    report.checked += ["how many may be missed, the threshold, n, the shares on these rows"]
-    report.trusted += ["the counts of each cell"]
-
-
-def _require_allowed(
-    claim: Part, trials: int, rate: Decimal, report: Report, *, looks: bool
+def _require_planned(
+    claim: Part, allowed: int, trials: int, rate: Decimal, delta: Decimal, place: str
 ) -> None:
-    """The largest number of misses among so many trials that shows a rate of at most `rate`."""
-    delta, allowed = decimal(claim.rate("delta")), claim.get("allowed_misses", int)
-    place = claim.at("allowed_misses")
-    if not looks:
-        require_largest(
-            allowed, trials, lambda misses: binomial_test(misses, trials, rate, delta), place
-        )
-        return
+    """How many events may be among the trials of this look, by the plan of all looks."""
     planned = claim.integers("looks")
     require_rising(planned, 1, MOST, claim.at("looks"))
+    if not planned:
+        raise UnreadableError(f"{claim.at('looks')} is empty")
     require(trials in planned, claim.at("looks"), f"no look was planned at {trials}")
-    claim.equals("look", planned.index(trials) + 1)
     require(-1 <= allowed < trials, place, "is out of its range")
     _require_workable(claim, planned, float(rate), float(delta))
     # All looks have one nominal level, and it is this look's tail at the largest count that passes.
@@ -1088,8 +1053,7 @@ def _require_allowed(
     level = few(allowed + 1, trials, rate)
     near = delta * (1 - Decimal("1e-5"))
     more = level > delta or _spent(planned, rate, level, delta) > near
-    require(more, place, f"{allowed + 1} may be missed, too")
-    report.checked += ["the plan of looks, by the chance that any of them passes"]
+    require(more, place, f"{allowed + 1} may go wrong, too")
 
 
 MOST_PLAN_WORK = 1e10
@@ -1166,117 +1130,12 @@ def _law(n: int, rate: Decimal, most: int, tiny: Decimal) -> list[tuple[int, Dec
     return [(k, term) for k, term in found if k <= most and term >= tiny]
 
 
-def check_shield(claim: Part, report: Report) -> None:
-    name = claim.get("procedure", str).split("/")[1]
-    extra = {"planned-looks": " looks look", "product": " unsafe", "among-unsafe": " unsafe"}
-    keys = " xi threshold allowed_misses search descriptive" + extra.get(name, "")
-    claim.only(COMMON + keys, "drawn horizon")
-    if "horizon" in claim.value:
-        claim.count("horizon", 1)
-    n, xi, search = (
-        claim.count("n", 1),
-        decimal(claim.rate("xi", positive=False)),
-        claim.part("search"),
-    )
-    search.only("cells misses")
-    cells, misses = search.integers("cells"), search.integers("misses")
-    require(len(cells) == len(misses), search.at("cells"), "lists of different length")
-    require_rising(cells, -1, TOP, search.at("cells"))
-    require_rising(misses, 1, n, search.at("misses"))
-    total = claim.count("unsafe") if "unsafe" in claim.value else None
-    found = misses[-1] if misses else 0
-    require(total is None or found <= total <= n, claim.at("unsafe"), "does not fit the search")
-    trials = total if name == "among-unsafe" and total is not None else n
-    if name == "product" and total is not None:
-        _require_product(claim, total, n, xi)
-    else:
-        _require_allowed(claim, trials, xi, report, looks=name == "planned-looks")
-    limit = _shield_limit(claim, cells, misses)
-    never = limit == math.inf
-    require(not never or total in (None, found), claim.at("unsafe"), "the search has not seen all")
-    missed = max([0, *(m for cell, m in zip(cells, misses, strict=True) if cell < limit * TOP)])
-    if limit == -math.inf:
-        missed = misses[0] if cells and cells[0] < 0 else 0
-    described = claim.part("descriptive")
-    described.only("observed_miss_rate interventions")
-    described.equals("observed_miss_rate", missed / trials if trials else 0.0)
-    stopped = described.count("interventions")
-    seen = found if total is None else total
-    least = n if limit == -math.inf else n - missed if limit == 0 else 0 if never else seen - missed
-    most = n if limit == -math.inf else 0 if never else n - missed
-    require(least <= stopped <= most, described.at("interventions"), f"not {least} to {most}")
-    report.checked += ["how many may be missed, the threshold, the miss rate on these rollouts"]
-    report.trusted += ["the search's counts, n, the horizon", "interventions, within their bounds"]
-
-
-def _shield_limit(claim: Part, cells: Sequence[int], misses: Sequence[int]) -> float:
-    """The largest threshold that misses no more than is allowed; the search ends there."""
-    allowed, search = claim.get("allowed_misses", int), claim.part("search")
-    over = [i for i, missed in enumerate(misses) if missed > allowed]
-    require(not over or over == [len(misses) - 1], search.at("misses"), "goes on after its end")
-    if allowed < 0 or (over and cells[-1] < 0):
-        limit = -math.inf
-    else:
-        limit = cells[-1] / TOP if over else math.inf
-    claim.equals("threshold", written(limit))
-    claim.equals("certified", limit > -math.inf)
-    return limit
-
-
-def _require_product(claim: Part, unsafe: int, n: int, xi: Decimal) -> None:
-    """r_up (1 - c_lo) <= xi, each of two two-sided intervals at delta / 2."""
-    level = decimal(claim.rate("delta")) / 4
-
-    def test(misses: int) -> Verdict:
-        bound = upper_bound(unsafe, n, level) * (1 - lower_bound(unsafe - misses, unsafe, level))
-        return True if bound <= xi * (1 - Decimal("1e-6")) else None if bound <= xi else False
-
-    place = claim.at("allowed_misses")
-    require_largest(claim.get("allowed_misses", int), unsafe, test, place)
-
-
-def check_false_alarms(claim: Part, report: Report) -> None:
-    claim.only(COMMON + " xi threshold allowed_false_alarms counts descriptive", "drawn")
-    rollouts = claim.get("procedure", str) == "false-alarms/rollouts/1"
-    counts = claim.part("counts")
-    counts.only("cells negative positive")
-    cells, negative, positive = (counts.integers(key) for key in ("cells", "negative", "positive"))
-    require_rising(cells, -1 if rollouts else 0, TOP, counts.at("cells"))
-    fits = len(cells) == len(negative) == len(positive) > 0 <= min(negative + positive)
-    require(fits, counts.at("cells"), "do not fit the counts")
-    claim.equals("n", sum(negative) + sum(positive))
-    lost = positive[0] if cells[0] < 0 else 0
-    require(cells[0] >= 0 or negative[0] == 0, counts.at("negative"), "a lost rollout is not safe")
-    # A lost rollout counts as a safe one that raises an alarm at every threshold.
-    trials, xi = lost + sum(negative), decimal(claim.rate("xi", positive=False))
-    delta, allowed = decimal(claim.rate("delta")), claim.get("allowed_false_alarms", int)
-    require_largest(
-        allowed,
-        trials,
-        lambda alarms: binomial_test(alarms, trials, xi, delta),
-        claim.at("allowed_false_alarms"),
-    )
-    alarms = [lost + many for many in accumulate(reversed(negative))][::-1]
-    broken = max([-1, *(cell for cell, many in zip(cells, alarms, strict=True) if many > allowed)])
-    refused = allowed < 0 or lost > allowed or broken == TOP
-    limit = math.inf if refused else (broken + 1) / TOP
-    claim.equals("threshold", written(limit))
-    claim.equals("certified", not refused)
-    raised = [i for i, cell in enumerate(cells) if cell >= max(limit * TOP, 0)]
-    seen, found = lost + sum(negative[i] for i in raised), sum(positive[i] for i in raised)
-    described = claim.part("descriptive")
-    described.only("observed_false_alarm_rate observed_recall")
-    described.equals("observed_false_alarm_rate", seen / trials if trials else None)
-    positives = sum(positive)
-    described.equals("observed_recall", found / positives if positives else None)
-    report.checked += ["how many alarms may be false, the threshold, n, the shares on these rows"]
-    report.trusted += ["the counts of each cell"]
-
-
 @dataclass(frozen=True)
 class Trials:
     """Which rows of a threshold claim are trials ("all", or those of an outcome), which of them are
-    events, and whether "below" the threshold or "from" it on.
+    events, and whether "below" the threshold or "from" it on. `asks` are what is asked for beside
+    delta and groups; `fixed` what of it the procedure itself says; `lost` says that lost rollouts
+    are trials, and events at every threshold.
     """
 
     asks: str
@@ -1285,10 +1144,46 @@ class Trials:
     of: str
     events: str
     side: str
+    fixed: str = ""
+    by: str = "binomial"
+    lost: bool = False
 
 
+_FLAGGED = ("negative positive", 0)
+_ROLLOUTS = ("safe unsafe", -1)
+_SHIELD = "xi rate bound horizon"
 THRESHOLDS: dict[str, Trials] = {
     "sets/binomial/1": Trials("xi dtype", "labelled", -1, "all", "labelled", "below"),
+    "recall/binomial/1": Trials("target", *_FLAGGED, "positive", "positive", "below"),
+    "recall/planned-looks/1": Trials(
+        "target looks", *_FLAGGED, "positive", "positive", "below", by="looks"
+    ),
+    "false-alarms/binomial/1": Trials("xi", *_FLAGGED, "negative", "negative", "from"),
+    "false-alarms/rollouts/1": Trials("xi", *_ROLLOUTS, "safe", "safe", "from", lost=True),
+    "shield/binomial/1": Trials(
+        _SHIELD, *_ROLLOUTS, "all", "unsafe", "below", "rate=all bound=exact"
+    ),
+    "shield/planned-looks/1": Trials(
+        f"{_SHIELD} looks",
+        *_ROLLOUTS,
+        "all",
+        "unsafe",
+        "below",
+        "rate=all bound=exact",
+        "looks",
+    ),
+    "shield/among-unsafe/1": Trials(
+        _SHIELD, *_ROLLOUTS, "unsafe", "unsafe", "below", "rate=among-unsafe bound=exact"
+    ),
+    "shield/product/1": Trials(
+        _SHIELD,
+        *_ROLLOUTS,
+        "all",
+        "unsafe",
+        "below",
+        "rate=all bound=product",
+        "product",
+    ),
 }
 """The procedures of threshold claims: what is asked for beside delta, and what is counted."""
 DTYPES = ("float16", "float32", "float64")
@@ -1301,30 +1196,36 @@ def check_threshold(claim: Part, report: Report) -> None:
     claim.only(
         f"kind procedure assumes certified n delta group_thresholds scope drawn tables {kind.asks}"
     )
-    n, delta, rate = (
-        claim.count("n", 1),
-        decimal(claim.rate("delta")),
-        decimal(_allowed_rate(claim)),
-    )
-    if claim.rate("delta") > 0.5:
-        raise UnreadableError(f"{claim.at('delta')} is above one half")
+    n, delta, rate = claim.count("n", 1), _level(claim), _allowed_rate(claim)
     own = _choice(claim, "group_thresholds", ("common", "own")) == "own"
     scope = _choice(claim, "scope", SCOPES)
     if "dtype" in kind.asks:
         _choice(claim, "dtype", DTYPES)
+    if "horizon" in kind.asks and claim.get("horizon", int, type(None)) is not None:
+        claim.count("horizon", 1)
+    for key, value in (pair.split("=") for pair in kind.fixed.split()):
+        if _choice(claim, key, ("all", "among-unsafe", "exact", "product")) != value:
+            raise UnreadableError(f"{claim.at(key)} does not fit the procedure")
     tables = claim.parts("tables")
     names = [table.get("group", str, type(None)) for table in tables]
     alone = scope == "top"
     fits = names == [None] if alone else None not in names and len(set(names)) == len(names) > 0
     require(fits, claim.at("tables"), "do not fit the scope")
+    if kind.by == "looks":
+        fixed = alone and claim.value.get("drawn") is None
+        require(fixed, claim.at("looks"), "do not go with groups or draws")
     level = delta
     if own and not alone and len(tables) > 1:
         level = sidak(delta, len(tables)) if scope == "groups" else delta / len(tables)
     sizes, certified = [], []
     for table in tables:
-        size, passed = _check_threshold_table(table, kind, rate, level)
-        sizes.append(size)
-        certified.append(passed)
+        table.only("group counts threshold allowed")
+        counts, allowed = Histogram.of(table.part("counts"), kind), table.get("allowed", int)
+        _require_allowed(claim, counts, allowed, rate, level, table.at("allowed"))
+        limit = counts.limit(allowed)
+        table.equals("threshold", written(limit))
+        sizes.append(counts.rows)
+        certified.append(limit != counts.refused)
     whole = max(sizes) <= n if scope == "overlapping-groups" else sum(sizes) == n
     require(whole, claim.at("n"), f"the tables have {sum(sizes)} rows")
     claim.equals("certified", any(certified) if own and not alone else all(certified))
@@ -1332,43 +1233,160 @@ def check_threshold(claim: Part, report: Report) -> None:
     report.trusted += ["the counts of each cell"]
 
 
-def _check_threshold_table(
-    table: Part, kind: Trials, rate: Decimal, level: Decimal
-) -> tuple[int, bool]:
-    table.only("group counts threshold allowed")
-    counts, names = table.part("counts"), kind.outcomes.split()
-    counts.only(f"cells {kind.outcomes}")
-    cells = counts.integers("cells")
-    columns = {name: counts.integers(name) for name in names}
-    require_rising(cells, kind.lowest, TOP, counts.at("cells"))
-    rows = [sum(numbers) for numbers in zip(*columns.values(), strict=False)]
-    fits = all(
-        len(column) == len(cells) and min(column, default=0) >= 0 for column in columns.values()
-    )
-    require(fits and all(rows), counts.at("cells"), "do not fit the counts")
-    trials = sum(rows) if kind.of == "all" else sum(columns[kind.of])
-    allowed = table.get("allowed", int)
-    require_largest(
-        allowed, trials, lambda k: binomial_test(k, trials, rate, level), table.at("allowed")
-    )
-    events = list(zip(cells, columns[kind.events], strict=True))
-    below = kind.side == "below"
-    running = accumulate(many for _, many in (events if below else events[::-1]))
-    order = [cell for cell, _ in (events if below else events[::-1])]
-    broken = next((cell for cell, many in zip(order, running, strict=True) if many > allowed), None)
-    refused = -math.inf if below else math.inf
-    if allowed < 0 or broken == (-1 if below else TOP):
-        limit = refused
-    elif broken is None:
-        limit = math.inf if below else 0.0
+def _level(claim: Part) -> Decimal:
+    """The chance that a claim is wrong."""
+    if claim.rate("delta") > 0.5:
+        raise UnreadableError(f"{claim.at('delta')} is above one half")
+    return decimal(claim.rate("delta"))
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """The rows of a table: occupied cells with the events in each, how many trials there are, and
+    how many of them are events at every threshold because they were lost.
+    """
+
+    kind: Trials
+    cells: list[int]
+    events: list[int]
+    rows: int
+    trials: int
+    lost: int
+
+    @classmethod
+    def of(cls, counts: Part, kind: Trials) -> Histogram:
+        names = kind.outcomes.split()
+        counts.only(f"cells {kind.outcomes}")
+        cells = counts.integers("cells")
+        columns = {name: counts.integers(name) for name in names}
+        require_rising(cells, kind.lowest, TOP, counts.at("cells"))
+        sums = [sum(numbers) for numbers in zip(*columns.values(), strict=False)]
+        fits = all(
+            len(column) == len(cells) and min(column, default=0) >= 0 for column in columns.values()
+        )
+        require(fits and all(sums), counts.at("cells"), "do not fit the counts")
+        gone = "safe" in columns and bool(cells) and cells[0] < 0
+        require(not gone or not columns["safe"][0], counts.at("safe"), "a lost rollout is not safe")
+        lost = sums[0] if kind.lost and gone else 0
+        trials = sum(sums) if kind.of == "all" else sum(columns[kind.of]) + lost
+        begin = 1 if kind.lost and gone else 0
+        return cls(kind, cells[begin:], columns[kind.events][begin:], sum(sums), trials, lost)
+
+    @property
+    def refused(self) -> float:
+        """The threshold of a refusal."""
+        return -math.inf if self.kind.side == "below" else math.inf
+
+    def limit(self, allowed: int) -> float:
+        """The farthest threshold with at most so many events."""
+        below = self.kind.side == "below"
+        if allowed < self.lost:
+            return self.refused
+        many = self.lost
+        for cell, events in list(zip(self.cells, self.events, strict=True))[:: 1 if below else -1]:
+            many += events
+            if many > allowed:
+                if cell == (-1 if below else TOP):
+                    return self.refused
+                return (cell if below else cell + 1) / TOP
+        return math.inf if below else 0.0
+
+
+def _require_allowed(  # noqa: PLR0913, RUF100
+    claim: Part, counts: Histogram, allowed: int, rate: Decimal, level: Decimal, place: str
+) -> None:
+    """The largest number of events among the trials that shows a rate of at most `rate`."""
+    trials = counts.trials
+    if counts.kind.by == "looks":
+        _require_planned(claim, allowed, trials, rate, level, place)
+    elif counts.kind.by == "product":
+        unsafe = sum(counts.events)
+        require_largest(allowed, unsafe, _product(unsafe, trials, rate, level / 4), place)
     else:
-        limit = (broken if below else broken + 1) / TOP
-    table.equals("threshold", written(limit))
-    return sum(rows), limit != refused
+        require_largest(allowed, trials, lambda k: binomial_test(k, trials, rate, level), place)
 
 
-def _allowed_rate(claim: Part) -> float:
-    return claim.rate("xi", positive=False)
+def _product(unsafe: int, n: int, xi: Decimal, level: Decimal) -> Callable[[int], Verdict]:
+    """r_up (1 - c_lo) <= xi, each of two two-sided intervals at delta / 2."""
+
+    def test(misses: int) -> Verdict:
+        bound = upper_bound(unsafe, n, level) * (1 - lower_bound(unsafe - misses, unsafe, level))
+        return True if bound <= xi * (1 - Decimal("1e-6")) else None if bound <= xi else False
+
+    return test
+
+
+def _allowed_rate(claim: Part, key: str = "xi") -> Decimal:
+    if "target" in claim.value and key == "xi" and "xi" not in claim.value:
+        return 1 - decimal(claim.rate("target"))
+    return decimal(claim.rate(key, positive=False))
+
+
+RANGES = {
+    "alarm-range/union-bound/1": ("false-alarms/binomial/1", "recall/binomial/1", "target"),
+    "alarm-range/rollouts/1": ("false-alarms/rollouts/1", "shield/binomial/1", "missed"),
+}
+"""The procedures of ranges: that of the false alarms, that of the misses, and what is asked."""
+
+
+def check_alarm_range(claim: Part, report: Report) -> None:
+    """The thresholds from that of the false alarms up to that of the misses keep both rates."""
+    claim.only(
+        "kind procedure assumes certified n xi target missed rate delta shares drawn counts "
+        "allowed_false_alarms allowed_misses lowest highest"
+    )
+    alarms, misses, asked = RANGES[claim.get("procedure", str)]
+    if asked == "target":
+        rates: tuple[Any, ...] = (claim.value["missed"], claim.value["rate"])
+        missable = 1 - decimal(claim.rate("target"))
+    else:
+        rates, missable = (claim.value["target"],), decimal(claim.rate("missed", positive=False))
+        if claim.get("rate", str, type(None)) is not None:
+            _choice(claim, "rate", ("all", "among-unsafe"))
+        misses = misses if claim.value["rate"] != "among-unsafe" else "shield/among-unsafe/1"
+    if any(rate is not None for rate in rates):
+        raise UnreadableError(f"{claim.at('rate')} does not fit the procedure")
+    delta, n = _level(claim), claim.count("n", 1)
+    levels = _shared(claim)
+    limits = []
+    for name, kind, rate in (
+        ("false_alarms", alarms, _allowed_rate(claim)),
+        ("misses", misses, missable),
+    ):
+        counts = Histogram.of(claim.part("counts"), THRESHOLDS[kind])
+        require(counts.rows == n, claim.at("n"), f"the counts are of {counts.rows} rows")
+        key = f"allowed_{name}"
+        allowed, place = claim.get(key, int), claim.at(key)
+        _require_allowed(claim, counts, allowed, rate, levels[name], place)
+        limits.append((counts.limit(allowed), counts.refused))
+    (lowest, none), (highest, never) = limits
+    certified = lowest != none and highest != never and lowest <= highest
+    claim.equals("certified", certified)
+    claim.equals("lowest", written(lowest if certified else math.inf))
+    claim.equals("highest", written(highest if certified else -math.inf))
+    require(sum(levels.values()) <= delta * (1 + SURE), claim.at("shares"), "spend too much")
+    report.checked += ["how many may go wrong, both ends of the range, n"]
+    report.trusted += ["the counts of each cell"]
+
+
+def _shared(claim: Part) -> dict[str, Decimal]:
+    """The share of delta that each claim of a range has, rounded down as it is written."""
+    if claim.get("shares", dict, type(None)) is None:
+        weights = {"misses": 1.0, "false_alarms": 1.0}
+    else:
+        part = claim.part("shares")
+        part.only("misses false-alarms")
+        weights = {name.replace("-", "_"): part.get(name, float) for name in part.value}
+    if not all(0 < weight < math.inf for weight in weights.values()):
+        raise UnreadableError(f"{claim.at('shares')} holds a share that is not positive")
+    whole, found = sum(map(Fraction, weights.values())), {}
+    for name, weight in weights.items():
+        exact = as_written(claim.rate("delta")) * Fraction(weight) / whole
+        share = float(exact)
+        while as_written(share) > exact:
+            share = math.nextafter(share, 0.0)
+        found[name] = decimal(share)
+    return found
 
 
 def _choice(claim: Part, key: str, known: Sequence[str]) -> str:
@@ -2135,21 +2153,13 @@ def _group_ends(
 
 BOUNDS = ("exact", "pair", "product")
 PROCEDURES: dict[str, str] = {
-    "sets/binomial/1": "sets",
+    **{name: name.split("/")[0] for name in THRESHOLDS},
     "calibration/clopper-pearson/1": "calibration",
     "abstention/rank-starts/1": "abstention",
     "abstention/declared-starts/1": "abstention",
-    "recall/binomial/1": "recall",
-    "recall/planned-looks/1": "recall",
-    "shield/binomial/1": "shield",
-    "shield/among-unsafe/1": "shield",
-    "shield/planned-looks/1": "shield",
-    "shield/product/1": "shield",
     "batch/credit/1": "batch",
     "batch/credit-two-looks/1": "batch",
-    "false-alarms/binomial/1": "false-alarms",
-    "false-alarms/rollouts/1": "false-alarms",
-    "alarm-range/union-bound/1": "alarm-range",
+    **dict.fromkeys(RANGES, "alarm-range"),
     "bundle/union-bound/1": "bundle",
     **{
         f"cascade/{method}/{bound}/{version}": "cascade"
@@ -2166,12 +2176,10 @@ PROCEDURES: dict[str, str] = {
     },
 }
 CHECKS: dict[str, Callable[[Part, Report], None]] = {
-    "sets": check_threshold,
+    **dict.fromkeys(("sets", "recall", "false-alarms", "shield"), check_threshold),
+    "alarm-range": check_alarm_range,
     "calibration": check_calibration,
     "abstention": check_walk,
-    "recall": check_recall,
-    "shield": check_shield,
-    "false-alarms": check_false_alarms,
     "batch": check_batch,
     "cascade": check_cascade,
     "cascade-groups": check_cascade_groups,
@@ -2180,9 +2188,10 @@ COUNTED = {
     "sets": "kind procedure n xi delta group_thresholds dtype scope tables",
     "calibration": "kind procedure n delta correction side scope bins tables",
     "abstention": "kind procedure n xi delta first_threshold scope tables",
-    "recall": "kind procedure n target delta looks counts",
-    "shield": "kind procedure n xi delta looks unsafe horizon search",
-    "false-alarms": "kind procedure n xi delta counts",
+    "recall": "kind procedure n target delta looks group_thresholds scope tables",
+    "shield": ("kind procedure n xi delta rate bound looks horizon group_thresholds scope tables"),
+    "false-alarms": "kind procedure n xi delta group_thresholds scope tables",
+    "alarm-range": "kind procedure n xi target missed rate delta shares counts",
     "batch": "kind procedure n xi delta scored key stop sampled_before whole_ties unanswered looks",
     "cascade": "kind procedure n xi delta bounded costs labels walks declared",
     "cascade-groups": "kind procedure n xi delta bounded scope costs groups",
@@ -2193,29 +2202,9 @@ _PARTIAL = "sha256:36cc17aea1e86747c801058f57c32bb801894c45fc51baaaefc4d543a9dbf
 _COMMON = "sha256:96d41a4a8db8fc8a6dcb01ba9e2d49dc9cbd1dd067e2cdfa0607513443294f02"
 _OWN = "sha256:734eaf7d7625d017bc07a89dcee74db56285077743244712189cb9fc87825ae2"
 _BATCH = "sha256:961ad3c99cf1d4641c4cda04240b3f03b88cca4acbb0145db9aed7d1cf8e57cf"
-_SHIELD = "sha256:8392c226aa53e719f10ecfeb7b09e54d19b05f82183290b7ab152a4282ce6bcd"
 ASSUMED: dict[str, str] = {
-    "recall/binomial/1": "sha256:1f16f7fb7537df80a0b9f77c9e67cc208dbf166d6570cc6a561c7feb4d9427b1",
-    "recall/planned-looks/1": (
-        "sha256:260f8809bc18caf90d0e2c2fa58670fcec8e4b43fb7fe18e810dd605b2b7a220"
-    ),
-    "shield/binomial/1": _SHIELD,
-    "shield/among-unsafe/1": _SHIELD,
-    "shield/planned-looks/1": (
-        "sha256:648573d6f02abfad4a2dd44b7438d1fe78afd30693c3087f8b78c1bbb9b7e3b2"
-    ),
-    "shield/product/1": "sha256:4e3ff781d9a715658c130d479e3cb09ca372ba0b4a1d76079b6d6aa9cdaa5b51",
     "batch/credit/1": _BATCH,
     "batch/credit-two-looks/1": _BATCH,
-    "false-alarms/binomial/1": (
-        "sha256:b2edf60f84409d7b03eb3498ff062efbd8073a41b5872042021693bf1962156c"
-    ),
-    "false-alarms/rollouts/1": (
-        "sha256:2455c2aac2db47aa98066b11c984f7be8ce9773d19b746d27da15ed7d6d8a294"
-    ),
-    "alarm-range/union-bound/1": (
-        "sha256:dba9919498ab5a33f1bae3b221fcd38a135d130c3218e592bac9601973d97203"
-    ),
     "bundle/union-bound/1": (
         "sha256:feb0e25798725000f3c1ee8ab84d0184fb97e2d314746368ec8bafd4805ec808"
     ),
@@ -2247,13 +2236,11 @@ DRAWN_ASSUMED = {
     ),
 }
 """How many texts are added where rows were drawn, and their digest."""
-SEVERAL = ("bundle", "alarm-range")
-"""Kinds that hold other claims."""
 COUNTED_WITHIN = {
     ("calibration", "tables"): "group counts",
     ("abstention", "tables"): "group starts counts",
     ("batch", "looks"): "sampled disagreements",
-    ("sets", "tables"): "group counts",
+    **{(kind, "tables"): "group counts" for kind in ("sets", "recall", "false-alarms", "shield")},
     ("cascade-groups", "groups"): "group n labels walks",
 }
 """What the counts digest covers: of a claim, and of the objects of a list in it."""
@@ -2277,7 +2264,7 @@ def digest(value: Any) -> str:
 def counts_digest(claim: Part) -> str:
     """The digest of what was counted and asked for."""
     kind = claim.get("kind", str)
-    if kind in SEVERAL:
+    if kind == "bundle":
         members = claim.part("claims")
         asked = {key: claim.value.get(key) for key in ("kind", "procedure", "delta")}
         inner = {}
@@ -2396,11 +2383,34 @@ def _require_assumed(claim: Part) -> None:
 
 _ROWS_ASSUMED = "independent-rows untouched-rows asked-beforehand"
 _WALK_ASSUMED = f"{_ROWS_ASSUMED} rows-beforehand compared-in-float64"
+_ROWS_IDS = "independent-rows untouched-rows not-selected-by-score"
+_ROLLOUT_IDS = "independent-rollouts asked-beforehand every-rollout-counts"
+_BACKUP_IDS = "one-simulated-backup shield-latches"
+_SHIELD_IDS = f"number-beforehand {_ROLLOUT_IDS} score-up-to-unrecoverable {_BACKUP_IDS}"
+_STOPPED_IDS = f"{_ROWS_IDS} asked-beforehand stopped-without-scores compared-in-float64"
 ASSUMED_IDS = {
     "calibration/clopper-pearson/1": f"{_ROWS_ASSUMED} rows-beforehand bins-beforehand",
     "abstention/rank-starts/1": _WALK_ASSUMED,
     "abstention/declared-starts/1": f"{_WALK_ASSUMED} starts-from-elsewhere",
     "sets/binomial/1": f"{_ROWS_ASSUMED} same-type-in-use",
+    "recall/binomial/1": _STOPPED_IDS,
+    "recall/planned-looks/1": _STOPPED_IDS.replace("stopped-without-scores", "looks-beforehand"),
+    "false-alarms/binomial/1": _STOPPED_IDS,
+    "false-alarms/rollouts/1": (
+        "number-beforehand independent-rollouts asked-beforehand lost-rollouts-alarm "
+        "score-of-whole-rollout one-simulated-backup compared-in-float64"
+    ),
+    "shield/binomial/1": _SHIELD_IDS,
+    "shield/among-unsafe/1": _SHIELD_IDS,
+    "shield/planned-looks/1": _SHIELD_IDS.replace("number-beforehand", "looks-at-rollouts"),
+    "shield/product/1": (f"number-beforehand {_ROLLOUT_IDS} score-at-unrecoverable {_BACKUP_IDS}"),
+    "alarm-range/union-bound/1": (
+        f"{_ROWS_IDS} stopped-without-scores compared-in-float64 claims-beforehand"
+    ),
+    "alarm-range/rollouts/1": (
+        f"{_SHIELD_IDS.replace(' asked-beforehand', '')} lost-rollouts-alarm "
+        "score-of-whole-rollout compared-in-float64 claims-beforehand"
+    ),
 }
 """What each procedure assumes, by the names that the page of procedures explains."""
 DRAWN_IDS = {
@@ -2411,12 +2421,15 @@ DRAWN_IDS = {
 }
 
 
+_ABOUT_ROWS = ("independent-rows", "independent-rollouts")
+
+
 def _require_ids(claim: Part) -> None:
     """The names of what is assumed are those of the procedure, of groups, and of the draw."""
     known = ASSUMED_IDS.get(claim.get("procedure", str))
     if known is None:
         raise UnreadableError(f"{claim.at('assumes')}: the procedure has no such names")
-    ids = known.split() + ["groups-beforehand"] * (claim.value.get("scope") != "top")
+    ids = known.split() + ["groups-beforehand"] * (claim.value.get("scope", "top") != "top")
     drawn = claim.value.get("drawn")
     if drawn is not None:
         part = claim.part("drawn")
@@ -2425,7 +2438,7 @@ def _require_ids(claim: Part) -> None:
         if by + "-bounded" * bounded not in DRAWN_IDS:
             raise UnreadableError(f"{part.at('by')} is not known")
         if by == "clusters":
-            ids = ["independent-clusters", *(name for name in ids if name != "independent-rows")]
+            ids = ["independent-clusters", *(name for name in ids if name not in _ABOUT_ROWS)]
         ids += DRAWN_IDS[by + "-bounded" * bounded].split()
     require(claim.texts("assumes") == ids, claim.at("assumes"), f"expected {' '.join(ids)}")
 
@@ -2433,8 +2446,8 @@ def _require_ids(claim: Part) -> None:
 def _require_known(claim: Part, within: str | None = None) -> None:
     """Raise unless the kind and the procedure are known, alone or `within` a claim of a kind."""
     kind, procedure = claim.get("kind", str), claim.get("procedure", str)
-    inside = within is None or kind not in SEVERAL or (within, kind) == ("bundle", "alarm-range")
-    if PROCEDURES.get(procedure) != kind or not inside:
+    inside = within is not None and kind == "bundle"
+    if PROCEDURES.get(procedure) != kind or inside:
         raise UnreadableError(f"{claim.at('procedure')}: {procedure!r} ({kind!r}) is not known")
 
 
@@ -2442,7 +2455,7 @@ def _check_claim(claim: Part, report: Report) -> None:
     try:
         _require_assumed(claim)
         claim.get("certified", bool)
-        if claim.value["kind"] in SEVERAL:
+        if claim.value["kind"] == "bundle":
             _check_bundle(claim, report)
             return
         if claim.value.get("drawn") is not None:
@@ -2475,8 +2488,7 @@ def _require_drawn(drawn: Part, n: int) -> None:
 
 def _check_bundle(claim: Part, report: Report) -> None:
     """The sum of the deltas, as they are written, is at most that of the bundle."""
-    ranged = claim.value["kind"] == "alarm-range"
-    claim.only("kind procedure assumptions certified delta claims" + " lowest highest" * ranged)
+    claim.only("kind procedure assumptions certified delta claims")
     members = claim.part("claims")
     spent, certified = Fraction(0), True
     for name in members.value:
@@ -2488,55 +2500,10 @@ def _check_bundle(claim: Part, report: Report) -> None:
     try:
         covered = bool(members.value) and spent <= as_written(claim.rate("delta"))
         require(covered, claim.at("delta"), f"the claims spend {float(spent):g}")
-        if ranged and not report.wrong:
-            certified = _require_range(claim, members, certified=certified)
         claim.equals("certified", certified)
     except WrongError as error:
         report.wrong.append(str(error))
     report.checked.append("that the claims together spend at most delta")
-
-
-def _require_range(claim: Part, members: Part, *, certified: bool) -> bool:
-    """The thresholds from that of the false alarms up to that of the misses keep both rates."""
-    names = members.value.keys() == {"misses", "false-alarms"}
-    require(names, claim.at("claims"), "are not one about misses and one about false alarms")
-    misses, alarms = members.part("misses"), members.part("false-alarms")
-    one, two = misses.get("procedure", str), alarms.get("procedure", str)
-    pairs = (
-        ("recall/binomial/1", "false-alarms/binomial/1"),
-        ("recall/planned-looks/1", "false-alarms/binomial/1"),
-        ("shield/binomial/1", "false-alarms/rollouts/1"),
-        ("shield/among-unsafe/1", "false-alarms/rollouts/1"),
-        ("shield/planned-looks/1", "false-alarms/rollouts/1"),
-    )
-    require((one, two) in pairs, claim.at("claims"), "are not a pair that a range is made of")
-    same = misses.value["n"] == alarms.value["n"] and _are_alike(misses, alarms)
-    drawn = [part.value.get("drawn") for part in (misses, alarms)]
-    same = same and digest(drawn[0]) == digest(drawn[1])
-    require(same, claim.at("claims"), "are not about the same rows, by one score and one draw")
-    lowest, highest = alarms.limit("threshold"), misses.limit("threshold")
-    certified = certified and lowest <= highest
-    claim.equals("lowest", written(lowest if certified else math.inf))
-    claim.equals("highest", written(highest if certified else -math.inf))
-    return certified
-
-
-def _are_alike(misses: Part, alarms: Part) -> bool:
-    """Whether the counts of both can be those of the same rows. A shield holds its search alone:
-    the unsafe rollouts from below, up to where it ended.
-    """
-    counts = alarms.part("counts").value
-    if misses.value["kind"] == "recall":
-        return bool(misses.value["counts"] == counts)
-    unsafe = [
-        (c, many) for c, many in zip(counts["cells"], counts["positive"], strict=True) if many
-    ]
-    search = misses.part("search").value
-    found = list(zip(search["cells"], search["misses"], strict=True))
-    missed = accumulate(many for _, many in unsafe)
-    expected = list(zip((cell for cell, _ in unsafe), missed, strict=True))
-    total = misses.value.get("unsafe", sum(counts["positive"]))
-    return found == expected[: len(found)] and bool(total == sum(counts["positive"]))
 
 
 def check_file(path: str, *, patient: bool = False) -> tuple[int, dict[str, Any]]:

@@ -9,7 +9,7 @@ place.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
@@ -149,12 +149,16 @@ class Wholes(AskedForm):
     def check(self, value: Any, name: str) -> tuple[int, ...]:
         """The numbers; a plan of looks stands for its looks."""
         given = getattr(value, "looks", value)
-        if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
+        try:
+            listed = () if isinstance(given, (str, bytes)) else tuple(given)
+        except TypeError:
+            listed = ()
+        if not listed:
             raise InvalidTypeError(
                 f"{name}={value!r} is not a list of whole numbers: expected such as [100, 200]."
             )
-        numbers = tuple(whole_number(number, name, least=1) for number in given)
-        if not numbers or any(b <= a for a, b in pairwise(numbers)):
+        numbers = tuple(whole_number(number, name, least=1) for number in listed)
+        if any(b <= a for a, b in pairwise(numbers)):
             raise InvalidValueError(f"{name}={value!r}: expected numbers that rise, at least one.")
         return numbers
 
@@ -183,6 +187,70 @@ class Wholes(AskedForm):
     def schema(self) -> dict[str, Json]:
         """A list of integers."""
         return {"type": "array", "items": Whole(1).schema(), "minItems": 1}
+
+
+@dataclass(frozen=True)
+class Shares(AskedForm):
+    """A positive number for each of a few names: how something is shared among them."""
+
+    names: tuple[str, ...]
+
+    def check(self, value: Any, name: str) -> dict[str, float]:
+        """The numbers by name, in the order of the names."""
+        if not isinstance(value, Mapping):
+            raise InvalidTypeError(
+                f"{name} is of type {type(value).__name__}: expected a mapping from each of "
+                f"{', '.join(self.names)} to its share."
+            )
+        if value.keys() != set(self.names):
+            raise InvalidValueError(
+                f"{name} names {', '.join(map(str, value)) or 'nothing'}: expected a share for "
+                f"each of {', '.join(self.names)}."
+            )
+        numbers = {
+            key: real_number(value[key], f"{name}[{key!r}]", "a share") for key in self.names
+        }
+        if not all(0 < number < inf for number in numbers.values()):
+            raise InvalidValueError(f"{name}={value} are not shares: expected positive numbers.")
+        return numbers
+
+    def parsed(self, text: Any) -> Any:
+        """Names and numbers with commas between them, such as a=2,b=1."""
+        if text is None or isinstance(text, Mapping):
+            return text
+        parts = [part.partition("=") for part in str(text).split(",")]
+        try:
+            return {key.strip(): float(number) for key, _, number in parts}
+        except ValueError:
+            return text
+
+    def said(self, value: Any, side: Side) -> str:  # noqa: ARG002
+        """A list of names and numbers."""
+        return ", ".join(f"{key} {number:g}" for key, number in value.items())
+
+    def read(self, part: Reader, key: str) -> dict[str, float]:
+        """A positive number for each name, and no other name."""
+        inner = part.mapping(key)
+        if sorted(inner.names()) != sorted(self.names):
+            raise CertificateError(f"{part.place(key)} does not name {', '.join(self.names)}.")
+        numbers = {name: inner.number(name) for name in self.names}
+        if not all(0 < number < inf for number in numbers.values()):
+            raise CertificateError(f"{part.place(key)} holds a share that is not positive.")
+        return numbers
+
+    def write(self, value: Mapping[str, float]) -> Json:
+        """An object."""
+        return {name: encode_float(number) for name, number in value.items()}
+
+    def schema(self) -> dict[str, Json]:
+        """An object with a positive number for each name."""
+        positive: Json = {"type": "number", "exclusiveMinimum": 0}
+        return {
+            "type": "object",
+            "properties": dict.fromkeys(self.names, positive),
+            "required": list(self.names),
+            "additionalProperties": False,
+        }
 
 
 @dataclass(frozen=True)

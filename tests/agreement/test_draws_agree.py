@@ -45,7 +45,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "calibration": {"confidence": "c", "correct": "ok", "groups": "site"},
     "classes": {"confidence": "c", "prediction": "fast", "label": "slow"},
     "cascade": {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "y"},
-    "shield": {"scores": "c", "unsafe": "u"},
+    "shield": {"score": "c", "unsafe": "u"},
 }
 DRAWS: dict[str, dict[str, Any]] = {
     "clusters": {"clusters": "patient", "row_ids": "row"},

@@ -212,10 +212,10 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "labels": NAMES[TRUTH],
         },
     ),
-    "shield": ({"scores": "danger", "unsafe": "unsafe"}, {"scores": DANGER, "unsafe": UNSAFE}),
+    "shield": ({"score": "danger", "unsafe": "unsafe"}, {"score": DANGER, "unsafe": UNSAFE}),
     "final-scores": (
-        {"scores": "c", "unsafe": "ok8", "final_scores": "final"},
-        {"scores": NASTY, "unsafe": OK, "final_scores": np.where(UNSAFE, FINAL, np.nan)},
+        {"score": "c", "unsafe": "ok8", "final_score": "final"},
+        {"score": NASTY, "unsafe": OK, "final_score": np.where(UNSAFE, FINAL, np.nan)},
     ),
 }
 
@@ -301,8 +301,7 @@ def test_every_engine_and_a_file_refuse_labels_of_other_rows(table: Engine) -> N
 
 
 def test_shields_of_every_engine_and_of_a_file_make_the_same_claim(table: Engine) -> None:
-    named = {"scores": "danger", "unsafe": "unsafe"}
-    counted = certify_shield(table(TABLE), xi=0.5, delta=0.05, columns=named)
+    counted = certify_shield("danger", "unsafe", data=table(TABLE), xi=0.5, delta=0.05)
     assert counted.claim_digest == certify_shield(DANGER, UNSAFE, xi=0.5, delta=0.05).claim_digest
 
 

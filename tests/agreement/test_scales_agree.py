@@ -59,8 +59,8 @@ def test_whole_percentages_fall_where_their_fractions_fall(table: Callable[[Any]
 def test_rollouts_that_were_lost_stay_lost_whatever_the_scale(table: Callable[[Any], Any]) -> None:
     scores, unsafe = [-np.inf, 30.0, 29.0, 100.0], [True, False, True, True]
     rows = table(pa.table({"s": scores, "u": unsafe}))
-    found = counted(rows, scores="s", unsafe="u", scale=100)
-    assert found == Tally.from_arrays(scores=np.array(scores) / 100, unsafe=unsafe)
+    found = counted(rows, score="s", unsafe="u", scale=100)
+    assert found == Tally.from_arrays(score=np.array(scores) / 100, unsafe=unsafe)
 
 
 def test_cascades_are_scaled_in_every_exit_and_weights_are_not(

@@ -143,13 +143,13 @@ def test_a_tally_stands_for_its_arrays() -> None:
             "two models",
         ),
         (
-            lambda: histogram_threshold(Tally.from_arrays(scores=[0.1], unsafe=[True]), xi=0.1),
+            lambda: histogram_threshold(Tally.from_arrays(score=[0.1], unsafe=[True]), xi=0.1),
             InvalidValueError,
             "two models",
         ),
         (
             lambda: histogram_threshold(
-                Tally.from_arrays(scores=[0.1], unsafe=[True]), [[0]], xi=0.1
+                Tally.from_arrays(score=[0.1], unsafe=[True]), [[0]], xi=0.1
             ),
             InvalidTypeError,
             "already",

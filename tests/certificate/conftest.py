@@ -16,16 +16,16 @@ from pacbound import (
     calibrate,
     certify_abstention,
     certify_alarm_range,
+    certify_false_alarms,
+    certify_recall,
     certify_sets,
+    certify_shield,
     certify_together,
 )
 from pacbound.certificate import (
     CascadeCertificate,
     Certificate,
-    FalseAlarmCertificate,
     GroupedCascadeCertificate,
-    RecallCertificate,
-    ShieldCertificate,
 )
 from pacbound.procedures.cascade_front import Declared
 from pacbound.tally.draws import DrawOptions
@@ -132,7 +132,7 @@ def shield_tally(rows: int, **draw: Unpack[DrawOptions]) -> Tally:
     unsafe = rng.random(rows) < 0.2
     score = np.where(unsafe, rng.beta(4, 1, size=rows), rng.beta(1, 4, size=rows))
     score[np.flatnonzero(unsafe)[:2]] = -np.inf
-    return Tally.from_arrays(scores=score, unsafe=unsafe, **draw)
+    return Tally.from_arrays(score=score, unsafe=unsafe, **draw)
 
 
 def _batch(
@@ -204,7 +204,7 @@ def _front_of_two(rows: int, *, xi: float) -> Certificate:
 def _bundle(shield_rows: int) -> Certificate:
     return certify_together(
         {
-            "brake": partial(ShieldCertificate.from_tally, shield_tally(shield_rows), xi=0.05),
+            "brake": partial(certify_shield, data=shield_tally(shield_rows), xi=0.05),
             "confidence": partial(calibrate, data=Tally.from_arrays(**drawn_columns(300))),
         },
         delta=0.05,
@@ -258,8 +258,8 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "cascade-clusters": lambda: CascadeCertificate.from_tally(
         cascade_tally(1800, clusters=np.arange(1800) // 3), xi=0.05, delta=0.05
     ),
-    "shield-clusters-per-row": lambda: ShieldCertificate.from_tally(
-        shield_tally(1500, clusters=np.arange(1500) // 3, cluster_bound=5), xi=0.1, delta=0.05
+    "shield-clusters-per-row": lambda: certify_shield(
+        data=shield_tally(1500, clusters=np.arange(1500) // 3, cluster_bound=5), xi=0.1, delta=0.05
     ),
     "bundle": lambda: _bundle(shield_rows=500),
     "bundle-about": lambda: _bundle(shield_rows=500).with_about({"owner": "Ada"}),
@@ -371,66 +371,68 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "cascade-front-no-loss": lambda: _front_of_two(2000, xi=0.0),
     "cascade-front-refused": lambda: front(20),
     "cascade-front-two-models": lambda: _front_of_two(600, xi=0.05),
-    "recall": lambda: RecallCertificate.from_tally(recall_tally(600), target=0.9, delta=0.05),
-    "recall-looks": lambda: RecallCertificate.from_tally(
-        recall_tally(600), target=0.9, delta=0.05, looks=(60, 116, 200)
+    "recall": lambda: certify_recall(data=recall_tally(600), target=0.9, delta=0.05),
+    "recall-looks": lambda: certify_recall(
+        data=recall_tally(600), target=0.9, delta=0.05, looks=(60, 116, 200)
     ),
-    "recall-looks-refused": lambda: RecallCertificate.from_tally(
-        recall_tally(60), target=0.9, delta=0.05, looks=(14, 60, 116)
+    "recall-looks-refused": lambda: certify_recall(
+        data=recall_tally(60), target=0.9, delta=0.05, looks=(14, 60, 116)
     ),
-    "recall-refused": lambda: RecallCertificate.from_tally(
-        recall_tally(100), target=0.95, delta=0.01
+    "recall-refused": lambda: certify_recall(data=recall_tally(100), target=0.95, delta=0.01),
+    "false-alarms": lambda: certify_false_alarms(data=recall_tally(600), xi=0.1, delta=0.05),
+    "false-alarms-refused": lambda: certify_false_alarms(
+        data=recall_tally(60), xi=0.01, delta=0.05
     ),
-    "false-alarms": lambda: FalseAlarmCertificate.from_tally(recall_tally(600), xi=0.1, delta=0.05),
-    "false-alarms-refused": lambda: FalseAlarmCertificate.from_tally(
-        recall_tally(60), xi=0.01, delta=0.05
+    "false-alarms-rollouts": lambda: certify_false_alarms(
+        data=shield_tally(400), xi=0.1, delta=0.05
     ),
-    "false-alarms-rollouts": lambda: FalseAlarmCertificate.from_tally(
-        shield_tally(400), xi=0.1, delta=0.05
+    "false-alarms-rollouts-refused": lambda: certify_false_alarms(
+        data=shield_tally(50), xi=0.01, delta=0.05
     ),
-    "false-alarms-rollouts-refused": lambda: FalseAlarmCertificate.from_tally(
-        shield_tally(50), xi=0.01, delta=0.05
+    "alarm-range": lambda: certify_alarm_range(
+        data=recall_tally(400), xi=0.1, target=0.8, delta=0.05
     ),
-    "alarm-range": lambda: certify_alarm_range(recall_tally(400), xi=0.1, target=0.8, delta=0.05),
     "alarm-range-empty": lambda: certify_alarm_range(
-        recall_tally(400), xi=0.015, target=0.9, delta=0.2
+        data=recall_tally(400), xi=0.015, target=0.9, delta=0.2
     ),
     "alarm-range-rollouts": lambda: certify_alarm_range(
-        shield_tally(300), xi=0.1, missed=0.1, delta=0.1
+        data=shield_tally(300), xi=0.1, missed=0.1, delta=0.1
     ),
-    "shield": lambda: ShieldCertificate.from_tally(shield_tally(500), xi=0.05, delta=0.05),
-    "shield-among-unsafe": lambda: ShieldCertificate.from_tally(
-        shield_tally(500), xi=0.2, delta=0.05, rate="among-unsafe"
+    "shield": lambda: certify_shield(data=shield_tally(500), xi=0.05, delta=0.05),
+    "shield-among-unsafe": lambda: certify_shield(
+        data=shield_tally(500), xi=0.2, delta=0.05, rate="among-unsafe"
     ),
-    "shield-among-unsafe-refused": lambda: ShieldCertificate.from_tally(
-        shield_tally(50), xi=0.05, delta=0.05, rate="among-unsafe"
+    "shield-among-unsafe-refused": lambda: certify_shield(
+        data=shield_tally(50), xi=0.05, delta=0.05, rate="among-unsafe"
     ),
-    "shield-product": lambda: ShieldCertificate.from_tally(
-        shield_tally(500), xi=0.05, delta=0.05, bound="product"
+    "shield-product": lambda: certify_shield(
+        data=shield_tally(500), xi=0.05, delta=0.05, bound="product"
     ),
-    "shield-product-never-fires": lambda: ShieldCertificate.from_tally(
-        shield_tally(500), xi=0.5, delta=0.05, bound="product"
+    "shield-product-never-fires": lambda: certify_shield(
+        data=shield_tally(500), xi=0.5, delta=0.05, bound="product"
     ),
-    "shield-product-refused": lambda: ShieldCertificate.from_tally(
-        shield_tally(50), xi=0.05, delta=0.05, bound="product"
+    "shield-product-refused": lambda: certify_shield(
+        data=shield_tally(50), xi=0.05, delta=0.05, bound="product"
     ),
-    "shield-horizon": lambda: ShieldCertificate.from_tally(
-        shield_tally(500), xi=0.05, delta=0.05, horizon=400
+    "shield-horizon": lambda: certify_shield(
+        data=shield_tally(500), xi=0.05, delta=0.05, horizon=400
     ).with_about({"model": "policy of 3 May", "owner": "Ada"}),
-    "shield-looks": lambda: ShieldCertificate.from_tally(
-        shield_tally(500), xi=0.05, delta=0.05, looks=(250, 500, 1000)
+    "shield-looks": lambda: certify_shield(
+        data=shield_tally(500), xi=0.05, delta=0.05, looks=(250, 500, 1000)
     ),
-    "shield-looks-refused": lambda: ShieldCertificate.from_tally(
-        shield_tally(50), xi=0.05, delta=0.05, looks=(50, 500, 1000)
+    "shield-looks-refused": lambda: certify_shield(
+        data=shield_tally(50), xi=0.05, delta=0.05, looks=(50, 500, 1000)
     ),
-    "shield-refused": lambda: ShieldCertificate.from_tally(shield_tally(50), xi=0.01, delta=0.05),
+    "shield-refused": lambda: certify_shield(data=shield_tally(50), xi=0.01, delta=0.05),
 }
 
 LAYOUTS = (
     "abstention-groups", "abstention-pool", "alarm-range", "batch-whole-ties", "bundle",
     "calibration-groups", "calibration-strata", "cascade-clusters", "cascade-front-product",
     "cascade-groups-no-loss", "cascade-groups-own-partial", "cascade-groups-own-product",
-    "cascade-partial-refused", "cascade-paths-pair", "false-alarms-refused", "recall-looks-refused",
+    "cascade-partial-refused", "cascade-paths-pair", "false-alarms",
+    "false-alarms-rollouts-refused",
+    "recall-looks-refused", "alarm-range-rollouts",
     "sets-groups", "shield-among-unsafe-refused", "shield-clusters-per-row", "shield-horizon",
     "shield-looks",
 )  # fmt: skip

@@ -411,7 +411,7 @@ import numpy as np
 from pacbound import Budget, Tally
 from pacbound.errors import OverspentError
 rows = np.random.default_rng(5).uniform(size=100)
-tally = Tally.from_arrays(scores=rows, unsafe=rows > 2)
+tally = Tally.from_arrays(score=rows, unsafe=rows > 2)
 budget, done = Budget(sys.argv[1], delta=0.3), 0
 for _ in range(20):
     try:

@@ -14,13 +14,13 @@ import pytest
 
 from pacbound import (
     CertificateBundle,
+    ShieldCertificate,
     calibrate,
     certify_shield,
     certify_together,
     documents,
     load_certificate,
 )
-from pacbound.certificate import ShieldCertificate
 from pacbound.certificate.files import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.procedures import union
@@ -71,8 +71,7 @@ def test_a_bundle_survives_its_file_and_its_claims_act(tmp_path: Path) -> None:
 
 def test_columns_of_each_claim_are_kept(tmp_path: Path) -> None:
     np.savez(tmp_path / "t.npz", s=SCORES, u=UNSAFE)
-    columns = {"scores": "s", "unsafe": "u"}
-    claims = {"a.b": partial(certify_shield, tmp_path / "t.npz", xi=0.2, columns=columns)}
+    claims = {"a.b": partial(certify_shield, "s", "u", data=tmp_path / "t.npz", xi=0.2)}
     certify_together(claims, delta=0.05).save(tmp_path / "all.json")
     bundle = load_certificate(tmp_path / "all.json")
     assert isinstance(bundle, CertificateBundle)
@@ -113,11 +112,11 @@ def test_claims_that_spend_more_than_delta_are_not_a_bundle() -> None:
 
 def test_a_changed_claim_of_a_bundle_is_not_handed_out() -> None:
     def loosen(claim: Any) -> None:
-        claim["claims"]["brake"]["threshold"] = 1.0
+        claim["claims"]["brake"]["tables"][0]["threshold"] = 1.0
 
     changed = certificate_from_dict(_changed(loosen))
     assert isinstance(changed, CertificateBundle)
-    assert any("claims.brake.threshold" in line for line in changed.verify().differences)
+    assert any("claims.brake.tables[0].threshold" in line for line in changed.verify().differences)
     with pytest.raises(CertificateError):
         changed["danger"]
 

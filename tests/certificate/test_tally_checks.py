@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from tests.certificate.conftest import cascade_tally, shield_tally, three_models
 
-from pacbound import Tally, calibrate
-from pacbound.certificate import CascadeCertificate, ShieldCertificate
+from pacbound import Tally, calibrate, certify_shield
+from pacbound.certificate import CascadeCertificate
 from pacbound.certificate.tally_checks import exact_sum
 from pacbound.errors import InvalidValueError
-from pacbound.procedures import cascade, joint_walk, shield
+from pacbound.procedures import cascade, joint_walk, threshold
 from pacbound.tally.grids import DyadicGrid, EqualWidthBins
 
 
@@ -26,7 +26,7 @@ def on_grid(tally: Tally, bits: int) -> Tally:
 def test_rows_are_counted_on_the_grids_that_procedures_walk_on() -> None:
     assert cascade_tally(50).grid.n_cells - 1 == cascade.TOP
     assert three_models(50).grid.n_cells - 1 == joint_walk.TOP
-    assert shield_tally(50).grid.n_cells - 1 == shield.TOP
+    assert shield_tally(50).grid.n_cells - 1 == threshold.TOP
 
 
 @pytest.mark.parametrize("bits", [1, 10, 15, 17, 20])
@@ -47,20 +47,20 @@ def test_a_cascade_of_three_models_on_another_grid_is_refused(bits: int) -> None
 @pytest.mark.parametrize("bits", [10, 15, 17, 20])
 def test_a_shield_on_another_grid_is_refused(bits: int) -> None:
     with pytest.raises(InvalidValueError, match="was counted on the grid"):
-        ShieldCertificate.from_tally(on_grid(shield_tally(400), bits), xi=0.1, delta=0.05)
+        certify_shield(data=on_grid(shield_tally(400), bits), xi=0.1, delta=0.05)
 
 
 def test_cells_that_are_not_on_the_grid_are_refused() -> None:
     tally = shield_tally(400)
     for cells in (tally.cells + 2**16, tally.cells - 1):
         with pytest.raises(InvalidValueError, match="not on its grid"):
-            ShieldCertificate.from_tally(replace(tally, cells=cells), xi=0.1, delta=0.05)
+            certify_shield(data=replace(tally, cells=cells), xi=0.1, delta=0.05)
 
 
 def test_counts_whose_sum_wraps_around_to_the_rows_are_refused() -> None:
     """2^64 + 400 rows are 400 in 64 bits."""
     for tally, make in (
-        (shield_tally(400), ShieldCertificate.from_tally),
+        (shield_tally(400), lambda tally, **asked: certify_shield(data=tally, **asked)),
         (cascade_tally(400), CascadeCertificate.from_tally),
     ):
         counts = tally.counts.copy()

@@ -49,12 +49,13 @@ def out(folder: Path, story: str) -> Path:
 
 def test_the_demo_tells_the_whole_story(out: Path, story: str) -> None:
     names = re.findall(r"^(\w+\.json): verified", story, re.MULTILINE)
-    assert len(names) >= 18
+    assert len(names) >= 20
     for name in names:
         assert load_certificate(out / name).certified
     kinds = {load_certificate(out / name).kind for name in names}
     assert kinds == {
         "abstention",
+        "alarm-range",
         "batch",
         "bundle",
         "calibration",

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from pacbound import Tally, certify_shield, load_certificate
-from pacbound.certificate import ShieldCertificate
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 COLUMNS = ("--score", "s", "--unsafe", "u")
 CLAIM = ("--xi", 0.1, "--delta", 0.01)
-PRODUCT = ("--bound", "product", "--final-score", "final_scores")
+PRODUCT = ("--bound", "product", "--final-score", "final_score")
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def table(tmp_path: Path) -> Path:
     unsafe = rng.random(600) < 0.2
     score = np.where(unsafe, rng.beta(5, 2, size=600), rng.beta(1, 5, size=600))
     score[np.flatnonzero(unsafe)[:3]] = -np.inf
-    lines = ["id,s,u,final_scores"]
+    lines = ["id,s,u,final_score"]
     for i, value in enumerate(score.tolist()):
         lines.append(
             f"{i},{value!r},{'yes' if unsafe[i] else 'no'},{value if value < 0 else 0.9 * value}"
@@ -59,13 +58,13 @@ def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays(
     product = load_certificate(table.parent / "product.json")
     assert exact.claim_digest == certify_shield(scores, unsafe, xi=0.1, delta=0.01).claim_digest
     expected = certify_shield(
-        scores, unsafe, xi=0.1, delta=0.01, bound="product", final_scores=final
+        scores, unsafe, xi=0.1, delta=0.01, bound="product", final_score=final
     )
     assert product.claim_digest == expected.claim_digest
     assert product.provenance.columns == {
         "score": "s",
         "unsafe": "u",
-        "final_score": "final_scores",
+        "final_score": "final_score",
     }
     pacbound("verify", "shield.json", "product.json")
 
@@ -81,9 +80,7 @@ def test_rollouts_in_several_files_are_counted_together(pacbound: Run, tmp_path:
             f=np.where(unsafe, score / 2, np.nan)[rows],
         )
     done = pacbound("shield", "0.npz", "1.npz", *COLUMNS, *CLAIM, "--json")
-    whole = ShieldCertificate.from_tally(
-        Tally.from_arrays(scores=score, unsafe=unsafe), xi=0.1, delta=0.01
-    )
+    whole = certify_shield(data=Tally.from_arrays(score=score, unsafe=unsafe), xi=0.1, delta=0.01)
     assert json.loads(done.stdout)["claim_digest"] == whole.claim_digest
     pacbound(
         "shield", "0.npz", "1.npz", *COLUMNS, *CLAIM, "--bound", "product", "--final-score", "f"
@@ -95,7 +92,8 @@ def test_a_refusal_ends_with_code_3_and_says_what_it_would_take(pacbound: Run, t
         "shield", table, *COLUMNS, "--xi", 0.006, "--delta", 0.01, "-o", "no.json", code=3
     )
     assert "REFUSED" in done.stdout
-    assert re.search(r"It would take about [\d,]+ rollouts\. Always brake\.", done.stdout)
+    assert re.search(r"About [\d,]+ rollouts would do if that share stays the same", done.stdout)
+    assert "plan for more. Always brake." in done.stdout
     assert not load_certificate(table.parent / "no.json").certified
 
 
@@ -112,14 +110,14 @@ def test_a_shield_is_not_applied_to_rows(pacbound: Run, table: Path) -> None:
     [
         ((*COLUMNS, "--xi", 1.0, "--delta", 0.1), "xi=1.0"),
         ((*COLUMNS, "--xi", 0.1, "--delta", 2), "delta=2.0"),
-        ((*COLUMNS, *CLAIM, "--bound", "product"), "needs final_scores"),
+        ((*COLUMNS, *CLAIM, "--bound", "product"), "needs final_score"),
         ((*COLUMNS, *CLAIM, "--final-score", "danger"), "goes with bound="),
         ((*COLUMNS, *CLAIM, "--bound", "pair"), "'pair'"),
         (("--score", "nothing", "--unsafe", "u", *CLAIM), "no column 'nothing'"),
         (("--score", "u", "--unsafe", "u", *CLAIM), "not a number"),
         (("--score", "s", "--unsafe", "s", *CLAIM), "expected true or false"),
         (("--score", "id", "--unsafe", "u", *CLAIM), "id[2] is 2.0"),
-        (("--score", "final_scores", "--unsafe", "u", *CLAIM), "not a number"),
+        (("--score", "final_score", "--unsafe", "u", *CLAIM), "not a number"),
         (
             ("--score", "s", "--unsafe", "u", *CLAIM, "--bound", "product", "--final-score", "id"),
             "id[2] is 2.0",
@@ -134,11 +132,11 @@ def test_bad_usage_is_explained(
 
 
 def test_a_bad_value_is_named_by_its_file_column_and_row(pacbound: Run, tmp_path: Path) -> None:
-    (tmp_path / "r.csv").write_text("scores,u,final_scores\n0.5,0,\n0.5,1,\n")
+    (tmp_path / "r.csv").write_text("scores,u,final_score\n0.5,0,\n0.5,1,\n")
     done = pacbound(
         "shield", "r.csv", "--score", "scores", "--unsafe", "u", *CLAIM, *PRODUCT, code=2
     )
-    assert "r.csv: final_scores[1] is nan" in done.stderr
+    assert "r.csv: final_score[1] is nan" in done.stderr
     (tmp_path / "r.csv").write_text("maximum,u,scores\n0.5,0,\n0.5,1,0.7\n")
     options = (
         "--score",
@@ -170,9 +168,9 @@ def test_a_look_is_certified_and_verified(pacbound: Run, table: Path) -> None:
 @pytest.mark.parametrize(
     ("looks", "message"),
     [
-        ("300,500", "600 is not a planned look"),
+        ("300,500", "There are 600 rollouts, and no look was planned there"),
         ("300,six", "not a list of whole numbers"),
-        ("600,300", "rising numbers"),
+        ("600,300", "numbers that rise"),
     ],
 )
 def test_a_number_of_rollouts_that_was_not_planned_is_refused(

@@ -53,16 +53,16 @@ def test_a_picture_fits_on_a_terminal_and_needs_no_more_than_ascii(name: str) ->
             "".join(lines).encode(encoding or "ascii")
 
 
-def test_the_claim_is_marked_where_its_count_is(pacbound: Run, tmp_path: Path) -> None:
+def test_the_claim_is_marked_at_its_threshold(pacbound: Run, tmp_path: Path) -> None:
     certificate = made("shield")
     assert not isinstance(certificate, CertificateBundle)
     certificate.save(tmp_path / "c.json")
     shown = pacbound("show", "c.json").stdout
-    found = re.search(r"^ +[\d.]+ +(\d+) .*the claim$", shown, re.MULTILINE)
-    missed = re.search(r"(\d+) would be missed", shown)
-    assert found is not None
-    assert missed is not None
-    assert found[1] == missed[1]
+    marked = re.search(r"certified: ([\d.]+)", shown)
+    said = re.search(r"once the danger reaches ([\d.]+);", shown)
+    assert marked is not None
+    assert said is not None
+    assert marked[1] == said[1]
 
 
 def test_the_walk_of_a_cascade_counts_what_xi_bounds() -> None:
@@ -74,14 +74,14 @@ def test_what_does_not_verify_is_shown_with_what_differs_and_is_not_drawn(
     pacbound: Run, tmp_path: Path
 ) -> None:
     document = made("shield").to_dict()
-    document["claim"]["threshold"] = 0.75
+    document["claim"]["tables"][0]["threshold"] = 0.75
     document["claim_digest"] = documents.digest(document["claim"])
     (tmp_path / "forged.json").write_text(json.dumps(document))
     shown = pacbound("show", "forged.json", code=1).stdout
     assert shown.startswith("forged.json: NOT VERIFIED\n")
-    assert "claim.threshold: stored 0.75, recomputed" in shown
+    assert "claim.tables[0].threshold: stored 0.75, recomputed" in shown
     assert "In a picture" not in shown
-    assert shown.index("claim.threshold") < shown.index("Claim, as the file has it")
+    assert shown.index("claim.tables[0].threshold") < shown.index("Claim, as the file has it")
     said = json.loads(pacbound("show", "forged.json", "--json", code=1).stdout)
     assert not said["ok"]
     assert not {"words", "threshold", "assumptions"} & set(said)
@@ -91,7 +91,7 @@ def test_what_would_take_unusually_long_is_shown_as_not_verified(
     pacbound: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made("shield").save(tmp_path / "c.json")
-    monkeypatch.setattr("pacbound.certificate.shield.ShieldCertificate.work", lambda _: 500.0)
+    monkeypatch.setattr("pacbound.claims.threshold.ThresholdClaim.work", lambda *_: 500.0)
     assert "about 500 times longer" in pacbound("show", "c.json", code=1).stdout
     pacbound("show", "c.json", "--patient")
 

@@ -28,15 +28,17 @@ delta = 0.03
 
 [brake]
 claim = "shield"
-files = "rows.npz"
-columns = {scores = "s", unsafe = "u"}
+data = "rows.npz"
+score = "s"
+unsafe = "u"
 xi = 0.2
 share = 2
 
 [danger]
 claim = "calibration"
-files = ["rows.npz"]
-columns = {confidence = "s", correct = "u"}
+data = ["rows.npz"]
+confidence = "s"
+correct = "u"
 n_bins = 5
 """
 
@@ -55,23 +57,28 @@ delta = 0.05
 
 [patients]
 claim = "recall"
-files = "rows.npz"
-columns = {score = "s", positive = "u", clusters = "p"}
+data = "rows.npz"
+score = "s"
+positive = "u"
+clusters = "p"
 cluster_bound = 4
 seed = 3
 target = 0.8
 
 [shifted]
 claim = "false-alarms"
-files = "rows.npz"
-columns = {score = "s", positive = "u", weights = "w"}
+data = ["rows.npz"]
+score = "s"
+positive = "u"
+weights = "w"
 weight_bound = 2.0
 xi = 0.3
 
 [percent]
 claim = "calibration"
-files = "percent.csv"
-columns = {confidence = "c", correct = "ok"}
+data = "percent.csv"
+confidence = "c"
+correct = "ok"
 delimiter = ";"
 scale = 100
 n_bins = 2
@@ -85,8 +92,9 @@ xi = 0.3
 
 [answers]
 claim = "abstention"
-files = "rows.npz"
-columns = {confidence = "s", correct = "u"}
+data = "rows.npz"
+confidence = "s"
+correct = "u"
 pool = "pool.npz"
 xi = 0.3
 """
@@ -134,7 +142,7 @@ def test_declared_claims_draw_rows_and_read_tables_as_their_functions_do(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('clusters = "p"', "clusters is a column: name it in columns"),
+        ("clusters = 3", "clusters is of type int beside data="),
         ("draw = 1", "shield has no option 'draw'"),
         ("weight_bound = 2", "weight_bound says how rows are drawn, and nothing says by what"),
     ],
@@ -177,8 +185,8 @@ def test_tallies_and_claims_about_false_alarms_can_be_declared(
     pacbound: Run, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]
 ) -> None:
     pacbound("tally", "rows.npz", "--score", "s", "--positive", "u", "-o", "t.json")
-    declared = '[found]\nclaim = "recall"\ntallies = "t.json"\ntarget = 0.8\n'
-    declared += '[quiet]\nclaim = "false-alarms"\ntallies = ["t.json"]\nxi = 0.1\n'
+    declared = '[found]\nclaim = "recall"\ndata = "t.json"\ntarget = 0.8\n'
+    declared += '[quiet]\nclaim = "false-alarms"\ndata = ["t.json"]\nxi = 0.1\n'
     (tmp_path / "claims.toml").write_text(declared)
     done = json.loads(
         pacbound("together", "claims.toml", "--delta", 0.02, "-o", "all.json", "--json").stdout
@@ -246,13 +254,18 @@ def test_samples_are_declared_for_all_claims_and_for_each(pacbound: Run, tmp_pat
         ("delta = 0.1", "There are no claims"),
         ("delta = 0.1\nbrake = 3", "brake is not a claim"),
         (CLAIMS.replace("delta = 0.03", ""), "says no delta"),
-        (CLAIMS.replace('"shield"', '"sword"'), "claim = 'sword' is not one of calibration"),
+        (CLAIMS.replace('"shield"', '"sword"'), "claim = 'sword' is not one of cascade"),
         (CLAIMS.replace("xi = 0.2\n", ""), "[brake]: xi is missing, which shield needs"),
         (CLAIMS.replace("xi = 0.2", "xi = 0.2\ntarget = 1"), "shield has no option 'target'"),
         (CLAIMS.replace("xi = 0.2", "xi = 0.2\ndelta = 0.1"), "shield has no option 'delta'"),
         (CLAIMS.replace("share = 2", "share = -1"), "are not shares"),
-        (CLAIMS.replace('files = "rows.npz"\n', ""), "name its rows, either files or tallies"),
-        (CLAIMS.replace("files = [", "tallies = ["), "tallies have no columns"),
+        (CLAIMS.replace('data = "rows.npz"\n', ""), "data names no file"),
+        (CLAIMS.replace('data = "rows.npz"', "data = [3]"), "expected the name of a file"),
+        (CLAIMS.replace('unsafe = "u"\n', ""), "[brake]: unsafe is missing"),
+        (CLAIMS.replace("xi = 0.2", 'bound = "product"\nxi = 0.2'), "needs final_score"),
+        (CLAIMS.replace("score =", "scores ="), "has no option 'scores': leave it out. Did you"),
+        (CLAIMS.replace('data = ["rows.npz"]\n', ""), "[danger]: data names no file"),
+        (CLAIMS.replace("data = [", "tallies = ["), "calibration has no option 'tallies'"),
         (CLAIMS.replace('["rows.npz"]', "[3]"), "expected the name of a file"),
         (CLAIMS.replace('"rows.npz"', '"gone.npz"'), "gone.npz"),
         (CLAIMS.replace('"s"', '"t"'), "[brake]"),

@@ -66,7 +66,7 @@ def test_the_shields_that_were_tested_are_those_of_the_table(
             xi=xi,
             delta=0.01,
             bound="product",
-            final_scores=table.final_score,
+            final_score=table.final_score,
         )
         assert rows[xi, "exact"]["threshold"] == exact.threshold
         assert rows[xi, "product"]["threshold"] == product.threshold

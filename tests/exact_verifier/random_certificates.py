@@ -120,12 +120,12 @@ def shield(rng: Rng) -> Certificate:
         last = rows + 50 + int(3 * np.log(1 / options["delta"]) / options["xi"])
         options["looks"] = sorted({rows, *rng.integers(1, last, size=3).tolist(), last})
     elif way == 1:
-        options |= {"bound": "product", "final_scores": score}
+        options |= {"bound": "product", "final_score": score}
     elif way == 2:
         options["rate"] = "among-unsafe"
     if way == 3:
-        tally = Tally.from_arrays(scores=score, unsafe=unsafe)
-        return certify_shield(_many(tally, int(10 ** rng.integers(1, 4))), **options)
+        tally = Tally.from_arrays(score=score, unsafe=unsafe)
+        return certify_shield(data=_many(tally, int(10 ** rng.integers(1, 4))), **options)
     return certify_shield(score, unsafe, **options)
 
 
@@ -243,14 +243,16 @@ def front(rng: Rng) -> Certificate:
 
 def drawn(rng: Rng) -> Certificate:
     rows = int(rng.integers(4, 200))
-    columns = {"scores": _scores(rng, rows), "unsafe": rng.random(rows) < 0.1}
+    columns = {"score": _scores(rng, rows), "unsafe": rng.random(rows) < 0.1}
     draws: list[dict[str, Any]] = [
         {"clusters": np.arange(rows) // 3},
         {"clusters": np.arange(rows) // 3, "cluster_bound": 4, "seed": 3},
         {"weights": rng.random(rows) + 0.5, "weight_bound": 2.0, "seed": 1},
     ]
     tally = Tally.from_arrays(**columns, **draws[int(rng.integers(3))])
-    return certify_shield(tally, xi=_rate(rng), delta=_level(rng)) if tally.rows else drawn(rng)
+    return (
+        certify_shield(data=tally, xi=_rate(rng), delta=_level(rng)) if tally.rows else drawn(rng)
+    )
 
 
 def bundle(rng: Rng) -> Certificate:

@@ -157,7 +157,8 @@ def tallies() -> list[bytes]:
             confidence=score, correct=ok, edges=[0.0, 0.3, 1.0], groups=["a", "b"] * 15
         ),
         Tally.from_arrays(confidences=score, predictions=predictions, labels=predictions[:, 0]),
-        Tally.from_arrays(scores=score, unsafe=ok, final_scores=np.where(ok, score, np.nan)),
+        Tally.from_arrays(score=score, unsafe=ok, final_score=np.where(ok, score, np.nan)),
+        Tally.from_arrays(score=score, positive=ok, groups={"a": ok, "all": np.ones(30)}),
     ]
     return [json.dumps(tally.to_dict(), indent=1, sort_keys=True).encode() for tally in made]
 

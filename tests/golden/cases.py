@@ -70,12 +70,12 @@ images = cache(Images)
 @cache
 def rollouts() -> dict[str, Any]:
     table = indoor_navigation()
-    return {"scores": table.score[:ROWS], "unsafe": table.unsafe[:ROWS]}
+    return {"score": table.score[:ROWS], "unsafe": table.unsafe[:ROWS]}
 
 
 def _shielded_as_in_the_paper() -> Certificate:
     final = indoor_navigation().final_score[:ROWS]
-    return certify_shield(**rollouts(), final_scores=final, xi=0.1, delta=0.01, bound="product")
+    return certify_shield(**rollouts(), final_score=final, xi=0.1, delta=0.01, bound="product")
 
 
 def _calibrated(**options: Any) -> Certificate:

@@ -13,9 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pacbound.certificate import Certificate
-from pacbound.certificate.bundle import SeveralClaims
 from pacbound.claims.walk import WalkCertificate
+from pacbound.documents import encode_float
 
 HERE = Path(__file__).parent
 PROSE = {"assumptions", "assumes", "reason"}
@@ -24,8 +26,10 @@ NAMES = {"kind", "procedure", "bounded"}
 
 def given(certificate: Certificate) -> Any:
     """What was counted and asked for, without the names of kinds and procedures."""
-    if isinstance(certificate, SeveralClaims):
-        return {name: given(member) for name, member in certificate.members.items()}
+    if certificate.inside:
+        return {name: given(member) for name, member in certificate.inside.items()}
+    if certificate.kind in _SCORED:
+        return _scored_given(certificate)
     if isinstance(certificate, WalkCertificate):
         return _plain(_walked(certificate.counted()))
     return _plain(_named_as_kept(certificate.counted()))
@@ -50,9 +54,13 @@ def _named_as_kept(counted: dict[str, Any]) -> dict[str, Any]:
 
 def decided(certificate: Certificate) -> Any:
     """What follows from it."""
-    if isinstance(certificate, SeveralClaims):
-        members = {name: decided(member) for name, member in certificate.members.items()}
-        return {**_plain(_without(certificate.claim(), {"claims"})), "claims": members}
+    if certificate.inside:
+        members = {name: decided(member) for name, member in certificate.inside.items()}
+        claim = certificate.claim()
+        kept = {name: claim[name] for name in ("certified", "delta", *_ENDS) if name in claim}
+        return {**kept, "claims": members}
+    if certificate.kind in _SCORED:
+        return _scored_decided(certificate)
     if isinstance(certificate, WalkCertificate):
         return _walk_decided(certificate)
     claim = _without(certificate.claim(), {"drawn"})
@@ -87,6 +95,55 @@ def _walk_decided(certificate: WalkCertificate) -> dict[str, Any]:
             "coverage": certificate.coverage,
             "observed_error": wrong / acted if acted else None,
         },
+    }
+
+
+_ENDS = ("lowest", "highest")
+_SCORED = {
+    "recall": ("target", "allowed_misses", ("observed_recall", "flag_rate")),
+    "false-alarms": (
+        "xi",
+        "allowed_false_alarms",
+        ("observed_false_alarm_rate", "observed_recall"),
+    ),
+    "shield": ("xi", "allowed_misses", ("observed_miss_rate", "interventions")),
+}
+"""Kinds with one threshold on a score: what is asked for, what is allowed, and what was seen."""
+
+
+def _scored_given(certificate: Any) -> dict[str, Any]:
+    rate, _, _ = _SCORED[certificate.kind]
+    asked = {"n": certificate.n, rate: certificate.values[rate], "delta": certificate.delta}
+    if certificate.looks is not None:
+        asked["looks"] = list(certificate.looks)
+    (counts,) = certificate.histograms
+    if certificate.kind != "shield":
+        names = ("negative", "positive")
+        rows = {
+            name: counts[own].tolist()
+            for name, own in zip(names, certificate.outcomes, strict=True)
+        }
+        return {**asked, "counts": {"cells": counts["cells"].tolist(), **rows}}
+    if (certificate.rate, certificate.bound) != ("all", "exact"):
+        asked["unsafe"] = certificate.number("unsafe")
+    if certificate.horizon is not None:
+        asked["horizon"] = certificate.horizon
+    # The search goes up to the first cell with more unsafe rollouts than may be missed.
+    hit = counts["unsafe"] > 0
+    cells, misses = counts["cells"][hit], np.cumsum(counts["unsafe"][hit])
+    end = int(np.searchsorted(misses, certificate.allowed, side="right")) + 1
+    return {**asked, "search": {"cells": cells[:end].tolist(), "misses": misses[:end].tolist()}}
+
+
+def _scored_decided(certificate: Any) -> dict[str, Any]:
+    _, allowed, seen = _SCORED[certificate.kind]
+    return {
+        "certified": certificate.certified,
+        **({} if certificate.look is None else {"look": certificate.look}),
+        "threshold": encode_float(certificate.threshold),
+        allowed: certificate.allowed,
+        "descriptive": {name: getattr(certificate, name) for name in seen},
+        "refusal": _needed(certificate),
     }
 
 

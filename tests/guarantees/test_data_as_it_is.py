@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import bdtrc
 
 from pacbound import CalibrationCertificate, calibrate, certify_cascade, certify_shield, stratify
-from pacbound.tally.draws import DrawOptions
 
 DELTA = 0.05
 RUNS = 500
@@ -126,7 +126,7 @@ def test_weights_carry_a_shield_and_a_cascade_to_the_law_of_use(bound: float) ->
     wrong_claims = {"shield": 0, "cascade": 0, "shield as it is": 0}
     for run in range(runs):
         _, wrong, weights = _shifted(bound, run, rows)
-        draw: DrawOptions = {"weights": weights, "weight_bound": bound, "seed": run}
+        draw: dict[str, Any] = {"weights": weights, "weight_bound": bound, "seed": run}
         # A danger that is always the same: to certify it is to let all of them pass.
         danger = np.full(rows, 0.5)
         shield = certify_shield(danger, wrong, xi=xi, delta=DELTA, **draw)

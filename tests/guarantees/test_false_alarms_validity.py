@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 from pacbound import Tally, certify_alarm_range, certify_false_alarms
-from pacbound.procedures.false_alarms import decide
+from pacbound.procedures.threshold import Search, decide
 
 Judge = Callable[[int, int, float], None]
 LOW, HIGH = 10, 20
@@ -20,7 +20,8 @@ LOW, HIGH = 10, 20
 @cache
 def lowest(alarms: int, negatives: int, lost: int, *, xi: float, delta: float) -> float:
     cells, counts = np.array([LOW, HIGH]), np.array([negatives - alarms, alarms])
-    return decide(cells, counts, lost, "rollouts", xi=xi, delta=delta).threshold
+    search = Search(cells, counts, negatives + lost, "from", lost)
+    return decide(search, rate=xi, delta=delta).threshold
 
 
 @pytest.mark.parametrize("negatives", [20, 60, 200])
@@ -63,7 +64,7 @@ def test_a_range_that_breaks_either_claim_is_certified_with_probability_at_most_
             counts[:2, 1] = misses, positives - misses
             counts[:2, 0] = negatives - alarms, alarms
             tally = _tally(counts)
-            found = certify_alarm_range(tally, xi=0.2, target=0.8, delta=delta)
+            found = certify_alarm_range(data=tally, xi=0.2, target=0.8, delta=delta)
             weight = binom.pmf(misses, positives, 0.2 + 1e-9)
             weight *= binom.pmf(alarms, negatives, 0.2 + 1e-9)
             wrong = found.misses.certified and found.misses.threshold > LOW / 65_536

@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import binom
 
 from pacbound import certify_recall
-from pacbound.procedures.recall import decide
+from pacbound.claims.recall import miss_rate
+from pacbound.procedures.threshold import Search, decide
 
 Judge = Callable[[int, int, float], None]
 
@@ -25,12 +26,9 @@ def test_a_bad_threshold_is_certified_with_probability_at_most_delta(
     rate = 1 - target + 1e-9
     chance = 0.0
     for misses in range(positives + 1):
-        decision = decide(
-            np.array([10, 20]),
-            np.array([misses, positives - misses]),
-            target=target,
-            delta=delta,
-        )
+        counts = np.array([misses, positives - misses])
+        search = Search(np.array([10, 20]), counts, positives, "below")
+        decision = decide(search, rate=miss_rate(target), delta=delta)
         bad = decision.threshold > 10 / 65_536
         chance += float(binom.pmf(misses, positives, rate)) if bad else 0.0
     assert chance <= delta

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import gammaln
+from scipy.stats import binom
 
 from pacbound import Tally, certify_shield
-from pacbound.certificate import ShieldCertificate
-from pacbound.procedures.shield import Bound
+from pacbound.claims.shield import Bound
 
 Floats = NDArray[np.float64]
 Judge = Callable[[int, int, float], None]
@@ -45,7 +45,7 @@ class Law:
         score = rng.random(n)
         for place, (value, _) in enumerate(self.atoms):
             score[kind == place] = value
-        return Tally.from_arrays(scores=score, unsafe=kind <= len(self.atoms))
+        return Tally.from_arrays(score=score, unsafe=kind <= len(self.atoms))
 
 
 LAWS = {
@@ -70,7 +70,7 @@ def test_a_certified_shield_misses_more_than_xi_with_probability_at_most_delta(
     assert law.missed(np.inf) > XI
     violations = 0
     for _ in range(runs):
-        certificate = ShieldCertificate.from_tally(law.draw(rng, ROLLOUTS), xi=XI, delta=DELTA)
+        certificate = certify_shield(data=law.draw(rng, ROLLOUTS), xi=XI, delta=DELTA)
         violations += certificate.certified and law.missed(certificate.threshold) > XI
     judge(violations, runs, DELTA)
     if "hair" in name or name == "saturated":
@@ -155,8 +155,8 @@ def test_rollouts_under_a_certified_shield_are_unsafe_beyond_xi_with_chance_at_m
     xi = task.unsafe_under_shield(0.9) - HAIR
     for _ in range(runs):
         score, unsafe, _ = task.rollouts(rng, 120)
-        certificate = ShieldCertificate.from_tally(
-            Tally.from_arrays(scores=score, unsafe=unsafe), xi=xi, delta=DELTA
+        certificate = certify_shield(
+            data=Tally.from_arrays(score=score, unsafe=unsafe), xi=xi, delta=DELTA
         )
         violations += certificate.certified and task.unsafe_under_shield(certificate.threshold) > xi
     judge(violations, runs, DELTA)
@@ -185,8 +185,8 @@ def chances_to_miss_too_often(
     """For each law the total weight of the samples whose certified shield misses more than xi."""
     counts, missed = splits(n, 5), []
     for line in counts:
-        tally = Tally.from_arrays(scores=np.repeat(SCORES, line), unsafe=np.repeat(UNSAFE, line))
-        certificate = ShieldCertificate.from_tally(tally, xi=xi, delta=delta, bound=bound)
+        tally = Tally.from_arrays(score=np.repeat(SCORES, line), unsafe=np.repeat(UNSAFE, line))
+        certificate = certify_shield(data=tally, xi=xi, delta=delta, bound=bound)
         # A refusal claims nothing: its threshold, -inf, is above no score.
         missed.append(UNSAFE & np.less(SCORES, certificate.threshold))
     weights = np.exp(
@@ -226,6 +226,20 @@ def test_no_law_over_four_scores_breaks_the_promise_when_summed_over_every_sampl
     assert 0.3 * delta < chance.max() <= delta * (1 + 1e-9)
 
 
+def test_the_chance_to_miss_more_than_xi_of_the_unsafe_rollouts_is_at_most_delta() -> None:
+    unsafe, xi, delta, chance = 120, 0.1, 0.05, 0.0
+    for misses in range(unsafe + 1):
+        certificate = certify_shield(
+            np.repeat([0.25, 0.5], [misses, unsafe - misses]),
+            [True] * unsafe,
+            xi=xi,
+            delta=delta,
+            rate="among-unsafe",
+        )
+        chance += float(binom.pmf(misses, unsafe, xi + HAIR)) * (certificate.threshold > 0.25)
+    assert 0.3 * delta < chance <= delta
+
+
 # ---- the paper's product
 
 PRODUCT_LAWS = {
@@ -251,8 +265,8 @@ def test_the_product_misses_more_than_xi_with_probability_at_most_delta(
     )
     assert law.missed(np.inf) > XI
     for _ in range(runs):
-        certificate = ShieldCertificate.from_tally(
-            law.draw(rng, ROLLOUTS), xi=XI, delta=DELTA, bound="product"
+        certificate = certify_shield(
+            data=law.draw(rng, ROLLOUTS), xi=XI, delta=DELTA, bound="product"
         )
         certified += certificate.certified
         violations += certificate.certified and law.missed(certificate.threshold) > XI
@@ -281,7 +295,7 @@ def test_the_product_from_the_last_danger_bounds_what_the_shield_lets_through(
     for _ in range(runs):
         score, unsafe, final = task.rollouts(rng, 120)
         certificate = certify_shield(
-            score, unsafe, xi=xi, delta=DELTA, bound="product", final_scores=final
+            score, unsafe, xi=xi, delta=DELTA, bound="product", final_score=final
         )
         violations += (
             certificate.certified and task.unsafe_at_last_danger_below(certificate.threshold) > xi

@@ -26,7 +26,7 @@ def _line(ax: Any, name: str) -> Any:
 def test_the_curves_are_those_of_the_certificate() -> None:
     certificate = certify_recall(SCORE, POSITIVE, target=0.9, delta=0.05)
     display = RecallDisplay.from_certificate(certificate)
-    (recall,), (flagged,) = _line(display.ax_, "recall"), _line(display.panel_ax_, "flagged")
+    (recall,), (flagged,) = _line(display.ax_, "found"), _line(display.panel_ax_, "flagged")
     place = np.flatnonzero(recall[:, 0] >= certificate.threshold)[0]
     assert recall[place, 1] == pytest.approx(certificate.observed_recall)
     assert flagged[place, 1] == pytest.approx(certificate.flag_rate)
@@ -39,7 +39,7 @@ def test_a_refusal_has_no_threshold_and_without_positives_there_is_no_curve() ->
         certify_recall([0.2, 0.9], [False, False], target=0.9, delta=0.05)
     )
     assert _line(display.ax_, "threshold") == []
-    assert np.isnan(_line(display.ax_, "recall")[0][:, 1]).all()
+    assert np.isnan(_line(display.ax_, "found")[0][:, 1]).all()
 
 
 def test_another_certificate_is_refused() -> None:

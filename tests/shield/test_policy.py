@@ -185,7 +185,7 @@ def test_the_danger_is_compared_in_float64() -> None:
 @pytest.mark.parametrize("mended", [False, True])
 def test_a_changed_certificate_is_not_used(mended: bool) -> None:
     document = json.loads(json.dumps(certificate().to_dict()))
-    document["claim"]["threshold"] = 0.984375
+    document["claim"]["tables"][0]["threshold"] = 0.984375
     if mended:
         document["claim_digest"] = digest(document["claim"])
     with pytest.raises(CertificateError, match="Do not use it"):

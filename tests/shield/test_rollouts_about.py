@@ -13,9 +13,9 @@ pytest.importorskip("joblib", reason="rollouts need the extra `shield`")
 from tests.shield.cars import CarWithClearance
 
 from pacbound import Tally, certify_shield, load_certificate
+from pacbound.claims.task_record import common_task, read_task
 from pacbound.errors import CertificateError
 from pacbound.shield import Rollouts, collect_rollouts
-from pacbound.shield.task_record import common_task, read_task
 
 
 def drive(seen: np.ndarray) -> int:
@@ -69,7 +69,7 @@ def test_its_threshold_is_that_of_the_arrays(rollouts: Rollouts) -> None:
     for bound in ("exact", "product"):
         last = rollouts.final_score if bound == "product" else None
         plain = certify_shield(
-            rollouts.score, rollouts.unsafe, xi=0.3, delta=0.05, bound=bound, final_scores=last
+            rollouts.score, rollouts.unsafe, xi=0.3, delta=0.05, bound=bound, final_score=last
         )
         assert rollouts.certify(xi=0.3, delta=0.05, bound=bound).threshold == plain.threshold
 
@@ -89,7 +89,7 @@ def test_folders_and_archives_keep_what_rollouts_are_of_and_text_does_not(
 
 def test_an_archive_with_its_task_is_still_a_table(rollouts: Rollouts, tmp_path: Path) -> None:
     rollouts.save(tmp_path / "r.npz")
-    counted = Tally.from_files(tmp_path / "r.npz", scores="score", unsafe="unsafe")
+    counted = Tally.from_files(tmp_path / "r.npz", score="score", unsafe="unsafe")
     assert (counted.cells == rollouts.tally().cells).all()
     assert (counted.counts == rollouts.tally().counts).all()
 

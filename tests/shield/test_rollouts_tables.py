@@ -62,12 +62,12 @@ def test_the_command_line_certifies_from_the_file_as_it_is(
     pytest.importorskip("duckdb", reason="reading text needs the extra `frames`")
     assert np.isneginf(rollouts.score).any()
     rollouts.save(tmp_path / name)
-    counted = Tally.from_files(tmp_path / name, scores="score", unsafe="unsafe")
+    counted = Tally.from_files(tmp_path / name, score="score", unsafe="unsafe")
     expected = certify_shield(rollouts.score, rollouts.unsafe, xi=0.3, delta=0.05)
-    assert certify_shield(counted, xi=0.3, delta=0.05).threshold == expected.threshold
+    assert certify_shield(data=counted, xi=0.3, delta=0.05).threshold == expected.threshold
     assert expected.certified
     last = Tally.from_files(
-        tmp_path / name, scores="score", unsafe="unsafe", final_scores="final_score"
+        tmp_path / name, score="score", unsafe="unsafe", final_score="final_score"
     )
     paper = certify_shield(
         rollouts.score,
@@ -75,12 +75,15 @@ def test_the_command_line_certifies_from_the_file_as_it_is(
         xi=0.3,
         delta=0.05,
         bound="product",
-        final_scores=rollouts.final_score,
+        final_score=rollouts.final_score,
     )
-    assert certify_shield(last, xi=0.3, delta=0.05, bound="product").threshold == paper.threshold
-    assert certify_shield(rollouts.tally(), xi=0.3, delta=0.05).threshold == expected.threshold
+    by_last = certify_shield(data=last, xi=0.3, delta=0.05, bound="product")
+    assert by_last.threshold == paper.threshold
+    assert certify_shield(data=rollouts.tally(), xi=0.3, delta=0.05).threshold == expected.threshold
     assert (
-        certify_shield(rollouts.tally(final=True), xi=0.3, delta=0.05, bound="product").threshold
+        certify_shield(
+            data=rollouts.tally(final=True), xi=0.3, delta=0.05, bound="product"
+        ).threshold
         == paper.threshold
     )
 

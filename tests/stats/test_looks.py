@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from pacbound import PlannedLooks, planned_looks, trials_needed
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.procedures.shield import allowed_misses
+from pacbound.procedures.threshold import allowed_events
 from pacbound.stats import looks as module
 from pacbound.stats.binomial import binomial_cdf
 
@@ -97,7 +97,7 @@ def test_expected_labels_are_those_of_the_exact_law(rate: float) -> None:
 @pytest.mark.parametrize(("xi", "delta", "n"), [(0.02, 0.01, 2038), (0.1, 0.05, 29), (0.5, 0.4, 3)])
 def test_one_look_is_the_fixed_sample(xi: float, delta: float, n: int) -> None:
     plan = planned_looks(xi, delta=delta, looks=[n])
-    assert plan.allowed(n) == allowed_misses(n, xi=xi, delta=delta)
+    assert plan.allowed(n) == allowed_events(n, rate=xi, delta=delta)
 
 
 @pytest.mark.parametrize(("n", "xi"), [(10_000, 0.02), (1_000_000, 0.1), (200_000, 0.0001)])
@@ -137,7 +137,7 @@ def test_ten_looks_pass_wrongly_with_probability_at_most_delta() -> None:
 
 def test_a_plan_allows_more_than_an_equal_share_of_delta() -> None:
     plan = planned_looks(0.02, delta=0.01, looks=TEN)
-    shared = [allowed_misses(n, xi=0.02, delta=0.001) for n in TEN]
+    shared = [allowed_events(n, rate=0.02, delta=0.001) for n in TEN]
     assert all(a >= b for a, b in zip(plan.largest_errors, shared, strict=True))
     assert sum(plan.largest_errors) > sum(shared)
 

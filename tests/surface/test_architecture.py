@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 import threading
@@ -20,46 +19,6 @@ STEP = re.compile(r"^\d+\. .*$", re.MULTILINE)
 
 def _section(title: str) -> str:
     return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-
-
-CAPABILITIES = {"abstention": r"abst|risk_coverage|claims/walk", "recall": r"recall|alarm"}
-"""Two that were added to the others, and what the names of their own files have in them; of recall,
-also those of the claims about false alarms, which stand on it."""
-
-
-def _mentions(path: Path, kind: str) -> bool:
-    """Whether a file goes by the kind: it has the word among its strings, or imports something that
-    is named so. What is only said, in a docstring or a message, does not count.
-    """
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Constant) and node.value == kind:
-            return True
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pacbound"):
-            names = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
-            if any(re.match(rf"(certify_)?{kind}", name, re.IGNORECASE) for name in names):
-                return True
-    return False
-
-
-@pytest.mark.parametrize("kind", CAPABILITIES)
-def test_a_capability_is_in_its_own_files_and_in_those_that_the_page_names(kind: str) -> None:
-    sources = ROOT / "src" / "pacbound"
-    found = {str(path.relative_to(ROOT)) for path in sources.rglob("*.py") if _mentions(path, kind)}
-    own = {name for name in found if re.search(CAPABILITIES[kind], name)}
-    told = {name for name in found if "/demo_scripts/" in name}
-    assert len(own) > 5
-    named = set(NAMED.findall(_section("To add a capability")))
-    assert found - own - told - named == set()
-
-
-def test_the_table_of_lists_names_no_file_that_a_capability_leaves_alone() -> None:
-    rows = re.findall(r"^\| a .* \| (.*) \|$", _section("To add a capability"), re.MULTILINE)
-    files = {name for row in rows for name in NAMED.findall(row) if name.endswith(".py")}
-    assert len(files) > 8
-    idle = {
-        name for name in files if not any(_mentions(ROOT / name, kind) for kind in CAPABILITIES)
-    }
-    assert idle == set()
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMED.findall(PAGE))))

@@ -46,7 +46,11 @@ PACKAGES = (
     "pacbound.cascade",
     "pacbound.monitor",
     "pacbound.planning",
-    "pacbound.recall",
+    "pacbound.claims.alarm_range",
+    "pacbound.claims.false_alarms",
+    "pacbound.claims.recall",
+    "pacbound.claims.sets",
+    "pacbound.claims.shield",
     "pacbound.tally",
 )
 N = 40

@@ -26,7 +26,7 @@ TALLIES: dict[str, Tally] = {
     "per-class": count_probabilities(PROBABILITIES, LABELS, grid=BINS, scope="per-class"),
     "all-labels": count_probabilities(PROBABILITIES, LABELS, grid=BINS, scope="all-labels"),
     "equal mass": Tally.from_arrays(confidence=SCORES, correct=FLAGS, edges="equal-mass", n_bins=2),
-    "shield": Tally.from_arrays(scores=[0.15, -np.inf, 0.95], unsafe=[False, True, True]),
+    "shield": Tally.from_arrays(score=[0.15, -np.inf, 0.95], unsafe=[False, True, True]),
     **{
         f"cascade of {exits} exits": Tally.from_arrays(
             confidences=np.random.default_rng(0).random((5, exits)),
@@ -61,7 +61,7 @@ LAYOUTS: list[tuple[str, dict[str, Any], str]] = [
     ("groups", {"scope": "top"}, "cells of 2 scores"),
     ("top", {"scope": "groups"}, "cells of 0 scores"),
     ("top", {"groups": ["a"]}, "groups where none belong"),
-    ("shield", {"scope": "groups"}, "scope 'groups', which no shield has"),
+    ("shield", {"scope": "per-class"}, "scope 'per-class', which no shield has"),
     ("groups", {"scope": "per-class"}, "not numbered 0, 1"),
     ("groups", {"groups": ["a", "a"]}, "twice, or out of order"),
     ("groups", {"groups": ["b", "a"]}, "twice, or out of order"),

@@ -48,7 +48,7 @@ def test_one_row_of_each_cluster_is_counted() -> None:
 
 def test_the_counted_row_of_a_cluster_is_one_of_its_own() -> None:
     own = Tally.from_arrays(
-        scores=np.where(PATIENT == 5, 0.75, 0.25), unsafe=PATIENT == 5, clusters=PATIENT
+        score=np.where(PATIENT == 5, 0.75, 0.25), unsafe=PATIENT == 5, clusters=PATIENT
     )
     assert own.totals == {"safe": len(set(PATIENT.tolist())) - 1, "unsafe": 1}
 
@@ -57,7 +57,7 @@ def test_every_row_of_a_cluster_is_as_likely() -> None:
     clusters = np.repeat(np.arange(5000), 4)
     for place in range(4):
         here = np.tile(np.arange(4) == place, 5000)
-        drawn = Tally.from_arrays(scores=np.zeros(20_000), unsafe=here, clusters=clusters)
+        drawn = Tally.from_arrays(score=np.zeros(20_000), unsafe=here, clusters=clusters)
         seen = drawn.totals["unsafe"]
         assert min(bdtr(seen, 5000, 0.25), 1 - bdtr(seen - 1, 5000, 0.25)) > 1e-4
 
@@ -107,7 +107,7 @@ def test_rows_are_kept_in_proportion_to_their_weights() -> None:
     rows = 20_000
     for weight in (0.3, 1.5, 2.9):
         kept = Tally.from_arrays(
-            scores=np.zeros(rows), unsafe=np.ones(rows), weights=[weight] * rows, weight_bound=3
+            score=np.zeros(rows), unsafe=np.ones(rows), weights=[weight] * rows, weight_bound=3
         ).rows
         share = weight / 3
         assert min(bdtr(kept, rows, share), 1 - bdtr(kept - 1, rows, share)) > 1e-4

@@ -81,12 +81,12 @@ USES: dict[str, tuple[dict[str, Any], Callable[[Columns], Tally]]] = {
         ),
     ),
     "shield": (
-        {"scores": "s", "unsafe": "u"},
-        lambda t: Tally.from_arrays(scores=t["s"], unsafe=t["u"]),
+        {"score": "s", "unsafe": "u"},
+        lambda t: Tally.from_arrays(score=t["s"], unsafe=t["u"]),
     ),
     "last danger": (
-        {"scores": "s", "unsafe": "u", "final_scores": "last"},
-        lambda t: Tally.from_arrays(scores=t["s"], unsafe=t["u"], final_scores=t["last"]),
+        {"score": "s", "unsafe": "u", "final_score": "last"},
+        lambda t: Tally.from_arrays(score=t["s"], unsafe=t["u"], final_score=t["last"]),
     ),
 }
 
@@ -303,8 +303,8 @@ def test_progress_rises_to_no_more_than_all(folder: Path, name: str) -> None:
 
 
 def test_columns_that_fit_no_use_are_refused(folder: Path) -> None:
-    with pytest.raises(InvalidTypeError, match="scores is not enough"):
-        Tally.from_files(folder / "rows.csv", scores="c")  # type: ignore[call-overload]
+    with pytest.raises(InvalidTypeError, match="score is not enough"):
+        Tally.from_files(folder / "rows.csv", score="c")  # type: ignore[call-overload]
 
 
 def test_reading_installs_nothing_and_leaves_nothing(

@@ -64,8 +64,8 @@ ROLES_OF_NAN: list[dict[str, Any]] = [
     {"confidence": "c", "prediction": "a", "label": "x"},
     {"confidence": "c", "correct": "ok", "groups": "x"},
     {"confidences": ["c"], "predictions": ["a", "x"], "labels": "b"},
-    {"scores": "x", "unsafe": "ok"},
-    {"scores": "c", "unsafe": "ok", "final_scores": "x"},
+    {"score": "x", "unsafe": "ok"},
+    {"score": "c", "unsafe": "ok", "final_score": "x"},
 ]
 # In text, nan may be the name of a group.
 NAN = [
@@ -223,4 +223,4 @@ def test_final_scores_in_several_columns_are_refused(columns: int, tmp_path: Pat
     path = tmp_path / "rows.npz"
     np.savez(path, s=[0.1, 0.9, 0.8], u=[0, 1, 1], f=np.full((3, columns), 0.5))
     with pytest.raises(InvalidValueError, match="expected one value per row"):
-        Tally.from_files(path, scores="s", unsafe="u", final_scores="f")
+        Tally.from_files(path, score="s", unsafe="u", final_score="f")

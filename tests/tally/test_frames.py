@@ -68,8 +68,8 @@ def test_engines_that_were_never_compared_with_arrays_are_refused(
             {"confidences": [], "predictions": ["p"], "labels": "y"},
             "0 confidences and 1 predictions are not a cascade",
         ),
-        ({"scores": "c"}, "scores is not enough to count by"),
-        ({"scores": "c", "unsafe": "ok", "confidence": "c"}, "A calibration has no 'scores'"),
+        ({"score": "c"}, "score is not enough to count by"),
+        ({"score": "c", "unsafe": "ok", "confidence": "c"}, "A calibration has no 'score'"),
     ],
 )
 def test_columns_that_do_not_belong_together_are_refused(
@@ -390,25 +390,16 @@ def test_a_frame_that_is_counted_again_goes_unnoticed_but_its_tally_does_not() -
             "needs 'confidences'",
         ),
         (
-            lambda: certify_shield(
-                FRAME, [1, 0, 1], xi=0.1, delta=0.1, columns={"scores": "c", "unsafe": "ok"}
-            ),
-            "unsafe stands beside columns",
+            lambda: certify_shield("c", [1, 0, 1], data=FRAME, xi=0.1, delta=0.1),
+            "unsafe is of type list beside data=",
         ),
         (
-            lambda: certify_shield(
-                FRAME, xi=0.1, delta=0.1, bound="product", columns={"scores": "c", "unsafe": "ok"}
-            ),
-            "needs final_scores",
+            lambda: certify_shield("c", "ok", data=FRAME, xi=0.1, delta=0.1, bound="product"),
+            "needs final_score",
         ),
         (
-            lambda: certify_shield(
-                FRAME,
-                xi=0.1,
-                delta=0.1,
-                columns={"scores": "c", "unsafe": "ok", "final_scores": "c"},
-            ),
-            "final_scores goes with bound='product'",
+            lambda: certify_shield("c", "ok", final_score="c", data=FRAME, xi=0.1, delta=0.1),
+            "final_score goes with bound='product'",
         ),
     ],
 )
@@ -453,8 +444,8 @@ NAN_USES: list[dict[str, Any]] = [
     {"confidence": "nan", "correct": "ok", "edges": [0.0, 0.5, 1.0]},
     {"confidence": "c", "correct": "nan_flag"},
     {"confidence": "c", "prediction": "p", "label": "nan_class"},
-    {"scores": "nan", "unsafe": "ok"},
-    {"scores": "c", "unsafe": "always", "final_scores": "nan"},
+    {"score": "nan", "unsafe": "ok"},
+    {"score": "c", "unsafe": "always", "final_score": "nan"},
 ]
 
 

@@ -40,7 +40,7 @@ def tally_of(part: list[tuple[float, bool, str]], use: str) -> Tally:
             confidence=scores, correct=flags, groups={"right": flags, "a": groups == "a"}
         )
     if use == "shield":
-        return Tally.from_arrays(scores=scores, unsafe=flags)
+        return Tally.from_arrays(score=scores, unsafe=flags)
     predictions = np.column_stack([groups, np.where(flags, groups, "a")])
     if use == "cascade of three":
         return Tally.from_arrays(
@@ -111,7 +111,7 @@ def test_small_batches_that_happen_to_be_equal_add() -> None:
     [
         Tally.from_arrays(confidence=[0.5], correct=[1], n_bins=10),
         Tally.from_arrays(confidence=[0.5], correct=[1], groups=["a"]),
-        Tally.from_arrays(scores=[0.5], unsafe=[1]),
+        Tally.from_arrays(score=[0.5], unsafe=[1]),
     ],
 )
 def test_tallies_of_different_layout_do_not_add(other: Tally) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import tolerated_rate
+from pacbound.tally.questions.rollouts import ROLLOUTS
 from pacbound.tally.tally import Tally
 
 NAIVE_THRESHOLD: Final = 0.5
@@ -119,8 +120,8 @@ def _counted(scores: Any, unsafe: Any) -> Tally:
     elif unsafe is None:
         raise InvalidTypeError("unsafe is missing: pass it, or a Tally in place of both arrays.")
     else:
-        tally = Tally.from_arrays(scores=scores, unsafe=unsafe)
-    if tally.kind != "shield":
+        tally = Tally.count(ROLLOUTS, score=scores, unsafe=unsafe)
+    if tally.kind != ROLLOUTS.kind:
         raise InvalidValueError(
             f"{tally!r} is not a tally of rollouts: count a running maximum and unsafe for each."
         )

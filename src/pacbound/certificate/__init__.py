@@ -2,7 +2,6 @@
 without the data.
 """
 
-from pacbound.certificate.alarm_range import AlarmRangeCertificate
 from pacbound.certificate.applying import AppliedRows
 from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.budget import Budget
@@ -11,14 +10,9 @@ from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.cascade_group import CascadeGroup
 from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.certificate.document import Certificate, Provenance, Verification
-from pacbound.certificate.false_alarms import AlarmCurve, FalseAlarmCertificate
 from pacbound.certificate.files import load_certificate
-from pacbound.certificate.recall import RecallCertificate, RecallCurve
-from pacbound.certificate.shield import ShieldCertificate
 
 __all__ = [
-    "AlarmCurve",
-    "AlarmRangeCertificate",
     "AppliedRows",
     "BatchCertificate",
     "Budget",
@@ -26,13 +20,9 @@ __all__ = [
     "CascadeGroup",
     "Certificate",
     "CertificateBundle",
-    "FalseAlarmCertificate",
     "GroupedCascadeCertificate",
     "Provenance",
-    "RecallCertificate",
-    "RecallCurve",
     "SeveralClaims",
-    "ShieldCertificate",
     "Verification",
     "certify_together",
     "load_certificate",

@@ -24,7 +24,6 @@ from typing import Any, Final
 from pacbound import documents
 from pacbound.atomic_files import as_path
 from pacbound.certificate.batch import BatchCertificate
-from pacbound.certificate.bundle import SeveralClaims
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.certificate.document import Certificate, Provenance, exact
@@ -480,10 +479,10 @@ def _samples_of(certificate: Certificate, *, all_named: bool) -> list[str]:
 
 def _names_within(certificate: Certificate) -> Iterator[str | None]:
     own = certificate.provenance.sample
-    if not isinstance(certificate, SeveralClaims):
+    if not certificate.inside:
         yield own
         return
-    inside = [name for each in certificate.members.values() for name in _names_within(each)]
+    inside = [name for each in certificate.inside.values() for name in _names_within(each)]
     yield from inside if own is None else [own, *filter(None, inside)]
 
 
@@ -504,10 +503,10 @@ def _known_by(certificate: Certificate) -> str:
 
 
 def _claims_in(certificate: Certificate) -> Iterator[Certificate]:
-    if not isinstance(certificate, SeveralClaims):
+    if not certificate.inside:
         yield certificate
         return
-    for member in certificate.members.values():
+    for member in certificate.inside.values():
         yield from _claims_in(member)
 
 

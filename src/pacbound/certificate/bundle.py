@@ -52,6 +52,11 @@ class SeveralClaims(Certificate):
     delta: float
     members: Mapping[str, Certificate]
 
+    @property
+    def inside(self) -> Mapping[str, Certificate]:
+        """The certificates by their names, as the file has them."""
+        return self.members
+
     def counted(self) -> dict[str, Json]:
         claims = {name: member.counts_digest for name, member in self.members.items()}
         return {

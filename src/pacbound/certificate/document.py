@@ -324,6 +324,11 @@ class Certificate(ABC):
         except PacboundError:
             return 0.0
 
+    @property
+    def inside(self) -> Mapping[str, Certificate]:
+        """The certificates of several claims that this one holds, by their names; mostly none."""
+        return {}
+
     def says_nothing(self) -> str | None:
         """Why the rows tell nothing about the claim, with the remedy, if not one of them is what it
         is about: the column is probably another. None if there are such rows.

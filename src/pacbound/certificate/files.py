@@ -10,16 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from pacbound import documents
-from pacbound.certificate.alarm_range import AlarmRangeCertificate
 from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.bundle import CertificateBundle, SeveralClaims, member_documents
 from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.certificate.document import FORMAT, SCHEMA, Certificate, Provenance
 from pacbound.certificate.draws import read_draw
-from pacbound.certificate.false_alarms import FalseAlarmCertificate
-from pacbound.certificate.recall import RecallCertificate
-from pacbound.certificate.shield import ShieldCertificate
 from pacbound.claims import CLAIMS, claim_of
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidValueError
@@ -30,10 +26,6 @@ KINDS: dict[str, type[Certificate]] = {
         BatchCertificate,
         CascadeCertificate,
         GroupedCascadeCertificate,
-        ShieldCertificate,
-        RecallCertificate,
-        FalseAlarmCertificate,
-        AlarmRangeCertificate,
         CertificateBundle,
     )
 }

@@ -16,6 +16,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.questions import Kind, with_article
+from pacbound.tally.questions.question import OVERLAPPING
 from pacbound.tally.tally import Tally
 
 
@@ -39,7 +40,8 @@ def require_tally(tally: Tally, kind: Kind, grid: DyadicGrid, *, lowest: int, co
             f"There are no rows to certify {with_article(kind)} on: pass at least one."
         )
     total = exact_sum(tally.counts)
-    if (tally.counts < 0).any() or total != tally.rows or total > LARGEST_COUNT:
+    fits = total == tally.rows or tally.scope in OVERLAPPING
+    if (tally.counts < 0).any() or not fits or total > LARGEST_COUNT:
         raise InvalidValueError(
             f"{tally!r} does not add up: its counts are of {total:,} rows. Count again."
         )

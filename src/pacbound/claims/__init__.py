@@ -22,9 +22,40 @@ CLAIMS: dict[str, ClaimLine] = {
     "calibration": ClaimLine(
         "calibrate", "An interval for the true confidence of every bin of scores."
     ),
+    "recall": ClaimLine("recall", "The score at which to flag: few positives are missed."),
+    "false-alarms": ClaimLine(
+        "false-alarms", "The score at which to flag: few negatives are flagged."
+    ),
+    "alarm-range": ClaimLine(
+        "alarm-range", "The scores that miss few positives and flag few negatives."
+    ),
+    "shield": ClaimLine("shield", "The danger at which a policy must brake: few rollouts crash."),
     "sets": ClaimLine("sets", "A set of labels for every row: few sets miss the true one."),
 }
 """The kinds, each with its line."""
+
+
+def claims_of(question: str) -> list[str]:
+    """The kinds that can be certified from a tally of a question, that of its own name first.
+
+    Parameters
+    ----------
+    question
+        The kind of a tally.
+
+    Returns
+    -------
+    list of str
+        Some of `CLAIMS`; none if there is no such claim.
+
+    Examples
+    --------
+    >>> claims_of("recall")
+    ['recall', 'false-alarms', 'alarm-range']
+    """
+    counted = {kind: [one.kind for one in claim_of(kind).questions] for kind in CLAIMS}
+    found = [kind for kind, questions in counted.items() if question in questions]
+    return sorted(found, key=lambda kind: counted[kind][0] != question or kind != question)
 
 
 def claim_of(kind: str) -> Any:

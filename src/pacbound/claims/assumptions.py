@@ -23,12 +23,58 @@ ASSUMED: Final[Mapping[str, str]] = {
         "not theirs."
     ),
     "bins-beforehand": "The bins were fixed before any label was seen.",
+    "claims-beforehand": (
+        "What is claimed, and how delta is shared, was fixed before any label was seen."
+    ),
     "groups-beforehand": "The groups were fixed before any label was seen.",
     "same-type-in-use": (
         "In use the model computes probabilities in the type that was counted; they are compared "
         "with the threshold as float64."
     ),
+    "not-selected-by-score": "No row was chosen for labelling by its score.",
+    "stopped-without-scores": ("When to stop labelling was decided without sight of the scores."),
+    "looks-beforehand": (
+        "The looks were fixed before the first row was labelled; each counts all rows up to it, in "
+        "the order in which they were drawn."
+    ),
     "compared-in-float64": "In use scores are compared with the threshold as float64.",
+    "independent-rollouts": (
+        "The rollouts are of the policy without its shield: independent draws from what will be "
+        "met in use (rooms, starts, noise)."
+    ),
+    "number-beforehand": "The number of rollouts was fixed beforehand.",
+    "looks-at-rollouts": (
+        "The looks were fixed before the first rollout; each counts all rollouts up to it, in the "
+        "order in which they were started."
+    ),
+    "every-rollout-counts": (
+        "Every rollout that was started is counted; one that was lost, or whose backup fails at "
+        "the start, is unsafe with the score -inf."
+    ),
+    "lost-rollouts-alarm": (
+        "Every rollout that was started is counted; one that was lost, or whose backup fails at "
+        "the start, has the score -inf and counts as a safe one that raises an alarm."
+    ),
+    "score-up-to-unrecoverable": (
+        "A rollout is unsafe if it has a first un-recoverable state; its score is the running "
+        "maximum of the danger up to there."
+    ),
+    "score-at-unrecoverable": (
+        "A rollout is unsafe if it has a first un-recoverable state; its score is the danger "
+        "there, or the maximum up to there."
+    ),
+    "score-of-whole-rollout": (
+        "A rollout is safe if it has no un-recoverable state; its score is the maximum of the "
+        "danger over the whole rollout, and 1 if a reading of the danger failed."
+    ),
+    "one-simulated-backup": (
+        "Whether a state is un-recoverable is judged by one simulation of the backup per step, and "
+        "the simulator behaves as the world does."
+    ),
+    "shield-latches": (
+        "The shield fires once the danger is at or above the threshold, and stays fired until "
+        "reset."
+    ),
     "independent-clusters": (
         "The clusters are independent draws from those that will be met in use; all rows of a "
         "cluster are in one count."
@@ -60,7 +106,7 @@ ASSUMED: Final[Mapping[str, str]] = {
     ),
 }
 
-_ABOUT_ROWS: Final = frozenset(["independent-rows"])
+_ABOUT_ROWS: Final = frozenset(["independent-rows", "independent-rollouts"])
 
 
 def assumed(ids: Iterable[str], drawn: Drawn | None) -> tuple[str, ...]:

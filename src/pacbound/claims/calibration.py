@@ -33,6 +33,7 @@ from pacbound.figure import Column, Figure, titled
 from pacbound.figures.bins import Bins as DrawnBins
 from pacbound.figures.bins import intervals_by_bin
 from pacbound.forms import AskedForm, Choice, Form, TruthValue, Whole
+from pacbound.measure import Measure, Sample
 from pacbound.procedures.calibration import Correction, Side, cell_intervals, checked_intervals
 from pacbound.says import Says, Sentence, confidence, count
 from pacbound.sources import file_fingerprint
@@ -163,6 +164,10 @@ class Ends(Form):
         return {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}}
 
 
+FEWEST_BINNED = 100
+"""Fewer rows are never planned for: the bins would be empty."""
+
+
 class CalibrationClaim(Claim[CalibrationCertificate]):
     """The true confidence of every bin lies in its interval."""
 
@@ -212,6 +217,23 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
             ),
         )
     }
+
+    @property
+    def measure(self) -> Measure:
+        """What a plan improves: the mean width of the intervals."""
+        return Measure(
+            "mean width",
+            "rows",
+            larger=False,
+            asked=None,
+            certify=self._sample,
+            least=lambda *_: FEWEST_BINNED,
+        )
+
+    def _sample(self, tally: Tally, _: Any, delta: float) -> Sample:
+        found = self.certify(tally, {"delta": delta})
+        widths = (found.upper - found.lower) * found.trials
+        return Sample(True, float(widths.sum() / found.trials.sum()), ())  # noqa: FBT003
 
     def wishes(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What was asked for; a pool fixes edges of equal mass."""

@@ -9,23 +9,28 @@ certifying, verifying and exploring are the same call.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import numpy as np
 
 from pacbound.asks import Ask, checked
 from pacbound.certificate.about import about_texts
 from pacbound.certificate.document import CHANGED, Certificate, Provenance
 from pacbound.certificate.samples import sample_name
 from pacbound.claims import claim_of
-from pacbound.claims.assumptions import ASSUMED
+from pacbound.claims.assumptions import ASSUMED, assumed
 from pacbound.documents import Json, Reader
 from pacbound.errors import UnknownProcedureError
 from pacbound.explorable import Explorable
 from pacbound.fields import Fields
 from pacbound.figure import Figure
+from pacbound.measure import Measure
 from pacbound.says import Quantity, Says
+from pacbound.tally.draws import Drawn
+from pacbound.tally.questions.question import RowColumn
 from pacbound.tally.reading import recorded_columns, tally_of
 from pacbound.tally.row_options import require_row_options
 from pacbound.tally.row_rules import RowRule
@@ -48,6 +53,14 @@ class Procedure:
     asks: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Told:
+    """What files say of themselves: what need not be asked for, and what their rows are of."""
+
+    asked: Values = field(default_factory=dict)
+    about: Mapping[str, str] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ClaimCertificate(Certificate):
     """A certificate of a claim: the claim itself, and the values of its document's fields.
@@ -67,6 +80,7 @@ class ClaimCertificate(Certificate):
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", self.by.kind)
         object.__setattr__(self, "draw", self.values["drawn"])
+        object.__setattr__(self, "values", _read_only(self.values))
 
     @property
     def certified(self) -> bool:
@@ -112,6 +126,14 @@ class ClaimCertificate(Certificate):
     def assumed(self) -> list[str]:
         """What is assumed, in sentences: the data cannot prove these."""
         return [ASSUMED[name] for name in self.values["assumes"]]
+
+    def says_nothing(self) -> str | None:
+        """Why the rows tell nothing about the claim, with the remedy; None if they do."""
+        return self.by.says_nothing(self)
+
+    def is_explained(self) -> bool:
+        """True: why a claim is refused is computed when it is asked for."""
+        return True
 
     def words(self) -> str:
         """The claim in words."""
@@ -164,6 +186,16 @@ class ClaimCertificate(Certificate):
         return read
 
 
+def _read_only(value: Any) -> Any:
+    """The value with arrays that nobody can write into."""
+    if isinstance(value, np.ndarray):
+        value.setflags(write=False)
+        return value
+    if isinstance(value, Mapping):
+        return {name: _read_only(part) for name, part in value.items()}
+    return [_read_only(part) for part in value] if isinstance(value, list) else value
+
+
 C = TypeVar("C", bound=ClaimCertificate)
 
 
@@ -177,6 +209,12 @@ class Claim(ABC, Generic[C]):
     asks: tuple[Ask, ...]
     procedures: Mapping[str, Procedure]
     certificate: type[C]
+    by_groups: bool = True
+
+    @property
+    def measure(self) -> Measure | None:
+        """What planning improves; None if it is not planned for."""
+        return None
 
     def __reduce__(self) -> tuple[Any, ...]:
         # It is looked up by its kind, so that certificates can be pickled and copied.
@@ -196,6 +234,20 @@ class Claim(ABC, Generic[C]):
         """What was asked for, with what it names of other data read, once the rows are counted."""
         return asked
 
+    def require_columns(self, given: Set[str], wishes: Values) -> None:
+        """Raise if what rows bring does not go together, or with what is asked for."""
+
+    def told(self, files: Sequence[str]) -> Told:  # noqa: ARG002
+        """What files say of themselves."""
+        return Told()
+
+    def assumed(
+        self, procedure: Procedure, drawn: Drawn | None, scope: str = "top"
+    ) -> tuple[str, ...]:
+        """The names of what is assumed of the rows that were counted."""
+        groups = () if scope == "top" else ("groups-beforehand",)
+        return assumed((*procedure.assumes, *groups), drawn)
+
     @abstractmethod
     def fields(self, procedure: Procedure) -> Fields:
         """What a document of the procedure holds."""
@@ -211,6 +263,10 @@ class Claim(ABC, Generic[C]):
     @abstractmethod
     def says(self, certificate: C) -> Says:
         """The certificate in words."""
+
+    def says_nothing(self, certificate: C) -> str | None:  # noqa: ARG002
+        """Why not one of the rows is what the claim is about, with the remedy; None if some are."""
+        return None
 
     def row_rule(self, certificate: C) -> RowRule | None:  # noqa: ARG002
         """What is added to each row of a table; None if nothing is said about rows."""
@@ -236,6 +292,18 @@ class Claim(ABC, Generic[C]):
     def questions(self) -> tuple[Any, ...]:
         """What may be counted for the claim."""
         return (self.question,)
+
+    @property
+    def columns(self) -> tuple[RowColumn, ...]:
+        """What a row may bring, for any of the questions; needed is what all of them need."""
+        found: dict[str, RowColumn] = {}
+        for question in self.questions:
+            for column in question.columns:
+                found.setdefault(column.name, column)
+        return tuple(
+            replace(column, needed=all(one.roles.get(name) for one in self.questions))
+            for name, column in found.items()
+        )
 
     def question_for(self, columns: Mapping[str, Any], data: Any) -> Any:
         """The question that a tally, or the columns that were passed, belong to."""
@@ -279,6 +347,10 @@ class Claim(ABC, Generic[C]):
         ]
         return [("Rows counted", f"{certificate.n:,}"), *said]
 
+    def thresholds(self, certificate: C) -> dict[str, Json]:  # noqa: ARG002
+        """What a program compares scores with, beside what stands in the document by itself."""
+        return {}
+
     def work(self, values: Values) -> float:  # noqa: ARG002
         """About how long deciding takes, as `Certificate.work` counts it."""
         return 0.0
@@ -319,6 +391,9 @@ def certify(
     """
     wishes = claim.wishes(asked)
     require_row_options(rows, [*columns, *asked])
+    if not isinstance(data, Tally):
+        given = frozenset(name for name, value in columns.items() if value is not None)
+        claim.require_columns(given, wishes)
     options = dict(rows)
     about, sample = options.pop("about", None), options.pop("sample", None)
     if about is not None or sample is not None:
@@ -329,6 +404,6 @@ def certify(
         **columns,
         **{name: rows[name] for name in ("clusters", "weights", "row_ids") if name in rows},
     }
-    wishes = dict(claim.gathered(asked, tally, columns, options))
-    made = claim.certify(tally, wishes, recorded_columns(named, data))
+    gathered = dict(claim.gathered(asked, tally, columns, options))
+    made = claim.certify(tally, gathered, recorded_columns(named, data))
     return made if about is None and sample is None else made.with_about(about, sample=sample)

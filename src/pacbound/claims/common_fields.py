@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pacbound.certificate.tally_checks import exact_sum
 from pacbound.claims.assumptions import ASSUMED
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError
-from pacbound.fields import closed_object
+from pacbound.fields import Values, closed_object
 from pacbound.forms import Form, Text
+from pacbound.procedures.threshold import LOST
 from pacbound.tally.draws import Drawn, drawn_from
 
 
@@ -56,6 +61,32 @@ class DrawnForm(Form):
         }
         shape = closed_object(shapes)
         return {**shape, "required": ["by", "seed", "bound", "rows"]}
+
+
+def require_total(
+    part: Reader, values: Values, tables: Sequence[Mapping[str, Any]], key: str
+) -> None:
+    """Raise unless the counts of all tables are of `n` rows, and those rows can have been drawn."""
+    sizes = [sum(exact_sum(table[name]) for name in table if name != "cells") for table in tables]
+    total, overlap = sum(sizes), values.get("scope") == "overlapping-groups"
+    if (max(sizes) > values["n"]) if overlap else (total != values["n"]):
+        raise CertificateError(f"{part.place(key)} hold {total} rows: expected n = {values['n']}.")
+    drawn = values["drawn"]
+    if drawn is not None and not drawn.fits(values["n"]):
+        raise CertificateError(
+            f"{part.place('drawn')}: {values['n']} rows cannot have been drawn as it says."
+        )
+
+
+def require_lost(part: Reader, question: Any, counts: Mapping[str, Any]) -> None:
+    """Raise if a row that was lost has an outcome that no lost row has."""
+    lost = counts["cells"] == LOST
+    for name in question.outcomes:
+        if question.lost_is not in (None, name) and counts[name][lost].any():
+            raise CertificateError(
+                f"{part.place('counts')}: a lost row is {name!r}, and can only be "
+                f"{question.lost_is!r}."
+            )
 
 
 class NullableText(Text):

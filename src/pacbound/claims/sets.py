@@ -16,6 +16,7 @@ from pacbound.claims.threshold import (
     ThresholdClaim,
     ThresholdProcedure,
     flag_rule,
+    group_names,
 )
 from pacbound.claims.threshold_values import Trials
 from pacbound.claims.threshold_words import ClaimWords
@@ -96,7 +97,7 @@ class SetsCertificate(ThresholdCertificate):
                 f"probability has dtype {matrix.dtype}, and {counted} was counted: compute the "
                 f"probabilities in {counted}, as the model did then."
             )
-        names = None if groups is None else np.asarray(groups).astype(str)
+        names = group_names(self, groups, len(matrix), probability=probability)
         self.require_verified()
         rule = flag_rule(self)
         # NaN is below no threshold, and must not drop out of a set.
@@ -138,6 +139,7 @@ CLAIM = ThresholdClaim(
                 group="{group}: from {threshold} on; {events} of {trials} sets miss the label.",
                 refusals={
                     "zero": "No number of rows can certify xi = 0.",
+                    "none": "There are no rows, so nothing is known about their sets.",
                     "too-few": "{trials} rows cannot certify {xi}, even if no set misses a label.",
                     "unavoidable": "{unavoidable} of {trials} rows have no probability for their "
                     "label, so every set misses it; {allowed} are allowed.",

@@ -9,18 +9,19 @@ sentence may round towards it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from math import inf
+from math import ceil, inf, log, log1p
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.asks import Ask
-from pacbound.certificate.looks import plan_work
-from pacbound.claims.assumptions import assumed
-from pacbound.claims.claim import C, Cells, Claim, ClaimCertificate, Procedure, Values
+from pacbound.certificate.document import EXPLAINED_WORK
+from pacbound.certificate.looks import plan_work, require_all_rows
+from pacbound.certificate.tally_checks import require_tally
+from pacbound.claims.claim import C, Cells, Claim, ClaimCertificate, Procedure, Told, Values
 from pacbound.claims.threshold_fields import threshold_fields
 from pacbound.claims.threshold_values import (
     Trials,
@@ -33,32 +34,38 @@ from pacbound.claims.threshold_values import (
     threshold_of,
     trials_of,
 )
-from pacbound.claims.threshold_watch import ThresholdWatch
+from pacbound.claims.threshold_watch import ThresholdWatch, ToldWatch
 from pacbound.claims.threshold_words import ClaimWords, quantities, said
-from pacbound.documents import printable
+from pacbound.documents import Json, printable
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.explorable import CERTIFIED, HOPELESS, REFUSED, Explorable, Reading
 from pacbound.fields import Fields
 from pacbound.figure import Figure
 from pacbound.figures.named import Curve, Named
 from pacbound.figures.thresholds import share_by_threshold
-from pacbound.procedures.shield_product import product_bound
+from pacbound.forms import GridPoint
+from pacbound.measure import Measure, Sample
 from pacbound.procedures.threshold import (
+    LOST,
+    SLOW,
     TOP,
     UNEXPLAINED,
     Decision,
     NoThreshold,
+    Search,
     Side,
     decide,
     decide_at_look,
+    within_product,
 )
 from pacbound.says import Quantity, Says, Sentence, share
 from pacbound.stats.looks import PlannedLooks, planned_looks
-from pacbound.tally.columns import as_scores
+from pacbound.tally.columns import as_names, as_scores, same_length, same_rows
 from pacbound.tally.row_rules import Limit, RowRule, RowSteps
 from pacbound.tally.tally import Tally
 
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,9 @@ class ThresholdProcedure(Procedure):
     """How a threshold is found among which trials, and in which words it is said.
 
     `by_product` bounds the rate as the paper does, by the product of two. `question` is what it
-    counts, if not what the claim does; `not_watched` says why it cannot be monitored.
+    counts, if not what the claim does. In use a trial is `seen_as` one of two things, the second if
+    it is an event; `told_by` names the column that says so itself, where scores are not needed.
+    `not_watched` says why it cannot be monitored.
     """
 
     trials: Trials = field(default_factory=lambda: Trials("", "", "below"))
@@ -74,7 +83,20 @@ class ThresholdProcedure(Procedure):
     by_product: bool = False
     unavoidable_first: bool = False
     question: Any = None
+    seen_as: tuple[str, str] = ("kept", "lost")
+    told_by: str = ""
     not_watched: str = ""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a plan improves: the share of an outcome's rows, by its place or "all", that is acted
+    on, and whether more of it is better.
+    """
+
+    name: str
+    outcome: int | Literal["all"]
+    larger: bool
 
 
 class ThresholdCertificate(ClaimCertificate):
@@ -113,18 +135,60 @@ class ThresholdCertificate(ClaimCertificate):
 
     @property
     def allowed(self) -> int:
-        """How many trials may be events; -1 if not even zero pass."""
-        (table,) = self.values["tables"]
-        return int(table["allowed"])
+        """How many trials may be events; -1 if not even zero pass. With groups, in all of them."""
+        allowed = [int(table["allowed"]) for table in self.values["tables"]]
+        return allowed[0] if len(allowed) == 1 else sum(max(0, one) for one in allowed)
+
+    @property
+    def refusal(self) -> NoThreshold | None:
+        """Why nothing is certified, and about how many trials would do; None if it is. With groups,
+        that of the first group that is refused.
+        """
+        if self.certified:
+            return None
+        refused = (one for one in self.values["tables"] if is_refused(trials_of(self), one))
+        claim: Any = self.by
+        found: NoThreshold = claim.refusal(self, next(refused, self.values["tables"][0]))
+        return found
+
+    @property
+    def looks(self) -> tuple[int, ...] | None:
+        """The planned looks; None if there was no plan."""
+        return self.values.get("looks")
 
     @property
     def look(self) -> int | None:
         """Which of the planned looks this is, from 1; None if there was no plan."""
-        looks = self.values.get("looks")
-        if looks is None:
+        if self.looks is None:
             return None
-        (table,) = self.values["tables"]
-        return int(looks.index(search_of(self, table).trials)) + 1
+        (search,) = self.searches
+        return int(self.looks.index(search.trials)) + 1
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """The outcomes that rows were counted by."""
+        found: tuple[str, ...] = self.by.question_of(self).outcomes
+        return found
+
+    @property
+    def histograms(self) -> tuple[Mapping[str, Integers], ...]:
+        """The counts of each group, or of all rows: `cells`, and the rows of each outcome there."""
+        return tuple(table["counts"] for table in self.values["tables"])
+
+    @property
+    def searches(self) -> tuple[Search, ...]:
+        """What was searched for the threshold of each group."""
+        return tuple(trials_of(self).search(counts) for counts in self.histograms)
+
+    @property
+    def events(self) -> int:
+        """How many trials are events at the threshold, among these rows."""
+        limits = [threshold_of(self, table) for table in self.values["tables"]]
+        return sum(map(Search.events_at, self.searches, limits))
+
+    def number(self, outcome: str = "all") -> int:
+        """How many rows have an outcome; a row of several groups counts in each of them."""
+        return sum(int(rows_of(counts, outcome).sum()) for counts in self.histograms)
 
     def flags(self, score: Any, groups: Any = None) -> NDArray[np.bool_]:
         """Which rows to act on: flag, brake, alarm.
@@ -134,7 +198,8 @@ class ThresholdCertificate(ClaimCertificate):
         score
             One score in [0, 1] per row.
         groups
-            The group of each row, where each has a threshold of its own.
+            The group of each row, where each has a threshold of its own. Rows of a group that was
+            not certified are all flagged; where the claim is about false alarms, they raise none.
 
         Returns
         -------
@@ -147,29 +212,58 @@ class ThresholdCertificate(ClaimCertificate):
             If the certificate does not follow from its own counts.
         InvalidValueError
             If a score is not in [0, 1].
+        InvalidTypeError
+            If `groups` is missing where each has a threshold of its own, or is there where the
+            certificate has none.
         """
         scores = as_scores(score, "score")
-        names = None if groups is None else np.asarray(groups).astype(str)
+        names = group_names(self, groups, len(scores), score=score)
         self.require_verified()
         (column,) = flag_rule(self).of_arrays([scores], names).values()
         return np.asarray(column, dtype=np.bool_)
 
-    def share(self, outcome: str = "all", *, at: float | None = None) -> float | None:
+    def share(self, outcome: str = "all") -> float | None:
         """The share of the rows of an outcome that are acted on; None if there are none. It was
         seen on these rows, and is not certified.
         """
-        total = acted = 0
+        total = self.number(outcome)
+        return self._acted_on(outcome) / total if total else None
+
+    def _acted_on(self, outcome: str = "all") -> int:
+        acted = 0
         for table in self.values["tables"]:
-            counts = table["counts"]
-            rows = rows_of(counts, outcome)
-            limit = threshold_of(self, table) if at is None else at
-            total += int(rows.sum())
-            acted += int(rows[counts["cells"] >= limit * TOP].sum())
-        return acted / total if total else None
+            hit = table["counts"]["cells"] >= threshold_of(self, table) * TOP
+            acted += int(rows_of(table["counts"], outcome)[hit].sum())
+        return acted
+
+    def reached(self, *outcomes: str) -> tuple[Floats, ...]:
+        """The scores that rows have, from the highest down, and for each outcome the share of its
+        rows whose score is at least that; NaN if there are none. Lost rollouts reach no score.
+        """
+        cells = np.unique(np.concatenate([counts["cells"] for counts in self.histograms]))
+        cells = cells[cells != LOST][::-1]
+        shares = []
+        for outcome in outcomes:
+            rows = np.zeros(TOP + 1, dtype=np.int64)
+            for counts in self.histograms:
+                kept = counts["cells"] != LOST
+                rows[counts["cells"][kept]] += rows_of(counts, outcome)[kept]
+            total = self.number(outcome)
+            found = np.cumsum(rows[::-1])[::-1][cells]
+            shares.append(found / total if total else np.full(cells.size, np.nan))
+        return (cells / TOP, *shares)
 
 
 def _no_conflict(_: Values) -> None:
     """Everything goes together."""
+
+
+def _no_misfit(*_: Any) -> None:
+    """All columns go together."""
+
+
+def _nothing_told(_: Sequence[str]) -> Told:
+    return Told()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,8 +281,19 @@ class ThresholdClaim(Claim[C]):
         The name of the procedure, from what was asked for and the kind of the tally.
     conflict : callable
         What of that does not go together, in a sentence; None if all does.
+    misfit : callable
+        What of the columns does not go together, or with what was asked for; None if all does.
+    of_files : callable
+        What files of rows say of themselves.
     applied : str or None
         The column that applying adds to rows; None where it cannot be applied to a table.
+    measured : Measured or None
+        What a plan improves; None if it is not planned for.
+    rate_in_use : callable or None
+        The rate that a monitor bets against, if it is rounded otherwise: up, so that it is never
+        less than what is claimed.
+    nothing : str
+        What to say, with {n}, where not one of the rows is a trial: the column is probably another.
     """
 
     kind: str
@@ -202,7 +307,12 @@ class ThresholdClaim(Claim[C]):
     certificate: type[C]
     choose: Callable[[Values, str], str]
     conflict: Callable[[Values], str | None] = _no_conflict
+    misfit: Callable[[Set[str], Values], str | None] = _no_misfit
+    of_files: Callable[[Sequence[str]], Told] = _nothing_told
     applied: str | None = "pac_flag"
+    measured: Measured | None = None
+    nothing: str = ""
+    rate_in_use: Callable[[Values], float] | None = None
 
     def __post_init__(self) -> None:
         asked = {ask.name for ask in self.asks}
@@ -221,6 +331,16 @@ class ThresholdClaim(Claim[C]):
             raise InvalidValueError(wrong)
         return wishes
 
+    def require_columns(self, given: Set[str], wishes: Values) -> None:
+        """Raise if what rows bring does not go together, or with what is asked for."""
+        wrong = self.misfit(given, wishes)
+        if wrong is not None:
+            raise InvalidTypeError(wrong)
+
+    def told(self, files: Sequence[str]) -> Told:
+        """What files say of themselves."""
+        return self.of_files(files)
+
     def fields(self, procedure: Procedure) -> Fields:
         """The fields of a document of the procedure."""
         return threshold_fields(self, procedure)
@@ -228,8 +348,16 @@ class ThresholdClaim(Claim[C]):
     def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
         """A histogram for each group, and what was asked for."""
         procedure = self.procedures[self.choose(wishes, evidence.kind)]
+        found = counted_tally(evidence, procedure.question or self.question)
+        if wishes.get("looks") is not None:
+            require_all_rows(evidence)
+            if evidence.scope != "top":
+                raise InvalidValueError(
+                    "looks do not go with groups: certify each group by itself, with a plan of its "
+                    "own."
+                )
         kept = {ask.name: wishes[ask.name] for ask in self.asks if ask.name in wishes}
-        tables = [{"group": group, "counts": counts} for group, counts in tables_of(evidence)]
+        tables = [{"group": group, "counts": counts} for group, counts in found]
         return {
             **kept,
             "kind": self.kind,
@@ -239,6 +367,10 @@ class ThresholdClaim(Claim[C]):
             "drawn": evidence.drawn,
             "tables": tables,
         }
+
+    def named(self, values: Values, question: str) -> dict[str, Any]:
+        """What was counted and asked for, with the names of the claim and its procedure."""
+        return {**values, "kind": self.kind, "procedure": self.choose(values, question)}
 
     def decided(self, values: Values) -> dict[str, Any]:
         """The threshold of each table at its level."""
@@ -253,18 +385,20 @@ class ThresholdClaim(Claim[C]):
         own = values.get("group_thresholds") == "own" and values["scope"] != "top"
         return {
             **values,
-            "assumes": assumed_by(procedure, values),
+            "assumes": self.assumed(procedure, values["drawn"], values["scope"]),
             "tables": tables,
             "certified": not (all(refused) if own else any(refused)),
         }
 
     def refusal(self, certificate: ClaimCertificate, table: Values) -> NoThreshold:
         """Why a table has no threshold, computed from its counts: documents do not hold it."""
-        values, procedure = certificate.values, trials_of(certificate)
+        values, trials = certificate.values, trials_of(certificate)
+        stuck = trials.search(table["counts"]).unavoidable
+        if self.work(values) > EXPLAINED_WORK:
+            return NoThreshold(SLOW, stuck, None)
         decision = self._decision(
             self.procedures[values["procedure"]], values, table, level_of(values)
         )
-        stuck = procedure.search(table["counts"]).unavoidable
         return decision.refusal or NoThreshold(UNEXPLAINED, stuck, None)
 
     def _decision(
@@ -280,26 +414,51 @@ class ThresholdClaim(Claim[C]):
                     "up to a look, in the order in which they were drawn. Looks cannot be added."
                 )
             return decide_at_look(search, plan)
-        passes = None
-        if procedure.by_product:
-            unsafe = int(search.events.sum())
-
-            def passes(events: int, trials: int) -> bool:
-                of_them = -(-unsafe * trials // search.trials)
-                bounded = events <= of_them and product_bound(events, of_them, trials, delta=level)
-                return bounded is not False and bounded <= rate
-
         return decide(
             search,
             rate=rate,
             delta=level,
-            passes=passes,
+            passes=within_product(search, rate=rate, delta=level) if procedure.by_product else None,
             unavoidable_first=procedure.unavoidable_first,
         )
 
     def says(self, certificate: C) -> Says:
         """The certificate in words."""
         return said(self, certificate)
+
+    def says_nothing(self, certificate: C) -> str | None:
+        """Why the rows tell nothing, if not one of them is a trial."""
+        tables = certificate.values["tables"]
+        if not self.nothing or any(search_of(certificate, one).trials for one in tables):
+            return None
+        rows = self._procedure(certificate).words.rows
+        return self.nothing.format(n=f"{certificate.n:,}", rows=rows)
+
+    @property
+    def measure(self) -> Measure | None:
+        """What a plan improves."""
+        if self.measured is None:
+            return None
+        asked, name = self.asks[0].name, self.measured.name
+        unit = next(iter(self.procedures.values())).words.rows
+        kind: Any = asked
+        return Measure(name, unit, self.measured.larger, kind, self._sample, self._least)
+
+    def _sample(self, tally: Tally, rate: float, delta: float) -> Sample:
+        found: Any = self.certify(tally, {self.asks[0].name: rate, "delta": delta})
+        outcome = self._outcome(found, self.measured.outcome) if self.measured else "all"
+        # A draw may have no row of the outcome, and then finds none.
+        return Sample(found.certified, found.share(outcome) or 0.0, (found.threshold,))
+
+    def _least(self, pilot: Tally, rate: float, delta: float) -> int:
+        """Rows among which there are as many trials as pass if none is an event, if they stay as
+        common as in the pilot.
+        """
+        wishes = self.wishes({self.asks[0].name: rate, "delta": delta})
+        trials = ceil(log(delta) / log1p(-self.rate(wishes))) + 1
+        procedure = self.procedures[self.choose(wishes, pilot.kind)]
+        seen = pilot.rows if procedure.trials.of == "all" else pilot.totals[procedure.trials.of]
+        return ceil(trials * pilot.rows / seen)
 
     def row_rule(self, certificate: C) -> RowRule | None:
         """What applying adds to each row; None where a row has no single score."""
@@ -317,6 +476,17 @@ class ThresholdClaim(Claim[C]):
     def question_of(self, certificate: C) -> Any:
         """What was counted for the certificate."""
         return self._procedure(certificate).question or self.question
+
+    def thresholds(self, certificate: C) -> dict[str, Json]:
+        """The threshold, or that of each group."""
+        values, write = certificate.values, GridPoint(TOP).write
+        if values["scope"] == "top" or values["group_thresholds"] == "common":
+            return {"threshold": write(common_threshold(certificate))}
+        return {
+            "thresholds": {
+                str(table["group"]): write(table["threshold"]) for table in values["tables"]
+            }
+        }
 
     def refused_groups(self, certificate: C) -> Iterable[str]:
         """The groups without a threshold."""
@@ -366,10 +536,20 @@ class ThresholdClaim(Claim[C]):
             return procedure.not_watched
         if certificate.values["scope"] == "overlapping-groups":
             return "a row may be in several of its groups; certify groups that do not overlap"
-        claimed = Sentence(procedure.words.promise, quantities(self, certificate))
-        rate = self.rate(certificate.values)
+        words = procedure.words
+        claimed = str(Sentence(words.in_use or words.promise, quantities(self, certificate)))
+        rate = (self.rate_in_use or self.rate)(certificate.values)
+        if procedure.told_by:
+            if certificate.values["scope"] != "top":
+                return "each of its groups is watched apart; certify one group, and monitor that"
+            return ToldWatch(certificate, procedure.told_by, procedure.seen_as, rate, claimed)
         return ThresholdWatch(
-            certificate, self.question_of(certificate), procedure.trials, rate, claimed
+            certificate,
+            self.question_of(certificate),
+            procedure.trials,
+            rate,
+            claimed,
+            procedure.seen_as,
         )
 
     def explorable(self, certificate: C) -> Explorable | str:  # noqa: ARG002
@@ -385,12 +565,13 @@ class ThresholdClaim(Claim[C]):
                 raise
             return Reading(HOPELESS, ("",) * (len(self.curves) + 2))
         filled = quantities(self, again)
+        instead = self._procedure(again).words.instead.rstrip(".").lower()
         shares = [again.share(self._outcome(again, outcome)) for outcome, _ in self.curves]
         drawn = shares[-1]
         return Reading(
             CERTIFIED if again.certified else REFUSED,
             (
-                filled["threshold"].text,
+                filled["threshold"].text if again.certified else instead,
                 *("none there" if one is None else f"{one:.2%}" for one in shares),
                 filled["allowed"].text,
             ),
@@ -401,12 +582,8 @@ class ThresholdClaim(Claim[C]):
         """How many rows of each outcome are in each cell of the score."""
         found: Cells = {}
         for table in certificate.values["tables"]:
-            counts = table["counts"]
             group = "" if table["group"] is None else f"group {printable(table['group'])}, "
-            outcomes = [name for name in counts if name != "cells"]
-            for place, cell in enumerate(counts["cells"].tolist()):
-                where = f"score {cell / TOP:g}" if cell >= 0 else "without a score"
-                found[f"{group}{where}"] = {name: int(counts[name][place]) for name in outcomes}
+            found |= histogram_cells(table["counts"], group)
         return found
 
     def numbers(self, certificate: C) -> list[tuple[str, str]]:
@@ -432,6 +609,39 @@ class ThresholdClaim(Claim[C]):
         return plan_work(values.get("looks"), xi=self.rate(values), delta=values["delta"])
 
 
+def counted_tally(evidence: Tally, question: Any) -> list[tuple[str | None, dict[str, Integers]]]:
+    """The histogram of each group, or of all rows, of a tally of the question."""
+    needed = " and ".join(name for name, must in question.roles.items() if must)
+    lowest = question.lowest_cell
+    require_tally(evidence, question.kind, question.grid, lowest=lowest, columns=needed)
+    return tables_of(evidence)
+
+
+def histogram_cells(counts: Mapping[str, Integers], before: str = "") -> Cells:
+    """The rows of each outcome in each cell, by the names of the cells."""
+    outcomes = [name for name in counts if name != "cells"]
+    return {
+        before + (f"score {cell / TOP:g}" if cell >= 0 else "without a score"): {
+            name: int(counts[name][place]) for name in outcomes
+        }
+        for place, cell in enumerate(counts["cells"].tolist())
+    }
+
+
+def group_names(
+    certificate: ThresholdCertificate, groups: Any, rows: int, **given: Any
+) -> NDArray[np.str_] | None:
+    """The group of each of so many rows, beside the column that was given; None if not passed."""
+    if groups is None:
+        return None
+    if not certificate.groups:
+        raise InvalidTypeError("The certificate has no groups: leave groups out.")
+    same_rows(**given, groups=groups)
+    names = as_names(groups, "groups").astype(np.str_)
+    same_length(**{name: range(rows) for name in given}, groups=names)
+    return names
+
+
 def flag_rule(certificate: Any, column: str = "flag") -> RowRule:
     """1 where the score is at or above the threshold, by group where there are groups."""
     tables = certificate.values["tables"]
@@ -442,20 +652,16 @@ def flag_rule(certificate: Any, column: str = "flag") -> RowRule:
     if certificate.values["scope"] == "top":
         return RowRule(1, steps(tables[0]["threshold"]), role="score", ones="flagged")
     cautious = -inf if trials_of(certificate).side == "below" else inf
+    own = certificate.values["group_thresholds"] == "own"
     return RowRule(
         1,
+        None if own else steps(common_threshold(certificate)),
         groups={table["group"]: steps(threshold_of(certificate, table)) for table in tables},
         instead=steps(cautious),
         role="score",
         ones="flagged",
         others="are flagged" if cautious < 0 else "raise no alarm",
     )
-
-
-def assumed_by(procedure: Procedure, values: Values) -> tuple[str, ...]:
-    """The names of what is assumed of the rows that were counted."""
-    groups = () if values["scope"] == "top" else ("groups-beforehand",)
-    return assumed((*procedure.assumes, *groups), values["drawn"])
 
 
 def require_plan(plan: PlannedLooks, rate: float, delta: float) -> None:

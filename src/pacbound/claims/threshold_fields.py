@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-import numpy as np
-
 from pacbound.claims.claim import Procedure
-from pacbound.claims.common_fields import Assumes, DrawnForm, NullableText
+from pacbound.claims.common_fields import (
+    Assumes,
+    DrawnForm,
+    NullableText,
+    require_lost,
+    require_total,
+)
 from pacbound.documents import Reader
 from pacbound.errors import CertificateError
 from pacbound.fields import Field, Fields, Histogram, Tables, Values
@@ -46,12 +51,25 @@ def threshold_fields(claim: Any, procedure: Procedure) -> Fields:
             Field("drawn", DrawnForm(), counted=True, optional=True),
             Field("tables", Tables(table), counted=True),
         ),
-        agree=_agree,
+        agree=partial(_agree, claim, procedure, question),
     )
 
 
-def _agree(part: Reader, values: Values) -> None:
-    """Groups are named where there are groups, each once; counts add up to n."""
+def _agree(claim: Any, procedure: Any, question: Any, part: Reader, values: Values) -> None:
+    """What was asked for leads to this procedure; groups are named where there are groups, each
+    once; counts add up to n; and no row was lost that cannot have been.
+    """
+    asked = {ask.name: values.get(ask.name, ask.default) for ask in claim.asks}
+    conflict = claim.conflict(asked)
+    if conflict is not None or claim.choose(asked, question.kind) != procedure.name:
+        raise CertificateError(
+            f"{part.place('procedure')} is {procedure.name!r}, which does not decide what was "
+            f"asked for. {conflict or ''}"
+        )
+    if asked.get("looks") is not None and (values["drawn"] is not None or values["scope"] != "top"):
+        raise CertificateError(f"{part.place('looks')} do not go with groups or draws.")
+    for table in values["tables"]:
+        require_lost(part, question, table["counts"])
     groups, scope = [table["group"] for table in values["tables"]], values["scope"]
     named = None not in groups and len(set(groups)) == len(groups)
     if not (groups == [None] if scope == "top" else named):
@@ -59,17 +77,11 @@ def _agree(part: Reader, values: Values) -> None:
             f"{part.place('tables')} do not fit the scope {scope!r}: expected one table without a "
             "group, or a name for each."
         )
-    sizes = [
-        sum(int(np.sum(column)) for name, column in table["counts"].items() if name != "cells")
-        for table in values["tables"]
-    ]
-    fits = sum(sizes) == values["n"] if scope != "overlapping-groups" else max(sizes) <= values["n"]
-    if not fits:
-        raise CertificateError(
-            f"{part.place('tables')} hold {sum(sizes)} rows: expected n = {values['n']}."
-        )
-    drawn = values["drawn"]
-    if drawn is not None and not drawn.fits(values["n"]):
-        raise CertificateError(
-            f"{part.place('drawn')}: {values['n']} rows cannot have been drawn as it says."
-        )
+    require_total(part, values, [table["counts"] for table in values["tables"]], "tables")
+    if asked.get("looks") is not None:
+        trials = procedure.trials.search(values["tables"][0]["counts"]).trials
+        if trials not in asked["looks"]:
+            raise CertificateError(
+                f"{part.place('looks')} holds no look at {trials:,} {procedure.words.unit}, which "
+                "were counted."
+            )

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.errors import InvalidValueError
 from pacbound.procedures.threshold import LOST, Search, Side
+from pacbound.stats.arguments import is_one_of
 from pacbound.stats.sequences import bonferroni_level, sidak_level
 from pacbound.tally.tally import Tally
 
@@ -88,6 +90,11 @@ def common_threshold(certificate: Any) -> float:
 
 def rows_of(counts: Mapping[str, Integers], outcome: str) -> Integers:
     """The rows of an outcome in each cell; "all" for those of every outcome."""
+    known = [name for name in counts if name != "cells"]
+    if not is_one_of(outcome, ["all", *known]):
+        raise InvalidValueError(
+            f"outcome={outcome!r} was not counted: expected 'all', or one of {', '.join(known)}."
+        )
     if outcome != "all":
         return counts[outcome]
     columns = [column for name, column in counts.items() if name != "cells"]

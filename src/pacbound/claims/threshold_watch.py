@@ -15,26 +15,36 @@ from numpy.typing import NDArray
 from pacbound.claims.threshold_values import Trials, threshold_of
 from pacbound.errors import InvalidValueError
 from pacbound.procedures.threshold import TOP
-from pacbound.says import Sentence
 from pacbound.stats.betting import Bets
 from pacbound.tally.classes import Evidence, Vocabulary
-from pacbound.tally.questions.question import Question
-from pacbound.tally.rows import Rows
-from pacbound.watch import Counts, RowReading, Seen, bets_on_losses, losses_of_labels
-
-OUTCOMES = ("kept", "lost")
+from pacbound.tally.questions.question import Question, Slot
+from pacbound.tally.rows import Rows, only_known
+from pacbound.watch import (
+    Counts,
+    RowReading,
+    Seen,
+    bets_on_losses,
+    losses_of_labels,
+    one_place,
+)
 
 
 class ThresholdWatch:
     """At most a share `rate` of the trials are events, at the certified thresholds."""
 
-    outcomes = OUTCOMES
     single = None
 
-    def __init__(
-        self, certificate: Any, question: Any, trials: Trials, rate: float, claimed: Sentence
+    def __init__(  # noqa: PLR0913, RUF100
+        self,
+        certificate: Any,
+        question: Any,
+        trials: Trials,
+        rate: float,
+        claimed: str,
+        seen_as: tuple[str, str],
     ) -> None:
         tables = certificate.values["tables"]
+        self.outcomes, self.claimed = seen_as, claimed
         self._question, self._trials, self._what = (
             question,
             trials,
@@ -49,7 +59,6 @@ class ThresholdWatch:
         self._groups = [group for group in self._limits if group is not None]
         self.bets: tuple[Bets, ...] = bets_on_losses(rate) * len(self._limits)
         self.shares = np.full(len(self._limits), 1 / len(self._limits))
-        self.claimed = str(claimed)
 
     @property
     def roles(self) -> Mapping[str, bool]:
@@ -110,3 +119,41 @@ class ThresholdWatch:
             return np.zeros(rows, dtype=np.int64)
         known = [self._groups.index(name) if name in self._groups else -1 for name in groups]
         return np.array([*known, -1], dtype=np.int64)[places]
+
+
+class ToldWatch:
+    """At most a share `rate` of what happens in use goes wrong, as a column of truth values says:
+    the threshold has acted already.
+    """
+
+    shares = np.ones(1)
+
+    def __init__(
+        self, certificate: Any, column: str, seen_as: tuple[str, str], rate: float, claimed: str
+    ) -> None:
+        self._what = f"A monitored {certificate.kind}"
+        self.roles: Mapping[str, bool] = {column: True}
+        self.columns, self.single, self.outcomes = (column,), column, seen_as
+        self.bets: tuple[Bets, ...] = bets_on_losses(rate)
+        self.claimed = claimed
+
+    def place_name(self, place: int) -> str | None:  # noqa: ARG002
+        """None: there is only one place."""
+        return None
+
+    def of_columns(self, named: Mapping[str, Any]) -> RowReading:
+        """How rows of a table are judged whose column is named."""
+        (slot,) = only_known(named, self.roles, self._what).values()
+        (column,) = self.columns
+        return RowReading(
+            {column: Slot("flag", slot)}, lambda rows, *_: one_place(rows.flags(column))
+        )
+
+    def of_arrays(self, given: Mapping[str, Any]) -> tuple[RowReading, Mapping[str, Any]]:
+        """The same of an array."""
+        passed = only_known(given, self.roles, self._what)
+        return self.of_columns({name: name for name in passed}), passed
+
+    def counted(self, given: Mapping[str, Any]) -> Counts:
+        """`losses` that went wrong of `labels`."""
+        return [(0, losses_of_labels(given, self._what))]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from pacbound.asks import REQUIRED
@@ -19,12 +20,27 @@ from pacbound.claims.threshold_values import (
     threshold_of,
     trials_of,
 )
-from pacbound.procedures.threshold import LOST, TOP, UNEXPLAINED, NoThreshold
+from pacbound.procedures.threshold import LOST, SLOW, TOP, UNEXPLAINED, NoThreshold
 from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, names_in, share
 
 ALWAYS = frozenset(
-    ["n", "trials", "events", "allowed", "threshold", "all", "lost", "look", "looks_planned"]
+    [
+        "n",
+        "trials",
+        "events",
+        "allowed",
+        "threshold",
+        "all",
+        "lost",
+        "of_steps",
+        "look",
+        "looks_planned",
+    ]
 )
+_ALWAYS_SAID = {
+    UNEXPLAINED: "The counts in this file do not lead to a refusal: it was changed.",
+    SLOW: "The counts do not support the claim; why would take long to compute.",
+}
 IN_REFUSALS = frozenset(["unavoidable", "needed"])
 
 
@@ -40,6 +56,10 @@ class ClaimWords:
         What rows are, and what trials are, in the plural.
     rule, promise, seen : str
         What to do, what is certified, and what was seen.
+    in_use : str
+        What a monitor watches over, if not the promise as it stands.
+    never : str
+        What to do where the threshold is above every score, if that is not the rule.
     instead : str
         What to do where the claim is refused.
     refusals : mapping
@@ -54,6 +74,8 @@ class ClaimWords:
     rows: str = "rows"
     unit: str = "rows"
     rule: str = ""
+    in_use: str = ""
+    never: str = ""
     promise: str = ""
     seen: str = ""
     instead: str = ""
@@ -64,7 +86,7 @@ class ClaimWords:
     def require_names(self, names: set[str]) -> None:
         """Raise if a template needs what nobody fills in, when the claim is made and not later."""
         known = names | ALWAYS
-        texts = (self.about, self.rule, self.promise, self.seen, *self.no_use.values())
+        texts = (self.about, self.rule, self.in_use, self.promise, self.seen, *self.no_use.values())
         unknown = {name for text in texts for name in names_in(text)} - known
         unknown |= (
             {name for text in self.refusals.values() for name in names_in(text)}
@@ -85,7 +107,11 @@ def said(claim: Any, certificate: Any) -> Says:
         for ask in claim.asks
         if ask.name in whole and ask.default is REQUIRED
     )
-    about = f"{claim.kind.replace('-', ' ').capitalize()} certificate: {words.about}"
+    counted = words.about
+    if values["scope"] == "overlapping-groups":
+        # What the groups hold together says nothing about the rows: some are in several, or none.
+        counted = f"{{n}} {words.rows}, {len(values['tables'])} groups that may overlap"
+    about = f"{claim.kind.replace('-', ' ').capitalize()} certificate: {counted}"
     look = ", look {look} of {looks_planned}" if values.get("looks") else ""
     title = Sentence(f"{about}, {asked}{look}", whole)
     grouped = values["scope"] != "top"
@@ -95,7 +121,11 @@ def said(claim: Any, certificate: Any) -> Says:
     filled = {**whole, "confidence": confidence(values["delta"])}
     own = grouped and values["group_thresholds"] == "own"
     every = " in every group" if grouped else ""
+    if any(is_refused(trials_of(certificate), table) for table in values["tables"]):
+        every += " that is not refused"
     rule = "Each group has its own threshold." if own else words.rule
+    if not own and words.never and filled["threshold"].value == inf:
+        rule = words.never
     return Says(
         title,
         Sentence(rule, filled),
@@ -127,12 +157,7 @@ def quantities(
         above = counts["cells"] >= limit * TOP
         search = trials.search(counts)
         number += search.trials
-        hit = (
-            (search.cells < limit * TOP)
-            if trials.side == "below"
-            else (search.cells >= limit * TOP)
-        )
-        events += search.lost + int(search.events[hit].sum())
+        events += search.events_at(limit)
         for name in acted:
             rows = rows_of(counts, name)
             acted[name] += int(rows[above].sum())
@@ -158,9 +183,10 @@ def quantities(
         "n": count(values["n"]),
         "trials": count(number),
         "events": count(events),
-        "allowed": count(max(0, sum(part["allowed"] for part in tables))),
+        "allowed": count(sum(max(0, part["allowed"]) for part in tables)),
         "threshold": Quantity(limit, "threshold", side),  # type: ignore[arg-type]
         "lost": count(lost),
+        "of_steps": f" of at most {values['horizon']:,} steps" if values.get("horizon") else "",
     }
 
 
@@ -168,10 +194,13 @@ def _line(claim: Any, certificate: Any, table: Mapping[str, Any]) -> Sentence:
     words: ClaimWords = certificate.by.procedures[certificate.values["procedure"]].words
     filled = {**quantities(claim, certificate, table), "group": str(table["group"])}
     if not is_refused(trials_of(certificate), table):
-        return Sentence(words.group, filled)
+        alone = "{group}: can be certified by itself."
+        return Sentence(words.group if certificate.certified else alone, filled)
     refusal = claim.refusal(certificate, table)
     why = _why(words, refusal)
-    return Sentence(f"{{group}}: REFUSED: {why}", {**filled, **_numbers(refusal)})
+    # Without a certificate the same is said of all groups.
+    instead = f" {words.instead}" if certificate.certified else ""
+    return Sentence(f"{{group}}: REFUSED: {why}{instead}", {**filled, **_numbers(refusal)})
 
 
 def _refused(
@@ -187,24 +216,32 @@ def _refused(
         )
         return why, Sentence(words.instead)
     refusal: NoThreshold = claim.refusal(certificate, tables[0])
+    planned = certificate.values.get("looks") is not None
     numbers = {**filled, **_numbers(refusal)}
     return (
         Sentence(_why(words, refusal), numbers),
-        Sentence(f"{_remedy(refusal, words.unit)} {words.instead}", numbers),
+        Sentence(f"{_remedy(refusal, words.unit, planned=planned)} {words.instead}", numbers),
         Sentence("A refusal does not show that the model is bad."),
     )
 
 
 def _why(words: ClaimWords, refusal: NoThreshold) -> str:
-    unknown = "The counts in this file do not lead to a refusal: it was changed."
-    return unknown if refusal.code == UNEXPLAINED else words.refusals[refusal.code]
+    return _ALWAYS_SAID.get(refusal.code) or words.refusals[refusal.code]
 
 
 def _numbers(refusal: NoThreshold) -> dict[str, Value]:
     return {"unavoidable": count(refusal.unavoidable), "needed": count(refusal.needed or 0)}
 
 
-def _remedy(refusal: NoThreshold, unit: str) -> str:
+def _remedy(refusal: NoThreshold, unit: str, *, planned: bool) -> str:
+    if refusal.code in _ALWAYS_SAID:
+        return ""
+    if planned:
+        # A plan is fixed: what helps is one of its later looks.
+        same = "if that share stays the same" if refusal.unavoidable else "if none goes wrong"
+        if refusal.needed is None:
+            return f"No later look passes {same}, and looks cannot be added."
+        return f"The look at {{needed}} {unit} passes {same}."
     if refusal.needed is None:
         return f"More {unit} cannot help."
     if refusal.unavoidable:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf, isinf
+from math import ceil, inf, isinf, log, log1p
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -34,6 +34,7 @@ from pacbound.fields import Fields
 from pacbound.figure import Figure, titled
 from pacbound.figures.coverage import rate_by_coverage
 from pacbound.figures.named import Curve, Named
+from pacbound.measure import Measure, Sample
 from pacbound.procedures import abstention, abstention_declared
 from pacbound.procedures.abstention_walk import NothingPassed
 from pacbound.procedures.threshold import TOP
@@ -232,6 +233,24 @@ class WalkClaim(Claim[C]):
     applied: str
     shows_events: bool = True
     rate_in_use: Callable[[Values], float] | None = None
+    measured: str = "coverage"
+
+    @property
+    def measure(self) -> Measure:
+        """What a plan improves: the share of rows that are acted on."""
+        asked: Any = self.asks[0].name
+        return Measure(self.measured, "rows", True, asked, self._sample, self._least)  # noqa: FBT003
+
+    def _sample(self, tally: Tally, rate: float, delta: float) -> Sample:
+        found: Any = self.certify(tally, {self.asks[0].name: rate, "delta": delta})
+        # A draw may lack a group, so thresholds of groups cannot be compared between draws.
+        limits = () if found.groups else (found.threshold,)
+        return Sample(found.certified, found.coverage, limits)
+
+    def _least(self, _: Tally, rate: float, delta: float) -> int:
+        """As many rows as pass if none is an event; the walk has a little less than delta."""
+        allowed = self.rate(self.wishes({self.asks[0].name: rate, "delta": delta}))
+        return ceil(log(delta / (1 + delta)) / log1p(-allowed)) + 1
 
     def __post_init__(self) -> None:
         self.words.require_names({ask.name for ask in self.asks})

@@ -18,9 +18,6 @@ from pacbound.version import VERSION
 COMMANDS: dict[str, dict[str, str]] = {
     "Certify": {
         "cascade": "Where fast models may answer for a slow one: little is lost.",
-        "recall": "The score at which to flag: few positives are missed.",
-        "false-alarms": "The score at which to flag: few negatives are flagged.",
-        "shield": "The danger at which a policy must brake: few rollouts crash.",
         **{line.command: line.help for line in CLAIMS.values()},
     },
     "Spend less": {

@@ -2,123 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial, reduce
 from inspect import Parameter, signature
 from operator import add
 from pathlib import Path
-from typing import Annotated, Any, Literal, Unpack
+from typing import Annotated, Any, Literal
 
 import typer
 
+from pacbound.asks import REQUIRED
 from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate import Certificate
-from pacbound.claims.abstention import certify_abstention
-from pacbound.claims.calibration import calibrate
+from pacbound.claims import CLAIMS, claim_of, claims_of
+from pacbound.claims.claim import certify as certify_claim
 from pacbound.cli.about import About
 from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.file_options import Reads
 from pacbound.cli.lists import numbers, whole_numbers
 from pacbound.errors import CertificateError, InvalidTypeError
-from pacbound.false_alarms import certify_alarm_range, certify_false_alarms
 from pacbound.procedures.calibration import Correction, Side
 from pacbound.procedures.cascade_groups import Shared
-from pacbound.procedures.shield import Rate
-from pacbound.recall.certify import certify_recall
-from pacbound.shield.certify import certify_shield
 from pacbound.tally import Kind, Tally
-from pacbound.tally.draws import COLUMNS, DrawOptions
-from pacbound.tally.intake import recorded_role
 from pacbound.tally.questions import with_article
-from pacbound.tally.row_options import ROWS, RowOptions
 
-
-def _calibrated(
-    data: Any,
-    *,
-    delta: float,
-    columns: Mapping[str, str] | None = None,
-    n_bins: int | None = None,
-    edges: Any = None,
-    correction: Correction = "sidak",
-    side: Side = "both",
-    **rows: Unpack[RowOptions],
-) -> Certificate:
-    """A calibration of tallies or files, asked for as the other verbs are."""
-    return calibrate(
-        **(columns or {}),
-        data=data,
-        delta=delta,
-        n_bins=n_bins,
-        edges=edges,
-        correction=correction,
-        side=side,
-        **rows,
-    )
-
-
-def _abstention(  # noqa: PLR0913, RUF100
-    data: Any,
-    *,
-    xi: float,
-    delta: float,
-    columns: Mapping[str, Any] | None = None,
-    pool: Any = None,
-    first_threshold: float | None = None,
-    classes: Any = None,
-    missing: Any = None,
-    unseen_labels: float | None = None,
-    engine: Any = None,
-    master: str | None = None,
-    memory_limit: str | None = None,
-    progress: Any = None,
-    about: Any = None,
-    sample: str | None = None,
-    **draw: Unpack[DrawOptions],
-) -> Certificate:
-    """The verb as tables of claims and tallies call it."""
-    named = {recorded_role(role): name for role, name in (columns or {}).items()}
-    named |= {
-        role: named.pop(recorded_role(role)) for role in _PLURAL if recorded_role(role) in named
-    }
-    rows: dict[str, Any] = {
-        "classes": classes,
-        "missing": missing,
-        "unseen_labels": unseen_labels,
-        "engine": engine,
-        "master": master,
-        "memory_limit": memory_limit,
-        "progress": progress,
-        "about": about,
-        "sample": sample,
-        **draw,
-    }
-    given = {name: value for name, value in rows.items() if value is not None}
-    asked = {"xi": xi, "delta": delta, "pool": pool, "first_threshold": first_threshold}
-    found: Certificate = certify_abstention(**named, **asked, data=data, **given)
-    return found
-
-
-_PLURAL = ("groups", *COLUMNS)
 VERBS: dict[Kind, Callable[..., Certificate]] = {
-    "calibration": _calibrated,
-    "abstention": _abstention,
     "cascade": certify_cascade,
-    "shield": certify_shield,
-    "recall": certify_recall,
 }
-CLAIMS: dict[str, Callable[..., Certificate]] = {
-    "false-alarms": certify_false_alarms,
-    "alarm-range": certify_alarm_range,
-    "differ": partial(certify_cascade, claim="differ"),
+OTHER_VERBS: dict[str, tuple[Kind, Callable[..., Certificate]]] = {
+    "differ": ("cascade", partial(certify_cascade, claim="differ")),
 }
 """Other claims that tallies support, and what makes them."""
-_TALLIES_OF: dict[str, tuple[Kind, ...]] = {
-    "false-alarms": ("recall", "shield"),
-    "alarm-range": ("recall", "shield"),
-    "differ": ("cascade",),
-}
 
 
 @ending_well
@@ -155,17 +70,21 @@ def certify(
         ),
     ] = None,
     rate: Annotated[
-        Rate | None, typer.Option(help="Shield: all if left out, or among-unsafe.")
+        Literal["all", "among-unsafe"] | None,
+        typer.Option(help="Shield: all if left out, or among-unsafe."),
     ] = None,
     claim: Annotated[
-        Literal["false-alarms", "alarm-range", "differ"] | None,
+        str | None,
         typer.Option(
             help=(
-                "Recall, shield: certify the false alarms (--xi) in place of the misses, or the "
-                "thresholds that keep both (--xi, and --target or --missed). Cascade counted "
-                "without labels: how many answers differ, in place of the loss."
+                "Another claim that the same counts support, such as false-alarms or alarm-range "
+                "for those of a recall or a shield, and differ for a cascade without labels."
             )
         ),
+    ] = None,
+    shares: Annotated[
+        str | None,
+        typer.Option(help="Alarm-range: how delta is shared: misses=2,false-alarms=1"),
     ] = None,
     missed: Annotated[
         float | None,
@@ -216,6 +135,7 @@ def certify(
         "costs": None if cost is None else tuple(numbers(cost, "--cost")),
         "bound": bound,
         "looks": None if looks is None else whole_numbers(looks, "--looks"),
+        "shares": shares,
         "rate": rate,
         "missed": missed,
         "horizon": horizon,
@@ -243,25 +163,58 @@ def _loaded(path: Path) -> Tally:
 def _certified(
     tally: Tally, claim: str | None, delta: float, options: dict[str, Any]
 ) -> Certificate:
-    if claim is not None and tally.kind not in _TALLIES_OF[claim]:
-        fitting = " or ".join(map(with_article, _TALLIES_OF[claim]))
-        raise InvalidTypeError(
-            f"--claim {claim} is about tallies of {fitting}, and these are for "
-            f"{with_article(tally.kind)}: leave it out."
-        )
-    verb = VERBS[tally.kind] if claim is None else CLAIMS[claim]
-    takes = signature(verb).parameters
-    known = {*takes, *(ROWS if "rows" in takes else ())}
-    unknown = min((name for name in options if name not in known), default=None)
+    verb, takes, needed = _maker(tally, claim)
+    unknown = min((name for name in options if name not in takes), default=None)
     if unknown is not None:
         option = "cost" if unknown == "costs" else unknown.replace("_", "-")
         raise InvalidTypeError(
             f"--{option} says nothing about {with_article(tally.kind)}, which is what these "
             "tallies are for: leave it out."
         )
-    for name, what in (("xi", "the rate that is allowed"), ("target", "the share to be flagged")):
-        if name in takes and takes[name].default is Parameter.empty and name not in options:
-            raise InvalidTypeError(
-                f"These tallies are for {with_article(tally.kind)}, which needs --{name}: {what}."
-            )
+    absent = next((name for name in needed if name not in ("delta", *options)), None)
+    if absent is not None:
+        what = "the share to be flagged" if absent == "target" else "the rate that is allowed"
+        raise InvalidTypeError(
+            f"These tallies are for {with_article(tally.kind)}, which needs --{absent}: {what}."
+        )
     return verb(tally, delta=delta, **options)
+
+
+def _maker(
+    tally: Tally, claim: str | None
+) -> tuple[Callable[..., Certificate], set[str], list[str]]:
+    """What certifies a tally, what it takes beside it, and what of that it needs."""
+    fitting = claims_of(tally.kind)
+    others = {name: verb for name, (kind, verb) in OTHER_VERBS.items() if kind == tally.kind}
+    if claim is not None and claim not in (*fitting, *others):
+        named = [*fitting[1:], *others]
+        rest = f"leave it out, or pass one of {', '.join(named)}" if named else "leave it out"
+        about = ""
+        if claim in CLAIMS:
+            kinds = " or ".join(with_article(one.kind) for one in claim_of(claim).questions)
+            about = f"is about tallies of {kinds}, and "
+        raise InvalidTypeError(
+            f"--claim {claim} {about}is not about tallies of {with_article(tally.kind)}, as these "
+            f"are: {rest}."
+        )
+    if claim in others or not fitting:
+        verb = others[claim] if claim in others else VERBS[tally.kind]
+        takes = signature(verb).parameters
+        needed = [
+            name
+            for name, one in takes.items()
+            if one.default is Parameter.empty and one.kind is Parameter.KEYWORD_ONLY
+        ]
+        return verb, set(takes), needed
+    by = claim_of(claim or fitting[0])
+
+    def make(counted: Tally, **options: Any) -> Certificate:
+        rows: dict[str, Any] = {
+            name: options.pop(name) for name in ("about", "sample") if name in options
+        }
+        asked = {ask.name: ask.form.parsed(options.get(ask.name, ask.default)) for ask in by.asks}
+        made: Certificate = certify_claim(by, {}, asked, counted, rows)
+        return made
+
+    needed = [ask.name for ask in by.asks if ask.default is REQUIRED]
+    return make, {"about", "sample", *(ask.name for ask in by.asks if ask.option)}, needed

@@ -49,7 +49,7 @@ def certifying(kind: str) -> Callable[..., Any]:
     run.__name__, run.__doc__ = claim.command.replace("-", "_"), _described(claim)
     shown = [
         _parameter("files", FilesArgument),
-        *(_of_column(column) for column in (*claim.question.columns, GROUPS)),
+        *(_of_column(column) for column in _columns(claim)),
         *(_of_ask(ask) for ask in claim.asks if ask.option),
         *_of_classes(claim.question),
         _parameter("draw", RowDraw),
@@ -70,6 +70,12 @@ def certifying(kind: str) -> Callable[..., Any]:
     run.__dict__["__signature__"] = Signature(shown)
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
     return ending_well(run)
+
+
+def _columns(claim: Claim[Any]) -> tuple[RowColumn, ...]:
+    """What rows bring; their group, where the claim is made for groups."""
+    takes_groups = all("groups" in question.roles for question in claim.questions)
+    return (*claim.columns, *([GROUPS] if takes_groups and claim.by_groups else []))
 
 
 def _described(claim: Claim[Any]) -> str:
@@ -128,9 +134,11 @@ def _run(claim: Claim[Any], given: dict[str, Any]) -> int:
         column.name: names(given[column.name])
         if column.several and given[column.name] is not None
         else given[column.name]
-        for column in (*claim.question.columns, GROUPS)
+        for column in _columns(claim)
     }
+    tables, told = written.tables(given["files"]), claim.told(given["files"])
     asked = {ask.name: given[ask.name] for ask in claim.asks if ask.option}
+    asked |= {name: value for name, value in told.asked.items() if asked[name] is None}
     with progress_bar("counting") as progress:
         rows = {
             **(given["classes"].options() if "classes" in given else {}),
@@ -140,10 +148,10 @@ def _run(claim: Claim[Any], given: dict[str, Any]) -> int:
             **counter.options(),
             **written.options(),
             "answers": given["labels"],
-            "about": about.told() or None,
+            "about": {**told.about, **about.told()} or None,
             "sample": given["sample"],
             "progress": progress,
         }
         options = {name: value for name, value in rows.items() if value is not None}
-        certificate = certify(claim, columns, asked, written.tables(given["files"]), options)
+        certificate = certify(claim, columns, asked, tables, options)
     return deliver(certificate, given["output"], as_json=given["as_json"], budget=given["budget"])

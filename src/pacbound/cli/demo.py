@@ -160,6 +160,17 @@ STORY: dict[str, list[Step]] = {
             "pacbound false-alarms held.csv --score doubt --positive mistake --xi 0.2 "
             "--delta 0.01 -o false_alarms.json",
         ),
+        Step(
+            "Or both at once: all thresholds that find 80 % and flag at most 30 % falsely.",
+            "pacbound alarm-range held.csv --score doubt --positive mistake --xi 0.3 --target 0.8 "
+            "--delta 0.01 -o alarm_range.json",
+        ),
+        Step(
+            "80 % over all may be much less where the early exit says shirt: let it hold for every "
+            "answer, each from its own score on. One of them makes too few mistakes to tell.",
+            "pacbound recall held.csv --score doubt --positive mistake --target 0.8 --delta 0.01 "
+            "--groups prediction_fast --group-thresholds own -o recall_by_answer.json",
+        ),
     ],
     "SHIELD A ROBOT": [
         Step(
@@ -229,8 +240,8 @@ STORY: dict[str, list[Step]] = {
             "Verify all of them, without the data.",
             "pacbound verify calibration.json by_session.json for_the_shop.json stratified.json "
             "abstention.json cascade.json labelled.json design.json batch.json recall.json "
-            "false_alarms.json shield.json product.json among_unsafe.json look.json both.json "
-            "bundle.json pair.json",
+            "recall_by_answer.json false_alarms.json alarm_range.json shield.json product.json "
+            "among_unsafe.json look.json both.json bundle.json pair.json",
         ),
         Step(
             "Let a pipeline pass only what it asks for, counted again from the data.",
@@ -247,8 +258,8 @@ STORY: dict[str, list[Step]] = {
         Step(
             "Put it all on one page.",
             "pacbound report calibration.json by_session.json abstention.json cascade.json "
-            "batch.json recall.json false_alarms.json shield.json among_unsafe.json look.json "
-            "bundle.json -o report.html",
+            "batch.json recall.json recall_by_answer.json false_alarms.json alarm_range.json "
+            "shield.json among_unsafe.json look.json bundle.json -o report.html",
         ),
     ],
 }

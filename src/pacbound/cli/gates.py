@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pacbound.certificate import Certificate, SeveralClaims
+from pacbound.certificate import Certificate
 from pacbound.certificate.files import KINDS
 from pacbound.claims import CLAIMS
 from pacbound.documents import printable
@@ -81,10 +81,10 @@ class Gates:
 
 def _above(certificate: Certificate, most: Decimal) -> list[str]:
     """What the certificate, or a claim of a bundle, allows beyond `most`."""
-    if isinstance(certificate, SeveralClaims):
+    if certificate.inside:
         return [
             f"{printable(name)}: {found}"
-            for name, member in certificate.members.items()
+            for name, member in certificate.inside.items()
             for found in _above(member, most)
         ]
     claim = certificate.claim()

@@ -15,7 +15,6 @@ import typer
 from pacbound.atomic_files import atomic_file
 from pacbound.certificate import (
     Certificate,
-    SeveralClaims,
     load_certificate,
 )
 from pacbound.claims.claim import ClaimCertificate
@@ -135,7 +134,7 @@ def monitor(
     notation = written.notation()
     # From before the state is read until after it is written: no other process may do so between.
     with nullcontext() if state is None else locked(state, wait=False):
-        if isinstance(loaded, SeveralClaims):
+        if loaded.inside:
             _refuse_with_several({"column": column, **written.options()}, files, figure)
             several = _begun_or_resumed(BundleMonitor, loaded, state, delta, false_alarms, options)
             return _watch_several(several, files, state, prometheus, as_json=as_json)
@@ -169,17 +168,17 @@ def monitor(
 
 
 def _claim_of(loaded: Certificate, claim: str) -> Certificate:
-    if not isinstance(loaded, SeveralClaims):
+    if not loaded.inside:
         raise InvalidTypeError(
             f"--claim {claim} is about a bundle, and this is {with_article(loaded.kind)} "
             "certificate: leave it out."
         )
     loaded.require_verified()
-    if claim not in loaded.members:
+    if claim not in loaded.inside:
         raise InvalidValueError(
-            f"There is no claim {claim!r} in this certificate: it has {', '.join(loaded.members)}."
+            f"There is no claim {claim!r} in this certificate: it has {', '.join(loaded.inside)}."
         )
-    return loaded.members[claim]
+    return loaded.inside[claim]
 
 
 def _refuse_with_several(

@@ -162,7 +162,7 @@ def pilot(
         ),
     ] = None,
     claim: Annotated[
-        Literal["false-alarms", "differ"] | None,
+        str | None,
         typer.Option(
             help=(
                 "Recall, shield: plan for its false alarms, with --xi. Cascade, without the role "

@@ -16,10 +16,7 @@ from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate import (
     CascadeCertificate,
     Certificate,
-    FalseAlarmCertificate,
     GroupedCascadeCertificate,
-    RecallCertificate,
-    ShieldCertificate,
 )
 from pacbound.certificate.cascade_labels import LABELS
 from pacbound.certificate.cascade_walks import grid_top
@@ -29,11 +26,7 @@ from pacbound.cli.file_options import Reads
 from pacbound.cli.terminal import progress_bar
 from pacbound.documents import printable
 from pacbound.errors import InvalidTypeError
-from pacbound.false_alarms import certify_false_alarms
 from pacbound.procedures.joint_walk import JointWalk
-from pacbound.procedures.shield import TOP
-from pacbound.recall.certify import certify_recall
-from pacbound.shield.certify import certify_shield
 from pacbound.tally.draws import COLUMNS as DRAWN_BY
 from pacbound.tally.questions import QUESTIONS
 from pacbound.tally.tally import Tally
@@ -171,10 +164,8 @@ def _recounted_by_claim(
         data=list(files),
         **{name: value for name, value in given.items() if value is not None},
     )
-    asked = certificate.asked
-    if asked.get("looks") is not None and tally.rows != certificate.n:
-        # No look was planned there, so that nothing could be certified, nor compared.
-        asked["looks"] = None
+    # The counts are the same with looks and without, and none may be planned at other rows.
+    asked = {name: value for name, value in certificate.asked.items() if name != "looks"}
     again: Certificate = certificate.by.certify(tally, asked)
     return again
 
@@ -222,7 +213,6 @@ def _what(certificate: Certificate) -> str:
 
 _REMEDY = {
     "batch": "what was asked of the slow model is in the batch's state file",
-    "alarm-range": "certify it again with the same options, and compare `counts_digest`",
     "bundle": "do so for the certificate of each of its claims",
     "cascade": "run `pacbound design` with the same options, and compare the files",
 }
@@ -249,51 +239,10 @@ def _asked_cascade(
     return {"kind": "cascade"}, certify_cascade, question
 
 
-def _asked_shield(certificate: ShieldCertificate) -> Asked:
-    question = {
-        "xi": certificate.xi,
-        "bound": certificate.bound,
-        "rate": certificate.rate,
-        "looks": certificate.looks,
-        "horizon": certificate.horizon,
-    }
-    return {"kind": "shield"}, certify_shield, question
-
-
-def _asked_recall(certificate: RecallCertificate) -> Asked:
-    # The counts are the same with looks and without.
-    return {"kind": "recall"}, certify_recall, {"target": certificate.target}
-
-
-def _asked_false_alarms(certificate: FalseAlarmCertificate) -> Asked:
-    kind = "shield" if certificate.unit == "rollouts" else "recall"
-    return {"kind": kind}, certify_false_alarms, {"xi": certificate.xi}
-
-
 _ASKED: dict[type[Certificate], Callable[[Any], Asked]] = {
     CascadeCertificate: _asked_cascade,
     GroupedCascadeCertificate: _asked_cascade,
-    ShieldCertificate: _asked_shield,
-    RecallCertificate: _asked_recall,
-    FalseAlarmCertificate: _asked_false_alarms,
 }
-
-
-def _recall_cells(certificate: RecallCertificate | FalseAlarmCertificate) -> Cells:
-    counts = (certificate.cells, certificate.negative, certificate.positive)
-    return {
-        f"score {cell / TOP:g}": {"negative": negative, "positive": positive}
-        for cell, negative, positive in zip(*(column.tolist() for column in counts), strict=True)
-    }
-
-
-def _shield_cells(certificate: ShieldCertificate) -> Cells:
-    steps = zip(certificate.cells.tolist(), certificate.misses.tolist(), strict=True)
-    total = {} if certificate.unsafe is None else {"all rollouts": {"unsafe": certificate.unsafe}}
-    return total | {
-        f"danger up to {cell / TOP:g}" if cell >= 0 else "lost at the start": {"unsafe": misses}
-        for cell, misses in steps
-    }
 
 
 def _cascade_cells(certificate: CascadeCertificate) -> Cells:
@@ -335,7 +284,4 @@ def _counts(cell: Mapping[str, int] | None) -> str:
 _CELLS: dict[type[Certificate], Callable[[Any], Cells]] = {
     CascadeCertificate: _cascade_cells,
     GroupedCascadeCertificate: _group_cells,
-    ShieldCertificate: _shield_cells,
-    RecallCertificate: _recall_cells,
-    FalseAlarmCertificate: _recall_cells,
 }

@@ -13,21 +13,16 @@ from typing import Any
 import numpy as np
 
 from pacbound.certificate import (
-    AlarmRangeCertificate,
     BatchCertificate,
     CascadeCertificate,
     Certificate,
-    FalseAlarmCertificate,
     GroupedCascadeCertificate,
-    RecallCertificate,
-    ShieldCertificate,
 )
 from pacbound.certificate.cascade_walks import grid_top
 from pacbound.claims.claim import ClaimCertificate
 from pacbound.documents import printable
 from pacbound.procedures.cascade_differ import Claim
 from pacbound.procedures.joint_walk import JointWalk
-from pacbound.procedures.shield import TOP
 from pacbound.report.sketch import sketch as figure_sketch
 
 WIDTH = 40
@@ -86,47 +81,6 @@ def sketch(certificate: Certificate, strokes: Characters) -> list[str]:
         ]
     drawing = _DRAWINGS.get(type(certificate))
     return [] if drawing is None else drawing(certificate, strokes)
-
-
-def _recall(certificate: RecallCertificate, strokes: Characters) -> list[str]:
-    hit = certificate.positive > 0
-    cells, missed = certificate.cells[hit], np.cumsum(certificate.positive[hit])
-    steps = [
-        WalkedThreshold(f"{cell / TOP:.4f}", float(count), "")
-        for cell, count in zip(cells.tolist(), missed.tolist(), strict=True)
-    ]
-    here = int(np.searchsorted(cells / TOP, certificate.limit)) - 1
-    head = f"Positives whose score is at most so much ({_may(certificate.allowed)} be missed):"
-    return [head, *_bars(("score", "positives"), steps, float(certificate.allowed), here, strokes)]
-
-
-def _shield(certificate: ShieldCertificate, strokes: Characters) -> list[str]:
-    steps = [
-        WalkedThreshold(f"{cell / TOP:.4f}" if cell >= 0 else "at start", float(count), "")
-        for cell, count in zip(certificate.cells.tolist(), certificate.misses.tolist(), strict=True)
-    ]
-    if not steps:
-        return ["No unsafe rollout was counted on the way to the threshold."]
-    here = int(np.searchsorted(certificate.cells / TOP, certificate.limit)) - 1
-    head = f"Unsafe rollouts whose danger stays at so much ({_may(certificate.allowed)} be missed):"
-    return [head, *_bars(("danger", "unsafe"), steps, float(certificate.allowed), here, strokes)]
-
-
-def _false_alarms(certificate: FalseAlarmCertificate, strokes: Characters) -> list[str]:
-    hit = (certificate.negative > 0) & (certificate.cells >= 0)
-    cells = certificate.cells[hit][::-1]
-    raised = certificate.lost + np.cumsum(certificate.negative[hit][::-1])
-    steps = [
-        WalkedThreshold(f"{cell / TOP:.4f}", float(count), "")
-        for cell, count in zip(cells.tolist(), raised.tolist(), strict=True)
-    ]
-    here = _place(cells / TOP, certificate.limit)
-    head = f"Negatives whose score is at least so much ({_may(certificate.allowed)} raise alarms):"
-    return [head, *_bars(("score", "negatives"), steps, float(certificate.allowed), here, strokes)]
-
-
-def _alarm_range(certificate: AlarmRangeCertificate, strokes: Characters) -> list[str]:
-    return [line for member in certificate.members.values() for line in sketch(member, strokes)]
 
 
 def _cascade(certificate: CascadeCertificate, strokes: Characters) -> list[str]:
@@ -229,16 +183,8 @@ def _place(falling: Any, threshold: float) -> int:
     return int(above[-1]) if above.size else -1
 
 
-def _may(allowed: int) -> str:
-    return f"{allowed:,} may" if allowed >= 0 else "none may"
-
-
 _DRAWINGS: dict[type[Certificate], Callable[[Any, Characters], list[str]]] = {
-    AlarmRangeCertificate: _alarm_range,
     BatchCertificate: _batch,
     CascadeCertificate: _cascade,
-    FalseAlarmCertificate: _false_alarms,
     GroupedCascadeCertificate: _groups,
-    RecallCertificate: _recall,
-    ShieldCertificate: _shield,
 }

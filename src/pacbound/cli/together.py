@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from functools import partial, reduce
 from inspect import Parameter, signature
 from operator import add
@@ -17,6 +18,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pacbound.asks import REQUIRED
 from pacbound.certificate import (
     Certificate,
     CertificateBundle,
@@ -24,8 +26,10 @@ from pacbound.certificate import (
     load_certificate,
 )
 from pacbound.certificate.samples import sample_name
+from pacbound.claims import CLAIMS, claim_of
+from pacbound.claims.claim import certify
 from pacbound.cli.about import About
-from pacbound.cli.certify import CLAIMS, VERBS
+from pacbound.cli.certify import OTHER_VERBS, VERBS
 from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.file_options import Reads
@@ -34,12 +38,13 @@ from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.output_files import refuse_overwriting
 from pacbound.procedures import union
 from pacbound.tally import Tally
+from pacbound.tally.document import is_tally_file
 from pacbound.tally.draws import COLUMNS, DrawOptions
 from pacbound.tally.row_options import ROWS
 
 _VERBS: dict[str, Callable[..., Certificate]] = {
     **{str(kind): verb for kind, verb in VERBS.items()},
-    **CLAIMS,
+    **{name: verb for name, (_, verb) in OTHER_VERBS.items()},
 }
 _OWN = ("claim", "files", "tallies", "share")
 _TABLES = ("answers", "pool")
@@ -148,8 +153,11 @@ def _read(path: Path) -> dict[str, Any]:
 def _declared(table: Mapping[str, Any], where: str, folder: Path) -> Callable[..., Certificate]:
     """What makes the certificate of one claim, once its table is seen to fit its verb."""
     kind = table.get("claim")
+    if kind in CLAIMS:
+        return _declared_claim(str(kind), table, where, folder)
     if kind not in _VERBS:
-        raise InvalidValueError(f"{where}: claim = {kind!r} is not one of {', '.join(_VERBS)}.")
+        listed = ", ".join((*_VERBS, *CLAIMS))
+        raise InvalidValueError(f"{where}: claim = {kind!r} is not one of {listed}.")
     verb, options = _VERBS[kind], {key: table[key] for key in table if key not in _OWN}
     takes = signature(verb).parameters
     known = {name for name in takes if name not in _NOT_DECLARED and name != next(iter(takes))}
@@ -192,9 +200,76 @@ def _declared(table: Mapping[str, Any], where: str, folder: Path) -> Callable[..
     return partial(_made, where, verb, places, options, counted="tallies" in table)
 
 
+def _declared_claim(
+    kind: str, table: Mapping[str, Any], where: str, folder: Path
+) -> Callable[..., Certificate]:
+    """The same for a claim: its columns, what is asked for and how rows are read stand beside each
+    other, and `data` names files or tallies.
+    """
+    claim = claim_of(kind)
+    columns = {column.name: column.needed for column in claim.columns}
+    if claim.by_groups:
+        columns["groups"] = False
+    asks = {ask.name: ask for ask in claim.asks if ask.option and ask.name != "delta"}
+    rows = set(ROWS) - {"progress"}
+    for key in table:
+        if key not in {"claim", "share", "data", *columns, *asks, *rows}:
+            near = get_close_matches(key, [*columns, *asks, *rows, "data"], 1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise InvalidTypeError(f"{where}: {kind} has no option {key!r}: leave it out.{hint}")
+    for name, ask in asks.items():
+        if ask.default is REQUIRED and name not in table:
+            raise InvalidTypeError(f"{where}: {name} is missing, which {kind} needs.")
+    paths = table.get("data")
+    paths = [paths] if isinstance(paths, str) else paths
+    if not isinstance(paths, list) or not paths or not all(isinstance(one, str) for one in paths):
+        raise InvalidTypeError(
+            f"{where}: data names no file: expected the name of a file with rows or of a tally, "
+            "or a list of them."
+        )
+    options = {key: table[key] for key in table if key in rows}
+    options |= {key: _beside(folder, options[key]) for key in _TABLES if key in options}
+    named = {key: table[key] for key in table if key in columns}
+    asked = {
+        key: _beside(folder, table[key]) if key in _TABLES else table[key]
+        for key in table
+        if key in asks
+    }
+    return partial(_made_claim, where, claim, named, asked, _beside(folder, paths), options=options)
+
+
+def _made_claim(  # noqa: PLR0913, RUF100
+    where: str,
+    claim: Any,
+    columns: Mapping[str, Any],
+    asked: Mapping[str, Any],
+    paths: list[str],
+    *,
+    options: Mapping[str, Any],
+    delta: float,
+) -> Certificate:
+    tallies = [path for path in paths if is_tally_file(path)]
+    wishes = {**asked, "delta": delta}
+    try:
+        if tallies and len(tallies) < len(paths):
+            raise InvalidTypeError(f"{tallies[0]} is a tally beside files with rows: pass either.")
+        if tallies:
+            tally = reduce(add, map(Tally.load, tallies))
+            return _certificate(claim, columns, wishes, tally, options)
+        with progress_bar(f"counting {where.rpartition('[')[2].rstrip(']')}") as progress:
+            return _certificate(claim, columns, wishes, paths, {**options, "progress": progress})
+    except PacboundError as error:
+        raise type(error)(f"{where}: {error}") from None
+
+
+def _certificate(*given: Any) -> Certificate:
+    found: Certificate = certify(*given)
+    return found
+
+
 def _files_of(table: Mapping[str, Any], folder: Path) -> list[str]:
     """All files that a claim is made from."""
-    named = [table[key] for key in ("files", "tallies", *_TABLES) if key in table]
+    named = [table[key] for key in ("files", "tallies", "data", *_TABLES) if key in table]
     beside = [_beside(folder, one) for one in named]
     return [name for one in beside for name in (one if isinstance(one, list) else [one])]
 

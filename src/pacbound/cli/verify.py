@@ -10,6 +10,7 @@ import typer
 
 from pacbound import exact_verifier
 from pacbound.certificate import Certificate, Verification, load_certificate
+from pacbound.claims.claim import ClaimCertificate
 from pacbound.cli.columns import ColumnOption, named_columns
 from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.file_options import CertificatesArgument
@@ -171,4 +172,6 @@ def for_programs(
             *("thresholds", "threshold", "lowest", "highest"),
         )
         found |= {key: claim[key] for key in keys if key in claim}
+        if isinstance(certificate, ClaimCertificate):
+            found |= certificate.by.thresholds(certificate)
     return found

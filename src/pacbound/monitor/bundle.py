@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Final, Self
 
 from pacbound import documents
-from pacbound.certificate import Certificate, SeveralClaims
+from pacbound.certificate import Certificate
 from pacbound.certificate.document import exact
 from pacbound.certificate.files import certificate_of
 from pacbound.documents import Json, Reader
@@ -104,7 +104,7 @@ class BundleMonitor:
 
     def __init__(
         self,
-        certificate: SeveralClaims | str | os.PathLike[str],
+        certificate: Certificate | str | os.PathLike[str],
         *,
         delta: float,
         false_alarms: str | float = "ever",
@@ -115,7 +115,7 @@ class BundleMonitor:
         whole = certificate_of(certificate)
         promise, (watched, unwatched) = Promise.of(delta, false_alarms), _sorted_out(whole)
         options = {"classes": classes, "missing": missing, "unseen_labels": unseen_labels}
-        self.certificate: SeveralClaims = whole
+        self.certificate: Certificate = whole
         self.delta = promise.delta
         self.unwatched: Mapping[str, str] = MappingProxyType(unwatched)
         self.monitors: Mapping[str, Monitor] = MappingProxyType(
@@ -262,7 +262,7 @@ class BundleMonitor:
     def load(
         cls,
         path: str | os.PathLike[str],
-        certificate: SeveralClaims | str | os.PathLike[str],
+        certificate: Certificate | str | os.PathLike[str],
         *,
         classes: Any = None,
         missing: Any = None,
@@ -347,7 +347,7 @@ def _shares(promise: Promise, count: int) -> Sequence[float]:
 
 def _sorted_out(certificate: Any) -> tuple[dict[str, Certificate], dict[str, str]]:
     """The claims that can be watched, and why the others cannot."""
-    if not isinstance(certificate, SeveralClaims):
+    if not isinstance(certificate, Certificate) or not certificate.inside:
         raise InvalidTypeError(
             f"certificate is of type {type(certificate).__name__}: expected a CertificateBundle or "
             "an AlarmRangeCertificate. Monitor watches over a single claim."
@@ -355,7 +355,7 @@ def _sorted_out(certificate: Any) -> tuple[dict[str, Certificate], dict[str, str
     certificate.require_verified()
     watched: dict[str, Certificate] = {}
     unwatched: dict[str, str] = {}
-    for name, member in certificate.members.items():
+    for name, member in certificate.inside.items():
         try:
             watch_of(member)
         except PacboundError as error:

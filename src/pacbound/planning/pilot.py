@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, floor, log10
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.planning.measures import MEASURES, OTHER_CLAIMS, Measure
+from pacbound.measure import Measure
+from pacbound.planning.measures import measures_of
 from pacbound.planning.plan import PilotPlan, PlanPoint, subject_of
 from pacbound.sources import Progress
 from pacbound.stats.arguments import (
@@ -51,7 +52,7 @@ def plan_from_pilot(  # noqa: PLR0913
     delta: float,
     xi: float | None = None,
     target: float | None = None,
-    claim: Literal["false-alarms", "differ"] | None = None,
+    claim: str | None = None,
     goal: float | None = None,
     sizes: ArrayLike | None = None,
     label_cost: float | None = None,
@@ -292,10 +293,10 @@ def _checked_measure(pilot: Any, claim: str | None) -> Measure:
             f"pilot is of type {type(pilot).__name__}: expected a Tally. Count the pilot with "
             "Tally.from_arrays, from_frame or from_files."
         )
-    if pilot.kind not in MEASURES:
+    found = measures_of(pilot.kind)
+    if not found:
         raise InvalidValueError(
-            f"{pilot!r} is for {with_article(pilot.kind)}, which is not planned: expected one of "
-            f"{', '.join(MEASURES)}."
+            f"{pilot!r} is for {with_article(pilot.kind)}, which is not planned."
         )
     if pilot.rows == 0:
         raise InvalidValueError("The pilot has no rows: nothing can be planned from it.")
@@ -304,17 +305,13 @@ def _checked_measure(pilot: Any, claim: str | None) -> Measure:
             "The pilot's groups overlap, and from counts alone it cannot be seen how: plan from "
             "one group, or from all rows."
         )
-    if claim is not None and not (
-        is_one_of(claim, OTHER_CLAIMS) and pilot.kind in OTHER_CLAIMS[claim]
-    ):
+    if claim is not None and not is_one_of(claim, found):
         raise InvalidValueError(
             f"claim={claim!r} is not what a pilot of {with_article(pilot.kind)} can be planned "
-            "for: leave it out, or pass 'false-alarms' with a pilot of a recall or a shield, or "
-            "'differ' with that of a cascade."
+            f"for: leave it out, or pass one of {', '.join(map(repr, found))}."
         )
-    measure = MEASURES[claim or pilot.kind]
-    if claim is not None:
-        measure = replace(measure, unit=MEASURES[pilot.kind].unit)
+    first = next(iter(found))
+    measure = replace(found[claim or first], unit=found[first].unit)
     why = measure.silent(pilot)
     if why is not None:
         raise InvalidValueError(

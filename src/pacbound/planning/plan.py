@@ -104,7 +104,7 @@ class PilotPlan:
     >>> unsafe = rng.random(500) < 0.1
     >>> scores = np.where(unsafe, rng.beta(8, 2, size=500), rng.beta(1, 8, size=500))
     >>> plan = plan_from_pilot(
-    ...     Tally.from_arrays(scores=scores, unsafe=unsafe), xi=0.05, delta=0.01, goal=0.2
+    ...     Tally.from_arrays(score=scores, unsafe=unsafe), xi=0.05, delta=0.01, goal=0.2
     ... )
     >>> plan.measure, plan.needed is not None
     ('intervention rate', True)
@@ -216,11 +216,11 @@ class PilotPlan:
 
 def subject_of(kind: str) -> str:
     """What is planned for, as a sentence has it."""
-    others = {
-        "false-alarms": "a claim about false alarms",
-        "differ": "a claim that few answers of a cascade differ",
-    }
-    return others.get(kind) or with_article(kind)
+    if kind == "differ":
+        return "a claim that few answers of a cascade differ"
+    if kind.endswith("s"):
+        return f"a claim about {kind.replace('-', ' ')}"
+    return with_article(kind)
 
 
 def _written(point: PlanPoint) -> dict[str, Json]:

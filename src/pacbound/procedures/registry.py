@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pacbound.errors import UnknownProcedureError
 from pacbound.procedures import (
-    alarm_range,
     batch,
     cascade,
     cascade_front,
@@ -16,13 +15,6 @@ from pacbound.procedures import (
     cascade_groups,
     cascade_partial,
     cascade_paths,
-    false_alarms,
-    recall,
-    recall_looks,
-    shield,
-    shield_among_unsafe,
-    shield_looks,
-    shield_product,
     union,
 )
 
@@ -39,18 +31,10 @@ PROCEDURES: dict[str, str] = {
         "cascade",
     ),
     **dict.fromkeys(batch.NAMES.values(), "batch"),
-    recall.NAME: "recall",
     **dict.fromkeys(
         [name for names in cascade_groups.NAMES.values() for name in names.values()],
         "cascade-groups",
     ),
-    recall_looks.NAME: "recall",
-    shield.EXACT: "shield",
-    shield_looks.NAME: "shield",
-    shield_product.NAME: "shield",
-    shield_among_unsafe.NAME: "shield",
-    **dict.fromkeys(false_alarms.NAMES.values(), "false-alarms"),
-    alarm_range.NAME: "alarm-range",
     union.NAME: "bundle",
 }
 """Each name with the kind of certificate it decides."""

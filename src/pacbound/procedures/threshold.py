@@ -33,8 +33,9 @@ from numpy.typing import NDArray
 
 from pacbound.procedures.refusal import least_passing
 from pacbound.stats.arguments import LARGEST_COUNT
-from pacbound.stats.binomial import binomial_upper
+from pacbound.stats.binomial import binomial_interval, binomial_upper
 from pacbound.stats.looks import PlannedLooks
+from pacbound.stats.sequences import bonferroni_level
 
 Integers = NDArray[np.int64]
 Side = Literal["below", "from"]
@@ -45,6 +46,11 @@ TOP = 2**16
 """The highest cell: thresholds are j / 2^16. Another grid would need procedures of other names."""
 UNEXPLAINED = "unexplained"
 """The code of a refusal that the counts do not lead to: a file was changed."""
+SLOW = "slow"
+"""The code of a refusal whose reason would take long to compute."""
+_OUTWARD = 1 + 1e-15
+"""Covers the difference and the product of the paper's bound, each rounded once."""
+
 LOST = -1
 """The cell of a rollout that no threshold can save."""
 
@@ -102,6 +108,13 @@ class Search:
             # Every threshold up to and including the cell that breaks the budget still keeps it.
             return refused if broken == LOST else broken / TOP
         return refused if broken == TOP else (broken + 1) / TOP
+
+    def events_at(self, threshold: float) -> int:
+        """How many trials are events at a threshold."""
+        below = self.side == "below"
+        hit = self.cells < threshold * TOP if below else self.cells >= threshold * TOP
+        lost = int(self.events[self.cells == LOST].sum()) if below and threshold == -inf else 0
+        return self.lost + lost + int(self.events[hit].sum())
 
     @property
     def unavoidable(self) -> int:
@@ -166,6 +179,37 @@ def decide_at_look(search: Search, plan: PlannedLooks) -> Decision:
     )
     code = "too-few" if allowed < 0 else "hopeless" if needed is None else "unavoidable"
     return Decision(threshold, allowed, NoThreshold(code, stuck, needed))
+
+
+def allowed_events(trials: int, *, rate: float, delta: float) -> int:
+    """The largest number of events among `trials` that still passes; -1 if not even zero do."""
+    return largest_passing(partial(_within, trials=trials, rate=rate, delta=delta), trials)
+
+
+def product_bound(missed: int, unsafe: int, n: int, *, delta: float) -> float:
+    """The paper's bound on the rate of unsafe rollouts that are missed: the upper bound of the rate
+    of unsafe ones, times that of the share of them that is missed.
+
+    Each comes from a two-sided interval at delta / 2, as printed. Given how many rollouts are
+    unsafe, those that are missed among them are binomial, so the same rollouts serve both. The
+    bound rises with what is missed, so the search needs no correction. It is kept for comparison:
+    one binomial over all rollouts allows more.
+    """
+    level = bonferroni_level(delta, 2)
+    _, unsafe_rate = binomial_interval(unsafe, n, delta=level)
+    caught, _ = binomial_interval(unsafe - missed, unsafe, delta=level)
+    return unsafe_rate * (1 - caught) * _OUTWARD
+
+
+def within_product(search: Search, *, rate: float, delta: float) -> Passes:
+    """The test by the paper's bound, if unsafe rollouts stay as common as in the search."""
+    unsafe = int(search.events.sum())
+
+    def passes(events: int, trials: int) -> bool:
+        among = -(-unsafe * trials // max(1, search.trials))
+        return events <= among and product_bound(events, among, trials, delta=delta) <= rate
+
+    return passes
 
 
 def largest_passing(passes: Callable[[int], bool], most: int) -> int:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from pacbound.certificate.alarm_range import AlarmRangeCertificate
-from pacbound.certificate.false_alarms import AlarmCurve, FalseAlarmCertificate
-from pacbound.certificate.recall import RecallCertificate
+from pacbound.claims.alarm_range import AlarmRangeCertificate
+from pacbound.claims.false_alarms import AlarmCurve, FalseAlarmCertificate
+from pacbound.claims.recall import RecallCertificate
 from pacbound.errors import InvalidTypeError
-from pacbound.procedures.false_alarms import NEGATIVES
 from pacbound.report import palette
 from pacbound.report.display import Display, light_grid, set_heading
 
@@ -150,7 +149,7 @@ class AlarmDisplay(Display):
         return cls(
             alarms.alarm_curve(),
             rows=alarms.n,
-            negatives=NEGATIVES[alarms.unit],
+            negatives="negatives" if alarms.unit == "rows" else "safe rollouts",
             xi=alarms.xi,
             delta=certificate.delta,
             lowest=lowest,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from pacbound.certificate.recall import RecallCertificate, RecallCurve
+from pacbound.claims.recall import RecallCertificate, RecallCurve
 from pacbound.errors import InvalidTypeError
 from pacbound.report import palette
 from pacbound.report.display import Display, light_grid, panel_below, set_heading
@@ -116,7 +116,7 @@ class RecallDisplay(Display):
         # up to its own threshold.
         thresholds = self.curve.thresholds[::-1]
         for axes, name, values in (
-            (ax, "recall", self.curve.recall),
+            (ax, "found", self.curve.recall),
             (panel, "flagged", self.curve.flagged),
         ):
             axes.plot(

@@ -8,7 +8,6 @@ its names are there, and raise a `MissingDependencyError` with the pip command w
 from typing import TYPE_CHECKING
 
 from pacbound.lazy_names import lazy_names
-from pacbound.shield.certify import certify_shield
 from pacbound.shield.policy import Shield, VectorShield
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ __all__ = [
     "ShieldedRollouts",
     "Task",
     "VectorShield",
-    "certify_shield",
     "check_label",
     "collect_rollouts",
     "run_shielded",

@@ -15,7 +15,7 @@ from typing import Any, SupportsFloat
 
 import numpy as np
 
-from pacbound.certificate.shield import ShieldCertificate
+from pacbound.claims.shield import ShieldCertificate
 from pacbound.errors import InvalidValueError, MissingDependencyError
 from pacbound.shield.actor import Actor, merged
 from pacbound.shield.latch import Latch, VectorLatch

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from pacbound.certificate.document import Certificate
 from pacbound.certificate.files import certificate_of
-from pacbound.certificate.shield import ShieldCertificate
+from pacbound.claims.claim import ClaimCertificate
+from pacbound.claims.shield import ShieldCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import real_number
 from pacbound.tally.columns import ROUNDING, Array, as_array, numeric
@@ -308,16 +309,6 @@ class VectorLatch:
         vars(self).update(state, _lock=RLock())
 
 
-_HINTS = {
-    "false-alarms": (
-        " It bounds how often safe rollouts are stopped, and says nothing about unsafe ones that "
-        "are not: it does not claim safety."
-    ),
-    "alarm-range": " Pass its claim about the rollouts that are missed, certificate.misses.",
-    "bundle": " Pass one of its certificates, bundle[name].",
-}
-
-
 def threshold_of(certificate_or_threshold: Any) -> float:
     """The danger at which a shield fires: a number, or that of a certificate if it follows from its
     own counts.
@@ -327,7 +318,7 @@ def threshold_of(certificate_or_threshold: Any) -> float:
         if not isinstance(given, ShieldCertificate):
             raise InvalidTypeError(
                 f"{with_article(given.kind).capitalize()} certificate has no danger threshold: "
-                f"expected one of certify_shield.{_HINTS.get(given.kind, '')}"
+                f"expected one of certify_shield.{_hint(given)}"
             )
         given.require_verified()
         return given.threshold
@@ -338,6 +329,15 @@ def threshold_of(certificate_or_threshold: Any) -> float:
             "always brake, or +inf to never brake."
         )
     return threshold
+
+
+def _hint(given: Certificate) -> str:
+    """What the certificate claims instead, or which of its claims may be passed."""
+    if given.inside:
+        return f" Pass one of its claims: {', '.join(given.inside)}."
+    if not isinstance(given, ClaimCertificate):
+        return ""
+    return f" It does not claim safety. {given.says.promise or ''}".rstrip()
 
 
 def _one_score(value: Any) -> float:

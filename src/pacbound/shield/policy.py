@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.shield import ShieldCertificate
+from pacbound.claims.shield import ShieldCertificate
 from pacbound.shield.actor import Actor, merged
 from pacbound.shield.latch import Latch, VectorLatch
 from pacbound.stats.arguments import whole_number

@@ -7,9 +7,12 @@ cells once each and in order, and counts that add up to the rows.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,6 +40,26 @@ FORMAT = "pacbound-tally"
 LARGEST_FILE = 2**30
 """Joint tallies of several exits have up to a cell for each row, so they may be larger than
 certificates."""
+
+
+def is_tally_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file says that it is a tally; False if it cannot be read."""
+    named, part = f'"{FORMAT}"'.encode(), 2**20
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(part)
+            # Keys are sorted: counts stand first, and there may be many.
+            while named not in data and _BEGINNING.match(data):
+                more = file.read(part)
+                if not more:
+                    return False
+                data = data[:64] + data[-len(named) :] + more
+            return named in data
+    except (OSError, ValueError):
+        return False
+
+
+_BEGINNING = re.compile(rb'\s*\{\s*"cells"\s*:')
 
 
 def fields_of(document: Mapping[str, Json]) -> dict[str, Any]:

@@ -212,14 +212,17 @@ class Tally:
     def from_arrays(
         cls,
         *,
-        scores: Any,
+        score: Any,
         unsafe: Any,
-        final_scores: Any = None,
+        final_score: Any = None,
+        groups: Any = None,
         **draw: Unpack[DrawOptions],
     ) -> Tally: ...
     @overload
     @classmethod
-    def from_arrays(cls, *, score: Any, positive: Any, **draw: Unpack[DrawOptions]) -> Tally: ...
+    def from_arrays(
+        cls, *, score: Any, positive: Any, groups: Any = None, **draw: Unpack[DrawOptions]
+    ) -> Tally: ...
     @classmethod
     def from_arrays(cls, *, kind: Kind | None = None, **given: Any) -> Tally:
         """Count columns of arrays. The names say which question is asked.
@@ -236,15 +239,15 @@ class Tally:
             Calibration and abstention: the predicted and the true class of each row, in place of
             `correct`.
         groups
-            Calibration, abstention and cascade: one group per row. Calibration and cascade: or a
-            mapping from names to truth values for each row.
+            One group per row; except for an abstention, or a mapping from names to truth values for
+            each row.
         n_bins, edges
             Calibration: as in `calibrate`.
         confidences, predictions, labels
             Cascade: (n, M-1) scores, (n, M) predicted classes, and (n,) true classes, which may be
             missing in any row, or be left out. A row without one in which predictions differ is
             counted as unlabelled.
-        scores, unsafe, final_scores
+        score, unsafe, final_score
             Shield: as in `certify_shield`.
         score, positive
             Recall: as in `certify_recall`.
@@ -265,7 +268,7 @@ class Tally:
 
         Examples
         --------
-        >>> Tally.from_arrays(scores=[0.1, 0.9, 0.8], unsafe=[False, True, True])
+        >>> Tally.from_arrays(score=[0.1, 0.9, 0.8], unsafe=[False, True, True])
         Tally(shield, 3 rows in 3 cells: 1 safe, 2 unsafe)
         """
         return cls._of_arrays(question_for(_asked(given)[0], kind), given)
@@ -326,15 +329,22 @@ class Tally:
         cls,
         frame: Any,
         *,
-        scores: str,
+        score: str,
         unsafe: str,
-        final_scores: str | None = None,
+        final_score: str | None = None,
+        groups: str | None = None,
         **draw: Unpack[DrawOptions],
     ) -> Tally: ...
     @overload
     @classmethod
     def from_frame(
-        cls, frame: Any, *, score: str, positive: str, **draw: Unpack[DrawOptions]
+        cls,
+        frame: Any,
+        *,
+        score: str,
+        positive: str,
+        groups: str | None = None,
+        **draw: Unpack[DrawOptions],
     ) -> Tally: ...
     @classmethod
     def from_frame(cls, frame: Any, *, kind: Kind | None = None, **given: Any) -> Tally:
@@ -346,8 +356,8 @@ class Tally:
             A frame of pandas, Polars (eager or lazy), PyArrow, DuckDB (a relation) or PySpark.
         kind
             As in `from_arrays`.
-        confidence, correct, prediction, labels, groups, confidences, predictions, scores, unsafe,
-        final_scores, score, positive
+        confidence, correct, prediction, labels, groups, confidences, predictions, score, unsafe,
+        final_score, positive
             The names of the columns. The words are those of `from_arrays`.
         n_bins, edges, classes, missing, unseen_labels
             As in `from_arrays`.
@@ -447,9 +457,10 @@ class Tally:
         cls,
         paths: Paths,
         *,
-        scores: str,
+        score: str,
         unsafe: str,
-        final_scores: str | None = None,
+        final_score: str | None = None,
+        groups: str | None = None,
         engine: Engine = "duckdb",
         master: str | None = None,
         memory_limit: str | None = None,
@@ -464,6 +475,7 @@ class Tally:
         *,
         score: str,
         positive: str,
+        groups: str | None = None,
         engine: Engine = "duckdb",
         master: str | None = None,
         memory_limit: str | None = None,
@@ -491,8 +503,8 @@ class Tally:
             `day` is a column.
         kind
             As in `from_arrays`.
-        confidence, correct, prediction, labels, groups, confidences, predictions, scores, unsafe,
-        final_scores, score, positive
+        confidence, correct, prediction, labels, groups, confidences, predictions, score, unsafe,
+        final_score, positive
             The names of the columns. The words are those of `from_arrays`.
         n_bins, edges, classes, missing, unseen_labels
             As in `from_arrays`.

@@ -15,6 +15,7 @@ from pacbound.certificate import CascadeCertificate, Certificate, GroupedCascade
 from pacbound.explorable import CERTIFIED, HOPELESS, REFUSED, UNTOLD, Explorable, Reading
 from pacbound.report.page.explorer.grid import Explorer, explored
 from pacbound.report.page.explorer.readings import explorable
+from pacbound.says import four_digits
 
 Make = Callable[..., Certificate]
 
@@ -164,15 +165,15 @@ def test_a_shield_is_that_of_a_fresh_certificate(rate: Any, bound: Any) -> None:
         fresh: Any = shield(rate=rate, bound=bound, **asked)
         assert reading.verdict == (CERTIFIED if fresh.certified else REFUSED)
         if fresh.certified:
-            assert reading.values[0] == repr(fresh.threshold)
-            assert reading.values[2] == f"{fresh.allowed:,}"
+            assert reading.values[0] == four_digits(fresh.threshold, "down")
+            assert reading.values[-1] == f"{fresh.allowed:,}"
 
 
 def test_recall_is_that_of_a_fresh_certificate() -> None:
     for asked, reading in _points(_explorer(recall())):
         fresh: Any = recall(**asked)
-        shown = repr(fresh.threshold) if fresh.certified else "flag everything"
-        assert reading.values[:2] == (shown, f"{fresh.flag_rate:.2%}")
+        shown = four_digits(fresh.threshold, "down") if fresh.certified else "flag everything"
+        assert (reading.values[0], reading.values[2]) == (shown, f"{fresh.flag_rate:.2%}")
 
 
 def test_calibration_is_that_of_a_fresh_certificate() -> None:

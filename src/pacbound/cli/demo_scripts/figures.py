@@ -25,9 +25,11 @@ def shields() -> dict[str, tuple[int, int]]:
     unsafe, success = (
         column("future_rollouts.csv", name, str) == "True" for name in ("unsafe", "success")
     )
+    certified: Any = load_certificate("shield.json")
+    product: Any = load_certificate("product.json")
     thresholds = {
-        "certified": load_certificate("shield.json").claim()["threshold"],
-        "the paper's product": load_certificate("product.json").claim()["threshold"],
+        "certified": certified.threshold,
+        "the paper's product": product.threshold,
         "threshold 0.5": NAIVE_THRESHOLD,
         "no shield": POLICY_ALONE,
     }

@@ -10,18 +10,12 @@ from pacbound.claims.claim import ClaimCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.monitor.kinds.cascade import CascadeWatch
 from pacbound.monitor.kinds.cascade_groups import GroupedCascadeWatch
-from pacbound.monitor.kinds.false_alarms import FalseAlarmWatch
-from pacbound.monitor.kinds.recall import RecallWatch
-from pacbound.monitor.kinds.shield import ShieldWatch
 from pacbound.tally.questions import with_article
 from pacbound.watch import Watch
 
 WATCHES: dict[str, type[Watch]] = {
     "cascade": CascadeWatch,
     "cascade-groups": GroupedCascadeWatch,
-    "false-alarms": FalseAlarmWatch,
-    "recall": RecallWatch,
-    "shield": ShieldWatch,
 }
 
 _WHY_NOT = {
@@ -29,10 +23,6 @@ _WHY_NOT = {
         "it is about records that are all there and all answered, so that no row in use can break "
         "it. To notice that later records are of another kind, certify a cascade on labelled rows "
         "and monitor that"
-    ),
-    "alarm-range": (
-        "its two claims are watched apart. Monitor certificate.misses and "
-        "certificate.false_alarms, each with its share of delta, or pass the range to BundleMonitor"
     ),
     "bundle": "its claims are watched together by BundleMonitor, or one by one, as bundle[name]",
 }
@@ -62,6 +52,7 @@ def watch_of(certificate: Certificate) -> Watch:
         return WATCHES[certificate.kind](certificate)
     watch = certificate.by.watch(certificate)
     if isinstance(watch, str):
-        raise InvalidValueError(f"This certificate is not monitored: {watch}.")
+        kind = with_article(certificate.kind).capitalize()
+        raise InvalidValueError(f"{kind} certificate is not monitored: {watch}.")
     found: Watch = watch
     return found

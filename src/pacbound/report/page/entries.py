@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pacbound import documents
-from pacbound.certificate import Certificate, SeveralClaims, load_certificate
+from pacbound.certificate import Certificate, load_certificate
 from pacbound.documents import Json
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.monitor import Monitor
@@ -127,12 +127,10 @@ def _entry(name: str, source: Source, *, patient: bool) -> Entry:
     found = certificate.verify(patient=patient)
     if not found:
         return Entry(name, certificate.kind, problems=found.differences)
-    members: tuple[Entry, ...] = ()
-    if isinstance(certificate, SeveralClaims):
-        members = tuple(
-            Entry(f"{name}: {claim}", member.kind, member)
-            for claim, member in certificate.members.items()
-        )
+    members = tuple(
+        Entry(f"{name}: {claim}", member.kind, member)
+        for claim, member in certificate.inside.items()
+    )
     return Entry(name, certificate.kind, certificate, members=members)
 
 

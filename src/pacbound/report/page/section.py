@@ -8,14 +8,10 @@ from itertools import islice
 from typing import Any
 
 from pacbound.certificate import (
-    AlarmRangeCertificate,
     BatchCertificate,
     CascadeCertificate,
     Certificate,
-    FalseAlarmCertificate,
     GroupedCascadeCertificate,
-    RecallCertificate,
-    ShieldCertificate,
 )
 from pacbound.claims.claim import ClaimCertificate
 from pacbound.monitor import Monitor
@@ -27,9 +23,6 @@ from pacbound.report.page.figures import (
     batch,
     cascade,
     evidence,
-    false_alarms,
-    recall,
-    shield,
     trade_off,
 )
 from pacbound.report.page.markup import Markup, in_short, joined, pairs, tag
@@ -119,10 +112,11 @@ def _banner(entry: Entry, made: str) -> Markup:
 
 def _reservation(entry: Entry) -> Markup | None:
     """What is not certified, beside the verdict."""
-    if entry.kind == AlarmRangeCertificate.kind and not entry.certified:
-        return tag("p", "No threshold keeps both claims. Each says below what it certifies alone.")
     if entry.members and not entry.certified:
-        return tag("p", "Not all of its claims are certified. Each says below whether it is.")
+        return tag(
+            "p",
+            "Not all of its claims are certified together. Each says below whether it is alone.",
+        )
     if not entry.certified:
         return tag("p", "Nothing is certified here. The claim must not be relied on.")
     left_out = _refused_groups(entry.certificate)
@@ -232,20 +226,6 @@ def _figures(certificate: Certificate, detail: Detail) -> Iterator[ChartFigure |
         yield from draw(certificate, detail)
 
 
-def _of_recall(certificate: RecallCertificate, detail: Detail) -> Iterator[ChartFigure | None]:
-    yield recall.recall(certificate, rows=detail.rows)
-
-
-def _of_false_alarms(
-    certificate: FalseAlarmCertificate, detail: Detail
-) -> Iterator[ChartFigure | None]:
-    yield false_alarms.false_alarms(certificate, rows=detail.rows)
-
-
-def _of_shield(certificate: ShieldCertificate, detail: Detail) -> Iterator[ChartFigure | None]:
-    yield shield.search(certificate, rows=detail.rows)
-
-
 def _of_batch(certificate: BatchCertificate, detail: Detail) -> Iterator[ChartFigure | None]:
     yield batch.sample(certificate, rows=detail.rows)
 
@@ -278,14 +258,11 @@ def _of_groups(
 
 
 _DRAWN: dict[type[Certificate], Callable[[Any, Detail], Iterator[ChartFigure | None]]] = {
-    FalseAlarmCertificate: _of_false_alarms,
-    RecallCertificate: _of_recall,
-    ShieldCertificate: _of_shield,
     BatchCertificate: _of_batch,
     CascadeCertificate: _of_cascade,
     GroupedCascadeCertificate: _of_groups,
 }
-"""The figures of each kind; a bundle and a range have those of their claims."""
+"""The figures of each kind; a bundle has those of its claims."""
 
 
 def _monitor(monitor: Monitor, detail: Detail) -> Iterator[Markup]:

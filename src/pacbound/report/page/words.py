@@ -16,19 +16,13 @@ from pacbound.documents import Json
 from pacbound.report.page.markup import in_short
 
 _DESCRIPTIVE: Final = ("On these", "On the sample", "By group")
-_UNITS: Final = {"shield": "Rollouts counted", "batch": "Records"}
+_UNITS: Final = {"batch": "Records"}
 _COUNTS: Final = {
     "xi": "xi: what may be lost, missed or differ",
     "bounded": "What xi bounds",
-    "target": "Target: the share of positives to be flagged",
     "delta": "delta: the chance that the claim is wrong",
     "threshold": "Threshold",
     "thresholds": "Thresholds, one for each exit",
-    "lowest": "Lowest threshold that keeps both claims",
-    "highest": "Highest threshold that keeps both claims",
-    "allowed_misses": "Misses allowed",
-    "allowed_false_alarms": "False alarms allowed",
-    "unsafe": "Unsafe rollouts",
     "costs": "Cost of a row, by the model that answers",
     "tolerated": "Answers that may differ",
     "scored": "Records with a score",
@@ -38,19 +32,13 @@ _COUNTS: Final = {
     "look": "Planned look",
     "looks": "All planned looks",
     "first_threshold": "Highest threshold looked at",
-    "horizon": "Horizon of a rollout, in steps",
 }
 _SEEN: Final = {
     "exit_rates": "Rows that exit early, by exit",
     "observed_error_increase": "Accuracy lost",
     "expected_cost": "Cost of a row",
-    "observed_miss_rate": "Share missed",
-    "interventions": "Rollouts that the shield would stop",
     "coverage": "Rows answered",
     "observed_error": "Wrong among these",
-    "observed_false_alarm_rate": "Negatives that raise an alarm",
-    "observed_recall": "Positives flagged",
-    "flag_rate": "Rows flagged",
     "asked_share": "Share sent to the slow model",
     "sampled_differing": "Sampled answers that differ",
 }
@@ -63,12 +51,8 @@ _SHARES: Final = frozenset(
     {
         "exit_rates",
         "observed_error_increase",
-        "observed_miss_rate",
         "coverage",
         "observed_error",
-        "observed_false_alarm_rate",
-        "observed_recall",
-        "flag_rate",
         "asked_share",
     }
 )
@@ -121,9 +105,6 @@ def counts_of(certificate: Certificate, claim: Mapping[str, Json]) -> list[tuple
     if isinstance(certificate, ClaimCertificate):
         return certificate.by.numbers(certificate)
     claim = dict(claim)
-    for key in ("allowed_misses", "allowed_false_alarms"):
-        if claim.get(key) == -1:
-            claim[key] = "even none are too many"
     if "bounded" in claim:
         claim["bounded"] = _BOUNDED[claim["bounded"]]
     rows = (

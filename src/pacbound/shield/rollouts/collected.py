@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.certificate.about import about_texts
-from pacbound.certificate.shield import ShieldCertificate
+from pacbound.claims.shield import Bound, Rate, ShieldCertificate, certify_shield
+from pacbound.claims.task_record import CHECKS, about_task, known_task, read_task
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.procedures.shield import Bound, Rate
-from pacbound.shield.certify import certify_shield
 from pacbound.shield.rollouts.checkpoint_folder import (
     ROWS,
     complete_parts,
@@ -39,9 +38,9 @@ from pacbound.shield.rollouts.table import (
 from pacbound.shield.rollouts.task import Task, TaskOptions, task_of
 from pacbound.shield.rollouts.training_frames import frame_arrays
 from pacbound.shield.rollouts.world import Environment, World
-from pacbound.shield.task_record import CHECKS, about_task, known_task, read_task
 from pacbound.stats.arguments import real_number
 from pacbound.stats.looks import PlannedLooks
+from pacbound.tally.questions.rollouts import ROLLOUTS
 from pacbound.tally.tally import Tally
 
 _TYPES: Mapping[str, type] = {
@@ -224,7 +223,7 @@ class Rollouts:
             delta=delta,
             bound=bound,
             rate=rate,
-            final_scores=self.final_score if bound == "product" else None,
+            final_score=self.final_score if bound == "product" else None,
             looks=looks,
             horizon=self.task.get("horizon"),
             about={**self.about, **said},
@@ -254,7 +253,7 @@ class Rollouts:
             For `certify_shield`, alone or added to those of other collections.
         """
         last = self.final_score if final else None
-        return Tally.from_arrays(scores=self.score, unsafe=self.unsafe, final_scores=last)
+        return Tally.count(ROLLOUTS, score=self.score, unsafe=self.unsafe, final_score=last)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the table to a file, whole or not at all.

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from pacbound import documents
 from pacbound.atomic_files import atomic_file
+from pacbound.claims.task_record import MEMBER
 from pacbound.documents import Json
 from pacbound.errors import InvalidValueError
 from pacbound.shield.rollouts.checkpoint_folder import UNREADABLE, packed, unpacked
-from pacbound.shield.task_record import MEMBER
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _FLAGS = {"true": True, "false": False}

@@ -10,17 +10,17 @@ from pacbound.stats.arguments import is_one_of
 from pacbound.tally.questions.abstention import ABSTENTION
 from pacbound.tally.questions.calibration import CalibrationQuestion
 from pacbound.tally.questions.cascade import CascadeQuestion
+from pacbound.tally.questions.flagged_scores import SCORE_BY_POSITIVE
 from pacbound.tally.questions.label_scores import LABEL_SCORES
 from pacbound.tally.questions.question import Judged, Kind, Question, Scope, Slot
-from pacbound.tally.questions.recall import RecallQuestion
-from pacbound.tally.questions.shield import ShieldQuestion
+from pacbound.tally.questions.rollouts import ROLLOUTS
 
 QUESTIONS: Mapping[Kind, Any] = {
     "calibration": CalibrationQuestion,
     "abstention": ABSTENTION,
     "cascade": CascadeQuestion,
-    "shield": ShieldQuestion,
-    "recall": RecallQuestion,
+    "shield": ROLLOUTS,
+    "recall": SCORE_BY_POSITIVE,
     "sets": LABEL_SCORES,
 }
 
@@ -50,7 +50,7 @@ def question_for(given: Mapping[str, Any], kind: str | None = None) -> Any:
 
     Examples
     --------
-    >>> question_for({"scores": [0.1], "unsafe": [False]}).kind
+    >>> question_for({"score": [0.1], "unsafe": [False]}).kind
     'shield'
     """
     if kind is not None:
@@ -102,9 +102,7 @@ __all__ = [
     "Judged",
     "Kind",
     "Question",
-    "RecallQuestion",
     "Scope",
-    "ShieldQuestion",
     "Slot",
     "question_for",
     "with_article",

@@ -69,6 +69,7 @@ class LabelScores:
     labels_may_be_missing: ClassVar[bool] = True
     counts_inside: ClassVar[bool] = False
     lowest_cell: ClassVar[int] = -1
+    lost_is: ClassVar[None] = None
     grid: ClassVar[DyadicGrid] = FINE
 
     names: tuple[str, ...] = ()

@@ -196,9 +196,9 @@ class Question(Protocol):
     Examples
     --------
     >>> from pacbound.tally.questions import QUESTIONS
-    >>> question = QUESTIONS["shield"].of_columns(scores="danger", unsafe="crashed")
+    >>> question = QUESTIONS["shield"].of_columns(score="danger", unsafe="crashed")
     >>> question.outcomes, sorted(question.slots)
-    (('safe', 'unsafe'), ['scores', 'unsafe'])
+    (('safe', 'unsafe'), ['score', 'unsafe'])
     """
 
     kind: ClassVar[Kind]

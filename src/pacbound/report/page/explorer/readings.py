@@ -13,19 +13,14 @@ from typing import Any
 import numpy as np
 
 from pacbound.certificate import (
-    AlarmRangeCertificate,
     CascadeCertificate,
     Certificate,
     CertificateBundle,
-    FalseAlarmCertificate,
     GroupedCascadeCertificate,
-    RecallCertificate,
-    ShieldCertificate,
 )
 from pacbound.certificate.document import amount
 from pacbound.claims.claim import ClaimCertificate
-from pacbound.errors import InvalidValueError
-from pacbound.explorable import CERTIFIED, HOPELESS, REFUSED, UNTOLD, Explorable, Reading
+from pacbound.explorable import CERTIFIED, REFUSED, UNTOLD, Explorable, Reading
 from pacbound.report.page.explorer import cascades
 
 
@@ -41,7 +36,7 @@ def explorable(certificate: Certificate) -> Explorable | str:
     for kind, of in _KINDS.items():
         if isinstance(certificate, kind):
             return of(certificate)
-    if isinstance(certificate, CertificateBundle | AlarmRangeCertificate):
+    if isinstance(certificate, CertificateBundle):
         return "Each of the claims is explored on its own, below."
     return (
         "The answers of this batch are given, and its sample was drawn for this xi and delta: "
@@ -49,80 +44,9 @@ def explorable(certificate: Certificate) -> Explorable | str:
     )
 
 
-def _of_recall(_: RecallCertificate) -> Explorable:
-    names = ("Threshold", "Rows flagged", "Positives missed", "Misses allowed")
-    return Explorable("target", names, _recall, "Rows flagged", whole=True)
-
-
-def _recall(certificate: RecallCertificate, target: float | None, delta: float) -> Reading:
-    again = _with_looks(certificate, target=target, delta=delta)
-    if again is None:
-        return Reading(HOPELESS, ("", "", "", ""))
-    missed = 1 - (1.0 if again.observed_recall is None else again.observed_recall)
-    return Reading(
-        _verdict(again),
-        (
-            _limit(again.limit, "flag everything"),
-            f"{again.flag_rate:.2%}",
-            f"{round(missed * again.positives):,} of {again.positives:,}",
-            f"{max(again.allowed, 0):,}",
-        ),
-        (again.flag_rate, again.flag_rate),
-    )
-
-
-def _of_false_alarms(_: FalseAlarmCertificate) -> Explorable:
-    names = ("Threshold", "False alarms seen", "False alarms allowed", "Positives found")
-    return Explorable("xi", names, _false_alarms, "Positives found", whole=True)
-
-
-def _false_alarms(certificate: FalseAlarmCertificate, xi: float | None, delta: float) -> Reading:
-    again = _again(certificate, xi=xi, delta=delta)
-    false, found = again.observed_false_alarm_rate, again.observed_recall
-    return Reading(
-        _verdict(again),
-        (
-            _limit(again.limit, "no alarms"),
-            f"{round((false or 0) * again.negatives):,} of {again.negatives:,}",
-            f"{max(again.allowed, 0):,}",
-            "none there" if found is None else f"{found:.2%}",
-        ),
-        None if found is None else (found, found),
-    )
-
-
-def _of_shield(_: ShieldCertificate) -> Explorable:
-    names = ("Threshold", "Misses seen", "Misses allowed")
-    return Explorable("xi", names, _shield, "Threshold on the danger")
-
-
-def _shield(certificate: ShieldCertificate, xi: float | None, delta: float) -> Reading:
-    again = _with_looks(certificate, xi=xi, delta=delta)
-    if again is None:
-        return Reading(HOPELESS, ("", "", ""))
-    # An infinite threshold above all dangers is told only where the search has passed them all.
-    if again.limit > certificate.limit:
-        return Reading(UNTOLD, ("", "", ""))
-    among = certificate.n if certificate.rate == "all" else certificate.unsafe
-    seen = round(again.observed_miss_rate * (among or 0))
-    limit = _limit(again.limit, "never fire" if again.limit > 0 else "always brake")
-    drawn = (again.limit, again.limit) if np.isfinite(again.limit) else None
-    return Reading(_verdict(again), (limit, f"{seen:,}", f"{max(again.allowed, 0):,}"), drawn)
-
-
 def _again(certificate: Any, **asked: Any) -> Any:
     """The certificate decided again, from its own counts, with other values."""
     return replace(certificate, loaded=None, **asked).recomputed()
-
-
-def _with_looks(certificate: Any, **asked: Any) -> Any:
-    """The same; None where its looks make no plan, since not even the last of them could pass."""
-    try:
-        return _again(certificate, **asked)
-    except InvalidValueError:
-        if certificate.looks is None:
-            raise
-        return None
 
 
 def _of_cascade(certificate: CascadeCertificate) -> Explorable | str:
@@ -210,9 +134,6 @@ def _verdict(certificate: Certificate) -> str:
 
 
 _KINDS: dict[type[Certificate], Callable[[Any], Explorable | str]] = {
-    FalseAlarmCertificate: _of_false_alarms,
-    RecallCertificate: _of_recall,
-    ShieldCertificate: _of_shield,
     CascadeCertificate: _of_cascade,
     GroupedCascadeCertificate: _of_groups,
 }

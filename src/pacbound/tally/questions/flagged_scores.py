@@ -59,6 +59,7 @@ class FlaggedScores:
     columns: tuple[RowColumn, RowColumn]
     outcomes: tuple[str, str]
     lowest_cell: int = 0
+    lost_is: None = None
     slots: Mapping[str, Slot] = field(default_factory=dict)
     scope: Scope = "top"
     members: tuple[str, ...] = ()
@@ -100,8 +101,8 @@ class FlaggedScores:
     def judge(
         self,
         rows: Rows,
-        vocabulary: Vocabulary,
-        evidence: Evidence,
+        vocabulary: Vocabulary,  # noqa: ARG002
+        evidence: Evidence,  # noqa: ARG002
     ) -> Judged:
         """The cell of each row's score, and whether its truth value is True."""
         score, flag = (column.name for column in self.columns)
@@ -109,7 +110,7 @@ class FlaggedScores:
         judged = Judged(len(rows), self.grid.cells(scores)[:, None], flags, told=(scores, flags))
         return grouped(self, rows, judged)
 
-    def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
+    def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:  # noqa: ARG002
         """The same inside an engine."""
         score, name = (column.name for column in self.columns)
         flag = rows.flag(name)

@@ -33,8 +33,20 @@ if TYPE_CHECKING:
     from pacbound.tally.frames.engine_rows import EngineRows
 
 
+COLUMNS = (
+    RowColumn("score", "The running maximum of the danger of each rollout, 0 to 1.", "number"),
+    RowColumn("unsafe", "Whether each rollout has an un-recoverable state.", "flag"),
+    RowColumn(
+        "final_score",
+        "The danger at the first un-recoverable state, for the paper's product.",
+        "number or nothing",
+        needed=False,
+    ),
+)
+
+
 @dataclass(frozen=True)
-class Rollouts:
+class RolloutScores:
     """Safe and unsafe rollouts per fine cell of the danger.
 
     `of_arrays` and `of_columns` make it from what was passed.
@@ -48,21 +60,13 @@ class Rollouts:
 
     kind: ClassVar[str] = "shield"
     outcomes: ClassVar[tuple[str, str]] = ("safe", "unsafe")
-    columns: ClassVar[tuple[RowColumn, ...]] = (
-        RowColumn("score", "The running maximum of the danger of each rollout, 0 to 1.", "number"),
-        RowColumn("unsafe", "Whether each rollout has an un-recoverable state.", "flag"),
-        RowColumn(
-            "final_score",
-            "The danger at the first un-recoverable state, for the paper's product.",
-            "number or nothing",
-            needed=False,
-        ),
-    )
     labelled_by: ClassVar[tuple[str, ...]] = ("unsafe",)
     labels_may_be_missing: ClassVar[bool] = False
     lowest_cell: ClassVar[int] = -1
+    lost_is: ClassVar[str] = "unsafe"
     grid: ClassVar[DyadicGrid] = FINE
 
+    columns: tuple[RowColumn, ...] = COLUMNS
     slots: Mapping[str, Slot] = field(default_factory=dict)
     scope: Scope = "top"
     members: tuple[str, ...] = ()
@@ -72,13 +76,13 @@ class Rollouts:
         """What a caller may pass, by name; True for what must be there."""
         return {**{column.name: column.needed for column in self.columns}, "groups": False}
 
-    def of_columns(self, **given: Any) -> Rollouts:
+    def of_columns(self, **given: Any) -> RolloutScores:
         """The question about a table with a row for each rollout."""
         named = only_known(given, self.roles, "A table of rollouts")
         groups = named.pop("groups", None)
         return replace(self, **slots_of_columns(self._slots(named), groups))
 
-    def of_arrays(self, **given: Any) -> tuple[Rollouts, dict[str, Any]]:
+    def of_arrays(self, **given: Any) -> tuple[RolloutScores, dict[str, Any]]:
         """The question about arrays with an entry for each rollout."""
         passed = only_known(given, self.roles, "A table of rollouts")
         groups = passed.pop("groups", None)
@@ -96,15 +100,15 @@ class Rollouts:
     def judge(
         self,
         rows: Rows,
-        vocabulary: Vocabulary,
-        evidence: Evidence,
+        vocabulary: Vocabulary,  # noqa: ARG002
+        evidence: Evidence,  # noqa: ARG002
     ) -> Judged:
         """The cell of each rollout's danger, and whether it is unsafe."""
         danger, unsafe = self._danger(rows), rows.flags("unsafe").astype(np.int64)
         judged = Judged(len(rows), self.grid.cells(danger)[:, None], unsafe, told=(danger, unsafe))
         return grouped(self, rows, judged)
 
-    def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
+    def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:  # noqa: ARG002
         """The same inside an engine."""
         final = "final_score" if "final_score" in self.slots else None
         flag = rows.flag("unsafe")
@@ -150,4 +154,7 @@ class Rollouts:
         return {role: Slot(holds[role], name) for role, name in named.items()}
 
 
-ROLLOUTS = Rollouts()
+ROLLOUTS = RolloutScores()
+ALARMED_ROLLOUTS = RolloutScores(COLUMNS[:2])
+"""The same without the danger at the first un-recoverable state, which says nothing about safe
+rollouts."""

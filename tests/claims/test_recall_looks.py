@@ -11,8 +11,8 @@ from scipy.stats import binom
 
 from pacbound import Tally, certify_recall, planned_looks
 from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.recall import miss_rate
 from pacbound.errors import CertificateError, InvalidValueError
-from pacbound.procedures.recall import miss_rate
 
 LOOKS = [60, 120, 240]
 PLAN = planned_looks(0.1, delta=0.05, looks=LOOKS)
@@ -86,8 +86,8 @@ def test_negatives_change_nothing_and_the_plan_may_be_passed() -> None:
 
 def test_a_planned_look_allows_fewer_misses_than_a_fixed_number_of_positives() -> None:
     tally = Tally.from_arrays(score=rows(120)[0], positive=rows(120)[1])
-    fixed = certify_recall(tally, target=0.9, delta=0.05)
-    look = certify_recall(tally, target=0.9, delta=0.05, looks=LOOKS)
+    fixed = certify_recall(data=tally, target=0.9, delta=0.05)
+    look = certify_recall(data=tally, target=0.9, delta=0.05, looks=LOOKS)
     assert look.allowed < fixed.allowed
     assert look.counts_digest != fixed.counts_digest
 
@@ -121,8 +121,10 @@ def test_a_look_that_is_too_early_refuses_and_names_the_next_that_can_pass() -> 
     refused = certify_recall([0.9] * 10, [True] * 10, target=0.9, delta=0.05, looks=[10, 60, 120])
     assert (refused.certified, refused.threshold) == (False, -np.inf)
     assert refused.refusal is not None
-    assert "10 positives, at look 1 of 3" in refused.refusal.reason
     assert refused.refusal.needed == 60
+    said = refused.summary()
+    assert "look 1 of 3\nREFUSED: 10 positives cannot certify 90 %" in said
+    assert "The look at 60 positives passes if none goes wrong" in said
     assert refused.verify()
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from pacbound import Tally, certify_recall
 from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.recall import miss_rate
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.procedures.recall import decide, miss_rate
 from pacbound.stats.binomial import binomial_upper
 
 RNG = np.random.default_rng(0)
@@ -49,10 +49,10 @@ def test_the_miss_rate_is_never_above_what_the_target_leaves() -> None:
 
 
 def test_positives_in_the_cell_of_the_threshold_are_flagged() -> None:
-    cells, positives = np.array([10, 20, 30]), np.array([2, 60, 60])
-    decision = decide(cells, positives, target=0.9, delta=0.05)
-    assert decision.threshold == 20 / 65_536
-    assert 2 <= decision.allowed < 62
+    score = np.repeat([10, 20, 30], [2, 60, 60]) / 65_536
+    certificate = certify_recall(score, np.ones(122), **CLAIM)
+    assert certificate.threshold == 20 / 65_536
+    assert 2 <= certificate.allowed < 62
 
 
 @pytest.mark.parametrize(("target", "delta", "needed"), [(0.95, 0.01, 90), (0.95, 0.05, 59)])
@@ -68,7 +68,7 @@ def test_too_few_positives_are_refused_with_how_many_it_takes(
             assert certificate.flags([0.0, 1.0]).all()
             assert certificate.refusal is not None
             assert certificate.refusal.needed == needed
-            assert f"about {needed} positives" in certificate.summary()
+            assert f"{needed} positives would do if none goes wrong" in certificate.summary()
 
 
 def test_a_threshold_of_zero_says_that_it_is_of_no_use() -> None:
@@ -80,10 +80,11 @@ def test_a_threshold_of_zero_says_that_it_is_of_no_use() -> None:
 def test_tallies_and_tables_certify_what_arrays_do(tmp_path: Path) -> None:
     expected = certify_recall(SCORE, POSITIVE, **CLAIM)
     parts = [Tally.from_arrays(score=SCORE[i::2], positive=POSITIVE[i::2]) for i in range(2)]
-    assert certify_recall(parts[0] + parts[1], **CLAIM).claim_digest == expected.claim_digest
+    counted = certify_recall(data=parts[0] + parts[1], **CLAIM)
+    assert counted.claim_digest == expected.claim_digest
     np.savez(tmp_path / "rows.npz", s=SCORE, y=POSITIVE)
     named = {"score": "s", "positive": "y"}
-    from_file = certify_recall(tmp_path / "rows.npz", columns=named, **CLAIM)
+    from_file = certify_recall("s", "y", data=tmp_path / "rows.npz", **CLAIM)
     assert from_file.claim_digest == expected.claim_digest
     assert from_file.provenance.columns == named
 
@@ -108,9 +109,11 @@ def test_what_cannot_be_is_named(
 
 
 def test_a_tally_of_a_shield_is_refused() -> None:
-    tally = Tally.from_arrays(scores=SCORE, unsafe=POSITIVE)
-    with pytest.raises(InvalidValueError, match="is not a tally of a recall"):
-        certify_recall(tally, **CLAIM)
+    tally = Tally.from_arrays(score=SCORE, unsafe=POSITIVE)
+    with pytest.raises(
+        InvalidValueError, match="counts something else: count with score, positive"
+    ):
+        certify_recall(data=tally, **CLAIM)
 
 
 @pytest.mark.parametrize(
@@ -118,12 +121,12 @@ def test_a_tally_of_a_shield_is_refused() -> None:
     [
         ({"cells": [1, 0], "negative": [1, 1], "positive": [1, 1]}, "does not rise"),
         ({"cells": [1], "negative": [1], "positive": [1]}, "hold 2 rows"),
-        ({"cells": [1], "negative": [-1], "positive": [3001]}, "a count is less than 0"),
-        ({"cells": [1], "negative": [1, 2], "positive": [1]}, "different length"),
+        ({"cells": [1], "negative": [-1], "positive": [3001]}, "expected 1 counts from 0 on"),
+        ({"cells": [1], "negative": [1, 2], "positive": [1]}, "expected 1 counts from 0 on"),
     ],
 )
 def test_counts_that_cannot_be_are_refused(counts: dict[str, Any], message: str) -> None:
     document = certify_recall(SCORE, POSITIVE, **CLAIM).to_dict()
-    document["claim"]["counts"] = counts
+    document["claim"]["tables"][0]["counts"] = counts
     with pytest.raises(CertificateError, match=message):
         certificate_from_dict(document)

@@ -43,15 +43,17 @@ def test_looks_and_the_plan_of_them_certify_the_same() -> None:
 
 def test_a_planned_look_allows_fewer_misses_than_a_fixed_sample() -> None:
     tally = shield_tally(500)
-    fixed = certify_shield(tally, xi=0.05, delta=0.05)
-    look = certify_shield(tally, xi=0.05, delta=0.05, looks=PLAN)
+    fixed = certify_shield(data=tally, xi=0.05, delta=0.05)
+    look = certify_shield(data=tally, xi=0.05, delta=0.05, looks=PLAN)
     assert look.allowed < fixed.allowed
     assert look.counts_digest != fixed.counts_digest
 
 
 def test_a_number_that_is_no_planned_look_is_refused() -> None:
     scores, unsafe = rollouts(600)
-    with pytest.raises(InvalidValueError, match="600 is not a planned look: expected one of 250"):
+    with pytest.raises(
+        InvalidValueError, match="600 rollouts, and no look was planned there, but at 250"
+    ):
         certify_shield(scores, unsafe, xi=0.05, delta=0.05, looks=PLAN)
 
 
@@ -61,7 +63,7 @@ def test_a_plan_for_another_claim_is_refused() -> None:
         certify_shield(scores, unsafe, xi=0.06, delta=0.05, looks=PLAN)
     with pytest.raises(InvalidValueError, match="delta divided by the number of looks"):
         certify_shield(
-            scores, unsafe, xi=0.05, delta=0.05, looks=PLAN, bound="product", final_scores=scores
+            scores, unsafe, xi=0.05, delta=0.05, looks=PLAN, bound="product", final_score=scores
         )
     with pytest.raises(InvalidTypeError):
         certify_shield(scores, unsafe, xi=0.05, delta=0.05, looks="250,500")  # type: ignore[arg-type]
@@ -84,7 +86,7 @@ def test_a_look_that_is_too_early_refuses_and_names_the_next_that_can_pass() -> 
     assert not certificate.certified
     assert certificate.threshold == -np.inf
     assert certificate.refusal is not None
-    assert "at look 1 of 4" in certificate.refusal.reason
+    assert "look 1 of 4\nREFUSED: 50 rollouts cannot certify 5 %" in certificate.summary()
     plan = planned_looks(0.05, delta=0.01, looks=looks)
     assert certificate.refusal.needed == min(n for n in looks if plan.allowed(n) >= 0)
     assert certificate.verify()
@@ -92,22 +94,23 @@ def test_a_look_that_is_too_early_refuses_and_names_the_next_that_can_pass() -> 
 
 def test_a_refusal_says_when_no_later_look_can_help() -> None:
     tally = Tally.from_arrays(
-        scores=[-np.inf] * 40 + [0.1] * 460, unsafe=[True] * 40 + [False] * 460
+        score=[-np.inf] * 40 + [0.1] * 460, unsafe=[True] * 40 + [False] * 460
     )
-    certificate = certify_shield(tally, xi=0.05, delta=0.05, looks=PLAN)
+    certificate = certify_shield(data=tally, xi=0.05, delta=0.05, looks=PLAN)
     assert certificate.refusal is not None
     assert certificate.refusal.needed is None
-    assert "looks cannot be added" in certificate.refusal.reason
+    assert "No later look passes if that share stays the same" in certificate.summary()
+    assert "looks cannot be added" in certificate.summary()
     assert certificate.verify()
 
 
 def test_lost_rollouts_that_become_rarer_may_pass_later() -> None:
     lost = PLAN.allowed(250) + 1
     tally = Tally.from_arrays(
-        scores=[-np.inf] * lost + [0.1] * (250 - lost),
+        score=[-np.inf] * lost + [0.1] * (250 - lost),
         unsafe=[True] * lost + [False] * (250 - lost),
     )
-    certificate = certify_shield(tally, xi=0.05, delta=0.05, looks=PLAN)
+    certificate = certify_shield(data=tally, xi=0.05, delta=0.05, looks=PLAN)
     assert certificate.refusal is not None
     assert certificate.refusal.needed in PLAN.looks[1:]
 
@@ -118,11 +121,10 @@ def test_lost_rollouts_that_become_rarer_may_pass_later() -> None:
         {"looks": [250, 500, 1001]},
         {"looks": [500]},
         {"looks": [250, 500, 600, 1000]},
-        {"look": 1},
-        {"look": None},
         {"xi": 0.06},
         {"delta": 0.06},
-        {"allowed_misses": 30},
+        {"certified": False},
+        {"allowed": 30},
         {"looks": [400, 500, 600, 700, 800, 900]},
     ],
 )
@@ -131,10 +133,11 @@ def test_a_changed_plan_does_not_verify_unless_all_of_the_claim_follows(
 ) -> None:
     certificate = certify_shield(*rollouts(500), xi=0.05, delta=0.05, looks=PLAN)
     document: dict[str, Any] = json.loads(json.dumps(certificate.to_dict()))
-    document["claim"].update(change)
+    inside = {name: value for name, value in change.items() if name == "allowed"}
+    document["claim"]["tables"][0].update(inside)
+    document["claim"].update({name: change[name] for name in change.keys() - inside})
     document["claim_digest"] = documents.digest(document["claim"])
-    found = certificate_from_dict(document).verify()
-    assert not found
+    assert not certificate_from_dict(document).verify()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,421 @@
+"""Shields: the danger at which a policy must hand over to braking, so that few rollouts are unsafe.
+
+The plain and the shielded rollout coincide until the shield fires, so a shielded rollout can be
+unsafe only if the plain one is and every danger before its first un-recoverable state stayed below
+the threshold. That is one count among all rollouts, monotone in the threshold. Misses among the
+unsafe rollouts alone are another rate; the product of two bounds is the paper's own method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import replace
+from math import inf
+from typing import Any, Literal, Unpack
+
+from pacbound.asks import DELTA, THRESHOLDS, Ask, looks_ask, xi_ask
+from pacbound.claims.claim import Told, Values, certify
+from pacbound.claims.task_record import about_task, common_task
+from pacbound.claims.threshold import (
+    Measured,
+    ThresholdCertificate,
+    ThresholdClaim,
+    ThresholdProcedure,
+)
+from pacbound.claims.threshold_values import Trials
+from pacbound.claims.threshold_words import ClaimWords
+from pacbound.forms import Choice, Whole
+from pacbound.stats.looks import PlannedLooks
+from pacbound.tally.questions.rollouts import ROLLOUTS
+from pacbound.tally.row_options import RowOptions
+
+Bound = Literal["exact", "product"]
+Rate = Literal["all", "among-unsafe"]
+"""What misses are counted among: all rollouts, or the unsafe ones."""
+
+
+class ShieldCertificate(ThresholdCertificate):
+    """With probability at least 1 - delta at most a share xi of the rollouts is unsafe, if the
+    backup takes over once the danger reaches the threshold; with the rate "among-unsafe", at most a
+    share xi of the unsafe rollouts is missed.
+
+    The shield fires once the danger is at or above the threshold, and stays fired.
+    `certify_shield` makes such a certificate, and `load_certificate` reads one. A refusal has
+    `certified` False and the threshold -inf: always brake.
+
+    Attributes
+    ----------
+    by : Claim
+        What is claimed, and how it is decided and said.
+    values : mapping
+        Everything that the document holds of it, by name: what was asked for, the counts and the
+        thresholds.
+    provenance : Provenance
+        Where the certificate comes from.
+    draw : Drawn or None
+        How the rows were drawn from others; None if all rows of the data were counted as they are.
+    loaded : mapping or None
+        The document that it was read from; None if it was made in this process.
+
+    Examples
+    --------
+    >>> score, unsafe = [0.1] * 950 + [0.9] * 50, [False] * 950 + [True] * 50
+    >>> certificate = certify_shield(score, unsafe, xi=0.02, delta=0.01)
+    >>> certificate.certified, round(certificate.threshold, 3), certificate.interventions
+    (True, 0.9, 50)
+
+    Thirty rollouts cannot show it, whatever they are:
+
+    >>> refused = certify_shield(score[:30], unsafe[:30], xi=0.02, delta=0.01)
+    >>> refused.certified, refused.threshold
+    (False, -inf)
+    """
+
+    @property
+    def xi(self) -> float:
+        """The share of the rollouts that may be unsafe, or of the unsafe ones that are missed."""
+        return float(self.values["xi"])
+
+    @property
+    def bound(self) -> str:
+        """What decides: "exact", or "product" for the paper's method."""
+        return str(self.values["bound"])
+
+    @property
+    def rate(self) -> str:
+        """What misses are counted among: "all" rollouts, or "among-unsafe"."""
+        return str(self.values["rate"])
+
+    @property
+    def horizon(self) -> int | None:
+        """The most steps of a rollout, if it was said."""
+        found = self.values["horizon"]
+        return None if found is None else int(found)
+
+    @property
+    def interventions(self) -> int:
+        """How many of these rollouts the shield would stop; at least so many, for the product. It
+        was seen on these rollouts, and is not certified.
+        """
+        return self._acted_on()
+
+    @property
+    def observed_miss_rate(self) -> float:
+        """The share of these rollouts, or of the unsafe ones, as `rate` says, that is unsafe and
+        would not be stopped. It is not certified.
+        """
+        trials = sum(table.trials for table in self.searches)
+        return self.events / trials if trials else 0.0
+
+
+WORDS = ClaimWords(
+    about="{n} rollouts",
+    rows="rollouts",
+    unit="rollouts",
+    rule="Hand over to the backup once the danger reaches {threshold}; it keeps control until "
+    "reset.",
+    never="Never hand over to the backup.",
+    promise="at most {xi} of all rollouts{of_steps} are then unsafe",
+    in_use="at most {xi} of the rollouts are unsafe",
+    seen="{events} unsafe rollouts would slip through, {allowed} are allowed; {all} of all "
+    "rollouts would be stopped.",
+    instead="Always brake.",
+    group="{group}: from {threshold} on; {events} of {trials} rollouts slip through.",
+    refusals={
+        "zero": "No number of rollouts can certify xi = 0.",
+        "none": "There are no rollouts, so nothing is known about their dangers.",
+        "too-few": "{trials} rollouts cannot certify {xi}, even if none slips through.",
+        "unavoidable": "{unavoidable} of {trials} rollouts are lost at the start; {allowed} are "
+        "allowed.",
+        "hopeless": "{unavoidable} of {trials} rollouts are lost at the start, which alone breaks "
+        "{xi}.",
+    },
+    no_use={
+        0.0: "Every danger is at least 0: the shield always fires, so the claim is of no use.",
+        inf: "The policy alone keeps {xi}: the shield never fires.",
+    },
+)
+AMONG_UNSAFE = replace(
+    WORDS,
+    about="{n} rollouts, {trials} of them unsafe",
+    unit="unsafe rollouts",
+    promise="at most {xi} of all rollouts{of_steps} that have an un-recoverable state are then "
+    "missed",
+    group="{group}: from {threshold} on; {events} of {trials} unsafe rollouts slip through.",
+    refusals={
+        **WORDS.refusals,
+        "none": "No rollout is unsafe, so nothing is known about the dangers of unsafe ones.",
+        "too-few": "{trials} unsafe rollouts cannot certify {xi}, even if none is missed.",
+        **dict.fromkeys(
+            ("unavoidable", "hopeless"),
+            "{unavoidable} of {trials} unsafe rollouts are lost at the start; {allowed} are "
+            "allowed.",
+        ),
+    },
+)
+MISSES = Trials("all", "unsafe", "below")
+ASSUMES = (
+    "number-beforehand",
+    "independent-rollouts",
+    "asked-beforehand",
+    "every-rollout-counts",
+    "score-up-to-unrecoverable",
+    "one-simulated-backup",
+    "shield-latches",
+)
+
+
+def _choose(asked: Values, _: str) -> str:
+    if asked["looks"] is not None:
+        return "shield/planned-looks/1"
+    if asked["bound"] == "product":
+        return "shield/product/1"
+    return "shield/binomial/1" if asked["rate"] == "all" else "shield/among-unsafe/1"
+
+
+def _conflict(asked: Values) -> str | None:
+    rate, bound, looks = asked["rate"], asked["bound"], asked["looks"]
+    instead = "pass delta divided by the number of looks at each of them instead"
+    if looks is not None and rate != "all":
+        return (
+            f"looks are planned numbers of rollouts and go with rate='all', not with {rate!r}: "
+            f"{instead}."
+        )
+    if looks is not None and bound != "exact":
+        return f"looks go with bound='exact', not with {bound!r}: {instead}."
+    if bound == "product" and rate != "all":
+        return f"bound={bound!r} is about all rollouts: with rate={rate!r} leave it out."
+    return None
+
+
+def _misfit(given: Set[str], asked: Values) -> str | None:
+    if asked["bound"] == "product" and "final_score" not in given:
+        return (
+            "bound='product' needs final_score, the danger at the first un-recoverable state of "
+            "each rollout."
+        )
+    if asked["bound"] == "exact" and "final_score" in given:
+        return (
+            "final_score goes with bound='product': the exact bound looks at the running maxima "
+            "alone."
+        )
+    return None
+
+
+def _told(files: Sequence[str]) -> Told:
+    """What drove, and for how many steps, if all files keep it and it is the same."""
+    task = common_task(files)
+    asked = {"horizon": task["horizon"]} if "horizon" in task else {}
+    return Told(asked, about_task(task))
+
+
+CLAIM = ThresholdClaim(
+    kind="shield",
+    command="shield",
+    help="Certify the danger at which a policy must brake, so that at most xi of the rollouts are "
+    "unsafe.",
+    question=ROLLOUTS,
+    asks=(
+        xi_ask("The share of the rollouts that may be unsafe: 0.05"),
+        DELTA,
+        Ask(
+            "rate",
+            Choice(("all", "among-unsafe")),
+            "What misses are counted among: all rollouts, or the unsafe ones.",
+            "all",
+        ),
+        Ask("bound", Choice(("exact", "product")), "exact, or product for the paper's.", "exact"),
+        looks_ask("rollouts"),
+        Ask(
+            "horizon",
+            Whole(1),
+            "The most steps of a rollout, which then stands in the claim; as the file says, if it "
+            "is an .npz of `Rollouts.save`.",
+            None,
+        ),
+        THRESHOLDS,
+    ),
+    procedures={
+        "shield/binomial/1": ThresholdProcedure(
+            "shield/binomial/1",
+            ASSUMES,
+            trials=MISSES,
+            words=WORDS,
+            unavoidable_first=True,
+            seen_as=("safe", "unsafe"),
+            told_by="unsafe",
+        ),
+        "shield/planned-looks/1": ThresholdProcedure(
+            "shield/planned-looks/1",
+            ("looks-at-rollouts", *ASSUMES[1:]),
+            ("looks",),
+            trials=MISSES,
+            words=WORDS,
+            seen_as=("safe", "unsafe"),
+            told_by="unsafe",
+        ),
+        "shield/among-unsafe/1": ThresholdProcedure(
+            "shield/among-unsafe/1",
+            ASSUMES,
+            trials=Trials("unsafe", "unsafe", "below"),
+            words=AMONG_UNSAFE,
+            not_watched="whether a rollout that the shield stopped would have been unsafe is not "
+            "seen in use. Monitor one of rate='all', or certify again on new rollouts without the "
+            "shield",
+        ),
+        "shield/product/1": ThresholdProcedure(
+            "shield/product/1",
+            tuple(
+                "score-at-unrecoverable" if name == "score-up-to-unrecoverable" else name
+                for name in ASSUMES
+            ),
+            trials=MISSES,
+            words=replace(
+                WORDS,
+                about="{n} rollouts, by the product",
+                refusals={
+                    **WORDS.refusals,
+                    "too-few": "{trials} rollouts with as many unsafe ones as here cannot certify "
+                    "{xi} by the product, even if none slips through.",
+                },
+                seen="{events} unsafe rollouts would slip through, {allowed} are allowed; at least "
+                "{all} of all rollouts would be stopped.",
+            ),
+            by_product=True,
+            unavoidable_first=True,
+            seen_as=("safe", "unsafe"),
+            told_by="unsafe",
+        ),
+    },
+    choose=_choose,
+    conflict=_conflict,
+    misfit=_misfit,
+    of_files=_told,
+    rate=lambda asked: asked["xi"],
+    curves=((1, "unsafe rollouts that are stopped"), ("all", "rollouts that are stopped")),
+    certificate=ShieldCertificate,
+    applied=None,
+    measured=Measured("intervention rate", "all", larger=False),
+)
+
+
+def certify_shield(  # noqa: PLR0913
+    score: Any = None,
+    unsafe: Any = None,
+    *,
+    xi: float,
+    delta: float,
+    rate: Rate = "all",
+    bound: Bound = "exact",
+    final_score: Any = None,
+    looks: PlannedLooks | Sequence[int] | None = None,
+    horizon: int | None = None,
+    groups: Any = None,
+    group_thresholds: Literal["common", "own"] = "common",
+    data: Any = None,
+    **rows: Unpack[RowOptions],
+) -> ShieldCertificate:
+    """The danger from which to brake: at most a share `xi` of rollouts is then unsafe, with
+    probability at least 1 - `delta`.
+
+    The rollouts are of the policy *without* the shield, independent draws from what will be met in
+    use (rooms, starts, noise), and `xi`, `delta` and their number were fixed beforehand. Every
+    rollout that was started counts. What is certified is `xi`, over the whole population; the
+    misses and interventions seen on these rollouts are not.
+
+    A state is recoverable if one more step of the policy, followed by the backup until it stands
+    still, stays safe. A rollout is unsafe if it has a first un-recoverable state, and the shield
+    must fire there or before. One whose backup fails at the very start, or that was lost on the
+    way, is unsafe with score -inf: no threshold saves it.
+
+    Parameters
+    ----------
+    score
+        The running maximum of the danger of each rollout, 0 to 1 (high means un-recoverable), up to
+        and including the first un-recoverable state, or over the whole rollout if there is none.
+        With `data`, the name of its column.
+    unsafe
+        Whether each rollout has an un-recoverable state.
+    xi
+        The share of the rollouts that may be unsafe under the shield, or, as `rate` says, of the
+        unsafe rollouts that may be missed: 0.05
+    delta
+        The chance that the claim is wrong: 0.01
+    rate
+        "all": `xi` is the share of all rollouts that may be unsafe under the shield;
+        "among-unsafe": the share of the unsafe rollouts that may be missed, however rare they are.
+        It implies the first, and cannot be monitored in use.
+    bound
+        "exact", one binomial over all rollouts; "product", the paper's: the rate of unsafe rollouts
+        times the share missed.
+    final_score
+        For "product": the danger at the first un-recoverable state. Those of safe rollouts are not
+        looked at.
+    looks
+        The planned looks, if the rollouts grow in number: as `planned_looks` takes or gives them,
+        fixed before the first rollout. Pass all rollouts up to this look, in any order; their
+        number must be one of the looks. The thresholds of all looks hold together, so it is valid
+        to stop at the first that is certified, or to go on. Only for "exact" and the rate "all".
+    horizon
+        The most steps of a rollout. It then stands in the claim, which says nothing about longer
+        ones. `Rollouts.certify` fills it in.
+    groups
+        The group of each rollout, or a mapping from names to truth values where groups overlap.
+    group_thresholds
+        With groups: one common threshold that every group keeps, or their own ones.
+    data
+        A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, several paths, or a Tally.
+    **rows
+        How rows are read and drawn, see `RowOptions`.
+
+    Returns
+    -------
+    ShieldCertificate
+        The threshold, with the counts that it follows from. A refusal has `certified` False and the
+        threshold -inf (always brake); `summary()` says why, and about how many rollouts would do.
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError
+        If scores or flags cannot be what they should be; the message names the value, its row and
+        the remedy. If no look was planned at this number of rollouts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> unsafe = rng.random(2000) < 0.05
+    >>> score = np.where(unsafe, rng.beta(8, 2, size=2000), rng.beta(1, 8, size=2000))
+    >>> certificate = certify_shield(score, unsafe, xi=0.02, delta=0.01)
+    >>> print(f"brake at {certificate.threshold:.3f} and above")
+    brake at 0.738 and above
+    >>> print(f"{certificate.interventions} of {certificate.n} rollouts stopped")
+    85 of 2000 rollouts stopped
+
+    A look after 1,000 of at most 4,000 rollouts; the next would be at 2,000:
+
+    >>> early = certify_shield(
+    ...     score[:1000], unsafe[:1000], xi=0.02, delta=0.01, looks=[1000, 2000, 4000]
+    ... )
+    >>> print(f"look {early.look}: brake at {early.threshold:.3f} and above")
+    look 1: brake at 0.696 and above
+
+    From a frame, which is counted inside its own engine:
+
+    >>> import polars
+    >>> frame = polars.DataFrame({"danger": score, "crashed": unsafe})
+    >>> found = certify_shield("danger", "crashed", data=frame, xi=0.02, delta=0.01)
+    >>> found.threshold == certificate.threshold
+    True
+    """
+    asked = {
+        "xi": xi,
+        "delta": delta,
+        "rate": rate,
+        "bound": bound,
+        "looks": looks,
+        "horizon": horizon,
+        "group_thresholds": group_thresholds,
+    }
+    columns = {"score": score, "unsafe": unsafe, "final_score": final_score, "groups": groups}
+    return certify(CLAIM, columns, asked, data, rows)

@@ -1,0 +1,51 @@
+"""A kind of claim is one module: nobody else names it.
+
+What is named here are kinds of `CLAIMS` as texts. Beside their own modules the names stand in what
+is public, in the standard-library verifier, in the demo, and in the questions that tallies are
+called by, where a question is named because its columns are those of another. `shield` is also the
+name of an extra.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pacbound.claims import CLAIMS
+
+SOURCES = Path(__file__).parents[2] / "src" / "pacbound"
+ELSEWHERE = (
+    "claims/", "procedures/", "exact_verifier.py", "cli/demo",
+    "tally/questions/", "tally/tally.py", "cli/tally.py", "cli/plan.py",
+)  # fmt: skip
+
+
+def _named(path: Path) -> Iterator[str]:
+    """The texts of a file, but for the names of extras and of modules."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    extras = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "for_extra"
+        for part in node.args
+    }
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in extras
+        ):
+            yield node.value
+
+
+@pytest.mark.parametrize("kind", CLAIMS)
+def test_a_kind_is_named_by_its_own_module_alone(kind: str) -> None:
+    files = {
+        str(path.relative_to(SOURCES)) for path in SOURCES.rglob("*.py") if kind in _named(path)
+    }
+    assert {name for name in files if not name.startswith(ELSEWHERE)} == set()
