@@ -173,6 +173,16 @@ def test_both_say_the_same_of_a_thousand_certificates_glued_from_others() -> Non
     assert judged >= 1000
 
 
+@pytest.mark.parametrize("name", LAYOUTS.split())
+def test_both_say_the_same_of_a_delta_that_nobody_may_ask_for(name: str) -> None:
+    """More than one half is refused where claims are made; what a file says is judged all the
+    same.
+    """
+    for delta in (0.6, 0.9):
+        document = changed(_frozen(name), ("claim", "delta"), delta)
+        assert bool(said_by_verifier(document)) == bool(said_by_package(document))
+
+
 def test_a_threshold_one_float_up_is_found_by_both() -> None:
     """With a score of exactly the threshold in every row, none would be flagged there."""
     certificate = certify_recall([0.5] * 300, [True] * 300, target=0.9, delta=0.05)

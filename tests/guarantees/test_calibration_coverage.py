@@ -443,7 +443,9 @@ def test_edges_from_the_same_scores_miss_with_probability_at_most_delta(
     judge(missed, runs, DELTA)
 
 
-def test_the_sampled_laws_come_close_enough_to_delta_to_notice_a_wrong_level() -> None:
+def test_the_sampled_laws_come_close_enough_to_delta_to_notice_a_wrong_level(
+    judge: Judge,
+) -> None:
     # The same draws at a level two and a half times too large are refuted, so the checks above are
     # able to fail.
     setting, rng, runs = SETTINGS["two points"], np.random.default_rng(101), 400
@@ -451,7 +453,10 @@ def test_the_sampled_laws_come_close_enough_to_delta_to_notice_a_wrong_level() -
         calibrate(*setting.law.draw(rng, setting.n), delta=0.5, **setting.options)
         for _ in range(runs)
     ]
-    assert sum(map(setting.law.missed, wrong)) > 0.3 * runs
+    missed = sum(map(setting.law.missed, wrong))
+    assert missed > 0.3 * runs
+    with pytest.raises(AssertionError):
+        judge(missed, runs, DELTA)
 
 
 def test_edges_chosen_by_looking_at_the_labels_miss_far_more_often_than_delta() -> None:
