@@ -299,7 +299,7 @@ def test_a_bound_is_accepted_if_its_tail_is_within_its_window_and_only_then(
     for side, end, level in cases:
         if end == "lower" and not successes:
             continue  # It is 0 whatever the level is.
-        document = _written(calibrate(many, delta=delta, side=side))
+        document = _written(calibrate(data=many, delta=delta, side=side))
         for share, is_within in WINDOW.items():
             moved = _bound(end, successes, trials, share * level)
             forged = changed(document, ("claim", "tables", 0, end, 0), moved)
