@@ -130,6 +130,7 @@ def _read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_a_router_is_collected_certified_and_run(
     server: Server, run: Callable[..., int], tmp_path: Path
 ) -> None:

@@ -290,7 +290,7 @@ def test_integers_that_floats_do_not_hold_end_in_one_clear_line(
 @pytest.mark.parametrize(
     ("command", "empty", "message"),
     [
-        ("calibrate", ("--group", ""), "has no column ''"),
+        ("calibrate", ("--groups", ""), "has no column ''"),
         ("apply", ("--column", "groups="), "names no column"),
     ],
 )

@@ -225,6 +225,7 @@ def test_a_truncated_npz_and_a_pickled_one_are_refused(pacbound: Run, tmp_path: 
     pacbound("calibrate", "objects.npz", *CALIBRATE, code=2)
 
 
+@pytest.mark.slow
 def test_an_error_half_way_through_apply_leaves_no_file(pacbound: Run, predictions: Path) -> None:
     folder = predictions.parent
     pacbound("calibrate", predictions, *CALIBRATE, "-o", "cal.json")

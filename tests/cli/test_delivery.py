@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.commands import COMMANDS, ROWS, write_folder
+from tests.products import standing_for
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="descriptors and signals of POSIX")
 
@@ -106,7 +107,7 @@ def test_a_verdict_does_not_depend_on_its_output(folder: Path, verb: str, way: s
     assert "Exception ignored" not in errors
 
 
-@pytest.mark.parametrize("way", CUT_OFF)
+@pytest.mark.parametrize("way", standing_for(CUT_OFF, ["closed pipe", "full disk"], rest="slow"))
 def test_success_whose_output_is_missing_is_none(folder: Path, way: str) -> None:
     cut, instead = CUT_OFF[way]
     ended, errors = cut(folder, "verify", "calibration.json")
@@ -138,6 +139,7 @@ def test_the_standard_library_verifier_keeps_its_verdicts_too(
         assert "Exception ignored" not in errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("verify", "--help")])
 def test_help_that_nobody_reads_is_no_verdict(folder: Path, arguments: tuple[str, ...]) -> None:
     assert into_closed_pipe(folder, *arguments) == (141, "")
@@ -156,6 +158,7 @@ def test_json_that_cannot_be_delivered_changes_no_verdict(folder: Path) -> None:
     assert into_closed_pipe(folder, "verify", "calibration.json", "--json") == (141, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_letters_that_the_output_does_not_have_are_escaped(folder: Path, encoding: str) -> None:
     env = os.environ | {"PYTHONIOENCODING": encoding}

@@ -290,6 +290,7 @@ def row_shown(text: str) -> int:
     return int(text.rsplit("label of row ", 1)[1].removesuffix("> "))
 
 
+@pytest.mark.slow
 @on_terminals
 def test_by_hand_a_row_is_shown_its_class_typed_and_stored_at_once(
     tmp_path: Path, rows: dict[str, Any]

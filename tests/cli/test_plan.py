@@ -251,6 +251,7 @@ def test_a_pilot_without_labels_where_models_differ_is_refused(
     assert "label" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not hasattr(os, "openpty"), reason="there are no pseudo-terminals on this system"
 )

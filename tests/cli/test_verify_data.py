@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.cli.commands import roles
 from tests.cli.conftest import Run
+from tests.products import standing_for
 
 ROWS = 600
 
@@ -88,7 +89,14 @@ def test_the_data_of_a_certificate_have_its_counts(pacbound: Run, rows: Path, na
     assert done.stdout.endswith("the data have the same counts, in other files\n")
 
 
-@pytest.mark.parametrize("name", [name for name in CERTIFY if name not in DRAWN])
+@pytest.mark.parametrize(
+    "name",
+    standing_for(
+        [name for name in CERTIFY if name not in DRAWN],
+        ["calibration", "abstention", "cascade", "cascade-groups", "shield", "recall"],
+        rest="slow",
+    ),
+)
 def test_the_cell_that_differs_is_named(pacbound: Run, rows: Path, name: str) -> None:
     verb, *options = CERTIFY[name].split()
     pacbound(verb, "rows.csv", *options, "--delta", 0.05, "-o", "c.json")

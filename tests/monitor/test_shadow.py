@@ -62,6 +62,7 @@ def test_what_names_no_row_is_refused(row: Any) -> None:
         Shadow(0.5, key="seed").wants(row)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clock", ["ever", "one per 1e5 labels"])
 def test_a_planned_share_notices_the_rise_in_time(clock: str) -> None:
     rows, rng = 4000, np.random.default_rng(1)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.products import standing_for
 
 from pacbound import (
     Tally,
@@ -123,7 +124,7 @@ def test_every_question_that_has_a_measure_is_tested() -> None:
     assert set(KINDS) == planned == {*QUESTIONS, *planned} - {"sets"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", standing_for(KINDS, ["cascade", "recall"], rest="slow"))
 def test_a_plan_is_near_what_samples_of_that_size_give(kind: str) -> None:
     """The pilot is one of many, so its plan is compared with the truth on average over ten."""
     rows, value, asked, near = KINDS[kind]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.products import standing_for
 
 from pacbound.errors import InvalidValueError
 from pacbound.procedures.cascade import (
@@ -105,7 +106,7 @@ def same_walk(one: Walk, other: Walk) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(astuple(one), astuple(other), strict=True))
 
 
-@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("bound", standing_for(BOUNDS, ["exact"], rest="slow"))
 def test_the_decision_is_that_of_a_walk_over_every_threshold_of_the_grid(bound: Bound) -> None:
     rng = np.random.default_rng(7)
     found: set[str] = set()

@@ -8,6 +8,7 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.products import standing_for
 
 from pacbound.cascade.certify import certify_cascade
 from pacbound.procedures.cascade import Bound
@@ -68,7 +69,7 @@ def literal(
     return tuple(thresholds)
 
 
-@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("bound", standing_for(BOUNDS, ["exact"], rest="slow"))
 def test_each_threshold_is_lowered_in_turn_to_the_last_cell_before_the_first_failure(
     bound: Bound,
 ) -> None:

@@ -11,6 +11,7 @@ from math import comb
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.products import standing_for
 
 from pacbound.errors import InvalidValueError
 from pacbound.stats.betting import (
@@ -84,7 +85,7 @@ def test_over_all_sequences_running_sums_grow_by_one_a_label(xi: float) -> None:
     assert (chances @ paths > labels * (1 - 1e-9)).all()
 
 
-@pytest.mark.parametrize("delta", [0.5, 0.2, 0.05])
+@pytest.mark.parametrize("delta", standing_for([0.5, 0.2, 0.05], [0.2], rest="slow"))
 @pytest.mark.parametrize("block", [2, 5])
 def test_over_all_sequences_the_alarm_rings_with_probability_at_most_delta(
     delta: float, block: int

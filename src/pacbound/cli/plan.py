@@ -181,7 +181,7 @@ def pilot(
     power: Annotated[float, typer.Option(help="Chance that the certificate comes about.")] = 0.9,
     draws: Annotated[int, typer.Option(help="Samples drawn of each size.")] = 50,
     seed: SeedOption = 0,
-    bins: Annotated[
+    n_bins: Annotated[
         int | None, typer.Option(help="Calibration: number of bins, 20 if left out.")
     ] = None,
     edges: Annotated[
@@ -209,7 +209,7 @@ def pilot(
         **counter.options(),
         "answers": labels,
         **written.options(),
-        "n_bins": bins,
+        "n_bins": n_bins,
         "edges": edges_option(edges),
     }
     tally = _counted(written.tables(files), named_columns(column), kind, counting)

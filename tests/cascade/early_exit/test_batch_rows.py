@@ -177,6 +177,7 @@ def test_macs_need_a_row() -> None:
         count_macs(nn.Linear(4, 5), example=torch.ones(0, 4))
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_masked_transformer_export() -> None:
     network, features = masked_transformer(), sentences(6)
     rows = {0: torch.export.Dim("rows", min=2)}

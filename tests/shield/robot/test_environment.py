@@ -314,6 +314,7 @@ def test_before_the_first_reset_there_is_no_room(asked: str) -> None:
         IndoorNavigation().save_state()
 
 
+@pytest.mark.slow
 def test_camera_images_and_pictures_from_above_leave_the_rollout_as_it_is() -> None:
     # The kind of OpenGL is chosen when MuJoCo is imported, so in a process of its own.
     chosen = {"MUJOCO_GL": "egl", **os.environ}

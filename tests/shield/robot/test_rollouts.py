@@ -28,6 +28,7 @@ def danger(observation: Any) -> float:
     return 1 - float(observation["depth"][:, 20:44].min())
 
 
+@pytest.mark.slow
 def test_labels_of_the_robot_are_confirmed_by_replay() -> None:
     rollouts = collect(rush, brake, danger, seeds=range(12))
     labelled = np.flatnonzero(rollouts.first_unrecoverable >= 0)
