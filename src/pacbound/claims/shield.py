@@ -116,6 +116,7 @@ WORDS = ClaimWords(
     "reset.",
     never="Never hand over to the backup.",
     promise="at most {xi} of all rollouts{of_steps} are then unsafe",
+    kept="rollouts that are safe or stopped",
     in_use="at most {xi} of the rollouts are unsafe",
     seen="{events} unsafe rollouts would slip through, {allowed} are allowed; {all} of all "
     "rollouts would be stopped.",
@@ -137,6 +138,7 @@ WORDS = ClaimWords(
 )
 AMONG_UNSAFE = replace(
     WORDS,
+    kept="",
     about="{n} rollouts, {trials} of them unsafe",
     unit="unsafe rollouts",
     promise="at most {xi} of all rollouts{of_steps} that have an un-recoverable state are then "

@@ -502,12 +502,19 @@ class ThresholdClaim(Claim[C]):
         counts, name = table["counts"], self.kind.replace("-", " ").capitalize()
         inside = counts["cells"] >= 0
         cells = counts["cells"][inside]
-        curves = []
-        for outcome, words in self.curves:
+        rate, side = self.rate(certificate.values), self._side(certificate)
+        search = search_of(certificate, table)
+        below = np.concatenate([[0], np.cumsum(search.events)])
+        below = below[np.searchsorted(search.cells, cells)]
+        events = below if side == "below" else search.events.sum() - below
+        share_of_events = (search.lost + events) / max(search.trials, 1)
+        first = self._procedure(certificate).words.kept or self.curves[0][1]
+        kept = 1 - share_of_events if side == "below" else share_of_events
+        curves = [Curve(first, kept)]
+        for outcome, words in self.curves[1:]:
             rows = rows_of(counts, self._outcome(certificate, outcome))
             total = max(int(rows.sum()), 1)
             curves.append(Curve(words, np.cumsum(rows[inside][::-1])[::-1] / total))
-        rate, side = self.rate(certificate.values), self._side(certificate)
         asked = 1 - rate if side == "below" else rate
         limit = Quantity(
             threshold_of(certificate, table), "threshold", "down" if side == "below" else "up"

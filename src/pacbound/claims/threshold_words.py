@@ -56,6 +56,8 @@ class ClaimWords:
         What rows are, and what trials are, in the plural.
     rule, promise, seen : str
         What to do, what is certified, and what was seen.
+    kept : str
+        What the figure calls the trials that are not events, if not as the claim does.
     in_use : str
         What a monitor watches over, if not the promise as it stands.
     never : str
@@ -74,6 +76,7 @@ class ClaimWords:
     rows: str = "rows"
     unit: str = "rows"
     rule: str = ""
+    kept: str = ""
     in_use: str = ""
     never: str = ""
     promise: str = ""
