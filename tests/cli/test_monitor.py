@@ -417,13 +417,15 @@ def test_the_claims_of_a_bundle_are_watched_on_their_own_columns(
 delta = 0.02
 [found]
 claim = "recall"
-files = "rows.npz"
-columns = {score = "s", positive = "y"}
+data = "rows.npz"
+score = "s"
+positive = "y"
 target = 0.9
 [quiet]
 claim = "false-alarms"
-files = "rows.npz"
-columns = {score = "s", positive = "y"}
+data = "rows.npz"
+score = "s"
+positive = "y"
 xi = 0.1
 """
     (tmp_path / "claims.toml").write_text(declared)

@@ -227,9 +227,9 @@ def test_files_that_claims_declare_are_not_replaced(
 ) -> None:
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     (tmp_path / "claims.toml").write_text(
-        'delta = 0.1\n[sure]\nclaim = "calibration"\nfiles = "rows.csv"\n'
-        'columns = {confidence = "c", correct = "ok"}\n'
-        '[counted]\nclaim = "calibration"\ntallies = ["tally.json"]\n'
+        'delta = 0.1\n[sure]\nclaim = "calibration"\ndata = "rows.csv"\n'
+        'confidence = "c"\ncorrect = "ok"\n'
+        '[counted]\nclaim = "calibration"\ndata = ["tally.json"]\n'
     )
     for name, claim in ((ROWS, "[sure]"), ("tally.json", "[counted]")):
         before = (tmp_path / name).read_bytes()
