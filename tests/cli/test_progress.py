@@ -12,6 +12,7 @@ COMMAND = ["calibrate", "rows.npz", "--confidence", "c", "--correct", "ok", "--d
 PROGRAM = "from pacbound.cli import main; main()"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not hasattr(os, "openpty"), reason="there are no pseudo-terminals on this system"
 )

@@ -78,7 +78,10 @@ def change_a_row(rows: Path, change: int) -> Path:
     return other
 
 
-@pytest.mark.parametrize("name", CERTIFY)
+FEW = ["calibration", "abstention", "cascade", "cascade-groups", "shield", "recall"]
+
+
+@pytest.mark.parametrize("name", standing_for(CERTIFY, [*FEW, *DRAWN, "strata"], rest="slow"))
 def test_the_data_of_a_certificate_have_its_counts(pacbound: Run, rows: Path, name: str) -> None:
     verb, *options = CERTIFY[name].split()
     pacbound(verb, "rows.csv", *options, "--delta", 0.05, "-o", "c.json")
@@ -91,11 +94,7 @@ def test_the_data_of_a_certificate_have_its_counts(pacbound: Run, rows: Path, na
 
 @pytest.mark.parametrize(
     "name",
-    standing_for(
-        [name for name in CERTIFY if name not in DRAWN],
-        ["calibration", "abstention", "cascade", "cascade-groups", "shield", "recall"],
-        rest="slow",
-    ),
+    standing_for([name for name in CERTIFY if name not in DRAWN], FEW, rest="slow"),
 )
 def test_the_cell_that_differs_is_named(pacbound: Run, rows: Path, name: str) -> None:
     verb, *options = CERTIFY[name].split()

@@ -134,6 +134,7 @@ def _all_axes(display: Any) -> list[Any]:
     return _headed_axes(display) + ([] if panel is None else [panel])
 
 
+@pytest.mark.slow
 def test_figures_never_load_pyplot_and_leave_the_settings_alone(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", PROGRAM, str(tmp_path)], check=True)
     assert (tmp_path / "a.svg").read_text(encoding="utf-8").rstrip().endswith("</svg>")

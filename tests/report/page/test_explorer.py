@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.certificate.conftest import few_labels, front, in_groups, three_models
+from tests.products import standing_for
 from tests.report.page.conftest import abstention, calibration, cascade, recall, rows, shield
 
 from pacbound import certify_abstention, certify_cascade
@@ -53,7 +54,10 @@ def _requires_exits(reading: Reading, fresh: Any) -> None:
         assert costs[0] * 0.999 <= fresh.expected_cost <= costs[-1] * 1.001
 
 
-@pytest.mark.parametrize(("count", "bound"), [(600, "exact"), (2000, "pair"), (2000, "product")])
+TWO = [(600, "exact"), (2000, "pair"), (2000, "product")]
+
+
+@pytest.mark.parametrize(("count", "bound"), standing_for(TWO, TWO[:1], rest="slow"))
 def test_two_models_stop_where_a_fresh_certificate_does(count: int, bound: str) -> None:
     verdicts = set()
     for asked, reading in _points(_explorer(cascade(count, bound=bound))):
@@ -66,7 +70,10 @@ def test_two_models_stop_where_a_fresh_certificate_does(count: int, bound: str) 
     assert CERTIFIED in verdicts
 
 
-@pytest.mark.parametrize(("count", "bound"), [(600, "exact"), (600, "pair"), (3000, "pair")])
+THREE = [(600, "exact"), (600, "pair"), (3000, "pair")]
+
+
+@pytest.mark.parametrize(("count", "bound"), standing_for(THREE, THREE[:1], rest="slow"))
 def test_three_models_stop_where_a_fresh_certificate_does(count: int, bound: Any) -> None:
     tally, costs = three_models(count), (1.0, 3.0, 9.0)
 

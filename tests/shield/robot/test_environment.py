@@ -99,6 +99,7 @@ def test_gymnasium_finds_nothing_wrong_with_it() -> None:
     check_env(env.unwrapped, skip_render_check=True)
 
 
+@pytest.mark.slow
 def test_it_can_be_made_by_name_without_importing_it_first() -> None:
     program = (
         "import gymnasium; "
@@ -326,6 +327,7 @@ def test_camera_images_and_pictures_from_above_leave_the_rollout_as_it_is() -> N
     assert done.stdout.strip() == "as it is", done.stderr
 
 
+@pytest.mark.slow
 def test_without_opengl_pictures_say_what_to_install_and_depth_works() -> None:
     program = (
         "from pacbound.shield.robot import *; IndoorNavigation().reset(); "

@@ -21,6 +21,7 @@ from pacbound.shield.rollouts import collect_rollouts
 LARGEST = 300_000
 
 
+@pytest.mark.slow
 def test_acting_needs_no_torch() -> None:
     program = (
         "import sys; from pacbound.shield.robot import *; import numpy as np; env = "

@@ -56,6 +56,7 @@ def test_where_the_clearance_is_enough_simulating_the_backup_anyway_changes_no_l
         assert trusting.columns[name].tobytes() == wary.columns[name].tobytes()
 
 
+@pytest.mark.slow
 def test_the_same_seeds_give_the_same_rollouts_to_the_bit_in_one_process_and_in_two() -> None:
     once = collect(rush, brake, danger, seeds=range(8))
     again = collect(rush, brake, danger, seeds=range(8), n_jobs=2, chunk=3)
