@@ -170,7 +170,8 @@ def _grid(place: _Place, *, is_last: bool) -> list[Markup]:
         drawn.append(tag("path", d=f"M{at:.1f} {place.top:g}V{place.bottom:g}"))
         if is_last:
             # What stands at the end of the axis must not be cut off there.
-            middle = min(at, WIDTH - _LETTER / 2 * len(shown))
+            # A percent sign is half as wide again as a digit.
+            middle = min(at, WIDTH - (_LETTER / 2 * (len(shown) + shown.count("%")) + 2))
             y = f"{place.bottom + 17:g}"
             drawn.append(tag("text", shown, x=f"{middle:.1f}", y=y, class_="across"))
     for tick in place.panel.y.ticks(max(2, round(5 * place.panel.height))):
