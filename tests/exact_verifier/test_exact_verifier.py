@@ -30,9 +30,7 @@ DETERMINED = {
     "bundle": "certified",
     "false-alarms": "threshold allowed_false_alarms n certified observed_false_alarm_rate",
     "calibration": "lower upper wrong right n certified delta side",
-    "abstention": "claimed threshold n certified coverage observed_error",
     "recall": "threshold allowed_misses n certified observed_recall flag_rate look",
-    "sets": "threshold allowed certified n",
     "shield": "threshold allowed_misses certified observed_miss_rate look",
     "cascade": "thresholds chosen certified exit_rates observed_error_increase expected_cost",
     "cascade-groups": (
@@ -40,6 +38,8 @@ DETERMINED = {
     ),
 }
 """Values that follow from the counts in the same file, by the page on procedures."""
+DETERMINED_BY_CLAIMS = "claimed threshold allowed certified n"
+"""The same for documents that a claim declares."""
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def _forgeries() -> list[tuple[Path, tuple[Any, ...]]]:
         members = {name: ("claims", name) for name in claim.get("claims", {})}
         for start in [(), *members.values()]:
             part = _value(document, start)[1] if start else claim
-            names = DETERMINED[part["kind"]].split()
+            names = DETERMINED.get(part["kind"], DETERMINED_BY_CLAIMS).split()
             for place in _leaves({key: part[key] for key in part if key != "claims"}):
                 determined = any(word in place for word in names) and "best_possible" not in place
                 if determined and _value(document, start + place)[1] is not None:

@@ -50,7 +50,7 @@ def claims_of(question: str) -> list[str]:
 
     Examples
     --------
-    >>> claims_of("recall")
+    >>> claims_of("recall")[:3]
     ['recall', 'false-alarms', 'alarm-range']
     """
     counted = {kind: [one.kind for one in claim_of(kind).questions] for kind in CLAIMS}
