@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from pacbound.claims.calibration import calibrate
     from pacbound.claims.calibration_certificate import CalibrationCertificate
     from pacbound.claims.false_alarms import FalseAlarmCertificate, certify_false_alarms
+    from pacbound.claims.precision import PrecisionCertificate, certify_precision
     from pacbound.claims.recall import RecallCertificate, certify_recall
     from pacbound.claims.sets import SetsCertificate, certify_sets
     from pacbound.claims.shield import ShieldCertificate, certify_shield
@@ -82,6 +83,7 @@ _HOMES = {
     "PilotPlan": "pacbound.planning",
     "PlanPoint": "pacbound.planning",
     "PlannedLooks": "pacbound.stats.looks",
+    "PrecisionCertificate": "pacbound.claims.precision",
     "RecallCertificate": "pacbound.claims.recall",
     "SelectiveClassifier": "pacbound.abstention.estimators",
     "SetsCertificate": "pacbound.claims.sets",
@@ -100,6 +102,7 @@ _HOMES = {
     "certify_alarm_range": "pacbound.claims.alarm_range",
     "certify_cascade": "pacbound.cascade",
     "certify_false_alarms": "pacbound.claims.false_alarms",
+    "certify_precision": "pacbound.claims.precision",
     "certify_recall": "pacbound.claims.recall",
     "certify_sets": "pacbound.claims.sets",
     "certify_shield": "pacbound.claims.shield",
@@ -142,6 +145,7 @@ __all__ = [
     "PilotPlan",
     "PlanPoint",
     "PlannedLooks",
+    "PrecisionCertificate",
     "RecallCertificate",
     "SelectiveClassifier",
     "SetsCertificate",
@@ -161,6 +165,7 @@ __all__ = [
     "certify_alarm_range",
     "certify_cascade",
     "certify_false_alarms",
+    "certify_precision",
     "certify_recall",
     "certify_sets",
     "certify_shield",

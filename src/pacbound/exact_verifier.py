@@ -896,6 +896,7 @@ class Walked:
 
 WALKS: dict[str, Walked] = {
     "abstention": Walked("xi first_threshold", "wrong right", "wrong"),
+    "precision": Walked("target", "negative positive", "negative"),
 }
 
 
@@ -914,7 +915,7 @@ def check_walk(claim: Part, report: Report) -> None:
         raise UnreadableError(f"{claim.at('tables')} is empty")
     pool = "declared-starts" in claim.get("procedure", str)
     delta, rows = decimal(claim.rate("delta")) / len(tables), 0
-    rate = _allowed_rate(claim)
+    rate = _walked_rate(claim)
     for table in tables:
         table.only("group counts threshold claimed" + " starts" * pool)
         runs = _runs_of(table, kind, int(first), pool=pool)
@@ -928,6 +929,15 @@ def check_walk(claim: Part, report: Report) -> None:
     claim.equals("certified", any(table.value["claimed"] for table in tables))
     report.checked += ["every threshold that is claimed, and that no other is", "n"]
     report.trusted += ["the counts of each cell" + ", and the starts" * pool]
+
+
+def _walked_rate(claim: Part) -> Decimal:
+    """xi, or the largest double up to 1 - target."""
+    if "xi" in claim.value:
+        return decimal(claim.rate("xi", positive=False))
+    exact = 1 - Fraction(claim.rate("target"))
+    near = float(exact)
+    return decimal(near if Fraction(near) <= exact else math.nextafter(near, 0.0))
 
 
 MOST_STARTS = 128
@@ -2157,6 +2167,7 @@ PROCEDURES: dict[str, str] = {
     "calibration/clopper-pearson/1": "calibration",
     "abstention/rank-starts/1": "abstention",
     "abstention/declared-starts/1": "abstention",
+    "precision/rank-starts/1": "precision",
     "batch/credit/1": "batch",
     "batch/credit-two-looks/1": "batch",
     **dict.fromkeys(RANGES, "alarm-range"),
@@ -2180,6 +2191,7 @@ CHECKS: dict[str, Callable[[Part, Report], None]] = {
     "alarm-range": check_alarm_range,
     "calibration": check_calibration,
     "abstention": check_walk,
+    "precision": check_walk,
     "batch": check_batch,
     "cascade": check_cascade,
     "cascade-groups": check_cascade_groups,
@@ -2188,6 +2200,7 @@ COUNTED = {
     "sets": "kind procedure n xi delta group_thresholds dtype scope tables",
     "calibration": "kind procedure n delta correction side scope bins tables",
     "abstention": "kind procedure n xi delta first_threshold scope tables",
+    "precision": "kind procedure n target delta scope tables",
     "recall": "kind procedure n target delta looks group_thresholds scope tables",
     "shield": ("kind procedure n xi delta rate bound looks horizon group_thresholds scope tables"),
     "false-alarms": "kind procedure n xi delta group_thresholds scope tables",
@@ -2239,6 +2252,7 @@ DRAWN_ASSUMED = {
 COUNTED_WITHIN = {
     ("calibration", "tables"): "group counts",
     ("abstention", "tables"): "group starts counts",
+    ("precision", "tables"): "group counts",
     ("batch", "looks"): "sampled disagreements",
     **{(kind, "tables"): "group counts" for kind in ("sets", "recall", "false-alarms", "shield")},
     ("cascade-groups", "groups"): "group n labels walks",
@@ -2392,6 +2406,7 @@ ASSUMED_IDS = {
     "calibration/clopper-pearson/1": f"{_ROWS_ASSUMED} rows-beforehand bins-beforehand",
     "abstention/rank-starts/1": _WALK_ASSUMED,
     "abstention/declared-starts/1": f"{_WALK_ASSUMED} starts-from-elsewhere",
+    "precision/rank-starts/1": _WALK_ASSUMED,
     "sets/binomial/1": f"{_ROWS_ASSUMED} same-type-in-use",
     "recall/binomial/1": _STOPPED_IDS,
     "recall/planned-looks/1": _STOPPED_IDS.replace("stopped-without-scores", "looks-beforehand"),

@@ -17,6 +17,7 @@ from pacbound import (
     certify_abstention,
     certify_alarm_range,
     certify_false_alarms,
+    certify_precision,
     certify_recall,
     certify_sets,
     certify_shield,
@@ -212,6 +213,12 @@ def _bundle(shield_rows: int) -> Certificate:
     )
 
 
+def _precision(**options: Any) -> Certificate:
+    rng = np.random.default_rng(4)
+    score = rng.beta(3, 1, size=900).round(2)
+    return certify_precision(score, rng.random(900) < score, delta=0.05, **options)
+
+
 def _sets(rows: int, **options: Any) -> Certificate:
     rng = np.random.default_rng(8)
     probability = rng.dirichlet([0.4] * 3, size=rows)
@@ -221,6 +228,9 @@ def _sets(rows: int, **options: Any) -> Certificate:
 
 
 MAKERS: dict[str, Callable[[], Certificate]] = {
+    "precision": lambda: _precision(target=0.8),
+    "precision-groups": lambda: _precision(target=0.7, groups=np.arange(900) % 2),
+    "precision-refused": lambda: _precision(target=0.995),
     "sets": lambda: _sets(300),
     "sets-groups": lambda: _sets(300, groups=np.arange(300) % 3, group_thresholds="own"),
     "sets-refused": lambda: _sets(300, xi=0.005),
@@ -433,6 +443,7 @@ LAYOUTS = (
     "cascade-partial-refused", "cascade-paths-pair", "false-alarms",
     "false-alarms-rollouts-refused",
     "recall-looks-refused", "alarm-range-rollouts",
+    "precision-groups",
     "sets-groups", "shield-among-unsafe-refused", "shield-clusters-per-row", "shield-horizon",
     "shield-looks",
 )  # fmt: skip

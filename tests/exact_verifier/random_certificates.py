@@ -14,6 +14,7 @@ from pacbound import (
     certify_abstention,
     certify_cascade,
     certify_false_alarms,
+    certify_precision,
     certify_recall,
     certify_sets,
     certify_shield,
@@ -89,6 +90,17 @@ def abstention(rng: Rng) -> Certificate:
     if rng.random() < 0.3:
         options["first_threshold"] = float(rng.random())
     return certify_abstention(score, correct, **options)
+
+
+def precision(rng: Rng) -> Certificate:
+    rows = int(rng.integers(1, 400))
+    score = _scores(rng, rows)
+    positive = rng.random(rows) < score ** float(rng.choice([0.1, 0.5, 2.0]))
+    groups = _names(rng, rows) if rng.random() < 0.3 else None
+    target, delta = 1 - _rate(rng), _level(rng)
+    return certify_precision(
+        score, positive, target=min(max(target, 1e-9), 1 - 1e-9), delta=delta, groups=groups
+    )
 
 
 def recall(rng: Rng) -> Certificate:
@@ -286,7 +298,7 @@ def sets(rng: Rng) -> Certificate:
 
 
 MAKERS: dict[str, tuple[int, Callable[[Rng], Certificate]]] = {
-    "abstention": (1200, abstention),
+    "abstention": (900, abstention),
     "batch": (1200, batch),
     "bundle": (300, bundle),
     "calibration": (2630, calibration),
@@ -298,6 +310,7 @@ MAKERS: dict[str, tuple[int, Callable[[Rng], Certificate]]] = {
     "groups": (150, groups),
     "paths": (100, paths),
     "recall": (1160, recall),
+    "precision": (300, precision),
     "sets": (300, sets),
     "shield": (1100, shield),
 }

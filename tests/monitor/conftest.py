@@ -16,12 +16,14 @@ from pacbound import (
     Certificate,
     FalseAlarmCertificate,
     GroupedCascadeCertificate,
+    PrecisionCertificate,
     RecallCertificate,
     ShieldCertificate,
     calibrate,
     certify_abstention,
     certify_cascade,
     certify_false_alarms,
+    certify_precision,
     certify_recall,
     certify_shield,
 )
@@ -63,6 +65,12 @@ def abstention(**options: Any) -> AbstentionCertificate:
     confidence = np.concatenate([np.linspace(0.8, 0.999, 2000), np.linspace(0.1, 0.5, 1000)])
     right = np.arange(3000) % np.where(confidence > 0.6, 100, 2) > 0
     return certify_abstention(confidence, right, xi=0.05, delta=0.05, **options)
+
+
+def precision() -> PrecisionCertificate:
+    score = np.concatenate([np.linspace(0.8, 0.999, 2000), np.linspace(0.1, 0.5, 1000)])
+    positive = np.arange(3000) % np.where(score > 0.6, 100, 2) > 0
+    return certify_precision(score, positive, target=0.95, delta=0.05)
 
 
 def recall(target: float = 0.9) -> RecallCertificate:
@@ -117,6 +125,11 @@ def _abstention_rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
     return {"confidence": confidence, "correct": right}
 
 
+def _precision_rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
+    rows = _abstention_rows(n, rng, bad)
+    return {"score": rows["confidence"], "positive": rows["correct"]}
+
+
 def _recall_rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
     positive = rng.random(n) < 0.7
     # Negatives may be flagged as rarely as they like.
@@ -153,6 +166,7 @@ USES = {
     "cascade-groups": lambda: Use(groups(), _group_rows),
     "cascade-overlapping-groups": lambda: Use(groups(overlapping=True), _overlapping_rows),
     "false-alarms": lambda: Use(false_alarms(), _false_alarm_rows),
+    "precision": lambda: Use(precision(), _precision_rows),
     "recall": lambda: Use(recall(), _recall_rows),
     "shield": lambda: Use(shield(), _shield_rows),
     "cascade": lambda: Use(cascade(), _cascade_rows),

@@ -13,6 +13,7 @@ from pacbound import (
     certify_abstention,
     certify_cascade,
     certify_false_alarms,
+    certify_precision,
     certify_recall,
     certify_shield,
     plan_from_pilot,
@@ -61,6 +62,10 @@ def abstention_value(tally: Tally) -> float:
     return certify_abstention(data=tally, xi=0.1, delta=0.05).coverage
 
 
+def precision_value(tally: Tally) -> float:
+    return certify_precision(data=tally, target=0.9, delta=0.05).coverage
+
+
 def recall_value(tally: Tally) -> float:
     return certify_recall(data=tally, target=0.9, delta=0.05).flag_rate
 
@@ -97,6 +102,12 @@ KINDS: dict[str, tuple[Any, Any, dict[str, Any], float]] = {
     "abstention": (abstention_rows, abstention_value, {"xi": 0.1}, 0.06),
     "cascade": (cascade_rows, cascade_value, {"xi": 0.05}, 0.04),
     "differ": (differ_rows, differ_value, {"xi": 0.1, "claim": "differ"}, 0.04),
+    "precision": (
+        recall_rows,
+        precision_value,
+        {"target": 0.9, "claim": "precision"},
+        0.04,
+    ),
     "recall": (recall_rows, recall_value, {"target": 0.9}, 0.02),
     "shield": (shield_rows, shield_value, {"xi": 0.05}, 0.02),
     "calibration": (calibration_rows, calibration_value, {}, 0.02),

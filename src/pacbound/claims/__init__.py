@@ -30,6 +30,7 @@ CLAIMS: dict[str, ClaimLine] = {
         "alarm-range", "The scores that miss few positives and flag few negatives."
     ),
     "shield": ClaimLine("shield", "The danger at which a policy must brake: few rollouts crash."),
+    "precision": ClaimLine("precision", "The score at which to flag: few flags are in vain."),
     "sets": ClaimLine("sets", "A set of labels for every row: few sets miss the true one."),
 }
 """The kinds, each with its line."""
