@@ -239,12 +239,7 @@ def test_calibrations_of_every_engine_and_of_a_file_make_the_same_claim(table: E
         counted.claim_digest
         == calibrate(NASTY, FAST == TRUTH, delta=0.05, groups=NAMES[PLACE % 5]).claim_digest
     )
-    assert counted.provenance.columns == {
-        "confidence": "c",
-        "prediction": "fast",
-        "label": "y",
-        "group": "group",
-    }
+    assert counted.provenance.columns == named
     assert counted.verify()
 
 
