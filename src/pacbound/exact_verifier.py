@@ -1084,7 +1084,7 @@ def _require_workable(claim: Part, looks: Sequence[int], rate: float, delta: flo
         work += width * min(covered, looks[-1] * rate + 1.0) + 2e4
     work *= math.log2(2.0 + len(looks) * math.sqrt(looks[-1] * rate))
     require(work <= MOST_PLAN_WORK, place, "take too long to compute")
-    last = looks[-1] * math.log1p(-rate)
+    last = looks[-1] * math.log1p(-rate) if rate < 1 else -math.inf
     require(last <= math.log(delta) * (1 - 1e-12), place, "cannot pass, not even the last")
 
 
@@ -1121,6 +1121,9 @@ def _law(n: int, rate: Decimal, most: int, tiny: Decimal) -> list[tuple[int, Dec
     """The binomial law up to `most`, without what is below `tiny`: from its highest value down on
     both sides.
     """
+    if rate >= 1:
+        # The share that must be found has no digit left: all trials go wrong.
+        return [(n, ONE)] if n <= most else []
     odds = rate / (1 - rate)
     peak = min(int(n * rate), n)
     top = choose(n, peak) * rate**peak * (1 - rate) ** (n - peak)

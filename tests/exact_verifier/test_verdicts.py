@@ -379,6 +379,17 @@ def test_a_name_of_a_file_cannot_spoof_a_line(
     assert lines == ["bytes \\udcff: cannot be checked: two\\nlines"]
 
 
+@pytest.mark.parametrize("target", [5e-324, 1e-300, 1e-17, 1 - 2**-53])
+def test_a_target_that_leaves_no_digit_is_judged_by_both(target: float) -> None:
+    for name in ("recall-looks-1", "recall-looks-refused-1", "recall-1"):
+        document = changed(_frozen(name), ("claim", "target"), target)
+        assert bool(said_by_verifier(document)) == bool(said_by_package(document))
+    if target < 0.5:
+        rows = {"score": np.linspace(0, 1, 200), "positive": np.ones(200, dtype=bool)}
+        made = _written(certify_recall(**rows, target=target, delta=0.05, looks=[100, 200]))
+        assert (said_by_verifier(made), said_by_package(made)) == ([], [])
+
+
 def test_a_delta_that_cannot_be_shared_is_read_and_found_by_both() -> None:
     document = _frozen("cascade-paths-refused-1")
     document["claim"]["delta"] = 5e-324
