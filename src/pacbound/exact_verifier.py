@@ -330,7 +330,7 @@ def just_drawn(k: int, population: int, marked: int, drawn: int) -> Decimal:
 @lru_cache(maxsize=1 << 14)
 def upper_bound(k: int, n: int, level: Decimal) -> Decimal:
     """The rate at which so few as k of n have the chance `level` (Clopper-Pearson), or a little
-    more: less than 1e-12 of it, and of what it leaves to one.
+    more: less than 1e-12 of it, and of what it leaves to one; one if that is less than 1e-40.
 
     The logarithm of the chance falls, and is concave in the rate. So its tangents lie above it, and
     wherever Newton's steps begin, all after the first end above the bound.
@@ -341,7 +341,9 @@ def upper_bound(k: int, n: int, level: Decimal) -> Decimal:
     rate = Decimal(k + 1) / (n + 1)
     spread = (-2 * goal).sqrt() * (rate * (1 - rate) / n).sqrt()
     rate = min(rate + spread, (1 + rate) / 2)
-    for _ in range(100):
+    for _ in range(300):
+        if 1 - rate < Decimal("1e-40"):
+            return ONE
         chance = few(k, n, rate)
         slope = (n - k) * choose(n, k) * rate**k * (1 - rate) ** (n - k - 1)
         step = (chance.ln() - goal) * chance / slope
