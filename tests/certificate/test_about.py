@@ -167,7 +167,10 @@ def test_control_characters_never_reach_a_terminal_and_tags_never_a_page(
     assert certificate_from_dict(told.to_dict()).provenance.about["note"] == NASTY
 
 
-@pytest.mark.parametrize("certify", [calibrate, partial(certify_abstention, xi=0.3)])
+@pytest.mark.parametrize(
+    "certify",
+    [calibrate, partial(certify_abstention, xi=0.3), partial(certify_recall, target=0.9)],
+)
 def test_a_group_shows_as_text(certify: Callable[..., Certificate]) -> None:
     group = "a\x1b[2K\nb"
     shown = certify(SCORES, RIGHT, delta=0.1, groups=[group, "day"] * (ROWS // 2)).summary()

@@ -131,7 +131,8 @@ class ThresholdCertificate(ClaimCertificate):
     @property
     def groups(self) -> tuple[str, ...]:
         """The names of the groups."""
-        return tuple(table["group"] for table in self.values["tables"] if table["group"])
+        names = (table["group"] for table in self.values["tables"])
+        return tuple(name for name in names if name is not None)
 
     @property
     def allowed(self) -> int:

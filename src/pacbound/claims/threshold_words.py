@@ -20,6 +20,7 @@ from pacbound.claims.threshold_values import (
     threshold_of,
     trials_of,
 )
+from pacbound.documents import printable
 from pacbound.procedures.threshold import LOST, SLOW, TOP, UNEXPLAINED, NoThreshold
 from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, names_in, share
 
@@ -195,7 +196,7 @@ def quantities(
 
 def _line(claim: Any, certificate: Any, table: Mapping[str, Any]) -> Sentence:
     words: ClaimWords = certificate.by.procedures[certificate.values["procedure"]].words
-    filled = {**quantities(claim, certificate, table), "group": str(table["group"])}
+    filled = {**quantities(claim, certificate, table), "group": printable(str(table["group"]))}
     if not is_refused(trials_of(certificate), table):
         alone = "{group}: can be certified by itself."
         return Sentence(words.group if certificate.certified else alone, filled)
@@ -212,7 +213,7 @@ def _refused(
     tables, trials = certificate.values["tables"], trials_of(certificate)
     refused = [table for table in tables if is_refused(trials, table)]
     if len(tables) > 1:
-        named = ", ".join(str(table["group"]) for table in refused)
+        named = ", ".join(printable(str(table["group"])) for table in refused)
         why = Sentence(
             "{refused} of {groups} groups cannot be certified: {named}.",
             {"refused": count(len(refused)), "groups": count(len(tables)), "named": named},
