@@ -61,6 +61,7 @@ def test_the_demo_tells_the_whole_story(out: Path, story: str) -> None:
         "calibration",
         "cascade",
         "false-alarms",
+        "precision",
         "recall",
         "shield",
     }

@@ -161,6 +161,11 @@ STORY: dict[str, list[Step]] = {
             "--delta 0.01 -o false_alarms.json",
         ),
         Step(
+            "Or flag only what is worth a look: at least half of what is flagged is a mistake.",
+            "pacbound precision held.csv --score doubt --positive mistake --target 0.5 "
+            "--delta 0.01 -o precision.json",
+        ),
+        Step(
             "Or both at once: all thresholds that find 80 % and flag at most 30 % falsely.",
             "pacbound alarm-range held.csv --score doubt --positive mistake --xi 0.3 --target 0.8 "
             "--delta 0.01 -o alarm_range.json",
@@ -241,7 +246,7 @@ STORY: dict[str, list[Step]] = {
             "pacbound verify calibration.json by_session.json for_the_shop.json stratified.json "
             "abstention.json cascade.json labelled.json design.json batch.json recall.json "
             "recall_by_answer.json false_alarms.json alarm_range.json shield.json product.json "
-            "among_unsafe.json look.json both.json bundle.json pair.json",
+            "among_unsafe.json look.json both.json bundle.json pair.json precision.json",
         ),
         Step(
             "Let a pipeline pass only what it asks for, counted again from the data.",
