@@ -291,9 +291,6 @@ class Reader:
     def integer(self, key: str) -> int:
         return int(self._typed(self.raw(key), int, self.place(key)))
 
-    def optional_integer(self, key: str) -> int | None:
-        return None if self.raw(key) is None else self.integer(key)
-
     def count(self, key: str) -> int:
         """An integer from 0."""
         value = self._bounded(self.integer(key), self.place(key))

@@ -109,13 +109,6 @@ class Chart:
         drawn = (f"M{a:.1f} {b:.1f}V{t:.1f}" for a, b, t in zip(across, bottom, top, strict=True))
         self.marks.append(tag("path", d="".join(drawn), class_=class_))
 
-    def flats(self, begin: Any, end: Any, y: Any, class_: str) -> None:
-        """A horizontal line at each y, from where it begins to where it ends."""
-        left, up = self.place(begin, y)
-        right, _ = self.place(end, y)
-        drawn = (f"M{a:.1f} {u:.1f}H{b:.1f}" for a, b, u in zip(left, right, up, strict=True))
-        self.marks.append(tag("path", d="".join(drawn), class_=class_))
-
     def boxes(self, begin: Any, end: Any, low: Any, high: Any, class_: str) -> None:
         """A box for each begin, end, low and high."""
         left, bottom = self.place(begin, low)
