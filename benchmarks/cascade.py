@@ -11,8 +11,9 @@ from benchmarks.processes import cost_of
 from benchmarks.row import Bar, Row
 from benchmarks.sizes import Sizes
 from benchmarks.timing import best_of
-from pacbound import CascadeCertificate, Tally
+from pacbound import Tally, certify_cascade
 from pacbound.data import fashion_mnist
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 _XI, _DELTA = 0.02, 1e-3
 
@@ -34,21 +35,21 @@ print(time.perf_counter() - started)
 def rows(sizes: Sizes) -> Iterator[Row]:
     table = fashion_mnist()
     predictions = np.column_stack([table.prediction_fast, table.prediction_slow])
-    tally = Tally.from_arrays(
-        confidences=table.confidence_fast, predictions=predictions, labels=table.label
+    tally = Tally.count(
+        CascadeQuestion, confidence=table.confidence_fast, prediction=predictions, label=table.label
     )
     # The region of the test is kept for each (n, xi, delta): another delta each time makes every
     # run a cold one.
     deltas = (_DELTA * (1.0 - 1e-9 * step) for step in range(1, 100))
     cold = best_of(
-        lambda: CascadeCertificate.from_tally(tally, xi=_XI, delta=next(deltas)),
+        lambda: certify_cascade(data=tally, xi=_XI, delta=next(deltas)),
         repeats=min(3, sizes.rounds),
     )
     work = f"certify a cascade, n = {tally.rows:,}, exact"
     yield Row(f"{work}, cold", cold, "s", bar=Bar(2.5, "ours", "about 2 s"))
-    CascadeCertificate.from_tally(tally, xi=_XI, delta=_DELTA)
+    certify_cascade(data=tally, xi=_XI, delta=_DELTA)
     cached = best_of(
-        lambda: CascadeCertificate.from_tally(tally, xi=_XI, delta=_DELTA),
+        lambda: certify_cascade(data=tally, xi=_XI, delta=_DELTA),
         repeats=min(50, sizes.rounds),
     )
     yield Row(f"{work}, region cached", cached, "s", bar=Bar(20e-3, "ours", "under 20 ms"))

@@ -36,7 +36,7 @@ from openai import AsyncOpenAI
 
 from pacbound import load_certificate
 from pacbound.cascade import Answer, AsyncCascade
-from pacbound.certificate import CascadeCertificate
+from pacbound.claims.cascade import CascadeCertificate
 
 NO_CLASS = "(no class)"
 """The answer of a model that names none of the classes."""

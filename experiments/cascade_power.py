@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from pacbound.cascade.certify import certify_cascade
+from pacbound.claims.cascade import certify_cascade
 from pacbound.procedures.cascade import Bound
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.questions.cascade import outcomes_of, with_unlabelled
@@ -96,7 +96,7 @@ class TwoNetworks:
         rates = []
         for seed in range(seeds):
             certificate = certify_cascade(
-                self.draw(np.random.default_rng(seed), n), xi=XI, delta=DELTA, bound=bound
+                data=self.draw(np.random.default_rng(seed), n), xi=XI, delta=DELTA, bound=bound
             )
             rates.append((self.scores >= certificate.thresholds[0]).mean())
         return float(np.mean(rates)) / self.oracle(XI)

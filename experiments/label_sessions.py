@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from pacbound.atomic_files import atomic_file
-from pacbound.cascade import LabelSession, certify_cascade
+from pacbound.cascade import LabelSession
+from pacbound.claims.cascade import certify_cascade
 from pacbound.data import fashion_mnist
 
 DELTA = 0.01

@@ -16,7 +16,8 @@ from pacbound.baselines import (
     histogram_threshold,
     softmax_threshold,
 )
-from pacbound.cascade.certify import certify_cascade
+from pacbound.claims.cascade import certify_cascade
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 SEEDS, DELTA, LEVEL = 20, 0.01, 0.05
 
@@ -69,7 +70,7 @@ def choices(
     """What the threshold that each method takes from `known` rows does to `fresh` ones."""
     tally = counted(models, known)
     for bound in ("exact", "pair", "product"):
-        found = certify_cascade(tally, xi=xi, delta=delta, costs=models.costs, bound=bound)
+        found = certify_cascade(data=tally, xi=xi, delta=delta, costs=models.costs, bound=bound)
         yield bound, routed(models, fresh, found.thresholds)
     yield "histogram", routed(models, fresh, np.array([histogram_threshold(tally, xi=xi)]))
     slow_error = float(models.wrong[known, -1].mean())
@@ -83,16 +84,17 @@ def choices(
 
 def counted(models: Models, rows: Array) -> Tally:
     """The tally of some rows."""
-    return Tally.from_arrays(
-        confidences=models.confidences[rows],
-        predictions=models.predictions[rows],
-        labels=models.labels[rows],
+    return Tally.count(
+        CascadeQuestion,
+        confidence=models.confidences[rows],
+        prediction=models.predictions[rows],
+        label=models.labels[rows],
     )
 
 
 def _certified(tally: Tally, models: Models, xi: float, **how: Any) -> CascadeCertificate:
     found: CascadeCertificate = certify_cascade(
-        tally, xi=xi, delta=DELTA, costs=models.costs, **how
+        data=tally, xi=xi, delta=DELTA, costs=models.costs, **how
     )
     return found
 

@@ -61,9 +61,9 @@ def main() -> None:
     write_table(
         options.table,
         {
-            "confidences": table.confidences.astype(np.float32),
-            "predictions": table.predictions.astype(np.uint8),
-            "labels": data.test_labels.astype(np.uint8),
+            "confidence": table.confidences.astype(np.float32),
+            "prediction": table.predictions.astype(np.uint8),
+            "label": data.test_labels.astype(np.uint8),
         },
     )
     right = (table.predictions == data.test_labels[:, None]).sum(axis=0)

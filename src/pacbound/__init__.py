@@ -25,16 +25,13 @@ if TYPE_CHECKING:
         LabelSession,
         answer_batch,
         answer_batch_async,
-        certify_cascade,
         design_cascade,
     )
     from pacbound.certificate import (
         BatchCertificate,
         Budget,
-        CascadeCertificate,
         Certificate,
         CertificateBundle,
-        GroupedCascadeCertificate,
         Verification,
         certify_together,
         load_certificate,
@@ -43,6 +40,7 @@ if TYPE_CHECKING:
     from pacbound.claims.alarm_range import AlarmRangeCertificate, certify_alarm_range
     from pacbound.claims.calibration import calibrate
     from pacbound.claims.calibration_certificate import CalibrationCertificate
+    from pacbound.claims.cascade import CascadeCertificate, certify_cascade
     from pacbound.claims.false_alarms import FalseAlarmCertificate, certify_false_alarms
     from pacbound.claims.precision import PrecisionCertificate, certify_precision
     from pacbound.claims.recall import RecallCertificate, certify_recall
@@ -69,11 +67,10 @@ _HOMES = {
     "Budget": "pacbound.certificate",
     "CalibrationCertificate": "pacbound.claims.calibration_certificate",
     "Cascade": "pacbound.cascade",
-    "CascadeCertificate": "pacbound.certificate",
+    "CascadeCertificate": "pacbound.claims.cascade",
     "Certificate": "pacbound.certificate",
     "CertificateBundle": "pacbound.certificate",
     "FalseAlarmCertificate": "pacbound.claims.false_alarms",
-    "GroupedCascadeCertificate": "pacbound.certificate",
     "HistogramBinning": "pacbound.baselines",
     "LabelSession": "pacbound.cascade",
     "Monitor": "pacbound.monitor",
@@ -100,7 +97,7 @@ _HOMES = {
     "calibrate": "pacbound.claims.calibration",
     "certify_abstention": "pacbound.claims.abstention",
     "certify_alarm_range": "pacbound.claims.alarm_range",
-    "certify_cascade": "pacbound.cascade",
+    "certify_cascade": "pacbound.claims.cascade",
     "certify_false_alarms": "pacbound.claims.false_alarms",
     "certify_precision": "pacbound.claims.precision",
     "certify_recall": "pacbound.claims.recall",
@@ -135,7 +132,6 @@ __all__ = [
     "Certificate",
     "CertificateBundle",
     "FalseAlarmCertificate",
-    "GroupedCascadeCertificate",
     "HistogramBinning",
     "LabelSession",
     "Monitor",

@@ -1646,8 +1646,9 @@ class Walk:
         return found
 
 
-def read_walk(part: Part, n: int, bound: str, *, partial: bool, falling: bool) -> Walk:
-    names = "exits only_slow only_fast" + " unlabelled" * partial
+def read_walk(part: Part, n: int, bound: str, *, falling: bool) -> Walk:
+    some = "unlabelled_added" in part.value
+    names = "exits only_slow only_fast" + " unlabelled" * some
     names += " differ" * (bound == "product")
     part.only("cells " + " ".join(f"{name}_added" for name in names.split()))
     cells = part.table("cells")
@@ -1659,6 +1660,7 @@ def read_walk(part: Part, n: int, bound: str, *, partial: bool, falling: bool) -
     values = [value for table in counts.values() for row in table for value in row]
     require(all(0 <= value <= n for value in values), part.place, f"counts are not 0 to {n}")
     columns = {name: list(zip(*table, strict=True)) for name, table in counts.items()}
+    require(not some or any(map(any, counts["unlabelled"])), part.place, "none is unlabelled")
     steps = list(zip(*cells, strict=True))
     missing = columns.get("unlabelled", [(0,) * len(cells)] * len(steps))
     found = []
@@ -1698,11 +1700,16 @@ class Group:
     partial: bool
 
     @classmethod
-    def of(cls, part: Part, n: int, bound: str, *, partial: bool, falling: bool = True) -> Group:
-        parts = part.parts("walks")
-        walks = [read_walk(walk, n, bound, partial=partial, falling=falling) for walk in parts]
+    def of(cls, part: Part, bound: str, *, falling: bool) -> Group:
+        part.only("group n thresholds chosen labels walks best_possible")
+        n, parts = part.count("n"), part.parts("walks")
+        walks = [read_walk(walk, n, bound, falling=falling) for walk in parts]
         alike = len({len(walk.steps[0]) for walk in walks}) == 1
         require(alike, part.at("walks"), "do not have the same exits")
+        partial = part.get("labels", dict, type(None)) is not None
+        best = part.get("best_possible", dict, type(None)) is not None
+        without = any(any(step) for walk in walks for step in walk.unlabelled)
+        require(partial == best and (partial or not without), part.at("labels"), "do not fit")
         return cls(part, n, walks, partial)
 
     @property
@@ -1826,8 +1833,8 @@ def _without_loss(
     return cells, index
 
 
-def require_end(group: Group, end: Ends, costs: Costs | None) -> None:
-    """Raise unless the group's thresholds, and what is said of the rows there, are these."""
+def require_end(group: Group, end: Ends) -> None:
+    """Raise unless the group's thresholds are these."""
     (cells, chosen), part = end, group.part
     top = TOP if group.exits == 1 else JOINT_TOP
     expected = [math.inf if cells is None or cell > top else cell / top for cell in cells or (0,)]
@@ -1835,30 +1842,11 @@ def require_end(group: Group, end: Ends, costs: Costs | None) -> None:
     stored = part.limits("thresholds")
     require(stored == expected, part.at("thresholds"), f"stored {stored}, recomputed {expected}")
     part.equals("chosen", chosen)
-    counts, missing = group.at(cells, chosen)
-    described = part.part("descriptive")
-    described.only(
-        "exit_rates observed_error_increase expected_cost" + " best_possible" * group.partial
-    )
-    _require_described(described, counts.exits, _net(counts), group.n, costs)
     if group.partial:
-        _require_labels(group, sum(missing), costs)
+        _require_labels(group, sum(group.at(cells, chosen)[1]))
 
 
-def _net(counts: Counts) -> int:
-    return sum(counts.losses) - sum(counts.gains)
-
-
-def _require_described(
-    part: Part, exits: Sequence[int], net: int, n: int, costs: Costs | None
-) -> None:
-    rates, expected = part.limits("exit_rates"), [rows / max(n, 1) for rows in exits]
-    require(rates == expected, part.at("exit_rates"), f"stored {rates}, recomputed {expected}")
-    part.equals("observed_error_increase", net / max(n, 1))
-    part.equals("expected_cost", total_cost(exits, n, costs) / n if costs and n else None)
-
-
-def _require_labels(group: Group, missing: int, costs: Costs | None) -> None:
+def _require_labels(group: Group, missing: int) -> None:
     """What more labels could lead to is bounded, not recomputed: no row below a failure is kept."""
     labels = group.part.part("labels")
     labels.only("labelled unlabelled")
@@ -1869,8 +1857,8 @@ def _require_labels(group: Group, missing: int, costs: Costs | None) -> None:
             fits = fits and sum(without) <= unlabelled
             fits = fits and sum(counts.differ) - sum(without) <= labelled
     require(fits, labels.place, "do not fit the walks")
-    best = group.part.part("descriptive").part("best_possible")
-    best.only("thresholds chosen exits expected_cost")
+    best = group.part.part("best_possible")
+    best.only("thresholds chosen exits")
     exits, top = best.integers("exits"), TOP if group.exits == 1 else JOINT_TOP
     fits = len(exits) == group.exits and min(exits) >= 0 and sum(exits) <= group.n
     limits = best.limits("thresholds")
@@ -1880,8 +1868,6 @@ def _require_labels(group: Group, missing: int, costs: Costs | None) -> None:
     fits = fits and best.count("chosen") < len(group.walks)
     fits = fits and (0.0 not in limits or sum(exits) == group.n)
     require(fits, best.place, "cannot be")
-    cost = total_cost(exits, group.n, costs) / group.n if costs and group.n else None
-    best.equals("expected_cost", cost)
 
 
 def _require_no_worse(groups: Sequence[Group], ends: Sequence[Ends], costs: Costs | None) -> None:
@@ -1891,7 +1877,7 @@ def _require_no_worse(groups: Sequence[Group], ends: Sequence[Ends], costs: Cost
     first = groups[0]
     if not first.partial or ends[0][0] is None:
         return
-    best = [group.part.part("descriptive").part("best_possible") for group in groups]
+    best = [group.part.part("best_possible") for group in groups]
     now = [group.at(*end)[0].exits for group, end in zip(groups, ends, strict=True)]
     here = [sum(column) for column in zip(*now, strict=True)]
     there = [sum(column) for column in zip(*(b.integers("exits") for b in best), strict=True)]
@@ -1933,50 +1919,86 @@ def _differs(claim: Part, groups: Sequence[Group], ends: Sequence[Ends]) -> bool
     """Whether the claim is that few answers differ from the slow model's. It takes no labels:
     every answer that differs counts, and more labels lead nowhere else.
     """
-    bounded = claim.get("bounded", str)
-    if bounded not in ("loss", "differ"):
-        raise UnreadableError(f"{claim.at('bounded')} is not known")
-    if bounded == "loss":
+    if _choice(claim, "claim", ("loss", "differ")) == "loss":
         return False
     for group, end in zip(groups, ends, strict=True):
         labelled = not group.partial or group.part.part("labels").count("labelled") > 0
-        require(not labelled, claim.at("bounded"), "'differ' takes no labels, and there are some")
-        best = group.part.part("descriptive").part("best_possible")
+        require(not labelled, claim.at("claim"), "'differ' takes no labels, and there are some")
+        best = group.part.part("best_possible")
         there = best.limits("thresholds"), best.count("chosen"), tuple(best.integers("exits"))
         here = group.part.limits("thresholds"), group.part.count("chosen"), group.at(*end)[0].exits
         require(there == here, best.place, "is not the end itself, which no label can change")
     return True
 
 
+MOST_GROUPS = 1000
+
+
 def check_cascade(claim: Part, report: Report) -> None:
-    _, method, bound, *partial_name = claim.get("procedure", str).split("/")
-    partial, front = partial_name[0] == "partial-labels", method == "declared-front"
-    keys = " xi bounded costs thresholds chosen walks descriptive"
-    claim.only(COMMON + keys + " labels" * partial + " declared" * front, "drawn")
+    """The thresholds of all rows, or of each group, follow from the counts along their walks."""
+    words = claim.get("procedure", str).split("/")
+    shared = words[2] if words[1] == "groups" else None
+    method, bound = (words[3], words[4]) if shared else (words[1], words[2])
+    front, told = method == "declared-front", "partial-labels" in words
+    keys = "kind procedure assumes certified n xi delta claim costs scope drawn tables"
+    claim.only(keys + " declared" * front)
     n, xi = claim.count("n", 1), claim.rate("xi", positive=False)
-    delta = decimal(claim.rate("delta"))
-    group = Group.of(claim, n, bound, partial=partial, falling=not front)
-    costs = _costs(claim, group.exits)
-    expected = {"two-models": group.exits == 1, "declared-front": True}
-    fits = expected.get(method, group.exits > 1)
-    require(fits, claim.at("walks"), "do not have the exits of the procedure")
+    delta, level = claim.rate("delta"), decimal(claim.rate("delta"))
+    if delta > 0.5:
+        raise UnreadableError(f"{claim.at('delta')} is above one half")
+    parts = claim.parts("tables")
+    if not parts:
+        raise UnreadableError(f"{claim.at('tables')} is empty")
+    groups = [Group.of(part, bound, falling=not front) for part in parts]
+    counted = _counted_groups(claim, groups, shared)
+    exits, place = groups[0].exits, claim.at("tables")
+    require(all(group.exits == exits for group in groups), place, "do not have the same exits")
+    fits = {"two-models": exits == 1, "declared-front": True}.get(method, exits > 1)
+    require(fits, place, "do not have the exits of the procedure")
+    require(sum(group.n for group in counted) == n, claim.at("n"), "is not that of the tables")
+    costs = _costs(claim, exits)
     if front:
-        end, costs = _along_front(group, StepTest(bound, n, xi, delta), costs)
+        ends = [_along_front(claim, groups[0], StepTest(bound, n, xi, level), costs)]
     elif method == "greedy":
-        end = _greedy(group, bound, xi, delta)
+        ends = [_greedy(groups[0], bound, xi, level)]
     else:
-        level = _walk_level(delta, group.exits, xi)
-        unit = [float(i + 1) for i in range(group.exits + 1)]
-        test = StepTest(bound, n, xi, level)
-        end = decide([group], [test], xi, costs or unit, [group])
-    require_end(group, end, costs)
-    _require_no_worse([group], [end], costs)
-    certified = end[0] is not None and method != "greedy"
+        ends = _group_ends(groups, shared, bound, xi, level, costs, counted)
+    for group, end in zip(groups, ends, strict=True):
+        require_end(group, end)
+        if shared == "own":
+            _require_no_worse([group], [end], costs)
+    if shared != "own":
+        _require_no_worse(counted, ends[: len(counted)], costs)
+        require(len(set(ends)) == 1, place, "differ")
+        _require_parts(groups, counted, ends[0])
+    certified = any(end[0] is not None for end in ends) and method != "greedy"
     claim.equals("certified", certified)
-    differ = _differs(claim, [group], [end])
-    unlabelled = claim.part("labels").count("unlabelled") if partial else 1
-    require(unlabelled > 0 or differ, claim.at("labels"), "no label is missing")
-    _say_cascade(report, bound, partial=partial and not differ, front=front, differ=differ)
+    differ = _differs(claim, groups, ends)
+    partial = [group.partial for group in groups]
+    fits = all(partial) or not any(partial)
+    if any(partial) and not differ:
+        fits = fits and any(group.part.part("labels").count("unlabelled") for group in groups)
+    fits = fits and (shared is not None or partial[0] == told)
+    require(fits, place, "labels of all groups, with one that is missing, or of none")
+    _say_cascade(report, bound, partial=any(partial) and not differ, front=front, differ=differ)
+
+
+def _counted_groups(claim: Part, groups: Sequence[Group], shared: str | None) -> list[Group]:
+    """The groups that hold every row once, if the names of all fit the scope."""
+    scope, place = _choice(claim, "scope", SCOPES), claim.at("tables")
+    names = [group.part.get("group", str, type(None)) for group in groups]
+    require((scope == "top") == (shared is None), claim.at("scope"), "is not that of the procedure")
+    if scope == "top":
+        require(names == [None], place, "are not one table without a group")
+        return list(groups)
+    fits = None not in names and are_in_order(names) and len(names) <= MOST_GROUPS
+    require(fits, place, "are not named in order, each once")
+    if scope == "groups":
+        return list(groups)
+    require(shared == "common" and "all rows" in names, claim.at("scope"), "no group of all")
+    whole = groups[names.index("all rows")]
+    require(all(group.n <= whole.n for group in groups), place, "more than all")
+    return [whole]
 
 
 def _walk_level(delta: Decimal, exits: int, xi: float) -> Decimal:
@@ -1990,7 +2012,7 @@ def _say_cascade(report: Report, bound: str, *, partial: bool, front: bool, diff
     inexact = " (the exact region in double precision, from above)" * (bound == "exact")
     report.checked += [
         f"that every step of every walk passes, and the one after it does not{inexact}",
-        "thresholds, the choice among walks, shares and costs on these rows",
+        "thresholds, and the choice among walks",
     ]
     report.trusted += ["the counts along the walks, and that nothing changes between their steps"]
     report.trusted += ["what more labels could lead to, within bounds"] * partial
@@ -2001,9 +2023,9 @@ def _say_cascade(report: Report, bound: str, *, partial: bool, front: bool, diff
     ] * differ
 
 
-def _along_front(group: Group, test: StepTest, stored: Costs | None) -> tuple[Ends, list[float]]:
+def _along_front(claim: Part, group: Group, test: StepTest, stored: Costs | None) -> Ends:
     """A single walk along the declared sequence, at every step down to the first failure."""
-    part, walk = group.part.part("declared"), group.walks[0]
+    part, walk = claim.part("declared"), group.walks[0]
     part.only("models costs share seed rows cells")
     table, models = part.table("cells"), part.integers("models")
     never = (TOP if group.exits == 1 else JOINT_TOP) + 1
@@ -2021,7 +2043,7 @@ def _along_front(group: Group, test: StepTest, stored: Costs | None) -> tuple[En
     _require_one_sample(walk)
     own = part.limits("costs")
     running = list(accumulate(own))
-    require(stored == running, group.part.at("costs"), "are not those declared, added up")
+    require(stored == running, claim.at("costs"), "are not those declared, added up")
     require(walk.steps == steps[: len(walk.steps)], walk.place, "leaves the sequence")
     unused = all(
         not rows or cell < never
@@ -2032,10 +2054,7 @@ def _along_front(group: Group, test: StepTest, stored: Costs | None) -> tuple[En
     all_pass = len(steps) == len(walk.steps) and test.may_pass(walk.counts[-1])
     passed = len(walk.steps) - (not all_pass)
     test.require(walk.counts[:passed], walk.counts[passed:], walk.place)
-    cells = walk.steps[passed - 1] if passed else None
-    asked = [cell < never for cell in cells or (never,) * group.exits]
-    used = [cost if take else 0.0 for cost, take in zip(own, [*asked, True], strict=True)]
-    return (cells, 0), list(accumulate(used))
+    return (walk.steps[passed - 1] if passed else None), 0
 
 
 def _require_one_sample(walk: Walk) -> None:
@@ -2087,64 +2106,9 @@ def _greedy(group: Group, bound: str, xi: float, delta: Decimal) -> Ends:
     return tuple(chosen), taken[-1] if taken else 0
 
 
-MOST_GROUPS = 1000
-
-
-def check_cascade_groups(claim: Part, report: Report) -> None:
-    claim.only(COMMON + " xi bounded scope costs groups descriptive", "drawn")
-    _, _, shared, _, bound, _ = claim.get("procedure", str).split("/")
-    xi, delta = claim.rate("xi", positive=False), decimal(claim.rate("delta"))
-    parts = claim.parts("groups")
-    if not parts:
-        raise UnreadableError(f"{claim.at('groups')} is empty")
-    partial = "labels" in parts[0].value
-    keys = "group n certified thresholds chosen walks descriptive" + " labels" * partial
-    for part in parts:
-        part.only(keys)
-    groups = [Group.of(part, part.count("n"), bound, partial=partial) for part in parts]
-    names = [part.get("group", str) for part in parts]
-    exits = groups[0].exits
-    alike = are_in_order(names) and all(group.exits == exits for group in groups)
-    alike = alike and len(names) <= MOST_GROUPS
-    two = "two-models" in claim.get("procedure", str)
-    require(alike and two == (exits == 1), claim.at("groups"), "do not fit each other")
-    counted = groups
-    if claim.get("scope", str) not in ("groups", "overlapping-groups"):
-        raise UnreadableError(f"{claim.at('scope')} is not known")
-    some = any(part.part("labels").count("unlabelled") for part in parts) if partial else True
-    differ = claim.value.get("bounded") == "differ"
-    require(some or differ, claim.at("groups"), "no label is missing")
-    if claim.value["scope"] == "overlapping-groups":
-        require(shared == "common" and "all rows" in names, claim.at("scope"), "no group of all")
-        counted = [groups[names.index("all rows")]]
-        whole = counted[0]
-        require(all(group.n <= whole.n for group in groups), claim.at("groups"), "more than all")
-    costs = _costs(claim, exits)
-    ends = _group_ends(groups, shared, bound, xi, delta, costs, counted)
-    for group, end in zip(groups, ends, strict=True):
-        require_end(group, end, costs)
-        group.part.equals("certified", end[0] is not None)
-        if shared == "own":
-            _require_no_worse([group], [end], costs)
-    if shared == "common":
-        _require_no_worse(counted, ends[: len(counted)], costs)
-        _require_parts(groups, counted, ends[0])
-    require(len(set(ends)) == 1 or shared == "own", claim.at("groups"), "differ")
-    certified = any(end[0] is not None for end in ends)
-    claim.equals("n", sum(group.n for group in counted))
-    claim.equals("certified", certified)
-    there = [group.at(*ends[groups.index(group)])[0] for group in counted]
-    described = claim.part("descriptive")
-    described.only("exit_rates observed_error_increase expected_cost")
-    rows = [sum(column) for column in zip(*(step.exits for step in there), strict=True)]
-    _require_described(described, rows, sum(map(_net, there)), claim.count("n", 1), costs)
-    differ = _differs(claim, groups, ends)
-    _say_cascade(report, bound, partial=partial and not differ, front=False, differ=differ)
-
-
 def _group_ends(
     groups: Sequence[Group],
-    shared: str,
+    shared: str | None,
     bound: str,
     xi: float,
     delta: Decimal,
@@ -2156,7 +2120,7 @@ def _group_ends(
     level = _walk_level(level, exits, xi)
     tests = [StepTest(bound, group.n, xi, level) for group in groups]
     paid = costs or [float(i + 1) for i in range(exits + 1)]
-    if shared == "common":
+    if shared != "own":
         return [decide(groups, tests, xi, paid, counted)] * len(groups)
     return [
         decide([group], [test], xi, paid, [group])
@@ -2185,7 +2149,7 @@ PROCEDURES: dict[str, str] = {
         if version == "1" or method in ("two-models", "seven-paths")
     },
     **{
-        f"cascade/groups/{shared}/{method}/{bound}/1": "cascade-groups"
+        f"cascade/groups/{shared}/{method}/{bound}/1": "cascade"
         for shared in ("common", "own")
         for method in ("two-models", "seven-paths")
         for bound in BOUNDS
@@ -2199,7 +2163,6 @@ CHECKS: dict[str, Callable[[Part, Report], None]] = {
     "precision": check_walk,
     "batch": check_batch,
     "cascade": check_cascade,
-    "cascade-groups": check_cascade_groups,
 }
 COUNTED = {
     "sets": "kind procedure n xi delta group_thresholds dtype scope tables",
@@ -2211,14 +2174,8 @@ COUNTED = {
     "false-alarms": "kind procedure n xi delta group_thresholds scope tables",
     "alarm-range": "kind procedure n xi target missed rate delta shares counts",
     "batch": "kind procedure n xi delta scored key stop sampled_before whole_ties unanswered looks",
-    "cascade": "kind procedure n xi delta bounded costs labels walks declared",
-    "cascade-groups": "kind procedure n xi delta bounded scope costs groups",
+    "cascade": "kind procedure n xi delta claim costs scope declared tables",
 }
-_CASCADE = "sha256:278b0f0aa8af9c20417a51aaefe1a8f913ef70dd4a3fd9a64d2961c880852d2c"
-_FRONT = "sha256:3ef4f43ca9d585fa325dc0ad1c6831013d51c81e43db81b86a5d1b037a216554"
-_PARTIAL = "sha256:36cc17aea1e86747c801058f57c32bb801894c45fc51baaaefc4d543a9dbfee9"
-_COMMON = "sha256:96d41a4a8db8fc8a6dcb01ba9e2d49dc9cbd1dd067e2cdfa0607513443294f02"
-_OWN = "sha256:734eaf7d7625d017bc07a89dcee74db56285077743244712189cb9fc87825ae2"
 _BATCH = "sha256:961ad3c99cf1d4641c4cda04240b3f03b88cca4acbb0145db9aed7d1cf8e57cf"
 ASSUMED: dict[str, str] = {
     "batch/credit/1": _BATCH,
@@ -2226,24 +2183,8 @@ ASSUMED: dict[str, str] = {
     "bundle/union-bound/1": (
         "sha256:feb0e25798725000f3c1ee8ab84d0184fb97e2d314746368ec8bafd4805ec808"
     ),
-    **{
-        name: _PARTIAL if "partial-labels" in name else _FRONT if "front" in name else _CASCADE
-        for name, kind in PROCEDURES.items()
-        if kind == "cascade"
-    },
-    **{
-        name: _COMMON if "/common/" in name else _OWN
-        for name, kind in PROCEDURES.items()
-        if kind == "cascade-groups"
-    },
 }
 """The digest of what each procedure assumes, as a list of texts."""
-DIFFER_ASSUMED: dict[str, str] = {
-    _PARTIAL: "sha256:640a6a75e7bb9dc8a355e37ae4950213399c1facdadc8daddd540bfb393d6a24",
-    _COMMON: "sha256:642ed7c4b7c629ed18d985e7f14cef3be94701179bd43d894d37db389b8e30e2",
-    _OWN: "sha256:8d5a54986898b40b2f3c4b3ae843593d27077cac42aad49500f8d17a68756e5c",
-}
-"""The same where what is claimed is that answers differ."""
 DRAWN_ASSUMED = {
     "strata": (2, "sha256:becb024923dc6373827855f58f11787532d17bf63582397ddd2236eed4bc3ea4"),
     "weights": (4, "sha256:fe6cb65d038d2f6ab3ae26b4408ddb21fcbaef2a7049c40b142822054e1b53a4"),
@@ -2260,7 +2201,7 @@ COUNTED_WITHIN = {
     ("precision", "tables"): "group counts",
     ("batch", "looks"): "sampled disagreements",
     **{(kind, "tables"): "group counts" for kind in ("sets", "recall", "false-alarms", "shield")},
-    ("cascade-groups", "groups"): "group n labels walks",
+    ("cascade", "tables"): "group n labels walks",
 }
 """What the counts digest covers: of a claim, and of the objects of a list in it."""
 
@@ -2394,8 +2335,6 @@ def _require_assumed(claim: Part) -> None:
         same = digest(words[len(words) - added :]) == drawn_by
         require(same, claim.at("assumptions"), "are not those of how the rows were drawn")
     own = ASSUMED.get(procedure, "")
-    if claim.value.get("bounded") == "differ":
-        own = DIFFER_ASSUMED.get(own, "")
     same = digest(words[: len(words) - added]) == own
     require(same, claim.at("assumptions"), f"are not those of {procedure}")
 
@@ -2407,6 +2346,21 @@ _ROLLOUT_IDS = "independent-rollouts asked-beforehand every-rollout-counts"
 _BACKUP_IDS = "one-simulated-backup shield-latches"
 _SHIELD_IDS = f"number-beforehand {_ROLLOUT_IDS} score-up-to-unrecoverable {_BACKUP_IDS}"
 _STOPPED_IDS = f"{_ROWS_IDS} asked-beforehand stopped-without-scores compared-in-float64"
+SAMPLE_IDS = "independent-rows untouched-rows asked-beforehand size-beforehand "
+PARTIAL_IDS = SAMPLE_IDS + "labels-may-be-missing labels-as-they-are "
+COMPARED_IDS = "independent-rows untouched-rows all-before-comparing differ-beforehand "
+
+
+def _cascade_ids(procedure: str) -> str:
+    """What a cascade assumes whose loss is claimed."""
+    if "/groups/" in procedure:
+        own = "exits-at-own-threshold" if "/own/" in procedure else ""
+        exits = own or "other-groups-open exits-at-threshold"
+        return f"{PARTIAL_IDS}net-loss-in-groups {exits}"
+    labels = PARTIAL_IDS if "partial" in procedure else SAMPLE_IDS + "labels-where-models-differ "
+    return labels + "net-loss exits-at-threshold" + " declared-by-a-fold" * ("front" in procedure)
+
+
 ASSUMED_IDS = {
     "calibration/clopper-pearson/1": f"{_ROWS_ASSUMED} rows-beforehand bins-beforehand",
     "abstention/rank-starts/1": _WALK_ASSUMED,
@@ -2431,6 +2385,14 @@ ASSUMED_IDS = {
         f"{_SHIELD_IDS.replace(' asked-beforehand', '')} lost-rollouts-alarm "
         "score-of-whole-rollout compared-in-float64 claims-beforehand"
     ),
+    **{name: _cascade_ids(name) for name, kind in PROCEDURES.items() if kind == "cascade"},
+}
+DIFFER_IDS = {
+    "top": "answers-that-differ exits-at-threshold",
+    "common": (
+        "groups-before-comparing answers-that-differ-in-groups other-groups-open exits-at-threshold"
+    ),
+    "own": "groups-before-comparing answers-that-differ-in-groups exits-at-own-threshold",
 }
 """What each procedure assumes, by the names that the page of procedures explains."""
 DRAWN_IDS = {
@@ -2450,6 +2412,9 @@ def _require_ids(claim: Part) -> None:
     if known is None:
         raise UnreadableError(f"{claim.at('assumes')}: the procedure has no such names")
     ids = known.split() + ["groups-beforehand"] * (claim.value.get("scope", "top") != "top")
+    if claim.value.get("claim") == "differ":
+        words = claim.get("procedure", str).split("/")
+        ids = (COMPARED_IDS + DIFFER_IDS[words[2] if words[1] == "groups" else "top"]).split()
     drawn = claim.value.get("drawn")
     if drawn is not None:
         part = claim.part("drawn")

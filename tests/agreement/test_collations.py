@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from pacbound import Tally, calibrate, certify_cascade
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 N = 600
 PLACE = np.arange(N)
@@ -81,11 +82,20 @@ def test_groups_that_differ_in_case_are_two(frame: Any) -> None:
 
 def test_classes_that_differ_in_case_are_two(frame: Any) -> None:
     classes: dict[str, Any] = {"classes": ["a", "A", "b"]}
-    counted = Tally.from_frame(
-        frame, confidences=["c"], predictions=["fast", "slow"], labels="truth", **classes
+    counted = Tally.count(
+        CascadeQuestion,
+        data=frame,
+        confidence=["c"],
+        prediction=["fast", "slow"],
+        label="truth",
+        **classes,
     )
-    arrays = Tally.from_arrays(
-        confidences=SCORE, predictions=np.column_stack([FAST, SLOW]), labels=TRUTH, **classes
+    arrays = Tally.count(
+        CascadeQuestion,
+        confidence=SCORE,
+        prediction=np.column_stack([FAST, SLOW]),
+        label=TRUTH,
+        **classes,
     )
     assert counted == arrays
     answers = Tally.from_frame(frame, confidence="c", prediction="fast", label="truth", **classes)
@@ -94,11 +104,20 @@ def test_classes_that_differ_in_case_are_two(frame: Any) -> None:
 
 def test_a_code_for_a_missing_label_is_that_text_alone(frame: Any) -> None:
     rule: dict[str, Any] = {"missing": ["a"], "classes": ["A", "b", "a"]}
-    counted = Tally.from_frame(
-        frame, confidences=["c"], predictions=["slow", "slow"], labels="truth", **rule
+    counted = Tally.count(
+        CascadeQuestion,
+        data=frame,
+        confidence=["c"],
+        prediction=["slow", "slow"],
+        label="truth",
+        **rule,
     )
-    arrays = Tally.from_arrays(
-        confidences=SCORE, predictions=np.column_stack([SLOW, SLOW]), labels=TRUTH, **rule
+    arrays = Tally.count(
+        CascadeQuestion,
+        confidence=SCORE,
+        prediction=np.column_stack([SLOW, SLOW]),
+        label=TRUTH,
+        **rule,
     )
     assert counted == arrays
 

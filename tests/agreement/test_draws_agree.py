@@ -44,7 +44,7 @@ TABLE = pa.table(
 QUESTIONS: dict[str, dict[str, Any]] = {
     "calibration": {"confidence": "c", "correct": "ok", "groups": "site"},
     "classes": {"confidence": "c", "prediction": "fast", "label": "slow"},
-    "cascade": {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "y"},
+    "cascade": {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "y"},
     "shield": {"score": "c", "unsafe": "u"},
 }
 DRAWS: dict[str, dict[str, Any]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import duckdb
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from pacbound import Tally, calibrate, certify_cascade, certify_shield
 from pacbound.errors import InvalidValueError
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 Engine: TypeAlias = Callable[[Any], Any]
 Floats = NDArray[np.float64]
@@ -134,82 +134,82 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "recall": ({"score": "c", "positive": "ok8"}, {"score": NASTY, "positive": OK}),
     "two-models": (
-        {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "gaps"},
-        {"confidences": NASTY, "predictions": np.column_stack([FAST, SLOW]), "labels": TRUTH},
+        {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "gaps"},
+        {"confidence": NASTY, "prediction": np.column_stack([FAST, SLOW]), "label": TRUTH},
     ),
     "three-models": (
         {
-            "confidences": ["c", "reverse"],
-            "predictions": ["fast", "middle", "slow"],
-            "labels": "gaps",
+            "confidence": ["c", "reverse"],
+            "prediction": ["fast", "middle", "slow"],
+            "label": "gaps",
         },
         {
-            "confidences": np.column_stack([NASTY, NASTY[::-1]]),
-            "predictions": np.column_stack([FAST, MIDDLE, SLOW]),
-            "labels": TRUTH,
+            "confidence": np.column_stack([NASTY, NASTY[::-1]]),
+            "prediction": np.column_stack([FAST, MIDDLE, SLOW]),
+            "label": TRUTH,
         },
     ),
     "two-models-few-labels": (
-        {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "few"},
+        {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "few"},
         {
-            "confidences": NASTY,
-            "predictions": np.column_stack([FAST, SLOW]),
-            "labels": np.where(FEW, np.nan, TRUTH),
+            "confidence": NASTY,
+            "prediction": np.column_stack([FAST, SLOW]),
+            "label": np.where(FEW, np.nan, TRUTH),
         },
     ),
     "three-models-few-labels": (
         {
-            "confidences": ["c", "reverse"],
-            "predictions": ["fast", "middle", "slow"],
-            "labels": "few_f",
+            "confidence": ["c", "reverse"],
+            "prediction": ["fast", "middle", "slow"],
+            "label": "few_f",
         },
         {
-            "confidences": np.column_stack([NASTY, NASTY[::-1]]),
-            "predictions": np.column_stack([FAST, MIDDLE, SLOW]),
-            "labels": np.where(FEW, np.nan, TRUTH),
+            "confidence": np.column_stack([NASTY, NASTY[::-1]]),
+            "prediction": np.column_stack([FAST, MIDDLE, SLOW]),
+            "label": np.where(FEW, np.nan, TRUTH),
         },
     ),
     "three-models-no-labels": (
-        {"confidences": ["c", "reverse"], "predictions": ["fast", "middle", "slow"]},
+        {"confidence": ["c", "reverse"], "prediction": ["fast", "middle", "slow"]},
         {
-            "confidences": np.column_stack([NASTY, NASTY[::-1]]),
-            "predictions": np.column_stack([FAST, MIDDLE, SLOW]),
+            "confidence": np.column_stack([NASTY, NASTY[::-1]]),
+            "prediction": np.column_stack([FAST, MIDDLE, SLOW]),
         },
     ),
     "two-models-in-groups": (
         {
-            "confidences": ["c"],
-            "predictions": ["fast", "slow"],
-            "labels": "few",
+            "confidence": ["c"],
+            "prediction": ["fast", "slow"],
+            "label": "few",
             "groups": "group",
         },
         {
-            "confidences": NASTY,
-            "predictions": np.column_stack([FAST, SLOW]),
-            "labels": np.where(FEW, np.nan, TRUTH),
+            "confidence": NASTY,
+            "prediction": np.column_stack([FAST, SLOW]),
+            "label": np.where(FEW, np.nan, TRUTH),
             "groups": NAMES[PLACE % 5],
         },
     ),
     "three-models-in-groups": (
         {
-            "confidences": ["c", "reverse"],
-            "predictions": ["fast", "middle", "slow"],
-            "labels": "gaps",
+            "confidence": ["c", "reverse"],
+            "prediction": ["fast", "middle", "slow"],
+            "label": "gaps",
             "groups": "number",
         },
         {
-            "confidences": np.column_stack([NASTY, NASTY[::-1]]),
-            "predictions": np.column_stack([FAST, MIDDLE, SLOW]),
-            "labels": TRUTH,
+            "confidence": np.column_stack([NASTY, NASTY[::-1]]),
+            "prediction": np.column_stack([FAST, MIDDLE, SLOW]),
+            "label": TRUTH,
             "groups": PLACE % 11,
         },
     ),
     "named-models": (
-        {"confidences": ["c"], "predictions": ["fast_name", "slow_name"], "labels": "y_name"},
+        {"confidence": ["c"], "prediction": ["fast_name", "slow_name"], "label": "y_name"},
         {
-            "confidences": NASTY,
-            "predictions": np.column_stack([NAMES[FAST], NAMES[SLOW % 5]]),
-            "labels": NAMES[TRUTH],
+            "confidence": NASTY,
+            "prediction": np.column_stack([NAMES[FAST], NAMES[SLOW % 5]]),
+            "label": NAMES[TRUTH],
         },
     ),
     "shield": ({"score": "danger", "unsafe": "unsafe"}, {"score": DANGER, "unsafe": UNSAFE}),
@@ -224,7 +224,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def test_every_engine_counts_the_integers_of_the_arrays(frame: Engine, case: str) -> None:
     columns, arrays = CASES[case]
     # The columns are random, and have nothing to do with each other.
-    options: Any = {"unrelated_labels": True} if {"predictions", "labels"} <= columns.keys() else {}
+    options: Any = {"unrelated_labels": True} if isinstance(columns.get("prediction"), list) else {}
     counted = Tally.from_frame(frame(TABLE), **columns, **options)
     expected = Tally.from_arrays(**arrays, **options)
     assert counted == expected
@@ -244,14 +244,14 @@ def test_calibrations_of_every_engine_and_of_a_file_make_the_same_claim(table: E
 
 
 def test_cascades_of_every_engine_and_of_a_file_make_the_same_claim(table: Engine) -> None:
-    named = {
-        "confidences": ["c", "reverse"],
-        "predictions": ["fast", "middle", "slow"],
-        "labels": "gaps",
+    named: Any = {
+        "confidence": ["c", "reverse"],
+        "prediction": ["fast", "middle", "slow"],
+        "label": "gaps",
     }
     # The columns are random, and have nothing to do with each other.
     asked: Any = {"xi": 0.3, "delta": 0.05, "bound": "pair", "unrelated_labels": True}
-    counted = certify_cascade(table(TABLE), columns=named, **asked)
+    counted = certify_cascade(data=table(TABLE), **named, **asked)
     scores, predictions = (
         np.column_stack([NASTY, NASTY[::-1]]),
         np.column_stack([FAST, MIDDLE, SLOW]),
@@ -268,18 +268,18 @@ def test_cascades_of_every_engine_and_of_a_file_make_the_same_claim(table: Engin
 def test_every_engine_and_a_file_count_the_matches_of_the_arrays(
     table: Engine, labels: str
 ) -> None:
-    named: Any = {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": labels}
+    named: Any = {"confidence": ["c"], "prediction": ["fast", "slow"], "label": labels}
     source = table(TABLE)
     named["unrelated_labels"] = True
-    counted = (
-        Tally.from_files(source, **named)
-        if isinstance(source, Path)
-        else Tally.from_frame(source, **named)
-    )
+    counted = Tally.count(CascadeQuestion, data=source, **named)
     truth = np.where(FEW, np.nan, TRUTH) if labels == "few" else TRUTH
     predictions = np.column_stack([FAST, SLOW])
-    expected = Tally.from_arrays(
-        confidences=NASTY, predictions=predictions, labels=truth, unrelated_labels=True
+    expected = Tally.count(
+        CascadeQuestion,
+        confidence=NASTY,
+        prediction=predictions,
+        label=truth,
+        unrelated_labels=True,
     )
     assert counted.matches == expected.matches
     assert counted.matches is not None
@@ -289,10 +289,10 @@ def test_every_engine_and_a_file_count_the_matches_of_the_arrays(
 def test_every_engine_and_a_file_refuse_labels_of_other_rows(table: Engine) -> None:
     right = TABLE.append_column("told", TABLE["slow"])
     rolled = TABLE.append_column("told", pa.array(np.roll(SLOW, 1)))
-    named = {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "told"}
-    certify_cascade(table(right), xi=0.3, delta=0.05, bound="pair", columns=named)
+    named: Any = {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "told"}
+    certify_cascade(data=table(right), **named, xi=0.3, delta=0.05, bound="pair")
     with pytest.raises(InvalidValueError, match=r"told and the slow model \(slow\) match in"):
-        certify_cascade(table(rolled), xi=0.3, delta=0.05, bound="pair", columns=named)
+        certify_cascade(data=table(rolled), **named, xi=0.3, delta=0.05, bound="pair")
 
 
 def test_shields_of_every_engine_and_of_a_file_make_the_same_claim(table: Engine) -> None:

@@ -16,7 +16,7 @@ Engine: TypeAlias = Callable[[Any], Any]
 
 CORRECT: dict[str, Any] = {"confidence": "c", "correct": "ok"}
 ANSWER: dict[str, Any] = {"confidence": "c", "prediction": "p", "label": "y"}
-CASCADE: dict[str, Any] = {"confidences": ["c"], "predictions": ["p", "q"], "labels": "y"}
+CASCADE: dict[str, Any] = {"confidence": ["c"], "prediction": ["p", "q"], "label": "y"}
 SHIELD: dict[str, Any] = {"score": "c", "unsafe": "u"}
 FINAL: dict[str, Any] = {**SHIELD, "final_score": "f"}
 THREE = [0.5, 0.6, 0.7]

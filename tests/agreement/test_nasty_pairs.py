@@ -24,6 +24,7 @@ from pyarrow import feather, parquet
 
 from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 SAME, LOST, REFUSED = "same", "lost", "refused"
 
@@ -114,7 +115,7 @@ PAIRS: list[tuple[Any, Any, str, str]] = [
 ]
 ROWS = 3
 CALIBRATION: dict[str, Any] = {"confidence": "c", "prediction": "p", "label": "y"}
-CASCADE: dict[str, Any] = {"confidences": ["c"], "predictions": ["p", "q"], "labels": "y"}
+CASCADE: dict[str, Any] = {"confidence": ["c"], "prediction": ["p", "q"], "label": "y"}
 
 
 def _columns(prediction: Any, label: Any) -> dict[str, list[Any]]:
@@ -143,9 +144,11 @@ def _framed(hand_over: Callable[[Any], Any]) -> Any:
 
 
 def _of_arrays(columns: dict[str, list[Any]], _: Path, named: dict[str, Any]) -> Tally:
-    if "predictions" in named:
+    if isinstance(named.get("prediction"), list):
         both = list(zip(columns["p"], columns["q"], strict=True))
-        return Tally.from_arrays(confidences=columns["c"], predictions=both, labels=columns["y"])
+        return Tally.count(
+            CascadeQuestion, confidence=columns["c"], prediction=both, label=columns["y"]
+        )
     return Tally.from_arrays(confidence=columns["c"], prediction=columns["p"], label=columns["y"])
 
 
@@ -302,9 +305,9 @@ def test_a_gain_counts_where_the_slow_model_predicts_the_class_elsewhere(
 
 def test_gains_that_the_slow_model_cannot_have_made_are_refused_beyond_the_share_allowed() -> None:
     arrays: dict[str, Any] = {
-        "confidences": [0.5] * 100,
-        "predictions": [(0, 1)] * 29 + [(1, 1)] * 71,
-        "labels": [0] * 29 + [1] * 71,
+        "confidence": [0.5] * 100,
+        "prediction": [(0, 1)] * 29 + [(1, 1)] * 71,
+        "label": [0] * 29 + [1] * 71,
     }
     with pytest.raises(
         InvalidValueError, match=r"never predicts: 0 \(29 rows\).*unseen_labels=0\.29\."

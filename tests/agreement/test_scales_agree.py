@@ -14,6 +14,7 @@ import pytest
 
 from pacbound import Tally
 from pacbound.tally.grids import AtomBins
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 SCALES = [100.0, 255.0, 7.0, 3.0]
 
@@ -83,9 +84,9 @@ def test_cascades_are_scaled_in_every_exit_and_weights_are_not(
         row_ids="id", scale=100, **named,
     )  # fmt: skip
     scores = np.column_stack([first, second]) / 100
-    assert found == Tally.from_arrays(
-        confidences=scores, predictions=answers[:3].T, labels=answers[3], weights=weights,
-        row_ids=np.arange(n), **named,
+    assert found == Tally.count(
+        CascadeQuestion, confidence=scores, prediction=answers[:3].T, label=answers[3],
+        weights=weights, row_ids=np.arange(n), **named,
     )  # fmt: skip
 
 

@@ -19,8 +19,9 @@ from pacbound.baselines import (
     softmax_threshold,
     temperature_threshold,
 )
-from pacbound.cascade.certify import certify_cascade
+from pacbound.claims.cascade import certify_cascade
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 
 def lost(confidence: Any, predictions: Any, labels: Any, threshold: float) -> float:
@@ -113,7 +114,9 @@ def test_a_loss_of_exactly_xi_is_allowed_whatever_xi_rounds_to(losses: int) -> N
 
 def test_a_tally_stands_for_its_arrays() -> None:
     confidence, predictions, labels = rows(1)
-    tally = Tally.from_arrays(confidences=confidence, predictions=predictions, labels=labels)
+    tally = Tally.count(
+        CascadeQuestion, confidence=confidence, prediction=predictions, label=labels
+    )
     assert histogram_threshold(tally, xi=0.02) == histogram_threshold(
         confidence, predictions, labels, xi=0.02
     )

@@ -15,8 +15,8 @@ import pytest
 from numpy.typing import NDArray
 
 from pacbound import Tally, documents, load_certificate
-from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.cascade import certify_cascade
 from pacbound.errors import (
     CertificateError,
     InvalidTypeError,
@@ -26,6 +26,7 @@ from pacbound.errors import (
 )
 from pacbound.procedures.cascade import Bound
 from pacbound.stats.trinomial import labels_needed_by_walk
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 Array = NDArray[Any]
 Rows = tuple[Array, Array, Array]
@@ -100,14 +101,17 @@ def test_parts_that_are_counted_apart_and_added_give_the_same_claim(models: int)
     whole = certify_cascade(scores, predictions, labels, xi=0.05, delta=0.05)
     shuffled = np.random.default_rng(4).permutation(2400)
     parts = [
-        Tally.from_arrays(
-            confidences=scores[rows], predictions=predictions[rows], labels=labels[rows]
+        Tally.count(
+            CascadeQuestion,
+            confidence=scores[rows],
+            prediction=predictions[rows],
+            label=labels[rows],
         )
         for rows in np.array_split(shuffled, 7)
     ]
-    added = certify_cascade(sum(parts[1:], parts[0]), xi=0.05, delta=0.05)
+    added = certify_cascade(data=sum(parts[1:], parts[0]), xi=0.05, delta=0.05)
     again = certify_cascade(
-        Tally.from_dict(json.loads(json.dumps(sum(parts[1:], parts[0]).to_dict()))),
+        data=Tally.from_dict(json.loads(json.dumps(sum(parts[1:], parts[0]).to_dict()))),
         xi=0.05,
         delta=0.05,
     )
@@ -199,7 +203,7 @@ def test_saturated_scores_that_alone_break_xi_are_refused_with_a_remedy(models: 
     assert not certificate.certified
     assert certificate.refusal is not None
     assert certificate.refusal.needed is None
-    assert "100 lose and 0 gain" in certificate.refusal.reason
+    assert "100 lose and 0 gain" in certificate.summary()
     assert "More rows cannot help" in certificate.summary()
     assert "a score that separates them" in certificate.summary()
     assert certificate.verify()
@@ -258,7 +262,7 @@ def test_a_gap_in_a_list_of_names_is_a_missing_label_and_not_a_class_called_nan(
     for gap in (float("nan"), None):
         found = certify_cascade([0.9] * 100, predictions, [*labels, gap], xi=0.1, delta=0.1)
         assert found.unlabelled.in_all == 1
-        with pytest.raises(InvalidValueError, match=r"predictions\[:, 1\]\[99\] is missing"):
+        with pytest.raises(InvalidValueError, match=r"prediction\[:, 1\]\[99\] is missing"):
             certify_cascade(
                 [0.9] * 100, [*predictions[1:], ["cat", gap]], [*labels, "dog"], xi=0.1, delta=0.1
             )
@@ -280,20 +284,20 @@ def test_a_gap_in_a_list_of_names_is_a_missing_label_and_not_a_class_called_nan(
 def test_labels_that_can_equal_no_prediction_are_refused_instead_of_counting_as_no_loss(
     labels: Any,
 ) -> None:
-    with pytest.raises(PacboundError, match="labels"):
+    with pytest.raises(PacboundError, match="label"):
         certify_cascade([0.9] * 100, [[1, 2]] * 100, labels, xi=0.1, delta=0.1)
 
 
 def test_probabilities_in_the_place_of_predictions_are_refused() -> None:
     probabilities = np.random.default_rng(10).random((100, 2))
-    with pytest.raises(InvalidValueError, match=r"predictions\[:, 0\].* not a whole number"):
+    with pytest.raises(InvalidValueError, match=r"prediction\[:, 0\].* not a whole number"):
         certify_cascade(probabilities[:, 0], probabilities, np.zeros(100), xi=0.1, delta=0.1)
 
 
 GOOD: dict[str, Any] = {
-    "confidences": np.full((100, 2), 0.5),
-    "predictions": np.zeros((100, 3), dtype=int),
-    "labels": np.zeros(100),
+    "confidence": np.full((100, 2), 0.5),
+    "prediction": np.zeros((100, 3), dtype=int),
+    "label": np.zeros(100),
     "xi": 0.1,
     "delta": 0.1,
 }
@@ -323,25 +327,25 @@ GOOD: dict[str, Any] = {
         ({"bound": "paper"}, "bound='paper'"),
         ({"method": "walk"}, "method='walk'"),
         ({"method": "greedy", "xi": 0.0}, "greedy.*xi=0"),
-        ({"confidences": np.full(100, 0.5)}, "not a cascade"),
-        ({"confidences": np.full((100, 3), 0.5)}, "not a cascade"),
-        ({"confidences": np.full((99, 2), 0.5)}, "confidences has 99"),
-        ({"confidences": np.full((100, 2), 1.5)}, "logits or percentages"),
-        ({"confidences": np.full((100, 2), -0.5)}, "logits"),
-        ({"confidences": np.full((100, 2), np.nan)}, r"confidences\[:, 0\]\[0\] is nan"),
-        ({"confidences": np.full((100, 2), "x")}, "confidences"),
-        ({"predictions": np.zeros(100)}, r"expected \(n, M\)"),
-        ({"predictions": np.full((100, 3), np.nan)}, "predictions"),
-        ({"predictions": [[0, 1, 2], [0, 1]]}, "predictions"),
-        ({"labels": np.zeros((100, 2))}, "one label per row"),
-        ({"labels": np.ma.masked_array(np.zeros((100, 1)))}, "one label per row"),
-        ({"labels": np.zeros(99)}, "labels has 99"),
-        ({"predictions": None}, "missing"),
+        ({"confidence": np.full(100, 0.5)}, "not a cascade"),
+        ({"confidence": np.full((100, 3), 0.5)}, "not a cascade"),
+        ({"confidence": np.full((99, 2), 0.5)}, "confidence has 99"),
+        ({"confidence": np.full((100, 2), 1.5)}, "logits or percentages"),
+        ({"confidence": np.full((100, 2), -0.5)}, "logits"),
+        ({"confidence": np.full((100, 2), np.nan)}, r"confidence\[:, 0\]\[0\] is nan"),
+        ({"confidence": np.full((100, 2), "x")}, "confidence"),
+        ({"prediction": np.zeros(100)}, r"expected \(n, M\)"),
+        ({"prediction": np.full((100, 3), np.nan)}, "prediction"),
+        ({"prediction": [[0, 1, 2], [0, 1]]}, "prediction"),
+        ({"label": np.zeros((100, 2))}, "one label per row"),
+        ({"label": np.ma.masked_array(np.zeros((100, 1)))}, "one label per row"),
+        ({"label": np.zeros(99)}, "label has 99"),
+        ({"prediction": None}, "missing"),
         (
             {
-                "confidences": np.zeros((0, 2)),
-                "predictions": np.zeros((0, 3)),
-                "labels": np.zeros(0),
+                "confidence": np.zeros((0, 2)),
+                "prediction": np.zeros((0, 3)),
+                "label": np.zeros(0),
             },
             "no rows",
         ),
@@ -354,25 +358,31 @@ def test_wrong_arguments_raise_and_say_which(changed: dict[str, Any], message: s
 
 
 def test_a_tally_leaves_no_room_for_arrays() -> None:
-    tally = Tally.from_arrays(
-        confidences=GOOD["confidences"], predictions=GOOD["predictions"], labels=GOOD["labels"]
+    tally = Tally.count(
+        CascadeQuestion,
+        confidence=GOOD["confidence"],
+        prediction=GOOD["prediction"],
+        label=GOOD["label"],
     )
-    assert certify_cascade(tally, xi=0.1, delta=0.1).certified
-    for extra in ({"predictions": GOOD["predictions"]}, {"labels": GOOD["labels"]}):
-        with pytest.raises(InvalidTypeError, match="stands beside a tally"):
-            certify_cascade(tally, **extra, xi=0.1, delta=0.1)
+    assert certify_cascade(data=tally, xi=0.1, delta=0.1).certified
+    for extra in ({"prediction": GOOD["prediction"]}, {"label": GOOD["label"]}):
+        with pytest.raises(InvalidTypeError, match="beside a Tally"):
+            certify_cascade(data=tally, **extra, xi=0.1, delta=0.1)
     other = Tally.from_arrays(confidence=[0.5], correct=[True])
-    with pytest.raises(InvalidValueError, match="not a tally of a cascade"):
-        certify_cascade(other, xi=0.1, delta=0.1)
+    with pytest.raises(InvalidValueError, match="counts something else"):
+        certify_cascade(data=other, xi=0.1, delta=0.1)
 
 
 def test_a_tally_whose_counts_are_not_of_its_rows_is_refused() -> None:
-    tally = Tally.from_arrays(
-        confidences=GOOD["confidences"], predictions=GOOD["predictions"], labels=GOOD["labels"]
+    tally = Tally.count(
+        CascadeQuestion,
+        confidence=GOOD["confidence"],
+        prediction=GOOD["prediction"],
+        label=GOOD["label"],
     )
     inflated = Tally(tally.kind, tally.grid, tally.outcomes, 10**6, tally.cells, tally.counts)
     with pytest.raises(InvalidValueError, match="does not add up"):
-        certify_cascade(inflated, xi=0.1, delta=0.1)
+        certify_cascade(data=inflated, xi=0.1, delta=0.1)
 
 
 def test_costs_change_what_is_described_and_for_two_models_nothing_else() -> None:
@@ -420,10 +430,10 @@ def test_a_walk_that_does_not_begin_at_its_declared_beginning_does_not_hold(
     document = certify_cascade(*drawn(12, 3000, models), xi=0.05, delta=0.05, bound=bound).to_dict()
     document = json.loads(json.dumps(document))
     assert holds(forged(document, lambda claim: None))
-    for place in range(len(document["claim"]["walks"])):
+    for place in range(len(document["claim"]["tables"][0]["walks"])):
 
         def without_the_first(claim: dict[str, Any], place: int = place) -> None:
-            without_steps(claim["walks"][place], slice(0, 1))
+            without_steps(claim["tables"][0]["walks"][place], slice(0, 1))
 
         assert not holds(forged(document, without_the_first))
 
@@ -435,10 +445,10 @@ def test_counts_that_no_rows_can_have_do_not_hold(models: int) -> None:
     )
 
     def fewer_exits(claim: dict[str, Any]) -> None:
-        claim["walks"][-1]["exits_added"][0][-1] = -1
+        claim["tables"][0]["walks"][-1]["exits_added"][0][-1] = -1
 
     def more_than_all(claim: dict[str, Any]) -> None:
-        claim["walks"][-1]["exits_added"][-1][-1] = claim["n"] + 1
+        claim["tables"][0]["walks"][-1]["exits_added"][-1][-1] = claim["n"] + 1
 
     for change in (fewer_exits, more_than_all):
         with pytest.raises(CertificateError, match=r"walks.*exits"):
@@ -455,12 +465,12 @@ def test_steps_of_ones_own_choice_do_not_hold_where_no_loss_is_allowed() -> None
     assert holds(forged(document, lambda claim: None))
 
     def without_the_first(claim: dict[str, Any]) -> None:
-        for walk in claim["walks"]:
+        for walk in claim["tables"][0]["walks"]:
             without_steps(walk, slice(0, 1))
 
     def moved(claim: dict[str, Any]) -> None:
-        for name in claim["walks"][2]:
-            for row in claim["walks"][2][name]:
+        for name in claim["tables"][0]["walks"][2]:
+            for row in claim["tables"][0]["walks"][2][name]:
                 row[3] = row[2]
 
     for change in (without_the_first, moved):

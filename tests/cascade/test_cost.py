@@ -13,6 +13,7 @@ from scipy.stats import binom
 
 from pacbound import CascadeCertificate, Tally, binomial_upper, certify_cascade, load_certificate
 from pacbound.cascade import certified_cost
+from pacbound.claims.cascade import certify_declared
 from pacbound.errors import (
     CertificateError,
     InvalidTypeError,
@@ -21,6 +22,7 @@ from pacbound.errors import (
     RepeatedSourceError,
 )
 from pacbound.procedures.cascade_front import Declared
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 
 def two_models(n: int = 2000, **options: Any) -> CascadeCertificate:
@@ -50,10 +52,12 @@ def front(n: int = 3000) -> CascadeCertificate:
     scores = rng.random((n, 2))
     wrong = rng.random((n, 2)) > 0.5 + 0.6 * scores
     predictions = np.column_stack([wrong, np.zeros(n, bool)]).astype(int)
-    tally = Tally.from_arrays(confidences=scores, predictions=predictions, labels=np.zeros(n))
+    tally = Tally.count(
+        CascadeQuestion, confidence=scores, prediction=predictions, label=np.zeros(n)
+    )
     steps = np.array([[1000, 1025], [1025, 800], [900, 950], [800, 900], [0, 0]]).T
     declared = Declared((5, 1, 0), (1.0, 2.0, 7.0), 0.2, 0, 500, steps)
-    return CascadeCertificate.from_front(tally, declared, xi=0.1, delta=0.05, bound="pair")
+    return certify_declared(tally, declared, xi=0.1, delta=0.05, bound="pair")
 
 
 def test_fresh_scores_bound_the_share_that_stays_by_clopper_pearson() -> None:
@@ -136,19 +140,22 @@ def test_what_is_certain_costs_no_delta() -> None:
         [0.5] * 500, [[0, 0]] * 500, [0] * 500, xi=0.05, delta=0.05, costs=[2, 10]
     )
     assert everywhere.thresholds.tolist() == [0.0]
-    assert certain(everywhere) == certain(everywhere, confidences=[0.0, 0.3]) == 2.0
+    assert certain(everywhere) == certain(everywhere, confidence=[0.0, 0.3]) == 2.0
     refused = two_models(10)
     assert not refused.certified
-    assert certain(refused) == certain(refused, confidences=[1.0, 1.0]) == 10.0
+    assert certain(refused) == certain(refused, confidence=[1.0, 1.0]) == 10.0
 
 
 def test_an_exit_that_is_never_taken_is_not_paid_for() -> None:
     n = 1000
-    tally = Tally.from_arrays(
-        confidences=np.full((n, 2), 0.9), predictions=np.zeros((n, 3), int), labels=np.zeros(n)
+    tally = Tally.count(
+        CascadeQuestion,
+        confidence=np.full((n, 2), 0.9),
+        prediction=np.zeros((n, 3), int),
+        label=np.zeros(n),
     )
     declared = Declared((0, 1, 2), (1.0, 2.0, 7.0), 0.2, 0, 9, np.array([[1025], [500]]))
-    certificate = CascadeCertificate.from_front(tally, declared, xi=0.05, delta=0.05)
+    certificate = certify_declared(tally, declared, xi=0.05, delta=0.05)
     assert certificate.thresholds.tolist() == [np.inf, 500 / 1024]
     assert certificate.expected_cost == 2.0
     fresh = np.array([[1.0, 0.9]] * 90 + [[1.0, 0.1]] * 10)
@@ -201,10 +208,13 @@ def test_a_file_of_fresh_scores_says_what_the_arrays_say(tmp_path: Path) -> None
     (tmp_path / "fresh.csv").write_text(f"a,b\n{lines}\n")
     arrays = certified_cost(certificate, fresh, delta=0.01)
     for name in ("fresh.npz", "fresh.csv"):
-        columns = {"confidences": ["a", "b"]}
         shares: list[float] = []
         file = certified_cost(
-            certificate, tmp_path / name, delta=0.01, columns=columns, progress=shares.append
+            certificate,
+            confidence=["a", "b"],
+            data=tmp_path / name,
+            delta=0.01,
+            progress=shares.append,
         )
         assert file == arrays
 
@@ -213,10 +223,10 @@ def test_the_file_that_was_certified_on_is_not_fresh(tmp_path: Path) -> None:
     confidence = np.linspace(0, 1, 500)
     np.savez(tmp_path / "rows.npz", c=confidence, p=np.zeros(500), y=np.zeros(500))
     path = tmp_path / "rows.npz"
-    named = {"confidences": ["c"], "predictions": ["p", "y"], "labels": "y"}
-    certificate = certify_cascade(path, xi=0.05, delta=0.05, costs=[1, 2], columns=named)
+    named: Any = {"confidence": ["c"], "prediction": ["p", "y"], "label": "y"}
+    certificate = certify_cascade(data=path, **named, xi=0.05, delta=0.05, costs=[1, 2])
     with pytest.raises(RepeatedSourceError, match="not fresh"):
-        certified_cost(certificate, path, delta=0.05, columns={"confidences": "c"})
+        certified_cost(certificate, data=path, confidence="c", delta=0.05)
 
 
 def test_a_certificate_from_a_file_is_verified_first(tmp_path: Path) -> None:
@@ -237,20 +247,20 @@ def test_a_certificate_from_a_file_is_verified_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"confidences": [0.5, np.nan]}, InvalidValueError, r"confidences\[:, 0\]\[1\] is nan"),
-        ({"confidences": [0.5, 3.0]}, InvalidValueError, "expected scores from 0 to 1"),
-        ({"confidences": []}, InvalidValueError, "no rows"),
-        ({"confidences": np.ones((5, 2))}, InvalidValueError, r"expected \(n, 1\)"),
-        ({"confidences": ["a"]}, InvalidTypeError, "does not hold scores"),
+        ({"confidence": [0.5, np.nan]}, InvalidValueError, r"confidence\[:, 0\]\[1\] is nan"),
+        ({"confidence": [0.5, 3.0]}, InvalidValueError, "expected scores from 0 to 1"),
+        ({"confidence": []}, InvalidValueError, "no rows"),
+        ({"confidence": np.ones((5, 2))}, InvalidValueError, r"expected \(n, 1\)"),
+        ({"confidence": ["a"]}, InvalidTypeError, "does not hold scores"),
         ({"delta": 0.6}, InvalidValueError, "chance that the claim is wrong"),
         ({"delta": 0}, InvalidValueError, "failure probability"),
-        ({"columns": {"confidences": "c"}}, InvalidTypeError, "columns stands without files"),
+        ({"data": "x.npz"}, InvalidTypeError, "confidence is missing"),
         (
-            {"confidences": "x.npz", "columns": {"confidences": ["c", "d"]}},
+            {"data": "x.npz", "confidence": ["c", "d"]},
             InvalidTypeError,
             "2 confidence columns for 1 exits",
         ),
-        ({"confidences": "x.npz", "columns": {"c": "d"}}, InvalidTypeError, "expected a mapping"),
+        ({"data": "x.npz", "confidence": [0.5]}, InvalidTypeError, "names its columns"),
     ],
 )
 def test_what_cannot_be_is_refused(

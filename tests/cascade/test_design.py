@@ -21,10 +21,11 @@ from pacbound.cascade.design_search import (
     declared_sequence,
     search,
 )
-from pacbound.certificate import CascadeCertificate
 from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.cascade import CascadeCertificate, certify_declared
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.procedures.cascade_front import Declared, never_cell
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 Rows = dict[str, Any]
 
@@ -42,7 +43,7 @@ def rows() -> Rows:
     labels = rng.integers(0, 10, size=N)
     predictions = np.where(right, labels[:, None], (labels[:, None] + 1) % 10)
     confidences = 1 / (1 + np.exp(-(1.2 + 1.5 * own + 0.4 * rng.normal(size=(N, 5)))))
-    return {"confidences": confidences, "predictions": predictions, "labels": labels}
+    return {"confidence": confidences, "prediction": predictions, "label": labels}
 
 
 @pytest.fixture(scope="module")
@@ -70,14 +71,13 @@ def test_fold_and_rest_are_disjoint_and_the_rest_is_what_is_certified(
     assert (certificate.declared.rows, certificate.declared.seed) == (600, 3)
     assert certificate.declared.models == design.models
     exits = list(design.models[:-1])
-    tally = Tally.from_arrays(
-        confidences=rows["confidences"][rest][:, exits],
-        predictions=rows["predictions"][rest][:, list(design.models)],
-        labels=rows["labels"][rest],
+    tally = Tally.count(
+        CascadeQuestion,
+        confidence=rows["confidence"][rest][:, exits],
+        prediction=rows["prediction"][rest][:, list(design.models)],
+        label=rows["label"][rest],
     )
-    again = CascadeCertificate.from_front(
-        tally, certificate.declared, xi=0.05, delta=0.05, bound="pair"
-    )
+    again = certify_declared(tally, certificate.declared, xi=0.05, delta=0.05, bound="pair")
     assert again.claim_digest == certificate.claim_digest
     assert certificate.provenance.sources
     assert tally.sources >= set(certificate.provenance.sources)
@@ -91,7 +91,7 @@ def test_rows_outside_of_the_fold_have_no_part_in_the_choice(
     shuffled = np.random.default_rng(1).permutation(rest)
     for column in changed.values():
         column[rest] = column[shuffled]
-    changed["confidences"][rest] = changed["confidences"][rest][:, ::-1]
+    changed["confidence"][rest] = changed["confidence"][rest][:, ::-1]
     other = design_cascade(**changed, costs=COSTS, xi=0.05, delta=0.05, bound="pair", seed=3)
     assert other.models == design.models
     assert other.tried == design.tried
@@ -110,13 +110,13 @@ def test_another_seed_draws_another_fold() -> None:
 
 def test_labels_are_needed_only_where_predictions_differ(design: CascadeDesign, rows: Rows) -> None:
     fold, _ = _split(N, 0.2, 3)
-    predictions = rows["predictions"]
-    labels = rows["labels"].astype(float)
+    predictions = rows["prediction"]
+    labels = rows["label"].astype(float)
     chosen = predictions[:, list(design.models)]
     needed = (chosen != chosen[:, -1:]).any(axis=1)
     needed[fold] = (predictions[fold] != predictions[fold][:, -1:]).any(axis=1)
     same = design_cascade(
-        rows["confidences"],
+        rows["confidence"],
         predictions,
         np.where(needed, labels, np.nan),
         costs=COSTS,
@@ -128,9 +128,9 @@ def test_labels_are_needed_only_where_predictions_differ(design: CascadeDesign, 
     assert needed.mean() < 0.7
     assert same.certificate.claim_digest == design.certificate.claim_digest
     labels[fold[np.flatnonzero(needed[fold])[0]]] = np.nan
-    with pytest.raises(InvalidValueError, match=r"1 rows of the fold have no label in labels"):
+    with pytest.raises(InvalidValueError, match=r"1 rows of the fold have no label in label "):
         design_cascade(
-            rows["confidences"], predictions, labels, costs=COSTS, xi=0.05, delta=0.05, seed=3
+            rows["confidence"], predictions, labels, costs=COSTS, xi=0.05, delta=0.05, seed=3
         )
 
 
@@ -138,14 +138,14 @@ def test_a_label_missing_beside_the_fold_is_named_by_its_row(
     design: CascadeDesign, rows: Rows
 ) -> None:
     _, rest = _split(N, 0.2, 3)
-    chosen = rows["predictions"][:, list(design.models)]
+    chosen = rows["prediction"][:, list(design.models)]
     where = rest[np.flatnonzero((chosen != chosen[:, -1:]).any(axis=1)[rest])[5]]
-    labels = rows["labels"].astype(float)
+    labels = rows["label"].astype(float)
     labels[where] = np.nan
     with pytest.raises(InvalidValueError, match=rf"1 rows of the rows.*first rows: {where}\)"):
         design_cascade(
-            rows["confidences"],
-            rows["predictions"],
+            rows["confidence"],
+            rows["prediction"],
             labels,
             costs=COSTS,
             xi=0.05,
@@ -280,7 +280,7 @@ def test_corners_of_a_front_are_those_of_its_hull() -> None:
 def test_a_cascade_runs_on_a_design(design: CascadeDesign, rows: Rows) -> None:
     def model(m: int) -> Any:
         def answer(places: Any) -> Answers:
-            return Answers(rows["predictions"][places, m], rows["confidences"][places, m])
+            return Answers(rows["prediction"][places, m], rows["confidence"][places, m])
 
         return answer
 
@@ -293,7 +293,7 @@ def test_a_cascade_runs_on_a_design(design: CascadeDesign, rows: Rows) -> None:
 
     def single(m: int) -> Any:
         async def answer(place: int) -> Answer:
-            return Answer(int(rows["predictions"][place, m]), float(rows["confidences"][place, m]))
+            return Answer(int(rows["prediction"][place, m]), float(rows["confidence"][place, m]))
 
         return answer
 
@@ -305,22 +305,25 @@ def test_a_cascade_runs_on_a_design(design: CascadeDesign, rows: Rows) -> None:
 
 def test_a_tally_that_does_not_fit_the_sequence_is_refused() -> None:
     declared = Declared((0, 1), (1.0, 2.0), 0.2, 0, 9, np.array([[60000]]))
-    given: Rows = {"confidences": [0.9] * 99, "predictions": [[0, 1]] * 99}
+    given: Rows = {"confidence": [0.9] * 99, "prediction": [[0, 1]] * 99}
     with pytest.raises(InvalidValueError, match="without a label where predictions differ"):
-        CascadeCertificate.from_front(Tally.from_arrays(**given), declared, xi=0.05, delta=0.05)
-    three = Tally.from_arrays(
-        confidences=np.ones((9, 2)), predictions=np.zeros((9, 3), int), labels=[0] * 9
+        certify_declared(Tally.count(CascadeQuestion, **given), declared, xi=0.05, delta=0.05)
+    three = Tally.count(
+        CascadeQuestion, confidence=np.ones((9, 2)), prediction=np.zeros((9, 3), int), label=[0] * 9
     )
     with pytest.raises(InvalidValueError, match="2 exits, and the declared sequence 1"):
-        CascadeCertificate.from_front(three, declared, xi=0.05, delta=0.05)
+        certify_declared(three, declared, xi=0.05, delta=0.05)
 
 
 def test_a_model_whose_exit_is_not_used_is_not_called() -> None:
-    tally = Tally.from_arrays(
-        confidences=np.full((900, 2), 0.9), predictions=np.zeros((900, 3), int), labels=[0] * 900
+    tally = Tally.count(
+        CascadeQuestion,
+        confidence=np.full((900, 2), 0.9),
+        prediction=np.zeros((900, 3), int),
+        label=[0] * 900,
     )
     declared = Declared((0, 1, 2), (1.0, 2.0, 7.0), 0.2, 0, 9, np.array([[1025], [500]]))
-    certificate = CascadeCertificate.from_front(tally, declared, xi=0.05, delta=0.05)
+    certificate = certify_declared(tally, declared, xi=0.05, delta=0.05)
 
     def unused(_: Any) -> Any:
         raise AssertionError("this model is not asked")
@@ -362,9 +365,8 @@ def test_a_model_whose_exit_is_not_used_is_not_called() -> None:
         ({"xi": 1.0}, InvalidValueError, "xi=1.0 is not a rate"),
         ({"delta": 0.0}, InvalidValueError, "not a failure probability"),
         ({"bound": "greedy"}, InvalidValueError, "bound='greedy' is not known"),
-        ({"labels": None}, InvalidTypeError, "labels is missing"),
-        ({"predictions": None}, InvalidTypeError, "predictions is missing"),
-        ({"columns": {}}, InvalidTypeError, "predictions stands beside columns"),
+        ({"label": None}, InvalidTypeError, "label is missing"),
+        ({"prediction": None}, InvalidTypeError, "prediction is missing"),
         ({"clusters": [0]}, InvalidTypeError, "no argument 'clusters'.*keep one of each first"),
     ],
 )
@@ -392,11 +394,11 @@ def test_tables_that_do_not_fit_are_refused(rows: Rows) -> None:
         )
     bad = confidences.copy()
     bad[17, 2] = np.nan
-    with pytest.raises(InvalidValueError, match=r"confidences\[:, 2\]\[17\] is nan"):
+    with pytest.raises(InvalidValueError, match=r"confidence\[:, 2\]\[17\] is nan"):
         design_cascade(bad, predictions, labels, **options)
     lacking = predictions.astype(object)
     lacking[8, 1] = None
-    with pytest.raises(InvalidValueError, match=r"predictions\[:, 1\]\[8\] is missing"):
+    with pytest.raises(InvalidValueError, match=r"prediction\[:, 1\]\[8\] is missing"):
         design_cascade(confidences, lacking, labels, **options)
     for few in (0, 1):
         with pytest.raises(InvalidValueError):
@@ -416,12 +418,12 @@ def test_models_that_are_all_the_same_need_no_cascade() -> None:
 
 
 def test_a_model_that_is_never_right_is_not_chosen(rows: Rows) -> None:
-    predictions = rows["predictions"].copy()
-    predictions[:, 0] = (rows["labels"] + 5) % 10
+    predictions = rows["prediction"].copy()
+    predictions[:, 0] = (rows["label"] + 5) % 10
     found = design_cascade(
-        rows["confidences"],
+        rows["confidence"],
         predictions,
-        rows["labels"],
+        rows["label"],
         costs=COSTS,
         xi=0.05,
         delta=0.05,
@@ -432,11 +434,11 @@ def test_a_model_that_is_never_right_is_not_chosen(rows: Rows) -> None:
 
 def test_classes_of_another_spelling_are_refused(rows: Rows) -> None:
     names = np.array([f"class {c}" for c in range(10)])
-    labels = np.char.upper(names)[rows["labels"]]
+    labels = np.char.upper(names)[rows["label"]]
     with pytest.raises(InvalidValueError, match="upper and lower case"):
         design_cascade(
-            rows["confidences"],
-            names[rows["predictions"]],
+            rows["confidence"],
+            names[rows["prediction"]],
             labels,
             costs=COSTS,
             xi=0.05,
@@ -489,8 +491,8 @@ def test_saturated_and_zero_scores_are_cells_like_others() -> None:
 def test_files_give_the_design_of_the_arrays(
     tmp_path: Path, design: CascadeDesign, rows: Rows
 ) -> None:
-    columns: Rows = {f"c{m}": rows["confidences"][:, m] for m in range(5)}
-    columns |= {f"p{m}": rows["predictions"][:, m] for m in range(5)} | {"y": rows["labels"]}
+    columns: Rows = {f"c{m}": rows["confidence"][:, m] for m in range(5)}
+    columns |= {f"p{m}": rows["prediction"][:, m] for m in range(5)} | {"y": rows["label"]}
     np.savez(tmp_path / "rows.npz", **columns)
     lines = [",".join(columns)]
     lines += [",".join(repr(v.item()) for v in row) for row in zip(*columns.values(), strict=True)]
@@ -498,18 +500,16 @@ def test_files_give_the_design_of_the_arrays(
     for name in ("rows.npz", "rows.csv"):
         shares: list[float] = []
         found = design_cascade(
-            tmp_path / name,
+            data=tmp_path / name,
+            confidence=[f"c{m}" for m in range(5)],
+            prediction=[f"p{m}" for m in range(5)],
+            label="y",
             costs=COSTS,
             xi=0.05,
             delta=0.05,
             bound="pair",
             seed=3,
             last="p3",
-            columns={
-                "confidences": [f"c{m}" for m in range(5)],
-                "predictions": [f"p{m}" for m in range(5)],
-                "labels": "y",
-            },
             progress=shares.append,
         )
         assert found.certificate.claim_digest == design.certificate.claim_digest
@@ -525,21 +525,20 @@ def test_columns_that_make_no_design_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", c=[0.5] * 9, d=[0.5] * 9, p=[1] * 9, q=[1] * 9, y=[1] * 9)
     options: dict[str, Any] = {"costs": [1, 2], "xi": 0.05, "delta": 0.05}
     changes: list[tuple[dict[str, Any], str]] = [
-        ({"confidences": ["c"]}, "1 confidences and 2 predictions"),
-        ({"predictions": ["p", "p"]}, "named twice"),
-        ({"labels": None}, "needs 'labels'"),
-        ({"costs": 1}, "has no 'costs'"),
-        ({"predictions": ["p", "z"]}, "no column 'z'"),
+        ({"confidence": ["c"]}, "1 confidences and 2 predictions"),
+        ({"prediction": ["p", "p"]}, "named twice"),
+        ({"label": None}, "needs 'label'"),
+        ({"prediction": ["p", "z"]}, "no column 'z'"),
     ]
-    named: dict[str, Any] = {"confidences": ["c", "d"], "predictions": ["p", "q"], "labels": "y"}
+    named: dict[str, Any] = {"confidence": ["c", "d"], "prediction": ["p", "q"], "label": "y"}
     for change, message in changes:
         with pytest.raises(PacboundError, match=message):
-            design_cascade(tmp_path / "x.npz", columns=named | change, **options)
-    columns = named | {"labels": "p"}
+            design_cascade(data=tmp_path / "x.npz", **named | change, **options)
+    columns = named | {"label": "p"}
     with pytest.raises(InvalidValueError, match="would always be right"):
-        design_cascade(tmp_path / "x.npz", columns=columns, last="q", **options)
+        design_cascade(data=tmp_path / "x.npz", **columns, last="q", **options)
     with pytest.raises(InvalidValueError, match=r"last='z'.*expected one of p, q"):
-        design_cascade(tmp_path / "x.npz", columns=columns, last="z", **options)
+        design_cascade(data=tmp_path / "x.npz", **columns, last="z", **options)
 
 
 def forged(certificate: CascadeCertificate, change: Any) -> dict[str, Any]:
@@ -551,18 +550,18 @@ def forged(certificate: CascadeCertificate, change: Any) -> dict[str, Any]:
 
 
 def drop_the_failure(claim: dict[str, Any]) -> None:
-    for key, rows in claim["walks"][0].items():
-        claim["walks"][0][key] = [row[:-1] for row in rows]
+    for key, rows in claim["tables"][0]["walks"][0].items():
+        claim["tables"][0]["walks"][0][key] = [row[:-1] for row in rows]
 
 
 def cut_the_sequence(claim: dict[str, Any]) -> None:
     """Stop after the first step."""
-    steps = len(claim["walks"][0]["cells"][0])
+    steps = len(claim["tables"][0]["walks"][0]["cells"][0])
     claim["declared"]["cells"] = [row[: steps - 2] for row in claim["declared"]["cells"]]
 
 
 def lower_the_end(claim: dict[str, Any]) -> None:
-    claim["thresholds"][0] = 1 / 1024
+    claim["tables"][0]["thresholds"][0] = 1 / 1024
 
 
 def swap_two_steps(claim: dict[str, Any]) -> None:
@@ -577,7 +576,7 @@ def repeat_a_step(claim: dict[str, Any]) -> None:
 
 def lose_fewer(claim: dict[str, Any]) -> None:
     """Move losses of the failing step away, against what the steps before it saw."""
-    steps = claim["walks"][0]["only_slow_added"][0]
+    steps = claim["tables"][0]["walks"][0]["only_slow_added"][0]
     steps[-1] -= sum(steps)
 
 
@@ -642,18 +641,18 @@ def test_two_models_lose_nothing_much_by_the_fold(rows: Rows) -> None:
     """A design of a pair, walked on 80 % of the rows, beside the walk on all rows."""
     pair = [1, 3]
     found = design_cascade(
-        rows["confidences"][:, pair],
-        rows["predictions"][:, pair],
-        rows["labels"],
+        rows["confidence"][:, pair],
+        rows["prediction"][:, pair],
+        rows["label"],
         costs=[4, 20],
         xi=0.05,
         delta=0.05,
         bound="pair",
     )
     plain = certify_cascade(
-        rows["confidences"][:, 1],
-        rows["predictions"][:, pair],
-        rows["labels"],
+        rows["confidence"][:, 1],
+        rows["prediction"][:, pair],
+        rows["label"],
         xi=0.05,
         delta=0.05,
         bound="pair",

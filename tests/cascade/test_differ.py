@@ -16,6 +16,7 @@ from pacbound import Tally, certify_cascade, certify_together, documents, exact_
 from pacbound.cascade import LabelSession, design_cascade
 from pacbound.certificate.files import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 Array = NDArray[Any]
 ASKED: dict[str, Any] = {"xi": 0.05, "delta": 0.1}
@@ -59,12 +60,12 @@ def test_it_has_the_thresholds_of_the_loss_without_labels_and_another_claim(
     assert differ.thresholds == loss.thresholds
     assert (loss.bounded, differ.bounded) == ("loss", "differ")
     assert differ.counts_digest != loss.counts_digest
-    assert "loses at most 0.05 accuracy" in loss.summary()
-    assert "at most 0.05 of all answers then differ" in differ.summary()
+    assert "loses at most 5 % accuracy" in loss.summary()
+    assert "at most 5 % of its answers differ" in differ.summary()
     assert "label" not in differ.summary()
     assert differ.settled
     assert differ.best_possible.thresholds == differ.thresholds
-    said = " ".join(differ.claim()["assumptions"])
+    said = " ".join(differ.assumed())
     assert "before the answers of the models were compared" in said
     assert "their deltas add up" in said
 
@@ -72,24 +73,24 @@ def test_it_has_the_thresholds_of_the_loss_without_labels_and_another_claim(
 def test_labels_beside_it_are_refused_wherever_they_come_from(rows: tuple[Array, Array]) -> None:
     scores, predictions = rows
     frame = pl.DataFrame({"c": scores, "fast": predictions[:, 0], "slow": predictions[:, 1]})
-    named: dict[str, Any] = {"confidences": ["c"], "predictions": ["fast", "slow"]}
+    named: dict[str, Any] = {"confidence": ["c"], "prediction": ["fast", "slow"]}
     asked: dict[str, Any] = {**ASKED, "claim": "differ"}
-    with pytest.raises(InvalidValueError, match=r"labels was passed: with labels claim the loss"):
+    with pytest.raises(InvalidValueError, match=r"label was passed: with labels claim the loss"):
         certify_cascade(scores, predictions, np.zeros(600), **asked)
-    with pytest.raises(InvalidValueError, match=r"columns\['labels'\] was passed"):
-        certify_cascade(frame, columns={**named, "labels": "slow"}, **asked)
+    with pytest.raises(InvalidValueError, match="label was passed"):
+        certify_cascade(data=frame, **{**named, "label": "slow"}, **asked)
     with pytest.raises(InvalidValueError, match="answers was passed"):
-        certify_cascade(frame, columns=named, answers=frame, **asked)
+        certify_cascade(data=frame, **named, answers=frame, **asked)
     labels = np.where(np.arange(600) < 300, 0.0, np.nan)
     for groups in (None, np.arange(600) % 2, {"late": np.arange(600) > 250}):
-        tally = Tally.from_arrays(
-            confidences=scores, predictions=predictions, labels=labels, groups=groups
+        tally = Tally.count(
+            CascadeQuestion, confidence=scores, prediction=predictions, label=labels, groups=groups
         )
         with pytest.raises(InvalidValueError, match="rows on which models differ have one"):
-            certify_cascade(tally, **asked)
-    certify_cascade(frame, columns=named, **asked)
-    with pytest.raises(InvalidValueError, match="'loss', the accuracy lost"):
-        certify_cascade(scores, predictions, **ASKED, claim="agree")  # type: ignore[call-overload]
+            certify_cascade(data=tally, **asked)
+    certify_cascade(data=frame, **named, **asked)
+    with pytest.raises(InvalidValueError, match="expected 'loss' or 'differ'"):
+        certify_cascade(scores, predictions, **ASKED, claim="agree")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("groups", [None, "own", "common"])
@@ -117,7 +118,7 @@ def test_rows_that_all_agree_can_be_claimed_to_differ_rarely() -> None:
     assert found.certified
     assert wrong(written(found)) == [False, False]
     few = certify_cascade([0.9] * 10, [[1, 1]] * 10, xi=0.05, delta=0.05, claim="differ")
-    assert "10 rows cannot certify xi = 0.05, even if no answer differs" in few.summary()
+    assert "10 rows cannot certify 5 %, even if no answer differs" in few.summary()
     assert few.refusal is not None
     assert few.refusal.needed == 59
 
@@ -159,12 +160,12 @@ def test_both_verifiers_refuse_it_beside_labels(rows: tuple[Array, Array]) -> No
         document = written(certify_cascade(scores, predictions, known, **ASKED))
         assert wrong(document) == [False, False]
         assert SCHEMA.is_valid(document)
-        document["claim"]["bounded"] = "differ"
+        document["claim"]["claim"] = "differ"
         assert wrong(document) == [True, True]
         assert not SCHEMA.is_valid(document)
     document = written(certify_cascade(scores, predictions, **ASKED, claim="differ"))
     assert SCHEMA.is_valid(document)
-    document["claim"]["labels"]["labelled"] = 1
+    document["claim"]["tables"][0]["labels"]["labelled"] = 1
     assert wrong(document) == [True, True]
     assert not SCHEMA.is_valid(document)
 
@@ -176,10 +177,11 @@ def test_what_was_declared_is_beyond_both_verifiers_and_they_say_so(
     differ = written(certify_cascade(*rows, **ASKED, claim="differ"))
     rewritten = {
         **loss["claim"],
-        "bounded": "differ",
-        "assumptions": differ["claim"]["assumptions"],
+        "claim": "differ",
+        "assumes": differ["claim"]["assumes"],
     }
-    rewritten["descriptive"]["best_possible"] = differ["claim"]["descriptive"]["best_possible"]
+    best = differ["claim"]["tables"][0]["best_possible"]
+    rewritten["tables"][0]["best_possible"] = best
     assert rewritten == differ["claim"]
     assert wrong(differ) == [False, False]
     trusted = exact_verifier.check_document(differ).trusted

@@ -13,7 +13,6 @@ from pacbound import (
     AsyncCascade,
     Cascade,
     CascadeCertificate,
-    GroupedCascadeCertificate,
     Tally,
     certify_cascade,
     load_certificate,
@@ -22,6 +21,7 @@ from pacbound.cascade import Answer
 from pacbound.certificate.files import certificate_from_dict
 from pacbound.documents import digest
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 N = 1200
 RNG = np.random.default_rng(3)
@@ -35,9 +35,9 @@ ANSWERS = np.column_stack([FAST, SLOW])
 ASKED: dict[str, Any] = {"xi": 0.08, "delta": 0.05, "bound": "pair"}
 
 
-def certified(groups: Any = TIMES, **options: Any) -> GroupedCascadeCertificate:
+def certified(groups: Any = TIMES, **options: Any) -> CascadeCertificate:
     found = certify_cascade(SCORES, ANSWERS, LABELS, groups=groups, **{**ASKED, **options})
-    assert isinstance(found, GroupedCascadeCertificate)
+    assert isinstance(found, CascadeCertificate)
     return found
 
 
@@ -103,7 +103,7 @@ def test_a_small_group_is_named_and_refuses_common_thresholds_but_not_own_ones()
     assert not common.certified
     assert common.thresholds == np.inf
     assert common.refusal is not None
-    assert "'dawn', of 10 rows" in common.refusal.reason
+    assert "'dawn', of 10 rows" in common.summary()
     assert common.refusal.needed == 39
     assert own.certified
     assert own.refused_groups == ("dawn",)
@@ -123,7 +123,7 @@ def test_a_small_group_is_named_and_refuses_common_thresholds_but_not_own_ones()
         ({"a": NIGHT}, {"group_thresholds": "own"}, InvalidValueError, "do not overlap"),
         (TIMES, {"group_thresholds": "mine"}, InvalidValueError, "'common' or 'own'"),
         (TIMES, {"method": "greedy"}, InvalidValueError, "takes no groups"),
-        (None, {"group_thresholds": "own"}, InvalidTypeError, "there are none"),
+        (None, {"group_thresholds": "own"}, InvalidValueError, "there are none"),
         (np.arange(N), {}, InvalidValueError, "1,200 groups of 1,200 rows"),
     ],
 )
@@ -139,7 +139,7 @@ def test_a_group_without_rows_is_a_refusal_that_verifies(bound: str, tmp_path: P
     certificate = certified({"night": NIGHT, "never": np.zeros(N, bool)}, bound=bound)
     assert not certificate.certified
     assert certificate.refusal is not None
-    assert certificate.refusal.reason.startswith("Group 'never', of 0 rows")
+    assert "REFUSED: Group 'never', of 0 rows" in certificate.summary()
     certificate.save(tmp_path / "empty.json")
     assert load_certificate(tmp_path / "empty.json").verify().differences == ()
 
@@ -152,21 +152,20 @@ def test_one_row_is_a_refusal() -> None:
 
 def test_a_grouped_tally_certifies_like_its_rows_and_adds_up() -> None:
     parts = [
-        Tally.from_arrays(
-            confidences=SCORES[rows],
-            predictions=ANSWERS[rows],
-            labels=LABELS[rows],
+        Tally.count(
+            CascadeQuestion,
+            confidence=SCORES[rows],
+            prediction=ANSWERS[rows],
+            label=LABELS[rows],
             groups=TIMES[rows],
         )
         for rows in (slice(0, 500), slice(500, N))
     ]
     total = parts[0] + parts[1]
-    assert certify_cascade(total, **ASKED).claim_digest == certified().claim_digest
-    with pytest.raises(InvalidValueError, match="counted in 2 groups"):
-        CascadeCertificate.from_tally(total, xi=0.1, delta=0.1)
+    assert certify_cascade(data=total, **ASKED).claim_digest == certified().claim_digest
 
 
-def forged(certificate: GroupedCascadeCertificate, *path: Any, value: Any) -> Any:
+def forged(certificate: CascadeCertificate, *path: Any, value: Any) -> Any:
     document = certificate.to_dict()
     place = document["claim"]
     for key in path[:-1]:
@@ -181,10 +180,10 @@ def forged(certificate: GroupedCascadeCertificate, *path: Any, value: Any) -> An
 def test_forged_counts_of_a_group_are_found(shared: str) -> None:
     certificate = certified(group_thresholds=shared)
     for path, value in [
-        (("groups", 0, "n"), certificate.groups["day"].n + 100),
+        (("tables", 0, "n"), certificate.groups["day"].n + 100),
         (("n",), N + 1),
-        (("groups", 1, "thresholds"), [0.25]),
-        (("groups", 1, "walks", 0, "only_slow_added"), [[0]]),
+        (("tables", 1, "thresholds"), [0.25]),
+        (("tables", 1, "walks", 0, "only_slow_added"), [[0]]),
     ]:
         try:
             found = certificate_from_dict(forged(certificate, *path, value=value)).verify()
@@ -196,7 +195,7 @@ def test_forged_counts_of_a_group_are_found(shared: str) -> None:
 def test_a_group_that_overlaps_cannot_have_more_rows_than_all() -> None:
     certificate = certified({"night": NIGHT})
     with pytest.raises(CertificateError, match="not among 'all rows'"):
-        certificate_from_dict(forged(certificate, "groups", 1, "n", value=N + 1))
+        certificate_from_dict(forged(certificate, "tables", 1, "n", value=N + 1))
 
 
 def test_a_certificate_of_many_groups_stays_small_and_its_work_is_estimated(
@@ -213,14 +212,18 @@ def test_a_certificate_of_many_groups_stays_small_and_its_work_is_estimated(
 def test_walks_that_would_not_fit_a_certificate_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pacbound.certificate.cascade_groups.MOST_STEPS", 20)
+    monkeypatch.setattr("pacbound.claims.cascade.claim.MOST_STEPS", 20)
     with pytest.raises(InvalidValueError, match=r"walks of 2 groups have \d+ steps"):
         certified()
 
 
 def test_a_tally_whose_groups_are_not_among_all_rows_is_not_read() -> None:
-    tally = Tally.from_arrays(
-        confidences=SCORES, predictions=ANSWERS, labels=LABELS, groups={"night": NIGHT}
+    tally = Tally.count(
+        CascadeQuestion,
+        confidence=SCORES,
+        prediction=ANSWERS,
+        label=LABELS,
+        groups={"night": NIGHT},
     )
     assert Tally.from_dict(tally.to_dict()) == tally
     night, first = tally.groups.index("night"), tally.cells[:, 0].tolist()

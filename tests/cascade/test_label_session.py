@@ -239,19 +239,19 @@ def test_listed_classes_do_not_let_text_pass_for_numbers() -> None:
         ({"delta": 0.0}, "delta"),
         ({"bound": "best"}, "bound='best' is not known"),
         ({"costs": [1]}, "costs"),
-        ({"confidences": [0.5, np.nan]}, "nan"),
-        ({"confidences": [0.5]}, "Rows do not match"),
-        ({"predictions": [[0, 1], [0, None]]}, "missing"),
-        ({"predictions": [[0, "a"], [0, "b"]]}, "never equal"),
-        ({"confidences": [], "predictions": np.zeros((0, 2), dtype=int)}, "no rows"),
+        ({"confidence": [0.5, np.nan]}, "nan"),
+        ({"confidence": [0.5]}, "Rows do not match"),
+        ({"prediction": [[0, 1], [0, None]]}, "missing"),
+        ({"prediction": [[0, "a"], [0, "b"]]}, "never equal"),
+        ({"confidence": [], "prediction": np.zeros((0, 2), dtype=int)}, "no rows"),
         ({"slow_confidence": [0.5]}, "Rows do not match"),
-        ({"columns": {"confidences": ["c"]}}, "columns"),
+        ({"columns": {"confidence": ["c"]}}, "columns"),
     ],
 )
 def test_what_no_session_can_be_made_of_raises(change: dict[str, Any], said: str) -> None:
     given: dict[str, Any] = {
-        "confidences": [0.5, 0.6],
-        "predictions": [[0, 1], [1, 1]],
+        "confidence": [0.5, 0.6],
+        "prediction": [[0, 1], [1, 1]],
         "xi": 0.1,
         "delta": 0.1,
     }
@@ -413,7 +413,7 @@ def test_saving_never_loses_another_session(saved: tuple[Path, Table, LabelSessi
 def test_a_session_of_a_file_is_that_of_its_columns(tmp_path: Path) -> None:
     scores, predictions, labels = drawn(2, models=3)
     sure = np.random.default_rng(0).random(len(labels))
-    names = {"confidences": ["a", "b"], "predictions": ["p", "q", "r"]}
+    names: Any = {"confidence": ["a", "b"], "prediction": ["p", "q", "r"]}
     np.savez(
         tmp_path / "rows.npz",
         **dict(zip(["a", "b"], scores.T, strict=True)),
@@ -429,11 +429,11 @@ def test_a_session_of_a_file_is_that_of_its_columns(tmp_path: Path) -> None:
     arrays = LabelSession(scores, predictions, slow_confidence=sure, **asked)
     arrays.save(tmp_path / "session.json")
     for name in ("rows.npz", "rows.csv"):
-        file = LabelSession(tmp_path / name, columns=names, slow_confidence="s", **asked)
+        file = LabelSession(data=tmp_path / name, **names, slow_confidence="s", **asked)
         assert file.ask(100).tolist() == arrays.ask(100).tolist()
         assert file.certificate().claim() == arrays.certificate().claim()
         path = tmp_path / "session.json"
-        LabelSession.load(path, tmp_path / name, columns=names, slow_confidence="s")
+        LabelSession.load(path, data=tmp_path / name, **names, slow_confidence="s")
 
 
 def test_the_published_numbers_of_labels_are_within_what_is_promised() -> None:

@@ -137,8 +137,8 @@ def test_a_router_is_collected_certified_and_run(
     _write(tmp_path / "sample.csv", range(200), labelled=True)
     assert run("collect", "sample.csv", "rows.csv") == 0
     assert server.calls == {"small": 200, "large": 200}
-    columns = {"confidences": "confidence", "predictions": ["small", "large"], "labels": "label"}
-    certificate = certify_cascade(tmp_path / "rows.csv", xi=0.05, delta=0.05, columns=columns)
+    columns: Any = {"confidence": "confidence", "prediction": ["small", "large"], "label": "label"}
+    certificate = certify_cascade(data=tmp_path / "rows.csv", **columns, xi=0.05, delta=0.05)
     assert certificate.certified
     assert 0.55 < certificate.thresholds[0] <= 0.97
     certificate.save(tmp_path / "router.json")

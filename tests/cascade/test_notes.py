@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pacbound import certify_cascade, certify_together, load_certificate
-from pacbound.certificate.cascade_labels import noted
+from pacbound.claims.cascade.words import noted
 from pacbound.report import write_report
 
 N = 1500
@@ -22,9 +22,9 @@ def _rows(order: int = 1) -> dict[str, Any]:
     labels = rng.integers(0, 3, N)
     models = [np.where(rng.random(N) < right, labels, (labels + 1) % 3) for right in (0.6, 0.95)]
     return {
-        "confidences": rng.random(N),
-        "predictions": np.column_stack(models[::order]),
-        "labels": labels,
+        "confidence": rng.random(N),
+        "prediction": np.column_stack(models[::order]),
+        "label": labels,
     }
 
 
@@ -53,15 +53,15 @@ def test_exits_seem_to_beat_the_slow_model_from_a_sign_test_at_one_in_a_thousand
     """Nine gains and no loss have the chance 1/512 if either is equally likely, ten 1/1024."""
     assert not noted({}, gains=9, losses=0)
     (line,) = noted({}, gains=10, losses=0)
-    assert "right in 10 rows that exit early, and only the slow model in 0" in line
+    assert "right in 10 rows that exit early, and only the slow model in 0" in str(line)
     assert not noted({}, gains=0, losses=0)
 
 
 def test_a_bundle_keeps_the_notes_of_its_claims(tmp_path: Path) -> None:
     few: Any = {
-        "confidences": [0.9] * 4,
-        "predictions": [[1, 1], [0, 0], [1, 1], [1, 0]],
-        "labels": [1, 0, 1, 0],
+        "confidence": [0.9] * 4,
+        "prediction": [[1, 1], [0, 0], [1, 1], [1, 0]],
+        "label": [1, 0, 1, 0],
     }
 
     def claim(delta: float) -> Any:

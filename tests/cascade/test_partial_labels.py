@@ -17,6 +17,7 @@ from pacbound.cascade import trade_off
 from pacbound.certificate.files import certificate_from_dict
 from pacbound.data import fashion_mnist
 from pacbound.errors import CertificateError, InvalidValueError
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 Array = NDArray[Any]
 
@@ -47,7 +48,9 @@ def test_without_labels_fashion_mnist_exits_nearly_as_often(
     assert full.exit_rates[0].round(3) == whole
     assert none.bounded == "loss"
     assert not none.settled
-    assert f"loses at most {xi} accuracy" in none.summary()
+    assert (
+        f"loses at most {xi:.1%} accuracy".replace("%", " %").replace(".0 ", " ") in none.summary()
+    )
     exits = scores >= none.thresholds[0]
     differ = predictions[:, 0] != predictions[:, 1]
     assert none.unlabelled.exiting == (exits & differ).sum()
@@ -81,14 +84,16 @@ def test_left_out_labels_and_labels_that_are_all_missing_make_the_same_claim() -
     asked: dict[str, Any] = {"xi": 0.1, "delta": 0.1, "costs": [1, 9]}
     left_out = certify_cascade(scores, predictions, **asked)
     agreeing = np.where(predictions[:, 0] == predictions[:, 1], predictions[:, 0], np.nan)
-    names = {"confidences": ["c"], "predictions": ["fast", "slow"]}
+    names: Any = {"confidence": ["c"], "prediction": ["fast", "slow"]}
     frame = pl.DataFrame({"c": scores, "fast": predictions[:, 0], "slow": predictions[:, 1]})
     for other in (
         certify_cascade(scores, predictions, [None] * 500, **asked),
         certify_cascade(scores, predictions, agreeing, **asked),
-        certify_cascade(frame, columns=names, **asked),
-        certify_cascade(frame, columns={**names, "labels": None}, **asked),
-        certify_cascade(Tally.from_arrays(confidences=scores, predictions=predictions), **asked),
+        certify_cascade(data=frame, **names, **asked),
+        certify_cascade(data=frame, **{**names, "label": None}, **asked),
+        certify_cascade(
+            data=Tally.count(CascadeQuestion, confidence=scores, prediction=predictions), **asked
+        ),
     ):
         assert other.claim_digest == left_out.claim_digest
     assert left_out.bounded == "loss"
@@ -143,10 +148,11 @@ def test_a_tally_saved_before_labels_could_be_missing_loads_and_adds_to_new_ones
 
     def part(exits: int) -> Tally:
         predictions = rng.integers(0, 3, size=(200, exits + 1))
-        return Tally.from_arrays(
-            confidences=rng.random((200, exits)),
-            predictions=predictions,
-            labels=predictions[:, -1],
+        return Tally.count(
+            CascadeQuestion,
+            confidence=rng.random((200, exits)),
+            prediction=predictions,
+            label=predictions[:, -1],
         )
 
     for exits in (1, 2):
@@ -167,7 +173,7 @@ def forged(certificate: Any, change: Any) -> Any:
 
 
 def unlabelled_as_gains(claim: dict[str, Any]) -> None:
-    walk = claim["walks"][0]
+    walk = claim["tables"][0]["walks"][0]
     walk["only_fast_added"], walk["unlabelled_added"] = (
         walk["unlabelled_added"],
         walk["only_fast_added"],
@@ -175,16 +181,16 @@ def unlabelled_as_gains(claim: dict[str, Any]) -> None:
 
 
 def fewer_unlabelled(claim: dict[str, Any]) -> None:
-    added = claim["walks"][0]["unlabelled_added"][0]
+    added = claim["tables"][0]["walks"][0]["unlabelled_added"][0]
     added[:] = [0] * len(added)
 
 
 def fewer_in_all(claim: dict[str, Any]) -> None:
-    claim["labels"]["unlabelled"] = 1
+    claim["tables"][0]["labels"]["unlabelled"] = 1
 
 
 def labels_where_there_were_none(claim: dict[str, Any]) -> None:
-    walk = claim["walks"][0]
+    walk = claim["tables"][0]["walks"][0]
     walk["only_slow_added"], walk["unlabelled_added"] = (
         walk["unlabelled_added"],
         walk["only_slow_added"],
@@ -196,11 +202,11 @@ def another_procedure(claim: dict[str, Any]) -> None:
 
 
 def worse_than_itself(claim: dict[str, Any]) -> None:
-    claim["descriptive"]["best_possible"]["exits"] = [0]
+    claim["tables"][0]["best_possible"]["exits"] = [0]
 
 
 def never(claim: dict[str, Any]) -> None:
-    claim["descriptive"]["best_possible"]["thresholds"] = ["+inf"]
+    claim["tables"][0]["best_possible"]["thresholds"] = ["+inf"]
 
 
 @pytest.mark.parametrize(

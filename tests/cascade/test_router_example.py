@@ -17,8 +17,9 @@ import pytest
 
 from pacbound import Tally
 from pacbound.cascade import Answer, AsyncCascade
-from pacbound.certificate import CascadeCertificate
+from pacbound.claims.cascade import certify_cascade
 from pacbound.errors import ModelError
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 Post = Callable[[str, Any], Awaitable[Any]]
 
@@ -182,14 +183,15 @@ def test_a_router_runs_on_a_certificate_of_its_own_answers(server: Server) -> No
         return list(await asyncio.gather(*map(one, texts)))
 
     small, large = asyncio.run(answers("/small")), asyncio.run(answers("/large"))
-    tally = Tally.from_arrays(
-        confidences=np.array([reply["confidence"] for reply in small]),
-        predictions=np.array(
+    tally = Tally.count(
+        CascadeQuestion,
+        confidence=np.array([reply["confidence"] for reply in small]),
+        prediction=np.array(
             [[fast["label"], slow["label"]] for fast, slow in zip(small, large, strict=True)]
         ),
-        labels=np.array(truth),
+        label=np.array(truth),
     )
-    certificate = CascadeCertificate.from_tally(tally, xi=0.05, delta=0.05)
+    certificate = certify_cascade(data=tally, xi=0.05, delta=0.05)
     assert certificate.certified
     result = asyncio.run(router(post, certificate).run(texts))
     assert (result.exits == 0).mean() == certificate.exit_rates[0] == 0.8

@@ -18,7 +18,7 @@ from hypothesis.extra.numpy import arrays
 
 from pacbound import Tally, calibrate, load_certificate, top_label
 from pacbound.cascade import Answers, Cascade, CascadeStatistics
-from pacbound.certificate import CascadeCertificate
+from pacbound.claims.cascade import CascadeCertificate, certify_cascade
 from pacbound.errors import (
     CertificateError,
     InvalidTypeError,
@@ -26,6 +26,7 @@ from pacbound.errors import (
     ModelError,
     PacboundError,
 )
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 Array = np.typing.NDArray[Any]
 
@@ -200,10 +201,13 @@ def _certificate(rows: int, xi: float) -> tuple[CascadeCertificate, list[Array]]
     tables = _tables(rows, seed=3)
     labels = tables[1].argmax(axis=1)
     (confidence, fast), (_, slow) = map(top_label, tables)
-    tally = Tally.from_arrays(
-        confidences=confidence, predictions=np.column_stack([fast, slow]), labels=labels
+    tally = Tally.count(
+        CascadeQuestion,
+        confidence=confidence,
+        prediction=np.column_stack([fast, slow]),
+        label=labels,
     )
-    return CascadeCertificate.from_tally(tally, xi=xi, delta=0.05, bound="pair"), tables
+    return certify_cascade(data=tally, xi=xi, delta=0.05, bound="pair"), tables
 
 
 def test_the_cascade_of_a_certificate_exits_exactly_as_often_as_the_certificate_counted() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from pacbound import certify_cascade
 from pacbound.cascade.rows import rows_to_label
-from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.claims.cascade import CascadeCertificate
 from pacbound.errors import InvalidTypeError
 
 LARGE = 2**53

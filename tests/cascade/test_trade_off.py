@@ -9,10 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from pacbound import Tally
-from pacbound.cascade.certify import certify_cascade
 from pacbound.cascade.tolerances import trade_off
+from pacbound.claims.cascade import certify_cascade
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import Bound
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 Rows = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
@@ -63,11 +64,11 @@ def test_without_costs_the_cost_is_not_a_number() -> None:
 
 def test_a_tally_gives_the_curve_of_its_rows_and_leaves_no_room_for_arrays() -> None:
     scores, predictions, labels = drawn(600, 3)
-    tally = Tally.from_arrays(confidences=scores, predictions=predictions, labels=labels)
-    one = trade_off(tally, xi=[0.05, 0.1], delta=0.05)
+    tally = Tally.count(CascadeQuestion, confidence=scores, prediction=predictions, label=labels)
+    one = trade_off(data=tally, xi=[0.05, 0.1], delta=0.05)
     other = trade_off(scores, predictions, labels, xi=iter([0.05, 0.1]), delta=0.05)
     assert one.thresholds.tolist() == other.thresholds.tolist()
-    with pytest.raises(InvalidTypeError, match="stands beside a tally"):
+    with pytest.raises(InvalidTypeError, match="is a Tally: pass it as data="):
         trade_off(tally, predictions, labels, xi=[0.05], delta=0.05)
     with pytest.raises(InvalidTypeError, match="missing"):
         trade_off(scores, xi=[0.05], delta=0.05)

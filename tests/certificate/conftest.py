@@ -24,12 +24,12 @@ from pacbound import (
     certify_together,
 )
 from pacbound.certificate import (
-    CascadeCertificate,
     Certificate,
-    GroupedCascadeCertificate,
 )
+from pacbound.claims.cascade import certify_cascade, certify_declared
 from pacbound.procedures.cascade_front import Declared
 from pacbound.tally.draws import DrawOptions
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 
 def _calibration() -> Certificate:
@@ -77,8 +77,12 @@ def cascade_tally(rows: int, **draw: Unpack[DrawOptions]) -> Tally:
     confidence = rng.beta(5, 1, size=rows)
     fast = np.where(rng.random(rows) < confidence, label, label + 1)
     slow = np.where(rng.random(rows) < 0.9, label, label + 2)
-    return Tally.from_arrays(
-        confidences=confidence, predictions=np.column_stack([fast, slow]), labels=label, **draw
+    return Tally.count(
+        CascadeQuestion,
+        confidence=confidence,
+        prediction=np.column_stack([fast, slow]),
+        label=label,
+        **draw,
     )
 
 
@@ -88,7 +92,7 @@ def three_models(rows: int) -> Tally:
     confidences = np.sort(rng.beta(5, 1, size=(rows, 2)), axis=1)
     right = rng.random((rows, 3)) < np.column_stack([confidences, np.full(rows, 0.95)])
     predictions = np.where(right, label[:, None], label[:, None] + 1 + np.arange(3))
-    return Tally.from_arrays(confidences=confidences, predictions=predictions, labels=label)
+    return Tally.count(CascadeQuestion, confidence=confidences, prediction=predictions, label=label)
 
 
 def in_groups(
@@ -104,10 +108,11 @@ def in_groups(
     times[rows - small :] = "dawn"
     groups = {"day": times == "day", "odd": label % 2 == 1} if overlapping else times
     known = np.where(rng.random(rows) < labelled, label, np.nan)
-    return Tally.from_arrays(
-        confidences=confidences,
-        predictions=predictions,
-        labels=known,
+    return Tally.count(
+        CascadeQuestion,
+        confidence=confidences,
+        prediction=predictions,
+        label=known,
         groups=groups,
         unseen_labels=1.0,
     )
@@ -177,9 +182,7 @@ def recall_tally(rows: int) -> Tally:
 
 
 def _greedy(bound: Literal["exact", "pair", "product"]) -> Certificate:
-    return CascadeCertificate.from_tally(
-        three_models(600), xi=0.1, delta=0.05, bound=bound, method="greedy"
-    )
+    return certify_cascade(data=three_models(600), xi=0.1, delta=0.05, bound=bound, method="greedy")
 
 
 def front(
@@ -191,15 +194,13 @@ def front(
     """Along a short sequence that does not fall, with an exit that is not used at first."""
     steps = [[1000, 1025], [900, 980], [960, 700], [700, 650], [500, 0], [0, 0]]
     declared = Declared((4, 0, 2), (1.0, 2.0, 6.0), 0.2, 7, 150, np.array(steps).T)
-    return CascadeCertificate.from_front(
-        three_models(rows), declared, xi=xi, delta=0.05, bound=bound
-    )
+    return certify_declared(three_models(rows), declared, xi=xi, delta=0.05, bound=bound)
 
 
 def _front_of_two(rows: int, *, xi: float) -> Certificate:
     steps = [[65000, 62000, 63000, 40000, 20000, 0]] if xi else [[62000, 60000, 58000, 0]]
     declared = Declared((1, 0), (1.0, 9.0), 0.25, 0, 200, np.array(steps))
-    return CascadeCertificate.from_front(cascade_tally(rows), declared, xi=xi, delta=0.05)
+    return certify_declared(cascade_tally(rows), declared, xi=xi, delta=0.05)
 
 
 def _bundle(shield_rows: int) -> Certificate:
@@ -265,8 +266,8 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
         ),
         delta=0.01,
     ),
-    "cascade-clusters": lambda: CascadeCertificate.from_tally(
-        cascade_tally(1800, clusters=np.arange(1800) // 3), xi=0.05, delta=0.05
+    "cascade-clusters": lambda: certify_cascade(
+        data=cascade_tally(1800, clusters=np.arange(1800) // 3), xi=0.05, delta=0.05
     ),
     "shield-clusters-per-row": lambda: certify_shield(
         data=shield_tally(1500, clusters=np.arange(1500) // 3, cluster_bound=5), xi=0.1, delta=0.05
@@ -274,106 +275,96 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "bundle": lambda: _bundle(shield_rows=500),
     "bundle-about": lambda: _bundle(shield_rows=500).with_about({"owner": "Ada"}),
     "bundle-refused": lambda: _bundle(shield_rows=50),
-    "cascade-exact": lambda: CascadeCertificate.from_tally(cascade_tally(600), xi=0.05, delta=0.05),
-    "cascade-pair": lambda: CascadeCertificate.from_tally(
-        cascade_tally(600), xi=0.05, delta=0.05, bound="pair"
+    "cascade-exact": lambda: certify_cascade(data=cascade_tally(600), xi=0.05, delta=0.05),
+    "cascade-pair": lambda: certify_cascade(
+        data=cascade_tally(600), xi=0.05, delta=0.05, bound="pair"
     ),
-    "cascade-product": lambda: CascadeCertificate.from_tally(
-        cascade_tally(600), xi=0.05, delta=0.05, bound="product"
+    "cascade-product": lambda: certify_cascade(
+        data=cascade_tally(600), xi=0.05, delta=0.05, bound="product"
     ),
-    "cascade-no-loss": lambda: CascadeCertificate.from_tally(
-        cascade_tally(2000), xi=0.0, delta=0.05
+    "cascade-no-loss": lambda: certify_cascade(data=cascade_tally(2000), xi=0.0, delta=0.05),
+    "cascade-refused": lambda: certify_cascade(data=cascade_tally(50), xi=0.01, delta=0.05),
+    "cascade-paths-exact": lambda: certify_cascade(
+        data=three_models(600), xi=0.1, delta=0.05, costs=(1.0, 3.0, 9.0)
     ),
-    "cascade-refused": lambda: CascadeCertificate.from_tally(
-        cascade_tally(50), xi=0.01, delta=0.05
+    "cascade-paths-pair": lambda: certify_cascade(
+        data=three_models(600), xi=0.1, delta=0.05, bound="pair"
     ),
-    "cascade-paths-exact": lambda: CascadeCertificate.from_tally(
-        three_models(600), xi=0.1, delta=0.05, costs=(1.0, 3.0, 9.0)
+    "cascade-paths-product": lambda: certify_cascade(
+        data=three_models(600), xi=0.1, delta=0.05, bound="product"
     ),
-    "cascade-paths-pair": lambda: CascadeCertificate.from_tally(
-        three_models(600), xi=0.1, delta=0.05, bound="pair"
+    "cascade-paths-no-loss": lambda: certify_cascade(data=three_models(2000), xi=0.0, delta=0.05),
+    "cascade-paths-refused": lambda: certify_cascade(data=three_models(50), xi=0.01, delta=0.05),
+    "cascade-partial-exact": lambda: certify_cascade(
+        data=few_labels(cascade_tally(600), 560), xi=0.05, delta=0.05, costs=(1.0, 9.0)
     ),
-    "cascade-paths-product": lambda: CascadeCertificate.from_tally(
-        three_models(600), xi=0.1, delta=0.05, bound="product"
+    "cascade-partial-pair": lambda: certify_cascade(
+        data=few_labels(cascade_tally(600), 500), xi=0.05, delta=0.05, bound="pair"
     ),
-    "cascade-paths-no-loss": lambda: CascadeCertificate.from_tally(
-        three_models(2000), xi=0.0, delta=0.05
+    "cascade-partial-product": lambda: certify_cascade(
+        data=few_labels(cascade_tally(2000), 1900), xi=0.05, delta=0.05, bound="product"
     ),
-    "cascade-paths-refused": lambda: CascadeCertificate.from_tally(
-        three_models(50), xi=0.01, delta=0.05
+    "cascade-partial-no-loss": lambda: certify_cascade(
+        data=few_labels(cascade_tally(2000), 1900), xi=0.0, delta=0.05
     ),
-    "cascade-partial-exact": lambda: CascadeCertificate.from_tally(
-        few_labels(cascade_tally(600), 560), xi=0.05, delta=0.05, costs=(1.0, 9.0)
+    "cascade-partial-refused": lambda: certify_cascade(
+        data=few_labels(cascade_tally(50), 10), xi=0.01, delta=0.05
     ),
-    "cascade-partial-pair": lambda: CascadeCertificate.from_tally(
-        few_labels(cascade_tally(600), 500), xi=0.05, delta=0.05, bound="pair"
+    "cascade-no-labels": lambda: certify_cascade(
+        data=few_labels(cascade_tally(600), 0), xi=0.05, delta=0.05
     ),
-    "cascade-partial-product": lambda: CascadeCertificate.from_tally(
-        few_labels(cascade_tally(2000), 1900), xi=0.05, delta=0.05, bound="product"
+    "cascade-differ": lambda: certify_cascade(
+        data=few_labels(cascade_tally(600), 0), xi=0.05, delta=0.05, claim="differ"
     ),
-    "cascade-partial-no-loss": lambda: CascadeCertificate.from_tally(
-        few_labels(cascade_tally(2000), 1900), xi=0.0, delta=0.05
+    "cascade-differ-refused": lambda: certify_cascade(
+        data=few_labels(cascade_tally(50), 0), xi=0.01, delta=0.05, claim="differ"
     ),
-    "cascade-partial-refused": lambda: CascadeCertificate.from_tally(
-        few_labels(cascade_tally(50), 10), xi=0.01, delta=0.05
+    "cascade-paths-differ": lambda: certify_cascade(
+        data=few_labels(three_models(600), 0), xi=0.1, delta=0.05, claim="differ", bound="pair"
     ),
-    "cascade-no-labels": lambda: CascadeCertificate.from_tally(
-        few_labels(cascade_tally(600), 0), xi=0.05, delta=0.05
+    "cascade-groups-differ": lambda: certify_cascade(
+        data=in_groups(400, 2, labelled=0.0), xi=0.2, delta=0.05, claim="differ"
     ),
-    "cascade-differ": lambda: CascadeCertificate.from_tally(
-        few_labels(cascade_tally(600), 0), xi=0.05, delta=0.05, claim="differ"
+    "cascade-paths-partial-exact": lambda: certify_cascade(
+        data=few_labels(three_models(600), 500), xi=0.1, delta=0.05, costs=(1.0, 3.0, 9.0)
     ),
-    "cascade-differ-refused": lambda: CascadeCertificate.from_tally(
-        few_labels(cascade_tally(50), 0), xi=0.01, delta=0.05, claim="differ"
+    "cascade-paths-partial-pair": lambda: certify_cascade(
+        data=few_labels(three_models(600), 500), xi=0.1, delta=0.05, bound="pair"
     ),
-    "cascade-paths-differ": lambda: CascadeCertificate.from_tally(
-        few_labels(three_models(600), 0), xi=0.1, delta=0.05, claim="differ", bound="pair"
+    "cascade-paths-partial-product": lambda: certify_cascade(
+        data=few_labels(three_models(600), 500), xi=0.2, delta=0.05, bound="product"
     ),
-    "cascade-groups-differ": lambda: GroupedCascadeCertificate.from_tally(
-        in_groups(400, 2, labelled=0.0), xi=0.2, delta=0.05, claim="differ"
+    "cascade-paths-partial-no-loss": lambda: certify_cascade(
+        data=few_labels(three_models(2000), 1900), xi=0.0, delta=0.05
     ),
-    "cascade-paths-partial-exact": lambda: CascadeCertificate.from_tally(
-        few_labels(three_models(600), 500), xi=0.1, delta=0.05, costs=(1.0, 3.0, 9.0)
-    ),
-    "cascade-paths-partial-pair": lambda: CascadeCertificate.from_tally(
-        few_labels(three_models(600), 500), xi=0.1, delta=0.05, bound="pair"
-    ),
-    "cascade-paths-partial-product": lambda: CascadeCertificate.from_tally(
-        few_labels(three_models(600), 500), xi=0.2, delta=0.05, bound="product"
-    ),
-    "cascade-paths-partial-no-loss": lambda: CascadeCertificate.from_tally(
-        few_labels(three_models(2000), 1900), xi=0.0, delta=0.05
-    ),
-    "cascade-paths-no-labels": lambda: CascadeCertificate.from_tally(
-        few_labels(three_models(600), 0), xi=0.1, delta=0.05
+    "cascade-paths-no-labels": lambda: certify_cascade(
+        data=few_labels(three_models(600), 0), xi=0.1, delta=0.05
     ),
     "cascade-greedy-exact": lambda: _greedy("exact"),
     "cascade-greedy-pair": lambda: _greedy("pair"),
     "cascade-greedy-product": lambda: _greedy("product"),
-    "cascade-groups-common-exact": lambda: GroupedCascadeCertificate.from_tally(
-        in_groups(400, 2), xi=0.1, delta=0.05, costs=(1.0, 9.0)
+    "cascade-groups-common-exact": lambda: certify_cascade(
+        data=in_groups(400, 2), xi=0.1, delta=0.05, costs=(1.0, 9.0)
     ),
-    "cascade-groups-overlapping": lambda: GroupedCascadeCertificate.from_tally(
-        in_groups(400, 2, overlapping=True, labelled=0.8), xi=0.1, delta=0.05, bound="pair"
+    "cascade-groups-overlapping": lambda: certify_cascade(
+        data=in_groups(400, 2, overlapping=True, labelled=0.8), xi=0.1, delta=0.05, bound="pair"
     ),
-    "cascade-groups-own-partial": lambda: GroupedCascadeCertificate.from_tally(
-        in_groups(400, 2, labelled=0.8, small=9),
+    "cascade-groups-own-partial": lambda: certify_cascade(
+        data=in_groups(400, 2, labelled=0.8, small=9),
         xi=0.15,
         delta=0.05,
         bound="product",
         group_thresholds="own",
     ),
-    "cascade-groups-own-product": lambda: GroupedCascadeCertificate.from_tally(
-        in_groups(400, 2), xi=0.15, delta=0.05, bound="product", group_thresholds="own"
+    "cascade-groups-own-product": lambda: certify_cascade(
+        data=in_groups(400, 2), xi=0.15, delta=0.05, bound="product", group_thresholds="own"
     ),
-    "cascade-groups-no-loss": lambda: GroupedCascadeCertificate.from_tally(
-        in_groups(400, 2), xi=0.0, delta=0.2
+    "cascade-groups-no-loss": lambda: certify_cascade(data=in_groups(400, 2), xi=0.0, delta=0.2),
+    "cascade-groups-refused": lambda: certify_cascade(
+        data=in_groups(400, 2, small=9), xi=0.1, delta=0.05
     ),
-    "cascade-groups-refused": lambda: GroupedCascadeCertificate.from_tally(
-        in_groups(400, 2, small=9), xi=0.1, delta=0.05
-    ),
-    "cascade-groups-common-paths-exact": lambda: GroupedCascadeCertificate.from_tally(
-        in_groups(40, 3), xi=0.6, delta=0.05
+    "cascade-groups-common-paths-exact": lambda: certify_cascade(
+        data=in_groups(40, 3), xi=0.6, delta=0.05
     ),
     "cascade-front-exact": lambda: front(600),
     "cascade-front-pair": lambda: front(600, bound="pair"),

@@ -92,10 +92,12 @@ def test_columns_whose_names_hold_commas_are_not_taken_for_others(
     np.savez(tmp_path / "t.npz", c=SCORES, **columns)
     made = [
         certify_cascade(
-            str(tmp_path / "t.npz"),
+            data=str(tmp_path / "t.npz"),
+            confidence=["c"],
+            prediction=pair,
+            label="y",
             xi=0.1,
             delta=0.2,
-            columns={"confidences": ["c"], "predictions": pair, "labels": "y"},
         )
         for pair in (["f", "x,s"], ["f,x", "s"])
     ]

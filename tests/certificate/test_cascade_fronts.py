@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pacbound.certificate.cascade_fronts import check_front
+from pacbound.claims.cascade.fields import require_front
 from pacbound.errors import CertificateError
 from pacbound.procedures.cascade_front import Declared
 from pacbound.procedures.joint_walk import JointWalk
@@ -19,7 +19,7 @@ def walk(exits: list[list[int]], lost: list[list[int]]) -> JointWalk:
 
 
 def test_counts_of_one_sample_are_taken() -> None:
-    check_front(walk([[10, 0, 15], [0, 20, 5]], [[1, 0, 2], [0, 3, 1]]), DECLARED, "walks")
+    require_front(walk([[10, 0, 15], [0, 20, 5]], [[1, 0, 2], [0, 3, 1]]), DECLARED, "walks")
 
 
 @pytest.mark.parametrize(
@@ -38,15 +38,15 @@ def test_counts_that_no_sample_has_at_all_steps_are_found(
     exits: list[list[int]], lost: list[list[int]]
 ) -> None:
     with pytest.raises(CertificateError, match="not those of one sample"):
-        check_front(walk(exits, lost), DECLARED, "walks")
+        require_front(walk(exits, lost), DECLARED, "walks")
 
 
 def test_rows_that_leave_at_an_exit_that_is_not_used_are_found() -> None:
     with pytest.raises(CertificateError, match="never taken"):
-        check_front(walk([[10, 5, 15], [0, 20, 5]], [[1, 0, 2], [0, 3, 1]]), DECLARED, "walks")
+        require_front(walk([[10, 5, 15], [0, 20, 5]], [[1, 0, 2], [0, 3, 1]]), DECLARED, "walks")
 
 
 def test_a_walk_along_other_steps_is_found() -> None:
     other = JointWalk(STEPS[:, ::-1], *[np.zeros_like(STEPS)] * 5)
     with pytest.raises(CertificateError, match="leaves the declared sequence"):
-        check_front(other, DECLARED, "walks")
+        require_front(other, DECLARED, "walks")

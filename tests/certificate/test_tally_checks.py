@@ -7,8 +7,8 @@ import pytest
 from tests.certificate.conftest import cascade_tally, shield_tally, three_models
 
 from pacbound import Tally, calibrate, certify_shield
-from pacbound.certificate import CascadeCertificate
 from pacbound.certificate.tally_checks import exact_sum
+from pacbound.claims.cascade import certify_cascade
 from pacbound.errors import InvalidValueError
 from pacbound.procedures import cascade, joint_walk, threshold
 from pacbound.tally.grids import DyadicGrid, EqualWidthBins
@@ -32,15 +32,15 @@ def test_rows_are_counted_on_the_grids_that_procedures_walk_on() -> None:
 @pytest.mark.parametrize("bits", [1, 10, 15, 17, 20])
 def test_a_cascade_of_two_models_on_another_grid_is_refused(bits: int) -> None:
     with pytest.raises(InvalidValueError, match="was counted on the grid"):
-        CascadeCertificate.from_tally(on_grid(cascade_tally(400), bits), xi=0.1, delta=0.05)
+        certify_cascade(data=on_grid(cascade_tally(400), bits), xi=0.1, delta=0.05)
 
 
 @pytest.mark.parametrize("bits", [9, 11, 16])
 def test_a_cascade_of_three_models_on_another_grid_is_refused(bits: int) -> None:
     for method in ("paths", "greedy"):
         with pytest.raises(InvalidValueError, match="was counted on the grid"):
-            CascadeCertificate.from_tally(
-                on_grid(three_models(400), bits), xi=0.1, delta=0.05, method=method
+            certify_cascade(
+                data=on_grid(three_models(400), bits), xi=0.1, delta=0.05, method=method
             )
 
 
@@ -61,7 +61,7 @@ def test_counts_whose_sum_wraps_around_to_the_rows_are_refused() -> None:
     """2^64 + 400 rows are 400 in 64 bits."""
     for tally, make in (
         (shield_tally(400), lambda tally, **asked: certify_shield(data=tally, **asked)),
-        (cascade_tally(400), CascadeCertificate.from_tally),
+        (cascade_tally(400), lambda tally, **asked: certify_cascade(data=tally, **asked)),
     ):
         counts = tally.counts.copy()
         counts[:4, 0] += 2**62

@@ -21,8 +21,10 @@ DRAWS = [
 
 
 def _names() -> set[str]:
-    procedures = [one for kind in CLAIMS for one in claim_of(kind).procedures.values()]
+    claims = [claim_of(kind) for kind in CLAIMS]
+    procedures = [one for claim in claims for one in claim.procedures.values()]
     ids = [(*procedure.assumes, "groups-beforehand") for procedure in procedures]
+    ids += [claim.may_assume for claim in claims]
     return {name for one in ids for drawn in DRAWS for name in assumed(one, drawn)}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pacbound import certify_cascade, load_certificate
-from pacbound.certificate import CascadeCertificate
+from pacbound.claims.cascade import CascadeCertificate
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -42,7 +42,7 @@ def table(tmp_path: Path) -> Path:
 def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays(
     pacbound: Run, table: Path
 ) -> None:
-    pacbound("cascade", table, *COLUMNS, *CLAIM, "--cost", "1,9", "-o", "cascade.json")
+    pacbound("cascade", table, *COLUMNS, *CLAIM, "--costs", "1,9", "-o", "cascade.json")
     rows = rows_of(table)
     confidence = [float(row["c"]) for row in rows]
     predictions = [[row["fast"], row["slow"]] for row in rows]
@@ -54,24 +54,14 @@ def test_the_certificate_from_a_file_makes_the_claim_of_the_arrays(
 
 
 def test_only_rows_on_which_the_models_differ_need_a_label(pacbound: Run, table: Path) -> None:
-    done = pacbound(
-        "cascade", table, "--prediction", "fast,slow", "--to-label", "ask.csv", "--json"
-    )
+    done = pacbound("to-label", table, "--prediction", "fast,slow", "-o", "ask.csv", "--json")
     asked = rows_of(table.parent / "ask.csv")
     differ = [row for row in rows_of(table) if row["fast"] != row["slow"]]
     assert [row["id"] for row in asked] == [row["id"] for row in differ]
     assert [row["pac_row"] for row in asked] == [row["id"] for row in differ]
     assert json.loads(done.stdout) == {"rows": 600, "to_label": len(differ), "output": "ask.csv"}
     nothing = pacbound(
-        "cascade",
-        table,
-        "--prediction",
-        "fast,slow",
-        "--label",
-        "y",
-        "--to-label",
-        "rest.csv",
-        "--json",
+        "to-label", table, "--prediction", "fast,slow", "--label", "y", "-o", "rest.csv", "--json"
     )
     assert json.loads(nothing.stdout)["to_label"] == 0
 
@@ -96,7 +86,7 @@ def test_without_a_label_column_the_claim_is_about_the_loss_unless_it_is_declare
     done = pacbound("cascade", table, *named, *CLAIM, "-o", "none.json")
     assert "Rows without a label count as losses" in done.stdout
     differ = pacbound("cascade", table, *named, *CLAIM, "--claim", "differ", "-o", "differ.json")
-    assert "of all answers then differ from the slow model's" in " ".join(differ.stdout.split())
+    assert "of its answers differ from those of slow" in " ".join(differ.stdout.split())
     none, declared = (
         load_certificate(table.parent / f"{name}.json") for name in ("none", "differ")
     )
@@ -106,7 +96,7 @@ def test_without_a_label_column_the_claim_is_about_the_loss_unless_it_is_declare
     assert none.thresholds == declared.thresholds
     lines = pacbound("verify", "none.json", "differ.json", "--exact", "--json").stdout.splitlines()
     found = [json.loads(line) for line in lines]
-    assert [said["bounded"] for said in found if "bounded" in said] == ["loss", "differ"]
+    assert [said["claim"] for said in found if "claim" in said] == ["loss", "differ"]
     # The same rows are counted again for the same claim.
     pacbound("verify", "differ.json", "--data", table)
     refused = pacbound("cascade", table, *COLUMNS, *CLAIM, "--claim", "differ", code=2)
@@ -153,7 +143,7 @@ def test_three_models_go_through_npz(pacbound: Run, tmp_path: Path) -> None:
         "--delta",
         0.05,
     )
-    pacbound("cascade", "rows.npz", *options, "--cost", "1,3,9", "-o", "cascade.json")
+    pacbound("cascade", "rows.npz", *options, "--costs", "1,3,9", "-o", "cascade.json")
     pacbound("apply", "cascade.json", "rows.npz", "-o", "out.npz")
     certificate = load_certificate(tmp_path / "cascade.json")
     assert isinstance(certificate, CascadeCertificate)
@@ -168,24 +158,24 @@ def test_a_refusal_ends_with_code_3_and_says_what_it_would_take(pacbound: Run, t
         "cascade", table, *COLUMNS, "--xi", 0.001, "--delta", 0.05, "-o", "no.json", code=3
     )
     assert "REFUSED" in done.stdout
-    assert "It would take about 2,995 rows" in done.stdout
+    assert "About 2,995 rows would do" in done.stdout
     assert not load_certificate(table.parent / "no.json").certified
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((*COLUMNS, "--xi", 1.0, "--delta", 0.1), "xi=1.0"),
-        ((*COLUMNS, "--xi", -0.1, "--delta", 0.1), "xi=-0.1"),
-        ((*COLUMNS, "--xi", 0.1, "--delta", 2), "delta=2.0"),
-        ((*COLUMNS, *CLAIM, "--cost", "9,1"), "do not rise"),
-        ((*COLUMNS, *CLAIM, "--cost", "1,a"), "not a list of numbers"),
+        ((*COLUMNS, "--xi", 1.0, "--delta", 0.1), "--xi=1.0"),
+        ((*COLUMNS, "--xi", -0.1, "--delta", 0.1), "--xi=-0.1"),
+        ((*COLUMNS, "--xi", 0.1, "--delta", 2), "--delta=2.0"),
+        ((*COLUMNS, *CLAIM, "--costs", "9,1"), "do not rise"),
+        ((*COLUMNS, *CLAIM, "--costs", "1,a"), "not a list of numbers"),
         ((*COLUMNS[:2], "--prediction", "fast", "--label", "y", *CLAIM), "not a cascade"),
         (
             (*COLUMNS[:2], "--prediction", "fast,slower", "--label", "y", *CLAIM),
             "no column 'slower'",
         ),
-        (("--prediction", "fast,slow"), "Certifying needs"),
+        (("--prediction", "fast,slow"), "Missing option '--confidence'"),
     ],
 )
 def test_bad_usage_is_explained(

@@ -117,7 +117,9 @@ def test_tallies_of_parts_certify_what_all_rows_certify(
     verb: str,
     claim: tuple[object, ...],
 ) -> None:
-    spelt = {"--bins": "--n-bins", "--group": "--groups"} if verb == "calibrate" else {}
+    spelt = (
+        {"--bins": "--n-bins", "--group": "--groups"} if verb in ("calibrate", "cascade") else {}
+    )
     whole = (spelt.get(str(word), word) for word in named)
     pacbound(verb, *parts, *whole, *claim, "-o", "whole.json")
     for i, part in enumerate(parts):

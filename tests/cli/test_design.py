@@ -12,7 +12,7 @@ import pytest
 
 from pacbound import design_cascade, load_certificate
 from pacbound.cascade import certified_cost
-from pacbound.certificate import CascadeCertificate
+from pacbound.claims.cascade import CascadeCertificate
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -40,7 +40,7 @@ def write(path: Path, seed: int, n: int = 1500) -> dict[str, Any]:
         numbers = ",".join(repr(score) for score in scores[i].tolist())
         lines.append(f"{i},{numbers},{','.join(predictions[i])},{'' if agree else label[i]}")
     path.write_text("\n".join(lines) + "\n")
-    return {"confidences": scores, "predictions": predictions, "labels": label}
+    return {"confidence": scores, "prediction": predictions, "label": label}
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_the_cost_is_bounded_from_the_certificate_and_from_fresh_rows(
     assert (same["source"], same["rows"]) == ("same", 1200)
     fresh = write(tmp_path / "new.csv", 1)
     exits = [int(name[1]) - 1 for name in certificate.provenance.columns["confidence"].split(",")]
-    arrays = certified_cost(certificate, fresh["confidences"][:, exits], delta=0.01)
+    arrays = certified_cost(certificate, fresh["confidence"][:, exits], delta=0.01)
     written = json.loads(
         pacbound("cost", "cascade.json", "new.csv", "--delta", 0.01, "--json").stdout
     )

@@ -83,9 +83,7 @@ def test_rows_of_a_cascade_go_out_and_their_labels_come_back(pacbound: Run, fold
     bare = (folder / "bare.csv").read_text().splitlines()
     (folder / "a.csv").write_text("\n".join(bare[:101]) + "\n")
     (folder / "b.csv").write_text("\n".join([bare[0], *bare[101:]]) + "\n")
-    done = pacbound(
-        "cascade", "a.csv", "b.csv", "--prediction", "p,q", "--to-label", "ask.csv", *GERMAN
-    )
+    done = pacbound("to-label", "a.csv", "b.csv", "--prediction", "p,q", "-o", "ask.csv", *GERMAN)
     assert "--labels ask.csv" in done.stdout
     header, *asked = (folder / "ask.csv").read_text().splitlines()
     numbers = [int(line.split(";")[3]) for line in asked]
@@ -234,7 +232,7 @@ def test_every_verb_that_reads_tables_reads_them_in_any_notation(
     pacbound: Run, folder: Path
 ) -> None:
     cascade = ("--confidence", "c", "--prediction", "p,q")
-    pacbound("cascade", "rows.csv", *CERTIFY["cascade"], "--cost", "1,9", *GERMAN, "-o", "k.json")
+    pacbound("cascade", "rows.csv", *CERTIFY["cascade"], "--costs", "1,9", *GERMAN, "-o", "k.json")
     (folder / "fresh.csv").write_text("c;p;q;y\n" + lines(PERCENT[::-1], FAST, SLOW, LABEL))
     pacbound("cost", "k.json", "fresh.csv", "--delta", 0.05, *GERMAN)
     pacbound("apply", "k.json", "fresh.csv", *GERMAN, "-o", "out.csv")

@@ -26,7 +26,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 NAMES = np.array(["bag", "coat", "shirt"])
 MODELS = ["--confidence", "c", "--prediction", "fast,slow", "--session", "s.json"]
 CLAIM = ["--xi", "0.05", "--delta", "0.1"]
-COLUMNS: Any = {"confidences": ["c"], "predictions": ["fast", "slow"]}
+COLUMNS: Any = {"confidence": ["c"], "prediction": ["fast", "slow"]}
 PROGRAM = """
 import fcntl, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -68,7 +68,7 @@ def fill(path: Path, labels: Any, *, declined: tuple[int, ...] = (), blank: int 
 
 
 def session(folder: Path) -> LabelSession:
-    return LabelSession.load(folder / "s.json", folder / "rows.csv", columns=COLUMNS)
+    return LabelSession.load(folder / "s.json", data=folder / "rows.csv", **COLUMNS)
 
 
 def test_asking_and_answering_ends_in_the_claim_of_all_labels(

@@ -214,7 +214,7 @@ def _cascade_rows(tmp_path: Path) -> tuple[Any, ...]:
     (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
     monitor = Monitor(certificate, delta=1e-3)
     predictions = np.column_stack([names[fast], names[slow]])
-    monitor.update({"confidences": confidence, "predictions": predictions, "labels": names[label]})
+    monitor.update({"confidence": confidence, "prediction": predictions, "label": names[label]})
     return certificate, monitor, lines
 
 

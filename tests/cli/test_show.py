@@ -48,8 +48,9 @@ def test_a_picture_fits_on_a_terminal_and_needs_no_more_than_ascii(name: str) ->
     for part in parts:
         for encoding in ("utf-8", "ascii", "latin-1", None):
             lines = sketch(part, Characters.for_encoding(encoding))
-            assert lines
-            assert max(map(len, lines)) <= 78
+            # A refusal at the first step of a walk, where no row exits, has nothing to draw.
+            assert lines or (part.kind == "cascade" and not part.certified)
+            assert max(map(len, lines), default=0) <= 78
             "".join(lines).encode(encoding or "ascii")
 
 
@@ -66,7 +67,10 @@ def test_the_claim_is_marked_at_its_threshold(pacbound: Run, tmp_path: Path) -> 
 
 
 def test_the_walk_of_a_cascade_counts_what_xi_bounds() -> None:
-    for name, unit in (("cascade-no-labels", "% lost"), ("cascade-differ", "% differ")):
+    for name, unit in (
+        ("cascade-no-labels", "Accuracy lost"),
+        ("cascade-differ", "Answers that differ"),
+    ):
         assert unit in "\n".join(sketch(MAKERS[name](), Characters.for_encoding("utf-8")))
 
 

@@ -87,7 +87,7 @@ strata = 2
 [alike]
 claim = "differ"
 files = "models.npz"
-columns = {confidences = ["c"], predictions = ["fast", "slow"]}
+columns = {confidence = ["c"], prediction = ["fast", "slow"]}
 xi = 0.3
 
 [answers]
@@ -254,7 +254,7 @@ def test_samples_are_declared_for_all_claims_and_for_each(pacbound: Run, tmp_pat
         ("delta = 0.1", "There are no claims"),
         ("delta = 0.1\nbrake = 3", "brake is not a claim"),
         (CLAIMS.replace("delta = 0.03", ""), "says no delta"),
-        (CLAIMS.replace('"shield"', '"sword"'), "claim = 'sword' is not one of cascade"),
+        (CLAIMS.replace('"shield"', '"sword"'), "claim = 'sword' is not one of differ"),
         (CLAIMS.replace("xi = 0.2\n", ""), "[brake]: xi is missing, which shield needs"),
         (CLAIMS.replace("xi = 0.2", "xi = 0.2\ntarget = 1"), "shield has no option 'target'"),
         (CLAIMS.replace("xi = 0.2", "xi = 0.2\ndelta = 0.1"), "shield has no option 'delta'"),

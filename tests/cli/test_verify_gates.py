@@ -49,7 +49,7 @@ def certificates(tmp_path: Path) -> None:
         ("shield", ["--kind", "cascade", "--kind", "shield"]),
         ("calibration", ["--kind", "calibration", "--max-delta", 0.02, "--require-certified"]),
         ("recall", ["--max-xi", 0.05]),
-        ("groups", ["--kind", "cascade-groups", "--max-xi", 0.02]),
+        ("groups", ["--kind", "cascade", "--max-xi", 0.02]),
         ("bundle", ["--kind", "bundle", "--max-xi", 0.05, "--max-delta", 0.01]),
     ],
 )
@@ -62,7 +62,7 @@ def test_what_was_asked_for_passes(pacbound: Run, name: str, gates: list[object]
     [
         ("refused", ["--require-certified"], "it is a refusal, and --require-certified"),
         ("shield", ["--kind", "cascade"], "its kind is shield, and --kind asks for cascade"),
-        ("groups", ["--kind", "cascade"], "its kind is cascade-groups"),
+        ("groups", ["--kind", "shield"], "its kind is cascade"),
         ("shield", ["--max-xi", 0.01], "xi = 0.05, and --max-xi asks for at most 0.01"),
         ("shield", ["--max-xi", 0.0499999], "xi = 0.05"),
         ("shield", ["--max-delta", 0.001], "delta = 0.01, and --max-delta asks for at most 0.001"),

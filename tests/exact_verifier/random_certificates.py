@@ -20,7 +20,8 @@ from pacbound import (
     certify_shield,
     certify_together,
 )
-from pacbound.certificate import CascadeCertificate, Certificate
+from pacbound.certificate import Certificate
+from pacbound.claims.cascade import certify_declared
 from pacbound.procedures.cascade_front import Declared
 
 Rng = np.random.Generator
@@ -173,9 +174,9 @@ def _cascade_rows(rng: Rng, rows: int, models: int, labelled: float) -> dict[str
     known = rng.random(rows) < labelled
     known[0] = labelled > 0
     return {
-        "confidences": confidences,
-        "predictions": predictions,
-        "labels": np.where(known, label, np.nan),
+        "confidence": confidences,
+        "prediction": predictions,
+        "label": np.where(known, label, np.nan),
     }
 
 
@@ -244,7 +245,7 @@ def front(rng: Rng) -> Certificate:
         steps.T,
     )
     bound: Any = rng.choice(BOUNDS)
-    return CascadeCertificate.from_front(
+    return certify_declared(
         Tally.from_arrays(**columns, unseen_labels=1.0, unrelated_labels=True),
         declared,
         xi=_rate(rng),

@@ -203,8 +203,8 @@ STEP = 2.0**-16
 def _move_threshold(claim: dict[str, Any], steps: int) -> None:
     """To the next place of the grid."""
     holder = claim["tables"][0] if claim["kind"] == "abstention" else claim
-    if claim["kind"].startswith("cascade"):
-        holder, key = claim.get("groups", [claim])[-1]["thresholds"], 0
+    if claim["kind"] == "cascade":
+        holder, key = claim["tables"][-1]["thresholds"], 0
         holder[key] += steps * STEP
     else:
         holder["threshold"] += steps * STEP
@@ -224,8 +224,16 @@ def _move_a_success(claim: dict[str, Any]) -> None:
         column[-1] += added
 
 
+def _chosen_walk(claim: dict[str, Any]) -> dict[str, Any]:
+    """Of all rows: what a group with common thresholds keeps depends on the others."""
+    assert claim["scope"] == "top"
+    table = claim["tables"][0]
+    walk: dict[str, Any] = table["walks"][table["chosen"]]
+    return walk
+
+
 def _swap_losses_and_gains(claim: dict[str, Any]) -> None:
-    walk = claim["walks"][claim["chosen"]]
+    walk = _chosen_walk(claim)
     fast, slow = "only_fast_added", "only_slow_added"
     walk[fast], walk[slow] = walk[slow], walk[fast]
 
@@ -234,7 +242,7 @@ def _drop_the_failure(claim: dict[str, Any]) -> None:
     """The step that fails is missing, and everything before it is there."""
     assert claim["certified"]
     assert claim["xi"] > 0
-    walk = claim["walks"][claim["chosen"]]
+    walk = _chosen_walk(claim)
     columns = [row for part in walk.values() for row in (part if _is_rows(part) else [part])]
     assert all(row[-1] for row in (walk["cells"] if _is_rows(walk["cells"]) else [walk["cells"]]))
     for row in columns:
@@ -273,7 +281,8 @@ def _drop_the_looks(claim: dict[str, Any]) -> None:
 
 
 def _drop_a_group(claim: dict[str, Any]) -> None:
-    del claim["groups"][0]
+    assert claim["scope"] != "top"
+    del claim["tables"][0]
 
 
 def _widen_the_range(claim: dict[str, Any]) -> None:
@@ -282,16 +291,16 @@ def _widen_the_range(claim: dict[str, Any]) -> None:
 
 def _claim_that_few_differ(claim: dict[str, Any]) -> None:
     """Of rows that have labels."""
-    parts = [part.get("labels") for part in claim.get("groups", [claim])]
+    parts = [table["labels"] for table in claim["tables"]]
     assert any(labels is None or labels["labelled"] for labels in parts)
-    claim["bounded"] = "differ"
+    claim["claim"] = "differ"
 
 
 def _hide_the_events(claim: dict[str, Any]) -> None:
     """An answer that differs becomes one that loses nothing, by a label."""
-    assert claim["bounded"] == "differ"
-    walk = claim["walks"][claim["chosen"]]
-    assert any(map(any, walk["unlabelled_added"]))
+    assert claim["claim"] == "differ"
+    walk = _chosen_walk(claim)
+    assert walk["unlabelled_added"]
     walk["only_fast_added"], walk["unlabelled_added"] = (
         walk["unlabelled_added"],
         walk["only_fast_added"],
@@ -299,20 +308,20 @@ def _hide_the_events(claim: dict[str, Any]) -> None:
 
 
 def _say_that_labels_could_gain(claim: dict[str, Any]) -> None:
-    assert claim["bounded"] == "differ"
-    best = claim["descriptive"]["best_possible"]
+    assert claim["claim"] == "differ"
+    best = claim["tables"][0]["best_possible"]
     assert best["exits"][0] < claim["n"]
     best["exits"][0] += 1
 
 
 STRUCTURAL: dict[str, tuple[str, Callable[[dict[str, Any]], None], int]] = {
     "a threshold one step up": (
-        "shield recall false-alarms abstention cascade cascade-groups",
+        "shield recall false-alarms abstention cascade",
         lambda claim: _move_threshold(claim, 1),
         40,
     ),
     "a threshold one step down": (
-        "shield recall false-alarms abstention cascade cascade-groups",
+        "shield recall false-alarms abstention cascade",
         lambda claim: _move_threshold(claim, -1),
         40,
     ),
@@ -324,9 +333,9 @@ STRUCTURAL: dict[str, tuple[str, Callable[[dict[str, Any]], None], int]] = {
     "one answer fewer asked for": ("batch", _ask_one_fewer, 4),
     "one more allowed at a look that was not taken": ("batch", _allow_one_more, 1),
     "looks left out": ("recall shield", _drop_the_looks, 3),
-    "a group left out": ("cascade-groups", _drop_a_group, 15),
+    "a group left out": ("cascade", _drop_a_group, 15),
     "a range one step wider": ("alarm-range", _widen_the_range, 2),
-    "differ claimed of labelled rows": ("cascade cascade-groups", _claim_that_few_differ, 40),
+    "differ claimed of labelled rows": ("cascade", _claim_that_few_differ, 40),
     "answers that differ as gains": ("cascade", _hide_the_events, 3),
     "labels that could gain": ("cascade", _say_that_labels_could_gain, 2),
 }

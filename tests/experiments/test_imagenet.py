@@ -16,6 +16,7 @@ from experiments.imagenet.generated import zoo
 from experiments.imagenet.source import Source, read
 
 from pacbound import Tally, certify_cascade
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 ZOO = zoo(1_600)
 
@@ -143,12 +144,13 @@ def test_a_threshold_of_the_exhibit_is_that_of_certify_cascade(source: Source) -
     data, seed = source.outputs, fast_inference.FIRST_SEED
     known = np.random.default_rng(seed).permutation(1_600)[: 20_000 // 32]
     fast, slow = data.places("resnet18_pytorch", "resnet101_pytorch")
-    tally = Tally.from_arrays(
-        confidences=data.confidences[known][:, [fast]],
-        predictions=data.predictions[known][:, [fast, slow]],
-        labels=data.labels[known],
+    tally = Tally.count(
+        CascadeQuestion,
+        confidence=data.confidences[known][:, [fast]],
+        prediction=data.predictions[known][:, [fast, slow]],
+        label=data.labels[known],
     )
-    expected = certify_cascade(tally, xi=fast_inference.XI, delta=fast_inference.DELTA)
+    expected = certify_cascade(data=tally, xi=fast_inference.XI, delta=fast_inference.DELTA)
     thresholds = record["methods"]["exact"]["splits"]["thresholds"][0]
     np.testing.assert_array_equal(thresholds, expected.thresholds)
 

@@ -30,6 +30,7 @@ from pacbound import (
     load_certificate,
 )
 from pacbound.errors import PacboundError
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 FROZEN = Path(__file__).parents[1] / "certificate" / "frozen"
 
@@ -156,7 +157,9 @@ def tallies() -> list[bytes]:
         Tally.from_arrays(
             confidence=score, correct=ok, edges=[0.0, 0.3, 1.0], groups=["a", "b"] * 15
         ),
-        Tally.from_arrays(confidences=score, predictions=predictions, labels=predictions[:, 0]),
+        Tally.count(
+            CascadeQuestion, confidence=score, prediction=predictions, label=predictions[:, 0]
+        ),
         Tally.from_arrays(score=score, unsafe=ok, final_score=np.where(ok, score, np.nan)),
         Tally.from_arrays(score=score, positive=ok, groups={"a": ok, "all": np.ones(30)}),
     ]

@@ -101,7 +101,7 @@ def _alarmed(**options: Any) -> Certificate:
 
 
 def _cascaded(**options: Any) -> Any:
-    found = {"xi": 0.02, "labels": images().label, **options}
+    found = {"xi": 0.02, "label": images().label, **options}
     return certify_cascade(images().confidence, images().predictions, delta=0.01, **found)
 
 
@@ -186,7 +186,7 @@ CASES: dict[str, Callable[[], Certificate]] = {
     "cascade-pair": partial(_cascaded, bound="pair"),
     "cascade-product": partial(_cascaded, bound="product"),
     "cascade-no-loss": partial(_cascaded, xi=0.0),
-    "cascade-no-labels": partial(_cascaded, labels=None),
+    "cascade-no-labels": partial(_cascaded, label=None),
     "cascade-refused": partial(_cascaded, xi=0.0005),
     "cascade-groups-common": lambda: _cascaded(groups=images().kind, xi=0.05),
     "cascade-groups-own": lambda: _cascaded(groups=images().kind, xi=0.05, group_thresholds="own"),

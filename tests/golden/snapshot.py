@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.golden import cascades
 
 from pacbound.certificate import Certificate
+from pacbound.claims.cascade import CascadeCertificate
 from pacbound.claims.walk import WalkCertificate
 from pacbound.documents import encode_float
 
@@ -32,6 +34,8 @@ def given(certificate: Certificate) -> Any:
         return _scored_given(certificate)
     if isinstance(certificate, WalkCertificate):
         return _plain(_walked(certificate.counted()))
+    if isinstance(certificate, CascadeCertificate):
+        return cascades.given(certificate)
     return _plain(_named_as_kept(certificate.counted()))
 
 
@@ -63,6 +67,8 @@ def decided(certificate: Certificate) -> Any:
         return _scored_decided(certificate)
     if isinstance(certificate, WalkCertificate):
         return _walk_decided(certificate)
+    if isinstance(certificate, CascadeCertificate):
+        return cascades.decided(certificate)
     claim = _without(certificate.claim(), {"drawn"})
     return _with_refusals(_plain(_remaining(claim, certificate.counted())), certificate)
 

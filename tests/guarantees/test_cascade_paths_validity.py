@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 from scipy.stats import binom
 
-from pacbound.cascade.certify import certify_cascade
+from pacbound.claims.cascade import certify_cascade
 from pacbound.procedures.cascade import Bound
 from pacbound.procedures.cascade_paths import TILTS, declared_path
 

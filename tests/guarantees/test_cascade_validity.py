@@ -20,9 +20,10 @@ from scipy.special import gammaln
 from scipy.stats import binom
 
 from pacbound import Tally
-from pacbound.certificate import CascadeCertificate
+from pacbound.claims.cascade import certify_cascade
 from pacbound.procedures.cascade import XI_ZERO_GRID, Bound, Walk
 from pacbound.stats.trinomial import mcnemar_test, paired_test
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 Floats = NDArray[np.float64]
 Judge = Callable[[int, int, float], None]
@@ -75,8 +76,12 @@ class Law:
         fast, slow = np.select(marks, [1, 0, 1], 3), np.select(marks, [0, 1, 2], 3)
         labels = np.where(fast == slow, np.nan, 0.0)
         predictions = np.column_stack([fast, slow])
-        return Tally.from_arrays(
-            confidences=score, predictions=predictions, labels=labels, classes=range(4)
+        return Tally.count(
+            CascadeQuestion,
+            confidence=score,
+            prediction=predictions,
+            label=labels,
+            classes=range(4),
         )
 
 
@@ -137,9 +142,7 @@ def test_a_certified_threshold_loses_more_than_xi_with_probability_at_most_delta
     law, rng, runs = LAWS[name], np.random.default_rng(201), RUNS[bound]
     violations = 0
     for _ in range(runs):
-        certificate = CascadeCertificate.from_tally(
-            law.draw(rng, ROWS), xi=XI, delta=DELTA, bound=bound
-        )
+        certificate = certify_cascade(data=law.draw(rng, ROWS), xi=XI, delta=DELTA, bound=bound)
         violations += law.risk(float(certificate.thresholds[0])) > XI
     judge(violations, runs, DELTA)
     if bound == "exact" and name.startswith("saturated"):
@@ -153,7 +156,7 @@ def test_other_sizes_and_levels_keep_their_promise(
     rng, runs, violations = np.random.default_rng(202), 1000, 0
     law = Law((Segment(1, 1, 0.95, loss=(xi + HAIR) / 0.95, gain=0.0), Segment(0, 0.5, 0.05)))
     for _ in range(runs):
-        certificate = CascadeCertificate.from_tally(law.draw(rng, n), xi=xi, delta=delta)
+        certificate = certify_cascade(data=law.draw(rng, n), xi=xi, delta=delta)
         violations += law.risk(float(certificate.thresholds[0])) > xi
     judge(violations, runs, delta)
 
@@ -170,7 +173,7 @@ def test_the_lowest_threshold_that_passes_anywhere_violates_far_more_often_than_
         walk = Walk.from_counts(tally.cells[:, 0], tally.counts)
         passing = walk.cells[paired_test(walk.only_slow, walk.only_fast, ROWS, xi=XI, delta=DELTA)]
         searched += passing.size > 0 and law.risk(passing.min() / 2**16) > XI
-        certificate = CascadeCertificate.from_tally(tally, xi=XI, delta=DELTA)
+        certificate = certify_cascade(data=tally, xi=XI, delta=DELTA)
         walked += law.risk(float(certificate.thresholds[0])) > XI
     assert binom.sf(searched - 1, runs, 1.5 * DELTA) < 1e-9
     judge(walked, runs, DELTA)
@@ -200,7 +203,7 @@ def test_no_loss_at_all_is_claimed_wrongly_with_probability_at_most_delta(
     assert law.risk(0.0) > 0
     violations = 0
     for _ in range(runs):
-        certificate = CascadeCertificate.from_tally(law.draw(rng, ROWS), xi=0.0, delta=delta)
+        certificate = certify_cascade(data=law.draw(rng, ROWS), xi=0.0, delta=delta)
         violations += certificate.certified and law.risk(float(certificate.thresholds[0])) > 0
     judge(violations, runs, delta)
 
@@ -262,13 +265,14 @@ def certified_places(n: int, counts: NDArray[np.int64], **claim: Any) -> NDArray
     score, answers = np.repeat(SCORES, 3), np.tile(ANSWERS, (3, 1))
     places = []
     for line in counts:
-        tally = Tally.from_arrays(
-            confidences=np.repeat(score, line),
-            predictions=np.repeat(answers, line, axis=0),
-            labels=np.zeros(n),
+        tally = Tally.count(
+            CascadeQuestion,
+            confidence=np.repeat(score, line),
+            prediction=np.repeat(answers, line, axis=0),
+            label=np.zeros(n),
             classes=range(4),
         )
-        threshold = CascadeCertificate.from_tally(tally, **claim).thresholds[0]
+        threshold = certify_cascade(data=tally, **claim).thresholds[0]
         places.append(sum(score >= threshold for score in SCORES.tolist()))
     return np.array(places)
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from pacbound.cascade import LabelSession
-from pacbound.certificate import CascadeCertificate
+from pacbound.claims.cascade import CascadeCertificate
 
 Judge = Callable[[int, int, float], None]
 XI, DELTA, ROWS = 0.05, 0.1, 300

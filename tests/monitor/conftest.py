@@ -15,7 +15,6 @@ from pacbound import (
     CascadeCertificate,
     Certificate,
     FalseAlarmCertificate,
-    GroupedCascadeCertificate,
     PrecisionCertificate,
     RecallCertificate,
     ShieldCertificate,
@@ -83,7 +82,7 @@ def false_alarms(xi: float = 0.1) -> FalseAlarmCertificate:
     return certify_false_alarms(scores, [False] * 1000 + [True] * 1000, xi=xi, delta=0.01)
 
 
-def groups(*, overlapping: bool = False, own: bool = False) -> GroupedCascadeCertificate:
+def groups(*, overlapping: bool = False, own: bool = False) -> CascadeCertificate:
     answers = [[1, 1]] * 1800 + [[0, 1]] * 200
     night = np.arange(2000) % 2 == 0
     certificate = certify_cascade(
@@ -95,7 +94,7 @@ def groups(*, overlapping: bool = False, own: bool = False) -> GroupedCascadeCer
         groups={"night": night} if overlapping else np.where(night, "night", "day"),
         group_thresholds="own" if own else "common",
     )
-    assert isinstance(certificate, GroupedCascadeCertificate)
+    assert isinstance(certificate, CascadeCertificate)
     return certificate
 
 
@@ -109,7 +108,7 @@ def _cascade_rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
     same = rng.random(n) < (0.5 if bad else 0.99)
     fast = np.where(same, slow, (labels + 2) % 3)
     predictions = np.column_stack([fast, slow])
-    return {"confidences": confidence, "predictions": predictions, "labels": labels}
+    return {"confidence": confidence, "prediction": predictions, "label": labels}
 
 
 def _calibration_rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
@@ -150,9 +149,9 @@ def _group_rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
     # By day nothing is lost, so that all rows together lose half of what the night does.
     if bad:
         lost = night & (rng.random(n) < 0.1)
-        rows["predictions"][:, 1] = rows["labels"]
-        rows["predictions"][lost, 0] = (rows["labels"][lost] + 1) % 3
-        rows["confidences"] = np.maximum(rows["confidences"], 0.95 * lost)
+        rows["prediction"][:, 1] = rows["label"]
+        rows["prediction"][lost, 0] = (rows["label"][lost] + 1) % 3
+        rows["confidence"] = np.maximum(rows["confidence"], 0.95 * lost)
     return {**rows, "groups": np.where(night, "night", "day")}
 
 

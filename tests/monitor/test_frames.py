@@ -25,13 +25,13 @@ def frame_of(columns: dict[str, Any], engine: str) -> Any:
     return {"polars": frame, "lazy": frame.lazy(), "pyarrow": frame.to_arrow()}[engine]
 
 
-def columns_of(rows: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def columns_of(rows: Any, kind: str = "shield") -> tuple[dict[str, Any], dict[str, Any]]:
     """The columns of a table of these rows, and what they are for."""
     named: dict[str, Any] = {}
     table: dict[str, Any] = {}
     for role, values in (rows if isinstance(rows, dict) else {"unsafe": rows}).items():
         parts = np.asarray(values)
-        if role in ("confidences", "predictions"):
+        if kind.startswith("cascade") and role in ("confidence", "prediction"):
             parts = parts.reshape(len(parts), -1)
             # What was seen of classes is kept by the names that columns of an array have.
             named[role] = [f"{role}[:, {column}]" for column in range(parts.shape[1])]
@@ -50,7 +50,7 @@ def columns_of(rows: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 def test_rows_of_a_frame_lead_to_the_state_of_arrays(kind: str, engine: str) -> None:
     use = USES[kind]()
     rows = use.rows(400, np.random.default_rng(3), True)
-    table, named = columns_of(rows)
+    table, named = columns_of(rows, kind)
     expected, monitor = (Monitor(use.certificate, delta=1e-3) for _ in range(2))
     assert monitor.update(frame_of(table, engine), columns=named) == expected.update(rows)
     assert monitor.to_dict() == expected.to_dict()

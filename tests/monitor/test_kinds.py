@@ -41,18 +41,18 @@ def test_the_loss_of_a_row_is_that_of_the_model_that_answers() -> None:
     threshold = float(cascade().thresholds[0])
     below = np.nextafter(threshold, 0)
     rows = {
-        "confidences": [threshold, threshold, threshold, threshold, below, 1.0],
-        "predictions": [[0, 1], [1, 0], [0, 1], [1, 1], [0, 1], [2, 2]],
-        "labels": [1, 1, 2, 0, 1, 1],
+        "confidence": [threshold, threshold, threshold, threshold, below, 1.0],
+        "prediction": [[0, 1], [1, 0], [0, 1], [1, 1], [0, 1], [2, 2]],
+        "label": [1, 1, 2, 0, 1, 1],
     }
     assert _same(rows, [1, -1, 0, 0, 0, 0])
 
 
 def test_a_label_is_needed_only_where_the_answering_model_differs_from_the_slow_one() -> None:
     rows = {
-        "confidences": [0.9, 0.0, 0.9],
-        "predictions": [[1, 1], [0, 1], [0, 1]],
-        "labels": [None, None, 1],
+        "confidence": [0.9, 0.0, 0.9],
+        "prediction": [[1, 1], [0, 1], [0, 1]],
+        "label": [None, None, 1],
     }
     assert _same(rows, [0, 0, 1])
 
@@ -60,15 +60,15 @@ def test_a_label_is_needed_only_where_the_answering_model_differs_from_the_slow_
 def test_a_cascade_of_which_few_answers_differ_is_watched_without_labels() -> None:
     answers, scores = [[1, 1]] * 900 + [[0, 1]] * 100, [0.9] * 900 + [0.1] * 100
     certificate = certify_cascade(scores, answers, xi=0.02, delta=0.05, claim="differ")
-    rows = {"confidences": [0.9] * 3, "predictions": [[0, 1], [1, 1], [2, 1]]}
+    rows = {"confidence": [0.9] * 3, "prediction": [[0, 1], [1, 1], [2, 1]]}
     monitor = Monitor(certificate, delta=1e-3)
     monitor.update(rows)
     assert monitor.seen == {"gained": 0, "equal": 1, "lost": 2}
     alarm = monitor.update([1] * 100)
     assert alarm is not None
     assert "of the answers differ from the slow model's" in str(alarm)
-    with pytest.raises(InvalidTypeError, match="labels have no part in it: leave them out"):
-        monitor.update(rows | {"labels": [1, 1, 1]})
+    with pytest.raises(InvalidTypeError, match="labels have no part in it: leave label out"):
+        monitor.update(rows | {"label": [1, 1, 1]})
     with pytest.raises(InvalidValueError, match="1 where the answer differs"):
         monitor.update([0, -1])
     with pytest.raises(InvalidValueError, match="gains=0"):
@@ -77,11 +77,11 @@ def test_a_cascade_of_which_few_answers_differ_is_watched_without_labels() -> No
 
 def test_a_loss_is_watched_with_labels_also_if_it_was_certified_without() -> None:
     answers, scores = [[1, 1]] * 900 + [[0, 1]] * 100, [0.9] * 900 + [0.1] * 100
-    rows = {"confidences": [0.9] * 3, "predictions": [[0, 1], [1, 1], [2, 1]]}
+    rows = {"confidence": [0.9] * 3, "prediction": [[0, 1], [1, 1], [2, 1]]}
     monitor = Monitor(certify_cascade(scores, answers, xi=0.02, delta=0.05), delta=1e-3)
-    with pytest.raises(InvalidTypeError, match="labels are missing"):
+    with pytest.raises(InvalidTypeError, match="label is missing"):
         monitor.update(rows)
-    monitor.update(rows | {"labels": [1, 1, 2]})
+    monitor.update(rows | {"label": [1, 1, 2]})
     assert monitor.seen == {"gained": 1, "equal": 1, "lost": 1}
 
 
@@ -91,11 +91,11 @@ def test_groups_of_which_few_answers_differ_are_watched_without_labels() -> None
         scores, answers, xi=0.02, delta=0.05, claim="differ", groups=["a", "b"] * 500
     )
     monitor = Monitor(certificate, delta=1e-3)
-    rows = {"confidences": [0.9] * 2, "predictions": [[0, 1], [1, 1]], "groups": ["a", "b"]}
+    rows = {"confidence": [0.9] * 2, "prediction": [[0, 1], [1, 1]], "groups": ["a", "b"]}
     monitor.update(rows)
     assert monitor.seen["lost"] == 1
     with pytest.raises(InvalidTypeError, match="labels have no part in it"):
-        monitor.update(rows | {"labels": [1, 1]})
+        monitor.update(rows | {"label": [1, 1]})
 
 
 def test_with_three_models_the_first_that_is_sure_answers() -> None:
@@ -110,9 +110,9 @@ def test_with_three_models_the_first_that_is_sure_answers() -> None:
     monitor = Monitor(certificate, delta=1e-3)
     monitor.update(
         {
-            "confidences": [[first, 0], [np.nextafter(first, 0), second], [0, 0], [1, 1]],
-            "predictions": [[0, 1, 1], [1, 0, 1], [0, 0, 1], [1, 0, 0]],
-            "labels": [1, 1, 1, 1],
+            "confidence": [[first, 0], [np.nextafter(first, 0), second], [0, 0], [1, 1]],
+            "prediction": [[0, 1, 1], [1, 0, 1], [0, 0, 1], [1, 0, 0]],
+            "label": [1, 1, 1, 1],
         }
     )
     assert monitor.seen == {"gained": 1, "equal": 1, "lost": 2}
@@ -120,9 +120,9 @@ def test_with_three_models_the_first_that_is_sure_answers() -> None:
 
 def test_classes_follow_the_one_rule() -> None:
     rows = {
-        "confidences": [0.9, 0.9],
-        "predictions": np.array([[0.0, 1.0], [1.0, 0.0]]),
-        "labels": [True, 1],
+        "confidence": [0.9, 0.9],
+        "prediction": np.array([[0.0, 1.0], [1.0, 0.0]]),
+        "label": [True, 1],
     }
     assert _same(rows, [1, -1])
 
@@ -130,9 +130,9 @@ def test_classes_follow_the_one_rule() -> None:
 def test_labels_that_no_model_predicts_are_refused_once_there_are_enough_rows() -> None:
     monitor = Monitor(cascade(), delta=1e-3)
     rows = {
-        "confidences": [0.9] * 50,
-        "predictions": [["cat", "dog"]] * 50,
-        "labels": ["Dog"] * 50,
+        "confidence": [0.9] * 50,
+        "prediction": [["cat", "dog"]] * 50,
+        "label": ["Dog"] * 50,
     }
     for _ in range(3):
         monitor.update(rows)
@@ -145,9 +145,9 @@ def test_labels_that_no_model_predicts_are_refused_once_there_are_enough_rows() 
 def test_what_was_seen_of_classes_outlives_the_process(tmp_path: Any) -> None:
     certificate = cascade()
     rows = {
-        "confidences": [0.9] * 90,
-        "predictions": [["cat", "dog"]] * 90,
-        "labels": ["Dog"] * 90,
+        "confidence": [0.9] * 90,
+        "prediction": [["cat", "dog"]] * 90,
+        "label": ["Dog"] * 90,
     }
     Monitor(certificate, delta=1e-3).save(tmp_path / "state.json")
     for _ in range(2):
@@ -160,8 +160,8 @@ def test_what_was_seen_of_classes_outlives_the_process(tmp_path: Any) -> None:
 
 def test_listed_classes_may_be_what_no_model_predicts() -> None:
     monitor = Monitor(cascade(), delta=1e-3, classes=["cat", "dog", "cow"])
-    rows = {"confidences": [0.9] * 300, "predictions": [["cat", "dog"]] * 300}
-    monitor.update(rows | {"labels": ["cow"] * 299 + ["dog"]})
+    rows = {"confidence": [0.9] * 300, "prediction": [["cat", "dog"]] * 300}
+    monitor.update(rows | {"label": ["cow"] * 299 + ["dog"]})
     assert monitor.seen == {"gained": 0, "equal": 299, "lost": 1}
 
 
@@ -425,9 +425,9 @@ def test_losses_and_answers_of_groups_lead_to_the_same_state() -> None:
     one, other = (Monitor(certificate, delta=1e-3) for _ in range(2))
     one.update(
         {
-            "confidences": confidence,
-            "predictions": [[0, 1]] * 4,
-            "labels": [1, 1, 1, 1],
+            "confidence": confidence,
+            "prediction": [[0, 1]] * 4,
+            "label": [1, 1, 1, 1],
             "groups": where,
         }
     )
@@ -493,8 +493,8 @@ def test_groups_that_were_refused_lose_nothing_and_others_are_not_known() -> Non
         (True, {"loss": [0], "groups": {"dawn": [True]}}, "pass those that were certified"),
         (False, {"loss": [2], "groups": ["day"]}, "expected 1 where the cascade"),
         (False, {"loss": [0, 0], "groups": ["day"]}, "Rows do not match"),
-        (False, {"loss": [0], "labels": [1], "groups": ["day"]}, "loss stands beside"),
-        (False, {"confidences": [0.5], "predictions": [[1, 1]], "groups": ["day"]}, "labels are"),
+        (False, {"loss": [0], "label": [1], "groups": ["day"]}, "loss was passed beside"),
+        (False, {"confidence": [0.5], "prediction": [[1, 1]], "groups": ["day"]}, "label is"),
     ],
 )
 def test_rows_of_groups_that_cannot_be_are_refused(

@@ -15,16 +15,15 @@ from pacbound import Alarm, Monitor, certify_cascade, certify_shield, load_certi
 from pacbound.certificate.files import KINDS
 from pacbound.claims import CLAIMS
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.monitor.kinds import WATCHES
 
 
 def test_every_kind_of_certificate_that_is_about_rows_to_come_is_watched() -> None:
     # A batch is about records that are all there; a bundle and a range hold certificates of other
     # kinds.
     rest = {"batch", "bundle", "alarm-range"}
-    assert WATCHES.keys() == KINDS.keys() - rest
-    watched = WATCHES.keys() | CLAIMS.keys() - rest - {"sets"}
-    assert USES.keys() == watched | {"cascade-overlapping-groups"}
+    assert KINDS.keys() <= rest
+    watched = CLAIMS.keys() - rest - {"sets"}
+    assert USES.keys() == watched | {"cascade-groups", "cascade-overlapping-groups"}
 
 
 def test_rows_in_whatever_parts_lead_to_the_same_state(use: Use, clock: str) -> None:
@@ -166,7 +165,7 @@ def test_counts_that_cannot_be_are_refused_and_change_nothing(
     assert monitor.to_dict() == before
 
 
-CASCADE_ROW = {"confidences": [0.9], "predictions": [[0, 1]], "labels": [1]}
+CASCADE_ROW = {"confidence": [0.9], "prediction": [[0, 1]], "label": [1]}
 
 
 @pytest.mark.parametrize(
@@ -179,7 +178,7 @@ CASCADE_ROW = {"confidences": [0.9], "predictions": [[0, 1]], "labels": [1]}
         ("shield", [None, True], "missing"),
         ("shield", ["yes"], "expected booleans"),
         ("shield", [[True, False]], "one value per row"),
-        ("shield", CASCADE_ROW, "has no 'confidences'"),
+        ("shield", CASCADE_ROW, "has no 'confidence'"),
         ("shield", {"loss": [1]}, "has no 'loss'"),
         ("shield", {}, "needs 'unsafe'"),
         ("cascade", [2], "expected 1 where the cascade is wrong"),
@@ -188,15 +187,15 @@ CASCADE_ROW = {"confidences": [0.9], "predictions": [[0, 1]], "labels": [1]}
         ("cascade", [True, False], "does not hold losses of a cascade"),
         ("cascade", ["1"], "does not hold losses of a cascade"),
         ("cascade", {"unsafe": [True]}, "has no 'unsafe'"),
-        ("cascade", CASCADE_ROW | {"loss": [1]}, "loss stands beside other columns"),
-        ("cascade", CASCADE_ROW | {"labels": [None]}, "label it"),
-        ("cascade", CASCADE_ROW | {"labels": [1, 1]}, "Rows do not match"),
-        ("cascade", CASCADE_ROW | {"predictions": [[None, 1]]}, "every model must predict"),
-        ("cascade", CASCADE_ROW | {"confidences": [1.5]}, "expected scores"),
-        ("cascade", CASCADE_ROW | {"confidences": [float("nan")]}, "expected scores"),
+        ("cascade", CASCADE_ROW | {"loss": [1]}, "loss was passed beside other columns"),
+        ("cascade", CASCADE_ROW | {"label": [None]}, "label it"),
+        ("cascade", CASCADE_ROW | {"label": [1, 1]}, "Rows do not match"),
+        ("cascade", CASCADE_ROW | {"prediction": [[None, 1]]}, "every model must predict"),
+        ("cascade", CASCADE_ROW | {"confidence": [1.5]}, "expected scores"),
+        ("cascade", CASCADE_ROW | {"confidence": [float("nan")]}, "expected scores"),
         (
             "cascade",
-            {"confidences": [[0.9, 0.9]], "predictions": [[0, 1, 1]], "labels": [1]},
+            {"confidence": [[0.9, 0.9]], "prediction": [[0, 1, 1]], "label": [1]},
             "has 1 exits",
         ),
         ("abstention", [True], "an abstention pass a mapping of columns, such as {'confidence'"),
@@ -261,7 +260,6 @@ def test_a_refusal_is_not_monitored() -> None:
 )
 def test_what_is_not_watched_is_refused_with_what_to_do(name: str, why: str) -> None:
     certificate = MAKERS[name]()
-    assert certificate.kind not in WATCHES
     with pytest.raises((InvalidTypeError, InvalidValueError), match=why):
         Monitor(certificate, delta=1e-3)
 

@@ -18,11 +18,13 @@ from pacbound import (
     certify_shield,
     plan_from_pilot,
 )
+from pacbound.claims.cascade.measures import EXACT_WORK
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.planning import PilotPlan
-from pacbound.planning.measures import EXACT_WORK, measures_of
+from pacbound.planning.measures import measures_of
 from pacbound.stats.trinomial import paired_test_work
 from pacbound.tally.questions import QUESTIONS
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 
 def cascade_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -31,9 +33,9 @@ def cascade_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
     fast = np.where(rng.random(rows) < confidence, label, label + 1)
     slow = np.where(rng.random(rows) < 0.95, label, label + 2)
     return {
-        "confidences": confidence,
-        "predictions": np.column_stack([fast, slow]) % 10,
-        "labels": label,
+        "confidence": confidence,
+        "prediction": np.column_stack([fast, slow]) % 10,
+        "label": label,
     }
 
 
@@ -58,6 +60,13 @@ def recall_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
     return {"score": score, "positive": positive}
 
 
+def _counted(rows: dict[str, Any]) -> Tally:
+    """The tally of rows; those of two models are counted for a cascade."""
+    if np.ndim(rows.get("prediction", ())) == 2:
+        return Tally.count(CascadeQuestion, **rows)
+    return Tally.from_arrays(**rows)
+
+
 def abstention_value(tally: Tally) -> float:
     return certify_abstention(data=tally, xi=0.1, delta=0.05).coverage
 
@@ -71,15 +80,15 @@ def recall_value(tally: Tally) -> float:
 
 
 def cascade_value(tally: Tally) -> float:
-    return float(certify_cascade(tally, xi=0.05, delta=0.05).exit_rates.sum())
+    return float(certify_cascade(data=tally, xi=0.05, delta=0.05).exit_rates.sum())
 
 
 def differ_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
-    return {name: column for name, column in cascade_rows(rows, rng).items() if name != "labels"}
+    return {name: column for name, column in cascade_rows(rows, rng).items() if name != "label"}
 
 
 def differ_value(tally: Tally) -> float:
-    return float(certify_cascade(tally, xi=0.1, delta=0.05, claim="differ").exit_rates.sum())
+    return float(certify_cascade(data=tally, xi=0.1, delta=0.05, claim="differ").exit_rates.sum())
 
 
 def shield_value(tally: Tally) -> float:
@@ -121,7 +130,7 @@ KINDS: dict[str, tuple[Any, Any, dict[str, Any], float]] = {
 
 
 def pilot_of(kind: str, rows: int = 1000, seed: int = 0) -> Tally:
-    return Tally.from_arrays(**KINDS[kind][0](rows, np.random.default_rng(seed)))
+    return _counted(KINDS[kind][0](rows, np.random.default_rng(seed)))
 
 
 def plan_of(kind: str, **options: Any) -> PilotPlan:
@@ -140,7 +149,7 @@ def test_a_plan_is_near_what_samples_of_that_size_give(kind: str) -> None:
     """The pilot is one of many, so its plan is compared with the truth on average over ten."""
     rows, value, asked, near = KINDS[kind]
     rng = np.random.default_rng(1)
-    true = np.mean([value(Tally.from_arrays(**rows(1500, rng))) for _ in range(40)])
+    true = np.mean([value(_counted(rows(1500, rng))) for _ in range(40)])
     planned = [
         plan_from_pilot(pilot_of(kind, seed=seed), **asked, delta=0.05, sizes=[1500], draws=10)
         for seed in range(10)
@@ -158,7 +167,7 @@ def test_more_rows_give_more(kind: str) -> None:
 
 def test_labels_of_a_cascade_are_the_rows_on_which_models_differ() -> None:
     rows = cascade_rows(1000, np.random.default_rng(0))
-    differ = float((rows["predictions"][:, 0] != rows["predictions"][:, 1]).mean())
+    differ = float((rows["prediction"][:, 0] != rows["prediction"][:, 1]).mean())
     plan = plan_of("cascade", label_cost=0.5, draws=50)
     for point in plan.points:
         assert point.labels / point.rows == pytest.approx(differ, rel=0.1)
@@ -171,7 +180,9 @@ def test_labels_of_three_models_are_the_rows_on_which_any_differs() -> None:
     right = rng.random((500, 3)) < [0.8, 0.9, 0.95]
     predictions = np.where(right, label[:, None], (label[:, None] + 1 + np.arange(3)) % 10)
     confidences = np.sort(rng.beta(5, 1, size=(500, 2)), axis=1)
-    pilot = Tally.from_arrays(confidences=confidences, predictions=predictions, labels=label)
+    pilot = Tally.count(
+        CascadeQuestion, confidence=confidences, prediction=predictions, label=label
+    )
     differ = (predictions[:, :2] != predictions[:, 2:]).any(axis=1).mean()
     plan = plan_from_pilot(pilot, xi=0.1, delta=0.05, sizes=[400], draws=20)
     assert plan.points[0].labels == pytest.approx(400 * differ, rel=0.1)
@@ -368,7 +379,7 @@ def test_a_pilot_that_was_not_counted_is_refused() -> None:
         ({"score": [0.1] * 9, "unsafe": [False] * 9}, 0.1, "every row of it is 'safe'"),
         ({"confidence": [0.9] * 9, "correct": [True] * 9}, None, "every row of it is 'right'"),
         (
-            {"confidences": [0.9] * 9, "predictions": [[1, 1]] * 9, "labels": [1] * 9},
+            {"confidence": [0.9] * 9, "prediction": [[1, 1]] * 9, "label": [1] * 9},
             0.1,
             "its models never differ",
         ),
@@ -387,14 +398,14 @@ def test_a_pilot_that_says_nothing_is_refused(
     columns: dict[str, Any], xi: float | None, message: str
 ) -> None:
     with pytest.raises(InvalidValueError, match=message):
-        plan_from_pilot(Tally.from_arrays(**columns), xi=xi, delta=0.05)
+        plan_from_pilot(_counted(columns), xi=xi, delta=0.05)
 
 
 def test_a_pilot_whose_models_differ_without_a_label_is_refused() -> None:
     rows = cascade_rows(1000, np.random.default_rng(0))
-    labels = rows["labels"].astype(object)
-    labels[np.flatnonzero(rows["predictions"][:, 0] != rows["predictions"][:, 1])[:3]] = None
-    without = Tally.from_arrays(**{**rows, "labels": labels})
+    labels = rows["label"].astype(object)
+    labels[np.flatnonzero(rows["prediction"][:, 0] != rows["prediction"][:, 1])[:3]] = None
+    without = Tally.count(CascadeQuestion, **{**rows, "label": labels})
     with pytest.raises(InvalidValueError, match="3 of its rows on which models differ"):
         plan_from_pilot(without, xi=0.05, delta=0.05)
 
@@ -406,8 +417,11 @@ def test_a_pilot_of_two_rows_is_enough_to_be_planned_from() -> None:
 
 
 def test_saturated_scores_that_lose_are_never_certified() -> None:
-    pilot = Tally.from_arrays(
-        confidences=[1.0] * 100, predictions=[[0, 1]] * 50 + [[1, 1]] * 50, labels=[1] * 100
+    pilot = Tally.count(
+        CascadeQuestion,
+        confidence=[1.0] * 100,
+        prediction=[[0, 1]] * 50 + [[1, 1]] * 50,
+        label=[1] * 100,
     )
     plan = plan_from_pilot(pilot, xi=0.1, delta=0.05, sizes=[1000], draws=10)
     assert plan.points[0].certified == 0.0

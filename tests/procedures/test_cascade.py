@@ -271,7 +271,7 @@ def test_the_rows_that_a_refusal_asks_for_certify_without_a_loss_and_one_fewer_d
 ) -> None:
     refusal = at_the_top(0, 0, 0, 1, xi=xi, delta=delta, bound=bound).refusal
     assert refusal is not None
-    assert "even if no row were lost" in refusal.reason
+    assert refusal.code == "too-few"
     assert refusal.needed is not None
     assert at_the_top(0, 0, 0, refusal.needed, xi=xi, delta=delta, bound=bound).cell == 0
     assert at_the_top(0, 0, 0, refusal.needed - 1, xi=xi, delta=delta, bound=bound).cell is None
@@ -314,7 +314,7 @@ def test_saturated_rows_that_alone_break_xi_are_refused_for_good(
     refusal = at_the_top(losses, gains, 0, n, xi=xi, delta=0.01, bound=bound).refusal
     assert refusal is not None
     assert refusal.needed is None
-    assert "alone breaks" in refusal.reason
+    assert refusal.code == "saturated"
 
 
 @pytest.mark.parametrize("bound", BOUNDS)

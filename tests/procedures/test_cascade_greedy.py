@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.products import standing_for
 
-from pacbound.cascade.certify import certify_cascade
+from pacbound.claims.cascade import certify_cascade
 from pacbound.procedures.cascade import Bound
 from pacbound.procedures.cascade_greedy import NO_PROOF, decide, decide_again
 from pacbound.procedures.cascade_paths import joint_product_bound
@@ -131,7 +131,7 @@ def test_greedy_thresholds_for_more_than_two_models_are_never_certified() -> Non
         assert not certificate.certified
         assert certificate.refusal == NO_PROOF
         assert certificate.thresholds.tolist() == [0.0, 0.0]
-        assert "NOT CERTIFIED" in certificate.summary()
+        assert "REFUSED" in certificate.summary()
         assert certificate.verify()
 
 

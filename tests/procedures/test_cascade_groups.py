@@ -140,7 +140,7 @@ def test_a_group_without_rows_is_to_blame_and_named_with_the_rows_it_would_take(
     why = refused(["day", "dawn"], groups, found)
     assert [part.cells for part in found] == [None, None]
     assert why is not None
-    assert why.reason.startswith("Group 'dawn', of 0 rows:")
+    assert (why.group, why.numbers["rows"], why.code) == ("dawn", 0, "too-few")
     assert why.needed is not None
     assert why.needed > 5
     assert found[0].refusal is None

@@ -224,8 +224,8 @@ def test_a_refusal_says_that_labels_for_saturated_scores_may_help() -> None:
     refused = cascade.decide(walk, 46, xi=0.05, delta=0.1, bound="exact")
     assert refused.cell is None
     assert refused.refusal is not None
-    assert "6 of the losses only because they have no label" in refused.refusal.reason
-    assert "Label these rows" in refused.refusal.reason
+    assert refused.refusal.code == "saturated-unlabelled"
+    assert refused.refusal.numbers["unlabelled"] == 6
 
 
 def test_where_no_rows_could_certify_the_claim_it_is_settled_at_once() -> None:

@@ -167,6 +167,7 @@ def test_using_a_name_whose_extra_is_missing_names_the_pip_command(tmp_path: Pat
     printed = run_in_the_core(
         f"""
 import importlib
+from pacbound.claims.cascade import certify_cascade
 from pacbound.errors import MissingDependencyError
 for name in {[*ABSENT]}:
     package, attribute = name.rsplit(".", 1)

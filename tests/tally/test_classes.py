@@ -13,6 +13,7 @@ import pytest
 from pacbound import LabelSession, Tally, calibrate, certify_cascade
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.classes import ClassRule, NotAClassError, class_of, class_of_text
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 ROWS = 600
 
@@ -21,10 +22,11 @@ def cascade(fast: Any, slow: Any, labels: Any, **options: Any) -> Tally:
     """Two models whose predictions and labels are given for a few rows, repeated."""
     times = ROWS // len(labels)
     predictions = [list(pair) for pair in zip(fast, slow, strict=True)] * times
-    return Tally.from_arrays(
-        confidences=[0.9] * (times * len(labels)),
-        predictions=predictions,
-        labels=list(labels) * times,
+    return Tally.count(
+        CascadeQuestion,
+        confidence=[0.9] * (times * len(labels)),
+        prediction=predictions,
+        label=list(labels) * times,
         **options,
     )
 
@@ -90,7 +92,7 @@ def test_a_share_of_unseen_labels_may_be_allowed_and_no_more() -> None:
 
 def test_a_model_of_another_spelling_is_refused_although_the_others_match() -> None:
     """The slow model would be wrong in every such row, and the fast one would seem to gain."""
-    with pytest.raises(InvalidValueError, match=r"predictions\[:, 1\] holds 'US'.*'us'.*case"):
+    with pytest.raises(InvalidValueError, match=r"prediction\[:, 1\] holds 'US'.*'us'.*case"):
         cascade(["us", "de"], ["US", "de"], ["us", "de"])
     with pytest.raises(InvalidValueError, match="never equal: numbers on one side"):
         cascade(["us", "de"], [1, 2], ["us", "de"])
@@ -108,9 +110,9 @@ def test_a_prediction_that_is_never_a_label_is_a_mistake_like_any_other() -> Non
 def test_a_list_of_classes_is_checked_strictly() -> None:
     fast, slow, labels = ["a", "a", "a"], ["a", "b", "b"], ["a", "b", "c"]
     assert cascade(fast, slow, labels, classes=["a", "b", "c"]).totals["neither"] == 200
-    with pytest.raises(InvalidValueError, match=r"labels\[2\] is 'c'.*not one of the classes"):
+    with pytest.raises(InvalidValueError, match=r"label\[2\] is 'c'.*not one of the classes"):
         cascade(fast, slow, labels, classes=["a", "b"])
-    with pytest.raises(InvalidValueError, match=r"predictions\[:, 1\]\[1\] is 'b'"):
+    with pytest.raises(InvalidValueError, match=r"prediction\[:, 1\]\[1\] is 'b'"):
         cascade(fast, slow, labels, classes=["a", "c"])
     with pytest.raises(InvalidValueError, match="classes is empty"):
         cascade(fast, slow, labels, classes=[])
@@ -148,15 +150,16 @@ GAPS: dict[str, Any] = {
 @pytest.mark.parametrize("labels", GAPS.values(), ids=GAPS)
 def test_a_missing_label_is_missing_however_it_is_held(labels: Any) -> None:
     confidences = [0.9, 0.8]
-    counted = Tally.from_arrays(
-        confidences=confidences,
-        predictions=[["a", "b"], ["b", "b"]],
-        labels=labels,
+    counted = Tally.count(
+        CascadeQuestion,
+        confidence=confidences,
+        prediction=[["a", "b"], ["b", "b"]],
+        label=labels,
         classes=["a", "b"],
     )
     assert counted.totals == {"agree": 1, "only_fast": 1} | NO_MORE
-    differing = Tally.from_arrays(
-        confidences=confidences, predictions=[["a", "b"], ["b", "a"]], labels=labels
+    differing = Tally.count(
+        CascadeQuestion, confidence=confidences, prediction=[["a", "b"], ["b", "a"]], label=labels
     )
     assert differing.totals == {"agree": 0, "only_fast": 1} | NO_MORE | {"unlabelled": 1}
 
@@ -171,7 +174,7 @@ def test_a_missing_prediction_is_refused_however_it_is_held(gaps: Any) -> None:
 def test_a_code_for_a_missing_value_is_refused_unless_it_is_named(code: str) -> None:
     fast, slow, labels = ["a", "a"], ["b", "a"], ["a", code]
     with pytest.raises(
-        InvalidValueError, match=r"labels\[1\] is .* \(300 such values\), usually a code for a"
+        InvalidValueError, match=r"label\[1\] is .* \(300 such values\), usually a code for a"
     ):
         cascade(fast, slow, labels)
     assert cascade(fast, slow, labels, missing=code).totals["only_fast"] == 300
@@ -224,9 +227,9 @@ def test_true_loss_is_not_certified_away_by_labels_that_match_nothing(tmp_path: 
     """Half of the accuracy is lost, and with every label misspelt nothing seems to be."""
     rows = ["c,fast,slow,y"] + [f"0.9,{'A' if i % 2 else 'B'},B,b" for i in range(400)]
     (tmp_path / "rows.csv").write_text("\n".join(rows))
-    columns = {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "y"}
+    columns: Any = {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "y"}
     with pytest.raises(InvalidValueError, match=r"no class in common.*case"):
-        certify_cascade(tmp_path / "rows.csv", xi=0.1, delta=0.05, columns=columns)
+        certify_cascade(data=tmp_path / "rows.csv", **columns, xi=0.1, delta=0.05)
 
 
 def test_half_a_character_is_no_class_because_no_file_could_be_read_again(tmp_path: Path) -> None:

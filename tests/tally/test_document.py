@@ -12,6 +12,7 @@ from pacbound import Tally, documents
 from pacbound.errors import CertificateError
 from pacbound.tally import EqualWidthBins
 from pacbound.tally.probabilities import count_probabilities
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 SCORES, FLAGS = [0.15, 0.95, 0.95, 0.35], [True, True, False, False]
 PROBABILITIES, LABELS = [[0.1, 0.9], [0.8, 0.2], [0.3, 0.7]], [1, 1, 0]
@@ -28,10 +29,11 @@ TALLIES: dict[str, Tally] = {
     "equal mass": Tally.from_arrays(confidence=SCORES, correct=FLAGS, edges="equal-mass", n_bins=2),
     "shield": Tally.from_arrays(score=[0.15, -np.inf, 0.95], unsafe=[False, True, True]),
     **{
-        f"cascade of {exits} exits": Tally.from_arrays(
-            confidences=np.random.default_rng(0).random((5, exits)),
-            predictions=np.random.default_rng(1).integers(0, 3, (5, exits + 1)),
-            labels=[0, 1, 2, 0, 1],
+        f"cascade of {exits} exits": Tally.count(
+            CascadeQuestion,
+            confidence=np.random.default_rng(0).random((5, exits)),
+            prediction=np.random.default_rng(1).integers(0, 3, (5, exits + 1)),
+            label=[0, 1, 2, 0, 1],
             unseen_labels=1,
         )
         for exits in range(1, 6)

@@ -18,6 +18,7 @@ from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import file_fingerprint
 from pacbound.tally.fingerprint import HISTOGRAM
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 ROWS = 3000
 EDGES = np.array([0.0, 0.05, 0.15, 0.3, 0.35, 0.6, 0.7, 1.0])
@@ -67,17 +68,21 @@ USES: dict[str, tuple[dict[str, Any], Callable[[Columns], Tally]]] = {
         ),
     ),
     "cascade": (
-        {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "y"},
-        lambda t: Tally.from_arrays(
-            confidences=t["c"], predictions=np.column_stack([t["fast"], t["slow"]]), labels=t["y"]
+        {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "y"},
+        lambda t: Tally.count(
+            CascadeQuestion,
+            confidence=t["c"],
+            prediction=np.column_stack([t["fast"], t["slow"]]),
+            label=t["y"],
         ),
     ),
     "cascade of three": (
-        {"confidences": ["c", "c2"], "predictions": ["fast", "fast", "slow"], "labels": "y"},
-        lambda t: Tally.from_arrays(
-            confidences=np.column_stack([t["c"], t["c2"]]),
-            predictions=np.column_stack([t["fast"], t["fast"], t["slow"]]),
-            labels=t["y"],
+        {"confidence": ["c", "c2"], "prediction": ["fast", "fast", "slow"], "label": "y"},
+        lambda t: Tally.count(
+            CascadeQuestion,
+            confidence=np.column_stack([t["c"], t["c2"]]),
+            prediction=np.column_stack([t["fast"], t["fast"], t["slow"]]),
+            label=t["y"],
         ),
     ),
     "shield": (
@@ -260,10 +265,15 @@ def test_types_that_hold_the_same_values_count_the_same(tmp_path: Path, suffix: 
 def test_a_label_that_appears_late_in_json_lines_is_a_column(tmp_path: Path) -> None:
     row, last = {"c": 0.5, "a": 1, "b": 1}, {"c": 0.5, "a": 1, "b": 2, "y": 2}
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, [*[row] * 1500, last])))
-    named: dict[str, Any] = {"confidences": ["c"], "predictions": ["a", "b"]}
-    assert Tally.from_files(tmp_path / "rows.jsonl", **named, labels="y").totals["only_slow"] == 1
+    named: dict[str, Any] = {"confidence": ["c"], "prediction": ["a", "b"]}
+    assert (
+        Tally.count(CascadeQuestion, data=tmp_path / "rows.jsonl", **named, label="y").totals[
+            "only_slow"
+        ]
+        == 1
+    )
     with pytest.raises(InvalidValueError, match="has no column 'z'"):
-        Tally.from_files(tmp_path / "rows.jsonl", **named, labels="z")
+        Tally.count(CascadeQuestion, data=tmp_path / "rows.jsonl", **named, label="z")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from tests.tally.table_writers import WRITERS
 from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
-CASCADE: dict[str, Any] = {"confidences": ["c"], "predictions": ["p", "q"], "labels": "y"}
+CASCADE: dict[str, Any] = {"confidence": ["c"], "prediction": ["p", "q"], "label": "y"}
 CLASSES: dict[str, Any] = {"confidence": "c", "prediction": "p", "label": "y"}
 TYPED = ["parquet", "feather", "npz", "npy"]
 

@@ -14,6 +14,7 @@ from tests.tally.table_writers import WRITERS
 from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.tally import count as counting
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 
 def test_copies_of_a_file_are_refused_by_their_names(tmp_path: Path) -> None:
@@ -63,7 +64,7 @@ ROLES_OF_NAN: list[dict[str, Any]] = [
     {"confidence": "c", "correct": "x"},
     {"confidence": "c", "prediction": "a", "label": "x"},
     {"confidence": "c", "correct": "ok", "groups": "x"},
-    {"confidences": ["c"], "predictions": ["a", "x"], "labels": "b"},
+    {"confidence": ["c"], "prediction": ["a", "x"], "label": "b"},
     {"score": "x", "unsafe": "ok"},
     {"score": "c", "unsafe": "ok", "final_score": "x"},
 ]
@@ -103,8 +104,12 @@ def test_nan_in_the_place_of_a_label_is_a_label_that_is_missing(
     WRITERS[f"rows.{suffix}"](
         {name: np.array(values) for name, values in table.items()}, tmp_path / f"rows.{suffix}"
     )
-    found = Tally.from_files(
-        tmp_path / f"rows.{suffix}", confidences=["c"], predictions=["a", "b"], labels="x"
+    found = Tally.count(
+        CascadeQuestion,
+        data=tmp_path / f"rows.{suffix}",
+        confidence=["c"],
+        prediction=["a", "b"],
+        label="x",
     )
     assert (found.totals["agree"], found.totals["unlabelled"]) == (1, 1)
 

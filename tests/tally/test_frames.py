@@ -61,11 +61,11 @@ def test_engines_that_were_never_compared_with_arrays_are_refused(
         ({"confidence": "c", "correct": "ok", "labels": "y"}, "Did you mean 'label'"),
         ({"confidence": "c", "correct": ["ok"]}, "are not all names of columns"),
         (
-            {"confidences": ["c"], "predictions": ["p"], "labels": "y"},
+            {"confidence": ["c"], "prediction": ["p"], "label": "y"},
             "1 confidences and 1 predictions are not a cascade",
         ),
         (
-            {"confidences": [], "predictions": ["p"], "labels": "y"},
+            {"confidence": [], "prediction": ["p"], "label": "y"},
             "0 confidences and 1 predictions are not a cascade",
         ),
         ({"score": "c"}, "score is not enough to count by"),
@@ -382,12 +382,12 @@ def test_a_frame_that_is_counted_again_goes_unnoticed_but_its_tally_does_not() -
         (lambda: calibrate(correct="ok", data=FRAME, delta=0.1), "confidence is missing"),
         (lambda: calibrate("c", data=FRAME, delta=0.1), "was right is missing"),
         (
-            lambda: certify_cascade(FRAME, [[1, 2]], xi=0.1, delta=0.1, columns={"labels": "y"}),
-            "predictions stands beside columns",
+            lambda: certify_cascade("c", [[1, 2]], "y", data=FRAME, xi=0.1, delta=0.1),
+            "prediction is of type list beside data=",
         ),
         (
-            lambda: certify_cascade(FRAME, xi=0.1, delta=0.1, columns={"labels": "y"}),
-            "needs 'confidences'",
+            lambda: certify_cascade(data=FRAME, label="y", xi=0.1, delta=0.1),
+            "confidence is missing",
         ),
         (
             lambda: certify_shield("c", [1, 0, 1], data=FRAME, xi=0.1, delta=0.1),
@@ -487,7 +487,7 @@ def test_a_nan_label_is_missing_where_the_statistics_of_a_parquet_file_deny_it(
     }
     path = tmp_path / "table.parquet"
     pl.DataFrame(table).write_parquet(path, statistics=True)
-    named: dict[str, Any] = {"confidences": ["c"], "predictions": ["p", "other"], "labels": "y"}
+    named: dict[str, Any] = {"confidence": ["c"], "prediction": ["p", "other"], "label": "y"}
     for found in (
         Tally.from_frame(duckdb.read_parquet(str(path)), **named),
         Tally.from_files(path, **named),

@@ -24,9 +24,10 @@ from pacbound import (
 )
 from pacbound.documents import digest
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 N = 600
-COLUMNS: dict[str, Any] = {"confidences": ["c"], "predictions": ["fast", "slow"], "labels": "y"}
+COLUMNS: dict[str, Any] = {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "y"}
 
 
 def _rows(n: int = N, classes: int = 2, seed: int = 0) -> dict[str, NDArray[Any]]:
@@ -39,10 +40,11 @@ def _rows(n: int = N, classes: int = 2, seed: int = 0) -> dict[str, NDArray[Any]
 
 
 def _tally(rows: dict[str, NDArray[Any]], labels: Any = None, **options: Any) -> Tally:
-    return Tally.from_arrays(
-        confidences=rows["c"],
-        predictions=np.column_stack([rows["fast"], rows["slow"]]),
-        labels=rows["y"] if labels is None else labels,
+    return Tally.count(
+        CascadeQuestion,
+        confidence=rows["c"],
+        prediction=np.column_stack([rows["fast"], rows["slow"]]),
+        label=rows["y"] if labels is None else labels,
         **options,
     )
 
@@ -72,11 +74,11 @@ def test_labels_of_other_rows_are_refused_in_arrays_frames_and_files(
         lambda: Tally.from_frame(pl.from_pandas(frame).lazy(), **COLUMNS),
         lambda: Tally.from_files(tmp_path / "rows.csv", **COLUMNS),
         lambda: Tally.from_files(tmp_path / "rows.parquet", engine="polars", **COLUMNS),
-        lambda: certify_cascade(frame, xi=0.05, delta=0.05, columns=COLUMNS),
+        lambda: certify_cascade(data=frame, **COLUMNS, xi=0.05, delta=0.05),
     ):
         with pytest.raises(InvalidValueError, match=said):
             made()
-    kept = certify_cascade(frame, xi=0.05, delta=0.05, columns=COLUMNS, unrelated_labels=True)
+    kept = certify_cascade(data=frame, **COLUMNS, xi=0.05, delta=0.05, unrelated_labels=True)
     assert kept.provenance.notes == {"labels": "unrelated"}
     assert "match the slow model no more often than labels of other rows" in kept.summary()
 
@@ -100,7 +102,7 @@ def test_labels_only_where_models_differ_are_not_judged() -> None:
     tally = _tally(rows, wrong)
     assert tally.matches is not None
     assert tally.matches.verdict(N) is None
-    assert not certify_cascade(tally, xi=0.05, delta=0.05).provenance.notes
+    assert not certify_cascade(data=tally, xi=0.05, delta=0.05).provenance.notes
 
 
 def test_too_few_labels_to_tell_are_noted_and_parts_are_judged_together() -> None:
@@ -110,14 +112,14 @@ def test_too_few_labels_to_tell_are_noted_and_parts_are_judged_together() -> Non
         _tally({name: column[start : start + 12] for name, column in rows.items()})
         for start in range(0, N, 12)
     ]
-    few = certify_cascade(parts[0], xi=0.5, delta=0.5)
+    few = certify_cascade(data=parts[0], xi=0.5, delta=0.5)
     assert few.provenance.notes == {"labels": "too few to tell"}
     assert "too few rows have a label, or nearly all" in few.summary()
     whole = sum(parts[1:], start=parts[0])
     with pytest.raises(InvalidValueError, match="probably the labels of other rows"):
-        certify_cascade(whole, xi=0.5, delta=0.5)
+        certify_cascade(data=whole, xi=0.5, delta=0.5)
     insisted = [_tally(_rows(12), unrelated_labels=True), parts[1]]
-    certify_cascade(sum(insisted[1:], start=insisted[0]), xi=0.5, delta=0.5)
+    certify_cascade(data=sum(insisted[1:], start=insisted[0]), xi=0.5, delta=0.5)
 
 
 def test_a_tally_and_a_part_of_it_add_to_the_whole_with_its_matches(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from tests.products import standing_for
 from pacbound import Tally, calibrate, certify_cascade
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.classes import NotAClassError, class_of, class_of_text, is_missing_code
+from pacbound.tally.questions.cascade import CascadeQuestion
 
 Columns = dict[str, list[Any]]
 
@@ -59,7 +60,7 @@ WRITE: dict[str, Callable[[Columns, Path], None]] = {
 }
 TEXT = ("csv", "jsonl")
 CALIBRATION: dict[str, Any] = {"confidence": "c", "prediction": "p", "label": "y"}
-CASCADE: dict[str, Any] = {"confidences": ["c"], "predictions": ["p", "q"], "labels": "y"}
+CASCADE: dict[str, Any] = {"confidence": ["c"], "prediction": ["p", "q"], "label": "y"}
 
 
 def stored(columns: Columns, folder: Path, name: str) -> Path:
@@ -109,10 +110,11 @@ def test_labels_in_any_format_and_order_join_rows_in_any_format(
     known = dict(zip(some["pac_row"], some["y"], strict=True))
     partly = [known.get(row, nan) for row in range(40)]
     found = Tally.from_files(bare, answers=stored(some, tmp_path, f"some.{answers}"), **CASCADE)
-    assert found == Tally.from_arrays(
-        confidences=whole["c"],
-        predictions=np.column_stack([whole["p"], whole["q"]]),
-        labels=partly,
+    assert found == Tally.count(
+        CascadeQuestion,
+        confidence=whole["c"],
+        prediction=np.column_stack([whole["p"], whole["q"]]),
+        label=partly,
     )
 
 
@@ -281,10 +283,11 @@ def test_arrays_have_their_labels_beside_them() -> None:
     with pytest.raises(InvalidTypeError, match="answers is about tables"):
         Tally.from_arrays(confidence=[0.5], correct=[True], answers="back.csv")
     with pytest.raises(InvalidTypeError, match="have no place: name their column"):
-        Tally.from_frame(
-            pl.DataFrame({"c": [0.5], "p": [0], "q": [1]}),
-            confidences=["c"],
-            predictions=["p", "q"],
+        Tally.count(
+            CascadeQuestion,
+            data=pl.DataFrame({"c": [0.5], "p": [0], "q": [1]}),
+            confidence=["c"],
+            prediction=["p", "q"],
             answers=pl.DataFrame({"pac_row": [0], "y": [1]}),
         )
 
@@ -297,10 +300,10 @@ def test_the_verbs_take_answers_and_certify_the_same(tmp_path: Path) -> None:
     joined = calibrate(**CALIBRATION, data=path, delta=0.05, answers=back)
     assert joined.counts_digest == calibrate(**CALIBRATION, data=full, delta=0.05).counts_digest
     # The columns are random, and have nothing to do with each other.
-    asked: Any = {"xi": 0.5, "delta": 0.05, "columns": CASCADE, "unrelated_labels": True}
+    asked: Any = {"xi": 0.5, "delta": 0.05, **CASCADE, "unrelated_labels": True}
     cascade, direct = (
-        certify_cascade(path, **asked, answers=back),
-        certify_cascade(full, **asked),
+        certify_cascade(data=path, **asked, answers=back),
+        certify_cascade(data=full, **asked),
     )
     assert cascade.counts_digest == direct.counts_digest
 

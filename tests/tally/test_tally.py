@@ -19,6 +19,7 @@ from pacbound.errors import (
 )
 from pacbound.tally import EqualWidthBins
 from pacbound.tally.probabilities import count_probabilities
+from pacbound.tally.questions.cascade import CascadeQuestion
 from pacbound.tally.table import in_order
 
 edge_scores = st.sampled_from([0.0, 0.05, 0.15, 0.3, 0.35, 0.6, 0.7, 1.0])
@@ -43,14 +44,19 @@ def tally_of(part: list[tuple[float, bool, str]], use: str) -> Tally:
         return Tally.from_arrays(score=scores, unsafe=flags)
     predictions = np.column_stack([groups, np.where(flags, groups, "a")])
     if use == "cascade of three":
-        return Tally.from_arrays(
-            confidences=np.column_stack([scores, scores**2]),
-            predictions=predictions[:, [0, 1, 1]],
-            labels=groups,
+        return Tally.count(
+            CascadeQuestion,
+            confidence=np.column_stack([scores, scores**2]),
+            prediction=predictions[:, [0, 1, 1]],
+            label=groups,
             classes=["a", "b", "c"],
         )
-    return Tally.from_arrays(
-        confidences=scores, predictions=predictions, labels=groups, classes=["a", "b", "c"]
+    return Tally.count(
+        CascadeQuestion,
+        confidence=scores,
+        prediction=predictions,
+        label=groups,
+        classes=["a", "b", "c"],
     )
 
 
@@ -246,7 +252,7 @@ def test_the_same_rows_with_more_labels_are_the_same_rows() -> None:
     scores, predictions = rng.random(200), np.column_stack([np.zeros(200), np.arange(200) % 2])
     labels = np.where(np.arange(200) % 2, 1.0, np.nan)
     few, all_ = (
-        Tally.from_arrays(confidences=scores, predictions=predictions, labels=given)
+        Tally.count(CascadeQuestion, confidence=scores, prediction=predictions, label=given)
         for given in (labels, predictions[:, 1])
     )
     with pytest.raises(RepeatedSourceError):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pacbound.baselines.temperature import TemperatureScaling
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import real_number, tolerated_rate
-from pacbound.tally.questions.cascade import ONLY_FAST, ONLY_SLOW, UNLABELLED
+from pacbound.tally.questions.cascade import ONLY_FAST, ONLY_SLOW, UNLABELLED, CascadeQuestion
 from pacbound.tally.tally import Tally
 
 SLOW_ALONE: Final = math.inf
@@ -233,14 +233,15 @@ def _counted(confidence: Any, predictions: Any, labels: Any) -> Tally:
             "predictions or labels are missing: pass both, or a Tally in place of all three."
         )
     else:
-        tally = Tally.from_arrays(
-            confidences=confidence,
-            predictions=predictions,
-            labels=labels,
+        tally = Tally.count(
+            CascadeQuestion,
+            confidence=confidence,
+            prediction=predictions,
+            label=labels,
             unseen_labels=1.0,
             unrelated_labels=True,
         )
-    if tally.kind != "cascade" or tally.cells.shape[1] != 1:
+    if tally.kind != CascadeQuestion.kind or tally.cells.shape[1] != 1:
         raise InvalidValueError(
             f"{tally!r} is not a tally of two models: count one confidence, two predictions and a "
             "label per row."

@@ -9,7 +9,6 @@ from pacbound.cascade.batches import (
     answer_batch,
     answer_batch_async,
 )
-from pacbound.cascade.certify import certify_cascade
 from pacbound.cascade.cost import CostBound, certified_cost
 from pacbound.cascade.design import CascadeDesign, design_cascade
 from pacbound.cascade.design_search import Tried
@@ -38,7 +37,6 @@ __all__ = [
     "answer_batch",
     "answer_batch_async",
     "certified_cost",
-    "certify_cascade",
     "design_cascade",
     "trade_off",
 ]

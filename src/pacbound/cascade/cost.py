@@ -25,7 +25,6 @@ An exit at the threshold 0 leaves no row, surely, and one at +inf is not asked.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -38,17 +37,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.cascade.rows import exits_of_batch
-from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.document import exact, likelihood
 from pacbound.certificate.files import certificate_of
+from pacbound.claims.cascade import CascadeCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.procedures.cascade_paths import total_cost
 from pacbound.sources import Notation, Paths, Progress, Wanted, opened
-from pacbound.sources.notation import NotationOptions, refuse_notation
+from pacbound.sources.notation import OPTIONS as NOTATION
+from pacbound.sources.notation import refuse_notation
 from pacbound.stats.arguments import claimed_delta
 from pacbound.stats.binomial import binomial_upper
 from pacbound.stats.sequences import bonferroni_level
 from pacbound.tally.columns import as_array, checked_scores, numeric
+from pacbound.tally.row_options import RowOptions
 
 Integers = NDArray[np.int64]
 
@@ -108,12 +109,11 @@ class CostBound:
 
 def certified_cost(
     certificate: CascadeCertificate | str | os.PathLike[str],
-    confidences: Any = None,
+    confidence: Any = None,
     *,
     delta: float,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
-    progress: Progress | None = None,
-    **written: Unpack[NotationOptions],
+    data: Any = None,
+    **rows: Unpack[RowOptions],
 ) -> CostBound:
     """An upper bound on what a row of a certified cascade costs on average, which holds with
     probability at least 1 - `delta`.
@@ -131,18 +131,15 @@ def certified_cost(
     certificate
         A cascade certificate with costs. A refused one never exits, and costs what the slow model
         costs. One read from a file is verified first.
-    confidences
-        (n, M-1) fresh scores of the exits in their order, or (n,) for one exit; or, with `columns`,
-        the paths of files. If left out, the certificate's own counts are used.
+    confidence
+        (n, M-1) fresh scores of the exits in their order, or (n,) for one exit; with `data`, the
+        names of their columns. If left out, the certificate's own counts are used.
     delta
         The chance that the bound is wrong.
-    columns
-        For files: `confidences`, the names of the columns in the order of the exits.
-    progress
-        For files: called with the share that is read, from 0 to 1.
-    delimiter, decimal, scale
-        For files: what stands between values, what stands for the decimal point, and what a score
-        of 1 is written as, such as 100 for percentages.
+    data
+        The paths of files with fresh rows.
+    **rows
+        How files are read, see `RowOptions`: `progress`, `delimiter`, `decimal` and `scale`.
 
     Returns
     -------
@@ -185,28 +182,39 @@ def certified_cost(
             f"{type(certificate).__name__} is not a cascade certificate: pass one of "
             "certify_cascade or design_cascade, or load it with load_certificate."
         )
+    if certificate.groups:
+        raise InvalidTypeError(
+            "The cost is bounded for a cascade without groups, and this certificate is about "
+            f"{len(certificate.groups)} of them: certify without groups."
+        )
     level = claimed_delta(delta)
     thresholds = certificate.thresholds_for_use()
     if certificate.costs is None:
         raise InvalidValueError(
             "This certificate has no costs, so there is nothing to bound: certify with costs=."
         )
-    if confidences is None:
-        if columns is not None:
-            raise InvalidTypeError("columns stands without files: pass their paths, too.")
-        return _from_the_same_rows(certificate, level)
-    if columns is None:
-        refuse_notation(written)
-        answered = _answered(confidences, thresholds)
-    else:
-        answered = _answered_in_files(
-            certificate, confidences, columns, Notation.of(**written), progress
+    strange = next((name for name in rows if name not in ("progress", *NOTATION)), None)
+    if strange is not None:
+        raise InvalidTypeError(
+            f"{strange} is not an option of certified_cost: expected progress, "
+            f"{', '.join(NOTATION)}."
         )
-    rows = int(answered.sum())
-    staying = rows - np.cumsum(answered)[:-1]
+    written: Any = {name: value for name, value in rows.items() if name in NOTATION}
+    if confidence is None:
+        if data is not None:
+            raise InvalidTypeError("confidence is missing: name its columns in data.")
+        return _from_the_same_rows(certificate, level)
+    if data is None:
+        refuse_notation(written)
+        answered = _answered(confidence, thresholds)
+    else:
+        notation = Notation.of(**written)
+        answered = _answered_in_files(certificate, data, confidence, notation, rows.get("progress"))
+    count = int(answered.sum())
+    staying = count - np.cumsum(answered)[:-1]
     tests = max(1, sum(0 < threshold < inf for threshold in thresholds.tolist()))
-    shares = binomial_upper(staying, rows, delta=bonferroni_level(level, tests))
-    return _bound(certificate, shares, answered[:-1], rows, level, "fresh")
+    shares = binomial_upper(staying, count, delta=bonferroni_level(level, tests))
+    return _bound(certificate, shares, answered[:-1], count, level, "fresh")
 
 
 def _from_the_same_rows(certificate: CascadeCertificate, delta: float) -> CostBound:
@@ -252,20 +260,20 @@ def _bound(
     )
 
 
-def _answered(confidences: Any, thresholds: NDArray[np.float64]) -> Integers:
+def _answered(confidence: Any, thresholds: NDArray[np.float64]) -> Integers:
     """How many rows each model answers, the slow one last."""
-    scores = numeric(as_array(confidences, "confidences"), "confidences")
+    scores = numeric(as_array(confidence, "confidence"), "confidence")
     scores = scores[:, None] if scores.ndim == 1 else scores
     if scores.ndim != 2 or scores.shape[1] != len(thresholds):
         raise InvalidValueError(
-            f"confidences has shape {scores.shape}: expected (n, {len(thresholds)}), a score for "
+            f"confidence has shape {scores.shape}: expected (n, {len(thresholds)}), a score for "
             "every exit of the certificate."
         )
     if not len(scores):
-        raise InvalidValueError("confidences has no rows: pass at least one.")
+        raise InvalidValueError("confidence has no rows: pass at least one.")
     exits = np.full(len(scores), len(thresholds))
     for m in reversed(range(len(thresholds))):
-        column = checked_scores(scores[:, m], f"confidences[:, {m}]")
+        column = checked_scores(scores[:, m], f"confidence[:, {m}]")
         exits[column >= thresholds[m]] = m
     return np.bincount(exits, minlength=len(thresholds) + 1)
 
@@ -273,17 +281,15 @@ def _answered(confidences: Any, thresholds: NDArray[np.float64]) -> Integers:
 def _answered_in_files(
     certificate: CascadeCertificate,
     paths: Paths,
-    columns: Mapping[str, Any],
+    named: Any,
     notation: Notation,
     progress: Progress | None,
 ) -> Integers:
-    if not isinstance(columns, Mapping) or set(columns) != {"confidences"}:
-        raise InvalidTypeError(
-            f"columns={columns!r}: expected a mapping from 'confidences' to the names of the "
-            "columns."
-        )
-    named = columns["confidences"]
     names = [named] if isinstance(named, str) else list(named)
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidTypeError(
+            "With data, confidence names its columns: expected a text for each exit."
+        )
     if len(names) != certificate.exits:
         raise InvalidTypeError(
             f"{len(names)} confidence columns for {certificate.exits} exits: name that of each."

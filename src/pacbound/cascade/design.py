@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 from pacbound.cascade.design_search import Fold, Tried, declared_sequence, search
 from pacbound.cascade.model_table import ModelTable
 from pacbound.certificate.about import about_texts
-from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.samples import sample_name
+from pacbound.claims.cascade import CascadeCertificate, certify_declared
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import NAMES, Bound
 from pacbound.procedures.cascade_front import Declared
 from pacbound.procedures.cascade_paths import LARGEST_COST
-from pacbound.sources import Notation, Progress
+from pacbound.sources import Notation
 from pacbound.sources.batches import part_of
-from pacbound.sources.notation import NotationOptions, refuse_notation
+from pacbound.sources.notation import OPTIONS as NOTATION
+from pacbound.sources.notation import refuse_notation
 from pacbound.stats.arguments import (
     claimed_delta,
     is_one_of,
@@ -31,9 +32,21 @@ from pacbound.stats.arguments import (
 )
 from pacbound.tally.classes import ClassRule
 from pacbound.tally.questions.cascade import MOST_EXITS
+from pacbound.tally.row_options import RowOptions
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+_OPTIONS = (
+    "classes",
+    "missing",
+    "unseen_labels",
+    "unrelated_labels",
+    "progress",
+    "about",
+    "sample",
+    "seed",
+)
 
 
 @dataclass(frozen=True)
@@ -62,12 +75,12 @@ class CascadeDesign:
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> labels = rng.integers(0, 10, size=5000)
-    >>> confidences = rng.beta(5, 1, size=(5000, 3))
-    >>> right = rng.random((5000, 3)) < confidences ** [1.0, 0.6, 0.1]
-    >>> predictions = np.where(right, labels[:, None], labels[:, None] + 1)
+    >>> label = rng.integers(0, 10, size=5000)
+    >>> confidence = rng.beta(5, 1, size=(5000, 3))
+    >>> right = rng.random((5000, 3)) < confidence ** [1.0, 0.6, 0.1]
+    >>> prediction = np.where(right, label[:, None], label[:, None] + 1)
     >>> design = design_cascade(
-    ...     confidences, predictions, labels, costs=[1, 4, 20], xi=0.05, delta=0.01, bound="pair"
+    ...     confidence, prediction, label, costs=[1, 4, 20], xi=0.05, delta=0.01, bound="pair"
     ... )
     >>> design.models[-1], design.certificate.certified, design.saved > 0.2
     (2, True, True)
@@ -114,9 +127,9 @@ class CascadeDesign:
 
 
 def design_cascade(  # noqa: PLR0913
-    confidences: Any,
-    predictions: Any = None,
-    labels: Any = None,
+    confidence: Any,
+    prediction: Any = None,
+    label: Any = None,
     *,
     costs: Any,
     xi: float,
@@ -124,19 +137,11 @@ def design_cascade(  # noqa: PLR0913
     last: int | str | None = None,
     most: int = 4,
     fold: float = 0.2,
-    seed: int = 0,
     contain: Sequence[int | str] = (),
     first: int | str | None = None,
     bound: Bound = "exact",
-    classes: Any = None,
-    missing: Any = None,
-    unseen_labels: float | None = None,
-    unrelated_labels: bool | None = None,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
-    progress: Progress | None = None,
-    about: Mapping[str, Any] | None = None,
-    sample: str | None = None,
-    **written: Unpack[NotationOptions],
+    data: Any = None,
+    **rows: Unpack[RowOptions],
 ) -> CascadeDesign:
     """Choose a cascade among many models, and certify with probability at least 1 - `delta` that it
     loses at most `xi` accuracy against its slow model.
@@ -157,12 +162,12 @@ def design_cascade(  # noqa: PLR0913
 
     Parameters
     ----------
-    confidences
-        (n, M) scores in [0, 1] of all models, the slow one included; or, with `columns`, the paths
-        of files.
-    predictions
+    confidence
+        (n, M) scores in [0, 1] of all models, the slow one included; with `data`, the names of
+        their columns.
+    prediction
         (n, M) predicted classes.
-    labels
+    label
         (n,) true classes. In the fold they are needed where not all models predict the same, and
         elsewhere only where the chosen models differ; otherwise they may be missing (None, NaN).
     costs
@@ -180,26 +185,18 @@ def design_cascade(  # noqa: PLR0913
         The largest number of models, the slow one included: 2 to 6.
     fold
         The share of the rows that chooses. They certify nothing.
-    seed
-        What draws the fold, a whole number from 0.
     contain
         Models that must be among those before the slow one.
     first
         The model that must be asked first.
-    bound, classes, missing, unseen_labels, unrelated_labels
+    bound
         As in `certify_cascade`.
-    columns
-        For files: `confidences` and `predictions`, a list of names with one for every model, and
-        `labels`.
-    progress
-        Called with the share of the work that is done, from 0 to 1.
-    about
-        What the certificate is about, for people, as in `certify_cascade`.
-    sample
-        What these rows are called, as in `certify_cascade`.
-    delimiter, decimal, scale
-        For files: what stands between values, what stands for the decimal point, and what a score
-        of 1 is written as, such as 100 for percentages.
+    data
+        The paths of files.
+    **rows
+        How rows are read, see `RowOptions`: `seed`, what draws the fold, 0 if left out; `classes`,
+        `missing`, `unseen_labels` and `unrelated_labels`; `progress`, called with the share of the
+        work that is done; `about` and `sample`; and for files `delimiter`, `decimal` and `scale`.
 
     Returns
     -------
@@ -232,33 +229,34 @@ def design_cascade(  # noqa: PLR0913
     ((0, 1), 16000, '58% saved')
     """
     rate, level = tolerated_rate(xi), claimed_delta(delta)
-    texts, name = about_texts(about), sample_name(sample)
-    _refuse_unknown(written)
+    _refuse_unknown(rows)
+    texts, name = about_texts(rows.get("about")), sample_name(rows.get("sample"))
+    progress, seed = rows.get("progress"), rows.get("seed") or 0
+    written: Any = {key: value for key, value in rows.items() if key in NOTATION}
     if not is_one_of(bound, NAMES):
         raise InvalidValueError(
             f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'."
         )
     rule = ClassRule.of(
-        classes,
-        missing,
-        0.0 if unseen_labels is None else unseen_labels,
-        unrelated_labels=False if unrelated_labels is None else unrelated_labels,
+        rows.get("classes"),
+        rows.get("missing"),
+        rows.get("unseen_labels") or 0.0,
+        unrelated_labels=bool(rows.get("unrelated_labels")),
     )
-    if columns is None:
+    if data is None:
         refuse_notation(written)
-        table = ModelTable.of_arrays(confidences, predictions, labels, rule)
+        table = ModelTable.of_arrays(confidence, prediction, label, rule)
     else:
-        _refuse_beside_columns(predictions=predictions, labels=labels)
         table = ModelTable.of_files(
-            confidences,
-            columns,
+            data,
+            {"confidence": confidence, "prediction": prediction, "label": label},
             rule,
             notation=Notation.of(**written),
             progress=part_of(progress, 0.0, 0.3),
         )
     alone = _own_costs(costs, table.models)
     chosen, rest = _split(len(table), _share(fold), whole_number(seed, "seed"))
-    named = _Places(table, columns is not None)
+    named = _Places(table, data is not None)
     slow = named.place(last, "last") if last is not None else _most_accurate(table, chosen, alone)
     must = frozenset(named.place(model, "contain") for model in contain)
     begin = None if first is None else named.place(first, "first")
@@ -266,10 +264,10 @@ def design_cascade(  # noqa: PLR0913
     _check_choice(table, alone, slow, must, _most(most))
 
     table.require_labels(chosen, [*range(table.models), slow], "the fold")
-    rows = Fold(table.cells(chosen), _losses(table, chosen, slow), alone, slow)
+    folded = Fold(table.cells(chosen), _losses(table, chosen, slow), alone, slow)
     target = max(0.0, rate - _margin(rate, level, len(rest)))
     found = search(
-        rows,
+        folded,
         target=target,
         most=most,
         contain=must,
@@ -284,9 +282,9 @@ def design_cascade(  # noqa: PLR0913
         float(fold),
         int(seed),
         len(chosen),
-        declared_sequence(rows, models, target=target if rate > 0 else 0.0),
+        declared_sequence(folded, models, target=target if rate > 0 else 0.0),
     )
-    certificate = CascadeCertificate.from_front(
+    certificate = certify_declared(
         table.tally(rest, models),
         declared,
         xi=rate,
@@ -296,12 +294,12 @@ def design_cascade(  # noqa: PLR0913
     ).with_about(texts, sample=name)
     if progress is not None:
         progress(1.0)
-    names = table.names.of(models).predictions if columns is not None else None
+    names = table.names.of(models).predictions if data is not None else None
     return CascadeDesign(models, names, certificate, found.tried, found.searched, alone[slow])
 
 
-def _refuse_unknown(written: Mapping[str, Any]) -> None:
-    strange = next((name for name in written if name not in NotationOptions.__annotations__), None)
+def _refuse_unknown(rows: Mapping[str, Any]) -> None:
+    strange = next((name for name in rows if name not in (*_OPTIONS, *NOTATION)), None)
     if strange == "claim":
         raise InvalidTypeError(
             "design_cascade has no argument 'claim': labels choose the models, and what it claims "
@@ -348,15 +346,6 @@ class _Places:
             "prediction": ",".join(names.predictions),
             "label": names.labels,
         }
-
-
-def _refuse_beside_columns(**arrays: Any) -> None:
-    for name, value in arrays.items():
-        if value is not None:
-            raise InvalidTypeError(
-                f"{name} stands beside columns, which say where the files hold everything: leave "
-                "it out."
-            )
 
 
 def _own_costs(costs: Any, models: int) -> tuple[float, ...]:
@@ -429,7 +418,7 @@ def _check_choice(
     named = table.names.predictions
     if table.names.labels in named and named.index(table.names.labels) != slow:
         raise InvalidValueError(
-            f"labels and predictions are both {table.names.labels!r}, so that an exit would always "
+            f"label and prediction are both {table.names.labels!r}, so that an exit would always "
             "be right: name the column of the true classes."
         )
     if slow in must:

@@ -35,7 +35,7 @@ from pacbound.tally.tally import Tally
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_ROLES = {"confidences": True, "predictions": True, "labels": True}
+_ROLES = {"confidence": True, "prediction": True, "label": True}
 
 
 @dataclass(frozen=True)
@@ -58,26 +58,26 @@ class ModelTable:
     ) -> ModelTable:
         """The table of (n, M) confidences, (n, M) predictions and (n,) labels."""
         if predictions is None or labels is None:
-            absent = "predictions" if predictions is None else "labels"
+            absent = "prediction" if predictions is None else "label"
             raise InvalidTypeError(
                 f"{absent} is missing: pass all arrays, or paths and their columns."
             )
-        same_rows(confidences=confidences, predictions=predictions, labels=labels)
-        scores = numeric(as_array(confidences, "confidences"), "confidences")
+        same_rows(confidence=confidences, prediction=predictions, label=labels)
+        scores = numeric(as_array(confidences, "confidence"), "confidence")
         answers = prediction_columns(predictions)
         if scores.ndim != 2 or scores.shape[1] != len(answers):
             raise InvalidValueError(
-                f"confidences of shape {scores.shape} and predictions of {len(answers)} models do "
+                f"confidence of shape {scores.shape} and prediction of {len(answers)} models do "
                 "not fit together: expected (n, M) of both, a column for every model, the slow one "
                 "included."
             )
         truth = label_column(labels)
-        same_length(confidences=scores, predictions=answers[0], labels=truth)
+        same_length(confidence=scores, prediction=answers[0], label=truth)
         models = range(len(answers))
         names = Names(
-            tuple(f"confidences[:, {m}]" for m in models),
-            tuple(f"predictions[:, {m}]" for m in models),
-            "labels",
+            tuple(f"confidence[:, {m}]" for m in models),
+            tuple(f"prediction[:, {m}]" for m in models),
+            "label",
         )
         reading = _Reading(names, rule)
         columns: list[Any] = [*scores.T, *answers, truth]
@@ -188,7 +188,7 @@ class Names:
         named = only_known(columns, _ROLES, "A design")
         confidences, predictions = (
             (names,) if isinstance(names, str) else tuple(names)
-            for names in (named["confidences"], named["predictions"])
+            for names in (named["confidence"], named["prediction"])
         )
         if len(confidences) != len(predictions):
             raise InvalidTypeError(
@@ -198,7 +198,7 @@ class Names:
         twice = [name for name in predictions if predictions.count(name) > 1]
         if twice:
             raise InvalidValueError(f"The prediction {twice[0]!r} is named twice: name each once.")
-        return cls(confidences, predictions, named["labels"])
+        return cls(confidences, predictions, named["label"])
 
     @property
     def slots(self) -> dict[str, Slot]:
@@ -222,7 +222,7 @@ class Names:
         return {
             **{f"confidence {m}": Slot("number", name) for m, name in enumerate(confidences)},
             **{f"prediction {m}": Slot("class", name) for m, name in enumerate(self.predictions)},
-            "labels": Slot("class", self.labels),
+            "label": Slot("class", self.labels),
         }
 
 
@@ -249,7 +249,7 @@ class _Reading:
         models = range(len(self._names.predictions))
         scores = [rows.scores(f"confidence {m}") for m in models]
         answers = [rows.classes(f"prediction {m}", self._vocabulary) for m in models]
-        truth = rows.classes("labels", self._vocabulary)
+        truth = rows.classes("label", self._vocabulary)
         for m, codes in enumerate(answers):
             missing = np.flatnonzero(codes == MISSING)
             if missing.size:

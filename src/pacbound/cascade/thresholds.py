@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.cascade import CascadeCertificate
-from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.certificate.document import Certificate
 from pacbound.certificate.files import certificate_of
+from pacbound.claims.cascade import CascadeCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.columns import as_names, as_score_column
 
 Floats = NDArray[np.float64]
-Thresholds = CascadeCertificate | GroupedCascadeCertificate | Any
+Thresholds = CascadeCertificate | Any
 """A certificate or its path, numbers, or a mapping from the names of groups to numbers."""
 
 
@@ -33,7 +32,7 @@ class ExitThresholds:
         """Those of `n_models`; of a certificate only if they follow from its own counts."""
         given = certificate_of(certificate_or_thresholds)
         if isinstance(given, Certificate):
-            if not isinstance(given, CascadeCertificate | GroupedCascadeCertificate):
+            if not isinstance(given, CascadeCertificate):
                 raise InvalidTypeError(
                     f"A {given.kind} certificate has no exits: expected one of certify_cascade, or "
                     "thresholds."

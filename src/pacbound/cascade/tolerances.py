@@ -6,19 +6,20 @@ beforehand. Choosing xi by looking at the curve is choosing from the data, and n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.certify import certify_cascade
-from pacbound.certificate.cascade import CascadeCertificate
+from pacbound.claims.cascade import certify_cascade
+from pacbound.claims.cascade.claim import CLAIM
 from pacbound.errors import InvalidTypeError
 from pacbound.procedures.cascade import Bound
 from pacbound.stats.arguments import tolerated_rate
-from pacbound.tally.intake import tally_of
+from pacbound.tally.reading import tally_of
+from pacbound.tally.row_options import RowOptions
 
 Floats = NDArray[np.float64]
 
@@ -46,9 +47,9 @@ class TradeOff:
 
     Examples
     --------
-    >>> predictions, labels = [[1, 1]] * 900 + [[0, 1]] * 100, [1] * 1000
+    >>> prediction, label = [[1, 1]] * 900 + [[0, 1]] * 100, [1] * 1000
     >>> confidence = [0.9] * 900 + [0.6] * 100
-    >>> curve = trade_off(confidence, predictions, labels, xi=[0.001, 0.02], delta=0.05)
+    >>> curve = trade_off(confidence, prediction, label, xi=[0.001, 0.02], delta=0.05)
     >>> curve.thresholds.round(2).tolist(), curve.exit_rates.tolist()
     ([[inf], [0.6]], [[0.0], [0.9]])
     """
@@ -60,20 +61,17 @@ class TradeOff:
     cost: Floats
 
 
-def trade_off(  # noqa: PLR0913
-    confidences: Any,
-    predictions: Any = None,
-    labels: Any = None,
+def trade_off(
+    confidence: Any = None,
+    prediction: Any = None,
+    label: Any = None,
     *,
     xi: Iterable[float],
     delta: float,
     costs: Any = None,
     bound: Bound = "pair",
-    classes: Any = None,
-    missing: Any = None,
-    unseen_labels: float | None = None,
-    unrelated_labels: bool | None = None,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
+    data: Any = None,
+    **rows: Unpack[RowOptions],
 ) -> TradeOff:
     """The cascade certified at each of several tolerances; descriptive as a curve.
 
@@ -83,9 +81,9 @@ def trade_off(  # noqa: PLR0913
 
     Parameters
     ----------
-    confidences, predictions, labels
-        As in `certify_cascade`: arrays, a `Tally` in place of all, or, with `columns`, a table.
-        Rows without a label in which predictions differ count as losses.
+    confidence, prediction, label
+        As in `certify_cascade`: arrays, or with `data` the names of columns. Rows without a label
+        in which predictions differ count as losses.
     xi
         The tolerances, any number of them.
     delta
@@ -94,7 +92,7 @@ def trade_off(  # noqa: PLR0913
         As in `certify_cascade`. Without them `cost` is NaN.
     bound
         "pair", which answers at once; "exact", which takes its time for each new `xi`; "product".
-    classes, missing, unseen_labels, unrelated_labels, columns
+    data, **rows
         As in `certify_cascade`.
 
     Returns
@@ -109,25 +107,14 @@ def trade_off(  # noqa: PLR0913
 
     Examples
     --------
-    >>> predictions, labels = [[1, 1]] * 990 + [[0, 1]] * 10, [1] * 1000
+    >>> prediction, label = [[1, 1]] * 990 + [[0, 1]] * 10, [1] * 1000
     >>> confidence, xi = [0.9] * 500 + [0.6] * 500, [0.01, 0.02, 0.05]
-    >>> curve = trade_off(confidence, predictions, labels, xi=xi, delta=0.05)
+    >>> curve = trade_off(confidence, prediction, label, xi=xi, delta=0.05)
     >>> curve.exit_rates[:, 0]
     array([0.5, 1. , 1. ])
     """
-    tally = tally_of(
-        "cascade",
-        ("confidences", confidences),
-        arrays={"predictions": predictions, "labels": labels},
-        columns=columns,
-        options={
-            "classes": classes,
-            "missing": missing,
-            "unseen_labels": unseen_labels,
-            "unrelated_labels": unrelated_labels,
-        },
-        reading={},
-    )
+    columns = {"confidence": confidence, "prediction": prediction, "label": label}
+    tally = tally_of(CLAIM.question, columns, data, rows)
     try:
         tolerances = np.array([tolerated_rate(value) for value in iter(xi)])
     except TypeError as error:
@@ -137,8 +124,8 @@ def trade_off(  # noqa: PLR0913
             f"xi={xi!r} is not a list of tolerances: expected several, such as [0.01, 0.02]. For "
             "one use certify_cascade."
         ) from None
-    points: list[CascadeCertificate] = [
-        certify_cascade(tally, xi=float(value), delta=delta, costs=costs, bound=bound)
+    points = [
+        certify_cascade(data=tally, xi=float(value), delta=delta, costs=costs, bound=bound)
         for value in tolerances
     ]
     return TradeOff(

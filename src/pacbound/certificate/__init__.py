@@ -6,9 +6,6 @@ from pacbound.certificate.applying import AppliedRows
 from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.budget import Budget
 from pacbound.certificate.bundle import CertificateBundle, SeveralClaims, certify_together
-from pacbound.certificate.cascade import CascadeCertificate
-from pacbound.certificate.cascade_group import CascadeGroup
-from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.certificate.document import Certificate, Provenance, Verification
 from pacbound.certificate.files import load_certificate
 
@@ -16,11 +13,8 @@ __all__ = [
     "AppliedRows",
     "BatchCertificate",
     "Budget",
-    "CascadeCertificate",
-    "CascadeGroup",
     "Certificate",
     "CertificateBundle",
-    "GroupedCascadeCertificate",
     "Provenance",
     "SeveralClaims",
     "Verification",

@@ -24,10 +24,9 @@ from typing import Any, Final
 from pacbound import documents
 from pacbound.atomic_files import as_path
 from pacbound.certificate.batch import BatchCertificate
-from pacbound.certificate.cascade import CascadeCertificate
-from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.certificate.document import Certificate, Provenance, exact
 from pacbound.certificate.samples import sample_key, sample_name
+from pacbound.claims import CLAIMS, claim_of
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, OverspentError
 from pacbound.file_locks import locked
@@ -518,10 +517,12 @@ def _names_its_columns(certificate: Certificate) -> bool:
     columns = certificate.provenance.columns
     if isinstance(certificate, BatchCertificate):
         return False
-    if not isinstance(certificate, CascadeCertificate | GroupedCascadeCertificate):
-        return bool(columns)
-    commas = {"confidence": certificate.exits - 1, "prediction": certificate.exits}
-    return all(columns.get(role, "").count(",") == count for role, count in commas.items())
+    several = {}
+    if certificate.kind in CLAIMS:
+        several = claim_of(certificate.kind).names_in_columns(certificate)
+    return bool(columns) and all(
+        columns.get(role, "").count(",") == count - 1 for role, count in several.items()
+    )
 
 
 def _tells_rows(source: str) -> bool:

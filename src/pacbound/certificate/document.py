@@ -797,7 +797,7 @@ def likelihood(delta: float) -> str:
 
 
 NOTES = ("too few to tell", "unrelated")
-"""What may be noted of labels: see `pacbound.certificate.cascade_labels`."""
+"""What may be noted of labels: see `pacbound.claims.cascade.words`."""
 
 
 def _read_notes(part: Reader) -> dict[str, str]:

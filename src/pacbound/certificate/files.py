@@ -12,8 +12,6 @@ from typing import Any
 from pacbound import documents
 from pacbound.certificate.batch import BatchCertificate
 from pacbound.certificate.bundle import CertificateBundle, SeveralClaims, member_documents
-from pacbound.certificate.cascade import CascadeCertificate
-from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.certificate.document import FORMAT, SCHEMA, Certificate, Provenance
 from pacbound.certificate.draws import read_draw
 from pacbound.claims import CLAIMS, claim_of
@@ -24,8 +22,6 @@ KINDS: dict[str, type[Certificate]] = {
     kind.kind: kind
     for kind in (
         BatchCertificate,
-        CascadeCertificate,
-        GroupedCascadeCertificate,
         CertificateBundle,
     )
 }

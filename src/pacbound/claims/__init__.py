@@ -22,6 +22,7 @@ CLAIMS: dict[str, ClaimLine] = {
     "calibration": ClaimLine(
         "calibrate", "An interval for the true confidence of every bin of scores."
     ),
+    "cascade": ClaimLine("cascade", "Where fast models may answer for a slow one: little is lost."),
     "recall": ClaimLine("recall", "The score at which to flag: few positives are missed."),
     "false-alarms": ClaimLine(
         "false-alarms", "The score at which to flag: few negatives are flagged."

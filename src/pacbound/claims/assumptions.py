@@ -26,7 +26,59 @@ ASSUMED: Final[Mapping[str, str]] = {
     "claims-beforehand": (
         "What is claimed, and how delta is shared, was fixed before any label was seen."
     ),
+    "size-beforehand": (
+        "The number of rows was fixed before any label was seen, and every drawn row is counted."
+    ),
+    "labels-where-models-differ": "Labels are missing only where all predictions agree.",
+    "labels-may-be-missing": (
+        "Labels may be missing in any row and for any reason; each that is missing where the "
+        "answer differs from the slow model's counts as a loss."
+    ),
+    "labels-as-they-are": (
+        "A label does not depend on whether, when or why it was asked for, and none was changed "
+        "after it was seen."
+    ),
+    "all-before-comparing": (
+        "xi, delta and the number of rows were fixed before the answers of the models were "
+        "compared, and every drawn row is counted."
+    ),
+    "differ-beforehand": (
+        "That the claim is about answers that differ was fixed before the answers of the models "
+        "were compared. If another claim about the same rows may be published in its place, their "
+        "deltas add up."
+    ),
+    "declared-by-a-fold": (
+        "The models, their order and the sequence of thresholds were chosen without these rows: on "
+        "a fold that was drawn by a seed, before any row was looked at."
+    ),
+    "net-loss": (
+        "What is certified is xi: the accuracy lost against the slow model over all data of use, "
+        "gains offsetting losses."
+    ),
+    "answers-that-differ": (
+        "What is certified is xi: the share of all answers that differ from the slow model's, over "
+        "all data of use. Labels have no part in it."
+    ),
+    "net-loss-in-groups": (
+        "What is certified is xi, for each group that is named: the accuracy lost against the slow "
+        "model among its rows, gains offsetting losses."
+    ),
+    "answers-that-differ-in-groups": (
+        "What is certified is xi, for each group that is named: the share of the answers to its "
+        "rows that differ from the slow model's. Labels have no part in it."
+    ),
+    "other-groups-open": "Nothing is said about rows that are in no group that is named.",
+    "exits-at-threshold": (
+        "A row exits early if its score, in float64, is at or above the threshold."
+    ),
+    "exits-at-own-threshold": (
+        "A row exits early if its score, in float64, is at or above the threshold of its group; a "
+        "row of a group that is not named never does."
+    ),
     "groups-beforehand": "The groups were fixed before any label was seen.",
+    "groups-before-comparing": (
+        "The groups were fixed before the answers of the models were compared."
+    ),
     "same-type-in-use": (
         "In use the model computes probabilities in the type that was counted; they are compared "
         "with the threshold as float64."

@@ -209,6 +209,8 @@ class Claim(ABC, Generic[C]):
     asks: tuple[Ask, ...]
     procedures: Mapping[str, Procedure]
     certificate: type[C]
+    may_assume: tuple[str, ...] = ()
+    """Names that its documents may hold as assumed, beside those of its procedures."""
     by_groups: bool = True
 
     @property
@@ -248,6 +250,11 @@ class Claim(ABC, Generic[C]):
         groups = () if scope == "top" else ("groups-beforehand",)
         return assumed((*procedure.assumes, *groups), drawn)
 
+    def require_fitting(self, columns: Values, asked: Values, rows: Values) -> None:
+        """Raise if columns or row options do not go with what was asked for, before a row is
+        read.
+        """
+
     @abstractmethod
     def fields(self, procedure: Procedure) -> Fields:
         """What a document of the procedure holds."""
@@ -283,6 +290,12 @@ class Claim(ABC, Generic[C]):
     def explorable(self, certificate: C) -> Explorable | str:  # noqa: ARG002
         """How other values are explored; or why they cannot be."""
         return "There is nothing to explore."
+
+    def names_in_columns(self, certificate: C) -> Mapping[str, int]:  # noqa: ARG002
+        """How many names the provenance has in one text, by what these columns are for; the others
+        have one.
+        """
+        return {}
 
     @abstractmethod
     def cells(self, certificate: C) -> Cells:
@@ -394,6 +407,7 @@ def certify(
     if not isinstance(data, Tally):
         given = frozenset(name for name, value in columns.items() if value is not None)
         claim.require_columns(given, wishes)
+    claim.require_fitting(columns, wishes, rows)
     options = dict(rows)
     about, sample = options.pop("about", None), options.pop("sample", None)
     if about is not None or sample is not None:

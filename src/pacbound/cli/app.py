@@ -17,12 +17,12 @@ from pacbound.version import VERSION
 
 COMMANDS: dict[str, dict[str, str]] = {
     "Certify": {
-        "cascade": "Where fast models may answer for a slow one: little is lost.",
         **{line.command: line.help for line in CLAIMS.values()},
     },
     "Spend less": {
         "plan": "How many labels a claim will take.",
         "label": "Label the rows of a cascade that matter, and stop any time.",
+        "to-label": "Write the rows of a cascade whose label matters.",
         "stratify": "Choose rows to label, as many in every bin.",
         "design": "Choose a cascade among many models, and certify it.",
         "cost": "An upper bound on what a certified cascade costs.",

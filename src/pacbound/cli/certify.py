@@ -12,9 +12,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from pacbound.asks import REQUIRED
-from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate import Certificate
 from pacbound.claims import CLAIMS, claim_of, claims_of
+from pacbound.claims.cascade import CLAIM as CASCADE
+from pacbound.claims.cascade import certify_cascade
 from pacbound.claims.claim import certify as certify_claim
 from pacbound.cli.about import About
 from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
@@ -27,11 +28,51 @@ from pacbound.procedures.cascade_groups import Shared
 from pacbound.tally import Kind, Tally
 from pacbound.tally.questions import with_article
 
-VERBS: dict[Kind, Callable[..., Certificate]] = {
-    "cascade": certify_cascade,
-}
+
+def cascade_of(  # noqa: PLR0913, RUF100
+    data: Any,
+    *,
+    xi: float,
+    delta: float,
+    claim: Any = "loss",
+    costs: Any = None,
+    bound: Any = "exact",
+    method: Any = "paths",
+    group_thresholds: Any = None,
+    columns: Any = None,
+    about: Any = None,
+    sample: str | None = None,
+    classes: Any = None,
+    missing: Any = None,
+    unseen_labels: Any = None,
+    progress: Any = None,
+    **draw: Any,
+) -> Certificate:
+    """A cascade from a tally, or from files and the names of their columns."""
+    asked: dict[str, Any] = {"claim": claim, "costs": costs, "bound": bound, "method": method}
+    rows = {
+        "about": about,
+        "sample": sample,
+        "classes": classes,
+        "missing": missing,
+        "unseen_labels": unseen_labels,
+        "progress": progress,
+        **draw,
+    }
+    given = {name: value for name, value in rows.items() if value is not None}
+    return certify_cascade(
+        **(columns or {}),
+        xi=xi,
+        delta=delta,
+        **asked,
+        group_thresholds=group_thresholds,
+        data=data,
+        **given,
+    )
+
+
 OTHER_VERBS: dict[str, tuple[Kind, Callable[..., Certificate]]] = {
-    "differ": ("cascade", partial(certify_cascade, claim="differ")),
+    "differ": (CASCADE.question.kind, partial(cascade_of, claim="differ")),
 }
 """Other claims that tallies support, and what makes them."""
 
@@ -197,8 +238,8 @@ def _maker(
             f"--claim {claim} {about}is not about tallies of {with_article(tally.kind)}, as these "
             f"are: {rest}."
         )
-    if claim in others or not fitting:
-        verb = others[claim] if claim in others else VERBS[tally.kind]
+    if claim in others:
+        verb = others[claim]
         takes = signature(verb).parameters
         needed = [
             name

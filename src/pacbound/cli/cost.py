@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from pacbound.cascade.cost import certified_cost
-from pacbound.certificate import CascadeCertificate, load_certificate
+from pacbound.certificate import load_certificate
+from pacbound.claims.cascade import CascadeCertificate
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.file_options import Reads
 from pacbound.cli.lists import names
@@ -58,9 +59,9 @@ def cost(
     with progress_bar("reading") as progress:
         bound = certified_cost(
             loaded,
-            written.tables(files) if files else None,
+            names(named) if files else None,
             delta=delta,
-            columns={"confidences": names(named)} if files else None,
+            data=written.tables(files) if files else None,
             progress=progress if files else None,
             **written.options(),
         )

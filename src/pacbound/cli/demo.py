@@ -105,7 +105,7 @@ STORY: dict[str, list[Step]] = {
     "CASCADE": [
         Step(
             "The early exit answers for the whole network, losing at most 1 % accuracy.",
-            f"pacbound cascade held.csv {FAST} --label label --cost 115456,3733888 {CLAIM} "
+            f"pacbound cascade held.csv {FAST} --label label --costs 115456,3733888 {CLAIM} "
             "--model 'early exit, whole network' --dataset @held.csv -o cascade.json",
         ),
         Step(

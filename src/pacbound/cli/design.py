@@ -81,7 +81,9 @@ def design(
     """
     with progress_bar("choosing") as progress:
         found = design_cascade(
-            written.tables(files),
+            names(confidence),
+            names(prediction),
+            label,
             costs=numbers(cost, "--cost"),
             xi=xi,
             delta=delta,
@@ -93,11 +95,7 @@ def design(
             first=first,
             bound=bound,
             **classes.options(),
-            columns={
-                "confidences": names(confidence),
-                "predictions": names(prediction),
-                "labels": label,
-            },
+            data=written.tables(files),
             progress=progress,
             about=about.told(),
             sample=sample,

@@ -12,9 +12,10 @@ import typer
 from pacbound.cascade.labelling import LabelSession
 from pacbound.cascade.labelling.session import require_loss
 from pacbound.cascade.rows import LABEL, rows_asked_for
-from pacbound.certificate import Budget, CascadeCertificate
+from pacbound.certificate import Budget
 from pacbound.certificate.about import about_texts
 from pacbound.certificate.samples import sample_name
+from pacbound.claims.cascade import CascadeCertificate
 from pacbound.cli.about import About
 from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
 from pacbound.cli.exit_codes import REFUSED, decided, ending_well
@@ -132,11 +133,11 @@ def label(
         "costs": None if cost is None else tuple(numbers(cost, "--cost")),
         **said,
     }
-    columns: Any = {"confidences": names(confidence), "predictions": names(prediction)}
+    columns: Any = {"confidence": names(confidence), "prediction": names(prediction)}
     (file,) = written.tables([file])
     notation = written.notation()
     reading: dict[str, Any] = {
-        "columns": columns,
+        **columns,
         "slow_confidence": slow_confidence,
         **written.options(),
     }
@@ -171,7 +172,7 @@ def label(
             decided(0 if going.progress.certified else REFUSED)
             rows_asked_for(file, ask, asked, label=label, numbers=is_numbers, notation=notation)
         elif answers is None and not as_json and _is_by_hand():
-            models = [*columns["confidences"], *columns["predictions"], slow_confidence]
+            models = [*columns["confidence"], *columns["prediction"], slow_confidence]
             hidden = {label} if show_predictions else {label, *models}
             label_by_hand(going, session, open_table(file, notation), hidden=hidden)
         certificate = None if output is None else going.certificate(about=told, sample=named)
@@ -194,13 +195,13 @@ def _session(
     reading: dict[str, Any],
 ) -> LabelSession:
     if path.exists():
-        found = LabelSession.load(path, file, **reading)
+        found = LabelSession.load(path, data=file, **reading)
         _require_as_fixed(found, fixed, path)
         return found
     if fixed["xi"] is None or fixed["delta"] is None:
         raise InvalidTypeError(f"{path} is not there yet: a new session needs --xi and --delta.")
     given = {name: value for name, value in fixed.items() if value is not None}
-    return LabelSession(file, **given, **reading)
+    return LabelSession(data=file, **given, **reading)
 
 
 def _require_as_fixed(session: LabelSession, fixed: dict[str, Any], path: Path) -> None:

@@ -6,36 +6,26 @@ keep, such as all classes that there are, is said again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
-from pacbound.cascade.certify import certify_cascade
 from pacbound.certificate import (
-    CascadeCertificate,
     Certificate,
-    GroupedCascadeCertificate,
 )
-from pacbound.certificate.cascade_labels import LABELS
-from pacbound.certificate.cascade_walks import grid_top
 from pacbound.claims.claim import ClaimCertificate
 from pacbound.cli.columns import chosen, for_question, recorded, roles_of
 from pacbound.cli.file_options import Reads
 from pacbound.cli.terminal import progress_bar
-from pacbound.documents import printable
 from pacbound.errors import InvalidTypeError
-from pacbound.procedures.joint_walk import JointWalk
 from pacbound.tally.draws import COLUMNS as DRAWN_BY
-from pacbound.tally.questions import QUESTIONS
 from pacbound.tally.tally import Tally
 
 MOST_SHOWN = 20
 
 Cells = dict[str, dict[str, int]]
-Asked = tuple[dict[str, Any], Callable[..., Certificate], dict[str, Any]]
-"""How rows are counted, `kind` among it; what certifies; and what it is asked beside delta."""
 
 
 DataOption = Annotated[
@@ -102,25 +92,27 @@ def recounted(
     """What `files` give for what the certificate asked. `said` names columns by their roles where
     they are not named as in its provenance; `counting` is the rest of what counting takes.
     """
-    if isinstance(certificate, ClaimCertificate):
-        return _recounted_by_claim(certificate, files, said, **counting)
-    _require_countable(certificate)
-    drawn = certificate.draw
-    counted, verb, question = _ASKED[type(certificate)](certificate)
-    columns = _columns(certificate, QUESTIONS[counted["kind"]], said)
+    if not isinstance(certificate, ClaimCertificate):
+        raise InvalidTypeError(
+            f"The data of a {certificate.kind} cannot be counted again by --data: "
+            f"{_REMEDY[certificate.kind]}."
+        )
+    question = certificate.by.question_of(certificate)
+    columns = _columns(certificate, question, said)
+    draw, drawn = {}, certificate.draw
     if drawn is not None and drawn.by != "strata":
         bound = "cluster_bound" if drawn.by == "clusters" else "weight_bound"
-        counted |= {"seed": drawn.seed, bound: drawn.bound}
-    if certificate.provenance.notes.get(LABELS) == "unrelated":
-        counted |= {"unrelated_labels": True}
-    given = {**columns, **counted, **counting}
-    tally = Tally.from_files(
-        list(files), **{name: value for name, value in given.items() if value is not None}
+        draw = {"seed": drawn.seed, bound: drawn.bound}
+    given = {**columns, **certificate.by.recounting(certificate), **draw, **counting}
+    tally = Tally.count(
+        question,
+        data=list(files),
+        **{name: value for name, value in given.items() if value is not None},
     )
-    if question.get("looks") is not None and tally.rows != certificate.claim()["n"]:
-        # No look was planned there, so that nothing could be certified, nor compared.
-        question["looks"] = None
-    return verb(tally, delta=certificate.claim()["delta"], **question)
+    # The counts are the same with looks and without, and none may be planned at other rows.
+    asked = {name: value for name, value in certificate.asked.items() if name != "looks"}
+    again: Certificate = certificate.by.certify(tally, asked)
+    return again
 
 
 def differing(certificate: Certificate, again: Certificate) -> list[str]:
@@ -148,32 +140,8 @@ def _other_names(stored: Mapping[str, str], found: Mapping[str, str]) -> list[st
     ]
 
 
-def _recounted_by_claim(
-    certificate: ClaimCertificate, files: Sequence[str], said: Mapping[str, str], **counting: Any
-) -> Certificate:
-    """The same for a certificate that knows its claim."""
-    question = certificate.by.question_of(certificate)
-    columns = _columns(certificate, question, said)
-    draw, drawn = {}, certificate.draw
-    if drawn is not None and drawn.by != "strata":
-        bound = "cluster_bound" if drawn.by == "clusters" else "weight_bound"
-        draw = {"seed": drawn.seed, bound: drawn.bound}
-    given = {**columns, **certificate.by.recounting(certificate), **draw, **counting}
-    tally = Tally.count(
-        question,
-        data=list(files),
-        **{name: value for name, value in given.items() if value is not None},
-    )
-    # The counts are the same with looks and without, and none may be planned at other rows.
-    asked = {name: value for name, value in certificate.asked.items() if name != "looks"}
-    again: Certificate = certificate.by.certify(tally, asked)
-    return again
-
-
 def _cells_of(certificate: Certificate) -> Cells:
-    if isinstance(certificate, ClaimCertificate):
-        return certificate.by.cells(certificate)
-    return _CELLS[type(certificate)](certificate)
+    return certificate.by.cells(certificate) if isinstance(certificate, ClaimCertificate) else {}
 
 
 def _all_rows(certificate: Certificate) -> Cells:
@@ -182,15 +150,6 @@ def _all_rows(certificate: Certificate) -> Cells:
         drawn = certificate.draw
         cells["before the draw"] = {"rows": drawn.rows, "clusters or rows": drawn.units}
     return cells
-
-
-def _require_countable(certificate: Certificate) -> None:
-    chosen = isinstance(certificate, CascadeCertificate) and certificate.method == "front"
-    if chosen or type(certificate) not in _ASKED:
-        raise InvalidTypeError(
-            f"The data of a {_what(certificate)} cannot be counted again by --data: "
-            f"{_REMEDY.get(certificate.kind, _REMEDY['cascade'])}."
-        )
 
 
 def _columns(certificate: Certificate, question: Any, said: Mapping[str, str]) -> dict[str, Any]:
@@ -207,70 +166,10 @@ def _columns(certificate: Certificate, question: Any, said: Mapping[str, str]) -
     return for_question(question, named)
 
 
-def _what(certificate: Certificate) -> str:
-    return "cascade that a design chose" if certificate.kind == "cascade" else certificate.kind
-
-
 _REMEDY = {
     "batch": "what was asked of the slow model is in the batch's state file",
     "bundle": "do so for the certificate of each of its claims",
-    "cascade": "run `pacbound design` with the same options, and compare the files",
 }
-
-
-def _asked_cascade(
-    certificate: CascadeCertificate | GroupedCascadeCertificate,
-) -> Asked:
-    question: dict[str, Any] = {
-        "xi": certificate.xi,
-        "claim": certificate.bounded,
-        "bound": certificate.bound,
-        "costs": certificate.costs,
-    }
-    if isinstance(certificate, GroupedCascadeCertificate):
-        if certificate.scope != "groups":
-            raise InvalidTypeError(
-                "The groups of this certificate overlap, and a table has one group for each row: "
-                "pass the groups to certify_cascade again, and compare `counts_digest`."
-            )
-        question["group_thresholds"] = certificate.group_thresholds
-    elif certificate.method == "greedy":
-        question["method"] = "greedy"
-    return {"kind": "cascade"}, certify_cascade, question
-
-
-_ASKED: dict[type[Certificate], Callable[[Any], Asked]] = {
-    CascadeCertificate: _asked_cascade,
-    GroupedCascadeCertificate: _asked_cascade,
-}
-
-
-def _cascade_cells(certificate: CascadeCertificate) -> Cells:
-    return _walks(certificate.walks, "")
-
-
-def _group_cells(certificate: GroupedCascadeCertificate) -> Cells:
-    cells: Cells = {}
-    for name, group in certificate.groups.items():
-        cells |= {f"{_of(name)}all": {"rows": group.n}} | _walks(group.walks, _of(name))
-    return cells
-
-
-def _walks(walks: Sequence[JointWalk], prefix: str) -> Cells:
-    names = ("exits", "only_slow", "only_fast", "unlabelled")
-    top = grid_top(len(walks[0].cells))
-    cells: Cells = {}
-    for place, walk in enumerate(walks):
-        path = f"path {place + 1}, " if len(walks) > 1 else ""
-        for step, thresholds in enumerate((walk.cells / top).T.tolist()):
-            where = ", ".join(f"{value:g}" for value in thresholds)
-            counts = {name: int(getattr(walk, name)[:, step].sum()) for name in names}
-            cells[f"{prefix}{path}from {where} on"] = counts
-    return cells
-
-
-def _of(group: str | None) -> str:
-    return "" if group is None else f"group {printable(group)}, "
 
 
 def _counts(cell: Mapping[str, int] | None) -> str:
@@ -279,9 +178,3 @@ def _counts(cell: Mapping[str, int] | None) -> str:
     words = {"only_slow": "only slow right", "only_fast": "only fast right"}
     said = [f"{count:,} {words.get(name, name)}" for name, count in cell.items() if count]
     return ", ".join(said) or "none"
-
-
-_CELLS: dict[type[Certificate], Callable[[Any], Cells]] = {
-    CascadeCertificate: _cascade_cells,
-    GroupedCascadeCertificate: _group_cells,
-}

@@ -84,10 +84,10 @@ def tally(
     """
     several = "," in (prediction or "")
     named = {
-        "confidences" if several else "confidence": _listed(confidence, several=several),
-        "predictions" if several else "prediction": _listed(prediction, several=several),
+        "confidence": _listed(confidence, several=several),
+        "prediction": _listed(prediction, several=several),
         "correct": correct,
-        "labels" if several else "label": label,
+        "label": label,
         "groups": group,
         "n_bins": bins,
         "edges": edges_option(edges),
@@ -95,7 +95,7 @@ def tally(
         "positive": positive,
         "unsafe": unsafe,
         "final_score": final_score,
-        "kind": kind,
+        "kind": "cascade" if several else kind,
         **classes.options(),
         **draw.columns(),
         **draw.options(),

@@ -29,7 +29,7 @@ from pacbound.certificate.samples import sample_name
 from pacbound.claims import CLAIMS, claim_of
 from pacbound.claims.claim import certify
 from pacbound.cli.about import About
-from pacbound.cli.certify import OTHER_VERBS, VERBS
+from pacbound.cli.certify import OTHER_VERBS
 from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.file_options import Reads
@@ -43,8 +43,7 @@ from pacbound.tally.draws import COLUMNS, DrawOptions
 from pacbound.tally.row_options import ROWS
 
 _VERBS: dict[str, Callable[..., Certificate]] = {
-    **{str(kind): verb for kind, verb in VERBS.items()},
-    **{name: verb for name, (_, verb) in OTHER_VERBS.items()},
+    name: verb for name, (_, verb) in OTHER_VERBS.items()
 }
 _OWN = ("claim", "files", "tallies", "share")
 _TABLES = ("answers", "pool")

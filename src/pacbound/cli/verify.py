@@ -168,7 +168,7 @@ def for_programs(
     if passed:
         claim = certificate.claim()
         keys = (
-            *("procedure", "n", "xi", "bounded", "target", "delta"),
+            *("procedure", "n", "xi", "claim", "bounded", "target", "delta"),
             *("thresholds", "threshold", "lowest", "highest"),
         )
         found |= {key: claim[key] for key in keys if key in claim}

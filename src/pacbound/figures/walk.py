@@ -50,7 +50,7 @@ def loss_along_walk(
     certified_at: int | None = None,
     title: str = "The walk",
     caption: str | None = None,
-    up: str = "Accuracy lost, as seen",
+    differ: bool = False,
 ) -> Figure:
     """The loss against the share of rows that exit early; of several fast models, who answers.
 
@@ -64,8 +64,8 @@ def loss_along_walk(
         The step whose thresholds are certified; None for a refusal.
     title, caption
         As for `Figure`; the caption has a default.
-    up
-        The words of the vertical axis.
+    differ
+        Whether answers that differ are counted in place of losses: none makes up for another.
 
     Returns
     -------
@@ -85,7 +85,8 @@ def loss_along_walk(
     lost, gained = (np.asarray(part, dtype=np.float64) for part in (walk.lost, walk.gained))
     rows = max(walk.rows, 1)
     share, loss = exits.sum(axis=0) / rows, (lost - gained) / rows
-    seen = "lost less gained, as seen (no guarantee)"
+    what = "answers that differ" if differ else "lost less gained"
+    seen = f"{what}, as seen (no guarantee)"
     marks: list[Mark] = []
     if share.size:
         marks.append((Line if share.size > 1 else Dots)(share, loss, "seen", seen))
@@ -94,6 +95,7 @@ def loss_along_walk(
         at = share[certified_at], loss[certified_at]
         marks.append(Dots(*at, "certified", "at the thresholds of the certificate"))
     x = Axis.around("Rows that exit early (share)", share, within=UNIT, percent=True)
+    up = "Answers that differ, as seen" if differ else "Accuracy lost, as seen"
     y = Axis.around(up, [0.0, *loss, asked.value], percent=True)
     panels = [Panel(y, marks)]
     names = walk.models or _names(len(exits))
@@ -107,9 +109,7 @@ def loss_along_walk(
         [
             Column("Thresholds", [_written(step) for step in thresholds.T], "text"),
             *_exit_columns(names, exits),
-            Column("Lost", lost, "count"),
-            Column("Gained", gained, "count"),
-            Column("Lost less gained", loss, "change"),
+            *_lost_columns(lost, gained, loss, differ=differ),
         ],
         [] if certified_at is None else [certified_at],
     )
@@ -127,7 +127,9 @@ def _answers(names: Sequence[str], exits: Floats, share: Floats) -> Panel:
         Line(share, part, look, f"{name} answers")
         for name, part, look in zip(names, exits, _LOOKS, strict=False)
     ]
-    return Panel(Axis.around("Answered", exits, within=UNIT, percent=True), lines, 0.5)
+    # Room below 0, so that its name and that of the other axis do not meet on a small page.
+    up = Axis.around("Answered", exits, room=0.2, within=(-0.2, 1.0), percent=True)
+    return Panel(up, lines, 0.5)
 
 
 def _exit_columns(names: Sequence[str], exits: Floats) -> list[Column]:
@@ -135,6 +137,16 @@ def _exit_columns(names: Sequence[str], exits: Floats) -> list[Column]:
         return [Column("Exit early", exits[0], "count")]
     return [
         Column(f"Exit at {name}", part, "count") for name, part in zip(names, exits, strict=True)
+    ]
+
+
+def _lost_columns(lost: Floats, gained: Floats, loss: Floats, *, differ: bool) -> list[Column]:
+    if differ:
+        return [Column("Differ", lost, "count")]
+    return [
+        Column("Lost", lost, "count"),
+        Column("Gained", gained, "count"),
+        Column("Lost less gained", loss, "change"),
     ]
 
 

@@ -110,7 +110,7 @@ class Monitor:
     - calibration: `confidence`; `correct`, or `prediction` and `labels`; `groups` if there are any.
       A bin that is wrong, or right, more often than its interval allows is evidence.
     - cascade: `loss` (1 where the cascade is wrong and the slow model right, -1 where it is the
-      other way round, else 0), or `confidences`, `predictions` and `labels`. All traffic belongs to
+      other way round, else 0), or `confidence`, `prediction` and `label`. All traffic belongs to
       it: the loss is 0 where a row does not exit early.
     - cascade in groups: the same, and `groups`. What is lost in a group is evidence against its
       claim, and a row in several groups, passed as a mapping from each group to flags, is a label

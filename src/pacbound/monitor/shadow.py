@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.cascade import CascadeCertificate
 from pacbound.certificate.files import certificate_of
+from pacbound.claims.cascade import CascadeCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.monitor.kinds import watch_of
 from pacbound.monitor.promise import Promise

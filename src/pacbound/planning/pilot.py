@@ -126,10 +126,12 @@ def plan_from_pilot(  # noqa: PLR0913
     --------
     >>> from pacbound.data import fashion_mnist
     >>> table = fashion_mnist()
-    >>> pilot = Tally.from_arrays(
-    ...     confidences=table.confidence_fast[:1000],
-    ...     predictions=np.column_stack([table.prediction_fast, table.prediction_slow])[:1000],
-    ...     labels=table.label[:1000],
+    >>> from pacbound.claims.cascade import CLAIM
+    >>> pilot = Tally.count(
+    ...     CLAIM.question,
+    ...     confidence=table.confidence_fast[:1000],
+    ...     prediction=np.column_stack([table.prediction_fast, table.prediction_slow])[:1000],
+    ...     label=table.label[:1000],
     ... )
     >>> plan = plan_from_pilot(pilot, xi=0.02, delta=0.01, sizes=[1000, 4000], goal=0.5)
     >>> [(point.rows, round(point.labels, -1), round(point.value, 1)) for point in plan.points]

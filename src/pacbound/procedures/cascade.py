@@ -11,15 +11,15 @@ loss; `pacbound.procedures.cascade_partial` says why that is valid.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.procedures.refusal import Refusal, least_passing
+from pacbound.procedures.refusal import least_passing
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.binomial import binomial_interval
 from pacbound.stats.sequences import bonferroni_level, fixed_sequence
@@ -41,19 +41,6 @@ NAMES: dict[Bound, str] = {
     "pair": "cascade/two-models/pair/1",
     "product": "cascade/two-models/product/1",
 }
-ASSUMPTIONS = (
-    (
-        "The calibration rows are independent draws from the distribution of use, untouched by "
-        "training, model choice or temperature fitting."
-    ),
-    "xi, delta and the number of rows were fixed before any label was seen.",
-    "Every drawn row is counted; a label may be missing only where all predictions agree.",
-    (
-        "What is certified is xi: the accuracy lost against the slow model, gains offsetting "
-        "losses, over the whole population."
-    ),
-    "A row exits early if its score, in float64, is at or above the threshold.",
-)
 TOP = GRID.n_cells - 1
 """The highest cell of the question's grid; a procedure of another grid would need another name."""
 
@@ -165,12 +152,42 @@ class Walk:
 
 
 @dataclass(frozen=True)
+class CascadeRefusal:
+    """Why no thresholds hold.
+
+    Attributes
+    ----------
+    code : str
+        Which of the reasons it is; `pacbound.claims.cascade.words` has a sentence for each.
+    numbers : mapping of str to float
+        What the sentence says in numbers.
+    needed : int or None
+        About how many rows it would take; None if no number of them would help.
+    group : str or None
+        The group that it is about, where the claim is about groups.
+    others : tuple of str
+        Other groups that cannot be certified either.
+
+    Examples
+    --------
+    >>> CascadeRefusal("no-proof").needed is None
+    True
+    """
+
+    code: str
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    needed: int | None = None
+    group: str | None = None
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class CascadeDecision:
     """The lowest cell that passed (None: refused), and the walk down to the first failure."""
 
     cell: int | None
     walk: Walk
-    refusal: Refusal | None
+    refusal: CascadeRefusal | None
 
 
 def decide(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound) -> CascadeDecision:
@@ -247,11 +264,9 @@ def _decide_without_loss(walk: Walk, n: int, delta: float) -> CascadeDecision:
     passes = np.flatnonzero(passed)
     if passes.size:
         return CascadeDecision(XI_ZERO_GRID[passes[-1]], tried, None)
-    reason = (
-        f"At none of {len(XI_ZERO_GRID)} thresholds is the fast model shown to be no worse than "
-        f"the slow one (xi = 0, n = {n})."
+    return CascadeDecision(
+        None, tried, CascadeRefusal("no-loss", {"tried": len(XI_ZERO_GRID), "n": n})
     )
-    return CascadeDecision(None, tried, Refusal(reason + " Allow a small loss, xi > 0.", None))
 
 
 def tried_without_loss(walk: Walk, delta: float) -> tuple[Walk, Passes]:
@@ -263,7 +278,7 @@ def tried_without_loss(walk: Walk, delta: float) -> tuple[Walk, Passes]:
     return tried, np.asarray(mcnemar_test(tried.losses, tried.only_fast, delta=level))
 
 
-def refusal_at_top(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound) -> Refusal:
+def refusal_at_top(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound) -> CascadeRefusal:
     """Why not even the highest threshold, the first step of `walk`, passes at the walk's own
     `delta`, and what would help.
     """
@@ -271,28 +286,11 @@ def refusal_at_top(walk: Walk, n: int, *, xi: float, delta: float, bound: Bound)
     hopeless = losses > 0 and losses - gains >= xi * n
     needed = None if hopeless else _rows_needed(walk, max(n, 1), xi, delta, bound)
     if losses == 0:
-        return Refusal(
-            f"{n} rows cannot certify xi = {xi} at delta = {delta}, even if no row were lost.",
-            needed,
-        )
-    saturated = (
-        f"Of the rows with score 1.0, {losses} lose and {gains} gain by exiting early: "
-        f"{losses - gains} of {n} rows in all"
-    )
-    verdict = (
-        f"which alone breaks xi = {xi}"
-        if needed is None
-        else f"too close to xi = {xi} for this many rows"
-    )
-    remedy = (
-        "Use a score that separates them (a temperature, logits in float64, another model's), or "
-        "leave that exit out."
-    )
+        return CascadeRefusal("too-few", {"n": n, "xi": xi, "delta": delta}, needed)
     unlabelled = int(walk.unlabelled[0])
-    if unlabelled:
-        saturated += f" ({unlabelled} of the losses only because they have no label)"
-        remedy = f"Label these rows, which may help. {remedy}"
-    return Refusal(f"{saturated}, {verdict}. {remedy}", needed)
+    numbers = {"losses": losses, "gains": gains, "n": n, "xi": xi, "unlabelled": unlabelled}
+    code = "saturated" if needed is None else "nearly-saturated"
+    return CascadeRefusal(code + "-unlabelled" * bool(unlabelled), numbers, needed)
 
 
 def _rows_needed(walk: Walk, n: int, xi: float, delta: float, bound: Bound) -> int | None:

@@ -24,32 +24,13 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from pacbound.errors import InvalidValueError
-from pacbound.procedures import cascade
+from pacbound.procedures.cascade import CascadeRefusal
 from pacbound.procedures.cascade_paths import PathsDecision
-from pacbound.procedures.refusal import Refusal
 from pacbound.stats.arguments import is_one_of
 
 Claim = Literal["loss", "differ"]
 """What xi bounds: the accuracy lost against the slow model, or the share of answers that differ
 from its own."""
-
-ASSUMPTIONS = (
-    cascade.ASSUMPTIONS[0],
-    (
-        "xi, delta and the number of rows were fixed before the answers of the models were "
-        "compared, and every drawn row is counted."
-    ),
-    (
-        "That the claim is about answers that differ was fixed before the answers of the models "
-        "were compared. If another claim about the same rows may be published in its place, their "
-        "deltas add up."
-    ),
-    (
-        "What is certified is xi: the share of all answers that differ from the slow model's, over "
-        "the whole population. Labels have no part in it."
-    ),
-    cascade.ASSUMPTIONS[4],
-)
 
 
 def checked_claim(claim: Any) -> Claim:
@@ -74,25 +55,18 @@ def refuse_labels(claim: Claim, labelled: int) -> None:
         )
 
 
-def in_words(decision: PathsDecision, n: int, xi: float) -> PathsDecision:
-    """The decision with a refusal that speaks of answers that differ, not of losses and labels."""
+def about_answers(decision: PathsDecision, n: int, xi: float) -> PathsDecision:
+    """The decision with a refusal that is about answers that differ, not about losses."""
     if decision.refusal is None:
         return decision
     needed = decision.refusal.needed
     differ = int(decision.walks[decision.chosen].losses[0])
+    numbers = {"n": n, "xi": xi, "differ": differ}
     if xi == 0:
-        reason = "No number of rows can show that no answer differs (xi = 0). Allow some, xi > 0."
+        refusal = CascadeRefusal("no-difference")
     elif differ == 0:
-        reason = f"{n} rows cannot certify xi = {xi}, even if no answer differs."
+        refusal = CascadeRefusal("too-few-to-differ", numbers, needed)
     else:
-        verdict = (
-            f"which alone breaks xi = {xi}"
-            if needed is None
-            else f"too close to xi = {xi} for this many rows"
-        )
-        reason = (
-            f"Of the rows with score 1.0, {differ} of {n} rows in all have another answer than the "
-            f"slow model's, {verdict}. Use a score that separates them (a temperature, logits in "
-            "float64, another model's), or leave that exit out."
-        )
-    return replace(decision, refusal=Refusal(reason, needed))
+        code = "differing" if needed is None else "nearly-differing"
+        refusal = CascadeRefusal(code, numbers, needed)
+    return replace(decision, refusal=refusal)

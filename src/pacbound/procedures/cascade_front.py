@@ -22,11 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.procedures import cascade
-from pacbound.procedures.cascade import Bound
+from pacbound.procedures.cascade import Bound, CascadeRefusal
 from pacbound.procedures.cascade_paths import PathsDecision, step_test
 from pacbound.procedures.joint_walk import JointWalk, answered_at_exits
-from pacbound.procedures.refusal import Refusal, least_passing
+from pacbound.procedures.refusal import least_passing
 from pacbound.stats.sequences import fixed_sequence
 from pacbound.stats.trinomial import mcnemar_test
 from pacbound.tally.questions.cascade import grid_of
@@ -39,13 +38,6 @@ NAMES: dict[Bound, str] = {
     "pair": "cascade/declared-front/pair/1",
     "product": "cascade/declared-front/product/1",
 }
-ASSUMPTIONS = (
-    *cascade.ASSUMPTIONS,
-    (
-        "The models, their order and the sequence of thresholds were chosen without these rows: on "
-        "a fold that was drawn by a seed, before any row was looked at."
-    ),
-)
 MOST_STEPS = 1024
 """A sequence is no longer than the paths that are declared without a fold."""
 
@@ -150,7 +142,7 @@ def _test(n: int, xi: float, delta: float, bound: Bound) -> Callable[[JointWalk]
     return lambda walk: np.asarray(mcnemar_test(walk.losses, walk.gains, delta=delta))
 
 
-def _refusal(walk: JointWalk, n: int, xi: float, delta: float, bound: Bound) -> Refusal:
+def _refusal(walk: JointWalk, n: int, xi: float, delta: float, bound: Bound) -> CascadeRefusal:
     """Why the first step fails, and about how many rows would pass at the rates that were seen."""
     losses, gains = int(walk.losses[0]), int(walk.gains[0])
     if losses - gains > xi * n or (xi == 0 and losses == gains):
@@ -158,24 +150,11 @@ def _refusal(walk: JointWalk, n: int, xi: float, delta: float, bound: Bound) -> 
     else:
         needed = least_passing(lambda rows: _passes_scaled(walk, n, rows, xi, delta, bound))
     if xi == 0 and losses == gains:
-        return Refusal(
-            f"At the first step that the fold declared {losses} rows lose and as many gain, which "
-            "does not show that the cascade is no worse than the slow model (xi = 0). Allow a "
-            "small loss, xi > 0.",
-            needed,
-        )
+        return CascadeRefusal("fold-even", {"losses": losses}, needed)
     if losses == gains == 0:
-        return Refusal(
-            f"{n} rows beside the fold cannot certify xi = {xi} at delta = {delta}, even if no row "
-            "were lost.",
-            needed,
-        )
-    verdict = "no less than" if needed is None else "too close for this many rows to"
-    return Refusal(
-        f"At the first step that the fold declared {losses} rows lose and {gains} gain, of {n} in "
-        f"all: {verdict} xi = {xi}. Choose on a larger fold, or among other models.",
-        needed,
-    )
+        return CascadeRefusal("fold-too-few", {"n": n, "xi": xi, "delta": delta}, needed)
+    numbers = {"losses": losses, "gains": gains, "n": n, "xi": xi}
+    return CascadeRefusal("fold-loses" if needed is None else "fold-near", numbers, needed)
 
 
 def _passes_scaled(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.procedures.cascade import Bound
+from pacbound.procedures.cascade import Bound, CascadeRefusal
 from pacbound.procedures.cascade_paths import (
     PathsDecision,
     joint_product_bound,
@@ -24,7 +24,6 @@ from pacbound.procedures.cascade_paths import (
     steps_to_tell,
 )
 from pacbound.procedures.joint_walk import NEVER, TOP, JointWalk, along
-from pacbound.procedures.refusal import Refusal
 from pacbound.stats.sequences import bonferroni_level
 
 Integers = NDArray[np.int64]
@@ -34,9 +33,7 @@ NAMES: dict[Bound, str] = {
     "pair": "cascade/greedy/pair/1",
     "product": "cascade/greedy/product/1",
 }
-NO_PROOF = Refusal(
-    "Greedy choice, one exit after the other, carries no proof for more than two models.", None
-)
+NO_PROOF = CascadeRefusal("no-proof")
 
 
 def decide(

@@ -39,7 +39,7 @@ of labelling, at any time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, TypedDict
 
@@ -47,12 +47,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.procedures import cascade, cascade_differ, cascade_partial, cascade_paths
-from pacbound.procedures.cascade import Bound, CascadeDecision, Walk
-from pacbound.procedures.cascade_differ import Claim
+from pacbound.procedures import cascade, cascade_partial, cascade_paths
+from pacbound.procedures.cascade import Bound, CascadeDecision, CascadeRefusal, Walk
 from pacbound.procedures.cascade_paths import Passes, PathsDecision
 from pacbound.procedures.joint_walk import JointWalk
-from pacbound.procedures.refusal import Refusal
 from pacbound.stats.sequences import bonferroni_level, fixed_sequence, sidak_level
 
 Integers = NDArray[np.int64]
@@ -82,45 +80,6 @@ NAMES: dict[tuple[Shared, Method], dict[Bound, str]] = {
         "product": "cascade/groups/own/seven-paths/product/1",
     },
 }
-_SAMPLE: dict[Claim, tuple[str, ...]] = {
-    "loss": (
-        *cascade_partial.ASSUMPTIONS[:4],
-        "The groups were fixed before any label was seen.",
-    ),
-    "differ": (
-        *cascade_differ.ASSUMPTIONS[:3],
-        "The groups were fixed before the answers of the models were compared.",
-    ),
-}
-_CERTIFIED: dict[Claim, str] = {
-    "loss": (
-        "What is certified is xi, for each group that is named: the accuracy lost against the slow "
-        "model among its rows, gains offsetting losses."
-    ),
-    "differ": (
-        "What is certified is xi, for each group that is named: the share of the answers to its "
-        "rows that differ from the slow model's. Labels have no part in it."
-    ),
-}
-
-
-def assumptions(claim: Claim, shared: Shared) -> tuple[str, ...]:
-    """What the claim about groups rests on."""
-    if shared == "common":
-        others = " Of rows in no group that is named nothing is said."
-        return (
-            *_SAMPLE[claim],
-            _CERTIFIED[claim] + others,
-            cascade.ASSUMPTIONS[-1],
-        )
-    return (
-        *_SAMPLE[claim],
-        _CERTIFIED[claim],
-        (
-            "A row exits early if its score, in float64, is at or above the threshold of its "
-            "group; a row of a group that is not named never does."
-        ),
-    )
 
 
 @dataclass(frozen=True)
@@ -170,7 +129,7 @@ def decide(
     if shared == "own":
         level = sidak_level(asked["delta"], len(groups))
         alone: Asked = {**asked, "delta": level}
-        return tuple(_alone(group, alone, costs) for group in groups)
+        return tuple(decide_alone(group, alone, costs) for group in groups)
     counted = range(len(groups)) if whole is None else (whole,)
     if asked["xi"] == 0:
         return _without_loss(groups, asked, costs, counted)
@@ -179,7 +138,9 @@ def decide(
     return _along_paths(groups, asked, costs, counted)
 
 
-def refused(names: Sequence[str], groups: Sequence[GroupRows], found: Decisions) -> Refusal | None:
+def refused(
+    names: Sequence[str], groups: Sequence[GroupRows], found: Decisions
+) -> CascadeRefusal | None:
     """Why no group is certified, by the one that is furthest from it; None if one is."""
     if any(decision.cells is not None for decision in found):
         return None
@@ -188,25 +149,24 @@ def refused(names: Sequence[str], groups: Sequence[GroupRows], found: Decisions)
     refusal = found[worst].refusal
     if refusal is None:
         raise InvalidValueError("A refusal without a group that is to blame.")
-    others = [repr(names[place]) for place in blamed if place != worst]
-    listed = ", ".join(others[:5]) + (", …" if len(others) > 5 else "")
-    also = f" Nor can {len(others)} more be certified: {listed}." if others else ""
-    reason = f"Group {names[worst]!r}, of {groups[worst].n} rows: {refusal.reason}{also}"
-    return Refusal(reason, refusal.needed)
+    others = tuple(names[place] for place in blamed if place != worst)
+    numbers = {**refusal.numbers, "rows": groups[worst].n}
+    return replace(refusal, numbers=numbers, group=names[worst], others=others)
 
 
-def _lacking(n: int, refusal: Refusal | None) -> float:
+def _lacking(n: int, refusal: CascadeRefusal | None) -> float:
     return np.inf if refusal is None or refusal.needed is None else float(refusal.needed - n)
 
 
-def _alone(group: GroupRows, asked: Asked, costs: tuple[float, ...]) -> PathsDecision:
+def decide_alone(group: GroupRows, asked: Asked, costs: tuple[float, ...]) -> PathsDecision:
+    """The thresholds of one group, or of all rows, at the full delta."""
     if len(group.walks) > 1:
         return cascade_paths.decide(group.walks, group.n, **asked, costs=costs)
     decision = cascade.decide(group.walks[0].of_exit(0), group.n, **asked)
     return _of_walk(decision.walk, decision.cell, decision.refusal)
 
 
-def _of_walk(walk: Walk, cell: int | None, refusal: Refusal | None = None) -> PathsDecision:
+def _of_walk(walk: Walk, cell: int | None, refusal: CascadeRefusal | None = None) -> PathsDecision:
     cells = None if cell is None else (cell,)
     return PathsDecision(cells, 0, (JointWalk.of_two_models(walk),), refusal)
 
@@ -383,10 +343,8 @@ def _refused_without_loss(
             None,
             0,
             walks,
-            Refusal(
-                f"At none of {passes[0].size} thresholds are all groups shown to lose nothing, and "
-                f"this one is at {seen} (xi = 0, n = {group.n}). Allow a small loss, xi > 0.",
-                None,
+            CascadeRefusal(
+                "no-loss-in-groups", {"tried": passes[0].size, "passed": seen, "n": group.n}
             )
             if seen == min(times)
             else None,

@@ -64,22 +64,6 @@ PATHS_NAMES: dict[Bound, str] = {
     "pair": "cascade/seven-paths/pair/partial-labels/1",
     "product": "cascade/seven-paths/product/partial-labels/1",
 }
-ASSUMPTIONS = (
-    cascade.ASSUMPTIONS[0],
-    (
-        "The number of rows was fixed beforehand and every drawn row is counted; xi and delta were "
-        "fixed before any label was seen."
-    ),
-    (
-        "Labels may be missing in any row and for any reason; each that is missing where the "
-        "answer differs from the slow model's counts as a loss."
-    ),
-    (
-        "A label does not depend on whether, when or why it was asked for, and none was changed "
-        "after it was seen."
-    ),
-    *cascade.ASSUMPTIONS[3:],
-)
 
 
 def with_gains(walk: Walked) -> Walked:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from pacbound.errors import InvalidValueError
-from pacbound.procedures.cascade import Bound, product_bound, refusal_at_top
+from pacbound.procedures.cascade import Bound, CascadeRefusal, product_bound, refusal_at_top
 from pacbound.procedures.joint_walk import TOP, JointWalk, along_each
-from pacbound.procedures.refusal import Refusal, least_passing
+from pacbound.procedures.refusal import least_passing
 from pacbound.stats.arguments import real_number
 from pacbound.stats.sequences import bonferroni_level, fixed_sequence
 from pacbound.stats.trinomial import mcnemar_test, paired_test
@@ -52,7 +52,7 @@ class PathsDecision:
     cells: tuple[int, ...] | None
     chosen: int
     walks: tuple[JointWalk, ...]
-    refusal: Refusal | None
+    refusal: CascadeRefusal | None
 
 
 @lru_cache(maxsize=32)
@@ -111,7 +111,9 @@ def decide(
     return PathsDecision(tuple(walks[chosen].cells[:, ends[chosen]].tolist()), chosen, seen, None)
 
 
-def refusal_at_start(walk: JointWalk, n: int, *, xi: float, delta: float, bound: Bound) -> Refusal:
+def refusal_at_start(
+    walk: JointWalk, n: int, *, xi: float, delta: float, bound: Bound
+) -> CascadeRefusal:
     """Why the first step of `walk` fails at the walk's own `delta`; the product needs more rows
     than one exit would, having more intervals to pay for.
     """
@@ -259,8 +261,4 @@ def _decide_without_loss(
         _, place, step = min(ends)
         return PathsDecision(tuple(tried[place].cells[:, step].tolist()), place, tried, None)
     looks = len(walks) * len(WITHOUT_LOSS)
-    reason = (
-        f"At none of {looks} thresholds is the cascade shown to be no worse than the slow model "
-        f"(xi = 0, n = {n})."
-    )
-    return PathsDecision(None, 0, tried, Refusal(f"{reason} Allow a small loss, xi > 0.", None))
+    return PathsDecision(None, 0, tried, CascadeRefusal("no-loss", {"tried": looks, "n": n}))

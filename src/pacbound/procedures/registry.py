@@ -9,32 +9,11 @@ from __future__ import annotations
 from pacbound.errors import UnknownProcedureError
 from pacbound.procedures import (
     batch,
-    cascade,
-    cascade_front,
-    cascade_greedy,
-    cascade_groups,
-    cascade_partial,
-    cascade_paths,
     union,
 )
 
 PROCEDURES: dict[str, str] = {
-    **dict.fromkeys(
-        [
-            *cascade.NAMES.values(),
-            *cascade_partial.NAMES.values(),
-            *cascade_partial.PATHS_NAMES.values(),
-            *cascade_paths.NAMES.values(),
-            *cascade_front.NAMES.values(),
-            *cascade_greedy.NAMES.values(),
-        ],
-        "cascade",
-    ),
     **dict.fromkeys(batch.NAMES.values(), "batch"),
-    **dict.fromkeys(
-        [name for names in cascade_groups.NAMES.values() for name in names.values()],
-        "cascade-groups",
-    ),
     union.NAME: "bundle",
 }
 """Each name with the kind of certificate it decides."""

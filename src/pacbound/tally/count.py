@@ -99,16 +99,19 @@ class Counting:
         if judged.told is not None:
             self._fingerprint.update(*judged.told)
 
+    @property
+    def _labels(self) -> str | None:
+        """What the column of true classes is called, if there is one."""
+        slots = self._question.slots
+        return next((slots[key].name for key in ("label", "labels") if key in slots), None)
+
     def result(self, sources: Iterable[str] | None = None) -> Counted:
         """What was counted, if its classes can be right; its name where `sources` have none."""
         if has_classes(self._question):
-            slots = self._question.slots
-            labels = slots.get("label", slots.get("labels"))
-            self.evidence.check(self.rule, self.rows, None if labels is None else labels.name)
+            self.evidence.check(self.rule, self.rows, self._labels)
         matches = self.evidence.matches(self.rule)
         if matches is not None:
-            named = self._question.slots["labels"].name
-            matches.require_related(self.rows, named, self.evidence.slow)
+            matches.require_related(self.rows, self._labels or "label", self.evidence.slow)
         cells, counts, groups = self._table.result()
         if sources is None:
             sources = [self._fingerprint.name() or own_name()] if self.rows else []

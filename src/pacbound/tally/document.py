@@ -104,7 +104,7 @@ def fields_of(document: Mapping[str, Json]) -> dict[str, Any]:
     if not fields["sources"] and fields["rows"]:
         # Whatever it was counted from: the same document is the same rows.
         fields["sources"] = frozenset([f"tally:{document['digest']}"])
-    if fields["kind"] == "cascade":
+    if fields["kind"] == CascadeQuestion.kind:
         _complete(fields)
     return fields
 
@@ -192,7 +192,7 @@ def _read_drawn(value: Json, kept: int) -> Drawn:
 
 
 def _read_matches(body: Mapping[str, Json]) -> LabelMatches:
-    if body["kind"] != "cascade":
+    if body["kind"] != CascadeQuestion.kind:
         raise ValueError("label_matches are those of a cascade")
     return LabelMatches.from_dict(body["label_matches"])
 
@@ -272,7 +272,7 @@ def _check_counts(fields: Mapping[str, Any]) -> None:
             f"This tally is not one of {rows} rows: its counts add up to {sum(totals)}. Count the "
             "data again."
         )
-    if fields["kind"] == "cascade" and not every_row:
+    if fields["kind"] == CascadeQuestion.kind and not every_row:
         _check_members(fields)
     matches = fields["matches"]
     if matches is not None and matches.labelled > rows:

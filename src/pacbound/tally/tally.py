@@ -198,20 +198,6 @@ class Tally:
     def from_arrays(
         cls,
         *,
-        confidences: Any,
-        predictions: Any,
-        labels: Any = None,
-        groups: Any = None,
-        classes: Any = None,
-        missing: Any = None,
-        unseen_labels: float = 0.0,
-        **draw: Unpack[DrawOptions],
-    ) -> Tally: ...
-    @overload
-    @classmethod
-    def from_arrays(
-        cls,
-        *,
         score: Any,
         unsafe: Any,
         final_score: Any = None,
@@ -243,10 +229,6 @@ class Tally:
             each row.
         n_bins, edges
             Calibration: as in `calibrate`.
-        confidences, predictions, labels
-            Cascade: (n, M-1) scores, (n, M) predicted classes, and (n,) true classes, which may be
-            missing in any row, or be left out. A row without one in which predictions differ is
-            counted as unlabelled.
         score, unsafe, final_score
             Shield: as in `certify_shield`.
         score, positive
@@ -314,21 +296,6 @@ class Tally:
         cls,
         frame: Any,
         *,
-        confidences: str | Sequence[str],
-        predictions: Sequence[str],
-        labels: str | None = None,
-        groups: str | None = None,
-        classes: Any = None,
-        missing: Any = None,
-        unseen_labels: float = 0.0,
-        **draw: Unpack[DrawOptions],
-    ) -> Tally: ...
-    @overload
-    @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
         score: str,
         unsafe: str,
         final_score: str | None = None,
@@ -356,7 +323,7 @@ class Tally:
             A frame of pandas, Polars (eager or lazy), PyArrow, DuckDB (a relation) or PySpark.
         kind
             As in `from_arrays`.
-        confidence, correct, prediction, labels, groups, confidences, predictions, score, unsafe,
+        confidence, correct, prediction, labels, groups, score, unsafe,
         final_score, positive
             The names of the columns. The words are those of `from_arrays`.
         n_bins, edges, classes, missing, unseen_labels
@@ -438,25 +405,6 @@ class Tally:
         cls,
         paths: Paths,
         *,
-        confidences: str | Sequence[str],
-        predictions: Sequence[str],
-        labels: str | None = None,
-        groups: str | None = None,
-        classes: Any = None,
-        missing: Any = None,
-        unseen_labels: float = 0.0,
-        engine: Engine = "duckdb",
-        master: str | None = None,
-        memory_limit: str | None = None,
-        progress: Progress | None = None,
-        **draw: Unpack[DrawOptions],
-    ) -> Tally: ...
-    @overload
-    @classmethod
-    def from_files(
-        cls,
-        paths: Paths,
-        *,
         score: str,
         unsafe: str,
         final_score: str | None = None,
@@ -503,7 +451,7 @@ class Tally:
             `day` is a column.
         kind
             As in `from_arrays`.
-        confidence, correct, prediction, labels, groups, confidences, predictions, score, unsafe,
+        confidence, correct, prediction, labels, groups, score, unsafe,
         final_score, positive
             The names of the columns. The words are those of `from_arrays`.
         n_bins, edges, classes, missing, unseen_labels

@@ -18,7 +18,6 @@ import torch
 from torch import Tensor, nn
 
 from pacbound.cascade import early_exit
-from pacbound.cascade.certify import certify_cascade
 from pacbound.cascade.early_exit import (
     EarlyExitNetwork,
     EarlyExitResult,
@@ -27,6 +26,7 @@ from pacbound.cascade.early_exit import (
     resnet_cifar,
 )
 from pacbound.cascade.early_exit.batch_rows import packed
+from pacbound.claims.cascade import certify_cascade
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 CLASSES = 5

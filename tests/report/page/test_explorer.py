@@ -12,7 +12,7 @@ from tests.products import standing_for
 from tests.report.page.conftest import abstention, calibration, cascade, recall, rows, shield
 
 from pacbound import certify_abstention, certify_cascade
-from pacbound.certificate import CascadeCertificate, Certificate, GroupedCascadeCertificate
+from pacbound.certificate import Certificate
 from pacbound.explorable import CERTIFIED, HOPELESS, REFUSED, UNTOLD, Explorable, Reading
 from pacbound.report.page.explorer.grid import Explorer, explored
 from pacbound.report.page.explorer.readings import explorable
@@ -78,7 +78,7 @@ def test_three_models_stop_where_a_fresh_certificate_does(count: int, bound: Any
     tally, costs = three_models(count), (1.0, 3.0, 9.0)
 
     def make(xi: float, delta: float) -> Any:
-        return CascadeCertificate.from_tally(tally, xi=xi, delta=delta, bound=bound, costs=costs)
+        return certify_cascade(data=tally, xi=xi, delta=delta, bound=bound, costs=costs)
 
     found = _explorer(make(0.1, 0.05))
     told = 0
@@ -129,8 +129,8 @@ def test_groups_stop_where_a_fresh_certificate_does(shared: Any, overlapping: bo
     tally = in_groups(3000, 2, overlapping=overlapping)
 
     def make(xi: float, delta: float) -> Any:
-        return GroupedCascadeCertificate.from_tally(
-            tally, xi=xi, delta=delta, bound="pair", group_thresholds=shared, costs=(1.0, 9.0)
+        return certify_cascade(
+            data=tally, xi=xi, delta=delta, bound="pair", group_thresholds=shared, costs=(1.0, 9.0)
         )
 
     certificate = make(0.1, 0.05)
@@ -217,9 +217,7 @@ def test_without_loss_only_delta_is_explored() -> None:
         (lambda: shield(count=20), "A refusal is not explored"),
         (lambda: abstention(pool=np.linspace(0, 0.99, 50)), "pool of other scores"),
         (
-            lambda: GroupedCascadeCertificate.from_tally(
-                in_groups(900, 3), xi=0.2, delta=0.05, bound="pair"
-            ),
+            lambda: certify_cascade(data=in_groups(900, 3), xi=0.2, delta=0.05, bound="pair"),
             "several models in groups",
         ),
     ],
@@ -238,8 +236,8 @@ def test_the_finest_grid_that_takes_too_long_is_not_tried() -> None:
 
 
 def test_three_models_of_few_labels_are_told_or_said_to_be_untold() -> None:
-    certificate = CascadeCertificate.from_tally(
-        few_labels(three_models(600), 500), xi=0.1, delta=0.05, bound="pair"
+    certificate = certify_cascade(
+        data=few_labels(three_models(600), 500), xi=0.1, delta=0.05, bound="pair"
     )
     verdicts = {reading.verdict for _, reading in _points(_explorer(certificate))}
     assert verdicts <= {CERTIFIED, REFUSED, UNTOLD}

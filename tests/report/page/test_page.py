@@ -132,7 +132,7 @@ def test_large_costs_are_written_in_digits(tmp_path: Path) -> None:
     certificate = cascade(bound="pair", costs=(115_456, 3_733_888.0))
     _, page = _written(tmp_path, certificate)
     assert "115,456; 3,733,888" in page.text
-    assert "instead of 3,733,888, error" in page.text
+    assert "instead of 3,733,888, the error" in page.text
     assert "e+0" not in page.text
 
 

@@ -12,20 +12,24 @@ from pyarrow import csv
 
 from pacbound import Tally, certify_cascade, documents
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
-from pacbound.tally.questions.cascade import of_exit
+from pacbound.tally.questions.cascade import CascadeQuestion, of_exit
 
 CONFIDENCE = [0.9, 0.8, 0.7, 0.6]
 PREDICTIONS = [[1, 1], [1, 2], [1, 2], [1, 2]]
 
 
 def test_the_five_outcomes_are_told_apart() -> None:
-    tally = Tally.from_arrays(
-        confidences=CONFIDENCE, predictions=PREDICTIONS, labels=[5, 1, 2, 3], unseen_labels=0.25
+    tally = Tally.count(
+        CascadeQuestion,
+        confidence=CONFIDENCE,
+        prediction=PREDICTIONS,
+        label=[5, 1, 2, 3],
+        unseen_labels=0.25,
     )
     four = {"agree": 1, "only_fast": 1, "only_slow": 1, "neither": 1}
     assert tally.totals == {**four, "unlabelled": 0}
-    without = Tally.from_arrays(
-        confidences=CONFIDENCE, predictions=PREDICTIONS, labels=[5, 1, 2, None]
+    without = Tally.count(
+        CascadeQuestion, confidence=CONFIDENCE, prediction=PREDICTIONS, label=[5, 1, 2, None]
     )
     assert without.totals == {**four, "neither": 0, "unlabelled": 1}
     assert tally.cells[:, 0].tolist() == [int(c * 2**16) for c in reversed(CONFIDENCE)]
@@ -41,30 +45,41 @@ def test_the_five_outcomes_are_told_apart() -> None:
     ],
 )
 def test_a_label_may_be_missing_where_all_predictions_agree(labels: Any) -> None:
-    expected = Tally.from_arrays(
-        confidences=CONFIDENCE, predictions=PREDICTIONS, labels=[5, 1, 2, 3], unseen_labels=0.25
+    expected = Tally.count(
+        CascadeQuestion,
+        confidence=CONFIDENCE,
+        prediction=PREDICTIONS,
+        label=[5, 1, 2, 3],
+        unseen_labels=0.25,
     )
     assert (
-        Tally.from_arrays(
-            confidences=CONFIDENCE, predictions=PREDICTIONS, labels=labels, unseen_labels=0.25
+        Tally.count(
+            CascadeQuestion,
+            confidence=CONFIDENCE,
+            prediction=PREDICTIONS,
+            label=labels,
+            unseen_labels=0.25,
         )
         == expected
     )
 
 
 def test_labels_left_out_count_as_labels_that_are_all_missing() -> None:
-    rows: dict[str, Any] = {"confidences": CONFIDENCE, "predictions": PREDICTIONS}
+    rows: dict[str, Any] = {"confidence": CONFIDENCE, "prediction": PREDICTIONS}
     left_out = Tally.from_arrays(**rows)
-    assert left_out == Tally.from_arrays(**rows, labels=[None] * 4)
+    assert left_out == Tally.count(CascadeQuestion, **rows, label=[None] * 4)
     assert left_out.totals["unlabelled"] == 3
     with pytest.raises(InvalidValueError, match="never equal: numbers on one side"):
-        Tally.from_arrays(confidences=[0.9, 0.8], predictions=[[1, "a"], [2, "b"]])
+        Tally.count(CascadeQuestion, confidence=[0.9, 0.8], prediction=[[1, "a"], [2, "b"]])
 
 
 def test_each_exit_of_a_row_without_a_label_agrees_or_is_unlabelled() -> None:
     predictions = [[1, 1, 1], [1, 1, 2], [1, 2, 1], [2, 1, 1], [1, 2, 3], [1, 2, 3]]
-    tally = Tally.from_arrays(
-        confidences=np.full((6, 2), 0.5), predictions=predictions, labels=[None] * 5 + [1]
+    tally = Tally.count(
+        CascadeQuestion,
+        confidence=np.full((6, 2), 0.5),
+        prediction=predictions,
+        label=[None] * 5 + [1],
     )
     assert {name: seen for name, seen in tally.totals.items() if seen} == {
         "agree|agree": 1,
@@ -83,11 +98,11 @@ def test_the_same_rows_with_more_labels_are_not_added_up(scores: Any) -> None:
     rng = np.random.default_rng(0)
     predictions = rng.integers(0, 2, size=(400, 2))
     labels = predictions[:, 1].astype(object)
-    rows: dict[str, Any] = {"confidences": scores, "predictions": predictions}
+    rows: dict[str, Any] = {"confidence": scores, "prediction": predictions}
     few, none = labels.copy(), Tally.from_arrays(**rows)
     few[50:] = None
-    some = Tally.from_arrays(**rows, labels=few)
-    full = Tally.from_arrays(**rows, labels=labels)
+    some = Tally.count(CascadeQuestion, **rows, label=few)
+    full = Tally.count(CascadeQuestion, **rows, label=labels)
     for one, other in ((none, some), (some, full), (none, full)):
         with pytest.raises(RepeatedSourceError):
             one + other
@@ -108,9 +123,9 @@ def test_rows_of_files_and_frames_with_more_labels_are_not_added_up(
         y = pa.array(columns["p0"][order], mask=np.arange(300) >= labels)
         table = pa.table({key: value[order] for key, value in columns.items()} | {"y": y})
         named: dict[str, Any] = {
-            "confidences": [f"c{m}" for m in range(exits)],
-            "predictions": [f"p{m}" for m in range(exits + 1)],
-            "labels": "y",
+            "confidence": [f"c{m}" for m in range(exits)],
+            "prediction": [f"p{m}" for m in range(exits + 1)],
+            "label": "y",
         }
         if name == "frame":
             return Tally.from_frame(table, **named)
@@ -128,7 +143,7 @@ def test_rows_of_files_and_frames_with_more_labels_are_not_added_up(
         for whole in (first, first + other):
             with pytest.raises(RepeatedSourceError):
                 whole + again
-    certificate = certify_cascade(first, xi=0.5, delta=0.1)
+    certificate = certify_cascade(data=first, xi=0.5, delta=0.1)
     assert [name[:7] for name in certificate.provenance.sources] == ["sha256:"]
 
 
@@ -139,11 +154,11 @@ def test_a_tally_of_before_labels_could_be_missing_is_not_added_to_the_same_rows
     """Its name was taken of scores and outcomes, and is another one today."""
     rng = np.random.default_rng(5)
     rows: dict[str, Any] = {
-        "confidences": rng.random(300),
-        "predictions": rng.integers(0, 3, size=(300, 2)),
+        "confidence": rng.random(300),
+        "prediction": rng.integers(0, 3, size=(300, 2)),
     }
-    labels = rows["predictions"][:, 1]
-    now = Tally.from_arrays(**rows, labels=labels)
+    labels = rows["prediction"][:, 1]
+    now = Tally.count(CascadeQuestion, **rows, label=labels)
     body = {key: value for key, value in now.to_dict().items() if key != "digest"}
     body |= {"outcomes": body["outcomes"][:4], "sources": sources}
     body["counts"] = [counts[:4] for counts in body["counts"]]
@@ -152,16 +167,16 @@ def test_a_tally_of_before_labels_could_be_missing_is_not_added_to_the_same_rows
     for again in (now, Tally.from_arrays(**rows)):
         with pytest.raises(RepeatedSourceError):
             _ = before + again
-    rows["confidences"] = rng.random(300)
+    rows["confidence"] = rng.random(300)
     assert (before + Tally.from_arrays(**rows)).rows == 600
 
 
 def test_rows_told_apart_by_labels_alone_may_be_added() -> None:
     """They are recognised by what stays when labels come, and here that is all alike."""
-    rows: dict[str, Any] = {"confidences": np.full(300, 0.5), "predictions": [[0, 1]] * 300}
+    rows: dict[str, Any] = {"confidence": np.full(300, 0.5), "prediction": [[0, 1]] * 300}
     rng = np.random.default_rng(1)
     parts = [
-        Tally.from_arrays(**rows, labels=rng.integers(0, 2, size=300), classes=[0, 1])
+        Tally.count(CascadeQuestion, **rows, label=rng.integers(0, 2, size=300), classes=[0, 1])
         for _ in range(2)
     ]
     assert (parts[0] + parts[1]).rows == 600
@@ -169,14 +184,16 @@ def test_rows_told_apart_by_labels_alone_may_be_added() -> None:
 
 def test_class_names_are_compared_as_text() -> None:
     names = np.array([["cat", "cat"], ["cat", "dog"]])
-    tally = Tally.from_arrays(confidences=[0.9, 0.8], predictions=names, labels=["ox", "dog"])
+    tally = Tally.count(
+        CascadeQuestion, confidence=[0.9, 0.8], prediction=names, label=["ox", "dog"]
+    )
     assert tally.totals["only_slow"] == 1
     with pytest.raises(InvalidValueError, match="numbers on one side and names on the other"):
-        Tally.from_arrays(confidences=[0.9, 0.8], predictions=names, labels=[1, 2])
+        Tally.count(CascadeQuestion, confidence=[0.9, 0.8], prediction=names, label=[1, 2])
 
 
 def test_three_models_are_counted_jointly() -> None:
-    tally = Tally.from_arrays(confidences=[[0.5, 1.0]], predictions=[[7, 1, 2]], labels=[2])
+    tally = Tally.count(CascadeQuestion, confidence=[[0.5, 1.0]], prediction=[[7, 1, 2]], label=[2])
     assert tally.cells.tolist() == [[512, 1024]]
     assert tally.totals["only_slow|only_slow"] == 1
 
@@ -187,26 +204,30 @@ def test_three_models_are_counted_jointly() -> None:
         (CONFIDENCE, [1, 1, 1, 1], r"expected \(n, M\)"),
         (CONFIDENCE, [[1], [1], [1], [1]], "not a cascade"),
         (CONFIDENCE, [[1, 2, 3]] * 4, "not a cascade"),
-        (CONFIDENCE[:3], PREDICTIONS, "confidences has 3"),
-        ([0.9, 0.8, np.nan, 0.6], PREDICTIONS, r"confidences\[:, 0\]\[2\] is nan"),
+        (CONFIDENCE[:3], PREDICTIONS, "confidence has 3"),
+        ([0.9, 0.8, np.nan, 0.6], PREDICTIONS, r"confidence\[:, 0\]\[2\] is nan"),
     ],
 )
 def test_shapes_that_are_no_cascade_are_refused(
     confidences: Any, predictions: Any, message: str
 ) -> None:
     with pytest.raises(InvalidValueError, match=message):
-        Tally.from_arrays(confidences=confidences, predictions=predictions, labels=[1, 1, 2, 3])
+        Tally.count(
+            CascadeQuestion, confidence=confidences, prediction=predictions, label=[1, 1, 2, 3]
+        )
 
 
 @pytest.mark.parametrize("row", ["ab", b"ab", {"a": 1, "b": 2}, {"a", "b"}])
 def test_what_is_no_row_of_answers_is_not_taken_apart_into_answers(row: Any) -> None:
     with pytest.raises(InvalidTypeError, match="text or mappings"):
-        Tally.from_arrays(confidences=[0.5] * 3, predictions=[row] * 3, labels=["a"] * 3)
+        Tally.count(CascadeQuestion, confidence=[0.5] * 3, prediction=[row] * 3, label=["a"] * 3)
 
 
 def test_labels_of_different_lengths_are_refused() -> None:
     with pytest.raises(InvalidTypeError, match="cannot be read as classes"):
-        Tally.from_arrays(confidences=[0.5] * 2, predictions=[(1, 2)] * 2, labels=[[1], [1, 2]])
+        Tally.count(
+            CascadeQuestion, confidence=[0.5] * 2, prediction=[(1, 2)] * 2, label=[[1], [1, 2]]
+        )
 
 
 def test_members_of_an_enumeration_of_text_are_the_text_they_hold() -> None:
@@ -215,10 +236,11 @@ def test_members_of_an_enumeration_of_text_are_the_text_they_hold() -> None:
         DOG = "dog"
 
     slow = [Animal.CAT, Animal.DOG, Animal.DOG]
-    found = Tally.from_arrays(
-        confidences=[0.5] * 3,
-        predictions=list(zip(["cat", "dog", "cat"], slow, strict=True)),
-        labels=["cat", "dog", "dog"],
+    found = Tally.count(
+        CascadeQuestion,
+        confidence=[0.5] * 3,
+        prediction=list(zip(["cat", "dog", "cat"], slow, strict=True)),
+        label=["cat", "dog", "dog"],
     )
     assert found.totals == {
         "agree": 2,
@@ -232,9 +254,11 @@ def test_members_of_an_enumeration_of_text_are_the_text_they_hold() -> None:
 def test_the_column_of_an_exit_is_no_column_of_labels() -> None:
     frame = pa.table({"c": [0.5], "p": [1], "q": [2]})
     with pytest.raises(InvalidValueError, match="an exit would always be right"):
-        Tally.from_frame(frame, confidences="c", predictions=["p", "q"], labels="p")
+        Tally.count(CascadeQuestion, data=frame, confidence="c", prediction=["p", "q"], label="p")
     with pytest.raises(InvalidValueError, match="every row would be right"):
         Tally.from_frame(frame, confidence="c", prediction="p", label="p")
     # Against the slow model itself, whatever differs is lost.
-    found = Tally.from_frame(frame, confidences="c", predictions=["p", "q"], labels="q")
+    found = Tally.count(
+        CascadeQuestion, data=frame, confidence="c", prediction=["p", "q"], label="q"
+    )
     assert found.totals["only_slow"] == 1

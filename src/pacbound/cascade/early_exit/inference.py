@@ -18,12 +18,11 @@ from torch import Tensor, nn
 from pacbound.cascade.early_exit.batch_rows import Batch, device_of, packed
 from pacbound.cascade.early_exit.confidence import top_label
 from pacbound.cascade.thresholds import ExitThresholds
-from pacbound.certificate.cascade import CascadeCertificate
-from pacbound.certificate.cascade_groups import GroupedCascadeCertificate
 from pacbound.certificate.files import certificate_of
+from pacbound.claims.cascade import CascadeCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
-Certified = CascadeCertificate | GroupedCascadeCertificate
+Certified = CascadeCertificate
 
 
 @dataclass(frozen=True, eq=False)

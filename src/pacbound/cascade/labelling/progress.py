@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.cascade_labels import BestPossible
+from pacbound.claims.cascade.group import BestPossible
 
 Floats = NDArray[np.float64]
 

@@ -76,17 +76,17 @@ class SessionRows:
 
 
 def rows_of_arrays(
-    confidences: Any, predictions: Any, slow_confidence: Any, rule: ClassRule
+    confidence: Any, prediction: Any, slow_confidence: Any, rule: ClassRule
 ) -> SessionRows:
     """The rows of (n, M-1) confidences and (n, M) predictions."""
-    same_rows(confidences=confidences, predictions=predictions, slow_confidence=slow_confidence)
-    question, arrays = CascadeQuestion.of_arrays(confidences=confidences, predictions=predictions)
+    same_rows(confidence=confidence, prediction=prediction, slow_confidence=slow_confidence)
+    question, arrays = CascadeQuestion.of_arrays(confidence=confidence, prediction=prediction)
     rows = Rows.of_arrays(question.slots, arrays)
     gathering = _Gathering(question, rule)
     doubt = None
     if slow_confidence is not None:
         doubt = as_numbers_with_gaps(slow_confidence, "slow_confidence")
-        same_length(confidences=rows, slow_confidence=doubt)
+        same_length(confidence=rows, slow_confidence=doubt)
     gathering.add(rows, doubt)
     return gathering.result()
 
@@ -94,18 +94,18 @@ def rows_of_arrays(
 def rows_of_table(
     table: TableFile,
     *,
-    confidences: Sequence[str],
-    predictions: Sequence[str],
+    confidence: Sequence[str],
+    prediction: Sequence[str],
     slow_confidence: str | None,
     rule: ClassRule,
     scale: float | None = None,
     progress: Progress | None = None,
 ) -> SessionRows:
     """The rows of a table in a file, read in order; a score of 1 is written as `scale`."""
-    question = CascadeQuestion.of_columns(confidences=confidences, predictions=predictions)
+    question = CascadeQuestion.of_columns(confidence=confidence, prediction=prediction)
     gathering = _Gathering(question, rule)
     slots = scaled(question.slots, scale)
-    needed = [*confidences, *predictions, *([] if slow_confidence is None else [slow_confidence])]
+    needed = [*confidence, *prediction, *([] if slow_confidence is None else [slow_confidence])]
     require_columns(table, needed)
     for batch in table.batches(list(dict.fromkeys(needed)), progress=progress):
         try:

@@ -21,7 +21,7 @@ done.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from threading import RLock
 from typing import Any, Literal, Self, Unpack
@@ -40,25 +40,28 @@ from pacbound.cascade.labelling.walks import (
     TwoModelWalk,
 )
 from pacbound.cascade.one_at_a_time import one_at_a_time
-from pacbound.certificate.cascade import CascadeCertificate, unit_costs
-from pacbound.certificate.cascade_labels import BestPossible, thresholds_of
+from pacbound.claims.cascade import CLAIM, BestPossible, CascadeCertificate
+from pacbound.claims.cascade.group import thresholds_of, unit_costs
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import NAMES, Bound, CascadeDecision
 from pacbound.procedures.cascade_differ import checked_claim
 from pacbound.procedures.cascade_paths import checked_costs, total_cost
-from pacbound.sources import Notation, Progress, open_table
-from pacbound.sources.notation import NotationOptions, refuse_notation
+from pacbound.sources import Notation, open_table
+from pacbound.sources.notation import refuse_notation
 from pacbound.sources.values import MISSING, Values, values_of
 from pacbound.stats.arguments import claimed_delta, is_one_of, tolerated_rate
 from pacbound.tally.classes import Class, ClassRule, Evidence
 from pacbound.tally.columns import same_order, same_rows
-from pacbound.tally.intake import recorded_columns
 from pacbound.tally.questions.cascade import grid_of, joint_outcome, witness
+from pacbound.tally.reading import recorded_columns
+from pacbound.tally.row_options import RowOptions
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Columns = Mapping[str, str | Sequence[str]]
+
+_CLASSES = frozenset(["classes", "missing", "unseen_labels"])
+_READING = frozenset(["progress", "delimiter", "decimal", "scale"])
 
 
 class LabelSession:
@@ -82,10 +85,10 @@ class LabelSession:
 
     Parameters
     ----------
-    confidences
-        (n, M-1) scores in [0, 1] of the fast models; or, with `columns`, the path of one file.
-    predictions
-        (n, M) predicted classes, the slow model's last.
+    confidence
+        (n, M-1) scores in [0, 1] of the fast models; with `data`, the names of their columns.
+    prediction
+        (n, M) predicted classes, the slow model's last; with `data`, the names of their columns.
     xi
         The accuracy that may be lost; 0 asks that nothing is.
     delta
@@ -100,15 +103,11 @@ class LabelSession:
         (n,) numbers, higher where the slow model is surer, or the name of their column: of rows
         that count from the same step on, those with the lowest are asked for first. Only the order
         depends on it. Without it, rows are asked for in their own order.
-    classes, missing, unseen_labels
-        What is known of the classes, as in `certify_cascade`.
-    columns
-        For a file: the names of its columns, `confidences` and `predictions`, a list of each.
-    progress
-        For a file: called with the share that is read, from 0 to 1.
-    delimiter, decimal, scale
-        For files: what stands between values, what stands for the decimal point, and what a score
-        of 1 is written as, such as 100 for percentages.
+    data
+        The path of one file that has all rows.
+    **rows
+        How rows are read, see `RowOptions`: `classes`, `missing` and `unseen_labels`; and for a
+        file `progress`, `delimiter`, `decimal` and `scale`.
 
     Raises
     ------
@@ -120,9 +119,9 @@ class LabelSession:
     --------
     >>> from pacbound.data import fashion_mnist
     >>> table = fashion_mnist()
-    >>> predictions = np.column_stack([table.prediction_fast, table.prediction_slow])
+    >>> prediction = np.column_stack([table.prediction_fast, table.prediction_slow])
     >>> session = LabelSession(
-    ...     table.confidence_fast, predictions, xi=0.01, delta=0.01, bound="pair"
+    ...     table.confidence_fast, prediction, xi=0.01, delta=0.01, bound="pair"
     ... )
     >>> while not session.done:
     ...     rows = session.ask(20)
@@ -135,8 +134,8 @@ class LabelSession:
 
     def __init__(  # noqa: PLR0913
         self,
-        confidences: Any,
-        predictions: Any = None,
+        confidence: Any,
+        prediction: Any = None,
         *,
         xi: float,
         delta: float,
@@ -144,13 +143,10 @@ class LabelSession:
         bound: Bound = "exact",
         claim: Literal["loss"] = "loss",
         slow_confidence: Any = None,
-        classes: Any = None,
-        missing: Any = None,
-        unseen_labels: float = 0.0,
-        columns: Columns | None = None,
-        progress: Progress | None = None,
-        **written: Unpack[NotationOptions],
+        data: str | os.PathLike[str] | None = None,
+        **rows: Unpack[RowOptions],
     ) -> None:
+        _require_known(rows, _CLASSES | _READING)
         if not is_one_of(bound, NAMES):
             raise InvalidValueError(
                 f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'."
@@ -161,9 +157,12 @@ class LabelSession:
             "delta": claimed_delta(delta),
             "bound": bound,
         }
-        rule = ClassRule.of(classes, missing, unseen_labels)
-        rows = _rows(confidences, predictions, slow_confidence, rule, columns, written, progress)
-        self._begin(rows, asked, costs, rule, columns)
+        rule = ClassRule.of(
+            rows.get("classes"), rows.get("missing"), rows.get("unseen_labels") or 0.0
+        )
+        columns = {"confidence": confidence, "prediction": prediction}
+        found = _rows(columns, slow_confidence, rule, data, rows)
+        self._begin(found, asked, costs, rule, recorded_columns(columns, data))
 
     def _begin(
         self,
@@ -171,12 +170,12 @@ class LabelSession:
         asked: SessionClaim,
         costs: Any,
         rule: ClassRule,
-        columns: Columns | None,
+        columns: dict[str, str],
     ) -> None:
         self._lock = RLock()
         self._rows, self._asked, self._rule = rows, asked, rule
         self._costs = None if costs is None else checked_costs(costs, rows.exits + 1)
-        self._columns = recorded_columns(columns)
+        self._columns = columns
         self._codes = np.full(len(rows.numbers), MISSING)
         self._is_declined = np.zeros(len(rows.numbers), dtype=np.bool_)
         self._order: list[int] = []
@@ -307,9 +306,9 @@ class LabelSession:
         --------
         Row 1 loses or gains first, row 3 only where nothing can be certified any more:
 
-        >>> confidences = [0.99, 0.98, 0.97, 0.1] + [0.98] * 400
-        >>> predictions = [[1, 1], [0, 1], [1, 1], [0, 1]] + [[1, 1]] * 400
-        >>> session = LabelSession(confidences, predictions, xi=0.01, delta=0.05)
+        >>> confidence = [0.99, 0.98, 0.97, 0.1] + [0.98] * 400
+        >>> prediction = [[1, 1], [0, 1], [1, 1], [0, 1]] + [[1, 1]] * 400
+        >>> session = LabelSession(confidence, prediction, xi=0.01, delta=0.05)
         >>> session.ask(1)
         array([1])
         """
@@ -455,9 +454,8 @@ class LabelSession:
         >>> session.certificate().certified
         True
         """
-        return CascadeCertificate.from_tally(
-            self.tally, **self._asked, costs=self._costs, columns=self._columns
-        ).with_about(about, sample=sample)
+        asked = {**self._asked, "costs": self._costs}
+        return CLAIM.certify(self.tally, asked, self._columns).with_about(about, sample=sample)
 
     @one_at_a_time
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -493,13 +491,12 @@ class LabelSession:
     def load(
         cls,
         path: str | os.PathLike[str],
-        confidences: Any,
-        predictions: Any = None,
+        confidence: Any,
+        prediction: Any = None,
         *,
         slow_confidence: Any = None,
-        columns: Columns | None = None,
-        progress: Progress | None = None,
-        **written: Unpack[NotationOptions],
+        data: str | os.PathLike[str] | None = None,
+        **rows: Unpack[RowOptions],
     ) -> Self:
         """Go on with a session from its file and the same rows.
 
@@ -507,8 +504,8 @@ class LabelSession:
         ----------
         path
             What `save` wrote.
-        confidences, predictions, slow_confidence, columns, progress, delimiter, decimal, scale
-            The rows, as the session was made from; all else is in the file.
+        confidence, prediction, slow_confidence, data, **rows
+            The rows, as the session was made from; all else, also the classes, is in the file.
 
         Returns
         -------
@@ -530,20 +527,20 @@ class LabelSession:
         >>> LabelSession.load("labels.json", [0.9, 0.8], [[0, 1], [1, 1]]).progress.labels
         1
         """
+        _require_known(rows, _READING)
         kept = SessionDocument.read(path)
-        rows = _rows(
-            confidences, predictions, slow_confidence, kept.rule, columns, written, progress
-        )
-        if rows.digest != kept.digest:
+        columns = {"confidence": confidence, "prediction": prediction}
+        found = _rows(columns, slow_confidence, kept.rule, data, rows)
+        if found.digest != kept.digest:
             raise InvalidValueError(
                 f"{path} is the session of other rows ({kept.rows:,} of them; these are "
-                f"{rows.tally.rows:,}): their scores or predictions, or their order, are not the "
+                f"{found.tally.rows:,}): their scores or predictions, or their order, are not the "
                 "same. Pass the rows that it was made from."
             )
         session = cls.__new__(cls)
         # A name of its own that rows too alike to be named were given goes on.
-        rows = replace(rows, tally=replace(rows.tally, sources=kept.sources))
-        session._begin(rows, kept.asked, kept.costs, kept.rule, columns)
+        found = replace(found, tally=replace(found.tally, sources=kept.sources))
+        session._begin(found, kept.asked, kept.costs, kept.rule, recorded_columns(columns, data))
         if kept.labels:
             session.tell(list(kept.labels), list(kept.labels.values()))
         if kept.declined:
@@ -714,38 +711,47 @@ def require_loss(claim: str) -> None:
         )
 
 
+def _require_known(rows: Mapping[str, Any], known: Collection[str]) -> None:
+    strange = next((name for name in rows if name not in known), None)
+    if strange is not None:
+        raise InvalidTypeError(
+            f"{strange} is not an option of a session: expected {', '.join(sorted(known))}."
+        )
+
+
 def _rows(
-    confidences: Any,
-    predictions: Any,
+    columns: Mapping[str, Any],
     slow_confidence: Any,
     rule: ClassRule,
-    columns: Columns | None,
-    written: NotationOptions,
-    progress: Progress | None,
+    data: Any,
+    rows: Mapping[str, Any],
 ) -> SessionRows:
-    if columns is None:
+    confidence, prediction = columns["confidence"], columns["prediction"]
+    if prediction is None:
+        raise InvalidTypeError("prediction is missing: pass those of all models.")
+    written: Any = {name: rows[name] for name in _READING - {"progress"} if name in rows}
+    if data is None:
         refuse_notation(written)
-        return rows_of_arrays(confidences, predictions, slow_confidence, rule)
-    if predictions is not None:
+        return rows_of_arrays(confidence, prediction, slow_confidence, rule)
+    if not isinstance(data, (str, os.PathLike)):
         raise InvalidTypeError(
-            "predictions stands beside columns, which say where the file holds everything: leave "
-            "it out."
+            f"data is of type {type(data).__name__}: expected the path of one file. Pass arrays "
+            "without data."
         )
-    if not isinstance(confidences, (str, os.PathLike)):
+    named = [[names] if isinstance(names, str) else names for names in (confidence, prediction)]
+    if not all(isinstance(name, str) for names in named for name in names):
         raise InvalidTypeError(
-            f"columns stands beside a {type(confidences).__name__}: expected the path of one file. "
-            "Pass arrays without columns."
+            "With data, confidence and prediction name its columns: expected texts."
         )
-    named = {role: [name] if isinstance(name, str) else name for role, name in columns.items()}
     notation = Notation.of(**written)
     return rows_of_table(
-        open_table(confidences, notation),
-        confidences=named.get("confidences", ()),
-        predictions=named.get("predictions", ()),
+        open_table(data, notation),
+        confidence=named[0],
+        prediction=named[1],
         slow_confidence=slow_confidence,
         rule=rule,
         scale=notation.scale,
-        progress=progress,
+        progress=rows.get("progress"),
     )
 
 

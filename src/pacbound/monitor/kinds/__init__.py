@@ -1,22 +1,12 @@
-"""The kinds of certificates that can be monitored, one file each.
-
-To add one: a file with a watch, and its line in `WATCHES`.
-"""
+"""The bets against what certificates claim, by their claims; a batch and a bundle have none."""
 
 from __future__ import annotations
 
 from pacbound.certificate import Certificate
 from pacbound.claims.claim import ClaimCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.monitor.kinds.cascade import CascadeWatch
-from pacbound.monitor.kinds.cascade_groups import GroupedCascadeWatch
 from pacbound.tally.questions import with_article
 from pacbound.watch import Watch
-
-WATCHES: dict[str, type[Watch]] = {
-    "cascade": CascadeWatch,
-    "cascade-groups": GroupedCascadeWatch,
-}
 
 _WHY_NOT = {
     "batch": (
@@ -36,8 +26,7 @@ def watch_of(certificate: Certificate) -> Watch:
             f"certificate is of type {type(certificate).__name__}: expected a Certificate. "
             "load_certificate reads one from its file."
         )
-    by_claim = isinstance(certificate, ClaimCertificate)
-    if not by_claim and certificate.kind not in WATCHES:
+    if not isinstance(certificate, ClaimCertificate):
         raise InvalidTypeError(
             f"{with_article(certificate.kind).capitalize()} certificate is not monitored: "
             f"{_WHY_NOT[certificate.kind]}."
@@ -48,8 +37,6 @@ def watch_of(certificate: Certificate) -> Watch:
             "This certificate is a refusal: it claims nothing, so there is nothing to monitor. "
             "Certify first; summary() says what it would take."
         )
-    if not isinstance(certificate, ClaimCertificate):
-        return WATCHES[certificate.kind](certificate)
     watch = certificate.by.watch(certificate)
     if isinstance(watch, str):
         kind = with_article(certificate.kind).capitalize()

@@ -9,9 +9,7 @@ from typing import Any
 
 from pacbound.certificate import (
     BatchCertificate,
-    CascadeCertificate,
     Certificate,
-    GroupedCascadeCertificate,
 )
 from pacbound.claims.claim import ClaimCertificate
 from pacbound.monitor import Monitor
@@ -21,7 +19,6 @@ from pacbound.report.page.entries import Entry
 from pacbound.report.page.explorer.grid import Explorer
 from pacbound.report.page.figures import (
     batch,
-    cascade,
     evidence,
     trade_off,
 )
@@ -133,8 +130,6 @@ def _reservation(entry: Entry) -> Markup | None:
 def _refused_groups(certificate: Certificate | None) -> list[str]:
     if isinstance(certificate, ClaimCertificate):
         return list(certificate.by.refused_groups(certificate))
-    if isinstance(certificate, GroupedCascadeCertificate):
-        return list(certificate.refused_groups)
     return []
 
 
@@ -230,37 +225,8 @@ def _of_batch(certificate: BatchCertificate, detail: Detail) -> Iterator[ChartFi
     yield batch.sample(certificate, rows=detail.rows)
 
 
-def _of_cascade(certificate: CascadeCertificate, detail: Detail) -> Iterator[ChartFigure | None]:
-    walk, n = certificate.walks[certificate.chosen], certificate.n
-    yield cascade.walk(
-        walk,
-        n,
-        xi=certificate.xi,
-        cells=certificate.cells,
-        bounded=certificate.bounded,
-        rows=detail.rows,
-    )
-
-
-def _of_groups(
-    certificate: GroupedCascadeCertificate, detail: Detail
-) -> Iterator[ChartFigure | None]:
-    for name, part in list(certificate.groups.items())[: detail.figures]:
-        yield cascade.walk(
-            part.walks[part.chosen],
-            part.n,
-            xi=certificate.xi,
-            cells=part.cells,
-            bounded=certificate.bounded,
-            group=name,
-            rows=detail.rows,
-        )
-
-
 _DRAWN: dict[type[Certificate], Callable[[Any, Detail], Iterator[ChartFigure | None]]] = {
     BatchCertificate: _of_batch,
-    CascadeCertificate: _of_cascade,
-    GroupedCascadeCertificate: _of_groups,
 }
 """The figures of each kind; a bundle has those of its claims."""
 

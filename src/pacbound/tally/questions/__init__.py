@@ -35,6 +35,7 @@ def question_for(given: Mapping[str, Any], kind: str | None = None) -> Any:
     kind
         One of `QUESTIONS`, where it is known; the names are then not looked at. Of two questions
         with the same columns the first is taken where it is not: "calibration", not "abstention".
+        Predictions of several models are those of a cascade.
 
     Returns
     -------
@@ -57,6 +58,8 @@ def question_for(given: Mapping[str, Any], kind: str | None = None) -> Any:
         if not is_one_of(kind, QUESTIONS):
             raise InvalidValueError(f"kind={kind!r} is not one of {', '.join(QUESTIONS)}.")
         return QUESTIONS[kind]  # type: ignore[index]
+    if _has_several_models(given):
+        return CascadeQuestion
     passed = {name for name, value in given.items() if value is not None}
     needed = {
         kind: {name for name, must in question.roles.items() if must}
@@ -72,6 +75,17 @@ def question_for(given: Mapping[str, Any], kind: str | None = None) -> Any:
         f"{', '.join(sorted(passed)) or 'Nothing'} is not enough to count by. Expected for "
         f"{listed}."
     )
+
+
+def _has_several_models(given: Mapping[str, Any]) -> bool:
+    """Whether there are predictions of several models: a list of columns, or a matrix."""
+    confidence, prediction = given.get("confidence"), given.get("prediction")
+    if confidence is None or not isinstance(prediction, (list, tuple)):
+        return getattr(prediction, "ndim", 1) == 2
+    scores = confidence if isinstance(confidence, (list, tuple)) else [confidence]
+    if all(isinstance(name, str) for name in [*scores, *prediction]):
+        return True
+    return any(isinstance(row, (list, tuple)) for row in prediction)
 
 
 def with_article(kind: str) -> str:

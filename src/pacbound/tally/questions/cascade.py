@@ -28,7 +28,15 @@ from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.columns import as_array, numeric, same_length
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.questions.members import in_each, member_slots, members_of
-from pacbound.tally.questions.question import Integers, Judged, Kind, Layout, Scope, Slot
+from pacbound.tally.questions.question import (
+    Integers,
+    Judged,
+    Kind,
+    Layout,
+    RowColumn,
+    Scope,
+    Slot,
+)
 from pacbound.tally.rows import Rows, only_known
 
 if TYPE_CHECKING:
@@ -72,20 +80,40 @@ class CascadeQuestion:
     Examples
     --------
     >>> question = CascadeQuestion.of_columns(
-    ...     confidences=["c"], predictions=["fast", "slow"], labels="y"
+    ...     confidence=["c"], prediction=["fast", "slow"], label="y"
     ... )
     >>> question.exits, question.grid, question.outcomes
     (1, DyadicGrid(bits=16), ('agree', 'only_fast', 'only_slow', 'neither', 'unlabelled'))
     """
 
     kind: ClassVar[Kind] = "cascade"
+    columns: ClassVar[tuple[RowColumn, ...]] = (
+        RowColumn(
+            "confidence",
+            "The confidence of each model but the last, in the order in which they are asked.",
+            "number",
+            several=True,
+        ),
+        RowColumn(
+            "prediction",
+            "The prediction of each model, the slow model's last.",
+            "class",
+            several=True,
+        ),
+        RowColumn(
+            "label",
+            "The true class; it may be missing in any row, and in all.",
+            "class",
+            needed=False,
+        ),
+    )
     roles: ClassVar[Mapping[str, bool]] = {
-        "confidences": True,
-        "predictions": True,
-        "labels": False,
+        "confidence": True,
+        "prediction": True,
+        "label": False,
         "groups": False,
     }
-    labelled_by: ClassVar[tuple[str, ...]] = ("labels",)
+    labelled_by: ClassVar[tuple[str, ...]] = ("label",)
     labels_may_be_missing: ClassVar[bool] = True
     lowest_cell: ClassVar[int] = 0
     scopes: ClassVar[tuple[Scope, ...]] = ("top", "groups", "overlapping-groups")
@@ -108,23 +136,23 @@ class CascadeQuestion:
     @classmethod
     def of_columns(cls, **given: Any) -> CascadeQuestion:
         """The question about a table: columns in the order of the models, the slow one last, and
-        the labels, if there are any.
+        the label, if there is one.
         """
         named = only_known(given, cls.roles, "A cascade")
-        labels = named.get("labels")
+        label = named.get("label")
         exits, answers = (
             [names] if isinstance(names, str) else list(names)
-            for names in (named["confidences"], named["predictions"])
+            for names in (named["confidence"], named["prediction"])
         )
         if not exits or len(answers) != len(exits) + 1:
             raise InvalidTypeError(
                 f"{len(exits)} confidences and {len(answers)} predictions are not a cascade: name "
                 "a confidence for each model but the last, and a prediction for each model."
             )
-        if labels in answers[:-1]:
+        if label in answers[:-1]:
             raise InvalidValueError(
-                f"labels and predictions are both {labels!r}, so that an exit would "
-                "always be right: name the column of the true classes."
+                f"label and prediction are both {label!r}, so that an exit would always be right: "
+                "name the column of the true classes."
             )
         groups = named.get("groups")
         if groups is not None and not isinstance(groups, str):
@@ -132,7 +160,7 @@ class CascadeQuestion:
                 f"groups={groups!r} does not name a column: expected the one that holds the group "
                 "of each row. Groups that overlap are passed as arrays."
             )
-        slots = _slots(exits, answers, labels)
+        slots = _slots(exits, answers, label)
         if groups is None:
             return cls(_checked_exits(len(exits)), slots)
         slots["groups"] = Slot("name", groups)
@@ -142,26 +170,26 @@ class CascadeQuestion:
     def of_arrays(cls, **given: Any) -> tuple[CascadeQuestion, dict[str, Any]]:
         """The question about (n, M-1) confidences, (n, M) predictions and (n,) labels, if any."""
         passed = only_known(given, cls.roles, "A cascade")
-        scores = numeric(as_array(passed["confidences"], "confidences"), "confidences")
+        scores = numeric(as_array(passed["confidence"], "confidence"), "confidence")
         scores = scores[:, None] if scores.ndim == 1 else scores
-        answers = prediction_columns(passed["predictions"])
+        answers = prediction_columns(passed["prediction"])
         exits = scores.shape[1] if scores.ndim == 2 else 0
         if not exits or len(answers) != exits + 1:
             raise InvalidValueError(
-                f"confidences of shape {scores.shape} and predictions of {len(answers)} models are "
+                f"confidence of shape {scores.shape} and prediction of {len(answers)} models are "
                 "not a cascade: expected (n, M-1) confidences, one for each exit, and (n, M) "
                 "predictions, the slow model's last."
             )
-        same_length(confidences=scores, predictions=answers[0])
+        same_length(confidence=scores, prediction=answers[0])
         columns: list[Any] = [*scores.T, *answers]
-        if "labels" in passed:
-            labels = label_column(passed["labels"])
-            same_length(confidences=scores, labels=labels)
+        if "label" in passed:
+            labels = label_column(passed["label"])
+            same_length(confidence=scores, label=labels)
             columns.append(labels)
         slots = _slots(
-            [f"confidences[:, {m}]" for m in range(exits)],
-            [f"predictions[:, {m}]" for m in range(exits + 1)],
-            "labels" if "labels" in passed else None,
+            [f"confidence[:, {m}]" for m in range(exits)],
+            [f"prediction[:, {m}]" for m in range(exits + 1)],
+            "label" if "label" in passed else None,
         )
         question, arrays = cls(_checked_exits(exits), slots), dict(zip(slots, columns, strict=True))
         return question._with_groups(arrays, passed.get("groups"))
@@ -191,8 +219,8 @@ class CascadeQuestion:
         """The cell of each exit's confidence, and what its answer does."""
         answers = [rows.classes(slot, vocabulary) for slot in self._slots("prediction")]
         truth = (
-            rows.classes("labels", vocabulary)
-            if "labels" in self.slots
+            rows.classes("label", vocabulary)
+            if "label" in self.slots
             else np.full(len(rows), MISSING)
         )
         for slot, codes in zip(self._slots("prediction"), answers, strict=True):
@@ -222,8 +250,8 @@ class CascadeQuestion:
 
     def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
         """The same inside an engine."""
-        labels = "labels" if "labels" in self.slots else None
-        answers = rows.answers(self._slots("prediction"), labels, evidence)
+        label = "label" if "label" in self.slots else None
+        answers = rows.answers(self._slots("prediction"), label, evidence)
         scores = self._slots("confidence")
         keys = {slot: rows.cell_key(slot, self.grid) for slot in scores}
         if "groups" in self.slots:
@@ -332,11 +360,11 @@ def _checked_exits(exits: int) -> int:
     return exits
 
 
-def _slots(exits: Sequence[str], answers: Sequence[str], labels: str | None) -> dict[str, Slot]:
+def _slots(exits: Sequence[str], answers: Sequence[str], label: str | None) -> dict[str, Slot]:
     return {
         **{f"confidence {m}": Slot("number", name) for m, name in enumerate(exits)},
         **{f"prediction {m}": Slot("class", name) for m, name in enumerate(answers)},
-        **({} if labels is None else {"labels": Slot("class", labels)}),
+        **({} if label is None else {"label": Slot("class", label)}),
     }
 
 
@@ -394,7 +422,7 @@ def prediction_columns(predictions: Any) -> list[Any]:
         ):
             # These can be iterated over too, but do not give what models predict.
             raise InvalidTypeError(
-                "predictions holds text or mappings: expected (n, M), in each row a list with the "
+                "prediction holds text or mappings: expected (n, M), in each row a list with the "
                 "class that each model predicts, the slow one last."
             )
         try:
@@ -404,11 +432,11 @@ def prediction_columns(predictions: Any) -> list[Any]:
         if columns and not {list, tuple} & set(map(type, columns[0])):
             return columns
         if not len(predictions):
-            raise InvalidValueError("predictions is empty: expected (n, M), a column per model.")
+            raise InvalidValueError("prediction is empty: expected (n, M), a column per model.")
     table = _as_table(predictions)
     if table.ndim != 2:
         raise InvalidValueError(
-            f"predictions has shape {table.shape}: expected (n, M), a column per model, the slow "
+            f"prediction has shape {table.shape}: expected (n, M), a column per model, the slow "
             "one last."
         )
     return [table[:, m] for m in range(table.shape[1])]
@@ -424,7 +452,7 @@ def _as_table(values: Any) -> Any:
         return np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
         raise InvalidTypeError(
-            f"predictions is a {type(values).__name__} that NumPy cannot read ({error}): expected "
+            f"prediction is a {type(values).__name__} that NumPy cannot read ({error}): expected "
             "(n, M) classes."
         ) from None
 
@@ -436,5 +464,5 @@ def label_column(labels: Any) -> Any:
         # Rows of different lengths, or what NumPy cannot read: said where values are taken in.
         return labels
     if len(shape) != 1:
-        raise InvalidValueError(f"labels has shape {shape}: expected one label per row.")
+        raise InvalidValueError(f"label has shape {shape}: expected one label per row.")
     return labels

@@ -1,4 +1,4 @@
-"""Where a cascade would stop at a stricter xi or delta, from the walk that its certificate keeps.
+"""Where a cascade would stop at a stricter xi or delta, from the walks that its certificate keeps.
 
 The certificate keeps the steps at which a count changes that the tests look at, down to the first
 failure. A stricter walk ends at one of these, so its threshold is exactly the one that the rows
@@ -13,20 +13,92 @@ not say which is the cheapest, the thresholds are not told.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate import CascadeCertificate, GroupedCascadeCertificate
-from pacbound.certificate.cascade import unit_costs
-from pacbound.certificate.cascade_labels import thresholds_of
+from pacbound.claims.cascade.fields import counted_groups
+from pacbound.claims.cascade.group import CascadeGroup, thresholds_of, unit_costs
+from pacbound.explorable import CERTIFIED, REFUSED, UNTOLD, Explorable, Reading
 from pacbound.procedures import cascade_paths
 from pacbound.procedures.joint_walk import JointWalk
+from pacbound.says import Quantity
 from pacbound.stats.sequences import bonferroni_level, fixed_sequence
-from pacbound.tally.questions.cascade import ALL_ROWS
+
+if TYPE_CHECKING:
+    from pacbound.claims.cascade.certificate import CascadeCertificate
 
 Integers = NDArray[np.int64]
+
+
+def explorable(certificate: CascadeCertificate) -> Explorable | str:
+    """How stricter values are explored, or why they cannot be."""
+    if certificate.method == "greedy":
+        return "A greedy choice carries no proof, at no xi."
+    if certificate.groups and certificate.method == "paths":
+        return (
+            "The certificate of several models in groups does not hold the counts that another xi "
+            "would need."
+        )
+    own = certificate.group_thresholds == "own"
+    first = "Groups certified" if own else f"Threshold{'s' * (certificate.exits > 1)}"
+    paid = () if certificate.costs is None else ("Cost of a row",)
+    drawn = paid[0] if paid else "Rows that exit early"
+    return Explorable("xi", (first, "Rows that exit early", *paid), _reading, drawn)
+
+
+def asking(certificate: CascadeCertificate, xi: float, delta: float) -> CascadeCertificate:
+    """The same counts with other values asked for, not decided yet."""
+    values = {**certificate.values, "xi": xi, "delta": delta}
+    values.pop("refusal", None)
+    return replace(certificate, values=values, loaded=None)
+
+
+def _reading(certificate: CascadeCertificate, xi: float | None, delta: float) -> Reading:
+    asked = asking(certificate, certificate.xi if xi is None else xi, delta)
+    if not certificate.groups:
+        return _told([outcome(asked, certificate)], certificate.costs)
+    again = asked.recomputed()
+    found = outcomes_by_group(again, certificate)
+    if certificate.group_thresholds != "own":
+        return _told(found, certificate.costs)
+    told = sum(part is not None and part.thresholds is not None for part in found)
+    return _told(found, certificate.costs, first=f"{told} of {len(again.groups)}")
+
+
+def _told(
+    found: Sequence[Outcome | None],
+    costs: tuple[float, ...] | None,
+    *,
+    first: str | None = None,
+) -> Reading:
+    """What the outcomes of all groups, or of the only one, say together."""
+    parts = [part for part in found if part is not None]
+    if len(parts) < len(found):
+        return Reading(UNTOLD, ("",) * (2 if costs is None else 3))
+    n = sum(part.n for part in parts)
+    fewest, most = (sum(ends) / n for ends in zip(*(part.exits for part in parts), strict=True))
+    certified = any(part.thresholds is not None for part in parts)
+    shown = first or _thresholds(parts[0].thresholds)
+    values = [shown, _between(f"{fewest:.2%}", f"{most:.2%}")]
+    drawn = fewest, most
+    if costs is not None:
+        least, most = (sum(ends) / n for ends in zip(*(part.cost for part in parts), strict=True))
+        drawn = least, most
+        values.append(_between(*(Quantity(paid, "amount").text for paid in (least, most))))
+    return Reading(CERTIFIED if certified else REFUSED, tuple(values), drawn)
+
+
+def _thresholds(thresholds: Sequence[float] | None) -> str:
+    if thresholds is None:
+        return "never exit early"
+    return ", ".join("never" if np.isinf(value) else repr(value) for value in thresholds)
+
+
+def _between(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
 
 
 @dataclass(frozen=True)
@@ -50,51 +122,41 @@ def outcome(asked: CascadeCertificate, kept: CascadeCertificate) -> Outcome | No
         return _cheapest(asked, costs)
     again = asked.recomputed()
     if kept.method == "walk" and kept.xi > 0:
-        return _of_walk(kept.walks[0], kept.cells, again.cells, kept.n, costs)
+        return _of_walk(kept.only, again.only, costs)
     # Here every step is kept: those that a fold declared, or the few that are tried for xi = 0.
     cost = (again.expected_cost or 0.0) * kept.n
-    exits = int(again.exit_counts.sum())
-    limits = None if again.cells is None else tuple(again.thresholds.tolist())
-    return Outcome(limits, kept.n, (exits, exits), (cost, cost))
+    return _whole(again.only, cost)
 
 
-def outcomes_by_group(
-    again: GroupedCascadeCertificate, kept: GroupedCascadeCertificate
-) -> list[Outcome | None]:
+def outcomes_by_group(again: CascadeCertificate, kept: CascadeCertificate) -> list[Outcome | None]:
     """The same for the groups that hold every row once, from what was decided `again`."""
     costs = kept.costs or unit_costs(kept.exits)
-    names = list(kept.groups)
-    if kept.scope == "overlapping-groups":
-        names = [ALL_ROWS]
     found: list[Outcome | None] = []
-    for name in names:
-        before, now = kept.groups[name], again.groups[name]
+    for before in counted_groups(kept.tables, kept.scope):
+        now = again.groups[str(before.name)]
         if not before.n:
             found.append(Outcome(None, 0, (0, 0), (0.0, 0.0)))
-            continue
-        walk = before.walks[0]
-        if kept.xi == 0:
-            exits = int(now.seen("exits").sum())
-            cost = cascade_paths.total_cost(now.seen("exits"), before.n, costs)
-            limits = None if now.cells is None else tuple(now.thresholds.tolist())
-            found.append(Outcome(limits, before.n, (exits, exits), (cost, cost)))
+        elif kept.xi == 0:
+            cost = cascade_paths.total_cost(now.exit_counts, before.n, costs)
+            found.append(_whole(now, cost))
         else:
-            found.append(_of_walk(walk, before.cells, now.cells, before.n, costs))
+            found.append(_of_walk(before, now, costs))
     return found
 
 
-def _of_walk(
-    walk: JointWalk,
-    own: tuple[int, ...] | None,
-    cells: tuple[int, ...] | None,
-    n: int,
-    costs: tuple[float, ...],
-) -> Outcome | None:
+def _whole(now: CascadeGroup, cost: float) -> Outcome:
+    exits = int(now.exit_counts.sum())
+    limits = None if now.cells is None else tuple(now.thresholds.tolist())
+    return Outcome(limits, now.n, (exits, exits), (cost, cost))
+
+
+def _of_walk(kept: CascadeGroup, now: CascadeGroup, costs: tuple[float, ...]) -> Outcome | None:
     """The end of a walk of one exit at a threshold that was decided from its counts."""
+    walk, n, cells = kept.walks[0], kept.n, now.cells
     if cells is None:
         slow = cascade_paths.total_cost(np.array([0]), n, costs)
         return Outcome(None, n, (0, 0), (slow, slow))
-    if own is None or cells < own:
+    if kept.cells is None or cells < kept.cells:
         # Lower than the certificate's own: beyond the counts that it keeps.
         return None
     steps, exits = walk.cells[0], walk.exits[0]
@@ -132,7 +194,8 @@ def _cheapest(asked: CascadeCertificate, costs: tuple[float, ...]) -> Outcome | 
     level = bonferroni_level(asked.delta, len(cascade_paths.TILTS))
     test = cascade_paths.step_test(n, asked.xi, level, asked.bound)
     ends: list[_End] = []
-    for walk, tilt in zip(asked.walks, cascade_paths.TILTS, strict=True):
+    walks: Any = asked.values["tables"][0]["walks"]
+    for walk, tilt in zip(walks, cascade_paths.TILTS, strict=True):
         changes = walk.changes()
         passed = fixed_sequence(test(walk.take(changes)))
         if passed == 0:

@@ -1,0 +1,690 @@
+"""The claim about a cascade: what it is counted from, which procedure decides, what is assumed.
+
+`counted` turns a tally into walks, one table for each group, or one for all rows; `decided` walks
+them. A certificate keeps each walk down to its first failure, and deciding those again comes to the
+same end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.asks import DELTA, Ask, xi_ask
+from pacbound.certificate.document import Provenance, interval_work
+from pacbound.certificate.tally_checks import exact_sum, require_is_tally, require_tally
+from pacbound.claims.assumptions import assumed
+from pacbound.claims.cascade import words
+from pacbound.claims.cascade.certificate import LABELS, CascadeCertificate
+from pacbound.claims.cascade.exploring import explorable
+from pacbound.claims.cascade.fields import MOST_GROUPS, Costs, cascade_fields
+from pacbound.claims.cascade.group import (
+    counts_at,
+    grid_top,
+    sealed_walk,
+    thresholds_of,
+    unit_costs,
+)
+from pacbound.claims.cascade.measures import measure_of
+from pacbound.claims.cascade.watch import CascadeWatch
+from pacbound.claims.claim import Cells, Claim, Procedure, Values
+from pacbound.documents import Json, Reader, encode_float, printable
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.explorable import Explorable
+from pacbound.fields import Fields
+from pacbound.figure import Figure
+from pacbound.forms import Choice
+from pacbound.measure import Measure
+from pacbound.procedures import (
+    cascade,
+    cascade_differ,
+    cascade_front,
+    cascade_greedy,
+    cascade_groups,
+    cascade_partial,
+    cascade_paths,
+)
+from pacbound.procedures.cascade import Bound
+from pacbound.procedures.cascade_front import Declared
+from pacbound.procedures.cascade_groups import Asked, GroupRows, Shared
+from pacbound.procedures.cascade_paths import PathsDecision
+from pacbound.says import Says
+from pacbound.stats.sequences import bonferroni_level, sidak_level
+from pacbound.stats.trinomial import paired_test_work
+from pacbound.tally.questions.cascade import (
+    ALL_ROWS,
+    CascadeQuestion,
+    exits_of,
+    grid_of,
+    with_unlabelled,
+)
+from pacbound.tally.row_rules import Exits, RowRule
+from pacbound.tally.tally import Tally
+
+Integers = NDArray[np.int64]
+Method = Literal["walk", "paths", "greedy", "front"]
+
+MOST_STEPS = 2**20
+"""Steps of all walks of all groups, times exits: about 20 MB as JSON, and a certificate of more
+than 32 MB is not read."""
+
+_ROWS: Final = ("independent-rows", "untouched-rows")
+_LABELS: Final = ("labels-may-be-missing", "labels-as-they-are")
+_COMPARED: Final = ("all-before-comparing", "differ-beforehand")
+
+
+@dataclass(frozen=True)
+class CascadeProcedure(Procedure):
+    """A way of deciding: which walks, which bound, for one table or for groups; `partial` where
+    labels are missing, which the name of a procedure without groups says.
+    """
+
+    method: Method = "walk"
+    bound: Bound = "exact"
+    shared: Shared | None = None
+    partial: bool = False
+
+
+def _assumes(method: Method, shared: Shared | None, *, partial: bool) -> tuple[str, ...]:
+    if shared is None and not partial:
+        labels: tuple[str, ...] = ("labels-where-models-differ",)
+    else:
+        labels = _LABELS
+    fixed = ("asked-beforehand", "size-beforehand")
+    fold = ("declared-by-a-fold",) if method == "front" else ()
+    return (*_ROWS, *fixed, *labels, *_certified("loss", shared), *fold)
+
+
+def _certified(claim: str, shared: Shared | None) -> tuple[str, ...]:
+    """What the claim is about, and when a row exits."""
+    if shared is None:
+        about = "net-loss" if claim == "loss" else "answers-that-differ"
+        return (about, "exits-at-threshold")
+    about = "net-loss-in-groups" if claim == "loss" else "answers-that-differ-in-groups"
+    if shared == "common":
+        return (about, "other-groups-open", "exits-at-threshold")
+    return (about, "exits-at-own-threshold")
+
+
+def _procedures() -> dict[str, CascadeProcedure]:
+    plain: list[tuple[Method, dict[Bound, str], bool]] = [
+        ("walk", cascade.NAMES, False),
+        ("paths", cascade_paths.NAMES, False),
+        ("greedy", cascade_greedy.NAMES, False),
+        ("front", cascade_front.NAMES, False),
+        ("walk", cascade_partial.NAMES, True),
+        ("paths", cascade_partial.PATHS_NAMES, True),
+    ]
+    found = {
+        name: CascadeProcedure(
+            name,
+            _assumes(method, None, partial=partial),
+            method=method,
+            bound=bound,
+            partial=partial,
+        )
+        for method, names, partial in plain
+        for bound, name in names.items()
+    }
+    for (shared, how), names in cascade_groups.NAMES.items():
+        for bound, name in names.items():
+            assumes = _assumes(how, shared, partial=True)
+            found[name] = CascadeProcedure(name, assumes, method=how, bound=bound, shared=shared)
+    return found
+
+
+_WITHOUT_LABELS: Final[Json] = {
+    "properties": {"labels": {"type": "object", "properties": {"labelled": {"const": 0}}}}
+}
+
+
+class CascadeClaim(Claim[CascadeCertificate]):
+    """A cascade loses at most xi accuracy against its slow model, or few of its answers differ, in
+    every group if there are groups.
+    """
+
+    kind = "cascade"
+    command = "cascade"
+    help = (
+        "Certify the thresholds at which fast models may answer for the slow one, losing at most "
+        "xi accuracy."
+    )
+    question = CascadeQuestion
+    certificate = CascadeCertificate
+    asks = (
+        xi_ask("The accuracy that may be lost: 0.02"),
+        DELTA,
+        Ask(
+            "claim",
+            Choice(("loss", "differ")),
+            "What xi bounds: the accuracy lost; or differ, the share of answers that differ from "
+            "the slow model's, decided beforehand and without labels.",
+            "loss",
+        ),
+        Ask(
+            "costs",
+            Costs(),
+            "What a row costs in all that each model answers, those before it included: 1,10",
+            None,
+        ),
+        Ask(
+            "bound",
+            Choice(("exact", "pair", "product")),
+            "exact; pair, two binomial bounds, quicker; product, the paper's, mended.",
+            "exact",
+        ),
+        Ask(
+            "method",
+            Choice(("paths", "greedy")),
+            "For more than two models: paths; or greedy, the paper's, which carries no proof.",
+            "paths",
+        ),
+        Ask(
+            "group_thresholds",
+            Choice(("common", "own")),
+            "With groups: common to all, if left out, or own ones of each.",
+            None,
+        ),
+    )
+    procedures: Mapping[str, CascadeProcedure] = _procedures()
+    may_assume = (
+        *_COMPARED,
+        "groups-before-comparing",
+        *(one for shared in (None, "common", "own") for one in _certified("differ", shared)),
+    )
+
+    def schema(self) -> dict[str, Json]:
+        """The JSON schema of its documents: procedures with the same fields share one."""
+        shapes: list[tuple[dict[str, Any], list[str]]] = []
+        for procedure in self.procedures.values():
+            shape: Any = self.fields(procedure).schema()
+            shape["properties"].pop("procedure")
+            names = next((names for kept, names in shapes if kept == shape), None)
+            if names is None:
+                shapes.append((shape, [procedure.name]))
+            else:
+                names.append(procedure.name)
+        return {
+            "anyOf": [
+                {
+                    **shape,
+                    "properties": {**shape["properties"], "procedure": {"enum": names}},
+                    "if": {"properties": {"claim": {"const": "differ"}}},
+                    "then": {"properties": {"tables": {"items": _WITHOUT_LABELS}}},
+                }
+                for shape, names in shapes
+            ]
+        }
+
+    def require_fitting(self, columns: Values, asked: Values, rows: Values) -> None:
+        """Raise if labels are passed for the claim that answers differ."""
+        named = {"label": columns.get("label"), "answers": rows.get("answers")}
+        found = next((name for name, value in named.items() if value is not None), None)
+        if asked["claim"] == "differ" and found is not None:
+            raise InvalidValueError(
+                f"claim='differ' takes no labels, and {found} was passed: with labels claim the "
+                "loss (claim='loss'), which they say more about. Leave them out to claim that few "
+                "answers differ, if that was decided before the answers were compared."
+            )
+
+    def fields(self, procedure: Procedure) -> Fields:
+        """The fields of a document of the procedure."""
+        return cascade_fields(self, procedure)
+
+    # ---- counting
+
+    def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
+        """The walks of each group, whole, and what was asked for."""
+        exits = self._require_tally(evidence, wishes)
+        tables = _tables(evidence, exits)
+        counts = [with_unlabelled(table.counts, exits) for table in tables]
+        labelled = [int(part[:, 1 : 4**exits].sum()) for part in counts]
+        total = max(labelled) if evidence.scope == "overlapping-groups" else sum(labelled)
+        cascade_differ.refuse_labels(wishes["claim"], total)
+        missing = any(part[:, 4**exits :].any() for part in counts)
+        method: Method = "walk" if exits == 1 else wishes["method"]
+        shared: Shared | None = None
+        if evidence.scope != "top":
+            shared = wishes["group_thresholds"] or "common"
+        partial = missing or wishes["claim"] == "differ"
+        kept = {
+            **wishes,
+            "group_thresholds": shared,
+            "kind": self.kind,
+            "procedure": self._procedure(method, wishes["bound"], shared, partial=partial).name,
+            "n": evidence.rows,
+            "scope": evidence.scope,
+            "drawn": evidence.drawn,
+            "tables": [
+                {
+                    "group": name,
+                    "n": table.rows,
+                    "labels": _label_counts(part, exits) if partial else None,
+                    "walks": _walks(table.cells, part, method, wishes),
+                    "best_possible": None,
+                }
+                for name, table, part in zip(
+                    evidence.groups or (None,), tables, counts, strict=True
+                )
+            ],
+        }
+        if not partial or wishes["claim"] == "differ":
+            return kept
+        return {**kept, "tables": self._with_best(kept)}
+
+    def counted_along(self, evidence: Tally, declared: Declared, wishes: Values) -> dict[str, Any]:
+        """The walk along a sequence of thresholds that other rows declared."""
+        exits = self._require_tally(evidence, wishes)
+        if exits != len(declared.cells):
+            raise InvalidValueError(
+                f"{evidence!r} has {exits} exits, and the declared sequence {len(declared.cells)}: "
+                "count the models that it is for."
+            )
+        if evidence.counts[:, 4**exits :].any():
+            raise InvalidValueError(
+                f"{evidence!r} has rows without a label where predictions differ, and a declared "
+                "sequence takes none: label them."
+            )
+        counts = with_unlabelled(evidence.counts, exits)
+        walk = cascade_front.walk_along(declared.cells, evidence.cells, counts, wishes["bound"])
+        cells = np.array(declared.cells)
+        cells.flags.writeable = False
+        return {
+            **wishes,
+            "costs": cascade_paths.checked_costs(declared.running_costs, exits + 1),
+            "kind": self.kind,
+            "procedure": cascade_front.NAMES[wishes["bound"]],
+            "n": evidence.rows,
+            "scope": evidence.scope,
+            "drawn": evidence.drawn,
+            "declared": replace(declared, cells=cells),
+            "tables": [
+                {
+                    "group": None,
+                    "n": evidence.rows,
+                    "labels": None,
+                    "walks": (walk,),
+                    "best_possible": None,
+                }
+            ],
+        }
+
+    def _procedure(
+        self, method: Method, bound: Bound, shared: Shared | None, *, partial: bool
+    ) -> CascadeProcedure:
+        told = partial and shared is None
+        return next(
+            one
+            for one in self.procedures.values()
+            if (one.method, one.bound, one.shared, one.partial) == (method, bound, shared, told)
+        )
+
+    def _require_tally(self, tally: Tally, wishes: Values) -> int:
+        """The number of exits, if the tally is one of a cascade and all that was asked for goes
+        with it.
+        """
+        require_is_tally(tally)
+        exits = exits_of(tally.cells.shape[1], tally.scope)
+        grid = grid_of(max(exits, 1))
+        if tally.scope == "top":
+            require_tally(tally, "cascade", grid, lowest=0, columns="confidence, prediction, label")
+        elif tally.rows == 0:
+            raise InvalidValueError("There are no rows to certify a cascade on: pass at least one.")
+        if wishes["costs"] is not None:
+            cascade_paths.checked_costs(wishes["costs"], exits + 1)
+        wrong = _conflict(tally, exits, wishes)
+        if wrong is not None:
+            raise InvalidValueError(wrong)
+        return exits
+
+    def _with_best(self, values: Values) -> list[dict[str, Any]]:
+        """The tables with what labels could gain: where every row without one were a gain."""
+        rows = [_rows(table).with_gains() for table in values["tables"]]
+        return [
+            {**table, "best_possible": _end(best)}
+            for table, best in zip(values["tables"], self._ends(values, rows), strict=True)
+        ]
+
+    # ---- deciding
+
+    def decided(self, values: Values) -> dict[str, Any]:
+        """The thresholds of each table, and the walks down to the first failure."""
+        procedure = self.procedures[values["procedure"]]
+        rows = [_rows(table) for table in values["tables"]]
+        found = self._ends(values, rows)
+        differ = values["claim"] == "differ"
+        if differ:
+            found = tuple(
+                cascade_differ.about_answers(end, group.n, values["xi"])
+                for end, group in zip(found, rows, strict=True)
+            )
+        steps = sum(walk.cells.size for end in found for walk in end.walks)
+        if steps > MOST_STEPS:
+            raise InvalidValueError(
+                f"The walks of {len(rows)} groups have {steps:,} steps, more than a certificate "
+                f"may have: expected at most {MOST_STEPS:,}. Use fewer groups or models."
+            )
+        exits = len(rows[0].walks[0].cells)
+        tables = [
+            {
+                **table,
+                "thresholds": tuple(thresholds_of(end.cells, exits).tolist()),
+                "chosen": end.chosen,
+                "walks": tuple(map(sealed_walk, end.walks)),
+                "best_possible": _end(end) if differ else table["best_possible"],
+                "refusal": end.refusal,
+            }
+            for table, end in zip(values["tables"], found, strict=True)
+        ]
+        refusal = found[0].refusal
+        if procedure.shared is not None:
+            refusal = cascade_groups.refused(_names(values), rows, found)
+        whole = _whole(_names(values), values["scope"])
+        declared = values.get("declared")
+        return {
+            **values,
+            "costs": values["costs"] if declared is None else declared.running_costs,
+            "n": sum(group.n for group in rows) if whole is None else rows[whole].n,
+            "assumes": self._assumed(procedure, values),
+            "tables": tables,
+            "refusal": refusal,
+            "certified": refusal is None,
+        }
+
+    def _ends(self, values: Values, rows: Sequence[GroupRows]) -> tuple[PathsDecision, ...]:
+        procedure = self.procedures[values["procedure"]]
+        asked: Asked = {
+            "xi": values["xi"],
+            "delta": values["delta"],
+            "bound": procedure.bound,
+        }
+        costs = values["costs"] or unit_costs(len(rows[0].walks[0].cells))
+        group = rows[0]
+        if procedure.shared is not None:
+            whole = _whole(_names(values), values["scope"])
+            return cascade_groups.decide(
+                rows, procedure.shared, asked=asked, costs=costs, whole=whole
+            )
+        if procedure.method == "front":
+            return (cascade_front.decide(group.walks[0], values["declared"], group.n, **asked),)
+        if procedure.method == "greedy":
+            return (cascade_greedy.decide_again(group.walks, group.n, **asked),)
+        return (cascade_groups.decide_alone(group, asked, costs),)
+
+    def _assumed(self, procedure: CascadeProcedure, values: Values) -> tuple[str, ...]:
+        """The names of what is assumed."""
+        grouped = procedure.shared is not None
+        ids = procedure.assumes
+        if values["claim"] == "differ":
+            groups = ("groups-before-comparing",) if grouped else ()
+            ids = (*_ROWS, *_COMPARED, *groups, *_certified("differ", procedure.shared))
+        elif grouped:
+            ids = (*ids, "groups-beforehand")
+        return assumed(ids, values["drawn"])
+
+    def work(self, values: Values) -> float:
+        """About how long deciding takes, as `Certificate.work` counts it."""
+        procedure = self.procedures[values["procedure"]]
+        intervals = 3 if procedure.bound == "product" else 1
+        walking: float = sum(
+            intervals * walk.cells.size * interval_work(np.array([table["n"]]))
+            for table in values["tables"]
+            for walk in table["walks"]
+        )
+        if procedure.bound != "exact" or values["xi"] == 0:
+            return walking
+        # A region is computed once for each number of rows, at the level of each walk.
+        level = values["delta"]
+        if procedure.shared == "own":
+            level = sidak_level(level, len(values["tables"]))
+        exits = len(values["tables"][0]["walks"][0].cells)
+        tests = {"paths": len(cascade_paths.TILTS), "greedy": exits}
+        level = bonferroni_level(level, tests.get(procedure.method, 1))
+        sizes = {int(table["n"]) for table in values["tables"] if table["n"]}
+        xi = float(values["xi"])
+        return walking + sum(paired_test_work(n, xi=xi, delta=level) for n in sizes)
+
+    # ---- certifying and reading
+
+    def certify(
+        self,
+        evidence: Tally,
+        asked: Mapping[str, Any],
+        columns: Mapping[str, str] | None = None,
+        *,
+        declared: Declared | None = None,
+    ) -> CascadeCertificate:
+        """The certificate of what was counted, with what was noticed about its labels; along a
+        sequence of thresholds, if other rows `declared` one.
+        """
+        require_is_tally(evidence)
+        notes = judged_labels(evidence)
+        wishes = self.wishes(asked)
+        if declared is None:
+            counted = self.counted(evidence, wishes)
+        else:
+            counted = self.counted_along(evidence, declared, wishes)
+        provenance = Provenance.of(evidence, columns, notes)
+        return CascadeCertificate(by=self, values=self.decided(counted), provenance=provenance)
+
+    def read(
+        self, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]
+    ) -> CascadeCertificate:
+        """The certificate that a document holds, with what the name of its procedure says."""
+        read = super().read(claim, provenance, loaded)
+        procedure = self.procedures[read.values["procedure"]]
+        named = {
+            "bound": procedure.bound,
+            "method": "greedy" if procedure.method == "greedy" else "paths",
+            "group_thresholds": procedure.shared,
+        }
+        return replace(read, values={**read.values, **named})
+
+    # ---- what engines read
+
+    @property
+    def measure(self) -> Measure:
+        """The share of rows that exit early."""
+        return measure_of(self, "loss")
+
+    def says(self, certificate: CascadeCertificate) -> Says:
+        """The certificate in words."""
+        return words.said(certificate)
+
+    def row_rule(self, certificate: CascadeCertificate) -> RowRule:
+        """The model that answers each row: the slow one, if the group has thresholds of its own and
+        is not known.
+        """
+        thresholds = certificate.thresholds_for_use()
+        if not isinstance(thresholds, dict):
+            return RowRule(len(thresholds), Exits(tuple(thresholds.tolist())))
+        own = {name: Exits(tuple(values.tolist())) for name, values in thresholds.items()}
+        slow = Exits((np.inf,) * certificate.exits)
+        return RowRule(certificate.exits, None, own, slow, others="go to the slow model")
+
+    def figures(self, certificate: CascadeCertificate) -> Iterable[Figure]:
+        """The walk of each table."""
+        drawn = (words.figure(certificate, group) for group in certificate.tables)
+        return (figure for figure in drawn if figure is not None)
+
+    def watch(self, certificate: CascadeCertificate) -> CascadeWatch:
+        """What a row in use loses against the slow model."""
+        return CascadeWatch(certificate)
+
+    def explorable(self, certificate: CascadeCertificate) -> Explorable | str:
+        """Stricter values, from the walks that the certificate keeps."""
+        return explorable(certificate)
+
+    def refused_groups(self, certificate: CascadeCertificate) -> Iterable[str]:
+        """The groups that never exit early."""
+        return certificate.refused_groups
+
+    def numbers(self, certificate: CascadeCertificate) -> list[tuple[str, str]]:
+        """What was asked for and decided."""
+        return words.numbers(certificate)
+
+    def thresholds(self, certificate: CascadeCertificate) -> dict[str, Json]:
+        """The thresholds, by group where each has its own."""
+        limits = certificate.thresholds
+        if isinstance(limits, dict):
+            own = {name: list(map(encode_float, part.tolist())) for name, part in limits.items()}
+            return {"thresholds": own}
+        return {"thresholds": list(map(encode_float, limits.tolist()))}
+
+    def names_in_columns(self, certificate: CascadeCertificate) -> Mapping[str, int]:
+        """Confidences and predictions have a name for each model."""
+        return {"confidence": certificate.exits, "prediction": certificate.exits + 1}
+
+    def recounting(self, certificate: CascadeCertificate) -> dict[str, Any]:
+        """Labels that were counted although they look unrelated are counted again."""
+        if certificate.declared is not None:
+            raise InvalidTypeError(
+                "The data of a cascade that a design chose cannot be counted again by --data: run "
+                "`pacbound design` with the same options, and compare the files."
+            )
+        if certificate.scope == "overlapping-groups":
+            raise InvalidTypeError(
+                "The groups of this certificate overlap, and a table has one group for each row: "
+                "pass the groups to certify_cascade again, and compare `counts_digest`."
+            )
+        unrelated = certificate.provenance.notes.get(LABELS) == "unrelated"
+        return {"unrelated_labels": True} if unrelated else {}
+
+    def cells(self, certificate: CascadeCertificate) -> Cells:
+        """The counts of each step of each walk."""
+        found: Cells = {}
+        names = ("exits", "only_slow", "only_fast", "unlabelled")
+        top = grid_top(certificate.exits)
+        for group in certificate.tables:
+            prefix = "" if group.name is None else f"group {printable(group.name)}, "
+            if group.name is not None:
+                found[f"{prefix}all"] = {"rows": group.n}
+            for place, walk in enumerate(group.walks):
+                path = f"path {place + 1}, " if len(group.walks) > 1 else ""
+                for step, thresholds in enumerate((walk.cells / top).T.tolist()):
+                    where = ", ".join(f"{value:g}" for value in thresholds)
+                    counts = {name: int(getattr(walk, name)[:, step].sum()) for name in names}
+                    found[f"{prefix}{path}from {where} on"] = counts
+        return found
+
+
+def _conflict(tally: Tally, exits: int, wishes: Values) -> str | None:
+    """What of that which was asked for does not go with the tally, in a sentence."""
+    shared, greedy = wishes["group_thresholds"], wishes["method"] == "greedy"
+    if tally.scope == "top":
+        if shared is not None:
+            return (
+                f"group_thresholds={shared!r} is about groups, and there are none: pass groups, or "
+                "leave it out."
+            )
+        if not greedy or exits == 1:
+            return None
+        if wishes["claim"] == "differ":
+            return (
+                "method='greedy' needs labels, and claim='differ' takes none: use method='paths'."
+            )
+        if tally.counts[:, 4**exits :].any():
+            return (
+                "method='greedy' takes no rows without a label where predictions differ: use "
+                "method='paths', or label them."
+            )
+        if wishes["xi"] == 0:
+            return "method='greedy' cannot test xi=0: use method='paths', or allow a small loss."
+        return None
+    if greedy:
+        return "method='greedy' takes no groups: expected 'paths', which has a proof for them."
+    if shared == "own" and tally.scope == "overlapping-groups":
+        return (
+            "group_thresholds='own' needs groups that do not overlap, since a row could have "
+            "several thresholds: pass one group per row, or use group_thresholds='common'."
+        )
+    if len(tally.groups) > MOST_GROUPS:
+        return (
+            f"{len(tally.groups):,} groups of {tally.rows:,} rows are more than a certificate may "
+            f"have: expected at most {MOST_GROUPS:,}. If the column names each row, name one of "
+            "groups."
+        )
+    return None
+
+
+def _tables(tally: Tally, exits: int) -> list[Tally]:
+    """The tally of each group alone, if it can be one of a cascade and all add up."""
+    if tally.scope == "top":
+        return [tally]
+    tables = []
+    for place in range(len(tally.groups)):
+        inside = tally.cells[:, 0] == place
+        counts = tally.counts[inside]
+        table = replace(
+            tally,
+            cells=tally.cells[inside, 1:],
+            counts=counts,
+            rows=exact_sum(counts),
+            scope="top",
+            groups=(),
+        )
+        if table.rows:
+            columns = "confidence, prediction, label and groups"
+            require_tally(table, "cascade", grid_of(exits), lowest=0, columns=columns)
+        tables.append(table)
+    whole = _whole(tally.groups, tally.scope)
+    total = sum(table.rows for table in tables) if whole is None else tables[whole].rows
+    if total != tally.rows or any(table.rows > tally.rows for table in tables):
+        raise InvalidValueError(
+            f"{tally!r} does not add up: its groups are of {total:,} rows. Count again."
+        )
+    return tables
+
+
+def _walks(cells: Integers, counts: Integers, method: Method, wishes: Values) -> Any:
+    bound, n = wishes["bound"], int(counts.sum())
+    if method != "greedy":
+        return GroupRows.from_counts(cells, counts, bound).walks
+    asked = {"xi": wishes["xi"], "delta": wishes["delta"], "bound": bound}
+    return cascade_greedy.decide(cells, counts, n, **asked).walks
+
+
+def _label_counts(counts: Integers, exits: int) -> dict[str, int]:
+    """How many rows in which predictions differ have a label, and have none."""
+    labelled, unlabelled = np.split(counts[:, 1:], [4**exits - 1], axis=1)
+    return {"labelled": int(labelled.sum()), "unlabelled": int(unlabelled.sum())}
+
+
+def _rows(table: Values) -> GroupRows:
+    return GroupRows(table["n"], table["walks"])
+
+
+def _end(decision: PathsDecision) -> dict[str, Any]:
+    """Where a decision ends, as `best_possible` holds it."""
+    walk = decision.walks[decision.chosen]
+    return {
+        "thresholds": tuple(thresholds_of(decision.cells, len(walk.cells)).tolist()),
+        "chosen": decision.chosen,
+        "exits": tuple(counts_at(walk, decision.cells, walk.exits).tolist()),
+    }
+
+
+def _names(values: Values) -> tuple[Any, ...]:
+    return tuple(table["group"] for table in values["tables"])
+
+
+def _whole(names: Sequence[Any], scope: str) -> int | None:
+    return names.index(ALL_ROWS) if scope == "overlapping-groups" else None
+
+
+def judged_labels(tally: Tally) -> dict[str, str]:
+    """What a provenance notes about the labels of a tally; labels that look like those of other
+    rows raise, unless the user insists.
+    """
+    if tally.matches is None:
+        return {}
+    tally.matches.require_related(tally.rows)
+    verdict = tally.matches.verdict(tally.rows)
+    return {LABELS: verdict} if verdict in words.NOTED else {}
+
+
+CLAIM = CascadeClaim()

@@ -1,0 +1,630 @@
+"""The document of a cascade certificate: what it holds, and what must agree in it.
+
+Counts along a walk are written as what each step adds to the one before: small numbers, so that a
+certificate stays small whatever n is. How many rows without a label exit is written where there are
+any. Nothing here can show that a declared sequence of thresholds came from a fold, and not from the
+rows that were counted: whoever has the rows can choose again, with the share and the seed that are
+recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.claims.cascade.group import (
+    CascadeGroup,
+    Counted,
+    cells_of,
+    grid_top,
+    group_of,
+    sealed_walk,
+    unit_costs,
+)
+from pacbound.claims.common_fields import Assumes, DrawnForm, NullableText
+from pacbound.documents import Json, Reader, encode_float
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.fields import Field, Fields, Tables, Values, closed_object, require_keys
+from pacbound.forms import AskedForm, Choice, Form, TruthValue, Whole
+from pacbound.procedures import cascade_paths
+from pacbound.procedures.cascade import Bound
+from pacbound.procedures.cascade_front import MOST_STEPS, Declared, never_cell
+from pacbound.procedures.joint_walk import JointWalk
+from pacbound.says import Side
+from pacbound.stats.arguments import LARGEST_COUNT
+from pacbound.tally.questions.cascade import ALL_ROWS, MOST_EXITS
+from pacbound.tally.table import in_order
+
+Integers = NDArray[np.int64]
+
+MOST_GROUPS: Final = 1000
+"""More groups than this are mostly a column that names each row, and would not fit a certificate
+that can be read."""
+
+SCOPES: Final = ("top", "groups", "overlapping-groups")
+_COUNTS: Final = ("exits", "only_slow", "only_fast")
+_LEAVES_EXITS_UNUSED: Final = ("greedy", "front")
+_WHOLES: Final[Json] = {"type": "array", "items": {"type": "integer"}}
+_NUMBERS: Final[Json] = {"type": "array", "items": {"type": "number"}}
+
+
+class Costs(AskedForm):
+    """What a row costs in all that each model answers, those before it included; they rise."""
+
+    def check(self, value: Any, name: str) -> tuple[float, ...]:
+        """The numbers; how many there must be is known when models are."""
+        if isinstance(value, (str, bytes)) or not np.ndim(value) or not len(value):
+            raise InvalidTypeError(
+                f"{name}={value!r} is not a list of costs: expected what a row costs that each "
+                "model answers, such as [1, 10]."
+            )
+        return cascade_paths.checked_costs(value, len(value))
+
+    def parsed(self, text: Any) -> Any:
+        """Numbers with commas between them."""
+        try:
+            return [float(part) for part in text.split(",")] if isinstance(text, str) else text
+        except ValueError:
+            raise InvalidValueError(
+                f"{text} is not a list of numbers: expected for example 1,10"
+            ) from None
+
+    def said(self, value: Any, side: Side) -> str:  # noqa: ARG002
+        """A list with commas."""
+        return ", ".join(f"{cost:g}" for cost in value)
+
+    def read(self, part: Reader, key: str) -> tuple[float, ...]:
+        """The numbers of a list."""
+        return _rising(part, key, part.numbers(key))
+
+    def write(self, value: Sequence[float]) -> Json:
+        """A list."""
+        return list(value)
+
+    def schema(self) -> dict[str, Json]:
+        """A list of numbers."""
+        return {**_NUMBERS, "minItems": 2}
+
+
+def _rising(part: Reader, key: str, costs: Sequence[float]) -> tuple[float, ...]:
+    try:
+        return cascade_paths.checked_costs(costs, len(costs))
+    except InvalidValueError as error:
+        raise CertificateError(f"{part.place(key)}: {error}") from None
+
+
+class ExitThresholdsForm(Form):
+    """A threshold for each exit; +inf where it is never taken."""
+
+    def read(self, part: Reader, key: str) -> tuple[float, ...]:
+        """The thresholds, each on the grid."""
+        values = tuple(part.numbers(key))
+        top = grid_top(len(values))
+        for value in values:
+            if value != np.inf and not (0 <= value <= 1 and (value * top).is_integer()):
+                raise CertificateError(
+                    f"{part.place(key)} holds a value that is not on the grid of 1/{top}."
+                )
+        return values
+
+    def write(self, value: Sequence[float]) -> Json:
+        """A list of numbers and "+inf"."""
+        return [encode_float(float(one)) for one in value]
+
+    def schema(self) -> dict[str, Json]:
+        """A list."""
+        one: Json = {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"const": "+inf"}]}
+        return {"type": "array", "items": one, "minItems": 1}
+
+
+class LabelCounts(Form):
+    """How many of the rows in which predictions differ have a label, and have none."""
+
+    _KEYS = ("labelled", "unlabelled")
+
+    def read(self, part: Reader, key: str) -> dict[str, int]:
+        """The two counts."""
+        inner = part.mapping(key)
+        require_keys(inner, self._KEYS)
+        return {name: inner.count(name) for name in self._KEYS}
+
+    def write(self, value: Mapping[str, int]) -> Json:
+        """An object."""
+        return dict(value)
+
+    def schema(self) -> dict[str, Json]:
+        """An object of two counts."""
+        return closed_object(dict.fromkeys(self._KEYS, Whole().schema()))
+
+
+class BestEnd(Form):
+    """Where more labels could lead to at best: thresholds, the walk that has them, and the rows
+    that take each exit there. It was computed from rows that the certificate does not keep.
+    """
+
+    _KEYS = ("thresholds", "chosen", "exits")
+
+    def read(self, part: Reader, key: str) -> dict[str, Any]:
+        """The end."""
+        inner = part.mapping(key)
+        require_keys(inner, self._KEYS)
+        thresholds = ExitThresholdsForm().read(inner, "thresholds")
+        exits = tuple(inner.integers("exits"))
+        if not thresholds or len(thresholds) != len(exits) or min(exits) < 0:
+            raise CertificateError(f"{inner.place('exits')} does not fit the thresholds.")
+        never = [value == np.inf for value in thresholds]
+        if any(never) and (not all(never) or any(exits)):
+            raise CertificateError(
+                f"{inner.place('thresholds')}: expected values on the grid, or +inf for all and no "
+                "exits."
+            )
+        return {"thresholds": thresholds, "chosen": inner.count("chosen"), "exits": exits}
+
+    def write(self, value: Mapping[str, Any]) -> Json:
+        """An object."""
+        return {
+            "thresholds": ExitThresholdsForm().write(value["thresholds"]),
+            "chosen": value["chosen"],
+            "exits": list(value["exits"]),
+        }
+
+    def schema(self) -> dict[str, Json]:
+        """An object."""
+        return closed_object(
+            {
+                "thresholds": ExitThresholdsForm().schema(),
+                "chosen": Whole().schema(),
+                "exits": _WHOLES,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Walks(Form):
+    """The walks of a table, with a list of numbers for every exit."""
+
+    bound: Bound
+    method: str
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (*_COUNTS, "differ") if self.bound == "product" else _COUNTS
+
+    def read(self, part: Reader, key: str) -> tuple[JointWalk, ...]:
+        """The walks, if they could be walks of the rows of their table."""
+        parts, n = part.mappings(key), part.count("n")
+        single = self.method in ("walk", "front")
+        if not parts or (single and len(parts) != 1):
+            raise CertificateError(
+                f"{part.place(key)}: expected {'one walk' if single else 'a list of walks'}."
+            )
+        walks = tuple(sealed_walk(self._walk(inner, n)) for inner in parts)
+        exits = {len(walk.cells) for walk in walks}
+        one = self.method == "walk"
+        if len(exits) != 1 or (self.method != "front" and one != (exits == {1})):
+            raise CertificateError(
+                f"{part.place(key)}: the number of exits does not fit the procedure."
+            )
+        if self.method == "greedy" and {len(walks)} != exits:
+            raise CertificateError(
+                f"{part.place(key)} has {len(walks)} walks: expected one for each exit."
+            )
+        return walks
+
+    def write(self, value: Sequence[JointWalk]) -> Json:
+        """A list of objects."""
+        return [
+            {"cells": walk.cells.tolist()}
+            | {
+                f"{name}_added": np.diff(getattr(walk, name), axis=1, prepend=0).tolist()
+                for name in (*self._names, *(["unlabelled"] if walk.unlabelled.any() else []))
+            }
+            for walk in value
+        ]
+
+    def schema(self) -> dict[str, Json]:
+        """A list of objects of tables."""
+        table: Json = {"type": "array", "items": _WHOLES}
+        needed = ["cells", *(f"{name}_added" for name in self._names)]
+        shape = closed_object(dict.fromkeys([*needed, "unlabelled_added"], table))
+        return {"type": "array", "items": {**shape, "required": needed}, "minItems": 1}
+
+    def _walk(self, part: Reader, n: int) -> JointWalk:
+        names = [*self._names, *(["unlabelled"] if part.has("unlabelled_added") else [])]
+        require_keys(part, ["cells", *(f"{name}_added" for name in names)])
+        cells = part.table("cells")
+        if len(cells) > MOST_EXITS:
+            raise CertificateError(
+                f"{part.place('cells')} has {len(cells)} exits: expected at most {MOST_EXITS}."
+            )
+        counts = {name: _running(part, f"{name}_added", n) for name in names}
+        columns = {"cells": np.array(cells, dtype=np.int64), **counts}
+        if len({column.shape for column in columns.values()}) != 1 or not columns["cells"].size:
+            raise CertificateError(
+                f"{part.place('cells')}: expected tables of one shape, with at least one step."
+            )
+        columns.setdefault("unlabelled", np.zeros_like(columns["exits"]))
+        told = columns["only_slow"] + columns["only_fast"] + columns["unlabelled"]
+        walk = JointWalk(**{"differ": told, **columns})
+        top = grid_top(len(cells)) + (self.method in _LEAVES_EXITS_UNUSED)
+        if (walk.cells < 0).any() or (walk.cells > top).any():
+            raise CertificateError(f"{part.place('cells')} leaves its grid: expected 0 to {top}.")
+        if self.method != "front":
+            _require_falling(walk, part, top)
+        if (told > walk.differ).any():
+            raise CertificateError(
+                f"{part.place('only_slow_added')}: expected only_slow + only_fast <= differ, those "
+                "without a label included."
+            )
+        if (walk.differ > walk.exits).any() or (walk.exits.sum(axis=0) > n).any():
+            raise CertificateError(
+                f"{part.place('exits_added')}: expected differ <= exits, and no more exits than "
+                "rows."
+            )
+        if (walk.exits.sum(axis=0) != n)[(walk.cells == 0).any(axis=0)].any():
+            raise CertificateError(
+                f"{part.place('exits_added')}: at a threshold of 0 every row exits, and these do "
+                "not."
+            )
+        return walk
+
+
+def _require_falling(walk: JointWalk, part: Reader, top: int) -> None:
+    """Raise unless all thresholds fall together, and the counts with them as they must."""
+    if (np.diff(walk.cells) > 0).any():
+        raise CertificateError(f"{part.place('cells')} does not fall from {top} towards 0.")
+    if len(walk.cells) == 1 and (walk.cells[0, 0] != top or (np.diff(walk.cells[0]) == 0).any()):
+        raise CertificateError(f"{part.place('cells')} does not begin at {top}, or stands still.")
+    # Rows come to the first exit and never leave it; those at later ones leave for earlier ones
+    # only.
+    first = [column[0] for name, column in vars(walk).items() if name != "cells"]
+    if any((np.diff(column) < 0).any() for column in (*first, *np.cumsum(walk.exits, axis=0))):
+        raise CertificateError(
+            f"{part.place('exits_added')}: counts fall along the walk where they cannot."
+        )
+
+
+def _running(part: Reader, key: str, n: int) -> Integers:
+    """The counts whose steps `key` holds, each from 0 to `n`."""
+    # Added up in Python's integers: in int64 a sum of 2^64 + 100 would be 100.
+    running = [list(accumulate(steps)) for steps in part.table(key)]
+    if any(min(counts, default=0) < 0 or max(counts, default=0) > n for counts in running):
+        raise CertificateError(f"{part.place(key)} does not add up to counts of 0 to {n} rows.")
+    return np.array(running, dtype=np.int64)
+
+
+class DeclaredSequence(Form):
+    """A sequence of thresholds that a fold declared, with the models that it chose."""
+
+    _KEYS = ("models", "costs", "share", "seed", "rows", "cells")
+
+    def read(self, part: Reader, key: str) -> Declared:
+        """The sequence."""
+        inner = part.mapping(key)
+        require_keys(inner, self._KEYS)
+        cells = np.array(inner.table("cells"), dtype=np.int64)
+        exits, steps = cells.shape
+        if exits > MOST_EXITS or not 1 <= steps <= MOST_STEPS:
+            raise CertificateError(
+                f"{inner.place('cells')} has {exits} exits and {steps} steps: expected at most "
+                f"{MOST_EXITS} exits, and 1 to {MOST_STEPS} steps."
+            )
+        never = never_cell(exits)
+        if (cells < 0).any() or (cells > never).any():
+            raise CertificateError(
+                f"{inner.place('cells')} leaves its grid: expected 0 to {never}."
+            )
+        if len(np.unique(cells, axis=1).T) != steps or (cells == never).all(axis=0).any():
+            raise CertificateError(
+                f"{inner.place('cells')} has a step twice, or one that never exits: expected each "
+                "step once."
+            )
+        models = tuple(inner.integers("models"))
+        if len(models) != exits + 1 or len(set(models)) != len(models) or min(models) < 0:
+            raise CertificateError(
+                f"{inner.place('models')} is {list(models)}: expected {exits + 1} different "
+                "places, one for each exit and the slow model's."
+            )
+        share = inner.number("share")
+        if not 0 < share < 1:
+            raise CertificateError(f"{inner.place('share')} is {share}: expected 0 < share < 1.")
+        costs = tuple(inner.numbers("costs"))
+        if len(costs) != exits + 1:
+            raise CertificateError(
+                f"{inner.place('costs')} has {len(costs)} values: expected {exits + 1}."
+            )
+        _rising(inner, "costs", tuple(accumulate(costs)))
+        cells.flags.writeable = False
+        return Declared(models, costs, share, inner.count("seed"), inner.positive("rows"), cells)
+
+    def write(self, value: Declared) -> Json:
+        """An object."""
+        return {
+            "models": list(value.models),
+            "costs": list(value.costs),
+            "share": value.share,
+            "seed": value.seed,
+            "rows": value.rows,
+            "cells": value.cells.tolist(),
+        }
+
+    def schema(self) -> dict[str, Json]:
+        """An object."""
+        return closed_object(
+            {
+                "models": _WHOLES,
+                "costs": _NUMBERS,
+                "share": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+                "seed": Whole().schema(),
+                "rows": Whole(1).schema(),
+                "cells": {"type": "array", "items": _WHOLES},
+            }
+        )
+
+
+def cascade_fields(claim: Any, procedure: Any) -> Fields:
+    """The fields of the documents of a procedure."""
+    table = Fields(
+        (
+            Field("group", NullableText(), counted=True, optional=True),
+            Field("n", Whole(), counted=True),
+            Field("thresholds", ExitThresholdsForm()),
+            Field("chosen", Whole()),
+            Field("labels", LabelCounts(), counted=True, optional=True),
+            Field("walks", Walks(procedure.bound, procedure.method), counted=True),
+            Field("best_possible", BestEnd(), optional=True),
+        )
+    )
+    asked = {ask.name: ask for ask in claim.asks}
+    fold = [Field("declared", DeclaredSequence(), counted=True)]
+    return Fields(
+        (
+            Field("kind", Choice((claim.kind,)), counted=True),
+            Field("procedure", Choice((procedure.name,)), counted=True),
+            Field("assumes", Assumes()),
+            Field("certified", TruthValue()),
+            Field("n", Whole(1), counted=True),
+            Field("xi", asked["xi"].form, counted=True),
+            Field("delta", asked["delta"].form, counted=True),
+            Field("claim", asked["claim"].form, counted=True),
+            Field("costs", asked["costs"].form, counted=True, optional=True),
+            Field("scope", Choice(SCOPES), counted=True),
+            Field("drawn", DrawnForm(), counted=True, optional=True),
+            *(fold if procedure.method == "front" else []),
+            Field("tables", Tables(table), counted=True),
+        ),
+        agree=lambda part, values: _agree(part, values, procedure),
+    )
+
+
+def _agree(part: Reader, values: Values, procedure: Any) -> None:
+    """Raise unless the tables can be those of one sample, at the thresholds that are stored."""
+    method, tables, place = procedure.method, values["tables"], part.place("tables")
+    _require_names(part, values, procedure)
+    _require_models(part, values)
+    for inner, table in zip(part.mappings("tables"), tables, strict=True):
+        _require_table(inner, table, values, method)
+    costs, declared = values["costs"], values.get("declared")
+    if values["claim"] == "loss" and not _partial_fits(values, procedure):
+        raise CertificateError(
+            f"{place}: expected labels for all groups, with a row that has none, or for no group."
+        )
+    groups = [group_of(table, method, costs, declared, None) for table in tables]
+    counted = counted_groups(groups, values["scope"])
+    total = sum(group.n for group in counted)
+    if total > LARGEST_COUNT:
+        raise CertificateError(f"{place} hold more than 2**53 rows.")
+    if procedure.shared == "common":
+        if len({(group.cells, group.chosen) for group in groups}) != 1:
+            raise CertificateError(f"{place}: thresholds that are common differ between groups.")
+        if values["scope"] == "overlapping-groups":
+            _require_parts(groups, counted[0], place)
+        _require_no_worse(part, counted, costs)
+    else:
+        for group in groups:
+            _require_no_worse(part, [group], costs)
+    drawn = values["drawn"]
+    if drawn is not None and not drawn.fits(values["n"]):
+        raise CertificateError(
+            f"{part.place('drawn')}: {values['n']} rows cannot have been drawn as it says."
+        )
+
+
+def _require_models(part: Reader, values: Values) -> None:
+    """Raise unless tables have the same models, and costs and a declared sequence are theirs."""
+    tables, costs, place = values["tables"], values["costs"], part.place("tables")
+    exits = len(tables[0]["walks"][0].cells)
+    if len({len(table["walks"][0].cells) for table in tables}) != 1:
+        raise CertificateError(f"{place}: the groups do not have the same number of exits.")
+    if costs is not None and len(costs) != exits + 1:
+        raise CertificateError(
+            f"{part.place('costs')} has {len(costs)} values: expected {exits + 1}, one a model."
+        )
+    declared = values.get("declared")
+    if declared is not None:
+        require_front(tables[0]["walks"][0], declared, f"{place}[0].walks")
+
+
+def _require_names(part: Reader, values: Values, procedure: Any) -> None:
+    scope, place = values["scope"], part.place("tables")
+    names = [table["group"] for table in values["tables"]]
+    if (scope == "top") != (procedure.shared is None):
+        raise CertificateError(f"{part.place('scope')} does not fit the procedure.")
+    if scope == "top":
+        if names != [None]:
+            raise CertificateError(f"{place}: expected one table, without a group.")
+        if values["tables"][0]["n"] != values["n"]:
+            raise CertificateError(f"{place}[0].n is not n = {values['n']}.")
+        return
+    if None in names or tuple(names) != in_order(set(names)) or len(names) > MOST_GROUPS:
+        raise CertificateError(f"{place}: expected 1 to {MOST_GROUPS} groups, in order, each once.")
+    if scope == "overlapping-groups" and (ALL_ROWS not in names or procedure.shared == "own"):
+        raise CertificateError(
+            f"{place}: groups that overlap have common thresholds, and one of them is {ALL_ROWS!r}."
+        )
+
+
+def _partial_fits(values: Values, procedure: Any) -> bool:
+    """Whether labels are told for all tables or none, with one missing where they are."""
+    told = [table["labels"] for table in values["tables"]]
+    having = [labels is not None for labels in told]
+    if procedure.shared is None and having[0] != procedure.partial:
+        return False
+    return not any(having) or (all(having) and any(labels["unlabelled"] for labels in told))
+
+
+def _require_table(part: Reader, table: Values, values: Values, method: str) -> None:
+    walks, n, exits = table["walks"], table["n"], len(table["walks"][0].cells)
+    if table["chosen"] >= len(walks):
+        raise CertificateError(
+            f"{part.place('chosen')} is {table['chosen']}: there are {len(walks)} walks."
+        )
+    if len(table["thresholds"]) != exits:
+        raise CertificateError(
+            f"{part.place('thresholds')} has {len(table['thresholds'])} values: expected {exits}."
+        )
+    never = [value == np.inf for value in table["thresholds"]]
+    if any(never) and not all(never) and method not in _LEAVES_EXITS_UNUSED:
+        raise CertificateError(
+            f"{part.place('thresholds')} holds +inf: expected it only where the claim is refused."
+        )
+    if method == "paths":
+        _require_declared_paths(walks, part, values["xi"])
+    labels, best = table["labels"], table["best_possible"]
+    if (labels is None) != (best is None):
+        raise CertificateError(f"{part.place('best_possible')}: expected it where labels are.")
+    if values["claim"] == "differ" and (labels is None or labels["labelled"]):
+        raise CertificateError(
+            f"{part.place('labels')}: the claim is that answers differ, which takes no labels, and "
+            "this certificate was made with some."
+        )
+    if labels is None:
+        if any(walk.unlabelled.any() for walk in walks):
+            raise CertificateError(
+                f"{part.place('walks')} has rows without a label, and no label is missing."
+            )
+        return
+    _require_labels(part, table, n)
+
+
+def _require_labels(part: Reader, table: Values, n: int) -> None:
+    """Raise unless rows could have these labels, and the walks do not contradict them."""
+    labelled, unlabelled = table["labels"]["labelled"], table["labels"]["unlabelled"]
+    if labelled + unlabelled > n:
+        raise CertificateError(
+            f"{part.place('labels')}: more rows differ than the {n} that there are."
+        )
+    for place, walk in enumerate(table["walks"]):
+        known = (walk.differ - walk.unlabelled).sum(axis=0)
+        if (walk.unlabelled.sum(axis=0) > unlabelled).any() or (known > labelled).any():
+            raise CertificateError(
+                f"{part.place('walks')}[{place}] has more rows with or without a label than the "
+                "claim."
+            )
+    best, exits = table["best_possible"], len(table["walks"][0].cells)
+    there = part.place("best_possible")
+    if best["chosen"] >= len(table["walks"]) or len(best["exits"]) != exits:
+        raise CertificateError(f"{there} does not fit the walks.")
+    if sum(best["exits"]) > n:
+        raise CertificateError(f"{there}.exits are not exits of {n} rows.")
+    if 0 in best["thresholds"] and sum(best["exits"]) != n:
+        raise CertificateError(
+            f"{there}.exits: at a threshold of 0 every row exits, and these do not."
+        )
+
+
+def _require_declared_paths(walks: Sequence[JointWalk], part: Reader, xi: float) -> None:
+    """Each walk must go along its declared path: thresholds chosen otherwise are not covered by the
+    proof.
+    """
+    tilts = cascade_paths.TILTS
+    if len(walks) != len(tilts):
+        raise CertificateError(
+            f"{part.place('walks')}: expected {len(tilts)}, one for each declared path."
+        )
+    for place, (walk, tilt) in enumerate(zip(walks, tilts, strict=True)):
+        path = cascade_paths.declared_path(tilt, len(walk.cells)).T.tolist()
+        declared, steps = {tuple(column) for column in path}, walk.cells.T.tolist()
+        # Without loss the steps that are tried are declared themselves, and held against their list
+        # when they are decided again.
+        if not all(tuple(column) in declared for column in steps) or (
+            steps[0] != path[0] and xi > 0
+        ):
+            raise CertificateError(
+                f"{part.place('walks')}[{place}].cells leaves the declared path, or does not begin "
+                "with it."
+            )
+
+
+def require_front(walk: JointWalk, declared: Declared, place: str) -> None:
+    """Raise unless the walk goes along the declared sequence with counts that one sample can have.
+
+    A row leaves at exit m if it reaches that threshold and none before it. So where the thresholds
+    before m are no lower and that of m is no higher, all counts of exit m are at least as large;
+    and where the thresholds up to m are all no higher, no fewer rows have left by then.
+    """
+    if not np.array_equal(walk.cells, declared.cells[:, : len(walk)]):
+        raise CertificateError(f"{place}.cells leaves the declared sequence.")
+    if walk.exits[walk.cells == never_cell(len(walk.cells))].any():
+        raise CertificateError(f"{place}: rows leave at an exit that is never taken.")
+    left = np.cumsum(walk.exits, axis=0)
+    for m, row in enumerate(walk.cells):
+        # At [s, t]: every row that leaves at m (has left by m) in step t does so in step s, too.
+        before = (walk.cells[:m, :, None] >= walk.cells[:m, None, :]).all(axis=0)
+        at_exit = np.asarray(before & (row[:, None] <= row))
+        up_to = walk.cells[: m + 1]
+        by_then = np.asarray((up_to[:, :, None] <= up_to[:, None, :]).all(axis=0))
+        agree = walk.exits[m] - walk.differ[m]
+        counts = (walk.exits[m], agree, walk.differ[m], walk.only_slow[m], walk.only_fast[m])
+        if any(_falls(count, at_exit) for count in counts) or _falls(left[m], by_then):
+            raise CertificateError(
+                f"{place}: the counts of exit {m} are not those of one sample at all steps."
+            )
+
+
+def _falls(count: Integers, more: NDArray[np.bool_]) -> bool:
+    return bool((more & (count[:, None] < count)).any())
+
+
+def counted_groups(groups: Sequence[CascadeGroup], scope: str) -> list[CascadeGroup]:
+    """The groups that hold every row once."""
+    if scope == "overlapping-groups":
+        return [group for group in groups if group.name == ALL_ROWS]
+    return list(groups)
+
+
+def _require_parts(groups: Sequence[CascadeGroup], whole: CascadeGroup, place: str) -> None:
+    """Raise unless the rows of every group can be among all rows, at the same thresholds."""
+    names: tuple[Counted, ...] = ("exits", "only_slow", "only_fast", "unlabelled")
+    for group in groups:
+        inside = all((group.seen(name) <= whole.seen(name)).all() for name in names)
+        if group.n > whole.n or not inside:
+            raise CertificateError(
+                f"{place}: {group.name!r} has rows that are not among {ALL_ROWS!r}."
+            )
+
+
+def _require_no_worse(
+    part: Reader, groups: Sequence[CascadeGroup], costs: tuple[float, ...] | None
+) -> None:
+    """Raise if the best that more labels could lead to is worse than the claim itself."""
+    best = [group.best for group in groups if group.best is not None]
+    if not best or groups[0].cells is None:
+        return
+    n, paid = sum(group.n for group in groups), costs or unit_costs(groups[0].exits)
+    here, there = (
+        np.asarray(np.sum(exits, axis=0, dtype=np.int64))
+        for exits in ([group.exit_counts for group in groups], [one["exits"] for one in best])
+    )
+    now, then = (cascade_paths.total_cost(exits, n, paid) for exits in (here, there))
+    moved = groups[0].settled and not np.array_equal(here, there)
+    if cells_of(best[0]["thresholds"], "paths") is None or then > now or moved:
+        raise CertificateError(
+            f"{part.place('tables')}: best_possible is worse than the claim itself, or not the "
+            "same where it should be."
+        )

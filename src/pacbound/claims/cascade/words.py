@@ -1,0 +1,411 @@
+"""A cascade certificate in words, in numbers and in pictures.
+
+The loss is not monotone in the thresholds, so these are written with all their digits: no other
+number carries the guarantee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pacbound.claims.cascade.group import CascadeGroup, grid_top
+from pacbound.figure import Figure
+from pacbound.figures.named import Named
+from pacbound.figures.walk import ExitWalk, loss_along_walk
+from pacbound.procedures.cascade import CascadeRefusal
+from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, share
+from pacbound.stats.binomial import binomial_sf
+
+if TYPE_CHECKING:
+    from pacbound.claims.cascade.certificate import CascadeCertificate
+
+SEEM_TO_BEAT: Final = 1e-3
+"""Exits seem to beat the slow model if so many of the rows on which only one of the two is right
+would be theirs with at most this chance, were either equally likely to be right (sign test)."""
+
+NOTED: Final = {
+    "too few to tell": (
+        "Note: too few rows have a label, or nearly all have the same, to see whether the labels "
+        "are those of these rows. Labels of other rows make any threshold seem to lose nothing: "
+        "check how they were joined."
+    ),
+    "unrelated": (
+        "Note: the labels match the slow model no more often than labels of other rows would, and "
+        "were counted all the same (unrelated_labels). If they are not those of these rows, the "
+        "claim is worth nothing."
+    ),
+}
+_SCORE: Final = (
+    "Use a score that separates them (a temperature, logits in float64, another model's), or leave "
+    "that exit out."
+)
+_SATURATED: Final = (
+    "Of the rows with score 1.0, {losses} lose and {gains} gain by exiting early, of {n} rows in "
+    "all"
+)
+_DIFFERING: Final = "{differ} of {n} rows have score 1.0 and another answer than the slow model's"
+_UNLABELLED: Final = " ({unlabelled} of the losses only because they have no label)"
+_BREAKS, _CLOSE = "which alone breaks xi = {xi}", "too close to xi = {xi} for this many rows"
+REFUSALS: Final[Mapping[str, str]] = {
+    "too-few": "{n} rows cannot certify {xi} at a chance of {delta}, even if no row is lost.",
+    "saturated": f"{_SATURATED}, {_BREAKS}. {_SCORE}",
+    "nearly-saturated": f"{_SATURATED}, {_CLOSE}. {_SCORE}",
+    "saturated-unlabelled": (
+        f"{_SATURATED}{_UNLABELLED}, {_BREAKS}. Label these rows, which may help. {_SCORE}"
+    ),
+    "nearly-saturated-unlabelled": (
+        f"{_SATURATED}{_UNLABELLED}, {_CLOSE}. Label these rows, which may help. {_SCORE}"
+    ),
+    "no-loss": (
+        "At none of {tried} thresholds is the cascade shown to be no worse than the slow model "
+        "(xi = 0, {n} rows). Allow a small loss, xi > 0."
+    ),
+    "no-loss-in-groups": (
+        "At none of {tried} thresholds are all groups shown to lose nothing, and this one is at "
+        "{passed} (xi = 0, {n} rows). Allow a small loss, xi > 0."
+    ),
+    "fold-even": (
+        "At the first step that the fold declared {losses} rows lose and as many gain, which does "
+        "not show that the cascade is no worse than the slow model (xi = 0). Allow a small loss, "
+        "xi > 0."
+    ),
+    "fold-too-few": (
+        "{n} rows beside the fold cannot certify {xi} at a chance of {delta}, even if no row is "
+        "lost."
+    ),
+    "fold-loses": (
+        "At the first step that the fold declared {losses} rows lose and {gains} gain, of {n} in "
+        "all: no less than xi = {xi}. Choose on a larger fold, or among other models."
+    ),
+    "fold-near": (
+        "At the first step that the fold declared {losses} rows lose and {gains} gain, of {n} in "
+        "all: too close to xi = {xi} for this many rows. Choose on a larger fold, or among other "
+        "models."
+    ),
+    "no-proof": (
+        "A greedy choice, one exit after the other, carries no proof for more than two models."
+    ),
+    "no-difference": "No number of rows can show that no answer differs (xi = 0). Allow some.",
+    "too-few-to-differ": "{n} rows cannot certify {xi}, even if no answer differs.",
+    "differing": f"{_DIFFERING}, {_BREAKS}. {_SCORE}",
+    "nearly-differing": f"{_DIFFERING}, {_CLOSE}. {_SCORE}",
+    "unexplained": "The counts do not support the claim.",
+}
+"""A sentence for each code of a refusal."""
+
+_SHARES: Final = ("xi", "delta")
+
+
+def reason(refusal: CascadeRefusal) -> Sentence:
+    """Why nothing is certified."""
+    numbers: dict[str, Value] = {
+        name: share(value, "up") if name in _SHARES else count(int(value))
+        for name, value in refusal.numbers.items()
+    }
+    text = REFUSALS[refusal.code]
+    if refusal.group is None:
+        return Sentence(text, numbers)
+    others = ", ".join(map(repr, refusal.others[:5])) + (", …" if len(refusal.others) > 5 else "")
+    more = " Nor can {others} more be certified: {listed}." if refusal.others else ""
+    named: dict[str, Value] = {
+        "group": repr(refusal.group),
+        "others": count(len(refusal.others)),
+        "listed": others,
+    }
+    return Sentence(f"Group {{group}}, of {{rows}} rows: {text}{more}", {**numbers, **named})
+
+
+def said(certificate: CascadeCertificate) -> Says:
+    """What a certificate says."""
+    values = _quantities(certificate)
+    grouped = bool(certificate.groups)
+    where = " in {groups} groups" if grouped else ""
+    shared = f", {certificate.group_thresholds} thresholds" if grouped else ""
+    title = Sentence(
+        f"Cascade certificate: {{models}} models, {{n}} rows{where}, xi {{xi}}, delta {{delta}}, "
+        f"bound {certificate.bound}{shared}",
+        values,
+    )
+    lines = tuple(_line(certificate, group) for group in certificate.groups.values())
+    notes = (*_labels(certificate), *_noted(certificate))
+    if certificate.method == "greedy":
+        limits = Sentence("Thresholds, without a guarantee: {limits}.", values)
+        no_proof = Sentence(REFUSALS["no-proof"])
+        return Says(title, refused=(no_proof, limits), seen=(_seen(certificate),), notes=notes)
+    if not certificate.certified:
+        return Says(title, refused=_refused(certificate), groups=lines, notes=notes)
+    every = " in each of the groups" if grouped else ""
+    held = (
+        f"at most {{xi}} of its answers differ from those of {{slow}}{every}"
+        if certificate.bounded == "differ"
+        else f"the cascade loses at most {{xi}} accuracy against {{slow}} alone{every}"
+    )
+    return Says(
+        title,
+        _rule(certificate),
+        Sentence(
+            "With probability at least {confidence} over the draw of these rows, " + held + ".",
+            values,
+        ),
+        seen=(_seen(certificate),),
+        groups=lines,
+        notes=(*_fold(certificate), *_remarks(certificate), *notes),
+    )
+
+
+def _quantities(certificate: CascadeCertificate) -> dict[str, Value]:
+    own = certificate.group_thresholds == "own"
+    return {
+        "models": count(certificate.exits + 1),
+        "n": count(certificate.n),
+        "groups": count(len(certificate.groups)),
+        "xi": share(certificate.xi, "up"),
+        "delta": share(certificate.delta, "up"),
+        "confidence": confidence(certificate.delta),
+        "limits": "" if own else _listed(certificate.tables[0].thresholds.tolist()),
+        "slow": models_of(certificate)[-1],
+    }
+
+
+def models_of(certificate: CascadeCertificate) -> list[str]:
+    """What the models are called: as the columns of their predictions, where these are known."""
+    exits = certificate.exits
+    columns = certificate.provenance.columns.get("prediction", "").split(",")
+    if len(columns) == exits + 1:
+        return columns
+    fast = ["the fast model"] if exits == 1 else [f"model {m + 1}" for m in range(exits)]
+    return [*fast, "the slow model"]
+
+
+def _rule(certificate: CascadeCertificate) -> Sentence:
+    *fast, slow = models_of(certificate)
+    if certificate.group_thresholds == "own":
+        return Sentence(
+            "Each group has its own thresholds; {slow} answers the rest, and all rows of other "
+            "groups.",
+            {"slow": slow},
+        )
+    limits = certificate.tables[0].thresholds.tolist()
+    parts = [
+        f"{{model {m}}} never answers"
+        if limit == np.inf
+        else f"{{model {m}}} answers from {{limit {m}}} on"
+        for m, limit in enumerate(limits)
+    ]
+    filled: dict[str, Value] = {"slow": slow}
+    for m, (name, limit) in enumerate(zip(fast, limits, strict=True)):
+        filled[f"model {m}"] = _capital(name) if m == 0 else name
+        filled[f"limit {m}"] = Quantity(limit, "threshold", "exact")
+    return Sentence(f"{', '.join(parts)}, {{slow}} the rest.", filled)
+
+
+def _capital(name: str) -> str:
+    """A name of ours begins a sentence with a capital; a column's name stays as it is."""
+    return f"{name[0].upper()}{name[1:]}" if name.startswith(("the ", "model ")) else name
+
+
+def _seen(certificate: CascadeCertificate) -> Sentence:
+    text, filled = _exits(certificate, certificate.exit_rates.tolist(), certificate)
+    return Sentence(f"Seen on these rows, not certified: {text}.", filled)
+
+
+def _exits(
+    certificate: CascadeCertificate, rates: Sequence[float], of: Any
+) -> tuple[str, dict[str, Value]]:
+    """How many exit early, at which cost, and what is lost, of all rows or of a group."""
+    filled: dict[str, Value] = {f"exit {m}": share(rate) for m, rate in enumerate(rates)}
+    text = f"{', '.join(f'{{{name}}}' for name in filled)} exit early"
+    paid, costs = of.expected_cost, certificate.costs
+    if paid is not None and costs is not None:
+        declared = certificate.declared
+        alone = costs[-1] if declared is None else declared.costs[-1]
+        filled |= {"paid": Quantity(paid, "amount"), "alone": Quantity(alone, "amount")}
+        text += ", cost {paid} instead of {alone}"
+    filled["lost"] = share(of.observed_error_increase)
+    if certificate.bounded == "differ":
+        return f"{text}, {{lost}} of the answers differ", filled
+    most = " at most" if certificate.unlabelled.exiting else ""
+    return f"{text}, the error rises by{most} {{lost}}", filled
+
+
+def _line(certificate: CascadeCertificate, group: CascadeGroup) -> Sentence:
+    filled: dict[str, Value] = {"group": repr(group.name), "n": count(group.n)}
+    if not group.certified:
+        if group.refusal is None:
+            return Sentence("{group}: {n} rows, never exit early", filled)
+        why = reason(group.refusal)
+        needed = group.refusal.needed
+        takes = "" if needed is None else " About {needed} rows would do."
+        return Sentence(
+            f"{{group}}: {{n}} rows, never exit early: {why.template}{takes}",
+            {**why.values, **filled, "needed": count(needed or 0)},
+        )
+    text, numbers = _exits(certificate, group.exit_rates.tolist(), group)
+    own = ""
+    if certificate.group_thresholds == "own":
+        own, numbers["limits"] = ", from {limits} on", _listed(group.thresholds.tolist())
+    return Sentence(f"{{group}}: {{n}} rows{own}: {text}", {**numbers, **filled})
+
+
+def _refused(certificate: CascadeCertificate) -> tuple[Sentence, ...]:
+    refusal = certificate.refusal
+    if refusal is None or refusal.code == "unexplained":
+        return Sentence(REFUSALS["unexplained"]), Sentence("Never exit early.")
+    unit = "rows of that group" if certificate.groups else "rows"
+    takes = (
+        f"More {unit} cannot help."
+        if refusal.needed is None
+        else f"About {{needed}} {unit} would do if the rates stay the same; plan for more."
+    )
+    return (
+        reason(refusal),
+        Sentence(f"{takes} Never exit early.", {"needed": count(refusal.needed or 0)}),
+        Sentence("A refusal does not show that the model is bad."),
+    )
+
+
+def _fold(certificate: CascadeCertificate) -> list[Sentence]:
+    """Which models these are, where a fold chose them."""
+    declared = certificate.declared
+    if declared is None:
+        return []
+    *fast, slow = declared.models
+    return [
+        Sentence(
+            "A fold of {rows} other rows chose the models {fast} before {slow} (counted from 0), "
+            "and the order in which thresholds were tried.",
+            {"rows": count(declared.rows), "fast": str(fast), "slow": str(slow)},
+        )
+    ]
+
+
+def _remarks(certificate: CascadeCertificate) -> list[Sentence]:
+    """What the thresholds mean where they are at an end of their range."""
+    if not certificate.exit_counts.any():
+        return [Sentence("Nothing exits early there: certified, but of no use.")]
+    if certificate.scope == "top" and (certificate.tables[0].thresholds == 0).any():
+        return [Sentence("Every score is at least 0: the slow model is never needed.")]
+    return []
+
+
+def _labels(certificate: CascadeCertificate) -> list[Sentence]:
+    """How many rows without a label counted as losses, and what labelling them could gain."""
+    missing = certificate.unlabelled
+    if not missing.in_all or certificate.bounded == "differ":
+        return []
+    said = Sentence(
+        "Rows without a label count as losses where predictions differ: {exiting} that exit early, "
+        "of {in_all} in all.",
+        {"exiting": count(missing.exiting), "in_all": count(missing.in_all)},
+    )
+    if certificate.settled:
+        return [said, Sentence("More labels cannot change the thresholds.")]
+    if certificate.groups:
+        return [said, Sentence("More labels could lower the thresholds.")]
+    best = certificate.best_possible
+    filled: dict[str, Value] = {f"exit {m}": share(one) for m, one in enumerate(best.exit_rates)}
+    rates = ", ".join(f"{{{name}}}" for name in filled)
+    cost = "" if best.expected_cost is None else ", cost {cost}"
+    filled |= {
+        "limits": _listed(best.thresholds.tolist()),
+        "cost": Quantity(best.expected_cost or 0.0, "amount"),
+    }
+    return [
+        said,
+        Sentence(
+            "With labels for them the thresholds could become {limits} at best, not certified: "
+            f"{rates} exit early{cost}.",
+            filled,
+        ),
+    ]
+
+
+def _noted(certificate: CascadeCertificate) -> list[Sentence]:
+    """What speaks for labels of other rows, or for models in the wrong order."""
+    gains, losses = certificate.gains_and_losses()
+    return noted(certificate.provenance.notes, gains=gains, losses=losses)
+
+
+def noted(notes: Mapping[str, str], *, gains: int, losses: int) -> list[Sentence]:
+    """What is said about labels that may be those of other rows, and about models that may be in
+    the wrong order. `gains` and `losses` are the rows that exit early on which only the exit is
+    right, and only the slow model.
+    """
+    verdict = notes.get("labels", "")
+    lines = [Sentence(NOTED[verdict])] if verdict in NOTED else []
+    if binomial_sf(gains, gains + losses, 0.5) <= SEEM_TO_BEAT:
+        lines.append(
+            Sentence(
+                "Note: the exits seem to beat the slow model: only the exit is right in {gains} "
+                "rows that exit early, and only the slow model in {losses}. If that surprises you, "
+                "the models may be named in the wrong order (the slow one comes last), or the "
+                "labels be those of other rows.",
+                {"gains": count(gains), "losses": count(losses)},
+            )
+        )
+    return lines
+
+
+def _listed(thresholds: Sequence[float]) -> str:
+    return ", ".join(Quantity(limit, "threshold", "exact").text for limit in thresholds)
+
+
+_BOUNDED: Final = {
+    "loss": "the accuracy lost against the slow model",
+    "differ": "the share of answers that differ from the slow model's",
+}
+
+
+def numbers(certificate: CascadeCertificate) -> list[tuple[str, str]]:
+    """What was asked for and decided, in names and numbers, and what was seen."""
+    found = [
+        ("Rows counted", f"{certificate.n:,}"),
+        ("xi: what may be lost, or differ", share(certificate.xi, "up").text),
+        ("What xi bounds", _BOUNDED[certificate.bounded]),
+        ("delta: the chance that the claim is wrong", share(certificate.delta, "up").text),
+    ]
+    if certificate.group_thresholds != "own":
+        limits = certificate.tables[0].thresholds.tolist()
+        written = (
+            "+inf: above every score" if np.isinf(limit) else repr(limit) for limit in limits
+        )
+        found.append(("Thresholds, one for each exit", "; ".join(written)))
+    if certificate.costs is not None:
+        costs = "; ".join(Quantity(cost, "amount").text for cost in certificate.costs)
+        found.append(("Cost of a row, by the model that answers", costs))
+    rates = "; ".join(f"{rate:.2%}" for rate in certificate.exit_rates.tolist())
+    lost = "Answers that differ" if certificate.bounded == "differ" else "Accuracy lost"
+    found += [
+        ("Rows that exit early, by exit, as seen", rates),
+        (f"{lost}, as seen", f"{certificate.observed_error_increase:.2%}"),
+    ]
+    if certificate.expected_cost is not None:
+        paid = Quantity(certificate.expected_cost, "amount").text
+        found.append(("Cost of a row, as seen", paid))
+    return found
+
+
+def figure(certificate: CascadeCertificate, group: CascadeGroup) -> Figure | None:
+    """The walk of the thresholds that were chosen; None where no row exits at any step."""
+    walk = group.walks[group.chosen]
+    if not group.n or not walk.exits.any():
+        return None
+    top = grid_top(group.exits)
+    thresholds = np.where(walk.cells > top, np.inf, walk.cells / top)
+    named = certificate.provenance.columns.get("prediction", "").split(",")
+    models = named[:-1] if len(named) == group.exits + 1 else None
+    steps = ExitWalk(thresholds, walk.exits, walk.losses, walk.gains, group.n, models)
+    at = None
+    if group.cells is not None:
+        same = np.flatnonzero((walk.cells == np.array(group.cells)[:, None]).all(axis=0))
+        at = int(same[-1]) if same.size else None
+    return loss_along_walk(
+        steps,
+        asked=Named(certificate.xi, f"allowed: {share(certificate.xi, 'up').text}"),
+        certified_at=at if certificate.certified else None,
+        title="The walk" if group.name is None else f"The walk: {group.name}",
+        differ=certificate.bounded == "differ",
+    )
