@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
     "abstain": (("abstain", ROWS, *JUDGED, "--xi", "0.0001", "--delta", "0.01"), 3),
     "cascade": (("cascade", ROWS, *MODELS, "--label", "y", "--xi", "0.2", "--delta", "0.1"), 0),
     "recall": (("recall", ROWS, *FLAGS, "--target", "0.9999", "--delta", "0.01"), 3),
+    "precision": (("precision", ROWS, *FLAGS, "--target", "0.9999", "--delta", "0.01"), 3),
     "false-alarms": (("false-alarms", ROWS, *FLAGS, "--xi", "0.3", "--delta", "0.1"), 0),
     "alarm-range": (
         ("alarm-range", ROWS, *FLAGS, "--xi", "0.3", "--target", "0.7", "--delta", "0.1"),
@@ -63,6 +64,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
         ),
         0,
     ),
+    "to-label": (("to-label", ROWS, "--prediction", "small,large", "-o", "to_label.csv"), 0),
     "certify": (("certify", "tally.json", "--delta", "0.1"), 0),
     "together": (("together", "calibration.json", "shield.json"), 3),
     "verify": (("verify", "forged.json", "calibration.json"), 1),

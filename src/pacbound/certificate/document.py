@@ -244,7 +244,7 @@ class Certificate(ABC):
     >>> isinstance(certificate, Certificate), certificate.kind, certificate.certified
     (True, 'shield', False)
     >>> print(certificate.summary())
-    Shield certificate: 30 rollouts, xi = 0.02, delta = 0.01, bound 'exact'
+    Shield certificate: 30 rollouts, xi 2 %, delta 1 %
     REFUSED: ...
     """
 
