@@ -113,6 +113,11 @@ STORY: dict[str, list[Step]] = {
             "pacbound cost cascade.json future.csv --delta 0.01",
         ),
         Step(
+            "Only images on which the two differ need a label. These are they.",
+            "pacbound to-label pool.csv --prediction prediction_fast,prediction_slow "
+            "-o to_label.csv",
+        ),
+        Step(
             "Most labels do not matter, and many rows exit early without any. Ask for the 300 that "
             "matter most.",
             f"pacbound label pool.csv {FAST} --session label.json {CLAIM} --ask ask_labels.csv "
