@@ -109,7 +109,7 @@ def test_every_command_that_certifies_takes_a_budget_and_a_sample() -> None:
 
     # A batch is about records that are all there: its chance is over which of them are asked.
     others = {"cost", "batch", "tally", "budget", "stratify", "apply", "verify", "monitor"}
-    others |= {"demo", "show", "report", "rate", "looks", "pilot", "shadow"}
+    others |= {"demo", "show", "report", "rate", "looks", "pilot", "shadow", "to_label"}
     verbs = [function_of(name) for name in every_command()]
     certifying = {verb.__name__: signature(verb).parameters for verb in verbs}
     for option in ("budget", "sample"):

@@ -184,7 +184,7 @@ def _cascade(rng: Rng, rows: int, models: int, **options: Any) -> Certificate:
     labelled = float(rng.choice([1.0, 0.8, 0.0]))
     columns = _cascade_rows(rng, rows, models, labelled)
     if not labelled and rng.random() < 0.5:
-        del columns["labels"]
+        del columns["label"]
         options["claim"] = "differ"
     if rng.random() < 0.5:
         options["costs"] = np.cumsum(rng.integers(1, 9, size=models)).tolist()
