@@ -92,6 +92,8 @@ class Costs(AskedForm):
 
 
 def _rising(part: Reader, key: str, costs: Sequence[float]) -> tuple[float, ...]:
+    if len(costs) < 2:
+        raise CertificateError(f"{part.place(key)} has {len(costs)} costs: expected one per model.")
     try:
         return cascade_paths.checked_costs(costs, len(costs))
     except InvalidValueError as error:
