@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from scipy.stats import binom
 
+from pacbound.asks import CHANCE
 from pacbound.stats.arguments import failure_probability
 
 Judge = Callable[[int, int, float], None]
@@ -27,9 +28,12 @@ def judge() -> Judge:
 
 
 @pytest.fixture
-def any_delta(monkeypatch: pytest.MonkeyPatch) -> None:
+def any_delta(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Lets sessions of a batch and cascades take a delta above one half, which users may not ask
     for: the theorems hold for it, and small laws come near it.
     """
-    for module in ("cascade.batches.session", "cascade.certify", "certificate.cascade"):
-        monkeypatch.setattr(f"pacbound.{module}.claimed_delta", failure_probability)
+    monkeypatch.setattr("pacbound.cascade.batches.session.claimed_delta", failure_probability)
+    most = CHANCE.high
+    object.__setattr__(CHANCE, "high", 0.999)
+    yield
+    object.__setattr__(CHANCE, "high", most)

@@ -197,7 +197,7 @@ def chance_to_publish_something_false(first: str) -> float:
 def test_publishing_the_claim_without_labels_or_labelling_on_is_wrong_with_at_most_delta() -> None:
     without = claimed(most_sure(), 99, 0, labelled=False)
     assert exits_from(without) == 0.9
-    assert "loses at most 0.1 accuracy" in without.summary()
+    assert "loses at most 10 % accuracy" in without.summary()
     assert "differ from the slow model's" not in without.summary()
     # The law bites: a session that claimed "differ" first would break its delta.
     assert round(chance_to_publish_something_false("differ"), 4) == 0.0924
