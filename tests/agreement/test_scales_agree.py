@@ -80,7 +80,7 @@ def test_cascades_are_scaled_in_every_exit_and_weights_are_not(
     )  # fmt: skip
     named: dict[str, Any] = {"weight_bound": 3.0, "seed": 4, "unrelated_labels": True}
     found = counted(
-        rows, confidences=["a", "b"], predictions=["p", "q", "r"], labels="y", weights="w",
+        rows, confidence=["a", "b"], prediction=["p", "q", "r"], label="y", weights="w",
         row_ids="id", scale=100, **named,
     )  # fmt: skip
     scores = np.column_stack([first, second]) / 100
