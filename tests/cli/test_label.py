@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from pacbound import LabelSession, certify_cascade, load_certificate
+from pacbound import CascadeCertificate, LabelSession, certify_cascade, load_certificate
 from pacbound.cli.label_by_hand import _Menu
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -100,7 +100,8 @@ def test_asking_and_answering_ends_in_the_claim_of_all_labels(
     full = certify_cascade(rows["c"], predictions, rows["label"], xi=0.05, delta=0.1)
     certificate = load_certificate(tmp_path / "cascade.json")
     assert certificate.verify()
-    assert certificate.claim()["thresholds"] == full.claim()["thresholds"]
+    assert isinstance(certificate, CascadeCertificate)
+    assert certificate.thresholds.tolist() == full.thresholds.tolist()
     assert 0 < found["labels"] < (rows["fast"] != rows["slow"]).sum()
 
 

@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
     _cascade(2000).save(tmp_path / "certified.json")
     _cascade(10).save(tmp_path / "refused.json")
     document = json.loads((tmp_path / "certified.json").read_text())
-    document["claim"]["thresholds"] = [0.0]
+    document["claim"]["tables"][0]["thresholds"] = [0.0]
     document["claim_digest"] = documents.digest(document["claim"])
     (tmp_path / "forged.json").write_text(json.dumps(document))
     (tmp_path / "broken.json").write_text("{")
@@ -80,7 +80,7 @@ def test_nothing_of_a_claim_that_is_not_verified_is_repeated_to_programs(
     done = pacbound("verify", "--json", "forged.json", "broken.json", code=1)
     forged, broken = map(json.loads, done.stdout.splitlines())
     assert (forged["ok"], forged["certified"]) == (False, False)
-    assert "claim.thresholds[0]" in forged["differences"][0]
+    assert "claim.tables[0].thresholds[0]" in forged["differences"][0]
     assert not {"thresholds", "xi", "delta"} & set(forged)
     assert (broken["ok"], "error" in broken) == (False, True)
 
@@ -89,7 +89,7 @@ def test_what_would_take_unusually_long_is_verified_only_on_request(
     folder: Path, pacbound: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert folder.exists()
-    monkeypatch.setattr("pacbound.certificate.cascade.CascadeCertificate.work", _hours)
+    monkeypatch.setattr("pacbound.CascadeCertificate.work", _hours)
     done = pacbound("verify", "certified.json", code=1)
     assert "about 500 times longer" in done.stderr
     assert "--patient" in done.stderr
