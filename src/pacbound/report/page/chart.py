@@ -15,7 +15,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.report.display import limits
 from pacbound.report.page.markup import Markup, joined, table, tag
 
 Floats = NDArray[np.float64]
@@ -244,9 +243,3 @@ def selected(count: int, most: int, *always: int) -> list[int]:
 def percent(share: float) -> str:
     """A share as an axis names it."""
     return f"{100 * share:.10g}%"
-
-
-def from_zero(values: Any, *, least: float = 0.01) -> tuple[float, float]:
-    """Ends of an axis that show finite rates with some room, none of it below 0."""
-    low, high = limits(values, least=least)
-    return max(low, 0.0), high
