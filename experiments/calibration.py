@@ -29,15 +29,10 @@ from numpy.typing import NDArray
 from experiments.imagenet.generated import logits
 from experiments.record import RESULTS, provenance, publish, table
 from experiments.temperature import Rescaled, of_logits
-from pacbound import (
-    CalibrationCertificate,
-    HistogramBinning,
-    calibrate,
-    expected_calibration_error,
-    induced_calibration_error,
-)
-from pacbound.baselines import softmax
+from pacbound import calibrate, expected_calibration_error, induced_calibration_error
+from pacbound.baselines import HistogramBinning, softmax
 from pacbound.calibration.reliability import induced_reliability, reliability
+from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.data import fashion_mnist
 from pacbound.report import ReliabilityDisplay
 

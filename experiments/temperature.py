@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from pacbound import TemperatureScaling
+from pacbound.baselines import TemperatureScaling
 
 Array = NDArray[Any]
 Rescaled = Callable[[Array], Array]

@@ -10,13 +10,13 @@ import numpy as np
 
 from experiments.cascade.exceeding import shown_above
 from experiments.cascade.models import Array, Models
-from pacbound import CascadeCertificate, Tally
+from pacbound import Tally
 from pacbound.baselines import (
     SLOW_ALONE,
     histogram_threshold,
     softmax_threshold,
 )
-from pacbound.claims.cascade import certify_cascade
+from pacbound.claims.cascade import CascadeCertificate, certify_cascade
 from pacbound.tally.questions.cascade import CascadeQuestion
 
 SEEDS, DELTA, LEVEL = 20, 0.01, 0.05

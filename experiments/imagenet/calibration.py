@@ -27,7 +27,8 @@ from experiments.imagenet.source import Source, read
 from experiments.record import known, provenance, publish, show_progress, table
 from experiments.temperature import of_top_five
 from experiments.two_models import chance_of_more
-from pacbound import CalibrationCertificate, calibrate
+from pacbound import calibrate
+from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.report import AccuracyConfidenceDisplay
 from pacbound.tally.grids import EqualWidthBins
 

@@ -29,8 +29,7 @@ from experiments.imagenet.source import Source, read
 from experiments.record import known, provenance, publish, resumed, show_progress, table
 from experiments.temperature import of_top_five
 from experiments.two_models import product_bounds, searched
-from pacbound import design_cascade
-from pacbound.cascade import certified_cost
+from pacbound import certified_cost, design_cascade
 from pacbound.procedures.cascade import TOP, Walk
 from pacbound.report import palette
 from pacbound.report.display import light_grid

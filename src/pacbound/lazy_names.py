@@ -7,12 +7,24 @@ command when it is used.
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from pacbound.errors import MissingDependencyError, stand_in
+
+
+def homes_in_stub(module: str) -> dict[str, str]:
+    """The names that the stub beside the file `module` imports, with the module each comes from.
+
+    So type checkers, readers and the package itself go by one list.
+    """
+    stub = ast.parse(Path(module).with_suffix(".pyi").read_bytes())
+    imports = (line for line in stub.body if isinstance(line, ast.ImportFrom))
+    return {one.name: str(line.module) for line in imports for one in line.names}
 
 
 def lazy_names(

@@ -26,7 +26,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
-from pacbound import CalibrationCertificate, calibrate, load_certificate
+from pacbound import calibrate, load_certificate
+from pacbound.claims.calibration_certificate import CalibrationCertificate
 
 PAGE = (Path(__file__).parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
 PARTITIONS, ROWS = 200, 1_000_000

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pacbound import Tally, TemperatureScaling
+from pacbound import Tally
 from pacbound.baselines import (
     SLOW_ALONE,
+    TemperatureScaling,
     histogram_threshold,
     softmax,
     softmax_threshold,

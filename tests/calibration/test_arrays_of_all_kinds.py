@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import CalibrationCertificate, PACCalibrator, calibrate, top_label
+from pacbound import PACCalibrator, calibrate, top_label
+from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 
 NAMES = np.array(["bird", "cat", "dog"])

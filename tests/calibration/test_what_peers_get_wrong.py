@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pacbound import HistogramBinning, PACCalibrator, calibrate, expected_calibration_error
+from pacbound import PACCalibrator, calibrate, expected_calibration_error
+from pacbound.baselines import HistogramBinning
 from pacbound.errors import InvalidValueError
 
 

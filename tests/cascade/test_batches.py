@@ -15,13 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import (
-    BatchCertificate,
-    BatchSession,
-    answer_batch,
-    answer_batch_async,
-    documents,
-)
+from pacbound import BatchSession, answer_batch, answer_batch_async, documents
+from pacbound.certificate import BatchCertificate
 from pacbound.certificate.files import certificate_from_dict
 from pacbound.errors import (
     CertificateError,

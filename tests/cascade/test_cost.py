@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from pacbound import CascadeCertificate, Tally, binomial_upper, certify_cascade, load_certificate
+from pacbound import Tally, binomial_upper, certify_cascade, load_certificate
 from pacbound.cascade import certified_cost
-from pacbound.claims.cascade import certify_declared
+from pacbound.claims.cascade import CascadeCertificate, certify_declared
 from pacbound.errors import (
     CertificateError,
     InvalidTypeError,

@@ -15,7 +15,6 @@ import pytest
 
 from pacbound import (
     Budget,
-    CertificateBundle,
     Tally,
     calibrate,
     certify_alarm_range,
@@ -27,6 +26,7 @@ from pacbound import (
 )
 from pacbound.cascade import BatchSession
 from pacbound.cascade.batches.records import records_of_files
+from pacbound.certificate import CertificateBundle
 from pacbound.errors import (
     CertificateError,
     InvalidTypeError,

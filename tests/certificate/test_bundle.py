@@ -12,16 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import (
-    CertificateBundle,
-    ShieldCertificate,
-    calibrate,
-    certify_shield,
-    certify_together,
-    documents,
-    load_certificate,
-)
+from pacbound import calibrate, certify_shield, certify_together, documents, load_certificate
+from pacbound.certificate import CertificateBundle
 from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.shield import ShieldCertificate
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.procedures import union
 

@@ -14,9 +14,10 @@ import jsonschema
 import pytest
 from tests.certificate.conftest import LAYOUTS, MAKERS, made
 
-from pacbound import CalibrationCertificate, documents, load_certificate
+from pacbound import documents, load_certificate
 from pacbound.certificate import Certificate
 from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.errors import CertificateError, UnknownProcedureError
 
 FROZEN = sorted((Path(__file__).parent / "frozen").glob("*.json"))

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from pacbound import (
-    AbstentionCertificate,
     Monitor,
     Tally,
     calibrate,
@@ -19,6 +18,7 @@ from pacbound import (
     load_certificate,
 )
 from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.abstention import AbstentionCertificate
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 
 RNG = np.random.default_rng(0)

@@ -11,7 +11,6 @@ from tests.claims.test_false_alarms import CLAIM, rollouts, rows
 
 from pacbound import (
     Shield,
-    ShieldCertificate,
     Tally,
     certify_alarm_range,
     certify_false_alarms,
@@ -21,6 +20,7 @@ from pacbound import (
     load_certificate,
 )
 from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.shield import ShieldCertificate
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.shield.gym import ShieldWrapper, VectorShieldWrapper
 from pacbound.shield.policy import VectorShield

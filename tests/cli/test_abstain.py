@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pacbound import AbstentionCertificate, certify_abstention, load_certificate
+from pacbound import certify_abstention, load_certificate
+from pacbound.claims.abstention import AbstentionCertificate
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

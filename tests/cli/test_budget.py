@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pacbound import Budget, CertificateBundle, load_certificate
+from pacbound import Budget, load_certificate
+from pacbound.certificate import CertificateBundle
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

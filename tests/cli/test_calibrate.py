@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pacbound import CalibrationCertificate, calibrate, load_certificate
+from pacbound import calibrate, load_certificate
+from pacbound.claims.calibration_certificate import CalibrationCertificate
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import design_cascade, load_certificate
-from pacbound.cascade import certified_cost
+from pacbound import certified_cost, design_cascade, load_certificate
 from pacbound.claims.cascade import CascadeCertificate
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -19,7 +19,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from pacbound import CascadeCertificate, LabelSession, certify_cascade, load_certificate
+from pacbound import LabelSession, certify_cascade, load_certificate
+from pacbound.claims.cascade import CascadeCertificate
 from pacbound.cli.label_by_hand import _Menu
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -12,14 +12,8 @@ import numpy as np
 import pytest
 from tests.cli.commands import roles
 
-from pacbound import (
-    CascadeCertificate,
-    Tally,
-    certify_cascade,
-    certify_shield,
-    plan_from_pilot,
-    planned_looks,
-)
+from pacbound import Tally, certify_cascade, certify_shield, plan_from_pilot, planned_looks
+from pacbound.claims.cascade import CascadeCertificate
 from pacbound.monitor import plan_shadow
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

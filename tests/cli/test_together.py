@@ -11,7 +11,6 @@ import pytest
 
 from pacbound import (
     Budget,
-    CertificateBundle,
     calibrate,
     certify_abstention,
     certify_cascade,
@@ -20,6 +19,7 @@ from pacbound import (
     certify_shield,
     load_certificate,
 )
+from pacbound.certificate import CertificateBundle
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

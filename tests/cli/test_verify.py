@@ -89,7 +89,7 @@ def test_what_would_take_unusually_long_is_verified_only_on_request(
     folder: Path, pacbound: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert folder.exists()
-    monkeypatch.setattr("pacbound.CascadeCertificate.work", _hours)
+    monkeypatch.setattr("pacbound.claims.cascade.CascadeCertificate.work", _hours)
     done = pacbound("verify", "certified.json", code=1)
     assert "about 500 times longer" in done.stderr
     assert "--patient" in done.stderr

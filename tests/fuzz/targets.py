@@ -20,15 +20,8 @@ from typing import Any
 import numpy as np
 from tests.fuzz.mutations import damaged_bytes, damaged_document
 
-from pacbound import (
-    LabelSession,
-    Monitor,
-    ShieldCertificate,
-    Tally,
-    calibrate,
-    certify_shield,
-    load_certificate,
-)
+from pacbound import LabelSession, Monitor, Tally, calibrate, certify_shield, load_certificate
+from pacbound.claims.shield import ShieldCertificate
 from pacbound.errors import PacboundError
 from pacbound.tally.questions.cascade import CascadeQuestion
 

@@ -19,6 +19,7 @@ from pacbound import (
     binomial_lower,
     binomial_upper,
     calibrate,
+    certified_cost,
     certify_abstention,
     certify_alarm_range,
     certify_cascade,
@@ -35,7 +36,6 @@ from pacbound import (
     stratify,
     trials_needed,
 )
-from pacbound.cascade import certified_cost
 from pacbound.certificate import Certificate
 from pacbound.data import fashion_mnist, indoor_navigation
 

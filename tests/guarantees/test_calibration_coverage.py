@@ -18,8 +18,9 @@ from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from pacbound import CalibrationCertificate, PACCalibrator, calibrate
+from pacbound import PACCalibrator, calibrate
 from pacbound.calibration.calibrator import CalibratorScope
+from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.procedures.calibration import Correction, Side, cell_intervals
 from pacbound.stats.binomial import binomial_lower
 from pacbound.tally.grids import AtomBins

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy.special import bdtrc
 
-from pacbound import CalibrationCertificate, calibrate, certify_cascade, certify_shield, stratify
+from pacbound import calibrate, certify_cascade, certify_shield, stratify
+from pacbound.claims.calibration_certificate import CalibrationCertificate
 
 DELTA = 0.05
 RUNS = 500

@@ -13,13 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacbound import (
-    CalibrationCertificate,
-    Monitor,
-    calibrate,
-    certify_cascade,
-    certify_shield,
-)
+from pacbound import Monitor, calibrate, certify_cascade, certify_shield
+from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.monitor import Shadow
 from pacbound.monitor.promise import Promise
 from pacbound.stats.betting import Bets, Restarts, RunningSums, difference_bets, loss_bets

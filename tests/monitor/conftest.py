@@ -10,14 +10,7 @@ import numpy as np
 import pytest
 
 from pacbound import (
-    AbstentionCertificate,
-    CalibrationCertificate,
-    CascadeCertificate,
     Certificate,
-    FalseAlarmCertificate,
-    PrecisionCertificate,
-    RecallCertificate,
-    ShieldCertificate,
     calibrate,
     certify_abstention,
     certify_cascade,
@@ -26,6 +19,13 @@ from pacbound import (
     certify_recall,
     certify_shield,
 )
+from pacbound.claims.abstention import AbstentionCertificate
+from pacbound.claims.calibration_certificate import CalibrationCertificate
+from pacbound.claims.cascade import CascadeCertificate
+from pacbound.claims.false_alarms import FalseAlarmCertificate
+from pacbound.claims.precision import PrecisionCertificate
+from pacbound.claims.recall import RecallCertificate
+from pacbound.claims.shield import ShieldCertificate
 
 CLOCKS = ["ever", "one per 10,000 labels"]
 

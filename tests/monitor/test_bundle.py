@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from pacbound import (
-    CertificateBundle,
     Monitor,
     answer_batch,
     calibrate,
@@ -20,6 +19,7 @@ from pacbound import (
     certify_shield,
     certify_together,
 )
+from pacbound.certificate import CertificateBundle
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.monitor import BundleMonitor
 

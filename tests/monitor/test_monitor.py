@@ -11,10 +11,11 @@ import pytest
 from tests.certificate.conftest import MAKERS
 from tests.monitor.conftest import USES, Use, calibration, shield
 
-from pacbound import Alarm, Monitor, certify_cascade, certify_shield, load_certificate
+from pacbound import Monitor, certify_cascade, certify_shield, load_certificate
 from pacbound.certificate.files import KINDS
 from pacbound.claims import CLAIMS
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.monitor import Alarm
 
 
 def test_every_kind_of_certificate_that_is_about_rows_to_come_is_watched() -> None:

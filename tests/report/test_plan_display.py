@@ -9,7 +9,8 @@ pytest.importorskip("matplotlib", reason="figures need the extra `report`")
 
 from matplotlib.figure import Figure
 
-from pacbound import PilotPlan, Tally, plan_from_pilot
+from pacbound import Tally, plan_from_pilot
+from pacbound.planning import PilotPlan
 from pacbound.report import PlanDisplay
 
 

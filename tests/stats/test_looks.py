@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from pacbound import PlannedLooks, planned_looks, trials_needed
+from pacbound import planned_looks, trials_needed
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.threshold import allowed_events
 from pacbound.stats import looks as module
 from pacbound.stats.binomial import binomial_cdf
+from pacbound.stats.looks import PlannedLooks
 
 TEN = [round(236.5 * i) for i in range(1, 11)]
 

@@ -5,19 +5,29 @@ methods of public classes.
 from __future__ import annotations
 
 import inspect
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from typer.main import get_command
 
 import pacbound
+from pacbound import Certificate
+from pacbound.baselines import HistogramBinning, TemperatureScaling
+from pacbound.certificate import Verification
 from pacbound.cli.app import app, every_command
+from pacbound.monitor import Alarm
+from pacbound.planning import PilotPlan, PlanPoint
+from pacbound.stats.looks import PlannedLooks
 
+SOURCES = Path(pacbound.__file__).parents[1]
 Names = dict[str, list[str]]
 
 
 def surface() -> dict[str, Names]:
     """Parameters by function or class, options by command, methods and properties by class."""
-    public = {name: getattr(pacbound, name) for name in pacbound.__all__ if name[0] != "_"}
+    exported = {name: getattr(pacbound, name) for name in pacbound.__all__ if name[0] != "_"}
+    public = {**exported, **{thing.__name__: thing for thing in returned()}}
     functions = {name: thing for name, thing in public.items() if callable(thing)}
     counting = {
         f"Tally.{name}": getattr(pacbound.Tally, name)
@@ -31,6 +41,21 @@ def surface() -> dict[str, Names]:
         "options": _options(),
         "methods": {name: _members(thing) for name, thing in classes.items()},
     }
+
+
+def returned() -> list[type]:
+    """What the exported functions and methods return, by hand but for the certificates."""
+    for path in (Path(pacbound.__file__).parent / "claims").rglob("[a-z]*.py"):
+        import_module(".".join(path.relative_to(SOURCES).with_suffix("").parts))
+    classes = [Alarm, PilotPlan, PlanPoint, PlannedLooks, Verification]
+    return [*classes, HistogramBinning, TemperatureScaling, *_below(Certificate)]
+
+
+def _below(cls: type) -> list[type]:
+    """The classes below `cls` that have none below them, in order of their names."""
+    below: list[type] = cls.__subclasses__()
+    leaves = [leaf for one in below for leaf in _below(one)] if below else [cls]
+    return sorted(leaves, key=lambda one: one.__name__)
 
 
 def _parameters(thing: Any) -> list[str]:

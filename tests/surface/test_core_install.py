@@ -126,7 +126,8 @@ pacbound.calibrate(data=tally + more, delta=0.1)
 probabilities, labels = numpy.tile([0.2, 0.8], (50, 1)), [1] * 50
 calibrator = pacbound.PACCalibrator(delta=0.05).fit(probabilities, labels)
 assert calibrator.predict_interval(probabilities).shape == (50, 2)
-pacbound.TemperatureScaling().fit(numpy.log(probabilities), labels)
+from pacbound.baselines import TemperatureScaling
+TemperatureScaling().fit(numpy.log(probabilities), labels)
 """,
     "planning": """
 print(pacbound.trials_needed(0.05, 0.01, delta=0.05))

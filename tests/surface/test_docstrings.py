@@ -18,6 +18,9 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from tests.surface.public_surface import returned
+
+import pacbound
 from pacbound import errors
 
 SOURCES = Path(__file__).parents[2] / "src"
@@ -26,13 +29,15 @@ HEADING = re.compile(r"^(?P<title>[A-Z]\w+)\n-{3,}$", re.MULTILINE)
 
 
 def _public() -> Iterator[tuple[str, str]]:
-    """Each name that is in an `__all__`, with the module that has it there."""
+    """Each name in an `__all__`, with the module that has it there, and what these return."""
+    yield from (("pacbound", name) for name in pacbound.__all__ if not name.startswith("__"))
+    yield from ((thing.__module__, thing.__name__) for thing in returned())
     for path in sorted((SOURCES / "pacbound").rglob("*.py")):
         parts = path.relative_to(SOURCES).with_suffix("").parts
         module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-                names = map(str, ast.literal_eval(node.value))
+            if ast.unparse(node).startswith("__all__ = ["):
+                names = map(str, ast.literal_eval(ast.unparse(node).removeprefix("__all__ = ")))
                 yield from ((module, name) for name in names if not name.startswith("__"))
 
 

@@ -14,7 +14,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from pacbound import CertificateBundle, Tally, calibrate, certify_together, load_certificate
+from pacbound import Tally, calibrate, certify_together, load_certificate
+from pacbound.certificate import CertificateBundle
 from pacbound.errors import InvalidValueError
 
 RNG = np.random.default_rng(0)

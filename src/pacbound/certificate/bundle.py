@@ -41,7 +41,8 @@ class SeveralClaims(Certificate):
 
     Examples
     --------
-    >>> from pacbound import CertificateBundle, calibrate
+    >>> from pacbound import calibrate
+    >>> from pacbound.certificate import CertificateBundle
     >>> rows = [0.9, 0.8], [True, False]
     >>> bundle = CertificateBundle.of({"a": calibrate(*rows, delta=0.01)}, delta=0.01)
     >>> isinstance(bundle, SeveralClaims), list(bundle.members)

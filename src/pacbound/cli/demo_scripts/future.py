@@ -7,13 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pacbound import (
-    HistogramBinning,
-    expected_calibration_error,
-    induced_calibration_error,
-    load_certificate,
-)
-from pacbound.baselines import NAIVE_THRESHOLD, POLICY_ALONE
+from pacbound import expected_calibration_error, induced_calibration_error, load_certificate
+from pacbound.baselines import NAIVE_THRESHOLD, POLICY_ALONE, HistogramBinning
 
 
 def column(path: str, name: str, kind: type = float) -> Any:
