@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from experiments.abstention.tables import Case
 from pacbound.baselines import observed_risk_threshold, selective_guaranteed_risk
-from pacbound.procedures import abstention, abstention_declared
-from pacbound.procedures.abstention_walk import FIRST
+from pacbound.procedures import abstention
+from pacbound.procedures.abstention import FIRST
 from pacbound.tally.grids import FINE as GRID
 
 Floats = NDArray[np.float64]
@@ -44,13 +44,9 @@ def rank_starts(case: Case, draw: Draw) -> float:
 
 def pool_starts(case: Case, draw: Draw) -> float:
     """The same with `pool=`."""
-    starts = abstention_declared.starts_from(
-        GRID.cells(draw.pool), case.n, xi=case.xi, delta=case.delta
-    )
+    starts = abstention.starts_from(GRID.cells(draw.pool), case.n, xi=case.xi, delta=case.delta)
     cells, wrong, right = _counts(draw)
-    return _lowest(
-        abstention_declared.claimed(cells, wrong, right, starts, xi=case.xi, delta=case.delta)
-    )
+    return _lowest(abstention.claimed(cells, wrong, right, starts, xi=case.xi, delta=case.delta))
 
 
 def one_start(case: Case, draw: Draw) -> float:
@@ -60,9 +56,7 @@ def one_start(case: Case, draw: Draw) -> float:
     count = min(case.n, math.ceil(3 * math.log(1 / case.delta) / case.xi))
     ranked = np.minimum(np.sort(GRID.cells(draw.confidence))[::-1], FIRST)
     start = int(ranked[count - 1])
-    return _lowest(
-        abstention_declared.claimed(cells, wrong, right, [start], xi=case.xi, delta=case.delta)
-    )
+    return _lowest(abstention.claimed(cells, wrong, right, [start], xi=case.xi, delta=case.delta))
 
 
 def sgr(case: Case, draw: Draw) -> float:

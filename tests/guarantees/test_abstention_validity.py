@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from pacbound import certify_abstention
-from pacbound.procedures import abstention, abstention_declared
+from pacbound.procedures import abstention
 from pacbound.stats.binomial import binomial_upper_within
 
 Floats = NDArray[np.float64]
@@ -112,8 +112,8 @@ def worst(claimed: NDArray[np.bool_], rows: int, seed: int) -> float:
 def test_no_law_of_three_cells_makes_a_false_claim_more_often_than_delta(
     cells: Integers, delta: float, rows: int
 ) -> None:
-    def decide(*counts: Integers) -> Ranges:
-        return abstention.claimed(*counts, xi=XI, delta=delta)
+    def decide(cells: Integers, wrong: Integers, right: Integers) -> Ranges:
+        return abstention.claimed(cells, wrong, right, xi=XI, delta=delta)
 
     claimed = verdicts(decide, cells, rows)
     assert claimed.any()
@@ -128,7 +128,7 @@ def test_no_law_makes_starts_that_were_declared_claim_falsely_more_often_than_de
     starts: tuple[int, ...],
 ) -> None:
     def decide(cells: Integers, wrong: Integers, right: Integers) -> Ranges:
-        return abstention_declared.claimed(cells, wrong, right, starts, xi=XI, delta=0.4)
+        return abstention.claimed(cells, wrong, right, starts, xi=XI, delta=0.4)
 
     most = worst(verdicts(decide, CELLS, 8), 8, seed=2)
     assert 0.1 * 0.4 < most <= 0.4
@@ -217,9 +217,9 @@ def test_starts_from_a_pool_keep_delta_too(name: str, judge: Judge) -> None:
     violations = 0
     for _ in range(runs):
         pool = rng.choice(law.cells, size=1000, p=law.mass)
-        starts = abstention_declared.starts_from(pool, ROWS, xi=XI_DRAWN, delta=DELTA)
+        starts = abstention.starts_from(pool, ROWS, xi=XI_DRAWN, delta=DELTA)
         cells, wrong, right = law.draw(rng, ROWS)
-        claimed = abstention_declared.claimed(cells, wrong, right, starts, xi=XI_DRAWN, delta=DELTA)
+        claimed = abstention.claimed(cells, wrong, right, starts, xi=XI_DRAWN, delta=DELTA)
         violations += any(law.bad(cell / 65_536) for ends in claimed for cell in ends)
     judge(violations, runs, DELTA)
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pacbound.procedures import abstention, abstention_declared
-from pacbound.procedures.abstention_walk import FIRST, Runs, levels_of, start_counts
+from pacbound.procedures import abstention
+from pacbound.procedures.abstention import FIRST, Runs, levels_of, start_counts
 from pacbound.stats.binomial import binomial_upper, binomial_upper_within
 
 Integers = NDArray[np.int64]
@@ -132,9 +132,7 @@ def test_declared_starts_claim_what_the_fallback_passes(gap: int) -> None:
         joins = {cell: starts.count(cell) for cell in starts}
         levels = levels_of(Fraction(0.3), len(starts))
         literal = literal_walk(cells, wrong, right, joins, levels, 0.2, first)
-        decision = abstention_declared.decide(
-            cells, wrong, right, starts, xi=0.2, delta=0.3, first=first
-        )
+        decision = abstention.decide(cells, wrong, right, starts, xi=0.2, delta=0.3, first=first)
         assert spread(decision.claimed) == literal
         some += bool(literal)
     assert some > 8
@@ -263,13 +261,13 @@ def test_counts_of_any_size_are_decided() -> None:
 
 def test_starts_from_a_pool_answer_about_as_many_rows_as_the_ranks() -> None:
     pool = np.arange(10_000)
-    starts = abstention_declared.starts_from(pool, 5000, xi=0.05, delta=0.01, first=9_000)
+    starts = abstention.starts_from(pool, 5000, xi=0.05, delta=0.01, first=9_000)
     counts = start_counts(5000, xi=0.05, delta=0.01)
     assert len(starts) == len(counts)
     assert [int(np.sum(pool >= cell)) for cell in starts] == [
         max(1000, 2 * count) for count in counts
     ]
-    tiny = abstention_declared.starts_from(np.array([3]), 5000, xi=0.05, delta=0.01)
+    tiny = abstention.starts_from(np.array([3]), 5000, xi=0.05, delta=0.01)
     assert set(tiny) == {3}
 
 

@@ -12,8 +12,9 @@ from tests.products import standing_for
 
 from pacbound.claims.cascade import certify_cascade
 from pacbound.procedures.cascade import Bound
-from pacbound.procedures.cascade_greedy import NO_PROOF, decide, decide_again
-from pacbound.procedures.cascade_paths import joint_product_bound
+from pacbound.procedures.cascade_paths import NO_PROOF, joint_product_bound
+from pacbound.procedures.cascade_paths import decide_greedily as decide
+from pacbound.procedures.cascade_paths import decide_greedily_again as decide_again
 from pacbound.procedures.joint_walk import NEVER, TOP, JointWalk, along
 from pacbound.stats.trinomial import paired_test
 

@@ -16,9 +16,8 @@ from pacbound.certificate.draws import one_of_many
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError
 from pacbound.procedures import batch
-from pacbound.procedures.batch import ASSUMPTIONS, NAMES
+from pacbound.procedures.batch import ASSUMPTIONS, NAMES, is_key
 from pacbound.procedures.registry import require
-from pacbound.stats.permutations import is_key
 
 Integers = NDArray[np.int64]
 

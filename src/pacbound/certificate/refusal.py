@@ -6,8 +6,8 @@ certificate is read, and nobody can put other words in their place.
 
 from __future__ import annotations
 
-from pacbound.procedures.refusal import Refusal
+from typing import Final
 
-UNEXPLAINED = Refusal("The counts do not support the claim.", None)
+UNEXPLAINED: Final = object()
 """The refusal of a certificate that was read, until its reasons are computed again; and after
 that, if it takes long, or if the counts do not imply a refusal at all."""

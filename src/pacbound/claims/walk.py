@@ -35,8 +35,8 @@ from pacbound.figure import Figure, titled
 from pacbound.figures.coverage import rate_by_coverage
 from pacbound.figures.named import Curve, Named
 from pacbound.measure import Measure, Sample
-from pacbound.procedures import abstention, abstention_declared
-from pacbound.procedures.abstention_walk import NothingPassed
+from pacbound.procedures import abstention
+from pacbound.procedures.abstention import NothingPassed
 from pacbound.procedures.threshold import TOP
 from pacbound.says import Says, Sentence, Value
 from pacbound.stats.arguments import is_one_of, real_number
@@ -304,7 +304,7 @@ class WalkClaim(Claim[C]):
                 bonferroni_level(values["delta"], len(tables)),
             )
             for table in tables:
-                table["starts"] = abstention_declared.starts_from(
+                table["starts"] = abstention.starts_from(
                     cells,
                     self.rows_of(table),
                     xi=self.rate(values),
@@ -317,7 +317,7 @@ class WalkClaim(Claim[C]):
         """All thresholds that hold in each table, at an equal share of delta."""
         tables = []
         for table in values["tables"]:
-            claimed = self._walk(values, table, abstention.claimed, abstention_declared.claimed)
+            claimed = self._walk(abstention.claimed, values, table)
             limit = claimed[-1][0] / TOP if claimed else inf
             tables.append({**table, "threshold": limit, "claimed": claimed})
         groups = () if values["scope"] == "top" else ("groups-beforehand",)
@@ -331,22 +331,20 @@ class WalkClaim(Claim[C]):
 
     def refusal(self, values: Values, table: Values) -> NothingPassed:
         """Why a table has no threshold."""
-        found = self._walk(values, table, abstention.decide, abstention_declared.decide)
+        found = self._walk(abstention.decide, values, table)
         return found.refusal or NothingPassed("unexplained", None)
 
-    def _walk(
-        self, values: Values, table: Values, by_ranks: Callable[..., Any], by_starts: Any
-    ) -> Any:
+    def _walk(self, walk: Callable[..., Any], values: Values, table: Values) -> Any:
         events, rows = self.counts_of(table)
-        counts = (table["counts"]["cells"], events, rows - events)
-        asked: dict[str, Any] = {
-            "xi": self.rate(values),
-            "delta": bonferroni_level(values["delta"], len(values["tables"])),
-            "first": _first(values),
-        }
-        if "starts" in table:
-            return by_starts(*counts, table["starts"], **asked)
-        return by_ranks(*counts, **asked)
+        return walk(
+            table["counts"]["cells"],
+            events,
+            rows - events,
+            table.get("starts"),
+            xi=self.rate(values),
+            delta=bonferroni_level(values["delta"], len(values["tables"])),
+            first=_first(values),
+        )
 
     def table_of(self, certificate: WalkCertificate, group: str | None) -> Values:
         """The counts of a group, or of all rows, with what was decided from them."""

@@ -18,7 +18,7 @@ from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields, Histogram, Tables, Values
 from pacbound.forms import AskedForm, Choice, Form, GridPoint, TruthValue, Whole
-from pacbound.procedures.abstention_walk import FIRST
+from pacbound.procedures.abstention import FIRST
 from pacbound.procedures.threshold import TOP
 from pacbound.says import Quantity, Side
 from pacbound.stats.arguments import real_number

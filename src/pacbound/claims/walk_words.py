@@ -15,7 +15,7 @@ from typing import Any
 
 from pacbound.asks import REQUIRED
 from pacbound.documents import printable
-from pacbound.procedures.abstention_walk import NothingPassed
+from pacbound.procedures.abstention import NothingPassed
 from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, names_in, share
 
 UNEXPLAINED = "The counts in this file do not lead to a refusal, or they would take long to follow."

@@ -31,7 +31,7 @@ from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.file_locks import locked
 from pacbound.procedures.cascade import Bound
-from pacbound.procedures.cascade_differ import Claim
+from pacbound.procedures.cascade_partial import Claim
 from pacbound.sources import Notation, open_table
 from pacbound.sources.batches import Batch, require_columns
 from pacbound.sources.notation import unscaled

@@ -31,6 +31,10 @@ relative to the looks, the others lie in random order in the other places. QED
 Shortening what is kept, such as leaving out a whole tie, keeps the bound. So do records without a
 score, which go to the slow model and leave the order while m stays floor(xi N); and so does
 counting a sampled record on which the slow model gives no answer as a disagreement.
+
+The permutation follows from a key, and is the same on every machine and with every version of
+NumPy: its words come from the counter-based generator Philox, whose stream is fixed; `Generator`
+itself promises no such thing.
 """
 
 from __future__ import annotations
@@ -47,6 +51,8 @@ from numpy.typing import NDArray
 from pacbound.stats.hypergeometric import largest_count, planned_sample, staged_counts
 
 Integers = NDArray[np.int64]
+
+KEY_BYTES = 16
 
 NAMES: Final = {1: "batch/credit/1", 2: "batch/credit-two-looks/1"}
 """By the number of looks at the sample."""
@@ -170,3 +176,28 @@ def worth_another_look(
     expected = stop(ranks, allowed_counts[1] * first // second, scored)
     now = stop(ranks, allowed_counts[0], scored)
     return expected * (scored - second) > now * (scored - first)
+
+
+def new_key(rng: np.random.Generator) -> str:
+    """A key of 128 random bits, in 32 hexadecimal digits."""
+    return rng.bytes(KEY_BYTES).hex()
+
+
+def is_key(value: object) -> bool:
+    """Whether it is a key, as `new_key` makes them."""
+    digits = set("0123456789abcdef")
+    return isinstance(value, str) and len(value) == 2 * KEY_BYTES and set(value) <= digits
+
+
+def keyed_permutation(size: int, key: str) -> NDArray[np.int64]:
+    """The numbers from 0 to `size` - 1 in the order that `key` gives them.
+
+    Each gets 128 random bits and the order is theirs. Two are equal with a chance below `size`^2 /
+    2^129, which is below 1e-20 for a billion of them.
+    """
+    words = np.random.Philox(key=int(key, 16)).random_raw(2 * size).reshape(2, size)
+    order = np.argsort(words[0])
+    # The second 64 bits are looked at only where the first are equal, which is rare.
+    if (np.diff(words[0][order]) == 0).any():
+        order = np.lexsort((words[1], words[0]))
+    return order

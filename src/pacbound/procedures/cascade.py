@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.procedures.refusal import least_passing
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.stats.binomial import binomial_interval
+from pacbound.stats.planning import least_passing
 from pacbound.stats.sequences import bonferroni_level, fixed_sequence
 from pacbound.stats.trinomial import (
     PairedBound,

@@ -25,7 +25,7 @@ from pacbound.errors import InvalidValueError
 from pacbound.procedures.cascade import Bound, CascadeRefusal
 from pacbound.procedures.cascade_paths import PathsDecision, step_test
 from pacbound.procedures.joint_walk import JointWalk, answered_at_exits
-from pacbound.procedures.refusal import least_passing
+from pacbound.stats.planning import least_passing
 from pacbound.stats.sequences import fixed_sequence
 from pacbound.stats.trinomial import mcnemar_test
 from pacbound.tally.questions.cascade import grid_of

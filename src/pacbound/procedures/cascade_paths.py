@@ -4,6 +4,10 @@ A path is a fixed list of threshold vectors that falls from "never exit" to "alw
 differ in how much earlier or later exits are favoured. Each is walked at delta / 7 with the loss of
 the whole cascade, up to its first failure, and the cheapest of the seven ends is kept. Valid
 because each walk is a fixed sequence and their failures are added up.
+
+The paper chooses one exit after the other, each as low as its bound allows, on the same rows. No
+proof is known that the result keeps xi with probability 1 - delta for more than two models. It is
+here for comparison (`decide_greedily`). A certificate made by it says so and is not certified.
 """
 
 from __future__ import annotations
@@ -20,9 +24,9 @@ from scipy.special import expit
 
 from pacbound.errors import InvalidValueError
 from pacbound.procedures.cascade import Bound, CascadeRefusal, product_bound, refusal_at_top
-from pacbound.procedures.joint_walk import TOP, JointWalk, along_each
-from pacbound.procedures.refusal import least_passing
+from pacbound.procedures.joint_walk import NEVER, TOP, JointWalk, along, along_each
 from pacbound.stats.arguments import real_number
+from pacbound.stats.planning import least_passing
 from pacbound.stats.sequences import bonferroni_level, fixed_sequence
 from pacbound.stats.trinomial import mcnemar_test, paired_test
 
@@ -34,6 +38,12 @@ NAMES: dict[Bound, str] = {
     "pair": "cascade/seven-paths/pair/1",
     "product": "cascade/seven-paths/product/1",
 }
+GREEDY_NAMES: dict[Bound, str] = {
+    "exact": "cascade/greedy/exact/1",
+    "pair": "cascade/greedy/pair/1",
+    "product": "cascade/greedy/product/1",
+}
+NO_PROOF = CascadeRefusal("no-proof")
 TILTS = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 STEPS = 1024
 LARGEST_COST = 1e290
@@ -262,3 +272,61 @@ def _decide_without_loss(
         return PathsDecision(tuple(tried[place].cells[:, step].tolist()), place, tried, None)
     looks = len(walks) * len(WITHOUT_LOSS)
     return PathsDecision(None, 0, tried, CascadeRefusal("no-loss", {"tried": looks, "n": n}))
+
+
+def decide_greedily(
+    cells: Integers, counts: Integers, n: int, *, xi: float, delta: float, bound: Bound
+) -> PathsDecision:
+    """Lower each threshold in turn to the last cell before the first failure, those before it
+    fixed, those after it unused.
+    """
+    exits, falling = cells.shape[1], np.arange(TOP, -1, -1)
+    path = np.full((exits, len(falling)), NEVER)
+    walks = []
+    for m in range(exits):
+        path[m] = falling
+        walk = along(path.copy(), cells, counts).judged_by(bound)
+        end = last_to_pass(walk, _greedy_test(m, n, xi, delta, bound), m)
+        path[m] = falling[end] if end >= 0 else NEVER
+        walks.append(walk.take(steps_to_tell(walk, end)))
+    return decide_greedily_again(tuple(walks), n, xi=xi, delta=delta, bound=bound)
+
+
+def decide_greedily_again(
+    walks: tuple[JointWalk, ...], n: int, *, xi: float, delta: float, bound: Bound
+) -> PathsDecision:
+    """The decision from the walks that a certificate keeps, one for each exit."""
+    cells: list[int] = []
+    kept = []
+    for m, walk in enumerate(walks):
+        _require_greedy(walk, m, cells)
+        end = last_to_pass(walk, _greedy_test(m, n, xi, delta, bound), m)
+        path = np.repeat(walk.cells[:, :1], TOP + 1, axis=1)
+        path[m] = np.arange(TOP, -1, -1)
+        require_followed(walk, end, path)
+        cells.append(int(walk.cells[m, end]) if end >= 0 else NEVER)
+        kept.append(walk.take(steps_to_tell(walk, end)))
+    taken = [m for m, cell in enumerate(cells) if cell != NEVER]
+    return PathsDecision(tuple(cells), taken[-1] if taken else 0, tuple(kept), NO_PROOF)
+
+
+def _require_greedy(walk: JointWalk, exit_: int, chosen: list[int]) -> None:
+    """Raise unless `walk` lowers the threshold of `exit_` from the top alone, those before it at
+    what was `chosen` and those after it unused.
+    """
+    fixed = np.array([*chosen, *[NEVER] * (len(walk.cells) - len(chosen) - 1)])
+    others = np.delete(walk.cells, exit_, axis=0)
+    lowered = walk.cells[exit_]
+    if (others != fixed[:, None]).any() or lowered[0] != TOP or (np.diff(lowered) >= 0).any():
+        raise InvalidValueError(
+            f"Walk {exit_} is not that of a greedy choice: expected the threshold of exit {exit_} "
+            f"to fall from {TOP}, and all others to stay at {fixed.tolist()}."
+        )
+
+
+def _greedy_test(
+    exit_: int, n: int, xi: float, delta: float, bound: Bound
+) -> Callable[[JointWalk], NDArray[np.bool_]]:
+    if bound == "product":
+        return lambda walk: joint_product_bound(walk, n, delta, used=exit_ + 1) <= xi
+    return lambda walk: step_test(n, xi, bonferroni_level(delta, len(walk.cells)), bound)(walk)

@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from pacbound.errors import InvalidValueError
-from pacbound.stats.arguments import failure_probability, whole_number
+from pacbound.stats.arguments import failure_probability
 
 Floats = NDArray[np.float64]
 Step = Callable[[int], tuple[int, Floats, float]]
@@ -64,11 +63,6 @@ def hypergeometric_tail(successes: int, *, population: int, marked: int, drawn: 
     float
         The probability, never below its exact value by more than one part in 10^9.
 
-    Raises
-    ------
-    InvalidValueError
-        If a number is negative, or more are marked or drawn than there are.
-
     Examples
     --------
     None of the two aces among five cards of ten: 8/10 * 7/9 * 6/8 * 5/7 * 4/6.
@@ -76,14 +70,15 @@ def hypergeometric_tail(successes: int, *, population: int, marked: int, drawn: 
     >>> round(hypergeometric_tail(0, population=10, marked=2, drawn=5), 6)
     0.222222
     """
-    population = whole_number(population, "population")
-    marked, drawn = whole_number(marked, "marked"), whole_number(drawn, "drawn")
-    if max(marked, drawn) > population:
-        raise InvalidValueError(
-            f"{marked} marked and {drawn} drawn of {population} cannot be: expected at most as "
-            "many as there are."
-        )
-    return _tail(successes, population, marked, drawn)
+    if successes < max(0, drawn + marked - population):
+        return 0.0
+    if successes >= min(drawn, marked):
+        return 1.0
+    start, weights = _weights(population, marked, drawn)
+    if successes < start:
+        return _LEFT_OUT
+    below = float(weights[: successes - start + 1].sum())
+    return min(1.0, below / float(weights.sum()) + _LEFT_OUT)
 
 
 def largest_count(*, population: int, tolerated: int, drawn: int, delta: float) -> int:
@@ -164,7 +159,8 @@ def passes(count: int, *, population: int, tolerated: int, drawn: int, delta: fl
     marked = tolerated + 1 + count
     if count < 0 or marked > population:
         return True
-    return _tail(count, population, marked, drawn) <= delta * (1.0 - ROUNDING)
+    tail = hypergeometric_tail(count, population=population, marked=marked, drawn=drawn)
+    return tail <= delta * (1.0 - ROUNDING)
 
 
 def planned_sample(
@@ -344,18 +340,6 @@ def staged_counts(
         else:
             high, most = middle, counts
     return best
-
-
-def _tail(successes: int, population: int, marked: int, drawn: int) -> float:
-    if successes < max(0, drawn + marked - population):
-        return 0.0
-    if successes >= min(drawn, marked):
-        return 1.0
-    start, weights = _weights(population, marked, drawn)
-    if successes < start:
-        return _LEFT_OUT
-    below = float(weights[: successes - start + 1].sum())
-    return min(1.0, below / float(weights.sum()) + _LEFT_OUT)
 
 
 def _weights(population: int, marked: int, drawn: int) -> tuple[int, Floats]:

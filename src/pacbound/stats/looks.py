@@ -39,7 +39,7 @@ from pacbound.stats.arguments import (
     whole_numbers,
 )
 from pacbound.stats.binomial import binomial_cdf
-from pacbound.stats.staircase import NEGLECTED_SHARE, window_reach
+from pacbound.stats.paired_region import NEGLECTED_SHARE, window_reach
 from pacbound.stats.trinomial import labels_needed_by_walk
 
 Floats = NDArray[np.float64]

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import betainc, betaincc
 
 from pacbound.errors import InvalidValueError
-from pacbound.stats.arguments import claimed_delta, real_number, tolerated_rate
+from pacbound.stats.arguments import LARGEST_COUNT, claimed_delta, real_number, tolerated_rate
 
 MOST_TRIALS = 10**9
 """Larger plans are refused: nobody labels so many, and the search would take minutes."""
@@ -70,6 +70,22 @@ def trials_needed(
     _refuse_hopeless(goal, hoped, level, chance)
     search = _Search(goal, hoped, level * _UNDER, chance)
     return search.first(), search.always()
+
+
+def least_passing(passes: Callable[[int], bool]) -> int | None:
+    """A number of rows that passes, within one per cent of where passing begins; None if it is more
+    than can be counted.
+    """
+    high = 1
+    while not passes(high):
+        high *= 2
+        if high > LARGEST_COUNT:
+            return None
+    low = high // 2
+    while high - low > max(1, low // 100):
+        middle = (low + high) // 2
+        low, high = (low, middle) if passes(middle) else (middle, high)
+    return high
 
 
 def _refuse_hopeless(target: float, expected: float, delta: float, power: float) -> None:

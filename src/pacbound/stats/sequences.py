@@ -1,6 +1,6 @@
 """Testing many hypotheses with one failure probability: in a declared order, or all at once.
 
-Knows nothing of the tests but whether they pass, or their p-values. What it promises, it promises
+Knows nothing of the tests but whether they pass. What it promises, it promises
 only for a list of tests that was fixed before the data were seen: a grid, an order or a number of
 tests chosen by looking at the data voids all of it.
 """
@@ -8,23 +8,18 @@ tests chosen by looking at the data voids all of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import takewhile
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.stats.arguments import failure_probability, probabilities, whole_number
-
-_Step = TypeVar("_Step")
+from pacbound.stats.arguments import failure_probability, whole_number
 
 
-def fixed_sequence(
-    passes: Iterable[bool] | Callable[[_Step], bool], *, steps: Iterable[_Step] | None = None
-) -> int:
+def fixed_sequence(passes: Iterable[bool]) -> int:
     """How many tests pass before the first failure, in the declared order: these may all be
     claimed.
 
@@ -33,15 +28,12 @@ def fixed_sequence(
     the first false claim in the order must pass its own test before any other can. The order must
     be fixed in advance; nothing is required of how the tests depend on each other.
 
-    `passes` holds booleans, or is a function of one step that is called for each of `steps` in
-    turn. A function or a generator is not asked again after the first failure.
+    A generator is not asked again after the first failure.
 
     Parameters
     ----------
     passes
-        Booleans in the declared order, or a function of a step that gives one.
-    steps
-        What the function is called with, in the declared order; only with a function.
+        Booleans in the declared order.
 
     Returns
     -------
@@ -51,17 +43,20 @@ def fixed_sequence(
     Raises
     ------
     InvalidTypeError
-        If an outcome is not True or False (a p-value, say), or if a function comes without `steps`.
+        If an outcome is not True or False: a p-value, say.
 
     Examples
     --------
     >>> fixed_sequence([True, True, False, True])
     2
-    >>> fixed_sequence(lambda threshold: threshold > 0.7, steps=[0.9, 0.8, 0.7, 0.6])
-    2
 
     """
-    return sum(1 for _ in takewhile(_truth, _outcomes(passes, steps)))
+    if not isinstance(passes, Iterable) or isinstance(passes, (str, bytes)):
+        raise InvalidTypeError(
+            f"passes={passes!r} is not a sequence of outcomes: expected booleans in the declared "
+            "order."
+        )
+    return sum(1 for _ in takewhile(_truth, passes))
 
 
 def bonferroni_level(delta: float, tests: int) -> float:
@@ -140,60 +135,6 @@ def sidak_level(delta: float, tests: int) -> float:
     level = math.nextafter(-math.expm1(math.log1p(-total) / count) * (1.0 - 2e-15), 0.0)
     # (1 - delta/tests)^tests >= 1 - delta (Bernoulli), so the larger of the two is as valid.
     return max(level, bonferroni_level(total, count))
-
-
-def bonferroni_rejections(p_values: ArrayLike, *, delta: float) -> NDArray[np.bool_]:
-    """Which hypotheses of a grid may be rejected, all at once, given the p-value of each.
-
-    No true hypothesis is rejected, with probability at least 1 - `delta`, however the p-values
-    depend on each other. All of the grid must be passed, and it must be fixed in advance: the level
-    is `delta` divided by its size.
-
-    Parameters
-    ----------
-    p_values
-        The p-value of each hypothesis, 0 to 1, in an array of any shape.
-    delta
-        The chance that any true hypothesis is rejected, 0 < delta < 1.
-
-    Returns
-    -------
-    ndarray of bool
-        Which are rejected, in the shape of `p_values`. None may be.
-
-    Raises
-    ------
-    InvalidValueError
-        If a p-value is not between 0 and 1, or `delta` is not.
-
-    Examples
-    --------
-    >>> bonferroni_rejections([0.001, 0.02, 0.9, 0.0125], delta=0.05).tolist()
-    [True, False, False, True]
-
-    """
-    values = probabilities(p_values, "p_values")
-    return np.asarray(values <= bonferroni_level(delta, max(values.size, 1)))
-
-
-def _outcomes(passes: Any, steps: Iterable[Any] | None) -> Iterable[Any]:
-    if callable(passes):
-        if steps is None:
-            raise InvalidTypeError(
-                "A function was passed without the steps to call it with. Pass steps=, in the "
-                "declared order."
-            )
-        return map(passes, steps)
-    if steps is not None:
-        raise InvalidTypeError(
-            "steps= goes with a function; outcomes that are known already are passed alone."
-        )
-    if not isinstance(passes, Iterable) or isinstance(passes, (str, bytes)):
-        raise InvalidTypeError(
-            f"passes={passes!r} is not a sequence of outcomes: expected booleans in the declared "
-            "order."
-        )
-    return passes
 
 
 def _truth(outcome: Any) -> bool:

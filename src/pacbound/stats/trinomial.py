@@ -26,6 +26,7 @@ from pacbound.stats.arguments import (
 from pacbound.stats.binomial import binomial_lower, binomial_upper
 from pacbound.stats.paired_region import (
     LARGEST_SAMPLE,
+    NEGLECTED_SHARE,
     SAFETY,
     SMALLEST_DELTA,
     paired_counts,
@@ -33,7 +34,6 @@ from pacbound.stats.paired_region import (
     positive_rate,
     region_work,
 )
-from pacbound.stats.staircase import NEGLECTED_SHARE
 
 PairedBound: TypeAlias = Literal["exact", "pair"]
 
@@ -67,7 +67,7 @@ def paired_test(
     losses, gains, size = paired_counts(b, c, n)
     rate, level = positive_rate(xi), failure_probability(delta)
     if _is_pair(bound, size, level):
-        verdict = np.asarray(_difference_upper(losses, gains, size, level) <= rate)
+        verdict = paired_upper(losses, gains, size, delta=level) <= rate
     else:
         verdict = paired_region(size, xi=rate, delta=level).accepts(losses, gains)
     return _like(losses, verdict)
@@ -87,7 +87,7 @@ def paired_test_work(n: int, *, xi: float, delta: float) -> float:
     return 0.0 if _is_pair("exact", n, level) else region_work(n, xi=rate, delta=level)
 
 
-def paired_upper(b: ArrayLike, c: ArrayLike, n: int, *, delta: float) -> Any:
+def paired_upper(b: ArrayLike, c: ArrayLike, n: int, *, delta: float) -> NDArray[np.float64]:
     """Upper confidence bound on P(loss) - P(gain) from `b` losses and `c` gains in `n` independent
     outcomes.
 
@@ -97,13 +97,13 @@ def paired_upper(b: ArrayLike, c: ArrayLike, n: int, *, delta: float) -> Any:
 
     Examples
     --------
-    >>> round(paired_upper(30, 10, 2000, delta=0.01), 5)
+    >>> round(float(paired_upper(30, 10, 2000, delta=0.01)), 5)
     0.02127
 
     """
-    losses, gains, size = paired_counts(b, c, n)
-    upper = _difference_upper(losses, gains, size, failure_probability(delta))
-    return float(upper) if losses.ndim == 0 else upper
+    upper = binomial_upper(b, n, delta=LOSS_SHARE * delta)
+    lower = binomial_lower(c, n, delta=GAIN_SHARE * delta)
+    return np.asarray(np.nextafter(upper - lower, np.inf))
 
 
 def mcnemar_test(b: ArrayLike, c: ArrayLike, *, delta: float) -> Any:
@@ -176,15 +176,6 @@ def _is_pair(bound: str, n: int, delta: float) -> bool:
             f"bound={bound!r} is not a paired bound: expected 'exact' or 'pair'."
         )
     return bound == "pair" or n > LARGEST_SAMPLE or delta < SMALLEST_DELTA
-
-
-def _difference_upper(
-    b: NDArray[np.int64], c: NDArray[np.int64], n: int, delta: float
-) -> NDArray[np.float64]:
-    upper = binomial_upper(b, n, delta=LOSS_SHARE * delta) - binomial_lower(
-        c, n, delta=GAIN_SHARE * delta
-    )
-    return np.asarray(np.nextafter(upper, np.inf))
 
 
 def _like(counts: NDArray[np.int64], verdict: NDArray[np.bool_]) -> Any:

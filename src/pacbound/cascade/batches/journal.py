@@ -29,8 +29,8 @@ from pacbound import documents
 from pacbound.atomic_files import as_path
 from pacbound.documents import Json, shown
 from pacbound.errors import InvalidValueError, UnwritableFileError
+from pacbound.procedures.batch import is_key
 from pacbound.stats.arguments import LARGEST_COUNT
-from pacbound.stats.permutations import is_key
 
 try:
     import fcntl

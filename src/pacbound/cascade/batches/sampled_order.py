@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.procedures import batch
-from pacbound.procedures.batch import BatchPlan
-from pacbound.stats.permutations import keyed_permutation
+from pacbound.procedures.batch import BatchPlan, keyed_permutation
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

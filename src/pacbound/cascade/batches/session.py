@@ -27,6 +27,7 @@ from pacbound.certificate.batch import BatchCertificate, WholeTies
 from pacbound.certificate.document import Provenance
 from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError, PacboundError
 from pacbound.procedures import batch
+from pacbound.procedures.batch import new_key
 from pacbound.sources.values import MISSING
 from pacbound.stats.arguments import (
     claimed_delta,
@@ -36,7 +37,6 @@ from pacbound.stats.arguments import (
     whole_number,
     whole_numbers,
 )
-from pacbound.stats.permutations import new_key
 from pacbound.tally.classes import Class, ClassRule, Evidence
 from pacbound.tally.columns import same_order, same_rows
 

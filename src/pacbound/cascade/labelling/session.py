@@ -44,7 +44,7 @@ from pacbound.claims.cascade import CLAIM, BestPossible, CascadeCertificate
 from pacbound.claims.cascade.group import thresholds_of, unit_costs
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import NAMES, Bound, CascadeDecision
-from pacbound.procedures.cascade_differ import checked_claim
+from pacbound.procedures.cascade_partial import checked_claim
 from pacbound.procedures.cascade_paths import checked_costs, total_cost
 from pacbound.sources import Notation, open_table
 from pacbound.sources.notation import refuse_notation

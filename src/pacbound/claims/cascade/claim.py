@@ -41,9 +41,7 @@ from pacbound.forms import Choice
 from pacbound.measure import Measure
 from pacbound.procedures import (
     cascade,
-    cascade_differ,
     cascade_front,
-    cascade_greedy,
     cascade_groups,
     cascade_partial,
     cascade_paths,
@@ -114,7 +112,7 @@ def _procedures() -> dict[str, CascadeProcedure]:
     plain: list[tuple[Method, dict[Bound, str], bool]] = [
         ("walk", cascade.NAMES, False),
         ("paths", cascade_paths.NAMES, False),
-        ("greedy", cascade_greedy.NAMES, False),
+        ("greedy", cascade_paths.GREEDY_NAMES, False),
         ("front", cascade_front.NAMES, False),
         ("walk", cascade_partial.NAMES, True),
         ("paths", cascade_partial.PATHS_NAMES, True),
@@ -244,7 +242,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
         counts = [with_unlabelled(table.counts, exits) for table in tables]
         labelled = [int(part[:, 1 : 4**exits].sum()) for part in counts]
         total = max(labelled) if evidence.scope == "overlapping-groups" else sum(labelled)
-        cascade_differ.refuse_labels(wishes["claim"], total)
+        cascade_partial.refuse_labels(wishes["claim"], total)
         missing = any(part[:, 4**exits :].any() for part in counts)
         method: Method = "walk" if exits == 1 else wishes["method"]
         shared: Shared | None = None
@@ -359,7 +357,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
         differ = values["claim"] == "differ"
         if differ:
             found = tuple(
-                cascade_differ.about_answers(end, group.n, values["xi"])
+                cascade_partial.about_answers(end, group.n, values["xi"])
                 for end, group in zip(found, rows, strict=True)
             )
         steps = sum(walk.cells.size for end in found for walk in end.walks)
@@ -412,7 +410,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
         if procedure.method == "front":
             return (cascade_front.decide(group.walks[0], values["declared"], group.n, **asked),)
         if procedure.method == "greedy":
-            return (cascade_greedy.decide_again(group.walks, group.n, **asked),)
+            return (cascade_paths.decide_greedily_again(group.walks, group.n, **asked),)
         return (cascade_groups.decide_alone(group, asked, costs),)
 
     def _assumed(self, procedure: CascadeProcedure, values: Values) -> tuple[str, ...]:
@@ -645,7 +643,7 @@ def _walks(cells: Integers, counts: Integers, method: Method, wishes: Values) ->
     if method != "greedy":
         return GroupRows.from_counts(cells, counts, bound).walks
     asked = {"xi": wishes["xi"], "delta": wishes["delta"], "bound": bound}
-    return cascade_greedy.decide(cells, counts, n, **asked).walks
+    return cascade_paths.decide_greedily(cells, counts, n, **asked).walks
 
 
 def _label_counts(counts: Integers, exits: int) -> dict[str, int]:

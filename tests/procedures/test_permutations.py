@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pacbound.stats.permutations import keyed_permutation, new_key
+from pacbound.procedures.batch import keyed_permutation, new_key
 
 
 def test_the_order_of_a_key_never_changes() -> None:
