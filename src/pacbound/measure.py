@@ -42,7 +42,8 @@ class Measure:
     certified, if there is one: `xi`, which is allowed, or `target`, which is required.
     `certify(tally, rate, delta)` gives the sample's worth, `least(pilot, rate, delta)` the fewest
     rows worth trying, `labels(tally)` how many of its rows need a label, and `silent(tally)` why a
-    pilot cannot be planned from, with the remedy, or None.
+    pilot cannot be planned from, with the remedy, or None. `subject` is what is planned for, as a
+    sentence has it, where the kind of the claim does not say it.
     """
 
     name: str
@@ -53,3 +54,4 @@ class Measure:
     least: Callable[[Tally, Any, float], int]
     labels: Callable[[Tally], int] = all_rows
     silent: Callable[[Tally], str | None] = one_outcome
+    subject: str = ""

@@ -21,7 +21,7 @@ from pacbound import (
 from pacbound.claims.cascade.measures import EXACT_WORK
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.planning import PilotPlan
-from pacbound.planning.measures import measures_of
+from pacbound.planning.pilot import measures_of
 from pacbound.stats.trinomial import paired_test_work
 from pacbound.tally.questions import QUESTIONS
 from pacbound.tally.questions.cascade import CascadeQuestion

@@ -218,6 +218,11 @@ class Claim(ABC, Generic[C]):
         """What planning improves; None if it is not planned for."""
         return None
 
+    @property
+    def measures(self) -> Mapping[str, Measure]:
+        """What planning improves, by the names of what can be planned for."""
+        return {} if self.measure is None else {self.kind: self.measure}
+
     def __reduce__(self) -> tuple[Any, ...]:
         # It is looked up by its kind, so that certificates can be pickled and copied.
         return claim_of, (self.kind,)

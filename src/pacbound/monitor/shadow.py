@@ -24,7 +24,7 @@ from pacbound.claims.cascade import CascadeCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.monitor.kinds import watch_of
 from pacbound.monitor.promise import Promise
-from pacbound.stats.arguments import real_number, whole_number
+from pacbound.stats.arguments import generator, real_number, whole_number
 from pacbound.stats.betting import BLOCK, Bets, Restarts
 
 _STREAMS = 400
@@ -231,10 +231,7 @@ def plan_shadow(  # noqa: PLR0913
             "makes good: leave gains out."
         )
     (bets,), promise = watch_of(certificate).bets, Promise.of(delta, false_alarms)
-    if not isinstance(rng, np.random.Generator):
-        raise InvalidTypeError(
-            f"rng is of type {type(rng).__name__}: expected numpy.random.default_rng(seed)."
-        )
+    generator(rng)
     if usual is None:
         usual = gained + certificate.xi / 2
     before, after = _rates(usual, gains), _rates(losses, gains)

@@ -11,21 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import ceil, floor, log10
+from math import ceil, floor, inf, log10
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pacbound.claims import claim_of, claims_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.forms import Number
 from pacbound.measure import Measure
-from pacbound.planning.measures import measures_of
-from pacbound.planning.plan import PilotPlan, PlanPoint, subject_of
+from pacbound.planning.plan import PilotPlan, PlanPoint
 from pacbound.sources import Progress
 from pacbound.stats.arguments import (
     claimed_delta,
+    generator,
     is_one_of,
-    real_number,
     required_share,
     whole_number,
     whole_numbers,
@@ -44,6 +45,9 @@ _REACH = 20_000
 
 _HALVINGS = 4
 """How often the gap between two sizes is halved to find the one that is needed."""
+
+_COST = Number("the cost of a label", 0.0, inf, "[)")
+_POWER = Number("the chance of success", 0.0, 1.0)
 
 
 def plan_from_pilot(  # noqa: PLR0913
@@ -141,29 +145,30 @@ def plan_from_pilot(  # noqa: PLR0913
         raise InvalidTypeError(f"progress={progress!r} is not a function of the share done.")
     level = claimed_delta(delta)
     measure, kind = _checked_measure(pilot, claim), claim or pilot.kind
-    rate = _checked_rate({"xi": xi, "target": target}, kind, measure)
+    subject = measure.subject or _subject_of(kind)
+    rate = _checked_rate({"xi": xi, "target": target}, subject, measure)
+    rng = np.random.default_rng(0) if rng is None else generator(rng)
     planner = _Planner(
         pilot=pilot,
         measure=measure,
         rate=rate,
         delta=level,
-        goal=_checked_goal(goal, measure),
-        label_cost=_checked_cost(label_cost),
-        power=_checked_power(power),
-        seeds=_checked_rng(rng).integers(2**63, size=whole_number(draws, "draws", least=10)),
+        goal=None if goal is None else _goal_for(measure).check(goal, "goal"),
+        label_cost=None if label_cost is None else _COST.check(label_cost, "label_cost"),
+        power=_POWER.check(power, "power"),
+        seeds=rng.integers(2**63, size=whole_number(draws, "draws", least=10)),
     )
     chosen = _usual_sizes(measure, pilot, rate, level) if sizes is None else _checked_sizes(sizes)
-    steps = len(chosen) + _HALVINGS
+    tell = progress or _say_nothing
     points = []
     for rows in chosen:
         points.append(planner.point(rows))
-        if progress is not None:
-            progress(len(points) / steps)
+        tell(len(points) / (len(chosen) + _HALVINGS))
     needed = planner.needed(points)
-    if progress is not None:
-        progress(1.0)
+    tell(1.0)
     return PilotPlan(
         kind=kind,
+        subject=subject,
         measure=measure.name,
         unit=measure.unit,
         larger=measure.larger,
@@ -177,6 +182,10 @@ def plan_from_pilot(  # noqa: PLR0913
         points=tuple(points),
         needed=needed,
     )
+
+
+def _say_nothing(_: float) -> None:
+    """Progress that nobody asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +232,7 @@ class _Planner:
         """The smallest size found from which on all that were tried are enough."""
         if self.rate is None and self.goal is None:
             return None
-        short = [place for place, point in enumerate(points) if not self._enough(point)]
+        short = [place for place, point in enumerate(points) if point.reached < self.power]
         first = short[-1] + 1 if short else 0
         if first == len(points):
             return None
@@ -236,11 +245,8 @@ class _Planner:
             if not low.rows < middle < high.rows:
                 break
             point = self.point(middle)
-            low, high = (low, point) if self._enough(point) else (point, high)
+            low, high = (low, point) if point.reached >= self.power else (point, high)
         return high
-
-    def _enough(self, point: PlanPoint) -> bool:
-        return point.reached >= self.power
 
     def _meets(self, values: Any) -> Any:
         if self.goal is None:
@@ -289,6 +295,12 @@ def _rounded(rows: float) -> int:
     return int(ceil(rows * (1.0 - 1e-12) / unit) * unit)
 
 
+def measures_of(question: str) -> dict[str, Measure]:
+    """What a pilot of the question can be planned for, by name; the first if none is named."""
+    claims = map(claim_of, claims_of(question))
+    return {name: measure for claim in claims for name, measure in claim.measures.items()}
+
+
 def _checked_measure(pilot: Any, claim: str | None) -> Measure:
     if not isinstance(pilot, Tally):
         raise InvalidTypeError(
@@ -322,64 +334,29 @@ def _checked_measure(pilot: Any, claim: str | None) -> Measure:
     return measure
 
 
-def _checked_rate(given: Mapping[str, Any], kind: str, measure: Measure) -> float | None:
+def _subject_of(kind: str) -> str:
+    """What is planned for, as a sentence has it."""
+    return f"a claim about {kind.replace('-', ' ')}" if kind.endswith("s") else with_article(kind)
+
+
+def _checked_rate(given: Mapping[str, Any], subject: str, measure: Measure) -> float | None:
     """The rate that the question asks for, and no other."""
     for name, value in given.items():
         if value is not None and name != measure.asked:
-            raise InvalidValueError(
-                f"{name}={value} says nothing about {subject_of(kind)}: leave it out."
-            )
+            raise InvalidValueError(f"{name}={value} says nothing about {subject}: leave it out.")
     if measure.asked is None:
         return None
     value = given[measure.asked]
     if value is None:
         what = "allowed" if measure.asked == "xi" else "required"
         raise InvalidValueError(
-            f"{measure.asked} is missing: {subject_of(kind)} is planned for the rate that is "
-            f"{what}."
+            f"{measure.asked} is missing: {subject} is planned for the rate that is {what}."
         )
     return positive_rate(value) if measure.asked == "xi" else required_share(value)
 
 
-def _checked_goal(goal: Any, measure: Measure) -> float | None:
-    if goal is None:
-        return None
-    value = real_number(goal, "goal", f"a goal for the {measure.name}")
-    if not 0.0 < value <= 1.0:
-        raise InvalidValueError(
-            f"goal={goal} is not a goal for the {measure.name}: expected 0 < goal <= 1."
-        )
-    return value
-
-
-def _checked_cost(label_cost: Any) -> float | None:
-    if label_cost is None:
-        return None
-    value = real_number(label_cost, "label_cost", "the cost of a label")
-    if not 0.0 <= value < np.inf:
-        raise InvalidValueError(
-            f"label_cost={label_cost} is not the cost of a label: expected 0 or more."
-        )
-    return value
-
-
-def _checked_power(power: Any) -> float:
-    value = real_number(power, "power", "the chance of success")
-    if not 0.0 < value < 1.0:
-        raise InvalidValueError(
-            f"power={power} is not the chance of success: expected 0 < power < 1."
-        )
-    return value
-
-
-def _checked_rng(rng: Any) -> np.random.Generator:
-    if rng is None:
-        return np.random.default_rng(0)
-    if not isinstance(rng, np.random.Generator):
-        raise InvalidTypeError(
-            f"rng is of type {type(rng).__name__}: expected numpy.random.default_rng(seed)."
-        )
-    return rng
+def _goal_for(measure: Measure) -> Number:
+    return Number(f"a goal for the {measure.name}", 0.0, 1.0, "(]")
 
 
 def _checked_sizes(sizes: Any) -> list[int]:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from pacbound.documents import Json, encode_float
-from pacbound.tally.questions import with_article
 
 
 @dataclass(frozen=True)
@@ -70,6 +69,8 @@ class PilotPlan:
     kind : str
         The question: "abstention", "calibration", "cascade", "recall" or "shield"; or
         "false-alarms", or "differ".
+    subject : str
+        The same as a sentence has it: "a cascade".
     measure : str
         What `value` of the points measures.
     unit : str
@@ -111,6 +112,7 @@ class PilotPlan:
     """
 
     kind: str
+    subject: str
     measure: str
     unit: str
     larger: bool
@@ -134,11 +136,6 @@ class PilotPlan:
         """What is to be certified, in words: "xi = 0.02, delta = 0.01"."""
         asked = {"xi": self.xi, "target": self.target, "delta": self.delta}
         return ", ".join(f"{name} = {rate:g}" for name, rate in asked.items() if rate is not None)
-
-    @property
-    def subject(self) -> str:
-        """What is planned for, as a sentence has it: "a cascade"."""
-        return subject_of(self.kind)
 
     def to_dict(self) -> dict[str, Json]:
         """The plan for programs; infinite thresholds are the texts "+inf" and "-inf"."""
@@ -212,15 +209,6 @@ class PilotPlan:
             f"Fix the number of {self.unit} before the first label is seen, and leave those of the "
             "pilot out."
         )
-
-
-def subject_of(kind: str) -> str:
-    """What is planned for, as a sentence has it."""
-    if kind == "differ":
-        return "a claim that few answers of a cascade differ"
-    if kind.endswith("s"):
-        return f"a claim about {kind.replace('-', ' ')}"
-    return with_article(kind)
 
 
 def _written(point: PlanPoint) -> dict[str, Json]:

@@ -145,6 +145,15 @@ def truth_value(value: Any, name: str) -> bool:
     raise InvalidTypeError(f"{name}={value!r} is not a truth value: expected True or False.")
 
 
+def generator(rng: Any, name: str = "rng") -> np.random.Generator:
+    """`rng`, if random numbers can be drawn from it."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    raise InvalidTypeError(
+        f"{name} is of type {type(rng).__name__}: expected numpy.random.default_rng(seed)."
+    )
+
+
 def is_one_of(value: Any, choices: Iterable[str | None]) -> bool:
     """Whether `value` is one of some words; an array, which compares by its entries, is none."""
     return (value is None or isinstance(value, str)) and value in tuple(choices)

@@ -489,6 +489,11 @@ class CascadeClaim(Claim[CascadeCertificate]):
         """The share of rows that exit early."""
         return measure_of(self, "loss")
 
+    @property
+    def measures(self) -> Mapping[str, Measure]:
+        """The same, for each of what may be bounded."""
+        return {self.kind: self.measure, "differ": measure_of(self, "differ")}
+
     def says(self, certificate: CascadeCertificate) -> Says:
         """The certificate in words."""
         return words.said(certificate)

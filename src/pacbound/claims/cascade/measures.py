@@ -39,6 +39,7 @@ def measure_of(claim: Any, about: str) -> Measure:
         labels=_differing if about == "loss" else _no_labels,
         least=lambda _, xi, delta: labels_needed_by_walk(xi, delta=delta),
         silent=_silent_loss if about == "loss" else _silent_differ,
+        subject="" if about == "loss" else "a claim that few answers of a cascade differ",
     )
 
 
