@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc
 
 from pacbound.atomic_files import atomic_file
-from pacbound.monitor.promise import Promise
+from pacbound.monitor.state import Promise
 from pacbound.stats.betting import Bets, Restarts, RunningSums, difference_bets, loss_bets
 
 RESULTS = Path(__file__).parent / "results"

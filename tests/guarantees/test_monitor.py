@@ -16,7 +16,7 @@ import pytest
 from pacbound import Monitor, calibrate, certify_cascade, certify_shield
 from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.monitor import Shadow
-from pacbound.monitor.promise import Promise
+from pacbound.monitor.state import Promise
 from pacbound.stats.betting import Bets, Restarts, RunningSums, difference_bets, loss_bets
 
 Judge = Callable[[int, int, float], None]

@@ -27,7 +27,7 @@ from pacbound import (
     load_certificate,
 )
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.monitor.kinds import watch_of
+from pacbound.monitor.state import watch_of
 
 
 def _same(rows: dict[str, Any], losses: list[int]) -> bool:

@@ -44,8 +44,7 @@ from pacbound.monitor import (
     prometheus_text,
     update_from_files,
 )
-from pacbound.monitor.kinds import watch_of
-from pacbound.monitor.promise import Promise
+from pacbound.monitor.state import Promise, watch_of
 from pacbound.sources import Notation
 from pacbound.sources.standard_input import STANDARD_INPUT, read_when_there
 from pacbound.sources.streams import stream_batches

@@ -5,9 +5,8 @@ A monitor needs labels. It is not a detector of drift in inputs.
 
 from pacbound.file_locks import locked
 from pacbound.monitor.bundle import BundleMonitor
-from pacbound.monitor.files import update_from_files
+from pacbound.monitor.files import prometheus_text, update_from_files
 from pacbound.monitor.monitor import Alarm, Monitor
-from pacbound.monitor.prometheus import prometheus_text
 from pacbound.monitor.shadow import Shadow, ShadowPlan, plan_shadow
 
 __all__ = [

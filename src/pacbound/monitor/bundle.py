@@ -9,16 +9,13 @@ mean number of labels, of all claims together, to a false alarm of any is at lea
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from types import MappingProxyType
-from typing import Any, Final, Self
+from typing import Any
 
-from pacbound import documents
 from pacbound.certificate import Certificate
 from pacbound.certificate.document import exact
-from pacbound.certificate.files import certificate_of
 from pacbound.documents import Json, Reader
 from pacbound.errors import (
     CertificateError,
@@ -27,17 +24,12 @@ from pacbound.errors import (
     PacboundError,
 )
 from pacbound.monitor import state_file
-from pacbound.monitor.kinds import watch_of
-from pacbound.monitor.monitor import Alarm, Monitor
-from pacbound.monitor.promise import Promise
-from pacbound.output_files import refuse_replacing_source
+from pacbound.monitor.monitor import Alarm, ClassOptions, Monitor, SavedMonitor
+from pacbound.monitor.state import watch_of
 from pacbound.procedures import union
 
-FORMAT: Final = "pacbound-monitor-bundle"
-SCHEMA: Final = 1
 
-
-class BundleMonitor:
+class BundleMonitor(SavedMonitor):
     """An alarm for each claim of a bundle, all under one promise.
 
     While all claims hold at every step, whatever came before, *any* alarm ever rings with
@@ -66,8 +58,6 @@ class BundleMonitor:
     ----------
     certificate : Certificate
         What is watched over.
-    delta : float
-        The chance that any alarm ever rings although all claims hold.
     monitors : mapping of str to Monitor
         The monitor of each claim that is watched.
     unwatched : mapping of str to str
@@ -102,37 +92,18 @@ class BundleMonitor:
     'bin (0.05, 0.1]'
     """
 
-    def __init__(
-        self,
-        certificate: Certificate | str | os.PathLike[str],
-        *,
-        delta: float,
-        false_alarms: str | float = "ever",
-        classes: Any = None,
-        missing: Any = None,
-        unseen_labels: float = 0.0,
-    ) -> None:
-        whole = certificate_of(certificate)
-        promise, (watched, unwatched) = Promise.of(delta, false_alarms), _sorted_out(whole)
-        options = {"classes": classes, "missing": missing, "unseen_labels": unseen_labels}
-        self.certificate: Certificate = whole
-        self.delta = promise.delta
+    layout = state_file.SEVERAL
+
+    def _begin(self, options: ClassOptions) -> None:
+        watched, unwatched = _sorted_out(self.certificate)
+        shares = union.shares(self.delta, [1.0] * len(watched))
         self.unwatched: Mapping[str, str] = MappingProxyType(unwatched)
         self.monitors: Mapping[str, Monitor] = MappingProxyType(
             {
-                name: Monitor(member, delta=share, false_alarms=promise.text, **options)
-                for (name, member), share in zip(
-                    watched.items(), _shares(promise, len(watched)), strict=True
-                )
+                name: Monitor(member, delta=share, false_alarms=self.false_alarms, **options)
+                for (name, member), share in zip(watched.items(), shares, strict=True)
             }
         )
-        self._promise = promise
-        self._files = state_file.SavedFiles()
-
-    @property
-    def false_alarms(self) -> str:
-        """Which promise was made: "ever", or "one per … labels"."""
-        return self._promise.text
 
     @property
     def promise(self) -> str:
@@ -218,113 +189,26 @@ class BundleMonitor:
             else f"The claim {name!r} is not watched: {why}"
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state of all monitors to one file, from which `load` goes on exactly.
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The fingerprints of the files that were taken in, for any of the claims."""
+        found = [source for one in self.monitors.values() for source in one.sources]
+        return tuple(dict.fromkeys(found))
 
-        A crash leaves the old file or the new one, never half of one.
+    def _written(self) -> dict[str, Json]:
+        return {"monitors": {name: one.to_dict() for name, one in self.monitors.items()}}
 
-        Parameters
-        ----------
-        path
-            Where to write it. A file that is there is replaced only if this monitor was loaded from
-            it or saved to it, and nobody else has written it since.
-
-        Raises
-        ------
-        InvalidValueError
-            If there is a file that this monitor has not read, or that another process has written
-            since, whose labels would be lost; or one whose rows were taken in.
-        UnwritableFileError
-            If the file cannot be written.
-        """
-        with self.all_or_nothing():
-            sources = {source for one in self.monitors.values() for source in one.sources}
-            refuse_replacing_source(path, sources, "the state of the monitors")
-            self._files.write(path, self.to_dict())
-
-    def to_dict(self) -> dict[str, Json]:
-        """The whole state, as `save` writes it."""
-        with self.all_or_nothing():
-            return self._to_dict()
-
-    def _to_dict(self) -> dict[str, Json]:
-        body: dict[str, Json] = {
-            "format": FORMAT,
-            "schema": SCHEMA,
-            "certificate": self.certificate.claim_digest,
-            "delta": self.delta,
-            "false_alarms": self.false_alarms,
-            "monitors": {name: monitor.to_dict() for name, monitor in self.monitors.items()},
-        }
-        return {**body, "digest": documents.digest(body)}
-
-    @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        certificate: Certificate | str | os.PathLike[str],
-        *,
-        classes: Any = None,
-        missing: Any = None,
-        unseen_labels: float = 0.0,
-    ) -> Self:
-        """Read a state, and go on from there as if nothing had happened.
-
-        Parameters
-        ----------
-        path
-            The file, as `save` wrote it.
-        certificate
-            The bundle or the range that the monitors were begun with.
-        classes, missing, unseen_labels
-            As for the class.
-
-        Returns
-        -------
-        BundleMonitor
-            Equal to the one that was saved, bit for bit.
-
-        Raises
-        ------
-        CertificateError
-            If the file is not such a state, was cut short or changed, or belongs to another bundle.
-        OSError
-            If the file is not there or cannot be opened.
-        """
-        files, name = state_file.SavedFiles(), str(path)
-        whole = certificate_of(certificate)
-        _sorted_out(whole)
-        document = files.read(path, _WHAT)
-        promise = state_file.promise_of(
-            document, whole.claim_digest, name, layout=(FORMAT, SCHEMA, _WHAT)
-        )
-        found = cls(
-            whole,
-            delta=promise.delta,
-            false_alarms=promise.text,
-            classes=classes,
-            missing=missing,
-            unseen_labels=unseen_labels,
-        )
-        parts = Reader(document, name).mapping("monitors")
-        if set(parts.names()) != found.monitors.keys():
+    def _take_over(self, part: Reader) -> None:
+        parts = part.mapping("monitors")
+        if set(parts.names()) != self.monitors.keys():
             raise CertificateError(
-                f"{name} has monitors of {_listed(parts.names())}, not of "
-                f"{_listed(found.monitors)}: use a copy that is whole, or begin anew."
+                f"{part.place('monitors')} are of {_listed(parts.names())}, not of "
+                f"{_listed(self.monitors)}: use a copy that is whole, or begin anew."
             )
-        for claim, monitor in found.monitors.items():
+        for claim, monitor in self.monitors.items():
             monitor.go_on_from(parts.raw(claim), parts.place(claim))
-        if documents.canonical(found.to_dict()) != documents.canonical(document):
-            raise CertificateError(f"{name} holds what {_WHAT} does not: use a copy that is whole.")
-        found._files = files
-        return found
 
-    def summary(self) -> str:
-        """What is watched, what was seen and what is promised, claim by claim, in words."""
-        with self.all_or_nothing():
-            return self._summary()
-
-    def _summary(self) -> str:
+    def _words(self) -> str:
         lines = [
             f"Monitor of {len(self.monitors)} claims, delta = {exact(self.delta)}, false alarms: "
             f"{self.false_alarms}",
@@ -333,16 +217,6 @@ class BundleMonitor:
         lines += [f"\n{name}: {monitor.summary()}" for name, monitor in self.monitors.items()]
         lines += [f"\n{name}: not watched. {why}" for name, why in self.unwatched.items()]
         return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-
-_WHAT: Final = "the state of the monitors of a bundle"
-
-
-def _shares(promise: Promise, count: int) -> Sequence[float]:
-    return union.shares(promise.delta, [1.0] * count)
 
 
 def _sorted_out(certificate: Any) -> tuple[dict[str, Certificate], dict[str, str]]:

@@ -1,17 +1,35 @@
-"""A monitor and files: their rows in order, each file once, all of them or none."""
+"""A monitor and files: rows are taken in from them in order, each file once, all of them or none;
+and Prometheus reads from one what the monitor knows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
+from pacbound.monitor.bundle import BundleMonitor
 from pacbound.monitor.monitor import Alarm, Monitor
 from pacbound.sources import PLAIN, Notation, Paths, Progress, Wanted, open_tables
 from pacbound.sources.fingerprints import fingerprinting
 from pacbound.sources.parts import in_order
 from pacbound.tally.intake import require_mapping
 from pacbound.tally.rows import Rows
+
+_Samples = Iterable[tuple[dict[str, str], float]]
+_FAMILIES: Final[dict[str, tuple[str, str, Callable[[Monitor], _Samples]]]] = {
+    "labels_total": ("counter", "Labels that the claim is about.", lambda m: [({}, m.labels)]),
+    "outcomes_total": (
+        "counter",
+        "Labels by their outcome.",
+        lambda m: [({"outcome": name}, count) for name, count in m.seen.items()],
+    ),
+    "alarms_total": ("counter", "Alarms that rang.", lambda m: [({}, len(m.alarms))]),
+    "evidence": ("gauge", "Evidence against the claim.", lambda m: [({}, m.evidence)]),
+    "limit": ("gauge", "Evidence at which the alarm rings.", lambda m: [({}, m.limit)]),
+}
+"""What Prometheus is given: the type and the help of each family, and its samples."""
 
 
 def update_from_files(
@@ -96,3 +114,77 @@ def update_from_files(
         if monitor.rows == before:
             raise InvalidValueError(f"{tables[0].path}: no rows, so there is nothing to take in.")
     return rung[0] if rung else None
+
+
+def prometheus_text(monitor: Monitor | BundleMonitor) -> str:
+    r"""What a monitor knows, in the text format of Prometheus.
+
+    Write it whole or not at all, under a name that ends in `.prom`: `pacbound monitor --prometheus`
+    does. Alert on an increase of `pacbound_monitor_alarms_total`.
+
+    Parameters
+    ----------
+    monitor
+        The monitor. Of the monitors of a bundle, each has the label `claim`.
+
+    Returns
+    -------
+    str
+        The lines, each ended.
+
+    Raises
+    ------
+    InvalidTypeError
+        If `monitor` is not one.
+
+    Examples
+    --------
+    >>> from pacbound import certify_shield
+    >>> certificate = certify_shield([0.1] * 500, [False] * 500, xi=0.02, delta=0.01)
+    >>> monitor = Monitor(certificate, delta=1e-3)
+    >>> print(prometheus_text(monitor).splitlines()[2].partition("{")[0])
+    pacbound_monitor_labels_total
+    """
+    if not isinstance(monitor, Monitor | BundleMonitor):
+        raise InvalidTypeError(
+            f"monitor is of type {type(monitor).__name__}: expected a Monitor or a BundleMonitor."
+        )
+    lines: list[str] = []
+    # Of one moment, while other threads wait.
+    with monitor.all_or_nothing():
+        named = _named(monitor)
+        for name, (kind, text, samples) in _FAMILIES.items():
+            full = f"pacbound_monitor_{name}"
+            lines += [f"# HELP {full} {text}", f"# TYPE {full} {kind}"]
+            for names, one in named:
+                for more, value in samples(one):
+                    lines.append(f"{full}{{{_labelled({**names, **more})}}} {_number(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _named(monitor: Monitor | BundleMonitor) -> list[tuple[dict[str, str], Monitor]]:
+    """Each monitor, with the labels that tell it from others."""
+    if isinstance(monitor, BundleMonitor):
+        several = monitor.monitors.items()
+        return [({"claim": name, **_names(one)}, one) for name, one in several]
+    return [(_names(monitor), monitor)]
+
+
+def _names(monitor: Monitor) -> dict[str, str]:
+    return {
+        "kind": monitor.certificate.kind,
+        "certificate": monitor.certificate.claim_digest.removeprefix("sha256:")[:16],
+        "false_alarms": monitor.false_alarms,
+    }
+
+
+def _labelled(names: dict[str, str]) -> str:
+    return ",".join(f'{name}="{_escaped(value)}"' for name, value in names.items())
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _number(value: float) -> str:
+    return "+Inf" if value == math.inf else repr(value)

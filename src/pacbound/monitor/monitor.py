@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from threading import RLock
-from typing import Any, Self
+from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound import documents
+from pacbound.atomic_files import as_path
 from pacbound.certificate import Certificate
 from pacbound.certificate.document import exact
 from pacbound.certificate.draws import rows_to_take_in
 from pacbound.certificate.files import certificate_of
+from pacbound.documents import Json, Reader
 from pacbound.errors import (
     CertificateError,
     InvalidTypeError,
@@ -24,10 +27,7 @@ from pacbound.errors import (
     PacboundError,
 )
 from pacbound.monitor import state_file
-from pacbound.monitor.classes_seen import ClassesSeen
-from pacbound.monitor.kinds import watch_of
-from pacbound.monitor.promise import Promise
-from pacbound.monitor.state import Clock, Rung, State
+from pacbound.monitor.state import Clock, Promise, Rung, State, watch_of
 from pacbound.output_files import refuse_replacing_source
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
@@ -36,6 +36,14 @@ from pacbound.tally.frame_errors import reading_frame
 from pacbound.tally.questions import with_article
 from pacbound.tally.rows import Rows
 from pacbound.watch import RowReading
+
+
+class ClassOptions(TypedDict, total=False):
+    """What is said about predictions and labels, as in `certify_cascade`. It is not saved."""
+
+    classes: Any
+    missing: Any
+    unseen_labels: float
 
 
 @dataclass(frozen=True)
@@ -78,7 +86,180 @@ class Alarm:
         )
 
 
-class Monitor:
+class SavedMonitor(ABC):
+    """What a monitor of one claim and one of several have in common: a certificate, a promise about
+    false alarms, and a state that is saved and goes on from its file.
+    """
+
+    layout: ClassVar[str]
+    """The format of the documents, one of `state_file.CALLED`."""
+
+    def __init__(
+        self,
+        certificate: Certificate | str | os.PathLike[str],
+        *,
+        delta: float,
+        false_alarms: str | float = "ever",
+        classes: Any = None,
+        missing: Any = None,
+        unseen_labels: float = 0.0,
+    ) -> None:
+        self.certificate: Certificate = certificate_of(certificate)
+        self._promise = Promise.of(delta, false_alarms)
+        # The files that it was read from or written to, with the digests of their bytes.
+        self._known: dict[str, str] = {}
+        self._begin({"classes": classes, "missing": missing, "unseen_labels": unseen_labels})
+
+    @abstractmethod
+    def _begin(self, options: ClassOptions) -> None:
+        """Begin to watch over the certificate."""
+
+    @abstractmethod
+    def all_or_nothing(self) -> AbstractContextManager[Any]:
+        """For a `with` block: whatever was taken in when it is left by an error is forgotten. Other
+        threads wait until the block is left.
+        """
+
+    @property
+    @abstractmethod
+    def sources(self) -> tuple[str, ...]:
+        """The fingerprints of the files that were taken in."""
+
+    @abstractmethod
+    def _written(self) -> dict[str, Json]:
+        """What the document of the state holds beside the promise."""
+
+    @abstractmethod
+    def _take_over(self, part: Reader) -> None:
+        """Go on from the state in a document that is whole."""
+
+    @abstractmethod
+    def _words(self) -> str:
+        """The summary."""
+
+    @property
+    def delta(self) -> float:
+        """The chance that the alarm, or any of several, ever rings although what is claimed
+        holds.
+        """
+        return self._promise.delta
+
+    @property
+    def false_alarms(self) -> str:
+        """Which promise was made: "ever", or "one per … labels"."""
+        return self._promise.text
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state to a file, as JSON, from which `load` goes on exactly.
+
+        A crash leaves the old file or the new one, never half of one. The file is locked while it
+        is looked at and written. Processes that share one hold its lock from `load` to `save`:
+        `with locked(path, wait=True): …`, from `pacbound.monitor`.
+
+        Parameters
+        ----------
+        path
+            Where to write it. A file that is there is replaced only if this monitor was loaded from
+            it or saved to it, and nobody else has written it since.
+
+        Raises
+        ------
+        InvalidValueError
+            If there is a file that this monitor has not read, or that another process has written
+            since, whose labels would be lost; or one whose rows were taken in.
+        UnwritableFileError
+            If the file cannot be written.
+        """
+        with self.all_or_nothing():
+            refuse_replacing_source(path, self.sources, "the state of the monitor")
+            state_file.replace_known(path, self.to_dict(), self._known)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole state, as `save` writes it."""
+        with self.all_or_nothing():
+            return state_file.document_of(
+                self.layout, self.certificate.claim_digest, self._promise, self._written()
+            )
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        certificate: Certificate | str | os.PathLike[str],
+        **options: Unpack[ClassOptions],
+    ) -> Self:
+        """Read a state, and go on from there as if nothing had happened.
+
+        Parameters
+        ----------
+        path
+            The file, as `save` wrote it.
+        certificate
+            The certificate that the monitor was begun with.
+        **options
+            `classes`, `missing` and `unseen_labels`, as for the class.
+
+        Returns
+        -------
+        Monitor
+            Equal to the one that was saved, bit for bit.
+
+        Raises
+        ------
+        CertificateError
+            If the file is not such a state, was cut short or changed, or belongs to another
+            certificate.
+        OSError
+            If the file is not there or cannot be opened.
+        """
+        place, name = as_path(path), str(path)
+        # Before it is read: what is written in between is then noticed as not known.
+        known = state_file.bytes_digest(place)
+        document = state_file.read(place, cls.layout)
+        promise = state_file.promise_of(document, cls.layout, name)
+        found = cls(certificate, delta=promise.delta, false_alarms=promise.text, **options)
+        found.go_on_from(document, name)
+        found._known[os.path.realpath(place)] = known
+        return found
+
+    def go_on_from(self, document: Mapping[str, Any], name: str) -> None:
+        """Take over the state in a document that `to_dict` made of a monitor with the same promise;
+        `load` does this for files.
+
+        Parameters
+        ----------
+        document
+            The document.
+        name
+            What it is called, for the message.
+
+        Raises
+        ------
+        CertificateError
+            If it is not a state, was changed, belongs to another certificate, or was begun with
+            another promise.
+        """
+        try:
+            promise = state_file.promise_of(document, self.layout, name)
+            state_file.require_same_certificate(document, self.certificate.claim_digest, name)
+            if promise != self._promise:
+                raise CertificateError(f"{name} was begun with another promise.")
+            self._take_over(Reader(document, name))
+        except PacboundError as error:
+            raise CertificateError(str(error)) from None
+        if documents.canonical(self.to_dict()) != documents.canonical(dict(document)):
+            raise CertificateError(f"{name} is damaged: restore an intact copy, or begin anew.")
+
+    def summary(self) -> str:
+        """What is watched, what was seen and what is promised, in words."""
+        with self.all_or_nothing():
+            return self._words()
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+
+class Monitor(SavedMonitor):
     """An alarm that rings once the claim of a certificate no longer holds, and rarely before.
 
     While the claim holds at every step, whatever came before, the alarm *ever* rings with
@@ -170,35 +351,15 @@ class Monitor:
     True
     """
 
-    def __init__(
-        self,
-        certificate: Certificate | str | os.PathLike[str],
-        *,
-        delta: float,
-        false_alarms: str | float = "ever",
-        classes: Any = None,
-        missing: Any = None,
-        unseen_labels: float = 0.0,
-    ) -> None:
-        self.certificate: Certificate = certificate_of(certificate)
-        self._rule = ClassRule.of(classes, missing, unseen_labels)
-        self._clock = Clock(watch_of(self.certificate), Promise.of(delta, false_alarms))
-        self._state = State.fresh(self._clock.watch, self._clock.promise)
-        self._sources: tuple[str, ...] = ()
-        self._vocabulary, self._classes = Vocabulary(self._rule), ClassesSeen()
+    layout = state_file.ONE
+
+    def _begin(self, options: ClassOptions) -> None:
+        self._rule = ClassRule.of(**options)
+        self._vocabulary = Vocabulary(self._rule)
+        self._clock = Clock(watch_of(self.certificate), self._promise)
+        self._state = self._clock.begun()
         # Re-entrant: what is all or nothing is made of updates.
         self._lock = RLock()
-        self._files = state_file.SavedFiles()
-
-    @property
-    def delta(self) -> float:
-        """The chance that the alarm ever rings although the claim holds."""
-        return self._clock.promise.delta
-
-    @property
-    def false_alarms(self) -> str:
-        """Which promise was made: "ever", or "one per … labels"."""
-        return self._clock.promise.text
 
     @property
     def promise(self) -> str:
@@ -206,7 +367,7 @@ class Monitor:
         the certificate's were drawn from others.
         """
         asked = rows_to_take_in(self.certificate.draw)
-        return " ".join([self._clock.promise.words, *([] if asked is None else [asked])])
+        return " ".join([self._promise.words, *([] if asked is None else [asked])])
 
     @property
     def evidence(self) -> float:
@@ -218,7 +379,7 @@ class Monitor:
     @property
     def limit(self) -> float:
         """The evidence at which the alarm rings."""
-        return self._clock.promise.limit
+        return self._promise.limit
 
     @property
     def rows(self) -> int:
@@ -251,7 +412,7 @@ class Monitor:
     @property
     def sources(self) -> tuple[str, ...]:
         """The fingerprints of the files that were taken in."""
-        return self._sources
+        return self._state.sources
 
     def update(self, outcomes: Any, *, columns: Mapping[str, Any] | None = None) -> Alarm | None:
         """Take in the outcomes of more rows, in the order in which they came.
@@ -398,12 +559,11 @@ class Monitor:
         with self._lock:
             fresh = Evidence()
             seen = reading.judge(rows, self._vocabulary, fresh)
-            classes = self._classes
+            classes = self._state.classes
             if reading.labels is not None:
                 classes = classes.after(fresh, len(rows), self._rule, reading.labels)
             state = self._clock.after(self._state, seen, len(rows))
-            self._classes = classes
-            return self._moved(state)
+            return self._moved(replace(state, classes=classes))
 
     def reading_of(self, **columns: Any) -> RowReading:
         """How the rows of a table are judged, from the names of its columns.
@@ -437,158 +597,31 @@ class Monitor:
             Takes the fingerprints of the sources that were taken in.
         """
         with self._lock:
-            before = self._state, self._classes, self._sources
+            before = self._state
             taken: list[str] = []
             try:
                 yield taken
             except BaseException:
-                self._state, self._classes, self._sources = before
+                self._state = before
                 raise
-            self._sources = (*self._sources, *taken)
+            self._state = replace(self._state, sources=(*self._state.sources, *taken))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to a file, as JSON, from which `load` goes on exactly.
+    def _written(self) -> dict[str, Json]:
+        return state_file.written(self._state)
 
-        A crash leaves the old file or the new one, never half of one. The file is locked while it
-        is looked at and written. Processes that share one hold its lock from `load` to `save`:
-        `with locked(path, wait=True): …`, from `pacbound.monitor`.
+    def _take_over(self, part: Reader) -> None:
+        self._state = state_file.read_state(part, self._clock)
 
-        Parameters
-        ----------
-        path
-            Where to write it. A file that is there is replaced only if this monitor was loaded from
-            it or saved to it, and nobody else has written it since.
-
-        Raises
-        ------
-        InvalidValueError
-            If there is a file that this monitor has not read, or that another process has written
-            since, whose labels would be lost; or one whose rows were taken in.
-        UnwritableFileError
-            If the file cannot be written.
-        """
-        with self._lock:
-            refuse_replacing_source(path, self._sources, "the state of the monitor")
-            self._files.write(path, self.to_dict())
-
-    def to_dict(self) -> dict[str, Any]:
-        """The whole state, as `save` writes it."""
-        with self._lock:
-            return state_file.document_of(
-                self._state,
-                self._clock.promise,
-                self.certificate.claim_digest,
-                self._sources,
-                self._classes,
-            )
-
-    @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        certificate: Certificate | str | os.PathLike[str],
-        *,
-        classes: Any = None,
-        missing: Any = None,
-        unseen_labels: float = 0.0,
-    ) -> Self:
-        """Read a state, and go on from there as if nothing had happened.
-
-        Parameters
-        ----------
-        path
-            The file, as `save` wrote it.
-        certificate
-            The certificate that the monitor was begun with.
-        classes, missing, unseen_labels
-            As for the class.
-
-        Returns
-        -------
-        Monitor
-            Equal to the one that was saved, bit for bit.
-
-        Raises
-        ------
-        CertificateError
-            If the file is not a state, was cut short or changed, or belongs to another certificate.
-        OSError
-            If the file is not there or cannot be opened.
-        """
-        files, name = state_file.SavedFiles(), str(path)
-        document = files.read(path, state_file.WHAT)
-        watched = certificate_of(certificate)
-        watch_of(watched)
-        promise = state_file.promise_of(document, watched.claim_digest, name)
-        monitor = cls(
-            watched,
-            delta=promise.delta,
-            false_alarms=promise.text,
-            classes=classes,
-            missing=missing,
-            unseen_labels=unseen_labels,
-        )
-        monitor.go_on_from(document, name)
-        monitor._files = files
-        return monitor
-
-    def go_on_from(self, document: Mapping[str, Any], name: str) -> None:
-        """Take over the state in a document that `to_dict` made of a monitor with the same promise;
-        `load` does this for files.
-
-        Parameters
-        ----------
-        document
-            The document.
-        name
-            What it is called, for the message.
-
-        Raises
-        ------
-        CertificateError
-            If it is not a state, was changed, belongs to another certificate, or was begun with
-            another promise.
-        """
-        try:
-            if not isinstance(document, Mapping):
-                raise CertificateError(f"{name} is not {state_file.WHAT}.")
-            promise = state_file.promise_of(document, self.certificate.claim_digest, name)
-            if promise != self._clock.promise:
-                raise CertificateError(f"{name} was begun with another promise.")
-            self._state, self._sources, self._classes = state_file.state_of(
-                document, self._clock, name
-            )
-        except PacboundError as error:
-            raise CertificateError(str(error)) from None
-        if documents.canonical(self.to_dict()) != documents.canonical(dict(document)):
-            raise CertificateError(
-                f"{name} holds what the state of a monitor does not: use a copy that is whole."
-            )
-
-    def summary(self) -> str:
-        """What is watched, what was seen and what is promised, in words."""
-        with self._lock:
-            return self._summary()
-
-    def _summary(self) -> str:
+    def _words(self) -> str:
         seen = ", ".join(f"{count:,} {name}" for name, count in self.seen.items())
         alarms = self.alarms
-        said = str(alarms[-1]) if alarms else "No alarm. Silence proves nothing."
-        return "\n".join(
-            [
-                (
-                    f"Monitor of {with_article(self.certificate.kind)} certificate: "
-                    f"{self.labels:,} labels ({seen}), evidence {self.evidence:.4g} of "
-                    f"{self.limit:.4g}, delta = {exact(self.delta)}, false alarms: "
-                    f"{self.false_alarms}"
-                ),
-                said,
-                self.promise,
-            ]
+        head = (
+            f"Monitor of {with_article(self.certificate.kind)} certificate: {self.labels:,} labels "
+            f"({seen}), evidence {self.evidence:.4g} of {self.limit:.4g}, "
+            f"delta = {exact(self.delta)}, false alarms: {self.false_alarms}"
         )
-
-    def __repr__(self) -> str:
-        return self.summary()
+        said = str(alarms[-1]) if alarms else "No alarm. Silence proves nothing."
+        return f"{head}\n{said}\n{self.promise}"
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from pacbound.certificate.files import certificate_of
 from pacbound.claims.cascade import CascadeCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.monitor.kinds import watch_of
-from pacbound.monitor.promise import Promise
+from pacbound.monitor.state import Promise, watch_of
 from pacbound.stats.arguments import generator, real_number, whole_number
 from pacbound.stats.betting import BLOCK, Bets, Restarts
 

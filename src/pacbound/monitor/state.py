@@ -1,4 +1,5 @@
-"""The state of a monitor: exact numbers that say all about the labels so far, and how they change.
+"""What is watched, what is promised, and the state: exact numbers that say all about the labels so
+far, and how they change.
 
 A state is never changed. Each update makes a new one, so that whatever goes wrong on the way leaves
 the old one in place. Evidence after each label is compared with the limit; the label at which it is
@@ -9,25 +10,235 @@ sums start again from 0.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.monitor.history import History
-from pacbound.monitor.promise import Promise
-from pacbound.stats.betting import Restarts, RunningSums
+from pacbound.certificate import Certificate
+from pacbound.certificate.document import exact
+from pacbound.claims.claim import ClaimCertificate
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.stats.arguments import LARGEST_COUNT, failure_probability, real_number
+from pacbound.stats.betting import Bets, Restarts, RunningSums
+from pacbound.tally.classes import ClassRule, Evidence
+from pacbound.tally.questions import with_article
 from pacbound.watch import Counts, Seen, Watch
 
 Floats = NDArray[np.float64]
 Wealth = Restarts | RunningSums
 
+LEAST_DELTA: Final = 1e-300
+_RATE: Final = re.compile(
+    r"\s*one\s+(?:per|in)\s+([0-9][0-9_,.]*(?:e\+?[0-9]+)?)(?:\s+labels?)?\s*"
+)
+_ROUNDED: Final = 1.0 + 2.0**-40
+_EXPECTED: Final = (
+    "expected 'ever' (with probability at least 1 - delta never a false alarm) or, for the second "
+    "clock, 'one per 1e6 labels' or the number 1e6"
+)
+
+ENOUGH_TO_JUDGE_LABELS: Final = 200
+"""Rows from which on labels are judged."""
+MOST_STRETCHES: Final = 512
 _FIRST_ROWS: Final = 512
 _MOST_ROWS: Final = 2**16
 _TABLE: Final = 2**17
 """Numbers in a table of the evidence of each place after each row: it stays in the cache."""
+
+
+_WHY_NOT = {
+    "batch": (
+        "it is about records that are all there and all answered, so that no row in use can break "
+        "it. To notice that later records are of another kind, certify a cascade on labelled rows "
+        "and monitor that"
+    ),
+    "bundle": "its claims are watched together by BundleMonitor, or one by one, as bundle[name]",
+}
+"""Kinds that have no row to watch, or several claims."""
+
+
+def watch_of(certificate: Certificate) -> Watch:
+    """The bets against what a certificate claims, once it is verified."""
+    if not isinstance(certificate, Certificate):
+        raise InvalidTypeError(
+            f"certificate is of type {type(certificate).__name__}: expected a Certificate. "
+            "load_certificate reads one from its file."
+        )
+    if not isinstance(certificate, ClaimCertificate):
+        raise InvalidTypeError(
+            f"{with_article(certificate.kind).capitalize()} certificate is not monitored: "
+            f"{_WHY_NOT[certificate.kind]}."
+        )
+    certificate.require_verified()
+    if not certificate.certified:
+        raise InvalidValueError(
+            "This certificate is a refusal: it claims nothing, so there is nothing to monitor. "
+            "Certify first; summary() says what it would take."
+        )
+    watch = certificate.by.watch(certificate)
+    if isinstance(watch, str):
+        kind = with_article(certificate.kind).capitalize()
+        raise InvalidValueError(f"{kind} certificate is not monitored: {watch}.")
+    found: Watch = watch
+    return found
+
+
+@dataclass(frozen=True)
+class Promise:
+    """Which promise was made; `every` is None for the first, else the labels for one false alarm.
+
+    Under either, labels may not be selected or delayed by their outcome.
+    """
+
+    delta: float
+    every: float | None = None
+
+    @classmethod
+    def of(cls, delta: Any, false_alarms: Any) -> Promise:
+        """The promise that the arguments of a monitor ask for."""
+        level = failure_probability(delta)
+        if level < LEAST_DELTA:
+            raise InvalidValueError(
+                f"delta={delta} is too small to monitor with: expected at least {LEAST_DELTA}."
+            )
+        return cls(level, _labels(false_alarms))
+
+    @property
+    def text(self) -> str:
+        """As `false_alarms` takes it."""
+        return "ever" if self.every is None else f"one per {_number(self.every)} labels"
+
+    @property
+    def words(self) -> str:
+        """What is promised, in a sentence."""
+        if self.every is None:
+            return (
+                "While the claim holds at every step, the alarm ever rings with probability at "
+                f"most {exact(self.delta)}."
+            )
+        return (
+            "While the claim holds at every step, the mean time to a false alarm is at least "
+            f"{_number(self.every)} labels, and the alarm rings within the first t labels with "
+            f"probability at most t / {_number(self.every)}: at most {exact(self.delta)} within "
+            f"{int(self.delta * self.every):,} labels. A row counts as a label once for each claim "
+            "and each group that it belongs to. This is a weaker promise than 'ever'."
+        )
+
+    @property
+    def limit(self) -> float:
+        """The evidence at which the alarm rings, rounded up."""
+        return (1.0 / self.delta if self.every is None else self.every) * _ROUNDED
+
+    def fresh(self, bets: Bets) -> Restarts | RunningSums:
+        """The wealth of bets before the first label."""
+        return Restarts.fresh(bets) if self.every is None else RunningSums.fresh(bets)
+
+    def shares(self, shares: np.ndarray[Any, np.dtype[np.float64]]) -> Any:
+        """How the evidence of several places adds up: averaged, or the sums of their own labels."""
+        return shares if self.every is None else np.ones_like(shares)
+
+
+def _number(every: float) -> str:
+    """In digits that read back as the same number."""
+    return f"{every:,.0f}" if every == int(every) else repr(every)
+
+
+def _labels(false_alarms: Any) -> float | None:
+    if isinstance(false_alarms, str):
+        if false_alarms.strip().lower() == "ever":
+            return None
+        found = _RATE.fullmatch(false_alarms.lower())
+        try:
+            every = float((found[1] if found else false_alarms).replace(",", ""))
+        except ValueError:
+            raise InvalidValueError(
+                f"false_alarms={false_alarms!r} is not a promise: {_EXPECTED}."
+            ) from None
+    else:
+        every = real_number(false_alarms, "false_alarms", "a promise about false alarms")
+    if not 1.0 < every <= LARGEST_COUNT:
+        raise InvalidValueError(
+            f"false_alarms={false_alarms!r} is not a promise: {_EXPECTED}, above 1 and at most "
+            "2**53."
+        )
+    return every
+
+
+@dataclass(frozen=True)
+class History:
+    """The evidence over the labels, in little room: the highest in each stretch of `stride` labels;
+    the last may not be full.
+
+    Stretches begin with single labels, and are joined in pairs whenever there are too many. It is a
+    function of the labels alone: in whatever parts they came, it is the same.
+    """
+
+    labels: int = 0
+    stride: int = 1
+    peaks: Floats = field(default_factory=lambda: np.empty(0))
+
+    def after(self, evidence: Floats) -> History:
+        """With the evidence after each of some more labels."""
+        if not evidence.size:
+            return self
+        kept = self._coarser(self.labels + evidence.size)
+        places = (self.labels + np.arange(evidence.size)) // kept.stride
+        starts = np.flatnonzero(np.diff(places, prepend=-1))
+        return kept._with(int(places[0]), np.maximum.reduceat(evidence, starts), evidence.size)
+
+    def after_batch(self, evidence: float, labels: int) -> History:
+        """With the evidence after a batch of labels that came at once, which stands for all of
+        them.
+        """
+        kept = self._coarser(self.labels + labels)
+        first, last = (place // kept.stride for place in (self.labels, self.labels + labels - 1))
+        return kept._with(first, np.full(last - first + 1, evidence), labels)
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """The label with which each stretch ends."""
+        return np.minimum(self.stride * (1 + np.arange(self.peaks.size)), self.labels)
+
+    def _with(self, first: int, peaks: Floats, labels: int) -> History:
+        whole = np.concatenate([self.peaks, np.zeros(first + peaks.size - self.peaks.size)])
+        whole[first:] = np.maximum(whole[first:], peaks)
+        return History(self.labels + labels, self.stride, whole)
+
+    def _coarser(self, labels: int) -> History:
+        """The same in stretches so long that there are not too many at `labels`."""
+        stride, peaks = self.stride, self.peaks
+        while -(-labels // stride) > MOST_STRETCHES:
+            stride *= 2
+            even = np.concatenate([peaks, np.zeros(peaks.size % 2)])
+            peaks = even.reshape(-1, 2).max(axis=1)
+        return History(self.labels, stride, peaks)
+
+
+@dataclass(frozen=True)
+class ClassesSeen:
+    """What `rows` rows have shown of their classes, so that labels which cannot be right are
+    refused.
+
+    A misspelt label makes every model wrong, so that nothing is lost, and the alarm would never
+    ring. In few rows a label that no model predicts is mostly a rare class. So labels are judged
+    once there are enough rows, by all rows since the monitor was begun.
+    """
+
+    rows: int = 0
+    evidence: Evidence = field(default_factory=Evidence)
+
+    def after(self, fresh: Evidence, rows: int, rule: ClassRule, labels: str) -> ClassesSeen:
+        """With what more rows have shown, if their labels can be right."""
+        together = Evidence()
+        together.add(self.evidence)
+        together.add(fresh)
+        if self.rows + rows >= ENOUGH_TO_JUDGE_LABELS:
+            together.check(rule, self.rows + rows, labels)
+        return ClassesSeen(self.rows + rows, together)
 
 
 @dataclass(frozen=True)
@@ -44,21 +255,17 @@ class State:
     """All about the labels so far.
 
     `rows` were given, `labels` of them are what the claim is about, and `seen` counts their
-    outcomes.
+    outcomes. `sources` are the fingerprints of the files that were taken in.
     """
 
     rows: int
     labels: int
     seen: tuple[int, ...]
     wealth: tuple[Wealth, ...]
-    history: History
-    rung: tuple[Rung, ...]
-
-    @classmethod
-    def fresh(cls, watch: Watch, promise: Promise) -> State:
-        """Before the first label."""
-        wealth = tuple(promise.fresh(bets) for bets in watch.bets)
-        return cls(0, 0, (0,) * len(watch.outcomes), wealth, History.fresh(), ())
+    history: History = field(default_factory=History)
+    rung: tuple[Rung, ...] = ()
+    sources: tuple[str, ...] = ()
+    classes: ClassesSeen = field(default_factory=ClassesSeen)
 
 
 @dataclass(frozen=True)
@@ -67,6 +274,13 @@ class Clock:
 
     watch: Watch
     promise: Promise
+
+    def begun(self) -> State:
+        """The state before the first label."""
+        return State(0, 0, (0,) * len(self.watch.outcomes), self._fresh())
+
+    def _fresh(self) -> tuple[Wealth, ...]:
+        return tuple(self.promise.fresh(bets) for bets in self.watch.bets)
 
     def evidence(self, state: State) -> float:
         """The evidence against the claim."""
@@ -135,8 +349,7 @@ class Clock:
         rung = (*state.rung, Rung(state.labels, evidence, place))
         if self.promise.every is None:
             return replace(state, rung=rung)
-        fresh = tuple(self.promise.fresh(bets) for bets in self.watch.bets)
-        return replace(state, rung=rung, wealth=fresh)
+        return replace(state, rung=rung, wealth=self._fresh())
 
     def _values(self, wealth: Sequence[Wealth]) -> Floats:
         """The evidence of each place, by its share."""

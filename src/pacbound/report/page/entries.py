@@ -13,12 +13,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pacbound import documents
 from pacbound.certificate import Certificate, load_certificate
 from pacbound.documents import Json
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.monitor import Monitor
-from pacbound.monitor.state_file import LARGEST_FILE, WHAT, promise_of
+from pacbound.monitor.state_file import certificate_of_state
 from pacbound.report.page.explorer.grid import Explorer
 
 Source = Certificate | str | os.PathLike[str]
@@ -141,10 +140,7 @@ def add_monitors(entries: Sequence[Entry], monitors: Iterable[Any]) -> None:
             digest, shown = monitor.certificate.claim_digest, "The monitor"
         elif isinstance(monitor, str | os.PathLike):
             shown = os.fspath(monitor)
-            document = documents.read(monitor, WHAT, largest=LARGEST_FILE)
-            digest = str(document.get("certificate"))
-            # Raises if it is not the state of a monitor, or was changed.
-            promise_of(document, digest, shown)
+            digest = certificate_of_state(monitor)
         else:
             raise InvalidTypeError(
                 f"A monitor is of type {type(monitor).__name__}: expected a Monitor, or the path "
