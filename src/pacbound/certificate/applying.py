@@ -112,8 +112,8 @@ def applied_to_files(
     in memory at a time.
     """
     # Loaded here, because a certificate needs no files.
+    from pacbound.sources.opening import open_tables  # noqa: PLC0415
     from pacbound.sources.rewriting import rewrite  # noqa: PLC0415
-    from pacbound.sources.tables import open_tables  # noqa: PLC0415
 
     columns = _columns_read(rule, recorded, given, open_tables(source, notation)[0].columns)
     strange, ones = Counter[str](), 0

@@ -46,8 +46,7 @@ from pacbound.monitor import (
 )
 from pacbound.monitor.state import Promise, watch_of
 from pacbound.sources import Notation
-from pacbound.sources.standard_input import STANDARD_INPUT, read_when_there
-from pacbound.sources.streams import stream_batches
+from pacbound.sources.standard_input import STANDARD_INPUT, read_when_there, stream_batches
 from pacbound.tally.questions import with_article
 from pacbound.tally.rows import Rows
 

@@ -12,8 +12,8 @@ from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceE
 from pacbound.monitor.bundle import BundleMonitor
 from pacbound.monitor.monitor import Alarm, Monitor
 from pacbound.sources import PLAIN, Notation, Paths, Progress, Wanted, open_tables
+from pacbound.sources.batches import in_order
 from pacbound.sources.fingerprints import fingerprinting
-from pacbound.sources.parts import in_order
 from pacbound.tally.intake import require_mapping
 from pacbound.tally.rows import Rows
 

@@ -7,9 +7,8 @@ what is in them.
 from pacbound.sources.batches import Batch, Progress, TableFile, Wanted
 from pacbound.sources.fingerprints import file_fingerprint
 from pacbound.sources.notation import PLAIN, Notation
-from pacbound.sources.opening import Engine, Opened, opened
+from pacbound.sources.opening import Engine, Opened, open_table, open_tables, opened
 from pacbound.sources.paths import Paths
-from pacbound.sources.tables import open_table, open_tables
 
 __all__ = [
     "PLAIN",

@@ -1,5 +1,4 @@
-"""Some consecutive rows of a table, as a source delivers them: columns by name, nothing
-interpreted.
+"""What a source delivers: rows that stay in an engine as a frame, rows in batches, or either.
 
 A source does not know what its columns are counted for. It says how they read as numbers, as truth
 values, as names, or by their distinct values.
@@ -7,7 +6,7 @@ values, as names, or by their distinct values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -116,6 +115,25 @@ class TableFile(Protocol):
         ...
 
 
+class CannotCountError(Exception):
+    """The engine could not do what was asked of a frame. Its rows may still be read in order."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of the rows.
+
+    A `frame` has the wanted columns under their own names or, where it is `keyed`, under their
+    keys. Work on it is done by `run`, which watches over it. `batches` are the same rows in order,
+    each with the file that it is from.
+    """
+
+    frame: Any = None
+    keyed: bool = False
+    run: Callable[[Callable[[], Any]], Any] = lambda work: work()
+    batches: Callable[[], Iterator[tuple[Path, Batch]]] | None = None
+
+
 def require_columns(table: TableFile, names: Sequence[str]) -> None:
     """Refuse columns that the table does not have, or has twice."""
     for name in names:
@@ -135,3 +153,26 @@ def require_columns(table: TableFile, names: Sequence[str]) -> None:
 def part_of(progress: Progress | None, done: float, part: float) -> Progress | None:
     """The progress of a part of the work, after a share `done` of it."""
     return None if progress is None else lambda share: progress(done + part * share)
+
+
+def stored_and_constant(
+    table: Any, columns: Sequence[str] | None
+) -> tuple[list[str], dict[str, str | None]]:
+    """The columns that are asked for, or all: those in the file itself, and those that its path
+    stands for, with their value.
+    """
+    if columns is not None:
+        require_columns(table, columns)
+    names = table.columns if columns is None else columns
+    constants = {name: table.partitions[name] for name in names if name in table.partitions}
+    return [name for name in names if name not in constants], constants
+
+
+def in_order(
+    tables: Sequence[TableFile], wanted: Mapping[str, Wanted], progress: Progress | None
+) -> Iterator[tuple[Path, Batch]]:
+    """The wanted columns of all tables in batches, one table after the other."""
+    needed, share = list(dict.fromkeys(want.column for want in wanted.values())), 1 / len(tables)
+    for place, table in enumerate(tables):
+        for batch in table.batches(needed, progress=part_of(progress, place * share, share)):
+            yield table.path, batch

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 from pacbound.errors import InvalidValueError, MissingDependencyError
 from pacbound.sources.batches import Progress
-from pacbound.sources.memory import checked_memory
 
 try:
     import duckdb
@@ -29,6 +28,10 @@ Relation = duckdb.DuckDBPyRelation
 QueryError = duckdb.Error
 OutOfMemory = duckdb.OutOfMemoryException
 
+DEFAULT_MEMORY = "600MB"
+"""What DuckDB may use; with Python, NumPy and the code itself a process then stays well under 1 GB.
+"""
+
 _POLL = 0.1
 
 
@@ -38,7 +41,7 @@ def connected(memory_limit: str | None = None, *, ordered: bool = False) -> Iter
     with TemporaryDirectory(prefix="pacbound-", ignore_cleanup_errors=True) as spill:
         connection = duckdb.connect(
             config={
-                "memory_limit": checked_memory(memory_limit),
+                "memory_limit": (memory_limit or DEFAULT_MEMORY).strip(),
                 "temp_directory": spill,
                 "preserve_insertion_order": ordered,
                 "autoinstall_known_extensions": False,

@@ -17,6 +17,10 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
+TRUE: Final = ("1", "true", "t", "yes", "1.0")
+FALSE: Final = ("0", "false", "f", "no", "0.0")
+"""How truth values are written in text."""
+
 DECIMALS: Final = (".", ",")
 USUAL: Final = (";", "\t", "|", ",")
 """What usually stands between values, the likeliest first."""

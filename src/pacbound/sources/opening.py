@@ -1,4 +1,5 @@
-"""Opening files for counting, by the engine that the user picks: DuckDB, Polars, or Spark.
+"""Opening tables in files: each by the end of its name, to be read in order, or all of them for
+counting, by the engine that the user picks: DuckDB, Polars, or Spark.
 
 The rows are the same. DuckDB is embedded, reads all formats and says where a bad value stands;
 Polars and Spark hold frames of formats that have types. Every local file counts once, whoever
@@ -7,6 +8,8 @@ counts it. What an address stands for on a cluster is left to Spark.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -15,17 +18,88 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
-from pacbound.sources.batches import Progress, TableFile, Wanted, part_of
+from pacbound.sources.batches import Part, Progress, TableFile, Wanted, in_order, part_of
 from pacbound.sources.fingerprints import fingerprinting
-from pacbound.sources.memory import checked_memory
 from pacbound.sources.notation import PLAIN, Notation
-from pacbound.sources.parts import Part, in_order
 from pacbound.sources.paths import Paths, as_list, expanded, format_of, partitions_of
-from pacbound.sources.tables import open_tables, refuse_text_notation
 
 Engine = Literal["duckdb", "polars", "spark"]
 
 _TEXT = ("delimited", "json")
+_AMOUNT = re.compile(r"\d+(\.\d+)?\s*([KMGT]i?B|B)", re.IGNORECASE)
+
+
+def open_tables(paths: Paths, notation: Notation = PLAIN) -> list[TableFile]:
+    """The tables in all files that are meant, each file once and in order.
+
+    Parameters
+    ----------
+    paths
+        A file, a glob, a folder, or several of these.
+    notation
+        How they are written. Scores are delivered as they are written, not yet divided.
+
+    Returns
+    -------
+    list of TableFile
+        A table for each file. Rows are read when they are asked for.
+
+    Raises
+    ------
+    InvalidValueError
+        If a path stands for no file, or for one that is not a table, or the notation is one of
+        delimited text and a file is none.
+    RepeatedSourceError
+        If a file is named twice.
+    MissingDependencyError
+        If what reads the format is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> for day in ("monday", "tuesday"):
+    ...     np.savez(f"{day}.npz", score=[0.9, 0.4])
+    >>> [table.path.name for table in open_tables("*day.npz")]
+    ['monday.npz', 'tuesday.npz']
+    """
+    files = expanded(paths)
+    _refuse_text_notation(files, notation)
+    return [_opened(file, notation) for file in files]
+
+
+def open_table(path: str | os.PathLike[str], notation: Notation = PLAIN) -> TableFile:
+    """The table in one file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    notation
+        How it is written.
+
+    Returns
+    -------
+    TableFile
+        The table. Rows are read when they are asked for.
+
+    Raises
+    ------
+    InvalidValueError
+        If there is no such file, it is not a table, or the path stands for several files.
+    MissingDependencyError
+        If what reads the format is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> np.savez("day.npz", score=[0.9, 0.4], right=[True, False])
+    >>> list(open_table("day.npz").columns)
+    ['score', 'right']
+    """
+    tables = open_tables(path, notation)
+    if len(tables) > 1:
+        raise InvalidValueError(f"{path} stands for {len(tables)} files: expected one.")
+    return tables[0]
 
 
 @dataclass
@@ -126,7 +200,7 @@ def opened(
             files = [table.path for table in tables]
         else:
             files = _typed_files(engine, as_list(paths))
-            refuse_text_notation(files, notation)
+            _refuse_text_notation(files, notation)
             tables = []
         if not files:
             from pacbound.sources.engines.spark import remote_parts  # noqa: PLC0415
@@ -161,7 +235,16 @@ def _check_engine(engine: str, master: str | None, memory_limit: str | None) -> 
             f"memory_limit is DuckDB's, and the engine is {engine}: set the limit of {engine} in "
             "its own way."
         )
-    checked_memory(memory_limit)
+    if memory_limit is not None and not isinstance(memory_limit, str):
+        raise InvalidTypeError(
+            f"memory_limit={memory_limit!r} is not an amount of memory: expected text such as "
+            "'500MB'."
+        )
+    if memory_limit is not None and not _AMOUNT.fullmatch(memory_limit.strip()):
+        raise InvalidValueError(
+            f"memory_limit={memory_limit!r} is not an amount of memory: expected for example "
+            "'500MB' or '2GB'."
+        )
 
 
 @contextmanager
@@ -256,3 +339,34 @@ def _holds_rows(file: Path, notation: Notation) -> bool:
         return True
     (table,) = open_tables(file, notation)
     return any(batch.rows for batch in table.batches())
+
+
+def _refuse_text_notation(files: Sequence[Path], notation: Notation) -> None:
+    """Refuse to be told how text is written where there is none."""
+    other = next((file for file in files if format_of(file) != "delimited"), None)
+    if notation.is_about_text and other is not None:
+        said = "delimiter" if notation.delimiter is not None else "decimal"
+        raise InvalidTypeError(
+            f"{said} is about delimited text, and {other} is not: leave --{said} ({said}=) out."
+        )
+
+
+def _opened(file: Path, notation: Notation) -> TableFile:
+    # Each format is loaded only when a file asks for it: what reads it is optional.
+    match format_of(file):
+        case "delimited":
+            from pacbound.sources.formats.delimited import DelimitedFile  # noqa: PLC0415
+
+            return DelimitedFile(file, notation)
+        case "parquet" | "arrow":
+            from pacbound.sources.formats.typed import TypedFile  # noqa: PLC0415
+
+            return TypedFile(file)
+        case "json":
+            from pacbound.sources.formats.json_lines import JsonFile  # noqa: PLC0415
+
+            return JsonFile(file)
+        case found:
+            from pacbound.sources.formats.arrays import NpyFile, NpzFile  # noqa: PLC0415
+
+            return NpyFile(file) if found == "npy" else NpzFile(file)

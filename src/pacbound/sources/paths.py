@@ -4,6 +4,10 @@ once and in order.
 A folder may be partitioned as Hive does it: the part `day=monday` of a path is a column `day` that
 holds `monday` in all rows. Only local files are read. Whatever is left out of a sample voids the
 guarantee, so nothing is skipped that might hold rows.
+
+Folders that are tables with a log of their own (Delta, Iceberg, Hudi, Spark's streaming sink) are
+refused: which rows such a table has is in its log. The folder also holds files that were replaced,
+rows that were deleted, and what a failed writer left behind, so its files are not its rows.
 """
 
 from __future__ import annotations
@@ -11,14 +15,13 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TypeAlias
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Final, TypeAlias
 from urllib.parse import unquote
 
 from pacbound.atomic_files import as_path
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
-from pacbound.sources.logged_tables import refuse_logged_tables
 
 Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -47,6 +50,22 @@ _COMPRESSED = ("delimited", "json")
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 _WILD = re.compile(r"[*?\[]")
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+MARKS: Final = {
+    "_delta_log": "Delta Lake",
+    "metadata/version-hint.text": "Apache Iceberg",
+    "metadata/*.metadata.json": "Apache Iceberg",
+    ".hoodie": "Apache Hudi",
+    "_spark_metadata": "Spark Structured Streaming",
+}
+"""The table that a folder is if it holds what the pattern matches."""
+
+_FRAMES: Final = {
+    "Delta Lake": "duckdb.sql(\"FROM delta_scan('{folder}')\")",
+    "Apache Iceberg": "duckdb.sql(\"FROM iceberg_scan('{folder}')\")",
+    "Apache Hudi": "spark.read.format('hudi').load('{folder}')",
+    "Spark Structured Streaming": "spark.read.parquet('{folder}')",
+}
 
 
 def expanded(paths: Paths) -> list[Path]:
@@ -106,6 +125,30 @@ def partitions_beside(path: Path, stored: Collection[str]) -> dict[str, str | No
 def first_of(files: Sequence[str | Path]) -> str:
     """The first of the files that are meant, and how many more there are, for a message."""
     return str(files[0]) if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+
+
+def one_format(engine: str, suffixes: set[str], known: Mapping[str, str]) -> str:
+    """The one format, of those that an engine knows, that the ends of all names stand for."""
+    formats = {known.get(suffix) for suffix in suffixes}
+    found = formats.pop()
+    if formats or found is None:
+        raise InvalidValueError(
+            f"{engine} is given files of {', '.join(sorted(suffixes))}: expected one format of "
+            f"{', '.join(known)}. Count each apart, and add; the engine duckdb reads more."
+        )
+    return found
+
+
+def refuse_stored(file: object, stored: Collection[str], partitions: Sequence[str]) -> None:
+    """Refuse columns that are in a file and in the names of its folders: Polars and Spark would
+    take the folder's value.
+    """
+    for name in partitions:
+        if name in stored:
+            raise InvalidValueError(
+                f"{file} has a column {name!r}, and is in a folder {name}=… too: which is meant? "
+                "Rename the folder."
+            )
 
 
 def partitions_of(path: Path) -> dict[str, str | None]:
@@ -215,3 +258,47 @@ def refuse_repeated(files: list[Path]) -> None:
                 "once."
             )
         seen[real] = file
+
+
+def refuse_logged_tables(files: Iterable[Path]) -> None:
+    """Refuse local files that are in the folder of a table with a log, however they were named."""
+    # By both names: a link may lead into such a folder.
+    both = dict.fromkeys(path for file in files for path in (file.absolute(), file.resolve()))
+    refuse_marked(dict.fromkeys(folder for path in both for folder in path.parents), _is_there)
+
+
+def refuse_marked(
+    folders: Iterable[PurePath | str], is_there: Callable[[PurePath | str, str], bool]
+) -> None:
+    """Refuse folders that hold a mark, by a function that says whether a pattern matches in one."""
+    for folder in folders:
+        for mark, kind in MARKS.items():
+            if is_there(folder, mark):
+                frame = _FRAMES[kind].format(folder=folder)
+                raise InvalidValueError(
+                    f"{folder} is a table of {kind} (it holds {mark}): its files also hold rows "
+                    "that were deleted or replaced, and only its log says which. Pass the table as "
+                    f"a frame, such as {frame}, or write that to Parquet elsewhere and name the "
+                    "copy."
+                )
+
+
+def remote_folders(addresses: Iterable[str]) -> Iterator[str]:
+    """The folders that addresses such as s3a://bucket/table/day=1/part.parquet are in, each once.
+
+    A folder that stands for a column is not the root of a table.
+    """
+    seen = set()
+    for address in addresses:
+        scheme, _, path = address.partition("://")
+        parts = path.split("/")
+        for end in range(len(parts) - 1, 0, -1):
+            folder = f"{scheme}://{'/'.join(parts[:end])}"
+            if folder not in seen and "=" not in parts[end - 1][1:]:
+                seen.add(folder)
+                yield folder
+
+
+def _is_there(folder: PurePath | str, mark: str) -> bool:
+    # Not Path.glob, which fails on a folder that may not be read.
+    return any(glob.iglob(f"{glob.escape(str(folder))}/{mark}"))  # noqa: PTH207

@@ -21,8 +21,7 @@ import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import PLAIN, Engine, Notation, Paths, Progress, Wanted, opened
-from pacbound.sources.batches import TableFile, part_of
-from pacbound.sources.parts import CannotCountError, Part, in_order
+from pacbound.sources.batches import CannotCountError, Part, TableFile, in_order, part_of
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
 from pacbound.tally.columns import Floats, require_whole_text, same_length
 from pacbound.tally.draws import Candidates, Draw, Drawn, NameAt, Numbers, RowIds

@@ -27,7 +27,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress, TableFile, open_tables
 from pacbound.sources.batches import require_columns
 from pacbound.sources.fingerprints import fingerprinting
-from pacbound.sources.formats.text_sql import FALSE, TRUE
+from pacbound.sources.notation import FALSE, TRUE
 from pacbound.sources.paths import are_paths, expanded, format_of
 from pacbound.sources.values import MISSING, Values, is_missing, values_of
 from pacbound.tally.classes import ClassRule, NotAClassError, Vocabulary, class_of_text

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from pacbound.errors import InvalidValueError
 from pacbound.sources.embedded_duckdb import Connection, QueryError, connected
-from pacbound.sources.formats import text
-from pacbound.sources.formats.text_sql import FALSE, TRUE, Kind, typed
+from pacbound.sources.engines.duckdb import Kind, typed
+from pacbound.sources.formats import records
+from pacbound.sources.notation import FALSE, TRUE
 
 AWKWARD = [
     *(
@@ -95,13 +96,13 @@ def outside(value: str, kind: Kind) -> Any:
     try:
         match kind:
             case "number":
-                return float(text.numbers(column, "x", 0)[0])
+                return float(records.numbers_in(column, "x", 0)[0])
             case "number or nothing":
-                return float(text.numbers(column, "x", 0, missing=True)[0])
+                return float(records.numbers_in(column, "x", 0, missing=True)[0])
             case "flag":
-                return bool(text.flags(column, "x", 0)[0])
+                return bool(records.flags_in(column, "x", 0)[0])
             case "name":
-                return str(text.names(column, "x", 0)[0])
+                return str(records.names_in(column, "x", 0)[0])
     except InvalidValueError:
         return None
 

@@ -1,9 +1,12 @@
 """Tables in files as DuckDB relations: only the columns that are wanted, under names of their own.
 
-Columns of text become numbers, truth values and names by the rules of `text`, inside SQL. A value
-that breaks a rule becomes null or stops the query, so whoever counts must refuse nulls; what is
-wrong is then found by reading the rows in order. DuckDB takes `C` and `c` for one name, so files in
-which names differ in case only are not read here.
+Columns of text become numbers, truth values and names by the rules of `formats.records`, inside
+SQL. A value that breaks a rule becomes null or, where null is a value, stops the query, so whoever
+counts must refuse nulls; what is wrong is then found by reading the rows in order. Rare ways to
+write a value, such as a truth value between tabs, may be taken for broken here. Nothing is accepted
+that `formats.records` refuses, and what is accepted has the same value.
+
+DuckDB takes `C` and `c` for one name, so files in which names differ in case only are not read.
 """
 
 from __future__ import annotations
@@ -16,7 +19,15 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources.batches import Progress, TableFile, Wanted, part_of
+from pacbound.sources.batches import (
+    CannotCountError,
+    Part,
+    Progress,
+    TableFile,
+    Wanted,
+    in_order,
+    part_of,
+)
 from pacbound.sources.embedded_duckdb import (
     Connection,
     OutOfMemory,
@@ -30,11 +41,14 @@ from pacbound.sources.embedded_duckdb import (
     run,
     select,
 )
-from pacbound.sources.formats.text_sql import typed
-from pacbound.sources.parts import CannotCountError, Part, in_order
+from pacbound.sources.notation import FALSE, TRUE
 from pacbound.sources.paths import format_of, partitions_beside, partitions_of
 
 Result = TypeVar("Result")
+Kind = Literal["number", "number or nothing", "flag", "name"]
+"""Classes are not here: what names one is decided on distinct values, outside of SQL."""
+
+_SPACES = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 
 
 class NotPlainError(Exception):
@@ -224,3 +238,42 @@ def _columns(elements: Sequence[tuple[str, int, str]]) -> dict[str, str]:
 def _refuse_same_but_for_case(names: Sequence[str]) -> None:
     if len({name.casefold() for name in names}) != len(names):
         raise NotPlainError
+
+
+def typed(column: str, kind: Kind, decimal: str = ".") -> str:
+    """The expression for what the text in `column`, an expression itself, stands for."""
+    trimmed = _trimmed(column)
+    match kind:
+        case "number":
+            return _number(column, decimal)
+        case "number or nothing":
+            return (
+                f"CASE WHEN coalesce({trimmed}, '') = '' THEN NULL ELSE "
+                f"coalesce({_number(column, decimal)}, error('no number')) END"
+            )
+        case "flag":
+            return (
+                f"CASE WHEN {_one_of(column, TRUE)} THEN true WHEN {_one_of(column, FALSE)} THEN "
+                "false END"
+            )
+        case "name":
+            return f"nullif({trimmed}, '')"
+
+
+def _number(column: str, decimal: str) -> str:
+    # DuckDB takes 1_000 and +-1 for numbers.
+    odd = f"contains({column}, '_') OR contains({column}, '+-')"
+    if decimal == ",":
+        odd, column = f"{odd} OR contains({column}, '.')", f"replace({column}, ',', '.')"
+    return f"CASE WHEN {odd} THEN NULL ELSE try_cast({column} AS DOUBLE) END"
+
+
+def _one_of(column: str, words: tuple[str, ...]) -> str:
+    listed = ", ".join(f"'{word}'" for word in words)
+    return f"lower({column}) IN ({listed})"
+
+
+def _trimmed(column: str) -> str:
+    # Trimming a set of characters is slow, and hardly any value has one of them at its ends.
+    ends = f"ascii({column}) BETWEEN 33 AND 126 AND ascii(right({column}, 1)) BETWEEN 33 AND 126"
+    return f"CASE WHEN {ends} THEN {column} ELSE trim({column}, '{_SPACES}') END"

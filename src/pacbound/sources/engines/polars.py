@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pacbound.errors import InvalidValueError, MissingDependencyError
-from pacbound.sources.parts import Part
-from pacbound.sources.paths import first_of
+from pacbound.sources.batches import Part
+from pacbound.sources.paths import first_of, one_format, refuse_stored
 
 SCANS = {
     ".parquet": "scan_parquet",
@@ -36,24 +37,23 @@ def parts(files: Sequence[Path], *, partitions: Sequence[str]) -> Iterator[list[
             return work()
 
     with _reading(files):
-        frame = _scan(files, partitions=partitions)
+        frame = _scan(files, partitions)
     yield [Part(frame=frame, run=watched)]
 
 
-def _scan(files: Sequence[Path], *, partitions: Sequence[str]) -> Any:
+def _scan(files: Sequence[Path], partitions: Sequence[str]) -> Any:
     """A lazy frame over all rows of `files`, which are all of one format; their folders stand for
     the columns `partitions`.
     """
     polars = _polars()
-    read = getattr(polars, _scan_of(files))
+    read = getattr(polars, one_format("Polars", {file.suffix.lower() for file in files}, SCANS))
+    plain = partial(read, glob=False, hive_partitioning=False)
     if not partitions:
-        return read([str(file) for file in files], glob=False, hive_partitioning=False)
+        return plain([str(file) for file in files])
     for file in files:
-        _refuse_stored(file, read(str(file), glob=False, hive_partitioning=False), partitions)
+        refuse_stored(file, plain(str(file)).collect_schema().names(), partitions)
     texts = dict.fromkeys(partitions, polars.String)
-    return read(
-        [str(file) for file in files], glob=False, hive_partitioning=True, hive_schema=texts
-    )
+    return read(list(map(str, files)), glob=False, hive_partitioning=True, hive_schema=texts)
 
 
 @contextmanager
@@ -78,27 +78,3 @@ def _polars() -> Any:
     except ImportError:
         raise MissingDependencyError.for_extra("polars", "polars", "the engine polars") from None
     return polars
-
-
-def _scan_of(files: Sequence[Path]) -> str:
-    suffixes = {file.suffix.lower() for file in files}
-    scans = {SCANS.get(suffix) for suffix in suffixes}
-    found = scans.pop()
-    if scans or found is None:
-        raise InvalidValueError(
-            f"Polars is given files of {', '.join(sorted(suffixes))}: expected one format of "
-            f"{', '.join(SCANS)}. The engine duckdb reads more."
-        )
-    return found
-
-
-def _refuse_stored(file: Path, frame: Any, partitions: Sequence[str]) -> None:
-    """Refuse a file with a column that its folders stand for too: Polars would take the folder's
-    value.
-    """
-    stored = set(frame.collect_schema().names()) & set(partitions)
-    if stored:
-        raise InvalidValueError(
-            f"{file} has a column {min(stored)!r}, and a folder {min(stored)}=… too: which is "
-            "meant? Rename the folder."
-        )

@@ -26,9 +26,19 @@ from typing import Any
 from urllib.parse import unquote
 
 from pacbound.errors import InvalidValueError, MissingDependencyError
-from pacbound.sources.logged_tables import refuse_logged_tables, refuse_marked, remote_folders
-from pacbound.sources.parts import Part
-from pacbound.sources.paths import expanded, first_of, is_note, refuse_repeated, suffix_of
+from pacbound.sources.batches import Part
+from pacbound.sources.paths import (
+    expanded,
+    first_of,
+    is_note,
+    one_format,
+    refuse_logged_tables,
+    refuse_marked,
+    refuse_repeated,
+    refuse_stored,
+    remote_folders,
+    suffix_of,
+)
 
 HERE = "local[*]"
 """All cores of this machine."""
@@ -68,14 +78,14 @@ def parts(
     `partitions`.
     """
     kind, named, root = (
-        _kind({suffix_of(file) for file in files}),
+        one_format("Spark", {suffix_of(file) for file in files}, KINDS),
         [_pattern(file) for file in files],
         _root(files, partitions),
     )
     with _session(master) as spark, _set(spark), _reading([str(file) for file in files]):
         frame = _stored(spark, kind, named)
         if root is not None:
-            _refuse_stored(frame.columns, partitions)
+            refuse_stored("A file", frame.columns, partitions)
             frame = (
                 spark.read.format(kind)
                 .schema(frame.schema)
@@ -91,7 +101,7 @@ def remote_parts(paths: Sequence[str], *, master: str | None) -> Iterator[list[P
     """The rows of the addresses `paths`, as Spark understands them, as one frame."""
     suffixes = {suffix_of(Path(path.rstrip("/"))) for path in paths}
     # Spark writes tables as folders, often without a suffix: these are Parquet.
-    kind = _kind({suffix if suffix in KINDS else ".parquet" for suffix in suffixes})
+    kind = one_format("Spark", {s if s in KINDS else ".parquet" for s in suffixes}, KINDS)
     with _session(master) as spark, _set(spark), _reading(paths):
         frame = _stored(spark, kind, list(paths))
         _refuse_logged_tables(spark, frame.inputFiles())
@@ -121,17 +131,6 @@ def _orc_files(path: Path) -> list[Path]:
     return found if found == [path] else [file for match in found for file in _orc_files(match)]
 
 
-def _kind(suffixes: set[str]) -> str:
-    kinds = {KINDS.get(suffix) for suffix in suffixes}
-    found = kinds.pop()
-    if kinds or found is None:
-        raise InvalidValueError(
-            f"Spark is given files of {', '.join(sorted(suffixes))}: expected one format of "
-            f"{', '.join(KINDS)}. Count each apart, and add; the engine duckdb reads more."
-        )
-    return found
-
-
 def _pattern(file: Path) -> str:
     """The pattern that only `file` matches: Spark takes every path for one."""
     return "file://" + _escaped(str(file.absolute()))
@@ -151,18 +150,6 @@ def _root(files: Sequence[Path], partitions: Sequence[str]) -> Path | None:
     roots = {Path(*file.parts[:-depth]) for file in files}
     inside = all("=" in part[1:] for file in files for part in file.parts[-depth:-1])
     return roots.pop().absolute() if partitions and inside and len(roots) == 1 else None
-
-
-def _refuse_stored(stored: Sequence[str], partitions: Sequence[str]) -> None:
-    """Refuse columns that are in the files and in the names of folders: Spark would take the
-    folder's value.
-    """
-    for name in partitions:
-        if name in stored:
-            raise InvalidValueError(
-                f"A file has a column {name!r}, and is in a folder {name}=… too: which is meant? "
-                "Rename the folder."
-            )
 
 
 def _refuse_unread(files: Sequence[Path], read: Sequence[str]) -> None:

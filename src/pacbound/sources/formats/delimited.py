@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources.batches import Progress, require_columns
+from pacbound.sources.batches import Progress, stored_and_constant
 from pacbound.sources.embedded_duckdb import (
     OutOfMemory,
     QueryError,
@@ -116,24 +116,11 @@ class DelimitedFile:
             with_constants,
         )
 
-        if columns is not None:
-            require_columns(self, columns)
-        names = self.columns if columns is None else columns
-        constants = {name: self.partitions[name] for name in names if name in self.partitions}
-        stored = (
-            list(self.header)
-            if columns is None
-            else [name for name in columns if name not in constants]
-        )
-        places = (
-            range(len(stored))
-            if columns is None
-            else [list(self.header).index(name) for name in stored]
-        )
-        wanted = (
-            ", ".join(f"coalesce({identifier(self.place_of(place))}, '')" for place in places)
-            or "''"
-        )
+        stored, constants = stored_and_constant(self, columns)
+        # All of them by their places: a name may be there twice.
+        places = range(len(stored)) if columns is None else map(self.header.index, stored)
+        named = [f"coalesce({identifier(self.place_of(place))}, '')" for place in places]
+        wanted = ", ".join(named) or "''"
         require_sound(self.path, separator=self._separator)
         start = 0
         with connected(ordered=True) as connection:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pacbound.errors import InvalidValueError
-from pacbound.sources.batches import Progress, require_columns
+from pacbound.sources.batches import Progress, stored_and_constant
 from pacbound.sources.embedded_duckdb import (
     Connection,
     connected,
@@ -91,11 +91,7 @@ class JsonFile:
             with_constants,
         )
 
-        if columns is not None:
-            require_columns(self, columns)
-        names = self.columns if columns is None else columns
-        constants = {name: self.partitions[name] for name in names if name in self.partitions}
-        keys = [name for name in names if name not in constants]
+        keys, constants = stored_and_constant(self, columns)
         require_sound(self.path)
         with connected(ordered=True) as connection, explained(str(self.path)):
             values = (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources.parts import CannotCountError
+from pacbound.sources.batches import CannotCountError
 from pacbound.sources.values import MISSING
 from pacbound.tally.classes import (
     Class,

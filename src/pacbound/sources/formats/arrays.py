@@ -1,8 +1,15 @@
-"""Tables as NumPy arrays of one length in an .npz file. Pickled objects are never loaded."""
+"""Tables as NumPy arrays: those of one length in an .npz file, or the fields of the one structured
+array in an .npy file.
+
+A header is data from outside: it may claim a shape that no machine can hold, objects that would
+have to run code, or nothing that makes sense. It is checked before any memory is set aside, and
+only one whose rows are there is believed. Pickled objects are never loaded.
+"""
 
 from __future__ import annotations
 
 import lzma
+import math
 import struct
 import zipfile
 import zlib
@@ -11,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -18,7 +26,6 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
 from pacbound.sources.batches import Progress, require_columns
-from pacbound.sources.formats.array_headers import ArrayHeader, read_header
 from pacbound.sources.values import Values, values_of
 
 _ROWS = 2**20
@@ -28,7 +35,6 @@ _BROKEN = (
     ValueError,
     OSError,
     EOFError,
-    NotImplementedError,
     RuntimeError,
     struct.error,
     zipfile.BadZipFile,
@@ -36,6 +42,26 @@ _BROKEN = (
     lzma.LZMAError,
 )
 """What zipfile raises for an archive that is damaged, or of a kind that it cannot read."""
+
+_WIDEST_ROW = 2**26
+"""Bytes of one row; what is beyond is not a column of a table."""
+
+_LARGEST_TURNED = 2**30
+"""Bytes of an array stored by columns, which has to be held as a whole to get at its rows."""
+
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    SyntaxError,
+    TokenError,
+    OverflowError,
+    RecursionError,
+    MemoryError,
+    EOFError,
+)
+"""What NumPy raises for a header that it cannot read, which it takes apart as Python code."""
 
 
 @dataclass(frozen=True)
@@ -222,17 +248,6 @@ def _unreadable(name: str, error: Exception) -> InvalidValueError:
     )
 
 
-def sliced(
-    arrays: Mapping[str, NDArray[Any]], rows: int, progress: Progress | None
-) -> Iterator[ArrayBatch]:
-    """The rows of arrays of one length, some at a time."""
-    for start in range(0, rows, _ROWS):
-        part = {name: array[start : start + _ROWS] for name, array in arrays.items()}
-        yield ArrayBatch(start, min(_ROWS, rows - start), part)
-        if progress is not None:
-            progress(min(1.0, (start + _ROWS) / rows))
-
-
 class NpzWriter:
     """Collects the rows, because an array is written with its length first."""
 
@@ -253,3 +268,135 @@ class NpzWriter:
                     # Text of any length comes as objects, which only pickles could hold.
                     held = array.astype(str) if array.dtype == object else np.asanyarray(array)
                     np.lib.format.write_array(entry, held, allow_pickle=False)
+
+
+class NpyFile:
+    """The fields of a structured array as columns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def columns(self) -> Sequence[str]:
+        return list(self._array.dtype.names or ())
+
+    def batches(
+        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
+    ) -> Iterator[ArrayBatch]:
+        names = list(self.columns if columns is None else columns)
+        require_columns(self, names)
+        rows = len(self._array)
+        for start in range(0, rows, _ROWS):
+            yield self._part(names, start, min(_ROWS, rows - start))
+            if progress is not None:
+                progress(min(1.0, (start + _ROWS) / rows))
+
+    def no_rows(self) -> ArrayBatch:
+        """Its columns with no rows in them."""
+        return self._part(self.columns, 0, 0)
+
+    def _part(self, names: Sequence[str], start: int, rows: int) -> ArrayBatch:
+        part = self._array[start : start + rows]
+        return ArrayBatch(start, rows, {name: part[name] for name in names})
+
+    @cached_property
+    def _array(self) -> NDArray[Any]:
+        with self.path.open("rb") as file:
+            if file.read(4) == b"PK\x03\x04":
+                raise InvalidValueError(f"{self.path} holds several arrays: rename it to .npz.")
+            file.seek(0)
+            header = read_header(file, str(self.path), self.path.stat().st_size)
+        if header.dtype.names is None or len(header.shape) != 1:
+            raise InvalidValueError(
+                f"{self.path} holds {header.dtype} values of shape {header.shape}, which have no "
+                "names: expected a structured one. Save columns by their names instead: "
+                "np.savez('rows.npz', confidence=..., correct=...)."
+            )
+        if not header.rows:
+            # There is nothing to map, which NumPy takes for an error.
+            return np.empty(0, header.dtype)
+        try:
+            mapped: NDArray[Any] = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, OSError, EOFError) as error:
+            raise InvalidValueError(
+                f"{self.path} cannot be read as .npy ({error}). Write it again."
+            ) from None
+        return mapped
+
+
+@dataclass(frozen=True)
+class ArrayHeader:
+    """The layout of an array; `by_columns` if its rows do not lie one after the other."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    by_columns: bool
+
+    @property
+    def rows(self) -> int | None:
+        """Its length; None for a single value."""
+        return self.shape[0] if self.shape else None
+
+    @property
+    def row_bytes(self) -> int:
+        return math.prod(self.shape[1:]) * self.dtype.itemsize
+
+
+def read_header(file: BinaryIO, name: str, size: int) -> ArrayHeader:
+    """The header at the start of `file`, which is `size` bytes long; `file` is then at its data.
+
+    Raises `InvalidValueError` for one that cannot be read or believed; `name` is for the message.
+    """
+    try:
+        version = np.lib.format.read_magic(file)
+        # Version 3 is version 2 with the names of fields in UTF-8.
+        read = (
+            np.lib.format.read_array_header_1_0
+            if version == (1, 0)
+            else np.lib.format.read_array_header_2_0
+        )
+        shape, fortran, dtype = read(file)
+        if version == (3, 0) and dtype.names:
+            dtype.names = tuple(name.encode("latin-1").decode() for name in dtype.names)
+    except _UNREADABLE as error:
+        raise InvalidValueError(
+            f"{name} has no header that can be read ({_first_line(error)}). Write it again with "
+            "np.save or np.savez."
+        ) from None
+    lengths = tuple(int(length) for length in shape)
+    header = ArrayHeader(dtype, lengths, bool(fortran) and len(lengths) > 1)
+    _require_plain(header, name)
+    _require_present(header, name, size - file.tell())
+    return header
+
+
+def _require_plain(header: ArrayHeader, name: str) -> None:
+    if header.dtype.hasobject:
+        raise InvalidValueError(
+            f"{name} holds Python objects, which are never loaded: they could run code. Save "
+            "numbers, booleans or text: .astype(float), .astype(str)."
+        )
+    if header.by_columns and math.prod(header.shape) * header.dtype.itemsize > _LARGEST_TURNED:
+        raise InvalidValueError(
+            f"{name} is stored by columns (Fortran's order) and too large to be turned around in "
+            "memory. Save np.ascontiguousarray of it."
+        )
+
+
+def _require_present(header: ArrayHeader, name: str, there: int) -> None:
+    shape = header.shape
+    claimed = math.prod(shape) * header.dtype.itemsize
+    if min(shape, default=0) < 0 or claimed > there:
+        raise InvalidValueError(
+            f"{name} claims the shape {shape} of {header.dtype}, {claimed} bytes, and holds "
+            f"{there}. Was it cut short? Write it again."
+        )
+    if header.rows and not 0 < header.row_bytes <= _WIDEST_ROW:
+        raise InvalidValueError(
+            f"{name} has {header.row_bytes} bytes in each of its rows (shape {shape}, "
+            f"{header.dtype}): expected a column of a table."
+        )
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")

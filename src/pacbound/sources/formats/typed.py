@@ -1,0 +1,122 @@
+"""Tables in files that know the types of their columns: Parquet, row group by row group, and
+Arrow's own formats (Feather, IPC files and streams), batch by batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pacbound.errors import InvalidValueError, MissingDependencyError
+from pacbound.sources.batches import Progress, stored_and_constant
+from pacbound.sources.paths import format_of, partitions_beside
+
+_ROWS = 2**16
+_FILE = b"ARROW1"
+_Records: TypeAlias = Iterator[tuple[float, Any]]
+"""Record batches, with the share that is read after each."""
+
+
+class TypedFile:
+    """A Parquet, Arrow or Feather file; the parts of its path that stand for columns come last."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def schema(self) -> Any:
+        with self._opened() as (schema, _):
+            return schema
+
+    @cached_property
+    def partitions(self) -> dict[str, str | None]:
+        return partitions_beside(self.path, self.schema.names)
+
+    @property
+    def columns(self) -> Sequence[str]:
+        return [*self.schema.names, *self.partitions]
+
+    def batches(
+        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
+    ) -> Iterator[Any]:
+        # Counting inside DuckDB needs no Arrow.
+        from pacbound.sources.formats.records import RecordRows, with_constants  # noqa: PLC0415
+
+        stored, constants = stored_and_constant(self, columns)
+        start = 0
+        with self._opened() as (_, records):
+            for share, record in records(None if columns is None else stored):
+                for first in range(0, record.num_rows, _ROWS):
+                    part = record.slice(first, _ROWS)
+                    yield RecordRows(start, with_constants(part, constants))
+                    start += part.num_rows
+                if progress is not None:
+                    progress(share)
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Any, Callable[[list[str] | None], _Records]]]:
+        """The schema, and what reads some of the columns, or all."""
+        is_parquet = format_of(self.path) == "parquet"
+        name, opened = ("Parquet", _parquet) if is_parquet else ("Arrow", _arrow)
+        try:
+            import pyarrow  # noqa: PLC0415
+        except ImportError:
+            raise MissingDependencyError.for_extra(
+                "pyarrow", "frames", f"Reading the rows of {name} files"
+            ) from None
+        try:
+            with opened(self.path) as found:
+                yield found
+        except (pyarrow.ArrowException, OSError) as error:
+            raise InvalidValueError(
+                f"{self.path} cannot be read as {name} ({str(error).splitlines()[0].rstrip('.')}). "
+                "Was it cut short, or is it of another format?"
+            ) from None
+
+
+@contextmanager
+def _parquet(path: Path) -> Iterator[tuple[Any, Callable[[list[str] | None], _Records]]]:
+    import pyarrow.parquet  # noqa: PLC0415
+
+    def records(columns: list[str] | None) -> _Records:
+        done, rows = 0, max(1, file.metadata.num_rows)
+        for record in file.iter_batches(_ROWS, columns=columns):
+            done += record.num_rows
+            yield done / rows, record
+
+    with pyarrow.parquet.ParquetFile(
+        path, buffer_size=_ROWS, pre_buffer=False, page_checksum_verification=True
+    ) as file:
+        yield file.schema_arrow, records
+
+
+@contextmanager
+def _arrow(path: Path) -> Iterator[tuple[Any, Callable[[list[str] | None], _Records]]]:
+    import pyarrow.ipc  # noqa: PLC0415
+
+    def records(columns: list[str] | None) -> _Records:
+        for share, whole in _shares_of_file(reader) if is_file else _shares_of_stream(reader, file):
+            record = whole if columns is None else whole.select(columns)
+            # Offsets that point outside of a damaged file would end the process.
+            record.validate(full=True)
+            yield share, record
+
+    # Mapped, so that a batch as large as the file is not copied into memory.
+    with pyarrow.memory_map(str(path)) as file:
+        is_file = file.read(len(_FILE)) == _FILE
+        file.seek(0)
+        reader = pyarrow.ipc.open_file(file) if is_file else pyarrow.ipc.open_stream(file)
+        yield reader.schema, records
+
+
+def _shares_of_file(reader: Any) -> _Records:
+    for place in range(reader.num_record_batches):
+        yield (place + 1) / reader.num_record_batches, reader.get_batch(place)
+
+
+def _shares_of_stream(reader: Any, file: Any) -> _Records:
+    for record in reader:
+        yield min(1.0, file.tell() / max(1, file.size())), record
