@@ -8,6 +8,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.kinds import KINDS
 from tests.products import standing_for
 
 from pacbound import (
@@ -17,9 +18,7 @@ from pacbound import (
     certify_abstention,
     certify_alarm_range,
     certify_false_alarms,
-    certify_precision,
     certify_recall,
-    certify_sets,
     certify_shield,
     certify_together,
 )
@@ -214,27 +213,7 @@ def _bundle(shield_rows: int) -> Certificate:
     )
 
 
-def _precision(**options: Any) -> Certificate:
-    rng = np.random.default_rng(4)
-    score = rng.beta(3, 1, size=900).round(2)
-    return certify_precision(score, rng.random(900) < score, delta=0.05, **options)
-
-
-def _sets(rows: int, **options: Any) -> Certificate:
-    rng = np.random.default_rng(8)
-    probability = rng.dirichlet([0.4] * 3, size=rows)
-    label = (probability.cumsum(axis=1) > rng.random((rows, 1))).argmax(axis=1).astype(float)
-    label[:2] = np.nan
-    return certify_sets(probability.round(2), label, **{"xi": 0.15, "delta": 0.05, **options})
-
-
 MAKERS: dict[str, Callable[[], Certificate]] = {
-    "precision": lambda: _precision(target=0.8),
-    "precision-groups": lambda: _precision(target=0.7, groups=np.arange(900) % 2),
-    "precision-refused": lambda: _precision(target=0.995),
-    "sets": lambda: _sets(300),
-    "sets-groups": lambda: _sets(300, groups=np.arange(300) % 3, group_thresholds="own"),
-    "sets-refused": lambda: _sets(300, xi=0.005),
     "batch": lambda: _batch(1000),
     "batch-all-asked": lambda: _batch(15),
     "batch-gaps": lambda: _batch(400, gaps=50, skipped=60),
@@ -425,6 +404,7 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
         data=shield_tally(50), xi=0.05, delta=0.05, looks=(50, 500, 1000)
     ),
     "shield-refused": lambda: certify_shield(data=shield_tally(50), xi=0.01, delta=0.05),
+    **{name: make for kind in KINDS.values() for name, make in kind.made.items()},
 }
 
 LAYOUTS = (
@@ -434,9 +414,9 @@ LAYOUTS = (
     "cascade-partial-refused", "cascade-paths-pair", "false-alarms",
     "false-alarms-rollouts-refused",
     "recall-looks-refused", "alarm-range-rollouts",
-    "precision-groups",
-    "sets-groups", "shield-among-unsafe-refused", "shield-clusters-per-row", "shield-horizon",
+    "shield-among-unsafe-refused", "shield-clusters-per-row", "shield-horizon",
     "shield-looks",
+    *(name for kind in KINDS.values() for name in kind.layouts),
 )  # fmt: skip
 """Of these, made here or frozen, one or the other has every key that a certificate can have: they
 stand for all where only the layout of a document matters."""

@@ -6,6 +6,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from tests.kinds import KINDS
+from tests.kinds.random_rows import Rng, level, names, rate, scores
 
 from pacbound import (
     Tally,
@@ -14,9 +16,7 @@ from pacbound import (
     certify_abstention,
     certify_cascade,
     certify_false_alarms,
-    certify_precision,
     certify_recall,
-    certify_sets,
     certify_shield,
     certify_together,
 )
@@ -24,29 +24,7 @@ from pacbound.certificate import Certificate
 from pacbound.claims.cascade import certify_declared
 from pacbound.procedures.cascade_front import Declared
 
-Rng = np.random.Generator
 BOUNDS = ("exact", "pair", "product")
-
-
-def _level(rng: Rng) -> float:
-    """Usual deltas, and some near the ends of their range."""
-    return float(rng.choice([0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 1e-12, rng.random() / 2]))
-
-
-def _rate(rng: Rng, *, zero: float = 0.05) -> float:
-    if rng.random() < zero:
-        return 0.0
-    return float(rng.choice([0.02, 0.05, 0.1, 0.2, 0.4, 0.5, 0.01 + 0.8 * rng.random()]))
-
-
-def _scores(rng: Rng, *shape: int) -> Any:
-    """Few values, so that there are ties, with some at the ends."""
-    digits = int(rng.integers(1, 4))
-    return np.minimum(rng.beta(4, 1, size=shape) * rng.choice([1.0, 1.1]), 1.0).round(digits)
-
-
-def _names(rng: Rng, rows: int) -> Any:
-    return rng.choice(["day", "night", "dawn"], size=rows, p=[0.6, 0.3, 0.1])
 
 
 def _many(tally: Tally, times: int) -> Tally:
@@ -56,7 +34,7 @@ def _many(tally: Tally, times: int) -> Tally:
 
 def calibration(rng: Rng) -> Certificate:
     rows = int(rng.integers(1, 80))
-    score = _scores(rng, rows)
+    score = scores(rng, rows)
     grids: list[dict[str, Any]] = [
         {"n_bins": int(rng.integers(1, 12))},
         {"edges": [0.0, 0.5, 0.9, 1.0]},
@@ -64,11 +42,11 @@ def calibration(rng: Rng) -> Certificate:
     ]
     grid = grids[int(rng.integers(3))]
     if rng.random() < 0.3 and "edges" not in grid:
-        grid["groups"] = _names(rng, rows)
+        grid["groups"] = names(rng, rows)
     elif rng.random() < 0.2 and "edges" not in grid:
         grid["groups"] = {"odd": np.arange(rows) % 2 == 1, "all": np.ones(rows, dtype=bool)}
     options: dict[str, Any] = {
-        "delta": _level(rng),
+        "delta": level(rng),
         "side": rng.choice(["both", "lower", "upper"]),
         "correction": rng.choice(["sidak", "bonferroni"]),
     }
@@ -81,33 +59,22 @@ def calibration(rng: Rng) -> Certificate:
 
 def abstention(rng: Rng) -> Certificate:
     rows = int(rng.integers(1, 400))
-    score = _scores(rng, rows)
+    score = scores(rng, rows)
     correct = rng.random(rows) < score ** float(rng.choice([0.1, 0.5, 2.0]))
-    options: dict[str, Any] = {"xi": _rate(rng), "delta": _level(rng)}
+    options: dict[str, Any] = {"xi": rate(rng), "delta": level(rng)}
     if rng.random() < 0.3:
-        options["groups"] = _names(rng, rows)
+        options["groups"] = names(rng, rows)
     elif rng.random() < 0.4:
-        options["pool"] = _scores(rng, 57)
+        options["pool"] = scores(rng, 57)
     if rng.random() < 0.3:
         options["first_threshold"] = float(rng.random())
     return certify_abstention(score, correct, **options)
 
 
-def precision(rng: Rng) -> Certificate:
-    rows = int(rng.integers(1, 400))
-    score = _scores(rng, rows)
-    positive = rng.random(rows) < score ** float(rng.choice([0.1, 0.5, 2.0]))
-    groups = _names(rng, rows) if rng.random() < 0.3 else None
-    target, delta = 1 - _rate(rng), _level(rng)
-    return certify_precision(
-        score, positive, target=min(max(target, 1e-9), 1 - 1e-9), delta=delta, groups=groups
-    )
-
-
 def recall(rng: Rng) -> Certificate:
     rows = int(rng.integers(1, 300))
-    positive, score = rng.random(rows) < rng.random(), _scores(rng, rows)
-    options: dict[str, Any] = {"target": 1 - _rate(rng, zero=0), "delta": _level(rng)}
+    positive, score = rng.random(rows) < rng.random(), scores(rng, rows)
+    options: dict[str, Any] = {"target": 1 - rate(rng, zero=0), "delta": level(rng)}
     positives = int(positive.sum())
     if positives and rng.random() < 0.3:
         # The last look can always pass.
@@ -119,15 +86,15 @@ def recall(rng: Rng) -> Certificate:
 
 def false_alarms(rng: Rng) -> Certificate:
     rows = int(rng.integers(1, 300))
-    positive, score = rng.random(rows) < rng.random(), _scores(rng, rows)
-    return certify_false_alarms(1 - score, positive, xi=_rate(rng), delta=_level(rng))
+    positive, score = rng.random(rows) < rng.random(), scores(rng, rows)
+    return certify_false_alarms(1 - score, positive, xi=rate(rng), delta=level(rng))
 
 
 def shield(rng: Rng) -> Certificate:
     rows = int(rng.integers(1, 300))
     unsafe = rng.random(rows) < rng.choice([0.02, 0.1, 0.5])
-    score = np.where(unsafe & (rng.random(rows) < 0.02), -np.inf, _scores(rng, rows))
-    options: dict[str, Any] = {"xi": _rate(rng), "delta": _level(rng)}
+    score = np.where(unsafe & (rng.random(rows) < 0.02), -np.inf, scores(rng, rows))
+    options: dict[str, Any] = {"xi": rate(rng), "delta": level(rng)}
     way = int(rng.integers(5))
     if way == 0 and options["xi"] > 0:
         last = rows + 50 + int(3 * np.log(1 / options["delta"]) / options["xi"])
@@ -145,15 +112,15 @@ def shield(rng: Rng) -> Certificate:
 def batch(rng: Rng) -> Certificate:
     rows = int(rng.integers(1, 600))
     slow = rng.integers(0, 4, size=rows)
-    score = _scores(rng, rows)
+    score = scores(rng, rows)
     fast = np.where(rng.random(rows) < score, slow, (slow + 1) % 4)
     score = np.where(rng.random(rows) < rng.choice([0.0, 0.2]), np.nan, score)
     return answer_batch(
         score,
         fast,
         lambda asked: slow[asked],
-        xi=_rate(rng),
-        delta=_level(rng),
+        xi=rate(rng),
+        delta=level(rng),
         rng=rng,
         looks=int(rng.choice([1, 1, 2])),
         whole_ties=bool(rng.random() < 0.3),
@@ -162,7 +129,7 @@ def batch(rng: Rng) -> Certificate:
 
 def _cascade_rows(rng: Rng, rows: int, models: int, labelled: float) -> dict[str, Any]:
     label = rng.integers(0, 4, size=rows)
-    confidences = np.sort(_scores(rng, rows, models - 1), axis=1)
+    confidences = np.sort(scores(rng, rows, models - 1), axis=1)
     skill = np.column_stack([confidences, np.full(rows, rng.choice([0.5, 0.8, 0.97]))])
     predictions = np.where(
         rng.random((rows, models)) < skill,
@@ -189,28 +156,28 @@ def _cascade(rng: Rng, rows: int, models: int, **options: Any) -> Certificate:
     if rng.random() < 0.5:
         options["costs"] = np.cumsum(rng.integers(1, 9, size=models)).tolist()
     found: Certificate = certify_cascade(
-        **columns, delta=_level(rng), unseen_labels=1.0, unrelated_labels=True, **options
+        **columns, delta=level(rng), unseen_labels=1.0, unrelated_labels=True, **options
     )
     return found
 
 
 def two_models(rng: Rng) -> Certificate:
-    options: dict[str, Any] = {"xi": _rate(rng), "bound": str(rng.choice(BOUNDS))}
+    options: dict[str, Any] = {"xi": rate(rng), "bound": str(rng.choice(BOUNDS))}
     return _cascade(rng, int(rng.integers(1, 250)), 2, **options)
 
 
 def paths(rng: Rng) -> Certificate:
-    options: dict[str, Any] = {"xi": _rate(rng), "bound": str(rng.choice(BOUNDS))}
+    options: dict[str, Any] = {"xi": rate(rng), "bound": str(rng.choice(BOUNDS))}
     return _cascade(rng, int(rng.integers(1, 120)), int(rng.integers(3, 5)), **options)
 
 
 def groups(rng: Rng) -> Certificate:
     rows, models = int(rng.integers(1, 160)), int(rng.choice([2, 2, 3]))
-    options: dict[str, Any] = {"xi": _rate(rng), "bound": str(rng.choice(BOUNDS))}
+    options: dict[str, Any] = {"xi": rate(rng), "bound": str(rng.choice(BOUNDS))}
     if rng.random() < 0.3:
         named: Any = {"odd": np.arange(rows) % 2 == 1, "late": np.arange(rows) > rows / 3}
     else:
-        named = _names(rng, rows)
+        named = names(rng, rows)
         options["group_thresholds"] = str(rng.choice(["common", "own"]))
     return _cascade(rng, rows, models, groups=named, **options)
 
@@ -218,7 +185,7 @@ def groups(rng: Rng) -> Certificate:
 def greedy(rng: Rng) -> Certificate:
     columns = _cascade_rows(rng, int(rng.integers(1, 120)), 3, 1.0)
     bound: Any = rng.choice(BOUNDS)
-    xi, delta = _rate(rng, zero=0), _level(rng)
+    xi, delta = rate(rng, zero=0), level(rng)
     return certify_cascade(
         **columns,
         unseen_labels=1.0,
@@ -248,54 +215,36 @@ def front(rng: Rng) -> Certificate:
     return certify_declared(
         Tally.from_arrays(**columns, unseen_labels=1.0, unrelated_labels=True),
         declared,
-        xi=_rate(rng),
-        delta=_level(rng),
+        xi=rate(rng),
+        delta=level(rng),
         bound=bound,
     )
 
 
 def drawn(rng: Rng) -> Certificate:
     rows = int(rng.integers(4, 200))
-    columns = {"score": _scores(rng, rows), "unsafe": rng.random(rows) < 0.1}
+    columns = {"score": scores(rng, rows), "unsafe": rng.random(rows) < 0.1}
     draws: list[dict[str, Any]] = [
         {"clusters": np.arange(rows) // 3},
         {"clusters": np.arange(rows) // 3, "cluster_bound": 4, "seed": 3},
         {"weights": rng.random(rows) + 0.5, "weight_bound": 2.0, "seed": 1},
     ]
     tally = Tally.from_arrays(**columns, **draws[int(rng.integers(3))])
-    return (
-        certify_shield(data=tally, xi=_rate(rng), delta=_level(rng)) if tally.rows else drawn(rng)
-    )
+    return certify_shield(data=tally, xi=rate(rng), delta=level(rng)) if tally.rows else drawn(rng)
 
 
 def bundle(rng: Rng) -> Certificate:
     rows = int(rng.integers(5, 200))
-    score = _scores(rng, rows)
+    score = scores(rng, rows)
     flag = rng.random(rows) < 0.1
     return certify_together(
         {
-            "brake": partial(certify_shield, score, flag, xi=_rate(rng)),
+            "brake": partial(certify_shield, score, flag, xi=rate(rng)),
             "find": partial(certify_recall, score, flag, target=0.8),
             "confidence": partial(calibrate, score, ~flag, n_bins=3),
         },
-        delta=_level(rng),
+        delta=level(rng),
     )
-
-
-def sets(rng: Rng) -> Certificate:
-    rows, labels = int(rng.integers(1, 200)), int(rng.integers(2, 5))
-    probability = rng.dirichlet([0.4] * labels, size=rows).round(int(rng.integers(1, 4)))
-    label = rng.integers(0, labels, size=rows).astype(float)
-    label[rng.random(rows) < rng.choice([0.0, 0.05])] = np.nan
-    options: dict[str, Any] = {"xi": _rate(rng), "delta": _level(rng)}
-    if rng.random() < 0.4:
-        options["groups"] = _names(rng, rows)
-        options["group_thresholds"] = str(rng.choice(["common", "own"]))
-    elif rng.random() < 0.3:
-        options |= {"clusters": np.arange(rows) // 2, "seed": int(rng.integers(9))}
-    if np.isnan(label).all():
-        label[0] = 0
-    return certify_sets(np.minimum(probability, 1.0), label, **options)
 
 
 MAKERS: dict[str, tuple[int, Callable[[Rng], Certificate]]] = {
@@ -311,8 +260,7 @@ MAKERS: dict[str, tuple[int, Callable[[Rng], Certificate]]] = {
     "groups": (150, groups),
     "paths": (100, paths),
     "recall": (1160, recall),
-    "precision": (300, precision),
-    "sets": (300, sets),
     "shield": (1100, shield),
+    **{name: (kind.trials, kind.random) for name, kind in KINDS.items()},
 }
-"""How many of each are compared, 10,000 in all, and what makes them."""
+"""How many of each are compared, at least 10,000 in all, and what makes them."""

@@ -104,7 +104,7 @@ def test_it_agrees_with_the_package_on_random_certificates(kind: str) -> None:
 
 
 def test_ten_thousand_certificates_are_compared() -> None:
-    assert sum(times for times, _ in MAKERS.values()) == 10_000
+    assert sum(times for times, _ in MAKERS.values()) >= 10_000
 
 
 def _leaves(value: Any, *place: Any) -> Iterator[tuple[Any, ...]]:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.kinds import KINDS
+from tests.kinds.kind import Use
 
 from pacbound import (
-    Certificate,
     calibrate,
     certify_abstention,
     certify_cascade,
     certify_false_alarms,
-    certify_precision,
     certify_recall,
     certify_shield,
 )
@@ -23,24 +21,10 @@ from pacbound.claims.abstention import AbstentionCertificate
 from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.claims.cascade import CascadeCertificate
 from pacbound.claims.false_alarms import FalseAlarmCertificate
-from pacbound.claims.precision import PrecisionCertificate
 from pacbound.claims.recall import RecallCertificate
 from pacbound.claims.shield import ShieldCertificate
 
 CLOCKS = ["ever", "one per 10,000 labels"]
-
-
-@dataclass(frozen=True)
-class Use:
-    """A certificate, and rows of its use: `rows(n, rng, bad)` breaks the claim if it is `bad`."""
-
-    certificate: Certificate
-    rows: Callable[[int, np.random.Generator, bool], Any]
-
-    def part(self, rows: Any, where: slice) -> Any:
-        if isinstance(rows, dict):
-            return {name: self.part(column, where) for name, column in rows.items()}
-        return rows[where]
 
 
 def shield(xi: float = 0.02) -> ShieldCertificate:
@@ -64,12 +48,6 @@ def abstention(**options: Any) -> AbstentionCertificate:
     confidence = np.concatenate([np.linspace(0.8, 0.999, 2000), np.linspace(0.1, 0.5, 1000)])
     right = np.arange(3000) % np.where(confidence > 0.6, 100, 2) > 0
     return certify_abstention(confidence, right, xi=0.05, delta=0.05, **options)
-
-
-def precision() -> PrecisionCertificate:
-    score = np.concatenate([np.linspace(0.8, 0.999, 2000), np.linspace(0.1, 0.5, 1000)])
-    positive = np.arange(3000) % np.where(score > 0.6, 100, 2) > 0
-    return certify_precision(score, positive, target=0.95, delta=0.05)
 
 
 def recall(target: float = 0.9) -> RecallCertificate:
@@ -124,11 +102,6 @@ def _abstention_rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
     return {"confidence": confidence, "correct": right}
 
 
-def _precision_rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
-    rows = _abstention_rows(n, rng, bad)
-    return {"score": rows["confidence"], "positive": rows["correct"]}
-
-
 def _recall_rows(n: int, rng: np.random.Generator, bad: bool) -> Any:
     positive = rng.random(n) < 0.7
     # Negatives may be flagged as rarely as they like.
@@ -165,11 +138,11 @@ USES = {
     "cascade-groups": lambda: Use(groups(), _group_rows),
     "cascade-overlapping-groups": lambda: Use(groups(overlapping=True), _overlapping_rows),
     "false-alarms": lambda: Use(false_alarms(), _false_alarm_rows),
-    "precision": lambda: Use(precision(), _precision_rows),
     "recall": lambda: Use(recall(), _recall_rows),
     "shield": lambda: Use(shield(), _shield_rows),
     "cascade": lambda: Use(cascade(), _cascade_rows),
     "calibration": lambda: Use(calibration(), _calibration_rows),
+    **{name: kind.use for name, kind in KINDS.items() if kind.use},
 }
 
 

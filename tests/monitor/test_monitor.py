@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.certificate.conftest import MAKERS
-from tests.monitor.conftest import USES, Use, calibration, shield
+from tests.kinds.kind import Use
+from tests.monitor.conftest import USES, calibration, shield
 
 from pacbound import Monitor, certify_cascade, certify_shield, load_certificate
 from pacbound.certificate.files import KINDS

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.monitor.conftest import Use, cascade, shield
+from tests.kinds.kind import Use
+from tests.monitor.conftest import cascade, shield
 
 from pacbound import Monitor, certify_shield, documents
 from pacbound.errors import CertificateError

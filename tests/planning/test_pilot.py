@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.kinds import KINDS as KINDS_APART
 from tests.products import standing_for
 
 from pacbound import (
@@ -13,7 +14,6 @@ from pacbound import (
     certify_abstention,
     certify_cascade,
     certify_false_alarms,
-    certify_precision,
     certify_recall,
     certify_shield,
     plan_from_pilot,
@@ -71,10 +71,6 @@ def abstention_value(tally: Tally) -> float:
     return certify_abstention(data=tally, xi=0.1, delta=0.05).coverage
 
 
-def precision_value(tally: Tally) -> float:
-    return certify_precision(data=tally, target=0.9, delta=0.05).coverage
-
-
 def recall_value(tally: Tally) -> float:
     return certify_recall(data=tally, target=0.9, delta=0.05).flag_rate
 
@@ -111,12 +107,6 @@ KINDS: dict[str, tuple[Any, Any, dict[str, Any], float]] = {
     "abstention": (abstention_rows, abstention_value, {"xi": 0.1}, 0.06),
     "cascade": (cascade_rows, cascade_value, {"xi": 0.05}, 0.04),
     "differ": (differ_rows, differ_value, {"xi": 0.1, "claim": "differ"}, 0.04),
-    "precision": (
-        recall_rows,
-        precision_value,
-        {"target": 0.9, "claim": "precision"},
-        0.04,
-    ),
     "recall": (recall_rows, recall_value, {"target": 0.9}, 0.02),
     "shield": (shield_rows, shield_value, {"xi": 0.05}, 0.02),
     "calibration": (calibration_rows, calibration_value, {}, 0.02),
@@ -126,6 +116,11 @@ KINDS: dict[str, tuple[Any, Any, dict[str, Any], float]] = {
         {"xi": 0.1, "claim": "false-alarms"},
         0.02,
     ),
+    **{
+        name: (pilot.rows, pilot.value, dict(pilot.asked), pilot.near)
+        for name, kind in KINDS_APART.items()
+        if (pilot := kind.pilot)
+    },
 }
 
 
