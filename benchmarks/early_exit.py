@@ -67,7 +67,7 @@ class Times:
 def _case(
     network: EarlyExitNetwork, batches: Sequence[Tensor], rate: float, most: int
 ) -> Iterator[Row]:
-    confidences = network.exit_table(batches).confidences[:, 0]
+    confidences = network.exit_table(batches).confidence[:, 0]
     threshold = float(np.quantile(confidences, 1 - rate, method="higher"))
     exits = torch.cat([network.infer(batch, [threshold]).exits for batch in batches])
     exited = float((exits == 0).double().mean())

@@ -88,7 +88,7 @@ def models(path: Path, made: dict[str, Any]) -> tuple[Models, Models]:
     """The exit at a quarter before the whole network, and all three exits before it."""
     with np.load(path, allow_pickle=False) as held:
         confidences, predictions, labels = (
-            held[name] for name in ("confidences", "predictions", "labels")
+            held[name] for name in ("confidence", "prediction", "label")
         )
     confidences = confidences.astype(np.float64)
     alone = made["multiply_accumulates_alone"]

@@ -61,12 +61,12 @@ def main() -> None:
     write_table(
         options.table,
         {
-            "confidence": table.confidences.astype(np.float32),
-            "prediction": table.predictions.astype(np.uint8),
+            "confidence": table.confidence.astype(np.float32),
+            "prediction": table.prediction.astype(np.uint8),
             "label": data.test_labels.astype(np.uint8),
         },
     )
-    right = (table.predictions == data.test_labels[:, None]).sum(axis=0)
+    right = (table.prediction == data.test_labels[:, None]).sum(axis=0)
     macs = count_macs(network, (3, 32, 32))
     quarter = count_macs(one_exit(network), (3, 32, 32))
     record = {

@@ -124,9 +124,9 @@ def summarise(network: EarlyExitNetwork, data: Cifar10) -> dict[str, Any]:
     """How often each exit is right on the test images, and how many of them the first two would
     answer."""
     table = network.exit_table(torch.split(as_input(data.test_images), 500))
-    right = (table.predictions == data.test_labels[:, None]).sum(axis=0)
+    right = (table.prediction == data.test_labels[:, None]).sum(axis=0)
     rates = {
-        f"{level}": (table.confidences >= level).mean(axis=0).tolist() for level in (0.8, 0.9, 0.95)
+        f"{level}": (table.confidence >= level).mean(axis=0).tolist() for level in (0.8, 0.9, 0.95)
     }
     return {
         "test_images": len(data.test_labels),

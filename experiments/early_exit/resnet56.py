@@ -20,7 +20,7 @@ from torch import Tensor
 
 from experiments.early_exit.cifar10 import DIGESTS, PACKAGE, as_input, load
 from pacbound.cascade.early_exit import count_macs, resnet_cifar
-from pacbound.cascade.early_exit.resnet_cifar import CifarResNet
+from pacbound.cascade.early_exit.resnets import CifarResNet
 
 RECORD = Path("experiments/results/early_exit_resnet56.json")
 PUBLISHED = 9339

@@ -45,7 +45,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
     "design": (
         (
             *("design", ROWS, "--confidence", "c1,c", "--prediction", "small,large"),
-            *("--label", "y", "--cost", "1,9", "--xi", "0.2", "--delta", "0.1"),
+            *("--label", "y", "--costs", "1,9", "--xi", "0.2", "--delta", "0.1"),
             *("--bound", "pair"),
         ),
         0,

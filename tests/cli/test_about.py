@@ -26,7 +26,7 @@ CERTIFY = {
     "--delta 0.05 --bound pair",
     "recall": "recall rows.csv --score c --positive ok --target 0.8 --delta 0.05",
     "shield": "shield rows.csv --score c --unsafe bad --xi 0.3 --delta 0.05",
-    "design": "design rows.csv --confidence c,d --prediction fast,slow --label y --cost 1,9 "
+    "design": "design rows.csv --confidence c,d --prediction fast,slow --label y --costs 1,9 "
     "--last slow --xi 0.3 --delta 0.05 --bound pair",
     "label": "label rows.csv --confidence c --prediction fast,slow --label y --session s.json "
     "--xi 0.2 --delta 0.05 --bound pair",

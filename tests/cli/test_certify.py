@@ -189,8 +189,8 @@ def test_a_certificate_in_place_of_a_tally_is_refused(pacbound: Run, parts: list
         (("--score", "s", "--positive", "u"), (), "which needs --target"),
         (
             ("--score", "s", "--unsafe", "u"),
-            ("--xi", 0.1, "--cost", "1,2"),
-            "--cost says nothing about a shield",
+            ("--xi", 0.1, "--costs", "1,2"),
+            "--costs says nothing about a shield",
         ),
         (
             ("--confidence", "c", "--correct", "ok"),
@@ -199,8 +199,8 @@ def test_a_certificate_in_place_of_a_tally_is_refused(pacbound: Run, parts: list
         ),
         (
             ("--kind", "abstention", "--confidence", "c", "--correct", "ok"),
-            ("--xi", 0.1, "--cost", "1,2"),
-            "--cost says nothing about an abstention",
+            ("--xi", 0.1, "--costs", "1,2"),
+            "--costs says nothing about an abstention",
         ),
         (
             ("--score", "s", "--unsafe", "u"),

@@ -17,7 +17,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 COSTS = [1.0, 3.0, 20.0]
 COLUMNS = ("--confidence", "c1,c2,c3", "--prediction", "small,medium,large", "--label", "y")
-CLAIM = ("--cost", "1,3,20", "--xi", 0.05, "--delta", 0.05, "--bound", "pair")
+CLAIM = ("--costs", "1,3,20", "--xi", 0.05, "--delta", 0.05, "--bound", "pair")
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -124,9 +124,9 @@ def test_a_refused_design_ends_with_the_code_of_refusals(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("--cost", "1,3"), "costs has 2 values for 3 models"),
-        (("--cost", "1,-3,20"), "costs[1] is -3.0"),
-        (("--cost", "a,b,c"), "is not a list of numbers"),
+        (("--costs", "1,3"), "costs has 2 values for 3 models"),
+        (("--costs", "1,-3,20"), "costs[1] is -3.0"),
+        (("--costs", "a,b,c"), "is not a list of numbers"),
         (("--last", "huge"), "expected one of small, medium, large"),
         (("--fold", "0.99999"), "none are left to certify"),
         (("--prediction", "small,medium"), "3 confidences and 2 predictions"),

@@ -259,4 +259,4 @@ def test_every_verb_that_reads_tables_reads_them_in_any_notation(
     (folder / "first.csv").write_text("\n".join([f"{header};answer", *answers]) + "\n")
     pacbound(*batch, "--answers", "first.csv", "--ask", "second.csv", "-o", "all.csv")
     pacbound("design", "rows.csv", "--confidence", "c,c", "--prediction", "p,q", "--label", "y",
-             "--cost", "1,9", "--xi", 0.1, "--delta", 0.05, *GERMAN)  # fmt: skip
+             "--costs", "1,9", "--xi", 0.1, "--delta", 0.05, *GERMAN)  # fmt: skip

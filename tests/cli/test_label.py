@@ -222,7 +222,7 @@ def test_bad_input_is_refused_and_the_session_left_alone(
     assert "delta would have to cover two claims" in " ".join(
         pacbound(*call, "--claim", "differ", code=2).stderr.split()
     )
-    for option in (["--xi", 0.06], ["--delta", 0.2], ["--cost", "1,2"], ["--classes", "a,b"]):
+    for option in (["--xi", 0.06], ["--delta", 0.2], ["--costs", "1,2"], ["--classes", "a,b"]):
         assert "was begun with" in pacbound(*call, *option, code=2).stderr
     kept.write_bytes(before[:-30])
     assert "is not a pacbound label session" in pacbound(*call, code=2).stderr

@@ -171,7 +171,7 @@ def test_what_cannot_be_counted_again_says_what_to_do(pacbound: Run, rows: Path)
     pacbound(
         "calibrate", rows, *CERTIFY["calibration"].split()[1:], "--delta", 0.05, "-o", "c.json"
     )
-    design = "--confidence c,d --prediction fast,slow --label y --cost 1,9 --last slow"
+    design = "--confidence c,d --prediction fast,slow --label y --costs 1,9 --last slow"
     pacbound("design", rows, *design.split(), "--xi", 0.3, "--delta", 0.05, "-o", "design.json")
     fails = {
         ("design.json",): "run `pacbound design` with the same options",

@@ -118,7 +118,7 @@ class TemperatureThreshold:
 
 
 def temperature_threshold(
-    logits: Any, labels: Any, slow_error: float, *, xi: float
+    logits: Any, label: Any, slow_error: float, *, xi: float
 ) -> TemperatureThreshold:
     """The paper's (1 - xi')-temperature: the softmax threshold after calibration. No guarantee.
 
@@ -130,7 +130,7 @@ def temperature_threshold(
     ----------
     logits
         The fast model's (rows, classes) logits on held-out rows.
-    labels
+    label
         The column of each row's true class.
     slow_error
         The slow model's share of wrong answers on held-out rows, from 0 to 1.
@@ -157,11 +157,11 @@ def temperature_threshold(
     (0.85, [False, True])
     """
     threshold = softmax_threshold(slow_error, xi=xi)
-    return TemperatureThreshold(TemperatureScaling().fit(logits, labels), threshold)
+    return TemperatureThreshold(TemperatureScaling().fit(logits, label), threshold)
 
 
 def histogram_threshold(
-    confidence: Any, predictions: Any = None, labels: Any = None, *, xi: float
+    confidence: Any, prediction: Any = None, label: Any = None, *, xi: float
 ) -> float:
     """The paper's histogram binning: the lowest threshold that lost at most `xi`. No guarantee.
 
@@ -176,9 +176,9 @@ def histogram_threshold(
     confidence
         The fast model's confidence for each row, or a cascade `Tally` of two models in place of all
         three arguments.
-    predictions
+    prediction
         (n, 2) predicted classes, the slow model's last.
-    labels
+    label
         The true class of each row.
     xi
         The increase in error that is allowed, 0 <= xi < 1.
@@ -191,7 +191,7 @@ def histogram_threshold(
     Raises
     ------
     InvalidTypeError
-        If `predictions` or `labels` are missing, or come with a tally.
+        If `prediction` or `label` is missing, or comes with a tally.
     InvalidValueError
         If there are no rows, if a label is missing where predictions differ, or the tally is not
         one of two models; if `xi` is not in [0, 1).
@@ -201,14 +201,14 @@ def histogram_threshold(
     Two of 100 rows would be lost below 0.6. These rows allow that at xi = 0.02, where a certificate
     needs more rows:
 
-    >>> confidence, labels = [0.9] * 50 + [0.6] * 48 + [0.5] * 2, [1] * 100
-    >>> predictions = [[1, 1]] * 98 + [[0, 1]] * 2
-    >>> histogram_threshold(confidence, predictions, labels, xi=0.02)
+    >>> confidence, label = [0.9] * 50 + [0.6] * 48 + [0.5] * 2, [1] * 100
+    >>> prediction = [[1, 1]] * 98 + [[0, 1]] * 2
+    >>> histogram_threshold(confidence, prediction, label, xi=0.02)
     0.0
-    >>> round(histogram_threshold(confidence, predictions, labels, xi=0.01), 4)
+    >>> round(histogram_threshold(confidence, prediction, label, xi=0.01), 4)
     0.5
     """
-    rate, tally = tolerated_rate(xi), _counted(confidence, predictions, labels)
+    rate, tally = tolerated_rate(xi), _counted(confidence, prediction, label)
     cells, counts = tally.cells[::-1, 0], tally.counts[::-1]
     only_slow, only_fast = counts[:, ONLY_SLOW], counts[:, ONLY_FAST]
     lost = np.concatenate(([0], np.cumsum(only_slow - only_fast)))
@@ -223,21 +223,21 @@ def histogram_threshold(
     return lowest / top if lowest <= top else SLOW_ALONE
 
 
-def _counted(confidence: Any, predictions: Any, labels: Any) -> Tally:
+def _counted(confidence: Any, prediction: Any, label: Any) -> Tally:
     if isinstance(confidence, Tally):
-        if predictions is not None or labels is not None:
-            raise InvalidTypeError("A tally already holds predictions and labels: leave both out.")
+        if prediction is not None or label is not None:
+            raise InvalidTypeError("A tally already holds prediction and label: leave both out.")
         tally = confidence
-    elif predictions is None or labels is None:
+    elif prediction is None or label is None:
         raise InvalidTypeError(
-            "predictions or labels are missing: pass both, or a Tally in place of all three."
+            "prediction or label is missing: pass both, or a Tally in place of all three."
         )
     else:
         tally = Tally.count(
             CascadeQuestion,
             confidence=confidence,
-            prediction=predictions,
-            label=labels,
+            prediction=prediction,
+            label=label,
             unseen_labels=1.0,
             unrelated_labels=True,
         )

@@ -97,7 +97,7 @@ def certify(
     target: Annotated[
         float | None, typer.Option(help="Recall: the share of the positives that must be flagged.")
     ] = None,
-    cost: Annotated[
+    costs: Annotated[
         str | None, typer.Option(help="Cascade: what a row costs that each model answers: 1,10")
     ] = None,
     bound: Annotated[
@@ -173,7 +173,7 @@ def certify(
     options = {
         "xi": xi,
         "target": target,
-        "costs": None if cost is None else tuple(numbers(cost, "--cost")),
+        "costs": None if costs is None else tuple(numbers(costs, "--costs")),
         "bound": bound,
         "looks": None if looks is None else whole_numbers(looks, "--looks"),
         "shares": shares,
@@ -207,7 +207,7 @@ def _certified(
     verb, takes, needed = _maker(tally, claim)
     unknown = min((name for name in options if name not in takes), default=None)
     if unknown is not None:
-        option = "cost" if unknown == "costs" else unknown.replace("_", "-")
+        option = unknown.replace("_", "-")
         raise InvalidTypeError(
             f"--{option} says nothing about {with_article(tally.kind)}, which is what these "
             "tallies are for: leave it out."

@@ -132,7 +132,7 @@ STORY: dict[str, list[Step]] = {
         Step(
             "Or let a fold of the rows choose among models, and the others certify the choice.",
             "pacbound design held.csv --confidence confidence_fast,confidence_slow "
-            "--prediction prediction_fast,prediction_slow --label label --cost 115456,3618432 "
+            "--prediction prediction_fast,prediction_slow --label label --costs 115456,3618432 "
             f"{CLAIM} --bound pair -o design.json",
         ),
     ],

@@ -40,7 +40,7 @@ def design(
         str,
         typer.Option(help="Column with the true class; may be empty where predictions agree."),
     ],
-    cost: Annotated[
+    costs: Annotated[
         str, typer.Option(help="What each model costs a row by itself, in the same order: 1,4,20")
     ],
     xi: Annotated[float, typer.Option(help="The accuracy that may be lost, for example 0.02.")],
@@ -84,7 +84,7 @@ def design(
             names(confidence),
             names(prediction),
             label,
-            costs=numbers(cost, "--cost"),
+            costs=numbers(costs, "--costs"),
             xi=xi,
             delta=delta,
             last=last,

@@ -67,7 +67,7 @@ def label(
     delta: Annotated[
         float | None, typer.Option(help="Chance that more is lost, for example 0.01.")
     ] = None,
-    cost: Annotated[
+    costs: Annotated[
         str | None,
         typer.Option(
             help="What a row costs that each model answers, those before it included: 1,10"
@@ -130,7 +130,7 @@ def label(
         "delta": delta,
         "bound": bound,
         "claim": claim,
-        "costs": None if cost is None else tuple(numbers(cost, "--cost")),
+        "costs": None if costs is None else tuple(numbers(costs, "--costs")),
         **said,
     }
     columns: Any = {"confidence": names(confidence), "prediction": names(prediction)}

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from pacbound.cascade.early_exit import EarlyExitNetwork, count_macs, train_heads
-from pacbound.cascade.early_exit.batch_rows import device_of, moved, packed, row_count
+from pacbound.cascade.early_exit.batches import device_of, moved, packed, row_count
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 CLASSES, WIDTH, TOKENS = 3, 8, 6
@@ -103,13 +103,13 @@ def test_inference_on_several_tensors_equals_computing_every_exit_and_then_selec
 ) -> None:
     network, batch = masked_transformer(), sentences(rows)
     table = network.exit_table([batch])
-    exits = (table.confidences[:, 0] < threshold).astype(int)
+    exits = (table.confidence[:, 0] < threshold).astype(int)
     if kind == "tuples":
         answers = in_tuples(network).infer((batch["ids"], batch["mask"]), [threshold])
     else:
         answers = network.infer(batch, [threshold])
     assert answers.exits.tolist() == exits.tolist()
-    assert answers.labels.tolist() == table.predictions[np.arange(rows), exits].tolist()
+    assert answers.labels.tolist() == table.prediction[np.arange(rows), exits].tolist()
 
 
 def test_the_middle_threshold_of_these_tests_uses_both_exits() -> None:
@@ -137,11 +137,11 @@ def test_a_dictionary_has_its_labels_under_labels_and_the_network_does_not_see_t
     labels = torch.arange(5) % CLASSES
     inside = network.exit_table([batch | {"labels": labels}])
     beside = network.exit_table([(batch, labels)])
-    assert inside.labels is not None
-    assert beside.labels is not None
-    assert inside.labels.tolist() == beside.labels.tolist() == labels.tolist()
+    assert inside.label is not None
+    assert beside.label is not None
+    assert inside.label.tolist() == beside.label.tolist() == labels.tolist()
     assert seen == [{"ids", "mask"}] * 2
-    assert network.exit_table([batch]).labels is None
+    assert network.exit_table([batch]).label is None
 
 
 def test_the_batches_of_a_loader_stay_as_they_are() -> None:

@@ -25,7 +25,7 @@ from pacbound.cascade.early_exit import (
     early_exit_resnet,
     resnet_cifar,
 )
-from pacbound.cascade.early_exit.batch_rows import packed
+from pacbound.cascade.early_exit.batches import packed
 from pacbound.claims.cascade import certify_cascade
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
@@ -97,9 +97,9 @@ def selected(table: ExitTable, thresholds: Sequence[float]) -> tuple[list[int], 
     """Labels and exits by the definition of a cascade, from the answers of all exits."""
     exits = [
         next((m for m, gamma in enumerate(thresholds) if row[m] >= gamma), len(thresholds))
-        for row in table.confidences.tolist()
+        for row in table.confidence.tolist()
     ]
-    return [int(table.predictions[row, m]) for row, m in enumerate(exits)], exits
+    return [int(table.prediction[row, m]) for row, m in enumerate(exits)], exits
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 7, 64])
@@ -127,12 +127,12 @@ def test_confidences_of_single_rows_are_those_of_the_table_to_the_bit() -> None:
         answers = network.infer(x[row : row + 1], MIDDLE)
         m = int(answers.exits)
         if m < 2:
-            assert answers.confidences.item() == table.confidences[row, m]
+            assert answers.confidences.item() == table.confidence[row, m]
 
 
 def test_a_threshold_equal_to_a_confidence_of_the_table_lets_that_row_exit() -> None:
     network, x = convolutional(), images(40)
-    confidences = network.exit_table(torch.split(x, 1)).confidences[:, 0]
+    confidences = network.exit_table(torch.split(x, 1)).confidence[:, 0]
     for row, confidence in enumerate(confidences.tolist()):
         assert network.infer(x[row : row + 1], [confidence, np.inf]).exits.item() == 0
         assert network.infer(
@@ -149,7 +149,7 @@ def test_confidences_are_the_softmax_in_float64_of_float32_logits() -> None:
     answers = network.infer(logits, [0.0])
     assert answers.confidences.dtype == torch.float64
     torch.testing.assert_close(answers.confidences, expected, rtol=1e-15, atol=0)
-    assert network.exit_table([logits]).confidences[:, 0].tolist() == answers.confidences.tolist()
+    assert network.exit_table([logits]).confidence[:, 0].tolist() == answers.confidences.tolist()
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
@@ -246,9 +246,9 @@ def test_a_certificate_takes_the_place_of_thresholds() -> None:
     two = EarlyExitNetwork(list(network.stages)[:2], list(network.heads)[:2]).eval()
     table = two.exit_table([x])
     certificate = certify_cascade(
-        table.confidences,
-        table.predictions,
-        table.predictions[:, 1],
+        table.confidence,
+        table.prediction,
+        table.prediction[:, 1],
         xi=0.4,
         delta=0.1,
         bound="pair",
@@ -264,11 +264,11 @@ def test_the_table_has_a_row_for_each_row_and_keeps_labels_beside_them() -> None
     network, x = convolutional(), images(10)
     labels = torch.arange(10)
     table = network.exit_table([(x[:4], labels[:4]), (x[4:], labels[4:])])
-    assert (table.confidences.shape, table.predictions.shape) == ((10, 2), (10, 3))
-    assert (table.confidences.dtype.name, table.predictions.dtype.name) == ("float64", "int64")
-    assert table.labels is not None
-    assert table.labels.tolist() == labels.tolist()
-    assert network.exit_table([x]).labels is None
+    assert (table.confidence.shape, table.prediction.shape) == ((10, 2), (10, 3))
+    assert (table.confidence.dtype.name, table.prediction.dtype.name) == ("float64", "int64")
+    assert table.label is not None
+    assert table.label.tolist() == labels.tolist()
+    assert network.exit_table([x]).label is None
 
 
 def test_training_gives_the_logits_of_all_exits() -> None:
@@ -288,7 +288,7 @@ def test_stages_of_a_transformer_on_tokens_work() -> None:
     network = transformer()
     tokens = torch.randint(11, (50, 6), generator=torch.Generator().manual_seed(0))
     table = network.exit_table([tokens])
-    middle = float(np.median(table.confidences))
+    middle = float(np.median(table.confidence))
     answers = network.infer(tokens, [middle])
     assert set(answers.exits.tolist()) == {0, 1}
     assert (answers.labels.tolist(), answers.exits.tolist()) == selected(table, [middle])
@@ -462,7 +462,7 @@ def test_one_batch_in_place_of_a_loader_is_refused(kind: type) -> None:
     x, y = torch.zeros(2, 2), torch.zeros(2, dtype=torch.int64)
     with pytest.raises(InvalidTypeError, match=r"single batch pass \[\(inputs, labels\)\]"):
         network.exit_table(kind([x, y]))
-    assert len(network.exit_table(kind([x, x])).predictions) == 4
-    assert len(network.exit_table(kind([(x, y), (x, y)])).predictions) == 4
+    assert len(network.exit_table(kind([x, x])).prediction) == 4
+    assert len(network.exit_table(kind([(x, y), (x, y)])).prediction) == 4
     with pytest.raises(InvalidTypeError, match="loader is of type int: expected batches"):
         network.exit_table(3)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from pacbound.cascade.early_exit import early_exit_resnet, resnet101, resnet_cifar
-from pacbound.cascade.early_exit.resnet_cifar import HalvingShortcut
+from pacbound.cascade.early_exit.resnets import HalvingShortcut
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 

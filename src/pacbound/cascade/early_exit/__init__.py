@@ -25,11 +25,8 @@ except ImportError:
 
 from pacbound.cascade.early_exit.inference import EarlyExitResult
 from pacbound.cascade.early_exit.macs import count_macs
-from pacbound.cascade.early_exit.network import EarlyExitNetwork
-from pacbound.cascade.early_exit.resnet101 import resnet101
-from pacbound.cascade.early_exit.resnet_cifar import resnet_cifar
-from pacbound.cascade.early_exit.split import early_exit_resnet
-from pacbound.cascade.early_exit.table import ExitTable
+from pacbound.cascade.early_exit.network import EarlyExitNetwork, ExitTable
+from pacbound.cascade.early_exit.resnets import early_exit_resnet, resnet101, resnet_cifar
 from pacbound.cascade.early_exit.training import train_heads
 
 __all__ = [

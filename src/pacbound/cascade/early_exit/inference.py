@@ -1,7 +1,9 @@
 """Inference that skips work: rows that are confident enough leave, the others go on.
 
 Each stage runs on the rows that are still there and on nothing else; answers come back in the order
-of the batch.
+of the batch. The score that decides an exit is the top probability of the softmax, in float64 from
+logits of any precision. Calibration and deployment both compute it by `top_label`, so the score
+that is compared with a threshold is the score that was counted.
 """
 
 from __future__ import annotations
@@ -15,12 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pacbound.cascade.early_exit.batch_rows import Batch, device_of, packed
-from pacbound.cascade.early_exit.confidence import top_label
+from pacbound.cascade.early_exit.batches import Batch, device_of, packed
 from pacbound.cascade.thresholds import ExitThresholds
 from pacbound.certificate.files import certificate_of
 from pacbound.claims.cascade import CascadeCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.tally.toplabel import ONE_SCORE
 
 Certified = CascadeCertificate
 
@@ -176,3 +178,38 @@ def checked_thresholds(
             f"thresholds={values}: expected confidences in [0, 1], or +inf where nothing may exit."
         )
     return values
+
+
+def top_label(logits: Tensor, rows: int, classes: int | None = None) -> tuple[Tensor, Tensor]:
+    """Confidence (float64) and label (int64) of each of `rows` rows.
+
+    Of equal logits the first wins, and NaN stays NaN. `classes` is how many other heads know.
+    """
+    require_classes(logits, rows)
+    if classes not in (None, logits.shape[1]):
+        raise InvalidValueError(
+            f"a head knows {logits.shape[1]} classes, and another {classes}: expected the same "
+            "classes from all heads, in the same columns."
+        )
+    if logits.device.type == "mps":
+        logits = logits.cpu()  # that device has no float64
+    confidence, label = logits.softmax(dim=1, dtype=torch.float64).max(dim=1)
+    return confidence, label
+
+
+def require_classes(logits: Any, rows: int) -> None:
+    """Raise unless `logits` are a tensor of (rows, classes), of at least two classes."""
+    if not isinstance(logits, Tensor):
+        raise InvalidTypeError(
+            f"a head gave a {type(logits).__name__}: expected a tensor of logits, (rows, classes)."
+        )
+    if logits.ndim != 2 or len(logits) != rows or not logits.shape[1]:
+        raise InvalidValueError(
+            f"a head gave logits of shape {tuple(logits.shape)} for {rows} rows: expected ({rows}, "
+            "classes). Stages and heads must keep the rows of a batch apart, in the first "
+            "dimension."
+        )
+    if logits.shape[1] == 1:
+        raise InvalidValueError(
+            f"a head gave logits of shape {tuple(logits.shape)}, {ONE_SCORE}, or the logits [0, z]."
+        )

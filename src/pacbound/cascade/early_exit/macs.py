@@ -17,7 +17,7 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from pacbound.cascade.early_exit.batch_rows import Batch, moved, packed, row_count
+from pacbound.cascade.early_exit.batches import Batch, moved, packed, row_count
 from pacbound.cascade.early_exit.network import EarlyExitNetwork
 from pacbound.errors import InvalidTypeError, InvalidValueError
 

@@ -8,20 +8,60 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, SupportsFloat
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from pacbound.cascade.early_exit.batch_rows import Batch, moved, row_count
+from pacbound.cascade.early_exit.batches import (
+    Batch,
+    batches,
+    inputs_and_labels,
+    moved,
+    require_a_label_each,
+    row_count,
+)
 from pacbound.cascade.early_exit.inference import (
     Certified,
     EarlyExitResult,
     answer,
     checked_thresholds,
+    top_label,
 )
-from pacbound.cascade.early_exit.table import ExitTable, tabulate
 from pacbound.errors import InvalidTypeError, InvalidValueError
+
+
+@dataclass(frozen=True, eq=False)
+class ExitTable:
+    """What every exit says on every row: the arrays that `certify_cascade` takes.
+
+    Attributes
+    ----------
+    confidence
+        (n, M-1) confidences of the early exits.
+    prediction
+        (n, M) predicted classes, the slow network's last.
+    label
+        (n,) true classes; None if there were none.
+
+    Examples
+    --------
+    >>> from torch import nn
+    >>> from pacbound.cascade.early_exit import EarlyExitNetwork
+    >>> parts = nn.Identity(), nn.Identity()
+    >>> network = EarlyExitNetwork(parts, parts).eval()
+    >>> batch = torch.tensor([[4.0, 0.0], [0.0, 2.0]]), torch.tensor([0, 1])
+    >>> table = network.exit_table([batch])
+    >>> table.confidence.round(3).tolist(), table.prediction.tolist(), table.label.tolist()
+    ([[0.982], [0.881]], [[0, 0], [1, 1]], [0, 1])
+    """
+
+    confidence: NDArray[np.float64]
+    prediction: NDArray[np.int64]
+    label: NDArray[np.int64] | None
 
 
 class EarlyExitNetwork(nn.Module):
@@ -256,11 +296,47 @@ class EarlyExitNetwork(nn.Module):
         >>> stages, heads = [nn.Identity(), nn.Identity()], [nn.Identity(), nn.Identity()]
         >>> network = EarlyExitNetwork(stages, heads).eval()
         >>> table = network.exit_table([(torch.zeros(3, 4), torch.tensor([0, 1, 2]))])
-        >>> table.confidences.shape, table.predictions.shape, table.labels
+        >>> table.confidence.shape, table.prediction.shape, table.label
         ((3, 1), (3, 2), array([0, 1, 2]))
         """
         self._require_evaluation("exit_table")
-        return tabulate(lambda inputs: self(moved(inputs, self.device)), loader)
+        parts = [self._said(*inputs_and_labels(batch)) for batch in batches(loader)]
+        if not parts:
+            raise InvalidValueError(
+                "The loader gave no batch: pass batches, or something that can be iterated over "
+                "anew."
+            )
+        confidence, prediction, label = zip(*parts, strict=True)
+        known = [part for part in label if part is not None]
+        if known and len(known) < len(label):
+            raise InvalidValueError(
+                "Some batches of the loader have labels and some have none: pass one or the other."
+            )
+        return ExitTable(
+            np.concatenate(confidence),
+            np.concatenate(prediction),
+            np.concatenate(known) if known else None,
+        )
+
+    def _said(
+        self, inputs: Batch, label: Tensor | None
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64] | None]:
+        """What every exit says on every row of a batch, and the labels of its rows."""
+        rows, tops = row_count(inputs), list[tuple[Tensor, Tensor]]()
+        if label is not None:
+            require_a_label_each(label, rows)
+        classes = None
+        with torch.inference_mode():
+            for logits in self(moved(inputs, self.device)):
+                tops.append(top_label(logits, rows, classes))
+                classes = logits.shape[1]
+        confidence = torch.stack([confidence for confidence, _ in tops[:-1]], dim=1)
+        prediction = torch.stack([prediction for _, prediction in tops], dim=1)
+        return (
+            confidence.cpu().numpy(),
+            prediction.cpu().numpy(),
+            None if label is None else label.cpu().numpy(),
+        )
 
     @property
     def device(self) -> torch.device:

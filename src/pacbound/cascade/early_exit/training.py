@@ -3,32 +3,41 @@
 Every branch minimises the same cross-entropy on the same rows with the same hyper-parameters for
 the same number of epochs. Nothing here looks at a held-out row: no early stopping, no choice
 between runs.
+
+A checkpoint holds everything that decides how training goes on, random states included. It is
+written whole or not at all, holds tensors and plain values only, and is read with torch's
+`weights_only=True`, so reading one runs no code.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Sized
+import pickle
+import random
+from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from pacbound.cascade.early_exit import checkpoint as checkpoints
-from pacbound.cascade.early_exit.batch_rows import Batch, moved
-from pacbound.cascade.early_exit.confidence import require_classes
+from pacbound.atomic_files import atomic_file
+from pacbound.cascade.early_exit.batches import Batch, batches, inputs_and_labels, moved
+from pacbound.cascade.early_exit.inference import require_classes
 from pacbound.cascade.early_exit.network import EarlyExitNetwork
-from pacbound.cascade.early_exit.table import batches, inputs_and_labels
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import Progress
 from pacbound.stats.arguments import whole_number
 
 MakeOptimizer = Callable[[list[nn.Parameter]], Optimizer]
 MakeSchedule = Callable[[Optimizer], LRScheduler]
+
+FORMAT = "pacbound early-exit training 1"
 
 
 def train_heads(
@@ -154,7 +163,7 @@ class _Run:
     losses: dict[int, list[float]] = field(default_factory=dict)
 
     def train(self, path: str | os.PathLike[str] | None) -> None:
-        saved = None if path is None else checkpoints.read(path)
+        saved = None if path is None else _read(path)
         if saved is not None:
             self._restore(saved, path)
         for m in self.exits:
@@ -165,7 +174,7 @@ class _Run:
                 branch.restore(saved["branch"])
             elif path is not None and not self.losses:
                 self._save(path, branch)
-                checkpoints.read(path)  # what cannot be read back must fail now, not after hours
+                _read(path)  # what cannot be read back must fail now, not after hours
             while len(self.losses.setdefault(m, [])) < self.epochs:
                 self.losses[m].append(branch.epoch(self._watched()))
                 if path is not None:
@@ -192,9 +201,9 @@ class _Run:
             "losses": self.losses,
             "network": self.network.state_dict(),
             "branch": branch.state(),
-            "random": checkpoints.random_states(self.loader),
+            "random": _random_states(self.loader),
         }
-        checkpoints.write(path, state)
+        _write(path, state)
 
     def _restore(self, saved: dict[str, Any], path: str | os.PathLike[str] | None) -> None:
         plan = self._plan()
@@ -209,7 +218,7 @@ class _Run:
             raise InvalidValueError(
                 f"{path} is the checkpoint of another network: {error}"
             ) from error
-        checkpoints.restore_random_states(self.loader, saved["random"])
+        _restore_random_states(self.loader, saved["random"])
         self.losses = saved["losses"]
 
     def _plan(self) -> dict[str, Any]:
@@ -322,3 +331,75 @@ def _require_separate_heads(network: EarlyExitNetwork) -> None:
                     f"Head {m} shares parameters with {owners[id(parameter)]}: expected heads of "
                     "their own, since each is trained while all else stays as it is."
                 )
+
+
+def _write(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
+    """Write `state` to `path`; a crash leaves the old file or the new one, never half of one."""
+    with atomic_file(path) as file:
+        torch.save({"format": FORMAT, **state}, file)
+
+
+def _read(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """The state in `path`, or None if there is no such file yet."""
+    if not Path(path).exists():
+        return None
+    try:
+        state = torch.load(path, weights_only=True, map_location="cpu")
+    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+        raise InvalidValueError(
+            f"{path} is not a training checkpoint of pacbound: {error}"
+        ) from error
+    if not isinstance(state, dict) or state.get("format") != FORMAT:
+        raise InvalidValueError(
+            f"{path} is not a training checkpoint of this version of pacbound: remove it to train "
+            "anew."
+        )
+    return state
+
+
+def _random_states(loader: Iterable[Any]) -> dict[str, Any]:
+    """The states of every generator that training may draw from.
+
+    These are torch's, its devices', the loader's, Python's and NumPy's.
+    """
+    # Augmentations of others may draw from it.
+    name, key, position, *rest = np.random.get_state(legacy=True)  # noqa: NPY002
+    states: dict[str, Any] = {
+        "torch": torch.get_rng_state(),
+        "loader": [generator.get_state() for generator in _generators(loader)],
+        "python": random.getstate(),
+        "numpy": [name, torch.from_numpy(np.asarray(key).astype(np.int64)), position, *rest],
+    }
+    if torch.cuda.is_available():
+        states["cuda"] = torch.cuda.get_rng_state_all()
+    if torch.backends.mps.is_available():
+        states["mps"] = torch.mps.get_rng_state()
+    return states
+
+
+def _restore_random_states(loader: Iterable[Any], states: Mapping[str, Any]) -> None:
+    """Set every generator to the state that `_random_states` gave."""
+    torch.set_rng_state(states["torch"])
+    for generator, state in zip(_generators(loader), states["loader"], strict=True):
+        generator.set_state(state)
+    random.setstate(states["python"])
+    name, key, *rest = states["numpy"]
+    np.random.set_state((name, key.numpy().astype(np.uint32), *rest))  # noqa: NPY002
+    if "cuda" in states and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(states["cuda"])
+    if "mps" in states and torch.backends.mps.is_available():
+        torch.mps.set_rng_state(states["mps"])
+
+
+def _generators(loader: Iterable[Any]) -> list[torch.Generator]:
+    """The generators of a DataLoader and of its samplers; one that is shared is listed twice."""
+    sampler, batch_sampler = (
+        getattr(loader, "sampler", None),
+        getattr(loader, "batch_sampler", None),
+    )
+    owners = (loader, sampler, batch_sampler, getattr(batch_sampler, "sampler", None))
+    return [
+        held
+        for owner in owners
+        if isinstance(held := getattr(owner, "generator", None), torch.Generator)
+    ]

@@ -1,4 +1,4 @@
-"""The rows of a batch: how many, on which device, and some of them.
+"""Batches: what a loader gives, how many rows there are, on which device, and some of them.
 
 A batch is a tensor whose first dimension counts the rows, or a dictionary, a list or a tuple of
 batches, as deep as one likes: token ids with their attention mask, an image with the numbers that
@@ -11,7 +11,7 @@ buffer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from copy import copy
 from typing import Any, TypeAlias
 
@@ -119,3 +119,71 @@ def _not_a_batch(part: object, name: str) -> InvalidTypeError:
         f"{name} of a batch is of type {type(part).__name__}: expected a tensor whose first "
         "dimension counts the rows, or a dictionary, a list or a tuple of these."
     )
+
+
+def batches(loader: Iterable[Any]) -> Iterable[Any]:
+    """`loader`, unless it is one batch, whose parts would be taken for batches."""
+    if isinstance(loader, (Tensor, Mapping)):
+        kind = "tensor" if isinstance(loader, Tensor) else "dictionary"
+        raise InvalidTypeError(
+            f"loader is a {kind}: expected batches, such as a DataLoader. For a single batch pass "
+            f"[{kind}]."
+        )
+    if _is_one_batch(loader):
+        raise InvalidTypeError(
+            "loader is a pair of inputs and labels: expected batches, such as a DataLoader. For a "
+            "single batch pass [(inputs, labels)]."
+        )
+    if not isinstance(loader, Iterable):
+        raise InvalidTypeError(
+            f"loader is of type {type(loader).__name__}: expected batches, such as a DataLoader."
+        )
+    return loader
+
+
+def _is_one_batch(loader: Any) -> bool:
+    """Whether it is inputs and labels, and not two batches, which would be of one shape."""
+    if not (isinstance(loader, (tuple, list)) and len(loader) == 2):
+        return False
+    inputs, labels = loader
+    if not isinstance(labels, Tensor) or isinstance(inputs, (tuple, list)):
+        return False
+    return not isinstance(inputs, Tensor) or inputs.ndim != labels.ndim
+
+
+def inputs_and_labels(batch: Any) -> tuple[Batch, Tensor | None]:
+    """A batch as a loader gives it, taken apart; a batch without labels has None."""
+    if isinstance(batch, Tensor):
+        return batch, None
+    if isinstance(batch, MutableMapping):
+        inputs = copy(batch)
+        return inputs, _checked_labels(inputs.pop("labels", None))
+    if isinstance(batch, (tuple, list)) and 1 <= len(batch) <= 2:
+        return batch[0], _checked_labels(batch[1] if len(batch) == 2 else None)
+    came = f"type {type(batch).__name__}"
+    if isinstance(batch, (tuple, list)):
+        came = f"{len(batch)} parts"
+    raise InvalidTypeError(
+        f"a batch of the loader is of {came}: expected inputs, (inputs, labels), or a dictionary, "
+        "with labels, if there are any, under 'labels'. Several tensors of inputs go into one "
+        "dictionary or tuple: ((ids, mask), labels)."
+    )
+
+
+def _checked_labels(labels: Any) -> Tensor | None:
+    if labels is None or isinstance(labels, Tensor):
+        return labels
+    raise InvalidTypeError(
+        f"the labels of a batch are of type {type(labels).__name__}: expected a tensor. Several "
+        "tensors of inputs go into one dictionary or tuple: ((ids, mask), labels)."
+    )
+
+
+def require_a_label_each(labels: Tensor, rows: int) -> None:
+    """Raise unless there are as many labels as rows."""
+    if labels.ndim != 1 or len(labels) != rows:
+        raise InvalidValueError(
+            f"a batch of {rows} rows has labels of shape {tuple(labels.shape)}: expected ({rows},)."
+            " A batch of two tensors is taken for (inputs, labels); if the second is an input too, "
+            "pass a dictionary, or (inputs,) with all inputs in one tuple."
+        )
