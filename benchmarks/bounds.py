@@ -19,7 +19,7 @@ def rows(sizes: Sizes) -> Iterator[Row]:
     yield _clopper_pearson(20, min(300, sizes.rounds), Bar(0.5e-3, "ours", "under 0.5 ms"))
     yield _clopper_pearson(sizes.rows, min(5, sizes.rounds), Bar(2.0, "ratio", "at most 2"))
     confidence, correct = inputs.confidences(sizes.rows)
-    tally = Tally.from_arrays(confidence=confidence, correct=correct)
+    tally = Tally.count("calibration", confidence=confidence, correct=correct)
     certify = best_of(
         lambda: CLAIM.certify(tally, {"delta": _DELTA}),
         repeats=min(200, sizes.rounds),

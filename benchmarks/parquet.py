@@ -50,7 +50,7 @@ _ENGINES = {
     "duckdb": (
         """
 import duckdb
-ours = lambda: Tally.from_files({path!r}, confidence="c", correct="ok")
+ours = lambda: Tally.count("calibration", data={path!r}, confidence="c", correct="ok")
 query = "select ceil(c*20), ok, count(*) from read_parquet({path!r}) group by 1, 2"
 theirs = lambda: duckdb.sql(query).fetchall()
 """
@@ -58,7 +58,7 @@ theirs = lambda: duckdb.sql(query).fetchall()
     "polars": (
         """
 import polars as pl
-ours = lambda: Tally.from_frame(pl.scan_parquet({path!r}), confidence="c", correct="ok")
+ours = lambda: Tally.count("calibration", "c", "ok", data=pl.scan_parquet({path!r}))
 cell = (pl.col("c") * 20).ceil()
 theirs = lambda: pl.scan_parquet({path!r}).group_by(cell, "ok").len().collect(engine="streaming")
 """
@@ -72,7 +72,7 @@ builder = SparkSession.builder.master("local[*]")
 builder = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", "2g")
 spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
 table = spark.read.parquet({path!r})
-ours = lambda: Tally.from_frame(table, confidence="c", correct="ok")
+ours = lambda: Tally.count("calibration", data=table, confidence="c", correct="ok")
 theirs = lambda: table.groupBy(F.ceil(table.c * 20), "ok").count().collect()
 """
     ),

@@ -51,7 +51,7 @@ class Table:
 
     @cached_property
     def tally(self) -> Tally:
-        return Tally.from_arrays(score=self.score, unsafe=self.unsafe)
+        return Tally.count("shield", score=self.score, unsafe=self.unsafe)
 
     def drawn(self, rows: NDArray[np.int64]) -> Table:
         return Table(

@@ -76,8 +76,8 @@ def frame(request: pytest.FixtureRequest) -> Any:
 
 
 def test_groups_that_differ_in_case_are_two(frame: Any) -> None:
-    counted = Tally.from_frame(frame, confidence="c", correct="ok", groups="region")
-    assert counted == Tally.from_arrays(confidence=SCORE, correct=RIGHT, groups=REGION)
+    counted = Tally.count("calibration", data=frame, confidence="c", correct="ok", groups="region")
+    assert counted == Tally.count("calibration", confidence=SCORE, correct=RIGHT, groups=REGION)
 
 
 def test_classes_that_differ_in_case_are_two(frame: Any) -> None:
@@ -98,8 +98,12 @@ def test_classes_that_differ_in_case_are_two(frame: Any) -> None:
         **classes,
     )
     assert counted == arrays
-    answers = Tally.from_frame(frame, confidence="c", prediction="fast", label="truth", **classes)
-    assert answers == Tally.from_arrays(confidence=SCORE, prediction=FAST, label=TRUTH, **classes)
+    answers = Tally.count(
+        "calibration", data=frame, confidence="c", prediction="fast", label="truth", **classes
+    )
+    assert answers == Tally.count(
+        "calibration", confidence=SCORE, prediction=FAST, label=TRUTH, **classes
+    )
 
 
 def test_a_code_for_a_missing_label_is_that_text_alone(frame: Any) -> None:
@@ -125,10 +129,12 @@ def test_a_code_for_a_missing_label_is_that_text_alone(frame: Any) -> None:
 def test_clusters_that_differ_in_case_are_two(frame: Any) -> None:
     drawn: dict[str, Any] = {"cluster_bound": N, "seed": 3}
     frame_columns: dict[str, Any] = {"confidence": "c", "correct": "ok", "clusters": "region"}
-    counted = Tally.from_frame(_with_ids(frame), **frame_columns, row_ids="id", **drawn)
+    counted = Tally.count(
+        "calibration", data=_with_ids(frame), **frame_columns, row_ids="id", **drawn
+    )
     assert counted.drawn is not None
-    arrays = Tally.from_arrays(
-        confidence=SCORE, correct=RIGHT, clusters=REGION, row_ids=PLACE, **drawn
+    arrays = Tally.count(
+        "calibration", confidence=SCORE, correct=RIGHT, clusters=REGION, row_ids=PLACE, **drawn
     )
     assert counted.totals == arrays.totals
 

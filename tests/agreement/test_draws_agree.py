@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
+from tests.tally.question_names import question_of
 
 from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -72,8 +73,7 @@ def _arrays(named: dict[str, Any], table: Any = TABLE) -> dict[str, Any]:
 
 
 def _counted(data: Any, named: dict[str, Any]) -> Tally:
-    count = Tally.from_files if isinstance(data, Path) else Tally.from_frame
-    return count(data, **named)
+    return Tally.count(question_of(named), data=data, **named)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -82,7 +82,7 @@ def test_every_engine_draws_the_rows_that_arrays_give(
     table: Engine, question: str, draw: str
 ) -> None:
     named = {**QUESTIONS[question], **DRAWS[draw]}
-    expected = Tally.from_arrays(**_arrays(named))
+    expected = Tally.count(question_of(named), **_arrays(named))
     assert 0 < expected.rows < ROWS
     shuffled = TABLE.take(np.random.default_rng(1).permutation(ROWS))
     assert _counted(table(shuffled), named) == expected
@@ -93,7 +93,7 @@ def test_every_engine_takes_row_ids_alone_and_names_one_that_is_there_twice(
     table: Engine, question: str
 ) -> None:
     named = {**QUESTIONS[question], "row_ids": "row"}
-    expected = Tally.from_arrays(**_arrays(named))
+    expected = Tally.count(question_of(named), **_arrays(named))
     counted = _counted(table(TABLE), named)
     assert counted == expected
     assert np.array_equal(np.asarray(counted.ids), np.asarray(expected.ids))
@@ -110,13 +110,13 @@ ORDERED = ("pandas", "polars", "polars-lazy", "pyarrow", "csv", "parquet", "arro
 def test_rows_that_have_an_order_need_no_ids(table: Engine, by: dict[str, Any]) -> None:
     for question in QUESTIONS.values():
         named = {**question, **by}
-        assert _counted(table(TABLE), named) == Tally.from_arrays(**_arrays(named))
+        assert _counted(table(TABLE), named) == Tally.count(question_of(named), **_arrays(named))
 
 
 @pytest.mark.parametrize("by", [{"clusters": "patient"}, {"weights": "w", "weight_bound": 3}])
 def test_rows_without_an_order_need_ids(by: dict[str, Any]) -> None:
     with pytest.raises(InvalidValueError, match="have no order"):
-        Tally.from_frame(duckdb.from_arrow(TABLE), **QUESTIONS["shield"], **by)
+        Tally.count("shield", data=duckdb.from_arrow(TABLE), **QUESTIONS["shield"], **by)
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
@@ -127,7 +127,9 @@ def test_a_cluster_may_be_spread_over_files(
     for part, start in enumerate(range(0, ROWS, 150)):
         parquet.write_table(TABLE.slice(start, 150), tmp_path / f"part{part}.parquet")
     named = {**QUESTIONS["cascade"], **by}
-    assert Tally.from_files(tmp_path, **named, engine=engine) == Tally.from_arrays(**_arrays(named))
+    assert Tally.count(question_of(named), data=tmp_path, **named, engine=engine) == Tally.count(
+        question_of(named), **_arrays(named)
+    )
 
 
 def test_files_of_several_formats_are_read_in_their_order(tmp_path: Path) -> None:
@@ -135,15 +137,17 @@ def test_files_of_several_formats_are_read_in_their_order(tmp_path: Path) -> Non
     parquet.write_table(TABLE.slice(100, 100), tmp_path / "b.parquet")
     csv.write_csv(TABLE.slice(200), tmp_path / "c.csv")
     named = {**QUESTIONS["cascade"], "clusters": "patient"}
-    assert Tally.from_files(sorted(tmp_path.iterdir()), **named) == Tally.from_arrays(
-        **_arrays(named)
+    assert Tally.count(question_of(named), data=sorted(tmp_path.iterdir()), **named) == Tally.count(
+        question_of(named), **_arrays(named)
     )
 
 
 def test_progress_of_both_readings_goes_from_none_to_all(tmp_path: Path) -> None:
     parquet.write_table(TABLE, tmp_path / "t.parquet")
     shares: list[float] = []
-    Tally.from_files(tmp_path, **QUESTIONS["shield"], clusters="patient", progress=shares.append)
+    Tally.count(
+        "shield", data=tmp_path, **QUESTIONS["shield"], clusters="patient", progress=shares.append
+    )
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
 
@@ -171,4 +175,4 @@ def test_a_weight_that_is_none_is_refused_by_every_engine(table: Engine, value: 
 def test_a_frame_without_rows_has_a_tally_without_rows() -> None:
     empty = pl.DataFrame(TABLE).head(0)
     named = {**QUESTIONS["shield"], "clusters": "patient"}
-    assert Tally.from_frame(empty, **named).rows == 0
+    assert Tally.count(question_of(named), data=empty, **named).rows == 0

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.tally.question_names import question_of
 
 from pacbound import Tally, calibrate, certify_cascade, certify_shield
 from pacbound.errors import InvalidValueError
@@ -114,19 +115,19 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"confidence": NASTY, "correct": FAST == TRUTH, "groups": NAMES[PLACE % 5]},
     ),
     "abstention": (
-        {"kind": "abstention", "confidence": "c", "correct": "ok"},
-        {"kind": "abstention", "confidence": NASTY, "correct": OK},
+        {"question": "abstention", "confidence": "c", "correct": "ok"},
+        {"question": "abstention", "confidence": NASTY, "correct": OK},
     ),
     "abstention-groups": (
         {
-            "kind": "abstention",
+            "question": "abstention",
             "confidence": "c32",
             "prediction": "fast_name",
             "label": "y_name",
             "groups": "group",
         },
         {
-            "kind": "abstention",
+            "question": "abstention",
             "confidence": NASTY.astype(np.float32),
             "correct": FAST == TRUTH,
             "groups": NAMES[PLACE % 5],
@@ -225,8 +226,9 @@ def test_every_engine_counts_the_integers_of_the_arrays(frame: Engine, case: str
     columns, arrays = CASES[case]
     # The columns are random, and have nothing to do with each other.
     options: Any = {"unrelated_labels": True} if isinstance(columns.get("prediction"), list) else {}
-    counted = Tally.from_frame(frame(TABLE), **columns, **options)
-    expected = Tally.from_arrays(**arrays, **options)
+    asked = {} if "question" in columns else {"question": question_of(columns)}
+    counted = Tally.count(data=frame(TABLE), **asked, **columns, **options)
+    expected = Tally.count(**asked, **arrays, **options)
     assert counted == expected
     assert counted.rows == ROWS
     assert counted.cells.dtype == counted.counts.dtype == np.int64
@@ -302,10 +304,12 @@ def test_shields_of_every_engine_and_of_a_file_make_the_same_claim(table: Engine
 
 def test_parts_counted_by_different_engines_add_up(frame: Engine) -> None:
     columns: dict[str, Any] = {"confidence": "c", "correct": "ok", "groups": "group"}
-    parts = Tally.from_frame(frame(TABLE.slice(0, 100)), **columns) + Tally.from_frame(
-        TABLE.slice(100), **columns
+    parts = Tally.count("calibration", data=frame(TABLE.slice(0, 100)), **columns) + Tally.count(
+        "calibration", data=TABLE.slice(100), **columns
     )
-    assert parts == Tally.from_arrays(confidence=NASTY, correct=OK, groups=NAMES[PLACE % 5])
+    assert parts == Tally.count(
+        "calibration", confidence=NASTY, correct=OK, groups=NAMES[PLACE % 5]
+    )
 
 
 @pytest.mark.parametrize(
@@ -314,17 +318,21 @@ def test_parts_counted_by_different_engines_add_up(frame: Engine) -> None:
 )
 def test_columns_may_have_any_plain_name(frame: Engine, names: tuple[str, str, str]) -> None:
     renamed = TABLE.select(["c", "ok", "group"]).rename_columns(names)
-    counted = Tally.from_frame(
-        frame(renamed), confidence=names[0], correct=names[1], groups=names[2]
+    counted = Tally.count(
+        "calibration", data=frame(renamed), confidence=names[0], correct=names[1], groups=names[2]
     )
-    assert counted == Tally.from_arrays(confidence=NASTY, correct=OK, groups=NAMES[PLACE % 5])
+    assert counted == Tally.count(
+        "calibration", confidence=NASTY, correct=OK, groups=NAMES[PLACE % 5]
+    )
 
 
 def test_a_table_without_rows_has_a_tally_without_cells(frame: Engine) -> None:
-    counted = Tally.from_frame(
-        frame(TABLE.slice(0, 0)), confidence="c", correct="ok", groups="group"
+    counted = Tally.count(
+        "calibration", data=frame(TABLE.slice(0, 0)), confidence="c", correct="ok", groups="group"
     )
-    assert counted == Tally.from_arrays(confidence=[], correct=[], groups=np.array([], dtype=str))
+    assert counted == Tally.count(
+        "calibration", confidence=[], correct=[], groups=np.array([], dtype=str)
+    )
 
 
 @st.composite
@@ -341,10 +349,12 @@ def test_scores_a_few_floats_from_an_edge_are_in_the_same_bins(drawn: tuple[int,
     n_bins, scores = drawn
     correct = np.arange(len(scores)) % 2 == 0
     columns: dict[str, Any] = {"confidence": "c", "correct": "ok", "n_bins": n_bins}
-    expected = Tally.from_arrays(confidence=scores, correct=correct, n_bins=n_bins)
+    expected = Tally.count("calibration", confidence=scores, correct=correct, n_bins=n_bins)
     frame = pl.DataFrame({"c": scores, "ok": correct})
-    assert Tally.from_frame(frame, **columns) == expected
-    assert Tally.from_frame(duckdb.from_arrow(frame.to_arrow()), **columns) == expected
+    assert Tally.count("calibration", data=frame, **columns) == expected
+    assert (
+        Tally.count("calibration", data=duckdb.from_arrow(frame.to_arrow()), **columns) == expected
+    )
 
 
 @given(
@@ -357,8 +367,14 @@ def test_scores_on_given_edges_are_in_the_same_bins(
     edges = [0.0, *sorted(inner), 1.0]
     scores = np.concatenate([_around(np.array(edges)), others])
     correct = np.arange(len(scores)) % 2 == 0
-    expected = Tally.from_arrays(confidence=scores, correct=correct, edges=edges)
+    expected = Tally.count("calibration", confidence=scores, correct=correct, edges=edges)
     frame = pl.DataFrame({"c": scores, "ok": correct})
-    assert Tally.from_frame(frame, confidence="c", correct="ok", edges=edges) == expected
+    assert (
+        Tally.count("calibration", data=frame, confidence="c", correct="ok", edges=edges)
+        == expected
+    )
     relation = duckdb.from_arrow(frame.to_arrow())
-    assert Tally.from_frame(relation, confidence="c", correct="ok", edges=edges) == expected
+    assert (
+        Tally.count("calibration", data=relation, confidence="c", correct="ok", edges=edges)
+        == expected
+    )

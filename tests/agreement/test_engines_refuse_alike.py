@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pytest
+from tests.tally.question_names import question_of
 
 from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -255,7 +256,7 @@ TYPES: dict[str, tuple[Any, dict[str, Any], str]] = {
 def test_every_engine_refuses_the_same_values_with_their_number(frame: Engine, case: str) -> None:
     table, columns, message = VALUES[case]
     with pytest.raises(InvalidValueError) as caught:
-        Tally.from_frame(frame(table), **columns)
+        Tally.count(question_of(columns), data=frame(table), **columns)
     assert str(caught.value) == message
 
 
@@ -263,13 +264,13 @@ def test_every_engine_refuses_the_same_values_with_their_number(frame: Engine, c
 def test_every_engine_refuses_the_same_types(frame: Engine, case: str) -> None:
     table, columns, message = TYPES[case]
     with pytest.raises(InvalidTypeError, match=message):
-        Tally.from_frame(frame(table), **columns)
+        Tally.count(question_of(columns), data=frame(table), **columns)
 
 
 def test_labels_of_any_type_may_all_be_missing(frame: Engine) -> None:
     for nothing in (pa.nulls(2), pa.nulls(2, type=pa.string()), pa.nulls(2, type=pa.float64())):
-        counted = Tally.from_frame(
-            frame(_table(c=[0.5, 0.6], p=[1, 2], q=[1, 3], y=nothing)), **CASCADE
+        counted = Tally.count(
+            "cascade", data=frame(_table(c=[0.5, 0.6], p=[1, 2], q=[1, 3], y=nothing)), **CASCADE
         )
         assert {name: seen for name, seen in counted.totals.items() if seen} == {
             "agree": 1,

@@ -21,6 +21,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
+from tests.tally.question_names import question_of
 
 from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -131,14 +132,14 @@ def _written(write: Callable[[dict[str, list[Any]], Path], None], ending: str) -
     def count(columns: dict[str, list[Any]], folder: Path, named: dict[str, Any]) -> Tally:
         path = folder / f"rows.{ending}"
         write(columns, path)
-        return Tally.from_files(path, **named)
+        return Tally.count(question_of(named), data=path, **named)
 
     return count
 
 
 def _framed(hand_over: Callable[[Any], Any]) -> Any:
     def count(columns: dict[str, list[Any]], _: Path, named: dict[str, Any]) -> Tally:
-        return Tally.from_frame(hand_over(_arrow(columns)), **named)
+        return Tally.count(question_of(named), data=hand_over(_arrow(columns)), **named)
 
     return count
 
@@ -149,7 +150,9 @@ def _of_arrays(columns: dict[str, list[Any]], _: Path, named: dict[str, Any]) ->
         return Tally.count(
             CascadeQuestion, confidence=columns["c"], prediction=both, label=columns["y"]
         )
-    return Tally.from_arrays(confidence=columns["c"], prediction=columns["p"], label=columns["y"])
+    return Tally.count(
+        "calibration", confidence=columns["c"], prediction=columns["p"], label=columns["y"]
+    )
 
 
 def _write_csv(columns: dict[str, list[Any]], path: Path) -> None:
@@ -312,11 +315,11 @@ def test_gains_that_the_slow_model_cannot_have_made_are_refused_beyond_the_share
     with pytest.raises(
         InvalidValueError, match=r"never predicts: 0 \(29 rows\).*unseen_labels=0\.29\."
     ):
-        Tally.from_arrays(**arrays)
+        Tally.count("cascade", **arrays)
     with pytest.raises(InvalidValueError, match="never predicts"):
-        Tally.from_arrays(**arrays, unseen_labels=0.28)
+        Tally.count("cascade", **arrays, unseen_labels=0.28)
     for allowed in ({"unseen_labels": 0.29}, {"classes": [0, 1]}):
-        assert Tally.from_arrays(**arrays, **allowed).totals["only_fast"] == 29
+        assert Tally.count("cascade", **arrays, **allowed).totals["only_fast"] == 29
 
 
 @pytest.mark.parametrize("code", [-1, 999, 2**63, 2**70, 10**400, -(2**63) - 1])

@@ -5,12 +5,12 @@ they are counted: every engine divides once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.tally.question_names import question_of
 
 from pacbound import Tally
 from pacbound.tally.grids import AtomBins
@@ -20,9 +20,7 @@ SCALES = [100.0, 255.0, 7.0, 3.0]
 
 
 def counted(rows: Any, **named: Any) -> Tally:
-    if isinstance(rows, Path):
-        return Tally.from_files(rows, **named)
-    return Tally.from_frame(rows, **named)
+    return Tally.count(question_of(named), data=rows, **named)
 
 
 def written(scale: float) -> Any:
@@ -43,9 +41,11 @@ def test_a_score_is_divided_by_its_scale_once_in_every_engine(
     rows = table(pa.table({"c": numbers, "ok": right}))
     for bins in (20, 7):
         found = counted(rows, confidence="c", correct="ok", n_bins=bins, scale=scale)
-        assert found == Tally.from_arrays(confidence=numbers / scale, correct=right, n_bins=bins)
+        assert found == Tally.count(
+            "calibration", confidence=numbers / scale, correct=right, n_bins=bins
+        )
     found = counted(rows, score="c", positive="ok", scale=scale)
-    assert found == Tally.from_arrays(score=numbers / scale, positive=right)
+    assert found == Tally.count("recall", score=numbers / scale, positive=right)
 
 
 def test_whole_percentages_fall_where_their_fractions_fall(table: Callable[[Any], Any]) -> None:
@@ -54,14 +54,14 @@ def test_whole_percentages_fall_where_their_fractions_fall(table: Callable[[Any]
     rows = table(pa.table({"c": percent, "ok": right}))
     found = counted(rows, confidence="c", correct="ok", n_bins=100, scale=100)
     fractions = [float(f"{p // 100}.{p % 100:02d}") for p in percent.tolist()]
-    assert found == Tally.from_arrays(confidence=fractions, correct=right, n_bins=100)
+    assert found == Tally.count("calibration", confidence=fractions, correct=right, n_bins=100)
 
 
 def test_rollouts_that_were_lost_stay_lost_whatever_the_scale(table: Callable[[Any], Any]) -> None:
     scores, unsafe = [-np.inf, 30.0, 29.0, 100.0], [True, False, True, True]
     rows = table(pa.table({"s": scores, "u": unsafe}))
     found = counted(rows, score="s", unsafe="u", scale=100)
-    assert found == Tally.from_arrays(score=np.array(scores) / 100, unsafe=unsafe)
+    assert found == Tally.count("shield", score=np.array(scores) / 100, unsafe=unsafe)
 
 
 def test_cascades_are_scaled_in_every_exit_and_weights_are_not(
@@ -98,7 +98,7 @@ def test_edges_from_the_rows_are_the_same_in_every_engine(table: Callable[[Any],
     rows = table(pa.table({"c": percent, "ok": right}))
     bins: dict[str, Any] = {"n_bins": 6, "edges": "equal-mass"}
     found = counted(rows, confidence="c", correct="ok", scale=100, **bins)
-    assert found == Tally.from_arrays(confidence=percent / 100, correct=right, **bins)
+    assert found == Tally.count("calibration", confidence=percent / 100, correct=right, **bins)
 
 
 def test_a_score_a_little_above_one_counts_as_one_where_one_is_an_edge(
@@ -110,6 +110,6 @@ def test_a_score_a_little_above_one_counts_as_one_where_one_is_an_edge(
     found = counted(rows, confidence="c", correct="ok", n_bins=3, edges="equal-mass")
     assert isinstance(found.grid, AtomBins)
     assert 1.0 in found.grid.limits
-    assert found == Tally.from_arrays(
-        confidence=scores, correct=right, n_bins=3, edges="equal-mass"
+    assert found == Tally.count(
+        "calibration", confidence=scores, correct=right, n_bins=3, edges="equal-mass"
     )

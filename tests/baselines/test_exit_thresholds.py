@@ -147,13 +147,13 @@ def test_a_tally_stands_for_its_arrays() -> None:
             "two models",
         ),
         (
-            lambda: histogram_threshold(Tally.from_arrays(score=[0.1], unsafe=[True]), xi=0.1),
+            lambda: histogram_threshold(Tally.count("shield", score=[0.1], unsafe=[True]), xi=0.1),
             InvalidValueError,
             "two models",
         ),
         (
             lambda: histogram_threshold(
-                Tally.from_arrays(score=[0.1], unsafe=[True]), [[0]], xi=0.1
+                Tally.count("shield", score=[0.1], unsafe=[True]), [[0]], xi=0.1
             ),
             InvalidTypeError,
             "already",

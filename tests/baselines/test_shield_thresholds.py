@@ -72,7 +72,7 @@ def test_all_may_be_missed_or_none_can_be_saved() -> None:
 def test_a_tally_gives_what_the_arrays_give() -> None:
     rng = np.random.default_rng(1)
     scores, unsafe = rng.random(500), rng.random(500) < 0.3
-    tally = Tally.from_arrays(score=scores, unsafe=unsafe)
+    tally = Tally.count("shield", score=scores, unsafe=unsafe)
     assert observed_miss_threshold(tally, xi=0.1) == observed_miss_threshold(scores, unsafe, xi=0.1)
 
 
@@ -106,9 +106,14 @@ def test_thresholds_that_look_at_no_row() -> None:
     [
         ([], [], InvalidValueError, "no rollouts"),
         ([0.5], None, InvalidTypeError, "unsafe is missing"),
-        (Tally.from_arrays(score=[0.5], unsafe=[True]), [True], InvalidTypeError, "leave it out"),
         (
-            Tally.from_arrays(confidence=[0.5], correct=[True]),
+            Tally.count("shield", score=[0.5], unsafe=[True]),
+            [True],
+            InvalidTypeError,
+            "leave it out",
+        ),
+        (
+            Tally.count("calibration", confidence=[0.5], correct=[True]),
             None,
             InvalidValueError,
             "not a tally of rollouts",

@@ -368,7 +368,7 @@ def test_a_tally_leaves_no_room_for_arrays() -> None:
     for extra in ({"prediction": GOOD["prediction"]}, {"label": GOOD["label"]}):
         with pytest.raises(InvalidTypeError, match="beside a Tally"):
             certify_cascade(data=tally, **extra, xi=0.1, delta=0.1)
-    other = Tally.from_arrays(confidence=[0.5], correct=[True])
+    other = Tally.count("calibration", confidence=[0.5], correct=[True])
     with pytest.raises(InvalidValueError, match="counts something else"):
         certify_cascade(data=other, xi=0.1, delta=0.1)
 

@@ -27,8 +27,8 @@ from pacbound.certificate import (
 )
 from pacbound.claims.cascade import certify_cascade, certify_declared
 from pacbound.procedures.cascade_front import Declared
-from pacbound.tally.draws import DrawOptions
 from pacbound.tally.questions.cascade import CascadeQuestion
+from pacbound.tally.row_options import RowOptions
 
 
 def _calibration() -> Certificate:
@@ -70,7 +70,7 @@ def drawn_columns(rows: int) -> dict[str, Any]:
     return {"confidence": confidence, "correct": rng.random(rows) < confidence, "n_bins": 4}
 
 
-def cascade_tally(rows: int, **draw: Unpack[DrawOptions]) -> Tally:
+def cascade_tally(rows: int, **draw: Unpack[RowOptions]) -> Tally:
     rng = np.random.default_rng(4)
     label = rng.integers(0, 10, size=rows)
     confidence = rng.beta(5, 1, size=rows)
@@ -132,12 +132,12 @@ def few_labels(tally: Tally, kept: int) -> Tally:
     return replace(tally, counts=counts)
 
 
-def shield_tally(rows: int, **draw: Unpack[DrawOptions]) -> Tally:
+def shield_tally(rows: int, **draw: Unpack[RowOptions]) -> Tally:
     rng = np.random.default_rng(5)
     unsafe = rng.random(rows) < 0.2
     score = np.where(unsafe, rng.beta(4, 1, size=rows), rng.beta(1, 4, size=rows))
     score[np.flatnonzero(unsafe)[:2]] = -np.inf
-    return Tally.from_arrays(score=score, unsafe=unsafe, **draw)
+    return Tally.count("shield", score=score, unsafe=unsafe, **draw)
 
 
 def _batch(
@@ -161,8 +161,8 @@ def abstention_tally(rows: int, *, groups: bool = False) -> Tally:
     confidence = np.minimum(rng.beta(6, 1, size=rows) * 1.05, 1.0)
     correct = rng.random(rows) < confidence**2
     named = {"groups": rng.choice(["day", "night", "dusk"], size=rows, p=[0.6, 0.39, 0.01])}
-    return Tally.from_arrays(
-        kind="abstention",
+    return Tally.count(
+        "abstention",
         confidence=confidence.round(2),
         correct=correct,
         groups=named["groups"] if groups else None,
@@ -177,7 +177,7 @@ def recall_tally(rows: int) -> Tally:
     rng = np.random.default_rng(9)
     positive = rng.random(rows) < 0.2
     score = np.where(positive, rng.beta(4, 1, size=rows), rng.beta(1, 4, size=rows))
-    return Tally.from_arrays(score=score.round(2), positive=positive)
+    return Tally.count("recall", score=score.round(2), positive=positive)
 
 
 def _greedy(bound: Literal["exact", "pair", "product"]) -> Certificate:
@@ -206,7 +206,7 @@ def _bundle(shield_rows: int) -> Certificate:
     return certify_together(
         {
             "brake": partial(certify_shield, data=shield_tally(shield_rows), xi=0.05),
-            "confidence": partial(calibrate, data=Tally.from_arrays(**drawn_columns(300))),
+            "confidence": partial(calibrate, data=Tally.count("calibration", **drawn_columns(300))),
         },
         delta=0.05,
         shares={"brake": 4, "confidence": 1},
@@ -237,11 +237,15 @@ MAKERS: dict[str, Callable[[], Certificate]] = {
     "calibration-groups": _grouped,
     "calibration-equal-mass": _equal_mass,
     "calibration-strata": lambda: calibrate(
-        data=Tally.from_arrays(**drawn_columns(400), strata=4), delta=0.01
+        data=Tally.count("calibration", **drawn_columns(400), strata=4), delta=0.01
     ),
     "calibration-weights": lambda: calibrate(
-        data=Tally.from_arrays(
-            **drawn_columns(400), weights=np.linspace(0, 3, 400), weight_bound=3.5, seed=2
+        data=Tally.count(
+            "calibration",
+            **drawn_columns(400),
+            weights=np.linspace(0, 3, 400),
+            weight_bound=3.5,
+            seed=2,
         ),
         delta=0.01,
     ),

@@ -165,7 +165,9 @@ def test_tallies_do_not_say_which_column_they_are_of_so_that_each_claim_counts(
 ) -> None:
     in_file(tmp_path / "rows.npz")
     for column in "ab":
-        tally = Tally.from_files(str(tmp_path / "rows.npz"), confidence="c", correct=column)
+        tally = Tally.count(
+            "calibration", data=str(tmp_path / "rows.npz"), confidence="c", correct=column
+        )
         made = calibrate(data=tally, delta=0.2)
         if column == "b":
             with pytest.raises(OverspentError):
@@ -240,11 +242,11 @@ def test_a_part_of_the_rows_in_a_named_file_does_not_tell_where_the_rest_is(
     budget: Budget, tmp_path: Path
 ) -> None:
     in_file(tmp_path / "rows.npz")
-    part = Tally.from_files(str(tmp_path / "rows.npz"), confidence="c", correct="a")
+    part = Tally.count("calibration", data=str(tmp_path / "rows.npz"), confidence="c", correct="a")
     budget.spend(part, 0.1, sample="March")
     budget.spend(calibrate(OTHER, RIGHT, delta=0.3, sample="April"))
     with pytest.raises(OverspentError, match="on the sample 'April'"):
-        budget.spend(part + Tally.from_arrays(confidence=OTHER, correct=RIGHT), 0.1)
+        budget.spend(part + Tally.count("calibration", confidence=OTHER, correct=RIGHT), 0.1)
 
 
 def test_the_same_look_may_be_named_later(budget: Budget, tmp_path: Path) -> None:
@@ -276,7 +278,7 @@ def test_rows_drawn_by_another_seed_are_the_same_rows(budget: Budget) -> None:
 
 def test_a_claim_on_several_samples_is_spent_on_each_and_makes_them_one(budget: Budget) -> None:
     march, april = (
-        Tally.from_arrays(confidence=scores, correct=RIGHT) for scores in (SCORES, OTHER)
+        Tally.count("calibration", confidence=scores, correct=RIGHT) for scores in (SCORES, OTHER)
     )
     bundle = CertificateBundle.of(
         {
@@ -322,7 +324,7 @@ def test_a_bundle_names_the_samples_of_all_its_claims_or_of_none(
 
 
 def test_a_tally_spends_each_time(budget: Budget) -> None:
-    tally = Tally.from_arrays(confidence=SCORES, correct=RIGHT)
+    tally = Tally.count("calibration", confidence=SCORES, correct=RIGHT)
     assert [budget.spend(tally, 0.1), budget.spend(tally, 0.1)] == [0.2, 0.1]
 
 
@@ -350,8 +352,8 @@ def test_a_budget_is_kept_in_its_file(tmp_path: Path, budget: Budget) -> None:
     ("what", "delta", "message"),
     [
         (calibrate(SCORES, RIGHT, delta=0.1), 0.1, "leave it out"),
-        (Tally.from_arrays(confidence=SCORES, correct=RIGHT), None, "no delta of its own"),
-        (Tally.from_arrays(confidence=SCORES, correct=RIGHT), 1.5, "delta=1.5"),
+        (Tally.count("calibration", confidence=SCORES, correct=RIGHT), None, "no delta of its own"),
+        (Tally.count("calibration", confidence=SCORES, correct=RIGHT), 1.5, "delta=1.5"),
         ("certificate.json", None, "nothing to spend on"),
     ],
 )
@@ -413,7 +415,7 @@ import numpy as np
 from pacbound import Budget, Tally
 from pacbound.errors import OverspentError
 rows = np.random.default_rng(5).uniform(size=100)
-tally = Tally.from_arrays(score=rows, unsafe=rows > 2)
+tally = Tally.count("shield", rows, rows > 2)
 budget, done = Budget(sys.argv[1], delta=0.3), 0
 for _ in range(20):
     try:

@@ -23,7 +23,7 @@ def forged(certificate: Certificate, change: Callable[[dict[str, Any]], None]) -
 
 def test_a_bound_that_claims_certainty_is_found() -> None:
     """Relative to itself it hardly differs; relative to the errors it leaves room for, it does."""
-    tally = Tally.from_arrays(confidence=[0.99], correct=[True], n_bins=1)
+    tally = Tally.count("calibration", confidence=[0.99], correct=[True], n_bins=1)
     many = Tally(tally.kind, tally.grid, tally.outcomes, 10**9, tally.cells, tally.counts * 10**9)
     certificate = calibrate(data=many, delta=0.01, side="lower")
 
@@ -67,7 +67,7 @@ def test_overlapping_groups_with_more_members_than_rows_are_found() -> None:
 
 
 def test_a_tally_whose_counts_are_not_those_of_its_rows_is_refused() -> None:
-    tally = Tally.from_arrays(score=np.linspace(0, 1, 50), unsafe=np.arange(50) < 5)
+    tally = Tally.count("shield", score=np.linspace(0, 1, 50), unsafe=np.arange(50) < 5)
     for change in ({"rows": 5000}, {"counts": (-tally.counts).tolist()}, {"kind": "unheard-of"}):
         body = {key: value for key, value in tally.to_dict().items() if key != "digest"} | change
         with pytest.raises(CertificateError, match="Count the data again"):
@@ -101,7 +101,7 @@ def test_thresholds_without_a_proof_are_not_run_as_if_they_had_one() -> None:
 def test_a_mask_of_other_bytes_counts_as_the_truth_values_it_shows() -> None:
     mask = np.array([2, 0, 255, 0], dtype=np.uint8).view(bool)
     assert mask.tolist() == [True, False, True, False]
-    assert Tally.from_arrays(score=[0.1, 0.2, 0.3, 0.4], unsafe=mask).totals == {
+    assert Tally.count("shield", score=[0.1, 0.2, 0.3, 0.4], unsafe=mask).totals == {
         "safe": 2,
         "unsafe": 2,
     }
@@ -109,7 +109,7 @@ def test_a_mask_of_other_bytes_counts_as_the_truth_values_it_shows() -> None:
 
 def test_rows_are_recognised_even_if_the_first_are_all_alike() -> None:
     confidence = np.concatenate([np.ones(300_000), np.linspace(0, 1, 1000)])
-    tally = Tally.from_arrays(confidence=confidence, correct=np.ones(len(confidence)))
+    tally = Tally.count("calibration", confidence=confidence, correct=np.ones(len(confidence)))
     with pytest.raises(InvalidValueError, match="twice"):
         tally + tally
 
@@ -126,4 +126,4 @@ def test_a_calibrator_certifies_again_when_its_delta_is_changed() -> None:
 
 def test_a_lost_rollout_cannot_be_safe() -> None:
     with pytest.raises(InvalidValueError, match=r"score\[1\] is -inf.*a lost rollout is unsafe"):
-        Tally.from_arrays(score=[0.5, -np.inf], unsafe=[False, False])
+        Tally.count("shield", score=[0.5, -np.inf], unsafe=[False, False])

@@ -68,7 +68,7 @@ def test_counts_whose_sum_wraps_around_to_the_rows_are_refused() -> None:
         assert int(counts.sum()) == 400
         with pytest.raises(InvalidValueError, match="does not add up"):
             make(replace(tally, counts=counts), xi=0.1, delta=0.05)
-    tally = Tally.from_arrays(confidence=np.linspace(0, 1, 400), correct=np.ones(400))
+    tally = Tally.count("calibration", confidence=np.linspace(0, 1, 400), correct=np.ones(400))
     counts = tally.counts.copy()
     counts[:4, 0] += 2**62
     with pytest.raises(InvalidValueError, match="does not add up"):

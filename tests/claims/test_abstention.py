@@ -60,7 +60,7 @@ def test_classes_stand_in_for_truth_values() -> None:
 
 def test_tallies_of_parts_certify_what_all_rows_certify() -> None:
     parts = [
-        Tally.from_arrays(kind="abstention", confidence=CONFIDENCE[rows], correct=CORRECT[rows])
+        Tally.count("abstention", confidence=CONFIDENCE[rows], correct=CORRECT[rows])
         for rows in (slice(0, 700), slice(700, None))
     ]
     together = certify_abstention(data=parts[1] + parts[0], **CLAIM)
@@ -194,7 +194,7 @@ def test_a_pool_that_holds_a_counted_file_or_has_no_such_column_is_refused(tmp_p
 
 
 def test_a_tally_takes_a_pool_of_scores_and_not_a_table() -> None:
-    tally = Tally.from_arrays(kind="abstention", confidence=CONFIDENCE, correct=CORRECT)
+    tally = Tally.count("abstention", confidence=CONFIDENCE, correct=CORRECT)
     assert certify_abstention(data=tally, pool=RNG.beta(5, 1, size=500), **CLAIM).certified
     with pytest.raises(InvalidTypeError, match="no column of it is named"):
         certify_abstention(data=tally, pool="others.csv", **CLAIM)
@@ -241,12 +241,12 @@ def test_bad_rows_are_named() -> None:
 
 
 def test_a_tally_of_a_calibration_is_refused() -> None:
-    tally = Tally.from_arrays(confidence=CONFIDENCE, correct=CORRECT)
+    tally = Tally.count("calibration", confidence=CONFIDENCE, correct=CORRECT)
     with pytest.raises(InvalidValueError, match="counts something else: count with confidence"):
         certify_abstention(data=tally, **CLAIM)
     with pytest.raises(InvalidTypeError, match="pass it as data="):
         certify_abstention(tally, **CLAIM)
-    counted = Tally.from_arrays(kind="abstention", confidence=CONFIDENCE, correct=CORRECT)
+    counted = Tally.count("abstention", confidence=CONFIDENCE, correct=CORRECT)
     with pytest.raises(InvalidValueError, match="counts something else: count with confidence"):
         calibrate(data=counted, delta=0.05)
 
@@ -320,7 +320,7 @@ def test_a_certificate_stays_small_however_many_rows(tmp_path: Path) -> None:
     counts = np.column_stack([np.full(65_537, 12_345), np.full(65_537, 9_876_543)])
     tally = Tally(
         "abstention",
-        Tally.from_arrays(kind="abstention", confidence=[0.5], correct=[1]).grid,
+        Tally.count("abstention", confidence=[0.5], correct=[1]).grid,
         ("wrong", "right"),
         int(counts.sum()),
         cells[:, None],

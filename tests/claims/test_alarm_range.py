@@ -175,6 +175,6 @@ def test_a_range_has_no_groups() -> None:
     score, positive = rows(100)
     with pytest.raises(InvalidTypeError, match="groups"):
         certify_alarm_range(score, positive, target=0.9, groups=["a"] * 100, **CLAIM)  # type: ignore[call-arg]
-    tally = Tally.from_arrays(score=score, positive=positive, groups=["a"] * 100)
+    tally = Tally.count("recall", score=score, positive=positive, groups=["a"] * 100)
     with pytest.raises(InvalidValueError, match="count them without groups"):
         certify_alarm_range(data=tally, target=0.9, **CLAIM)

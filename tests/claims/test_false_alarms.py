@@ -115,7 +115,7 @@ def test_tallies_arrays_frames_and_files_make_the_same_claim(tmp_path: Path) -> 
     polars = pytest.importorskip("polars")
     score, unsafe = rollouts()
     first = certify_false_alarms(score, unsafe=unsafe, **CLAIM)
-    tally = Tally.from_arrays(score=score, unsafe=unsafe)
+    tally = Tally.count("shield", score=score, unsafe=unsafe)
     frame = polars.DataFrame({"d": score, "u": unsafe})
     np.savez(tmp_path / "r.npz", d=score, u=unsafe)
     for other in (
@@ -147,13 +147,13 @@ def test_bad_scores_raise(score: list[Any]) -> None:
 
 
 def test_a_tally_of_another_question_is_refused() -> None:
-    tally = Tally.from_arrays(confidence=[0.5], correct=[True])
+    tally = Tally.count("calibration", confidence=[0.5], correct=[True])
     with pytest.raises(InvalidValueError, match="counts something else"):
         certify_false_alarms(data=tally, **CLAIM)
 
 
 def test_a_certificate_of_saturated_and_of_huge_counts_is_right() -> None:
-    tally = Tally.from_arrays(score=[0.0, 0.5, 1.0], positive=[False] * 3)
+    tally = Tally.count("recall", score=[0.0, 0.5, 1.0], positive=[False] * 3)
     big = np.array([[10**14, 0], [10**9, 0], [10**6, 0]])
     huge = replace(tally, counts=big, rows=int(big.sum()))
     certificate = certify_false_alarms(data=huge, xi=1e-6, delta=1e-12)

@@ -79,7 +79,7 @@ def test_a_threshold_of_zero_says_that_it_is_of_no_use() -> None:
 
 def test_tallies_and_tables_certify_what_arrays_do(tmp_path: Path) -> None:
     expected = certify_recall(SCORE, POSITIVE, **CLAIM)
-    parts = [Tally.from_arrays(score=SCORE[i::2], positive=POSITIVE[i::2]) for i in range(2)]
+    parts = [Tally.count("recall", score=SCORE[i::2], positive=POSITIVE[i::2]) for i in range(2)]
     counted = certify_recall(data=parts[0] + parts[1], **CLAIM)
     assert counted.claim_digest == expected.claim_digest
     np.savez(tmp_path / "rows.npz", s=SCORE, y=POSITIVE)
@@ -109,7 +109,7 @@ def test_what_cannot_be_is_named(
 
 
 def test_a_tally_of_a_shield_is_refused() -> None:
-    tally = Tally.from_arrays(score=SCORE, unsafe=POSITIVE)
+    tally = Tally.count("shield", score=SCORE, unsafe=POSITIVE)
     with pytest.raises(
         InvalidValueError, match="counts something else: count with score, positive"
     ):

@@ -85,7 +85,7 @@ def test_negatives_change_nothing_and_the_plan_may_be_passed() -> None:
 
 
 def test_a_planned_look_allows_fewer_misses_than_a_fixed_number_of_positives() -> None:
-    tally = Tally.from_arrays(score=rows(120)[0], positive=rows(120)[1])
+    tally = Tally.count("recall", score=rows(120)[0], positive=rows(120)[1])
     fixed = certify_recall(data=tally, target=0.9, delta=0.05)
     look = certify_recall(data=tally, target=0.9, delta=0.05, looks=LOOKS)
     assert look.allowed < fixed.allowed

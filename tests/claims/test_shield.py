@@ -14,7 +14,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.stats.binomial import binomial_upper
 
 N, P, XI, DELTA = 2000, 0.05, 0.02, 0.01
-TALLY = Tally.from_arrays(score=[0.1], unsafe=[0])
+TALLY = Tally.count("shield", score=[0.1], unsafe=[0])
 
 
 def rollouts(seed: int = 0, n: int = N) -> tuple[Any, Any, Any]:
@@ -63,7 +63,8 @@ def test_a_tally_gives_the_claim_of_the_arrays_however_it_was_put_together(
     more: dict[str, Any] = {"final_score": final} if bound == "product" else {}
     whole = certify_shield(scores, unsafe, xi=XI, delta=DELTA, bound=bound, **more)
     parts = [
-        Tally.from_arrays(
+        Tally.count(
+            "shield",
             score=scores[part],
             unsafe=unsafe[part],
             **{key: value[part] for key, value in more.items()},
@@ -79,7 +80,8 @@ def test_a_tally_gives_the_claim_of_the_arrays_however_it_was_put_together(
 def test_taking_the_last_danger_for_the_maximum_is_loose_and_never_wrong() -> None:
     scores, unsafe, final = rollouts()
     by_last, by_maximum = (
-        Tally.from_arrays(score=s, unsafe=unsafe) for s in (np.where(unsafe, final, scores), scores)
+        Tally.count("shield", score=s, unsafe=unsafe)
+        for s in (np.where(unsafe, final, scores), scores)
     )
     assert (by_last.counts.sum(axis=0) == by_maximum.counts.sum(axis=0)).all()
     for bound in ("exact", "product"):
@@ -151,7 +153,7 @@ def test_dangers_of_zero_are_certified_and_said_to_be_of_no_use() -> None:
         ({"data": TALLY, "unsafe": [0]}, "beside a Tally, which is already counted"),
         ({"data": TALLY, "final_score": [0.1]}, "beside a Tally, which is already counted"),
         (
-            {"data": Tally.from_arrays(confidence=[0.1], correct=[0])},
+            {"data": Tally.count("calibration", confidence=[0.1], correct=[0])},
             "counts something else: count with score, unsafe",
         ),
         ({"score": [], "unsafe": []}, "no rows"),

@@ -93,8 +93,8 @@ def test_a_look_that_is_too_early_refuses_and_names_the_next_that_can_pass() -> 
 
 
 def test_a_refusal_says_when_no_later_look_can_help() -> None:
-    tally = Tally.from_arrays(
-        score=[-np.inf] * 40 + [0.1] * 460, unsafe=[True] * 40 + [False] * 460
+    tally = Tally.count(
+        "shield", score=[-np.inf] * 40 + [0.1] * 460, unsafe=[True] * 40 + [False] * 460
     )
     certificate = certify_shield(data=tally, xi=0.05, delta=0.05, looks=PLAN)
     assert certificate.refusal is not None
@@ -106,7 +106,8 @@ def test_a_refusal_says_when_no_later_look_can_help() -> None:
 
 def test_lost_rollouts_that_become_rarer_may_pass_later() -> None:
     lost = PLAN.allowed(250) + 1
-    tally = Tally.from_arrays(
+    tally = Tally.count(
+        "shield",
         score=[-np.inf] * lost + [0.1] * (250 - lost),
         unsafe=[True] * lost + [False] * (250 - lost),
     )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars
 import pytest
+from tests.tally.question_names import question_of
 
 from pacbound import (
     Shield,
@@ -106,7 +107,7 @@ def test_arrays_frames_files_and_parts_of_tallies_give_the_same_claim(
     parts = []
     for rows in (slice(700), slice(700, None)):
         arrays: dict[str, Any] = {"score": SCORE[rows], flag: FLAG[rows], "groups": SITE[rows]}
-        parts.append(Tally.from_arrays(**arrays))
+        parts.append(Tally.count(question_of(arrays), **arrays))
     found = [
         made(kind, groups=SITE),
         made(kind, data=frame, **columns),

@@ -133,7 +133,7 @@ def write_folder(folder: Path) -> None:
     forged = json.loads((folder / "calibration.json").read_text())
     forged["claim"]["delta"] = 0.01
     (folder / "forged.json").write_text(json.dumps(forged))
-    Tally.from_arrays(confidence=confidence, correct=right).save(folder / "tally.json")
+    Tally.count("calibration", confidence=confidence, correct=right).save(folder / "tally.json")
     answers = np.column_stack([small, large])
     cascade = certify_cascade(confidence, answers, label, xi=0.2, delta=0.1, costs=[1, 9])
     cascade.save(folder / "cascade.json")

@@ -54,7 +54,7 @@ def rows(tmp_path: Path) -> Path:
     ]
     (tmp_path / "rows.csv").write_text("\n".join(["c,d,ok,bad,fast,slow,y", *lines]) + "\n")
     (tmp_path / "model.pt").write_bytes(b"abc")
-    Tally.from_arrays(score=c, unsafe=np.arange(300) % 50 == 0).save(tmp_path / "tally.json")
+    Tally.count("shield", score=c, unsafe=np.arange(300) % 50 == 0).save(tmp_path / "tally.json")
     return tmp_path / "rows.csv"
 
 

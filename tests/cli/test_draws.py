@@ -176,8 +176,8 @@ def test_stratify_says_to_programs_what_it_chose(pacbound: Run, rows: Path) -> N
     )  # fmt: skip
     said = json.loads(done.stdout)
     assert sum(said["to_label"]) == 50
-    tally = Tally.from_arrays(
-        confidence=COLUMNS["c"], correct=COLUMNS["ok"], edges=[0, 0.5, 0.9, 1]
+    tally = Tally.count(
+        "calibration", confidence=COLUMNS["c"], correct=COLUMNS["ok"], edges=[0, 0.5, 0.9, 1]
     )
     assert said["pool"] == tally.dense().sum(axis=2)[0].tolist()
 

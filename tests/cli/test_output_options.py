@@ -273,7 +273,7 @@ def test_what_was_counted_is_not_replaced_from_python(made: Path, tmp_path: Path
     rows = tmp_path / ROWS
     before = rows.read_bytes()
     columns: dict[str, Any] = {"confidence": "c", "correct": "ok"}
-    tally = Tally.from_files(rows, **columns)
+    tally = Tally.count("calibration", data=rows, **columns)
     with pytest.raises(InvalidValueError, match="holds rows that the tally was made from"):
         tally.save(rows)
     with pytest.raises(InvalidValueError, match="holds rows that the certificate was made from"):

@@ -107,7 +107,7 @@ def test_a_pilot_of_every_kind_is_planned_from(
 
 
 def test_the_plan_is_that_of_the_library(pacbound: Run, pilot: Path) -> None:
-    tally = Tally.from_files(pilot, score="s", unsafe="u")
+    tally = Tally.count("shield", data=pilot, score="s", unsafe="u")
     plan = plan_from_pilot(
         tally, xi=0.05, delta=0.05, sizes=[300, 1200], draws=10, rng=np.random.default_rng(7)
     )

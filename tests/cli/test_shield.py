@@ -80,7 +80,9 @@ def test_rollouts_in_several_files_are_counted_together(pacbound: Run, tmp_path:
             f=np.where(unsafe, score / 2, np.nan)[rows],
         )
     done = pacbound("shield", "0.npz", "1.npz", *COLUMNS, *CLAIM, "--json")
-    whole = certify_shield(data=Tally.from_arrays(score=score, unsafe=unsafe), xi=0.1, delta=0.01)
+    whole = certify_shield(
+        data=Tally.count("shield", score=score, unsafe=unsafe), xi=0.1, delta=0.01
+    )
     assert json.loads(done.stdout)["claim_digest"] == whole.claim_digest
     pacbound(
         "shield", "0.npz", "1.npz", *COLUMNS, *CLAIM, "--bound", "product", "--final-score", "f"

@@ -53,7 +53,7 @@ def calibration(rng: Rng) -> Certificate:
     correct = rng.random(rows) < score
     if "groups" in grid or "edges" in grid:
         return calibrate(score, correct, **options, **grid)
-    tally = Tally.from_arrays(confidence=score, correct=correct, **grid)
+    tally = Tally.count("calibration", confidence=score, correct=correct, **grid)
     return calibrate(data=_many(tally, int(10 ** rng.integers(0, 5))), **options)
 
 
@@ -104,7 +104,7 @@ def shield(rng: Rng) -> Certificate:
     elif way == 2:
         options["rate"] = "among-unsafe"
     if way == 3:
-        tally = Tally.from_arrays(score=score, unsafe=unsafe)
+        tally = Tally.count("shield", score=score, unsafe=unsafe)
         return certify_shield(data=_many(tally, int(10 ** rng.integers(1, 4))), **options)
     return certify_shield(score, unsafe, **options)
 
@@ -213,7 +213,7 @@ def front(rng: Rng) -> Certificate:
     )
     bound: Any = rng.choice(BOUNDS)
     return certify_declared(
-        Tally.from_arrays(**columns, unseen_labels=1.0, unrelated_labels=True),
+        Tally.count("cascade", **columns, unseen_labels=1.0, unrelated_labels=True),
         declared,
         xi=rate(rng),
         delta=level(rng),
@@ -229,7 +229,7 @@ def drawn(rng: Rng) -> Certificate:
         {"clusters": np.arange(rows) // 3, "cluster_bound": 4, "seed": 3},
         {"weights": rng.random(rows) + 0.5, "weight_bound": 2.0, "seed": 1},
     ]
-    tally = Tally.from_arrays(**columns, **draws[int(rng.integers(3))])
+    tally = Tally.count("shield", **columns, **draws[int(rng.integers(3))])
     return certify_shield(data=tally, xi=rate(rng), delta=level(rng)) if tally.rows else drawn(rng)
 
 

@@ -229,7 +229,7 @@ def _calibration(delta: float) -> Certificate:
 
 
 def test_a_bound_of_huge_counts_is_judged_by_its_tail_in_both() -> None:
-    tally = Tally.from_arrays(confidence=[0.9], correct=[True], n_bins=1)
+    tally = Tally.count("calibration", confidence=[0.9], correct=[True], n_bins=1)
     for rows, share in ((10**7, 1e-5), (10**14, 1e-7)):
         many = Tally(tally.kind, tally.grid, tally.outcomes, rows, tally.cells, tally.counts * rows)
         many.counts[0] = [rows // 5, rows - rows // 5]
@@ -281,7 +281,7 @@ def _bound(end: str, successes: int, trials: int, tail: float) -> float:
 def test_a_bound_is_accepted_if_its_tail_is_within_its_window_and_only_then(
     trials: int, successes: int, delta: float
 ) -> None:
-    tally = Tally.from_arrays(confidence=[0.9], correct=[True], n_bins=1)
+    tally = Tally.count("calibration", confidence=[0.9], correct=[True], n_bins=1)
     many = Tally(tally.kind, tally.grid, tally.outcomes, trials, tally.cells, tally.counts * trials)
     many.counts[0] = [trials - successes, successes]
     cases: list[tuple[Side, str, float]] = [

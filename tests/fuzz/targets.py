@@ -146,15 +146,19 @@ def tallies() -> list[bytes]:
     score, ok = rng.random(30), rng.random(30) < 0.7
     predictions = rng.integers(0, 3, (30, 2))
     made = [
-        Tally.from_arrays(confidence=score, correct=ok, n_bins=5),
-        Tally.from_arrays(
-            confidence=score, correct=ok, edges=[0.0, 0.3, 1.0], groups=["a", "b"] * 15
+        Tally.count("calibration", confidence=score, correct=ok, n_bins=5),
+        Tally.count(
+            "calibration",
+            confidence=score,
+            correct=ok,
+            edges=[0.0, 0.3, 1.0],
+            groups=["a", "b"] * 15,
         ),
         Tally.count(
             CascadeQuestion, confidence=score, prediction=predictions, label=predictions[:, 0]
         ),
-        Tally.from_arrays(score=score, unsafe=ok, final_score=np.where(ok, score, np.nan)),
-        Tally.from_arrays(score=score, positive=ok, groups={"a": ok, "all": np.ones(30)}),
+        Tally.count("shield", score=score, unsafe=ok, final_score=np.where(ok, score, np.nan)),
+        Tally.count("recall", score=score, positive=ok, groups={"a": ok, "all": np.ones(30)}),
     ]
     return [json.dumps(tally.to_dict(), indent=1, sort_keys=True).encode() for tally in made]
 
@@ -194,7 +198,7 @@ def read_table(path: Path, seed: bytes, *, suffix: str) -> None:
     ]
     for named in questions:
         try:
-            tally = Tally.from_files(path, **named)
+            tally = Tally.count("calibration", data=path, **named)
             assert tally.rows > 0
         except PacboundError:
             refused += 1

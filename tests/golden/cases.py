@@ -237,7 +237,7 @@ def _monitored() -> Any:
 
 
 def _planned_from_a_pilot() -> Any:
-    tally = Tally.from_arrays(score=images().shoe_score[:600], positive=images().shoes[:600])
+    tally = Tally.count("recall", score=images().shoe_score[:600], positive=images().shoes[:600])
     plan = plan_from_pilot(
         tally, target=0.95, delta=0.05, sizes=[400, 1_600], draws=20, rng=np.random.default_rng(2)
     )

@@ -78,8 +78,8 @@ def _tally(counts: np.ndarray) -> Tally:
     scores = np.array([LOW, HIGH, 30]) / 65_536
     cells, outcomes = np.nonzero(counts)
     times = counts[cells, outcomes]
-    return Tally.from_arrays(
-        score=np.repeat(scores[cells], times), positive=np.repeat(outcomes == 1, times)
+    return Tally.count(
+        "recall", score=np.repeat(scores[cells], times), positive=np.repeat(outcomes == 1, times)
     )
 
 

@@ -45,7 +45,7 @@ class Law:
         score = rng.random(n)
         for place, (value, _) in enumerate(self.atoms):
             score[kind == place] = value
-        return Tally.from_arrays(score=score, unsafe=kind <= len(self.atoms))
+        return Tally.count("shield", score=score, unsafe=kind <= len(self.atoms))
 
 
 LAWS = {
@@ -156,7 +156,7 @@ def test_rollouts_under_a_certified_shield_are_unsafe_beyond_xi_with_chance_at_m
     for _ in range(runs):
         score, unsafe, _ = task.rollouts(rng, 120)
         certificate = certify_shield(
-            data=Tally.from_arrays(score=score, unsafe=unsafe), xi=xi, delta=DELTA
+            data=Tally.count("shield", score=score, unsafe=unsafe), xi=xi, delta=DELTA
         )
         violations += certificate.certified and task.unsafe_under_shield(certificate.threshold) > xi
     judge(violations, runs, DELTA)
@@ -185,7 +185,7 @@ def chances_to_miss_too_often(
     """For each law the total weight of the samples whose certified shield misses more than xi."""
     counts, missed = splits(n, 5), []
     for line in counts:
-        tally = Tally.from_arrays(score=np.repeat(SCORES, line), unsafe=np.repeat(UNSAFE, line))
+        tally = Tally.count("shield", score=np.repeat(SCORES, line), unsafe=np.repeat(UNSAFE, line))
         certificate = certify_shield(data=tally, xi=xi, delta=delta, bound=bound)
         # A refusal claims nothing: its threshold, -inf, is above no score.
         missed.append(UNSAFE & np.less(SCORES, certificate.threshold))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.kinds import KINDS as KINDS_APART
 from tests.products import standing_for
+from tests.tally.question_names import question_of
 
 from pacbound import (
     Tally,
@@ -51,7 +52,7 @@ def calibration_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def abstention_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
-    return {"kind": "abstention", **calibration_rows(rows, rng)}
+    return {"question": "abstention", **calibration_rows(rows, rng)}
 
 
 def recall_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -62,9 +63,7 @@ def recall_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
 
 def _counted(rows: dict[str, Any]) -> Tally:
     """The tally of rows; those of two models are counted for a cascade."""
-    if np.ndim(rows.get("prediction", ())) == 2:
-        return Tally.count(CascadeQuestion, **rows)
-    return Tally.from_arrays(**rows)
+    return Tally.count(**{"question": question_of(rows), **rows})
 
 
 def abstention_value(tally: Tally) -> float:
@@ -275,9 +274,9 @@ def test_a_smaller_pilot_leaves_a_wider_spread() -> None:
 
 def test_groups_are_drawn_together() -> None:
     rows = calibration_rows(400, np.random.default_rng(0))
-    pilot = Tally.from_arrays(**rows, groups=np.where(np.arange(400) % 4, "a", "b"))
+    pilot = Tally.count("calibration", **rows, groups=np.where(np.arange(400) % 4, "a", "b"))
     plan = plan_from_pilot(pilot, delta=0.05, sizes=[400], draws=10)
-    single = plan_from_pilot(Tally.from_arrays(**rows), delta=0.05, sizes=[400], draws=10)
+    single = plan_from_pilot(Tally.count("calibration", **rows), delta=0.05, sizes=[400], draws=10)
     assert plan.points[0].value > single.points[0].value
 
 
@@ -337,7 +336,7 @@ def test_rare_positives_take_more_rows() -> None:
     rng = np.random.default_rng(8)
     positive = np.arange(4000) < 8
     score = np.where(positive, rng.beta(6, 2, size=4000), rng.beta(1, 6, size=4000))
-    rare = Tally.from_arrays(score=score, positive=positive)
+    rare = Tally.count("recall", score=score, positive=positive)
     plan = plan_from_pilot(rare, target=0.9, delta=0.05, draws=10)
     # 29 positives certify 0.9 if none is missed, and one row in 500 is positive.
     assert plan.points[0].rows >= 29 * 500
@@ -349,7 +348,7 @@ def test_an_abstention_of_groups_is_planned_from() -> None:
     rng = np.random.default_rng(9)
     rows = abstention_rows(1000, rng)
     groups = rng.choice(["north", "south"], size=1000, p=[0.99, 0.01])
-    pilot = Tally.from_arrays(groups=groups, **rows)
+    pilot = Tally.count(groups=groups, **rows)
     plan = plan_from_pilot(pilot, xi=0.1, delta=0.05, sizes=[100, 1500], draws=10)
     assert plan.points[1].certified == 1.0
     assert plan.points[1].thresholds == ()
@@ -406,7 +405,7 @@ def test_a_pilot_whose_models_differ_without_a_label_is_refused() -> None:
 
 
 def test_a_pilot_of_two_rows_is_enough_to_be_planned_from() -> None:
-    pilot = Tally.from_arrays(score=[0.1, 0.9], unsafe=[False, True])
+    pilot = Tally.count("shield", score=[0.1, 0.9], unsafe=[False, True])
     plan = plan_from_pilot(pilot, xi=0.1, delta=0.05, sizes=[50], draws=10)
     assert plan.pilot_rows == 2
 
@@ -435,7 +434,7 @@ def test_false_alarms_of_rollouts_are_planned_in_rollouts() -> None:
 
 def test_rare_negatives_take_more_rows() -> None:
     positive = np.arange(1000) >= 10
-    rare = Tally.from_arrays(score=np.where(positive, 0.9, 0.1), positive=positive)
+    rare = Tally.count("recall", score=np.where(positive, 0.9, 0.1), positive=positive)
     plan = plan_from_pilot(rare, xi=0.1, delta=0.05, claim="false-alarms", draws=10)
     # 29 negatives certify 0.1 if none raises an alarm, and one row in 100 is negative.
     assert plan.points[0].rows >= 29 * 100

@@ -18,7 +18,7 @@ def plan(**options: object) -> PilotPlan:
     rng = np.random.default_rng(0)
     unsafe = rng.random(400) < 0.1
     scores = np.where(unsafe, rng.beta(6, 2, size=400), rng.beta(1, 6, size=400))
-    pilot = Tally.from_arrays(score=scores, unsafe=unsafe)
+    pilot = Tally.count("shield", score=scores, unsafe=unsafe)
     given = {"xi": 0.05, "delta": 0.05, "sizes": [100, 1000, 8000], "draws": 10, **options}
     return plan_from_pilot(pilot, **given)  # type: ignore[arg-type]
 

@@ -89,7 +89,7 @@ def test_folders_and_archives_keep_what_rollouts_are_of_and_text_does_not(
 
 def test_an_archive_with_its_task_is_still_a_table(rollouts: Rollouts, tmp_path: Path) -> None:
     rollouts.save(tmp_path / "r.npz")
-    counted = Tally.from_files(tmp_path / "r.npz", score="score", unsafe="unsafe")
+    counted = Tally.count("shield", data=tmp_path / "r.npz", score="score", unsafe="unsafe")
     assert (counted.cells == rollouts.tally().cells).all()
     assert (counted.counts == rollouts.tally().counts).all()
 

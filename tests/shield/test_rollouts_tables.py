@@ -62,12 +62,12 @@ def test_the_command_line_certifies_from_the_file_as_it_is(
     pytest.importorskip("duckdb", reason="reading text needs the extra `frames`")
     assert np.isneginf(rollouts.score).any()
     rollouts.save(tmp_path / name)
-    counted = Tally.from_files(tmp_path / name, score="score", unsafe="unsafe")
+    counted = Tally.count("shield", data=tmp_path / name, score="score", unsafe="unsafe")
     expected = certify_shield(rollouts.score, rollouts.unsafe, xi=0.3, delta=0.05)
     assert certify_shield(data=counted, xi=0.3, delta=0.05).threshold == expected.threshold
     assert expected.certified
-    last = Tally.from_files(
-        tmp_path / name, score="score", unsafe="unsafe", final_score="final_score"
+    last = Tally.count(
+        "shield", data=tmp_path / name, score="score", unsafe="unsafe", final_score="final_score"
     )
     paper = certify_shield(
         rollouts.score,

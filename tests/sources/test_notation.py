@@ -18,7 +18,7 @@ from pacbound.sources.notation import NotationOptions
 NAMED: dict[str, Any] = {"confidence": "c", "correct": "ok"}
 SCORES = [0.05, 0.15, 0.3, 0.95, 1.0, 0.0, 1e-05, 0.123456789012345]
 RIGHT = [1, 0, 1, 1, 1, 0, 0, 1]
-WANTED = Tally.from_arrays(confidence=SCORES, correct=RIGHT)
+WANTED = Tally.count("calibration", confidence=SCORES, correct=RIGHT)
 
 
 def text(separator: str, decimal: str = ".") -> str:
@@ -35,11 +35,14 @@ def test_delimiters_and_decimal_commas_are_read_as_they_are_said_to_be(
 ) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(text("\t" if delimiter == "tab" else delimiter, decimal))
-    found = Tally.from_files(path, delimiter=delimiter, decimal=decimal, **NAMED)
+    found = Tally.count("calibration", data=path, delimiter=delimiter, decimal=decimal, **NAMED)
     assert found == WANTED
     packed = tmp_path / "packed.csv.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
-    assert Tally.from_files(packed, delimiter=delimiter, decimal=decimal, **NAMED) == WANTED
+    assert (
+        Tally.count("calibration", data=packed, delimiter=delimiter, decimal=decimal, **NAMED)
+        == WANTED
+    )
 
 
 def test_a_decimal_comma_may_stand_in_quotes_between_commas(tmp_path: Path) -> None:
@@ -49,7 +52,7 @@ def test_a_decimal_comma_may_stand_in_quotes_between_commas(tmp_path: Path) -> N
         *(f'"{s!r}",{r}'.replace(".", ",") for s, r in zip(SCORES, RIGHT, strict=True)),
     ]
     path.write_text("\n".join(lines))
-    assert Tally.from_files(path, decimal=",", **NAMED) == WANTED
+    assert Tally.count("calibration", data=path, decimal=",", **NAMED) == WANTED
 
 
 @pytest.mark.parametrize("value", ["0.97", "1.000,5", "0,9,7", "0,97%", "a", "1_0", ""])
@@ -61,7 +64,7 @@ def test_what_is_no_number_with_a_decimal_comma_is_refused_inside_and_in_order(
     written: dict[str, Any] = {"delimiter": ";", "decimal": ","}
     for columns in (NAMED, {"confidence": "c", "prediction": "p", "label": "ok"}):
         with pytest.raises(InvalidValueError, match=r"c\[1\] is .*not a number"):
-            Tally.from_files(path, **written, **columns)
+            Tally.count("calibration", data=path, **written, **columns)
 
 
 HINTS: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -92,7 +95,7 @@ def test_a_table_that_is_written_in_another_way_says_what_to_pass(
     path = tmp_path / "rows.csv"
     path.write_text(content)
     with pytest.raises(InvalidValueError, match=said):
-        Tally.from_files(path, **written, **NAMED)
+        Tally.count("calibration", data=path, **written, **NAMED)
 
 
 @pytest.mark.parametrize(
@@ -127,11 +130,11 @@ def test_a_notation_of_text_is_refused_where_there_is_no_text(tmp_path: Path) ->
     frame.write_parquet(path)
     for engine in ("duckdb", "polars"):
         with pytest.raises(InvalidTypeError, match=r"delimiter is about .*rows\.parquet is not:"):
-            Tally.from_files(path, delimiter=";", engine=engine, **NAMED)
+            Tally.count("calibration", data=path, delimiter=";", engine=engine, **NAMED)
     with pytest.raises(InvalidTypeError, match="a frame was passed"):
-        Tally.from_frame(frame, decimal=",", **NAMED)
+        Tally.count("calibration", data=frame, decimal=",", **NAMED)
     with pytest.raises(InvalidTypeError, match="pass the scores divided by it"):
-        Tally.from_arrays(confidence=SCORES, correct=RIGHT, scale=100)
+        Tally.count("calibration", confidence=SCORES, correct=RIGHT, scale=100)
     with pytest.raises(InvalidTypeError, match=r"delimeter is not an option .* mean delimiter"):
         calibrate(**NAMED, data=path, delta=0.05, delimeter=";")  # type: ignore[call-arg]
 
@@ -141,7 +144,7 @@ def test_a_spreadsheet_is_answered_with_the_way_to_a_table(ending: str, tmp_path
     path = tmp_path / f"rows.{ending}"
     path.write_bytes(b"PK\x03\x04")
     with pytest.raises(InvalidValueError, match="is a spreadsheet: save the sheet as CSV"):
-        Tally.from_files(path, **NAMED)
+        Tally.count("calibration", data=path, **NAMED)
 
 
 def test_rows_go_out_in_the_notation_that_they_came_in(tmp_path: Path) -> None:
@@ -154,7 +157,7 @@ def test_rows_go_out_in_the_notation_that_they_came_in(tmp_path: Path) -> None:
     assert lines[0] == "note;c;ok;pac_lower;pac_upper;pac_estimate"
     assert lines[1].startswith("n;0,05;1;0,")
     assert "." not in "".join(lines)
-    again = Tally.from_files(target, delimiter=";", decimal=",", **NAMED)
+    again = Tally.count("calibration", data=target, delimiter=";", decimal=",", **NAMED)
     assert again == WANTED
     lower = [float(line.split(";")[3].replace(",", ".")) for line in lines[1:]]
     assert lower == certificate.interval(SCORES)[:, 0].tolist()
@@ -175,8 +178,10 @@ def test_a_quote_that_the_delimiter_makes_necessary_is_written(tmp_path: Path) -
 def test_scores_are_divided_and_never_multiplied_by_a_reciprocal() -> None:
     percent = np.arange(101)
     frame = pl.DataFrame({"c": percent, "ok": percent % 2})
-    found = Tally.from_frame(frame, n_bins=100, scale=100, **NAMED)
-    assert found == Tally.from_arrays(confidence=percent / 100, correct=percent % 2, n_bins=100)
-    assert found != Tally.from_arrays(
-        confidence=percent * (1 / 100), correct=percent % 2, n_bins=100
+    found = Tally.count("calibration", data=frame, n_bins=100, scale=100, **NAMED)
+    assert found == Tally.count(
+        "calibration", confidence=percent / 100, correct=percent % 2, n_bins=100
+    )
+    assert found != Tally.count(
+        "calibration", confidence=percent * (1 / 100), correct=percent % 2, n_bins=100
     )

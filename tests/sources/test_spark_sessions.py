@@ -31,7 +31,7 @@ NAME = "spark.sql.caseSensitive"
 
 def count():
     counted.append(
-        Tally.from_files("rows.parquet", confidence="c", correct="ok", engine="spark").rows
+        Tally.count("calibration", "c", "ok", data="rows.parquet", engine="spark").rows
     )
 
 def in_threads(number):

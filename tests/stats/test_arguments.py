@@ -201,12 +201,12 @@ CLAIMS: dict[str, Callable[[float], Any]] = {
     ),
     "calibrator": lambda delta: PACCalibrator(delta=delta).fit([[0.5, 0.5]], [1]),
     "from a tally": lambda delta: calibrate(
-        data=Tally.from_arrays(confidence=[0.5], correct=[True]), delta=delta
+        data=Tally.count("calibration", confidence=[0.5], correct=[True]), delta=delta
     ),
     "planned looks": lambda delta: planned_looks(0.1, delta=delta, looks=[500]),
     "trials": lambda delta: trials_needed(0.1, 0.01, delta=delta),
     "pilot": lambda delta: plan_from_pilot(
-        Tally.from_arrays(confidence=[0.5], correct=[True]), delta=delta
+        Tally.count("calibration", confidence=[0.5], correct=[True]), delta=delta
     ),
     "budget": lambda delta: Budget("never-written.json", delta=delta),
 }

@@ -29,10 +29,7 @@ def surface() -> dict[str, Names]:
     exported = {name: getattr(pacbound, name) for name in pacbound.__all__ if name[0] != "_"}
     public = {**exported, **{thing.__name__: thing for thing in returned()}}
     functions = {name: thing for name, thing in public.items() if callable(thing)}
-    counting = {
-        f"Tally.{name}": getattr(pacbound.Tally, name)
-        for name in ("from_arrays", "from_frame", "from_files", "count")
-    }
+    counting = {"Tally.count": pacbound.Tally.count}
     classes = {name: thing for name, thing in public.items() if inspect.isclass(thing)}
     return {
         "parameters": {

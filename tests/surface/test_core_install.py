@@ -116,10 +116,10 @@ monitor.save("state.json")
 assert pacbound.Monitor.load("state.json", certificate).evidence == monitor.evidence
 """,
     "tally": """
-tally = pacbound.Tally.from_arrays(confidence=[0.6, 0.9], correct=[0, 1])
+tally = pacbound.Tally.count("calibration", confidence=[0.6, 0.9], correct=[0, 1])
 tally.save("tally.json")
 assert pacbound.Tally.load("tally.json") == tally
-more = pacbound.Tally.from_arrays(confidence=[0.7], correct=[1])
+more = pacbound.Tally.count("calibration", confidence=[0.7], correct=[1])
 pacbound.calibrate(data=tally + more, delta=0.1)
 """,
     "estimators without scikit-learn": """
@@ -132,7 +132,7 @@ TemperatureScaling().fit(numpy.log(probabilities), labels)
     "planning": """
 print(pacbound.trials_needed(0.05, 0.01, delta=0.05))
 assert pacbound.planned_looks(0.05, delta=0.05, looks=[100, 200]).verdict(0, 100)
-pilot = pacbound.Tally.from_arrays(confidence=[0.6, 0.9] * 20, correct=[0, 1] * 20)
+pilot = pacbound.Tally.count("calibration", confidence=[0.6, 0.9] * 20, correct=[0, 1] * 20)
 print(pacbound.plan_from_pilot(pilot, delta=0.05, sizes=[100, 200]).summary())
 """,
 }

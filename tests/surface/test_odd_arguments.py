@@ -59,7 +59,7 @@ SCORE = (PLACE * 7 % N) / N
 RIGHT = PLACE % 3 > 0
 CLASS = PLACE % 2
 TABLE = np.column_stack([1 - SCORE, SCORE])
-TALLY = Tally.from_arrays(confidence=SCORE, correct=RIGHT)
+TALLY = Tally.count("calibration", confidence=SCORE, correct=RIGHT)
 CASCADE = certify_cascade(
     SCORE[:, None].repeat(20, 0),
     np.ones((20 * N, 2)),

@@ -167,7 +167,7 @@ def test_a_missing_label_is_missing_however_it_is_held(labels: Any) -> None:
 @pytest.mark.parametrize("gaps", GAPS.values(), ids=GAPS)
 def test_a_missing_prediction_is_refused_however_it_is_held(gaps: Any) -> None:
     with pytest.raises(InvalidValueError, match=r"prediction\[1\] is missing"):
-        Tally.from_arrays(confidence=[0.9, 0.8], prediction=gaps, label=["a", "a"])
+        Tally.count("calibration", confidence=[0.9, 0.8], prediction=gaps, label=["a", "a"])
 
 
 @pytest.mark.parametrize("code", ["NA", "nan", "NaN", "None", "null", "NULL", "?", "n/a", "<NA>"])
@@ -191,7 +191,7 @@ def test_options_about_classes_are_refused_where_there_are_none() -> None:
     given: dict[str, Any] = {"confidence": [0.5], "correct": [True]}
     for option in ({"classes": ["a"]}, {"missing": "NA"}, {"unseen_labels": 0.5}):
         with pytest.raises(InvalidTypeError, match="none are counted here"):
-            Tally.from_arrays(**given, **option)
+            Tally.count("calibration", **given, **option)
 
 
 # ---- the rule itself

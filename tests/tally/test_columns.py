@@ -28,7 +28,7 @@ from pacbound.tally.columns import as_names
 )
 def test_values_that_are_no_scores_are_refused(confidence: Any, message: str) -> None:
     with pytest.raises(InvalidValueError, match=message):
-        Tally.from_arrays(confidence=confidence, correct=[1, 0])
+        Tally.count("calibration", confidence=confidence, correct=[1, 0])
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_values_that_are_no_scores_are_refused(confidence: Any, message: str) ->
 )
 def test_types_that_hold_no_scores_are_refused(confidence: Any) -> None:
     with pytest.raises(InvalidTypeError, match="confidence"):
-        Tally.from_arrays(confidence=confidence, correct=[1, 0])
+        Tally.count("calibration", confidence=confidence, correct=[1, 0])
 
 
 @pytest.mark.parametrize(
@@ -59,14 +59,14 @@ def test_types_that_hold_no_scores_are_refused(confidence: Any) -> None:
 )
 def test_outcomes_must_be_true_or_false(correct: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        Tally.from_arrays(confidence=[0.5, 0.6], correct=correct)
+        Tally.count("calibration", confidence=[0.5, 0.6], correct=correct)
 
 
 def test_a_float32_softmax_a_hair_above_one_counts_as_one() -> None:
     confidence = np.array([np.nextafter(np.float32(1), np.float32(2))])
     assert confidence[0] > 1
-    assert Tally.from_arrays(confidence=confidence, correct=[1]) == Tally.from_arrays(
-        confidence=[1.0], correct=[1]
+    assert Tally.count("calibration", confidence=confidence, correct=[1]) == Tally.count(
+        "calibration", confidence=[1.0], correct=[1]
     )
 
 
@@ -74,14 +74,17 @@ def test_the_row_of_a_bad_value_is_counted_from_the_start_of_the_column() -> Non
     confidence = np.full(100_000, 0.5)
     confidence[77_777] = np.nan
     with pytest.raises(InvalidValueError, match=r"confidence\[77777\]"):
-        Tally.from_arrays(confidence=confidence, correct=np.ones(100_000))
+        Tally.count("calibration", confidence=confidence, correct=np.ones(100_000))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "longdouble", ">f8"])
 def test_every_float_type_counts_the_same(dtype: str) -> None:
     values = np.array([0.0, 0.25, 0.5, 1.0])
-    expected = Tally.from_arrays(confidence=values, correct=[1, 0, 1, 0])
-    assert Tally.from_arrays(confidence=values.astype(dtype), correct=[1, 0, 1, 0]) == expected
+    expected = Tally.count("calibration", confidence=values, correct=[1, 0, 1, 0])
+    assert (
+        Tally.count("calibration", confidence=values.astype(dtype), correct=[1, 0, 1, 0])
+        == expected
+    )
 
 
 def test_strides_and_read_only_memory_do_not_matter() -> None:
@@ -89,11 +92,11 @@ def test_strides_and_read_only_memory_do_not_matter() -> None:
     column = table[::2, 1]
     column.setflags(write=False)
     flags = np.arange(500) % 3 == 0
-    assert Tally.from_arrays(confidence=column, correct=flags) == Tally.from_arrays(
-        confidence=column.copy(), correct=flags
+    assert Tally.count("calibration", confidence=column, correct=flags) == Tally.count(
+        "calibration", confidence=column.copy(), correct=flags
     )
-    assert Tally.from_arrays(confidence=column[::-1], correct=flags[::-1]) == Tally.from_arrays(
-        confidence=column, correct=flags
+    assert Tally.count("calibration", confidence=column[::-1], correct=flags[::-1]) == Tally.count(
+        "calibration", confidence=column, correct=flags
     )
 
 
@@ -143,7 +146,7 @@ def test_groups_must_be_names(groups: Any, error: type[Exception], message: str)
     if groups == ["a", 1]:
         groups = np.array(groups, dtype=object)
     with pytest.raises(error, match=message):
-        Tally.from_arrays(confidence=[0.5, 0.6], correct=[1, 0], groups=groups)
+        Tally.count("calibration", confidence=[0.5, 0.6], correct=[1, 0], groups=groups)
 
 
 def test_floats_that_do_not_tell_integers_apart_name_no_groups() -> None:

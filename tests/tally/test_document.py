@@ -19,15 +19,22 @@ PROBABILITIES, LABELS = [[0.1, 0.9], [0.8, 0.2], [0.3, 0.7]], [1, 1, 0]
 BINS = EqualWidthBins(20)
 
 TALLIES: dict[str, Tally] = {
-    "top": Tally.from_arrays(confidence=SCORES, correct=FLAGS),
-    "groups": Tally.from_arrays(confidence=SCORES, correct=FLAGS, groups=["a", "b", "b", "a"]),
-    "overlapping": Tally.from_arrays(
-        confidence=SCORES, correct=FLAGS, groups={"a": FLAGS, "b": [1, 1, 1, 0], "none": [0] * 4}
+    "top": Tally.count("calibration", confidence=SCORES, correct=FLAGS),
+    "groups": Tally.count(
+        "calibration", confidence=SCORES, correct=FLAGS, groups=["a", "b", "b", "a"]
+    ),
+    "overlapping": Tally.count(
+        "calibration",
+        confidence=SCORES,
+        correct=FLAGS,
+        groups={"a": FLAGS, "b": [1, 1, 1, 0], "none": [0] * 4},
     ),
     "per-class": count_probabilities(PROBABILITIES, LABELS, grid=BINS, scope="per-class"),
     "all-labels": count_probabilities(PROBABILITIES, LABELS, grid=BINS, scope="all-labels"),
-    "equal mass": Tally.from_arrays(confidence=SCORES, correct=FLAGS, edges="equal-mass", n_bins=2),
-    "shield": Tally.from_arrays(score=[0.15, -np.inf, 0.95], unsafe=[False, True, True]),
+    "equal mass": Tally.count(
+        "calibration", confidence=SCORES, correct=FLAGS, edges="equal-mass", n_bins=2
+    ),
+    "shield": Tally.count("shield", score=[0.15, -np.inf, 0.95], unsafe=[False, True, True]),
     **{
         f"cascade of {exits} exits": Tally.count(
             CascadeQuestion,

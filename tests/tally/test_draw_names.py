@@ -107,7 +107,7 @@ def test_weights_go_by_row_ids_if_there_are_any() -> None:
 
 def part_of(rows: Any, **options: Any) -> Tally:
     columns = {name: COLUMNS[column][rows] for name, column in NAMED.items()}
-    return Tally.from_arrays(**{**columns, **options})
+    return Tally.count("calibration", **{**columns, **options})
 
 
 def test_parts_that_add_up_have_the_digest_of_the_whole(tmp_path: Path) -> None:

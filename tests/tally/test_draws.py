@@ -39,7 +39,7 @@ BY_WEIGHT: dict[str, Any] = {**COLUMNS, "weights": WEIGHT, "weight_bound": 3.0}
 
 
 def test_one_row_of_each_cluster_is_counted() -> None:
-    tally = Tally.from_arrays(**BY_PATIENT)
+    tally = Tally.count("calibration", **BY_PATIENT)
     clusters = len(set(PATIENT.tolist()))
     assert tally.rows == clusters == int(tally.counts.sum())
     assert tally.drawn is not None
@@ -47,8 +47,8 @@ def test_one_row_of_each_cluster_is_counted() -> None:
 
 
 def test_the_counted_row_of_a_cluster_is_one_of_its_own() -> None:
-    own = Tally.from_arrays(
-        score=np.where(PATIENT == 5, 0.75, 0.25), unsafe=PATIENT == 5, clusters=PATIENT
+    own = Tally.count(
+        "shield", score=np.where(PATIENT == 5, 0.75, 0.25), unsafe=PATIENT == 5, clusters=PATIENT
     )
     assert own.totals == {"safe": len(set(PATIENT.tolist())) - 1, "unsafe": 1}
 
@@ -57,15 +57,15 @@ def test_every_row_of_a_cluster_is_as_likely() -> None:
     clusters = np.repeat(np.arange(5000), 4)
     for place in range(4):
         here = np.tile(np.arange(4) == place, 5000)
-        drawn = Tally.from_arrays(score=np.zeros(20_000), unsafe=here, clusters=clusters)
+        drawn = Tally.count("shield", score=np.zeros(20_000), unsafe=here, clusters=clusters)
         seen = drawn.totals["unsafe"]
         assert min(bdtr(seen, 5000, 0.25), 1 - bdtr(seen - 1, 5000, 0.25)) > 1e-4
 
 
 def test_another_seed_draws_other_rows_and_the_same_seed_the_same() -> None:
-    first = Tally.from_arrays(**BY_PATIENT)
-    assert Tally.from_arrays(**BY_PATIENT, seed=0) == first
-    assert Tally.from_arrays(**BY_PATIENT, seed=1) != first
+    first = Tally.count("calibration", **BY_PATIENT)
+    assert Tally.count("calibration", **BY_PATIENT, seed=0) == first
+    assert Tally.count("calibration", **BY_PATIENT, seed=1) != first
 
 
 def test_with_row_ids_the_order_of_rows_does_not_matter() -> None:
@@ -82,44 +82,48 @@ def test_with_row_ids_the_order_of_rows_does_not_matter() -> None:
             key: value[order] if isinstance(value, np.ndarray) else value
             for key, value in given.items()
         }
-        assert Tally.from_arrays(**moved) == Tally.from_arrays(**given)
+        assert Tally.count("calibration", **moved) == Tally.count("calibration", **given)
 
 
 def test_names_of_clusters_are_text() -> None:
-    first = Tally.from_arrays(**BY_PATIENT)
-    assert Tally.from_arrays(**COLUMNS, clusters=PATIENT.astype(str)) == first
-    assert Tally.from_arrays(**COLUMNS, clusters=PATIENT.astype(float)) == first
+    first = Tally.count("calibration", **BY_PATIENT)
+    assert Tally.count("calibration", **COLUMNS, clusters=PATIENT.astype(str)) == first
+    assert Tally.count("calibration", **COLUMNS, clusters=PATIENT.astype(float)) == first
 
 
 def test_a_row_of_the_largest_weight_is_always_kept_and_one_of_weight_zero_never() -> None:
     bound = 0.3
     weights = np.where(CORRECT, bound, 0.0)
-    tally = Tally.from_arrays(**COLUMNS, weights=weights, weight_bound=bound)
+    tally = Tally.count("calibration", **COLUMNS, weights=weights, weight_bound=bound)
     assert tally.totals == {"wrong": 0, "right": int(CORRECT.sum())}
 
 
 def test_a_cluster_as_large_as_the_bound_is_always_kept() -> None:
     clusters = np.repeat(np.arange(60), 10)
-    assert Tally.from_arrays(**COLUMNS, clusters=clusters, cluster_bound=10).rows == 60
+    assert Tally.count("calibration", **COLUMNS, clusters=clusters, cluster_bound=10).rows == 60
 
 
 def test_rows_are_kept_in_proportion_to_their_weights() -> None:
     rows = 20_000
     for weight in (0.3, 1.5, 2.9):
-        kept = Tally.from_arrays(
-            score=np.zeros(rows), unsafe=np.ones(rows), weights=[weight] * rows, weight_bound=3
+        kept = Tally.count(
+            "shield",
+            score=np.zeros(rows),
+            unsafe=np.ones(rows),
+            weights=[weight] * rows,
+            weight_bound=3,
         ).rows
         share = weight / 3
         assert min(bdtr(kept, rows, share), 1 - bdtr(kept - 1, rows, share)) > 1e-4
 
 
 def test_only_rows_that_are_drawn_need_a_score() -> None:
-    drawn = Tally.from_arrays(**BY_PATIENT)
+    drawn = Tally.count("calibration", **BY_PATIENT)
 
     def without(row: int) -> Tally:
         scores = CONFIDENCE.copy()
         scores[row] = np.nan
-        return Tally.from_arrays(confidence=scores, correct=CORRECT, clusters=PATIENT)
+        return Tally.count("calibration", confidence=scores, correct=CORRECT, clusters=PATIENT)
 
     refused = []
     for row in range(60):
@@ -147,7 +151,7 @@ def test_only_rows_that_are_drawn_need_a_score() -> None:
 )
 def test_options_that_do_not_go_together_are_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidTypeError, match=message):
-        Tally.from_arrays(**COLUMNS, **given)
+        Tally.count("calibration", **COLUMNS, **given)
 
 
 def _with(column: np.ndarray, row: int, value: Any) -> np.ndarray:
@@ -193,7 +197,7 @@ def _with(column: np.ndarray, row: int, value: Any) -> np.ndarray:
 )
 def test_what_cannot_be_drawn_by_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises((InvalidValueError, InvalidTypeError), match=message):
-        Tally.from_arrays(**COLUMNS, **given)
+        Tally.count("calibration", **COLUMNS, **given)
 
 
 def test_an_unknown_argument_is_refused_with_the_one_that_was_meant() -> None:
@@ -218,7 +222,7 @@ def test_planned_looks_at_rows_that_are_drawn_are_refused() -> None:
 
 
 def test_a_tally_beside_a_draw_is_refused() -> None:
-    tally = Tally.from_arrays(**COLUMNS)
+    tally = Tally.count("calibration", **COLUMNS)
     for given in ({"clusters": PATIENT}, {"seed": 1}):
         with pytest.raises(InvalidTypeError, match="was passed beside a Tally"):
             calibrate(data=tally, delta=0.1, **given)
@@ -233,16 +237,19 @@ def _half(given: dict[str, Any], which: int) -> dict[str, Any]:
 
 
 def test_tallies_of_different_clusters_add_to_that_of_all() -> None:
-    halves = [Tally.from_arrays(**_half(BY_PATIENT, which)) for which in (0, 1)]
-    assert halves[0] + halves[1] == Tally.from_arrays(**BY_PATIENT)
+    halves = [Tally.count("calibration", **_half(BY_PATIENT, which)) for which in (0, 1)]
+    assert halves[0] + halves[1] == Tally.count("calibration", **BY_PATIENT)
     assert halves[0] + halves[1].zero() == halves[0]
 
 
 def test_tallies_that_share_a_cluster_do_not_add() -> None:
     first, second = np.arange(ROWS) < 300, np.arange(ROWS) >= 300
     parts = [
-        Tally.from_arrays(
-            confidence=CONFIDENCE[part], correct=CORRECT[part], clusters=PATIENT[part]
+        Tally.count(
+            "calibration",
+            confidence=CONFIDENCE[part],
+            correct=CORRECT[part],
+            clusters=PATIENT[part],
         )
         for part in (first, second)
     ]
@@ -252,25 +259,27 @@ def test_tallies_that_share_a_cluster_do_not_add() -> None:
 
 def test_rows_kept_by_weight_add_only_if_they_have_ids_that_differ() -> None:
     halves = [_half(BY_WEIGHT, which) for which in (0, 1)]
-    places = [Tally.from_arrays(**half) for half in halves]
+    places = [Tally.count("calibration", **half) for half in halves]
     with pytest.raises(InvalidValueError, match="the same random number"):
         places[0] + places[1]
     ids: dict[str, Any] = {"row_ids": np.arange(ROWS)}
-    named = [Tally.from_arrays(**_half({**BY_WEIGHT, **ids}, which)) for which in (0, 1)]
-    assert named[0] + named[1] == Tally.from_arrays(**BY_WEIGHT, **ids)
-    again = [Tally.from_arrays(**half, row_ids=range(len(half["weights"]))) for half in halves]
+    named = [Tally.count("calibration", **_half({**BY_WEIGHT, **ids}, which)) for which in (0, 1)]
+    assert named[0] + named[1] == Tally.count("calibration", **BY_WEIGHT, **ids)
+    again = [
+        Tally.count("calibration", **half, row_ids=range(len(half["weights"]))) for half in halves
+    ]
     with pytest.raises(RepeatedSourceError, match="row ids are in both tallies"):
         again[0] + again[1]
 
 
 def test_rows_that_were_drawn_in_different_ways_do_not_add() -> None:
-    drawn = Tally.from_arrays(**_half(BY_PATIENT, 0))
+    drawn = Tally.count("calibration", **_half(BY_PATIENT, 0))
     for other in (
-        Tally.from_arrays(**_half(COLUMNS, 1)),
-        Tally.from_arrays(**_half(BY_PATIENT, 1), seed=1),
-        Tally.from_arrays(**_half(BY_PATIENT, 1), cluster_bound=50),
-        Tally.from_arrays(**_half(BY_WEIGHT, 1)),
-        Tally.from_arrays(**_half(COLUMNS, 1), strata=20),
+        Tally.count("calibration", **_half(COLUMNS, 1)),
+        Tally.count("calibration", **_half(BY_PATIENT, 1), seed=1),
+        Tally.count("calibration", **_half(BY_PATIENT, 1), cluster_bound=50),
+        Tally.count("calibration", **_half(BY_WEIGHT, 1)),
+        Tally.count("calibration", **_half(COLUMNS, 1), strata=20),
     ):
         with pytest.raises(InvalidValueError, match="drawn in different ways"):
             drawn + other
@@ -287,7 +296,7 @@ def test_rows_that_were_drawn_in_different_ways_do_not_add() -> None:
     ],
 )
 def test_a_drawn_tally_survives_its_file(given: dict[str, Any], tmp_path: Path) -> None:
-    tally = Tally.from_arrays(**given)
+    tally = Tally.count("calibration", **given)
     tally.save(tmp_path / "t.json")
     again = Tally.load(tmp_path / "t.json")
     assert again == tally
@@ -312,7 +321,7 @@ def test_a_drawn_tally_survives_its_file(given: dict[str, Any], tmp_path: Path) 
 def test_a_tally_that_no_draw_gives_is_refused(change: dict[str, Any]) -> None:
     from pacbound import documents
 
-    document = json.loads(json.dumps(Tally.from_arrays(**BY_PATIENT).to_dict()))
+    document = json.loads(json.dumps(Tally.count("calibration", **BY_PATIENT).to_dict()))
     del document["digest"]
     document["drawn"] |= change
     with pytest.raises(CertificateError):
@@ -322,7 +331,7 @@ def test_a_tally_that_no_draw_gives_is_refused(change: dict[str, Any]) -> None:
 def test_a_drawn_tally_that_calls_itself_plain_is_refused() -> None:
     from pacbound import documents
 
-    document = json.loads(json.dumps(Tally.from_arrays(**BY_PATIENT).to_dict()))
+    document = json.loads(json.dumps(Tally.count("calibration", **BY_PATIENT).to_dict()))
     del document["digest"]
     document["schema"] = 1
     with pytest.raises(CertificateError, match="schema"):
@@ -360,8 +369,8 @@ def test_every_verb_says_what_its_claim_is_about() -> None:
 
 def test_row_ids_alone_draw_nothing_and_are_recognised_in_another_tally(tmp_path: Path) -> None:
     ids = np.array([f"row {place}" for place in range(ROWS)])
-    plain = Tally.from_arrays(**COLUMNS)
-    named = Tally.from_arrays(**COLUMNS, row_ids=ids)
+    plain = Tally.count("calibration", **COLUMNS)
+    named = Tally.count("calibration", **COLUMNS, row_ids=ids)
     assert named == plain
     assert named.drawn is None
     named.save(tmp_path / "named.json")
@@ -369,17 +378,17 @@ def test_row_ids_alone_draw_nothing_and_are_recognised_in_another_tally(tmp_path
     assert read.ids is not None
     assert len(read.ids) == ROWS
     other = {name: column[:50] + 0 for name, column in COLUMNS.items()}
-    again = Tally.from_arrays(
-        **other, row_ids=ids[ROWS - 10 :].tolist() + [f"new {i}" for i in range(40)]
+    again = Tally.count(
+        "calibration", **other, row_ids=ids[ROWS - 10 :].tolist() + [f"new {i}" for i in range(40)]
     )
     with pytest.raises(RepeatedSourceError, match="10 row ids are in both tallies"):
         _ = read + again
-    fresh = Tally.from_arrays(**other, row_ids=[f"new {i}" for i in range(50)])
+    fresh = Tally.count("calibration", **other, row_ids=[f"new {i}" for i in range(50)])
     assert (read.zero() + read + fresh).ids is not None
 
 
 def test_a_document_with_more_ids_than_rows_is_refused() -> None:
-    document = Tally.from_arrays(**COLUMNS, row_ids=np.arange(ROWS)).to_dict()
+    document = Tally.count("calibration", **COLUMNS, row_ids=np.arange(ROWS)).to_dict()
     document["row_ids"] += "f" * 16
     document["digest"] = documents.digest({k: v for k, v in document.items() if k != "digest"})
     with pytest.raises(CertificateError, match="601 row ids for 600 rows"):

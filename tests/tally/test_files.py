@@ -12,6 +12,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
+from tests.tally.question_names import question_of
 from tests.tally.table_writers import WRITERS, Columns
 
 from pacbound import Tally
@@ -55,16 +56,22 @@ INSIDE = ["rows.csv", "rows.tsv", "rows.csv.gz", "rows.jsonl", "rows.json", "row
 USES: dict[str, tuple[dict[str, Any], Callable[[Columns], Tally]]] = {
     "calibration": (
         {"confidence": "c", "correct": "ok"},
-        lambda t: Tally.from_arrays(confidence=t["c"], correct=t["ok"]),
+        lambda t: Tally.count("calibration", confidence=t["c"], correct=t["ok"]),
     ),
     "classes": (
         {"confidence": "c", "prediction": "fast", "label": "y", "n_bins": 7},
-        lambda t: Tally.from_arrays(confidence=t["c"], correct=t["fast"] == t["y"], n_bins=7),
+        lambda t: Tally.count(
+            "calibration", confidence=t["c"], correct=t["fast"] == t["y"], n_bins=7
+        ),
     ),
     "groups": (
         {"confidence": "c", "correct": "ok", "groups": "place", "edges": [0, 0.15, 0.6, 1]},
-        lambda t: Tally.from_arrays(
-            confidence=t["c"], correct=t["ok"], groups=t["place"], edges=[0, 0.15, 0.6, 1]
+        lambda t: Tally.count(
+            "calibration",
+            confidence=t["c"],
+            correct=t["ok"],
+            groups=t["place"],
+            edges=[0, 0.15, 0.6, 1],
         ),
     ),
     "cascade": (
@@ -87,11 +94,11 @@ USES: dict[str, tuple[dict[str, Any], Callable[[Columns], Tally]]] = {
     ),
     "shield": (
         {"score": "s", "unsafe": "u"},
-        lambda t: Tally.from_arrays(score=t["s"], unsafe=t["u"]),
+        lambda t: Tally.count("shield", score=t["s"], unsafe=t["u"]),
     ),
     "last danger": (
         {"score": "s", "unsafe": "u", "final_score": "last"},
-        lambda t: Tally.from_arrays(score=t["s"], unsafe=t["u"], final_score=t["last"]),
+        lambda t: Tally.count("shield", score=t["s"], unsafe=t["u"], final_score=t["last"]),
     ),
 }
 
@@ -110,7 +117,7 @@ def test_every_format_gives_the_integers_of_the_arrays(
     columns: Columns, folder: Path, name: str, use: str
 ) -> None:
     named, count = USES[use]
-    tally = Tally.from_files(folder / name, **named)
+    tally = Tally.count(question_of(named), data=folder / name, **named)
     assert tally == count(columns)
     told = {name for name in tally.sources if not name.startswith(HISTOGRAM)}
     assert told == {file_fingerprint(folder / name)}
@@ -129,7 +136,8 @@ def test_these_are_counted_inside_duckdb(
         pytest.fail("the rows were read in order")
 
     monkeypatch.setattr("pacbound.sources.engines.duckdb.in_order", not_in_order)
-    Tally.from_files(folder / name, **USES[use][0])
+    named = USES[use][0]
+    Tally.count(question_of(named), data=folder / name, **named)
 
 
 def test_files_of_several_formats_and_globs_add_up(columns: Columns, tmp_path: Path) -> None:
@@ -141,8 +149,9 @@ def test_files_of_several_formats_and_globs_add_up(columns: Columns, tmp_path: P
             {key: column[part] for key, column in columns.items()}, tmp_path / name
         )
         assert place < 5
-    tally = Tally.from_files(
-        [tmp_path / "[a-c].*", tmp_path / "d.npz", tmp_path / "e.feather"],
+    tally = Tally.count(
+        "calibration",
+        data=[tmp_path / "[a-c].*", tmp_path / "d.npz", tmp_path / "e.feather"],
         confidence="c",
         correct="ok",
     )
@@ -163,16 +172,18 @@ def test_the_folders_of_a_partitioned_table_are_a_column(
             if name != "place"
         }
         WRITERS[f"rows.{suffix}"](part, inside / f"part-0.{suffix}")
-    assert Tally.from_files(tmp_path / "logs", **USES["groups"][0]) == USES["groups"][1](columns)
-    assert Tally.from_files(str(tmp_path / "logs" / "*" / "*"), **USES["calibration"][0]) == USES[
-        "calibration"
+    assert Tally.count("calibration", data=tmp_path / "logs", **USES["groups"][0]) == USES[
+        "groups"
     ][1](columns)
+    assert Tally.count(
+        "calibration", data=str(tmp_path / "logs" / "*" / "*"), **USES["calibration"][0]
+    ) == USES["calibration"][1](columns)
 
 
 def test_a_column_of_the_file_goes_before_one_of_its_path(tmp_path: Path) -> None:
     (tmp_path / "ok=false").mkdir()
     (tmp_path / "ok=false" / "rows.csv").write_text("c,ok\n0.5,true\n")
-    assert Tally.from_files(tmp_path, confidence="c", correct="ok").totals == {
+    assert Tally.count("calibration", data=tmp_path, confidence="c", correct="ok").totals == {
         "wrong": 0,
         "right": 1,
     }
@@ -186,8 +197,8 @@ def test_types_that_differ_between_files_are_each_read_as_they_are(tmp_path: Pat
         pa.table({"c": np.array([0.5], np.float32), "ok": [True]}), tmp_path / "a.parquet"
     )
     pq.write_table(pa.table({"c": np.array([0.15, edge]), "ok": [1, 0]}), tmp_path / "b.parquet")
-    assert Tally.from_files(tmp_path, confidence="c", correct="ok") == Tally.from_arrays(
-        confidence=[0.5, 0.15, edge], correct=[1, 1, 0]
+    assert Tally.count("calibration", data=tmp_path, confidence="c", correct="ok") == Tally.count(
+        "calibration", confidence=[0.5, 0.15, edge], correct=[1, 1, 0]
     )
 
 
@@ -215,7 +226,7 @@ def test_names_that_differ_in_case_or_look_like_sql_are_columns_like_others(
     )
     for place, name in enumerate(awkward):
         for flag, outcome in (("OK", "right"), ("ok", "wrong")):
-            tally = Tally.from_files(path, confidence=name, correct=flag, n_bins=100)
+            tally = Tally.count("calibration", data=path, confidence=name, correct=flag, n_bins=100)
             assert (tally.cells.tolist(), tally.totals[outcome]) == ([[place]], 4), (name, flag)
 
 
@@ -223,14 +234,14 @@ def test_empty_parts_count_nothing_and_are_no_copies_of_each_other(tmp_path: Pat
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("c,ok\n")
     (tmp_path / "c.csv").write_text("c,ok\n0.5,1\n")
-    assert Tally.from_files(tmp_path, confidence="c", correct="ok").rows == 1
+    assert Tally.count("calibration", data=tmp_path, confidence="c", correct="ok").rows == 1
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "feather"])
 def test_types_that_hold_the_same_values_count_the_same(tmp_path: Path, suffix: str) -> None:
     scores = pa.array([0.25, 0.5, 1.0])
-    expected = Tally.from_arrays(
-        confidence=[0.25, 0.5, 1.0], correct=[1, 0, 1], groups=["a", "b", "a"]
+    expected = Tally.count(
+        "calibration", confidence=[0.25, 0.5, 1.0], correct=[1, 0, 1], groups=["a", "b", "a"]
     )
     typed = {
         "c": [
@@ -255,8 +266,12 @@ def test_types_that_hold_the_same_values_count_the_same(tmp_path: Path, suffix: 
             table = {**{name: options[0] for name, options in typed.items()}, role: chosen}
             WRITERS[f"rows.{suffix}"](table, tmp_path / f"rows.{suffix}")
             assert (
-                Tally.from_files(
-                    tmp_path / f"rows.{suffix}", confidence="c", correct="ok", groups="g"
+                Tally.count(
+                    "calibration",
+                    data=tmp_path / f"rows.{suffix}",
+                    confidence="c",
+                    correct="ok",
+                    groups="g",
                 )
                 == expected
             ), chosen.type
@@ -282,9 +297,9 @@ def test_a_label_that_appears_late_in_json_lines_is_a_column(tmp_path: Path) -> 
 )
 def test_csv_is_read_however_it_is_written(tmp_path: Path, ends: str) -> None:
     (tmp_path / "rows.csv").write_bytes(f"c,ok\n{ends}".encode())
-    assert Tally.from_files(
-        tmp_path / "rows.csv", confidence="c", correct="ok"
-    ) == Tally.from_arrays(confidence=[0.5, 0.6], correct=[1, 0])
+    assert Tally.count(
+        "calibration", data=tmp_path / "rows.csv", confidence="c", correct="ok"
+    ) == Tally.count("calibration", confidence=[0.5, 0.6], correct=[1, 0])
 
 
 @pytest.mark.parametrize(
@@ -295,26 +310,34 @@ def test_lines_inside_of_quotes_are_no_rows_in_a_file_of_any_size(
 ) -> None:
     """A reader of several threads begins in the middle of the file, where it cannot know."""
     (tmp_path / "rows.csv").write_text("c,ok,text\n" + f"0.1,0,{inside}\n" * 5000)
-    tally = Tally.from_files(tmp_path / "rows.csv", confidence="c", correct="ok")
+    tally = Tally.count("calibration", data=tmp_path / "rows.csv", confidence="c", correct="ok")
     assert tally.totals == {"wrong": 5000, "right": 0}
 
 
 def test_a_memory_limit_that_is_too_small_says_so(folder: Path) -> None:
     with pytest.raises(InvalidValueError, match="needs more memory than is allowed"):
-        Tally.from_files(folder / "rows.parquet", confidence="c", correct="ok", memory_limit="1KB")
+        Tally.count(
+            "calibration",
+            data=folder / "rows.parquet",
+            confidence="c",
+            correct="ok",
+            memory_limit="1KB",
+        )
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_progress_rises_to_no_more_than_all(folder: Path, name: str) -> None:
     shares: list[float] = []
-    Tally.from_files(folder / name, confidence="c", correct="ok", progress=shares.append)
+    Tally.count(
+        "calibration", data=folder / name, confidence="c", correct="ok", progress=shares.append
+    )
     assert shares == sorted(shares)
     assert all(0 <= share <= 1 for share in shares)
 
 
 def test_columns_that_fit_no_use_are_refused(folder: Path) -> None:
-    with pytest.raises(InvalidTypeError, match="score is not enough"):
-        Tally.from_files(folder / "rows.csv", score="c")  # type: ignore[call-overload]
+    with pytest.raises(InvalidTypeError, match="confidence is missing: pass its column"):
+        Tally.count("calibration", data=folder / "rows.csv", score="c")
 
 
 def test_reading_installs_nothing_and_leaves_nothing(
@@ -324,5 +347,5 @@ def test_reading_installs_nothing_and_leaves_nothing(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     for name in INSIDE:
-        Tally.from_files(folder / name, confidence="c", correct="ok")
+        Tally.count("calibration", data=folder / name, confidence="c", correct="ok")
     assert list(tmp_path.iterdir()) == []

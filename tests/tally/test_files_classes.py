@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.tally.question_names import question_of
 from tests.tally.table_writers import WRITERS
 
 from pacbound import Tally
@@ -41,7 +42,7 @@ def test_a_cascade_of_numbers_and_text_is_refused(
         (InvalidTypeError, InvalidValueError),
         match=rf"rows\.{suffix}: .*(names|text of digits) on the other",
     ):
-        Tally.from_files(written(tmp_path, suffix, p=p, q=q, y=y), **CASCADE)
+        Tally.count("cascade", data=written(tmp_path, suffix, p=p, q=q, y=y), **CASCADE)
 
 
 ODD = [
@@ -65,7 +66,7 @@ def test_what_is_no_class_is_refused_whatever_it_is_compared_with(
         path = written(tmp_path, suffix, p=[odd], q=[odd], y=[other])
         for named in (CLASSES, CASCADE):
             with pytest.raises((InvalidTypeError, InvalidValueError), match=rf"rows\.{suffix}: p"):
-                Tally.from_files(path, **named)
+                Tally.count(question_of(named), data=path, **named)
 
 
 @pytest.mark.parametrize("suffix", TYPED)
@@ -74,7 +75,7 @@ def test_whole_floats_and_integers_of_every_width_number_the_same_classes(
 ) -> None:
     wide = np.array([2**53 - 1, 2, 2**63 - 1], dtype=np.uint64)
     path = written(tmp_path, suffix, p=wide.astype(np.int64), y=wide)
-    assert Tally.from_files(path, **CLASSES).totals == {"wrong": 0, "right": 3}
+    assert Tally.count("calibration", data=path, **CLASSES).totals == {"wrong": 0, "right": 3}
     path = written(
         tmp_path,
         suffix,
@@ -82,7 +83,7 @@ def test_whole_floats_and_integers_of_every_width_number_the_same_classes(
         q=np.array([1, 3, 3], dtype=np.float32),
         y=[np.nan, 3.0, 4.0],
     )
-    assert Tally.from_files(path, **CASCADE).totals == {
+    assert Tally.count("cascade", data=path, **CASCADE).totals == {
         "agree": 2,
         "only_fast": 0,
         "only_slow": 1,
@@ -96,7 +97,7 @@ def test_a_column_of_rows_is_no_class(tmp_path: Path) -> None:
     with pytest.raises(
         InvalidValueError, match=r"p has shape \(1, 2\): expected one class per row"
     ):
-        Tally.from_files(path, **CLASSES)
+        Tally.count("calibration", data=path, **CLASSES)
 
 
 @pytest.mark.parametrize("suffix", TYPED)
@@ -108,4 +109,4 @@ def test_an_integer_that_floats_do_not_hold_is_no_score_and_no_truth_value(
     path = written(tmp_path, suffix, p=[huge], ok=[1])
     named: dict[str, Any] = {"confidence": "c", "correct": "ok"} | {role: "p"}
     with pytest.raises(InvalidValueError, match=rf"rows\.{suffix}: \w+\[0\] is"):
-        Tally.from_files(path, **named)
+        Tally.count(question_of(named), data=path, **named)

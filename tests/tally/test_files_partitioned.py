@@ -66,7 +66,7 @@ def test_a_class_in_the_path_is_the_class_in_the_rows_however_it_is_written(
         tmp_path / folder / f"x.{suffix}",
         [{"c": 0.5, "p": "3"}, {"c": 0.5, "p": "3.00"}, {"c": 0.5, "p": "4"}],
     )
-    assert Tally.from_files(path, **CLASSES).totals == {"wrong": 1, "right": 2}
+    assert Tally.count("calibration", data=path, **CLASSES).totals == {"wrong": 1, "right": 2}
 
 
 @pytest.mark.usefixtures("way")
@@ -85,7 +85,7 @@ def test_nothing_in_the_path_is_no_class(
 ) -> None:
     path = table(tmp_path / folder / f"x.{suffix}", [{"c": 0.5, "p": "3"}])
     with pytest.raises(InvalidValueError, match=rf"y\[0\] is .*{said}"):
-        Tally.from_files(path, **CLASSES)
+        Tally.count("calibration", data=path, **CLASSES)
 
 
 @pytest.mark.usefixtures("way")
@@ -95,8 +95,8 @@ def test_a_group_in_the_path_is_one_with_spaces_around_it_or_without(
 ) -> None:
     for folder, score in (("g=a", 0.1), ("g=a%20", 0.2), ("g=b", 0.3)):
         table(tmp_path / "logs" / folder / f"x.{suffix}", [{"c": score, "ok": 1}])
-    assert Tally.from_files(tmp_path / "logs", **GROUPS) == Tally.from_arrays(
-        confidence=[0.1, 0.2, 0.3], correct=[1, 1, 1], groups=["a", "a", "b"]
+    assert Tally.count("calibration", data=tmp_path / "logs", **GROUPS) == Tally.count(
+        "calibration", confidence=[0.1, 0.2, 0.3], correct=[1, 1, 1], groups=["a", "a", "b"]
     )
 
 
@@ -106,8 +106,8 @@ def test_numbers_and_truth_values_in_the_path_are_those_that_the_text_stands_for
     tmp_path: Path, suffix: str
 ) -> None:
     path = table(tmp_path / "c=0.5" / "ok=yes" / f"x.{suffix}", [{"g": "a"}, {"g": "b"}])
-    assert Tally.from_files(path, **GROUPS) == Tally.from_arrays(
-        confidence=[0.5, 0.5], correct=[1, 1], groups=["a", "b"]
+    assert Tally.count("calibration", data=path, **GROUPS) == Tally.count(
+        "calibration", confidence=[0.5, 0.5], correct=[1, 1], groups=["a", "b"]
     )
 
 
@@ -116,7 +116,7 @@ def test_numbers_and_truth_values_in_the_path_are_those_that_the_text_stands_for
 def test_a_name_that_the_path_has_twice_is_refused(tmp_path: Path, suffix: str) -> None:
     path = table(tmp_path / "g=a" / "g=b" / f"x.{suffix}", [{"c": 0.5, "ok": 1}])
     with pytest.raises(InvalidValueError, match="names 'g' twice"):
-        Tally.from_files(path, **GROUPS)
+        Tally.count("calibration", data=path, **GROUPS)
 
 
 @pytest.mark.usefixtures("way")
@@ -126,4 +126,4 @@ def test_a_key_that_appears_late_in_json_lines_goes_before_the_path(tmp_path: Pa
         *[{"c": 0.5, "ok": 1, "g": "tue"}] * 5,
     ]
     with pytest.raises(InvalidValueError, match=r"g\[0\] is empty \(1000 such values\)"):
-        Tally.from_files(table(tmp_path / "g=mon" / "x.jsonl", rows), **GROUPS)
+        Tally.count("calibration", data=table(tmp_path / "g=mon" / "x.jsonl", rows), **GROUPS)

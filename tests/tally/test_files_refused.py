@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.tally.question_names import question_of
 from tests.tally.table_writers import WRITERS
 
 from pacbound import Tally
@@ -21,7 +22,7 @@ def test_copies_of_a_file_are_refused_by_their_names(tmp_path: Path) -> None:
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("c,ok\n0.5,1\n")
     with pytest.raises(RepeatedSourceError, match=r"a\.csv and .*b\.csv hold the same bytes"):
-        Tally.from_files(tmp_path, confidence="c", correct="ok")
+        Tally.count("calibration", data=tmp_path, confidence="c", correct="ok")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl", "feather", "npz"])
@@ -33,7 +34,7 @@ def test_a_bad_value_is_named_by_its_file_column_and_row(tmp_path: Path, suffix:
             {"c": scores, "ok": np.arange(100) % 2 == 0}, tmp_path / f"{name}.{suffix}"
         )
     with pytest.raises(InvalidValueError, match=rf"b\.{suffix}: c\[71\] is 1\.5 \(2 such values\)"):
-        Tally.from_files(tmp_path / f"*.{suffix}", confidence="c", correct="ok")
+        Tally.count("calibration", data=tmp_path / f"*.{suffix}", confidence="c", correct="ok")
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_a_column_whose_type_or_values_are_no_scores_is_refused(
         {"c": column, "ok": pa.array([True, False])}, tmp_path / f"rows.{suffix}"
     )
     with pytest.raises((InvalidValueError, InvalidTypeError), match=rf"rows\.{suffix}: {message}"):
-        Tally.from_files(tmp_path / f"rows.{suffix}", confidence="c", correct="ok")
+        Tally.count("calibration", data=tmp_path / f"rows.{suffix}", confidence="c", correct="ok")
 
 
 ROLES_OF_NAN: list[dict[str, Any]] = [
@@ -93,7 +94,7 @@ def test_nan_is_refused_whatever_it_stands_for(
         {name: np.array(values) for name, values in table.items()}, tmp_path / f"rows.{suffix}"
     )
     with pytest.raises((InvalidValueError, InvalidTypeError)):
-        Tally.from_files(tmp_path / f"rows.{suffix}", **named)
+        Tally.count(question_of(named), data=tmp_path / f"rows.{suffix}", **named)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "feather", "npz"])
@@ -117,7 +118,7 @@ def test_nan_in_the_place_of_a_label_is_a_label_that_is_missing(
 def test_a_lone_array_has_no_columns_and_says_how_to_give_it_some(tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", np.zeros((3, 2)))
     with pytest.raises(InvalidValueError, match=r"shape \(3, 2\), which have no names.*np\.savez"):
-        Tally.from_files(tmp_path / "rows.npy", confidence="c", correct="ok")
+        Tally.count("calibration", data=tmp_path / "rows.npy", confidence="c", correct="ok")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_a_lone_array_has_no_columns_and_says_how_to_give_it_some(tmp_path: Path
 def test_a_line_that_is_no_object_with_each_key_once_is_refused(tmp_path: Path, line: str) -> None:
     (tmp_path / "rows.jsonl").write_text(f'{{"c": 0.5, "ok": true}}\n{line}\n')
     with pytest.raises(InvalidValueError, match=r"rows\.jsonl"):
-        Tally.from_files(tmp_path / "rows.jsonl", confidence="c", correct="ok")
+        Tally.count("calibration", data=tmp_path / "rows.jsonl", confidence="c", correct="ok")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,13 @@ def test_a_memory_limit_that_is_no_amount_is_refused(
 ) -> None:
     np.savez(tmp_path / "rows.npz", c=[0.5], ok=[True])
     with pytest.raises(error, match="not an amount of memory"):
-        Tally.from_files(tmp_path / "rows.npz", confidence="c", correct="ok", memory_limit=limit)
+        Tally.count(
+            "calibration",
+            data=tmp_path / "rows.npz",
+            confidence="c",
+            correct="ok",
+            memory_limit=limit,
+        )
 
 
 def stored(text: bytes) -> bytearray:
@@ -163,14 +170,16 @@ def test_a_compressed_file_that_its_checksum_does_not_fit_is_refused(
         InvalidValueError,
         match=rf"{name} is damaged \(CRC check failed.*\)\. Write or copy it again",
     ):
-        Tally.from_files(tmp_path / name, confidence="c", correct="ok")
+        Tally.count("calibration", data=tmp_path / name, confidence="c", correct="ok")
 
 
 def test_a_compressed_file_of_several_members_is_counted_whole(tmp_path: Path) -> None:
     (tmp_path / "rows.csv.gz").write_bytes(
         stored(b"c,ok\n0.1,1\n") + gzip.compress(b"") + gzip.compress(b"0.9,0\n0.9,0\n")
     )
-    assert Tally.from_files(tmp_path / "rows.csv.gz", confidence="c", correct="ok").totals == {
+    assert Tally.count(
+        "calibration", data=tmp_path / "rows.csv.gz", confidence="c", correct="ok"
+    ).totals == {
         "wrong": 2,
         "right": 1,
     }
@@ -204,7 +213,7 @@ def test_a_file_that_changes_while_it_is_counted_is_refused(
 
     monkeypatch.setattr(counting, "_count_part", changing)
     with pytest.raises(InvalidValueError, match=r"rows\.csv changed while it was counted"):
-        Tally.from_files(path, confidence="c", correct="ok")
+        Tally.count("calibration", data=path, confidence="c", correct="ok")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "npz"])
@@ -213,14 +222,16 @@ def test_a_group_without_a_name_is_a_column_that_is_not_there(tmp_path: Path, su
         {"c": np.array([0.5]), "ok": np.array([True])}, tmp_path / f"rows.{suffix}"
     )
     with pytest.raises(InvalidValueError, match="has no column ''"):
-        Tally.from_files(tmp_path / f"rows.{suffix}", confidence="c", correct="ok", groups="")
+        Tally.count(
+            "calibration", data=tmp_path / f"rows.{suffix}", confidence="c", correct="ok", groups=""
+        )
 
 
 @pytest.mark.parametrize("number", ["+-0", "+-1", " +-0.5", "0_1"])
 def test_a_number_that_only_duckdb_takes_for_one_is_refused(tmp_path: Path, number: str) -> None:
     (tmp_path / "rows.csv").write_text(f"c,ok\n{number},1\n")
     with pytest.raises(InvalidValueError, match=r"c\[0\] is '.*', which is not a number"):
-        Tally.from_files(tmp_path / "rows.csv", confidence="c", correct="ok")
+        Tally.count("calibration", data=tmp_path / "rows.csv", confidence="c", correct="ok")
 
 
 @pytest.mark.parametrize("columns", [1, 2])
@@ -228,4 +239,4 @@ def test_final_scores_in_several_columns_are_refused(columns: int, tmp_path: Pat
     path = tmp_path / "rows.npz"
     np.savez(path, s=[0.1, 0.9, 0.8], u=[0, 1, 1], f=np.full((3, columns), 0.5))
     with pytest.raises(InvalidValueError, match="expected one value per row"):
-        Tally.from_files(path, score="s", unsafe="u", final_score="f")
+        Tally.count("shield", data=path, score="s", unsafe="u", final_score="f")

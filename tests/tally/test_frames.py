@@ -16,6 +16,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.tally.question_names import question_of
 
 from pacbound import Tally, calibrate, certify_cascade, certify_shield
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
@@ -23,20 +24,20 @@ from pacbound.tally.frames import counting as frame_counts
 
 FRAME = pl.DataFrame({"c": [0.15, 0.95, 0.95], "ok": [True, True, False]})
 CORRECT: dict[str, Any] = {"confidence": "c", "correct": "ok"}
-COUNTED = Tally.from_arrays(confidence=[0.15, 0.95, 0.95], correct=[True, True, False])
+COUNTED = Tally.count("calibration", confidence=[0.15, 0.95, 0.95], correct=[True, True, False])
 
 
-@pytest.mark.parametrize("what", [[0.5, 0.6], {"c": [0.5]}, np.zeros(3), FRAME["c"], 7, None])
+@pytest.mark.parametrize("what", [[0.5, 0.6], {"c": [0.5]}, np.zeros(3), FRAME["c"], 7])
 def test_what_is_no_frame_is_refused(what: Any) -> None:
     with pytest.raises(
         InvalidTypeError,
         match=r"is not a frame: expected one of pandas, Polars, PyArrow, DuckDB or PySpark",
     ):
-        Tally.from_frame(what, **CORRECT)
+        Tally.count("calibration", data=what, **CORRECT)
 
 
 def test_a_narwhals_frame_is_a_frame() -> None:
-    assert Tally.from_frame(nw.from_native(FRAME), **CORRECT) == COUNTED
+    assert Tally.count("calibration", data=nw.from_native(FRAME), **CORRECT) == COUNTED
 
 
 @pytest.mark.parametrize("engine", ["IBIS", "SQLFRAME", "DASK", "MODIN", "CUDF", "UNKNOWN"])
@@ -48,7 +49,7 @@ def test_engines_that_were_never_compared_with_arrays_are_refused(
         InvalidTypeError,
         match=f"A frame of {engine.lower()} is not counted: .* Pass the native frame",
     ):
-        Tally.from_frame(FRAME, **CORRECT)
+        Tally.count("calibration", data=FRAME, **CORRECT)
 
 
 @pytest.mark.parametrize(
@@ -68,29 +69,32 @@ def test_engines_that_were_never_compared_with_arrays_are_refused(
             {"confidence": [], "prediction": ["p"], "label": "y"},
             "0 confidences and 1 predictions are not a cascade",
         ),
-        ({"score": "c"}, "score is not enough to count by"),
-        ({"score": "c", "unsafe": "ok", "confidence": "c"}, "A calibration has no 'score'"),
+        ({"score": "c"}, "unsafe is missing: pass its column"),
+        ({"score": "c", "unsafe": "ok", "confidence": "c"}, "A table of rollouts has no 'conf"),
     ],
 )
 def test_columns_that_do_not_belong_together_are_refused(
     columns: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InvalidTypeError, match=message):
-        Tally.from_frame(FRAME, **columns)
+        Tally.count(question_of(columns), data=FRAME, **columns)
 
 
 def test_a_column_that_is_not_there_is_named_with_those_that_are() -> None:
     with pytest.raises(InvalidValueError, match=r"no column 'C'\. Its columns: 'c', 'ok'\."):
-        Tally.from_frame(FRAME, confidence="C", correct="ok")
+        Tally.count("calibration", data=FRAME, confidence="C", correct="ok")
 
 
 def test_names_that_duckdb_takes_for_one_are_refused() -> None:
     relation = duckdb.sql('select 0.1::double as c, 0.9::double as "C", true as ok')
     for name in ("c", "C"):
         with pytest.raises(InvalidValueError, match="columns c, C, which its engine takes for one"):
-            Tally.from_frame(relation, confidence=name, correct="ok")
-    assert Tally.from_frame(
-        pl.DataFrame({"c": [0.1], "C": [0.9], "ok": [True]}), confidence="C", correct="ok"
+            Tally.count("calibration", data=relation, confidence=name, correct="ok")
+    assert Tally.count(
+        "calibration",
+        data=pl.DataFrame({"c": [0.1], "C": [0.9], "ok": [True]}),
+        confidence="C",
+        correct="ok",
     ).cells == [[17]]
 
 
@@ -98,34 +102,34 @@ def test_names_that_duckdb_takes_for_one_are_refused() -> None:
 def test_names_that_polars_takes_for_patterns_are_refused(name: str) -> None:
     frame = pl.DataFrame({"c": [0.1], "a": [0.9], name: [0.5], "ok": [True]})
     with pytest.raises(InvalidValueError, match="means something else to its engine"):
-        Tally.from_frame(frame, confidence=name, correct="ok")
+        Tally.count("calibration", data=frame, confidence=name, correct="ok")
 
 
 def test_a_star_is_no_column_of_duckdb() -> None:
     relation = duckdb.sql('select 0.9::double as c, true as "*"')
     with pytest.raises(InvalidValueError, match="means something else to its engine"):
-        Tally.from_frame(relation, confidence="c", correct="*")
+        Tally.count("calibration", data=relation, confidence="c", correct="*")
 
 
 def test_two_columns_of_one_name_are_refused() -> None:
     twice = pd.DataFrame([[0.1, 0.9, True]], columns=["c", "c", "ok"])
     with pytest.raises(InvalidValueError, match="several columns of one name"):
-        Tally.from_frame(twice, **CORRECT)
+        Tally.count("calibration", data=twice, **CORRECT)
 
 
 def test_edges_from_the_counted_scores_are_those_of_the_arrays() -> None:
-    found = Tally.from_frame(FRAME, **CORRECT, edges="equal-mass", n_bins=2)
+    found = Tally.count("calibration", data=FRAME, **CORRECT, edges="equal-mass", n_bins=2)
     columns: dict[str, Any] = {"confidence": FRAME["c"], "correct": FRAME["ok"]}
-    assert found == Tally.from_arrays(**columns, edges="equal-mass", n_bins=2)
+    assert found == Tally.count("calibration", **columns, edges="equal-mass", n_bins=2)
     with pytest.raises(InvalidValueError, match="expected a list of numbers, or 'equal-mass'"):
-        Tally.from_frame(FRAME, **CORRECT, edges="equal-width")
+        Tally.count("calibration", data=FRAME, **CORRECT, edges="equal-width")
 
 
 def test_more_edges_than_an_engine_compiles_are_refused() -> None:
     with pytest.raises(
         InvalidValueError, match="edges has 1026 values, too many to be compared inside an engine"
     ):
-        Tally.from_frame(FRAME, **CORRECT, edges=np.linspace(0, 1, 1026))
+        Tally.count("calibration", data=FRAME, **CORRECT, edges=np.linspace(0, 1, 1026))
 
 
 @pytest.mark.parametrize(
@@ -140,8 +144,8 @@ def test_as_many_edges_as_may_be_are_counted(engine: Any) -> None:
     edges = np.linspace(0, 1, 1025)
     scores = np.concatenate([edges, np.nextafter(edges, 0)[1:], np.nextafter(edges, 1)[:-1]])
     frame = pl.DataFrame({"c": scores, "ok": scores > 0.5})
-    expected = Tally.from_arrays(confidence=scores, correct=scores > 0.5, edges=edges)
-    assert Tally.from_frame(engine(frame), **CORRECT, edges=edges) == expected
+    expected = Tally.count("calibration", confidence=scores, correct=scores > 0.5, edges=edges)
+    assert Tally.count("calibration", data=engine(frame), **CORRECT, edges=edges) == expected
 
 
 @pytest.fixture
@@ -169,7 +173,9 @@ def test_a_frame_is_scanned_once_and_only_counts_come_back(collected: list[int])
     frame = pl.LazyFrame(
         {"c": np.random.default_rng(0).random(50_000), "ok": [True, False] * 25_000}
     )
-    counted = Tally.from_frame(frame.map_batches(seen, schema=frame.collect_schema()), **CORRECT)
+    counted = Tally.count(
+        "calibration", data=frame.map_batches(seen, schema=frame.collect_schema()), **CORRECT
+    )
     assert counted.rows == sum(scanned) == 50_000
     assert collected == [40]
 
@@ -177,8 +183,11 @@ def test_a_frame_is_scanned_once_and_only_counts_come_back(collected: list[int])
 def test_bad_values_that_are_all_different_are_not_kept_apart(collected: list[int]) -> None:
     logits = np.random.default_rng(0).normal(0, 5, 10_000)
     with pytest.raises(InvalidValueError, match="look like logits"):
-        Tally.from_frame(
-            pl.DataFrame({"c": logits, "ok": [True] * 10_000, "g": logits}), **CORRECT, groups="g"
+        Tally.count(
+            "calibration",
+            data=pl.DataFrame({"c": logits, "ok": [True] * 10_000, "g": logits}),
+            **CORRECT,
+            groups="g",
         )
     assert collected[0] < 50
 
@@ -197,18 +206,22 @@ def test_bad_values_that_are_all_different_are_not_kept_apart(collected: list[in
 def test_numbers_of_any_type_are_scores(column: Any, expected: list[list[int]]) -> None:
     table = pa.table({"c": column, "ok": [True, True]})
     for frame in (table, pl.DataFrame(table), duckdb.from_arrow(table)):
-        assert Tally.from_frame(frame, **CORRECT).cells.tolist() == expected
+        assert Tally.count("calibration", data=frame, **CORRECT).cells.tolist() == expected
 
 
 def test_python_objects_in_pandas_are_what_they_plainly_are() -> None:
     objects = pd.DataFrame({"c": [0.15, 0.95, 0.95], "ok": [True, True, False]}, dtype=object)
-    assert Tally.from_frame(objects, **CORRECT) == COUNTED
+    assert Tally.count("calibration", data=objects, **CORRECT) == COUNTED
     with pytest.raises(InvalidValueError, match="ok has 1 missing values"):
-        Tally.from_frame(
-            pd.DataFrame({"c": [0.5, 0.6], "ok": pd.Series([True, None], dtype=object)}), **CORRECT
+        Tally.count(
+            "calibration",
+            data=pd.DataFrame({"c": [0.5, 0.6], "ok": pd.Series([True, None], dtype=object)}),
+            **CORRECT,
         )
     with pytest.raises(InvalidTypeError, match="c has type Object"):
-        Tally.from_frame(pd.DataFrame({"c": [0.5, "0.6"], "ok": [True, False]}), **CORRECT)
+        Tally.count(
+            "calibration", data=pd.DataFrame({"c": [0.5, "0.6"], "ok": [True, False]}), **CORRECT
+        )
 
 
 def test_categories_are_their_names() -> None:
@@ -216,9 +229,14 @@ def test_categories_are_their_names() -> None:
     frame = FRAME.with_columns(
         p=names, y=pl.Series(["cat", "cat", "cat"], dtype=pl.Enum(["dog", "cat"])), g=names
     )
-    counted = Tally.from_frame(frame, confidence="c", prediction="p", label="y", groups="g")
-    assert counted == Tally.from_arrays(
-        confidence=[0.15, 0.95, 0.95], correct=[True, False, True], groups=["cat", "dog", "cat"]
+    counted = Tally.count(
+        "calibration", data=frame, confidence="c", prediction="p", label="y", groups="g"
+    )
+    assert counted == Tally.count(
+        "calibration",
+        confidence=[0.15, 0.95, 0.95],
+        correct=[True, False, True],
+        groups=["cat", "dog", "cat"],
     )
 
 
@@ -250,15 +268,16 @@ def test_categories_that_are_numbers_are_counted_as_numbers(
     predictions: list[Any], labels: list[Any], groups: tuple[str, ...], way: int
 ) -> None:
     held = _categories(*predictions)[way]
-    counted = Tally.from_frame(
-        _framed(c=[0.15, 0.95], p=held, y=_categories(*labels)[way]),
+    counted = Tally.count(
+        "calibration",
+        data=_framed(c=[0.15, 0.95], p=held, y=_categories(*labels)[way]),
         confidence="c",
         prediction="p",
         label="y",
         groups="p",
     )
-    assert counted == Tally.from_arrays(
-        confidence=[0.15, 0.95], correct=[True, False], groups=predictions
+    assert counted == Tally.count(
+        "calibration", confidence=[0.15, 0.95], correct=[True, False], groups=predictions
     )
     assert counted.groups == groups
 
@@ -270,14 +289,14 @@ def test_a_category_that_is_missing_is_missing(value: Any, way: int) -> None:
         c=[0.15, 0.95], p=_categories(value, value)[way], y=_categories(value, None)[way]
     )
     with pytest.raises(InvalidValueError, match="1 rows have no label in y"):
-        Tally.from_frame(frame, confidence="c", prediction="p", label="y")
+        Tally.count("calibration", data=frame, confidence="c", prediction="p", label="y")
 
 
 @pytest.mark.parametrize("way", range(4))
 def test_categories_that_are_large_floats_are_no_classes(way: int) -> None:
     frame = _framed(c=[0.15, 0.95], p=_categories(3, 3)[way], y=_categories(3.0, 2.0**60)[way])
     with pytest.raises(InvalidValueError, match="not a whole number"):
-        Tally.from_frame(frame, confidence="c", prediction="p", label="y")
+        Tally.count("calibration", data=frame, confidence="c", prediction="p", label="y")
 
 
 ARROW_FRAMES: list[Any] = [
@@ -293,9 +312,11 @@ def test_integers_that_arrow_rounds_to_no_float_are_refused_as_others_are(
 ) -> None:
     large = pa.array([1, 2**60 + 1], type=dtype)
     with pytest.raises(InvalidValueError, match=r"ok holds 1\.15\S*e\+18 \(1 such values\)"):
-        Tally.from_frame(frame(pa.table({"c": [0.1, 0.2], "ok": large})), **CORRECT)
+        Tally.count("calibration", data=frame(pa.table({"c": [0.1, 0.2], "ok": large})), **CORRECT)
     with pytest.raises(InvalidValueError, match=r"1 above 1 \(the greatest 1\.15\S*e\+18\)"):
-        Tally.from_frame(frame(pa.table({"c": large, "ok": [True, True]})), **CORRECT)
+        Tally.count(
+            "calibration", data=frame(pa.table({"c": large, "ok": [True, True]})), **CORRECT
+        )
 
 
 @pytest.mark.parametrize("frame", ARROW_FRAMES)
@@ -310,17 +331,23 @@ def test_integers_that_arrow_rounds_to_no_float_are_compared_with_floats(
             "y": [3.0, 3.0, 2.0**53 - 1],
         }
     )
-    counted = Tally.from_frame(
-        frame(table), confidence="c", prediction="p", label="y", unseen_labels=1
+    counted = Tally.count(
+        "calibration", data=frame(table), confidence="c", prediction="p", label="y", unseen_labels=1
     )
-    assert counted == Tally.from_arrays(confidence=[0.1, 0.2, 0.3], correct=[True, False, False])
+    assert counted == Tally.count(
+        "calibration", confidence=[0.1, 0.2, 0.3], correct=[True, False, False]
+    )
 
 
 @pytest.mark.parametrize("groups", [[7, 7, 10], [7.0, 7.0, 10.0], ["7", "7", "10"]])
 def test_a_group_has_one_name_whatever_its_type(groups: list[Any]) -> None:
-    counted = Tally.from_frame(FRAME.with_columns(g=pl.Series(groups)), **CORRECT, groups="g")
+    counted = Tally.count(
+        "calibration", data=FRAME.with_columns(g=pl.Series(groups)), **CORRECT, groups="g"
+    )
     assert counted.groups == ("7", "10")
-    assert counted == Tally.from_arrays(confidence=FRAME["c"], correct=FRAME["ok"], groups=groups)
+    assert counted == Tally.count(
+        "calibration", confidence=FRAME["c"], correct=FRAME["ok"], groups=groups
+    )
 
 
 def test_integers_that_only_64_unsigned_bits_hold_are_compared_exactly() -> None:
@@ -332,8 +359,8 @@ def test_integers_that_only_64_unsigned_bits_hold_are_compared_exactly() -> None
         }
     )
     for frame in (table, pl.DataFrame(table), duckdb.from_arrow(table), table.to_pandas()):
-        assert Tally.from_frame(
-            frame, confidence="c", prediction="p", label="y", unseen_labels=1
+        assert Tally.count(
+            "calibration", data=frame, confidence="c", prediction="p", label="y", unseen_labels=1
         ).totals == {
             "wrong": 2,
             "right": 1,
@@ -347,14 +374,14 @@ def test_a_stream_that_can_be_read_once_is_counted_and_refused_without_an_exampl
             pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
         )
 
-    assert Tally.from_frame(stream(0.15, 0.95, 0.95), **CORRECT) == COUNTED
+    assert Tally.count("calibration", data=stream(0.15, 0.95, 0.95), **CORRECT) == COUNTED
     with pytest.raises(InvalidValueError, match=r"1 above 1 .*cannot be read again.*logits"):
-        Tally.from_frame(stream(0.15, 0.95, 7.0), **CORRECT)
+        Tally.count("calibration", data=stream(0.15, 0.95, 7.0), **CORRECT)
 
 
 def test_a_frame_that_is_counted_again_goes_unnoticed_but_its_tally_does_not() -> None:
-    counted = Tally.from_frame(FRAME, **CORRECT)
-    assert (counted + Tally.from_frame(FRAME, **CORRECT)).rows == 6
+    counted = Tally.count("calibration", data=FRAME, **CORRECT)
+    assert (counted + Tally.count("calibration", data=FRAME, **CORRECT)).rows == 6
     with pytest.raises(RepeatedSourceError, match="twice"):
         counted + counted
 
@@ -422,7 +449,7 @@ sys.modules["narwhals"] = None
 from pacbound import Tally
 from pacbound.errors import MissingDependencyError
 try:
-    Tally.from_frame(object(), confidence="c", correct="ok")
+    Tally.count("calibration", data=object(), confidence="c", correct="ok")
 except MissingDependencyError as error:
     print(error)
 """
@@ -469,9 +496,13 @@ def test_nan_is_refused_where_the_statistics_of_a_parquet_file_deny_it(
     with pytest.raises(
         InvalidValueError, match=r"\b1\b.*(missing|no label)|missing \(null or NaN\)"
     ):
-        Tally.from_frame(duckdb.read_parquet(str(tmp_path / "table.parquet")), **columns)
+        Tally.count(
+            question_of(columns),
+            data=duckdb.read_parquet(str(tmp_path / "table.parquet")),
+            **columns,
+        )
     with pytest.raises(InvalidValueError):
-        Tally.from_files(tmp_path / "table.parquet", **columns)
+        Tally.count(question_of(columns), data=tmp_path / "table.parquet", **columns)
 
 
 def test_a_nan_label_is_missing_where_the_statistics_of_a_parquet_file_deny_it(
@@ -489,8 +520,8 @@ def test_a_nan_label_is_missing_where_the_statistics_of_a_parquet_file_deny_it(
     pl.DataFrame(table).write_parquet(path, statistics=True)
     named: dict[str, Any] = {"confidence": ["c"], "prediction": ["p", "other"], "label": "y"}
     for found in (
-        Tally.from_frame(duckdb.read_parquet(str(path)), **named),
-        Tally.from_files(path, **named),
+        Tally.count("cascade", data=duckdb.read_parquet(str(path)), **named),
+        Tally.count("cascade", data=path, **named),
     ):
         assert (found.totals["agree"], found.totals["unlabelled"]) == (999, 1)
 
@@ -500,7 +531,13 @@ def test_a_stream_with_classes_in_it_is_refused_with_what_to_do() -> None:
     stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
     connection = duckdb.connect()
     with pytest.raises(InvalidValueError, match="read only once: load it first"):
-        Tally.from_frame(connection.from_arrow(stream), confidence="c", prediction="p", label="y")
+        Tally.count(
+            "calibration",
+            data=connection.from_arrow(stream),
+            confidence="c",
+            prediction="p",
+            label="y",
+        )
 
 
 BROKEN: dict[str, Callable[[], Any]] = {
@@ -517,9 +554,9 @@ BROKEN: dict[str, Callable[[], Any]] = {
 def test_a_frame_that_cannot_be_computed_is_refused_in_our_own_words(broken: str) -> None:
     frame, certificate = BROKEN[broken](), calibrate([0.5], [True], delta=0.05)
     verbs: list[Callable[[], Any]] = [
-        lambda: Tally.from_frame(frame, **CORRECT),
-        lambda: Tally.from_frame(frame, **CORRECT, edges="equal-mass"),
-        lambda: Tally.from_frame(frame, **CORRECT, clusters="g", row_ids="g"),
+        lambda: Tally.count("calibration", data=frame, **CORRECT),
+        lambda: Tally.count("calibration", data=frame, **CORRECT, edges="equal-mass"),
+        lambda: Tally.count("calibration", data=frame, **CORRECT, clusters="g", row_ids="g"),
         lambda: certificate.apply(frame, confidence="c"),
     ]
     for verb in verbs:
@@ -532,11 +569,11 @@ def test_names_of_columns_that_are_numbers_are_refused_with_the_remedy() -> None
     remedy = r"rename .* first.*frame\.rename\(columns=str\)"
     columns: Any = {"confidence": 0, "correct": 1}
     with pytest.raises(InvalidTypeError, match=remedy):
-        Tally.from_frame(frame, **columns)
+        Tally.count("calibration", data=frame, **columns)
     with pytest.raises(InvalidValueError, match=remedy):
-        Tally.from_frame(frame, confidence="0", correct="1")
+        Tally.count("calibration", data=frame, confidence="0", correct="1")
     renamed = frame.rename(columns=str)
-    assert Tally.from_frame(renamed, confidence="0", correct="1") == COUNTED
+    assert Tally.count("calibration", data=renamed, confidence="0", correct="1") == COUNTED
     certificate = calibrate(data=COUNTED, delta=0.05)
     with pytest.raises(InvalidTypeError, match="0 is not the name of a column"):
         certificate.apply(frame, confidence=0)  # type: ignore[arg-type]

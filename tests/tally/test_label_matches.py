@@ -70,10 +70,10 @@ def test_labels_of_other_rows_are_refused_in_arrays_frames_and_files(
     said = "match in [0-9]+ of 600 rows with a label; in a random order they would in about"
     for made in (
         lambda: _tally(rows),
-        lambda: Tally.from_frame(frame, **COLUMNS),
-        lambda: Tally.from_frame(pl.from_pandas(frame).lazy(), **COLUMNS),
-        lambda: Tally.from_files(tmp_path / "rows.csv", **COLUMNS),
-        lambda: Tally.from_files(tmp_path / "rows.parquet", engine="polars", **COLUMNS),
+        lambda: Tally.count("cascade", data=frame, **COLUMNS),
+        lambda: Tally.count("cascade", data=pl.from_pandas(frame).lazy(), **COLUMNS),
+        lambda: Tally.count("cascade", data=tmp_path / "rows.csv", **COLUMNS),
+        lambda: Tally.count("cascade", data=tmp_path / "rows.parquet", engine="polars", **COLUMNS),
         lambda: certify_cascade(data=frame, **COLUMNS, xi=0.05, delta=0.05),
     ):
         with pytest.raises(InvalidValueError, match=said):
@@ -156,7 +156,9 @@ def test_a_document_with_matches_that_no_rows_have_is_refused(change: Any) -> No
 
 def test_unrelated_labels_goes_with_cascades_alone() -> None:
     with pytest.raises(InvalidTypeError, match="unrelated_labels is about the slow model"):
-        Tally.from_arrays(confidence=[0.5], prediction=[1], label=[1], unrelated_labels=True)
+        Tally.count(
+            "calibration", confidence=[0.5], prediction=[1], label=[1], unrelated_labels=True
+        )
     with pytest.raises(InvalidTypeError, match="is not True or False"):
         _tally(_rows(), unrelated_labels="yes")
 

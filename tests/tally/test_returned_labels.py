@@ -100,16 +100,20 @@ def test_labels_in_any_format_and_order_join_rows_in_any_format(
     source: str, answers: str, tmp_path: Path
 ) -> None:
     whole = rows()
-    wanted = Tally.from_files(stored(whole, tmp_path, f"whole.{source}"), **CALIBRATION)
+    wanted = Tally.count(
+        "calibration", data=stored(whole, tmp_path, f"whole.{source}"), **CALIBRATION
+    )
     bare = stored(without(whole, "y"), tmp_path, f"rows.{source}")
     came = shuffled({"pac_row": list(range(40)), "y": whole["y"]})
     back = stored(came, tmp_path, f"back.{answers}")
-    assert Tally.from_files(bare, answers=back, **CALIBRATION) == wanted
+    assert Tally.count("calibration", data=bare, answers=back, **CALIBRATION) == wanted
     # Of a cascade only some labels come back.
     some = {name: values[:25] for name, values in came.items()}
     known = dict(zip(some["pac_row"], some["y"], strict=True))
     partly = [known.get(row, nan) for row in range(40)]
-    found = Tally.from_files(bare, answers=stored(some, tmp_path, f"some.{answers}"), **CASCADE)
+    found = Tally.count(
+        "cascade", data=bare, answers=stored(some, tmp_path, f"some.{answers}"), **CASCADE
+    )
     assert found == Tally.count(
         CascadeQuestion,
         confidence=whole["c"],
@@ -126,8 +130,10 @@ def test_every_engine_joins_labels_by_the_numbers_of_rows(engine: Any, tmp_path:
     numbered = shuffled({**without(whole, "y"), "pac_row": list(range(100, 140))}, seed=1)
     path = stored(numbered, tmp_path, "rows.parquet")
     back = stored({"pac_row": list(range(100, 140)), "y": whole["y"]}, tmp_path, "back.csv")
-    found = Tally.from_files(path, answers=back, engine=engine, **CALIBRATION)
-    assert found == Tally.from_files(stored(whole, tmp_path, "whole.csv"), **CALIBRATION)
+    found = Tally.count("calibration", data=path, answers=back, engine=engine, **CALIBRATION)
+    assert found == Tally.count(
+        "calibration", data=stored(whole, tmp_path, "whole.csv"), **CALIBRATION
+    )
 
 
 @pytest.mark.parametrize("make", [pl.DataFrame, lambda c: pl.DataFrame(c).lazy(), pa.table])
@@ -135,9 +141,16 @@ def test_frames_join_labels_in_files_and_in_frames(make: Any, tmp_path: Path) ->
     whole = rows()
     frame = make(without(whole, "y"))
     back = {"pac_row": list(range(40)), "y": whole["y"]}
-    wanted = Tally.from_frame(make(whole), **CALIBRATION)
-    assert Tally.from_frame(frame, answers=stored(back, tmp_path, "b.csv"), **CALIBRATION) == wanted
-    assert Tally.from_frame(frame, answers=pl.DataFrame(back), **CALIBRATION) == wanted
+    wanted = Tally.count("calibration", data=make(whole), **CALIBRATION)
+    assert (
+        Tally.count(
+            "calibration", data=frame, answers=stored(back, tmp_path, "b.csv"), **CALIBRATION
+        )
+        == wanted
+    )
+    assert (
+        Tally.count("calibration", data=frame, answers=pl.DataFrame(back), **CALIBRATION) == wanted
+    )
 
 
 def test_rows_without_an_order_need_their_numbers(tmp_path: Path) -> None:
@@ -145,17 +158,17 @@ def test_rows_without_an_order_need_their_numbers(tmp_path: Path) -> None:
     back = stored({"pac_row": list(range(40)), "y": whole["y"]}, tmp_path, "back.csv")
     relation = duckdb.from_arrow(pa.table(without(whole, "y")))
     with pytest.raises(InvalidValueError, match=r"have no order.*pac_row"):
-        Tally.from_frame(relation, answers=back, **CALIBRATION)
+        Tally.count("calibration", data=relation, answers=back, **CALIBRATION)
     numbered = duckdb.from_arrow(pa.table({**without(whole, "y"), "pac_row": list(range(40))}))
-    found = Tally.from_frame(numbered, answers=back, **CALIBRATION)
-    assert found == Tally.from_frame(pa.table(whole), **CALIBRATION)
+    found = Tally.count("calibration", data=numbered, answers=back, **CALIBRATION)
+    assert found == Tally.count("calibration", data=pa.table(whole), **CALIBRATION)
 
 
 def test_truth_values_come_back_as_labels_do(tmp_path: Path) -> None:
     right = [value > 0.4 for value in rows()["c"]]
     bare = stored(without(rows(), "y"), tmp_path, "rows.csv")
     named: dict[str, Any] = {"confidence": "c", "correct": "ok"}
-    wanted = Tally.from_arrays(confidence=rows()["c"], correct=right)
+    wanted = Tally.count("calibration", confidence=rows()["c"], correct=right)
     for ending, spelled in [
         ("csv", ["yes" if value else "No" for value in right]),
         ("parquet", right),
@@ -163,10 +176,10 @@ def test_truth_values_come_back_as_labels_do(tmp_path: Path) -> None:
         ("npz", [float(value) for value in right]),
     ]:
         back = stored({"pac_row": list(range(40)), "ok": spelled}, tmp_path, f"ok.{ending}")
-        assert Tally.from_files(bare, answers=back, **named) == wanted
+        assert Tally.count("calibration", data=bare, answers=back, **named) == wanted
     back = stored({"pac_row": [0], "ok": ["maybe"]}, tmp_path, "bad.csv")
     with pytest.raises(InvalidValueError, match=r"bad\.csv: ok\[0\] is 'maybe'"):
-        Tally.from_files(bare, answers=back, **named)
+        Tally.count("calibration", data=bare, answers=back, **named)
 
 
 def test_several_files_are_numbered_on_and_labels_may_come_in_several(tmp_path: Path) -> None:
@@ -181,8 +194,10 @@ def test_several_files_are_numbered_on_and_labels_may_come_in_several(tmp_path: 
         stored({"pac_row": list(range(40))[part], "y": whole["y"][part]}, tmp_path, name)
         for name, part in [("one.csv", slice(0, 22)), ("two.csv", slice(22, 40))]
     ]
-    found = Tally.from_files(parts, answers=backs, **CALIBRATION)
-    assert found == Tally.from_files(stored(whole, tmp_path, "whole.csv"), **CALIBRATION)
+    found = Tally.count("calibration", data=parts, answers=backs, **CALIBRATION)
+    assert found == Tally.count(
+        "calibration", data=stored(whole, tmp_path, "whole.csv"), **CALIBRATION
+    )
     # All four files have a part in it, so that none is counted again.
     assert len(found.sources) == 4
 
@@ -191,11 +206,13 @@ def test_rows_are_drawn_by_clusters_and_then_labelled(tmp_path: Path) -> None:
     whole = rows()
     bare = stored(without(whole, "y"), tmp_path, "rows.csv")
     back = stored({"pac_row": list(range(40)), "y": whole["y"]}, tmp_path, "back.parquet")
-    found = Tally.from_files(bare, answers=back, clusters="g", **CALIBRATION)
+    found = Tally.count("calibration", data=bare, answers=back, clusters="g", **CALIBRATION)
     full = stored(whole, tmp_path, "whole.csv")
-    assert found == Tally.from_files(full, clusters="g", **CALIBRATION)
+    assert found == Tally.count("calibration", data=full, clusters="g", **CALIBRATION)
     frame = pl.DataFrame(without(whole, "y"))
-    assert Tally.from_frame(frame, answers=back, clusters="g", **CALIBRATION) == found
+    assert (
+        Tally.count("calibration", data=frame, answers=back, clusters="g", **CALIBRATION) == found
+    )
 
 
 def test_labels_that_the_rows_have_already_stay_and_may_not_be_contradicted(
@@ -205,16 +222,16 @@ def test_labels_that_the_rows_have_already_stay_and_may_not_be_contradicted(
     partly = {**whole, "y": [y if i % 2 else None for i, y in enumerate(whole["y"])]}
     path = stored(partly, tmp_path, "rows.parquet")
     even = {"pac_row": list(range(0, 40, 2)), "y": whole["y"][::2]}
-    wanted = Tally.from_files(stored(whole, tmp_path, "whole.csv"), **CALIBRATION)
+    wanted = Tally.count("calibration", data=stored(whole, tmp_path, "whole.csv"), **CALIBRATION)
     back = stored(even, tmp_path, "even.csv")
-    assert Tally.from_files(path, answers=back, **CALIBRATION) == wanted
+    assert Tally.count("calibration", data=path, answers=back, **CALIBRATION) == wanted
     again = stored({"pac_row": list(range(40)), "y": whole["y"]}, tmp_path, "all.csv")
-    assert Tally.from_files(path, answers=again, **CALIBRATION) == wanted
+    assert Tally.count("calibration", data=path, answers=again, **CALIBRATION) == wanted
     other = list(whole["y"])
     other[7] = (other[7] + 1) % 3
     wrong = stored({"pac_row": list(range(40)), "y": other}, tmp_path, "wrong.csv")
     with pytest.raises(InvalidValueError, match=r"another label than .*rows\.parquet for row 7"):
-        Tally.from_files(path, answers=wrong, **CALIBRATION)
+        Tally.count("calibration", data=path, answers=wrong, **CALIBRATION)
 
 
 REFUSED: dict[str, tuple[Columns, str]] = {
@@ -239,7 +256,7 @@ def test_answers_that_cannot_be_to_these_rows_are_refused(case: str, tmp_path: P
     bare = stored(without(rows(), "y"), tmp_path, "rows.csv")
     back = stored(came, tmp_path, "back.csv")
     with pytest.raises(InvalidValueError, match=said):
-        Tally.from_files(bare, answers=back, **CASCADE)
+        Tally.count("cascade", data=bare, answers=back, **CASCADE)
 
 
 def test_a_calibration_needs_the_label_of_every_row(tmp_path: Path) -> None:
@@ -247,14 +264,16 @@ def test_a_calibration_needs_the_label_of_every_row(tmp_path: Path) -> None:
     bare = stored(without(whole, "y"), tmp_path, "rows.csv")
     back = stored({"pac_row": [*range(39)], "y": whole["y"][:39]}, tmp_path, "back.csv")
     with pytest.raises(InvalidValueError, match=r"row 39 has no answer in .*back\.csv.*stratify"):
-        Tally.from_files(bare, answers=back, **CALIBRATION)
+        Tally.count("calibration", data=bare, answers=back, **CALIBRATION)
     # An empty answer is none, and may be filled in by another file.
     empty = stored({"pac_row": [39], "y": [""]}, tmp_path, "empty.csv")
     last = stored({"pac_row": [39], "y": whole["y"][39:]}, tmp_path, "last.csv")
     with pytest.raises(InvalidValueError, match="row 39 has no answer"):
-        Tally.from_files(bare, answers=[back, empty], **CALIBRATION)
-    found = Tally.from_files(bare, answers=[back, empty, last], **CALIBRATION)
-    assert found == Tally.from_files(stored(whole, tmp_path, "whole.csv"), **CALIBRATION)
+        Tally.count("calibration", data=bare, answers=[back, empty], **CALIBRATION)
+    found = Tally.count("calibration", data=bare, answers=[back, empty, last], **CALIBRATION)
+    assert found == Tally.count(
+        "calibration", data=stored(whole, tmp_path, "whole.csv"), **CALIBRATION
+    )
 
 
 def test_columns_that_come_back_may_have_lost_digits_and_types(tmp_path: Path) -> None:
@@ -266,22 +285,24 @@ def test_columns_that_come_back_may_have_lost_digits_and_types(tmp_path: Path) -
         "p": whole["p"],
     }  # fmt: skip
     back = stored(came, tmp_path, "back.parquet")
-    assert Tally.from_files(bare, answers=back, **CALIBRATION).rows == 40
+    assert Tally.count("calibration", data=bare, answers=back, **CALIBRATION).rows == 40
     # In CSV the labels are numbers, which never equal text; the predictions beside them are known.
     with pytest.raises(InvalidValueError, match="no class in common"):
-        Tally.from_files(bare, answers=stored(came, tmp_path, "back.csv"), **CALIBRATION)
+        Tally.count(
+            "calibration", data=bare, answers=stored(came, tmp_path, "back.csv"), **CALIBRATION
+        )
 
 
 def test_a_row_that_was_answered_stands_in_the_table_once(tmp_path: Path) -> None:
     twice = {**without(rows(), "y"), "pac_row": [5] * 40}
     back = stored({"pac_row": [5], "y": [1]}, tmp_path, "back.csv")
     with pytest.raises(InvalidValueError, match="stands there twice"):
-        Tally.from_files(stored(twice, tmp_path, "rows.csv"), answers=back, **CASCADE)
+        Tally.count("cascade", data=stored(twice, tmp_path, "rows.csv"), answers=back, **CASCADE)
 
 
 def test_arrays_have_their_labels_beside_them() -> None:
     with pytest.raises(InvalidTypeError, match="answers is about tables"):
-        Tally.from_arrays(confidence=[0.5], correct=[True], answers="back.csv")
+        Tally.count("calibration", confidence=[0.5], correct=[True], answers="back.csv")
     with pytest.raises(InvalidTypeError, match="have no place: name their column"):
         Tally.count(
             CascadeQuestion,
@@ -337,7 +358,7 @@ def test_a_label_in_one_format_is_a_prediction_in_another_if_the_one_rule_says_s
             back = stored({"pac_row": [2, 0, 1], "y": [label] * 3}, tmp_path, f"back.{ending}")
             said, truth = _class(prediction, source), _class(label, ending)
             try:
-                totals = Tally.from_files(bare, answers=back, **CALIBRATION).totals
+                totals = Tally.count("calibration", data=bare, answers=back, **CALIBRATION).totals
                 found = totals == {"wrong": 0, "right": 3}
                 assert found, totals
             except (InvalidValueError, InvalidTypeError):

@@ -33,15 +33,18 @@ def tally_of(part: list[tuple[float, bool, str]], use: str) -> Tally:
     flags = np.array([row[1] for row in part], dtype=bool)
     groups = np.array([row[2] for row in part], dtype="U1")
     if use == "calibration":
-        return Tally.from_arrays(confidence=scores, correct=flags)
+        return Tally.count("calibration", confidence=scores, correct=flags)
     if use == "groups":
-        return Tally.from_arrays(confidence=scores, correct=flags, groups=groups)
+        return Tally.count("calibration", confidence=scores, correct=flags, groups=groups)
     if use == "overlapping":
-        return Tally.from_arrays(
-            confidence=scores, correct=flags, groups={"right": flags, "a": groups == "a"}
+        return Tally.count(
+            "calibration",
+            confidence=scores,
+            correct=flags,
+            groups={"right": flags, "a": groups == "a"},
         )
     if use == "shield":
-        return Tally.from_arrays(score=scores, unsafe=flags)
+        return Tally.count("shield", score=scores, unsafe=flags)
     predictions = np.column_stack([groups, np.where(flags, groups, "a")])
     if use == "cascade of three":
         return Tally.count(
@@ -102,32 +105,34 @@ def test_zero_changes_nothing_and_a_document_gives_the_tally_back(
 def test_counting_the_same_rows_twice_is_refused() -> None:
     rng = np.random.default_rng(0)
     confidence, correct = rng.random(100), rng.random(100) < 0.5
-    tally = Tally.from_arrays(confidence=confidence, correct=correct)
+    tally = Tally.count("calibration", confidence=confidence, correct=correct)
     with pytest.raises(RepeatedSourceError, match="twice"):
-        tally + Tally.from_arrays(confidence=confidence.tolist(), correct=correct.astype(int))
+        tally + Tally.count(
+            "calibration", confidence=confidence.tolist(), correct=correct.astype(int)
+        )
 
 
 def test_small_batches_that_happen_to_be_equal_add() -> None:
-    one, other = (Tally.from_arrays(confidence=[1.0], correct=[True]) for _ in range(2))
+    one, other = (Tally.count("calibration", confidence=[1.0], correct=[True]) for _ in range(2))
     assert (one + other).totals == {"wrong": 0, "right": 2}
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        Tally.from_arrays(confidence=[0.5], correct=[1], n_bins=10),
-        Tally.from_arrays(confidence=[0.5], correct=[1], groups=["a"]),
-        Tally.from_arrays(score=[0.5], unsafe=[1]),
+        Tally.count("calibration", confidence=[0.5], correct=[1], n_bins=10),
+        Tally.count("calibration", confidence=[0.5], correct=[1], groups=["a"]),
+        Tally.count("shield", score=[0.5], unsafe=[1]),
     ],
 )
 def test_tallies_of_different_layout_do_not_add(other: Tally) -> None:
     with pytest.raises(InvalidValueError, match="layout"):
-        Tally.from_arrays(confidence=[0.5], correct=[1]) + other
+        Tally.count("calibration", confidence=[0.5], correct=[1]) + other
 
 
 def test_groups_are_known_by_their_text_and_ordered_by_their_value() -> None:
-    numbers = Tally.from_arrays(confidence=[0.5, 0.5], correct=[1, 0], groups=[10, 9])
-    text = Tally.from_arrays(confidence=[0.5, 0.5], correct=[1, 0], groups=["10", "9"])
+    numbers = Tally.count("calibration", confidence=[0.5, 0.5], correct=[1, 0], groups=[10, 9])
+    text = Tally.count("calibration", confidence=[0.5, 0.5], correct=[1, 0], groups=["10", "9"])
     assert numbers == text
     assert numbers.groups == ("9", "10")
 
@@ -149,13 +154,13 @@ def test_groups_with_more_digits_than_python_reads_as_a_number_are_ordered() -> 
         "-1",
         "text",
     )
-    counted = Tally.from_arrays(confidence=[0.5, 0.5], correct=[1, 0], groups=[long, "9"])
+    counted = Tally.count("calibration", confidence=[0.5, 0.5], correct=[1, 0], groups=[long, "9"])
     assert Tally.from_dict(counted.to_dict()).groups == ("9", long)
 
 
 def test_adding_something_else_is_a_type_error() -> None:
     with pytest.raises(TypeError):
-        Tally.from_arrays(confidence=[0.5], correct=[1]) + 1
+        Tally.count("calibration", confidence=[0.5], correct=[1]) + 1
 
 
 def test_probabilities_and_their_top_labels_give_one_tally_and_one_fingerprint() -> None:
@@ -163,8 +168,10 @@ def test_probabilities_and_their_top_labels_give_one_tally_and_one_fingerprint()
     probabilities = rng.dirichlet(np.ones(5), size=20_000).astype(np.float32)
     labels = rng.integers(0, 5, size=20_000)
     whole = count_probabilities(probabilities, labels, grid=EqualWidthBins(20))
-    column = Tally.from_arrays(
-        confidence=probabilities.max(axis=1), correct=probabilities.argmax(axis=1) == labels
+    column = Tally.count(
+        "calibration",
+        confidence=probabilities.max(axis=1),
+        correct=probabilities.argmax(axis=1) == labels,
     )
     assert whole == column
     assert whole.sources == column.sources
@@ -201,7 +208,7 @@ def slow_count(
 
 def test_a_tally_that_was_changed_on_disk_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "part.json"
-    Tally.from_arrays(confidence=[0.5, 0.7], correct=[1, 0]).save(path)
+    Tally.count("calibration", confidence=[0.5, 0.7], correct=[1, 0]).save(path)
     path.write_text(path.read_text().replace('"rows": 2', '"rows": 3'))
     with pytest.raises(CertificateError, match="changed"):
         Tally.load(path)
@@ -209,25 +216,28 @@ def test_a_tally_that_was_changed_on_disk_is_refused(tmp_path: Path) -> None:
 
 def test_columns_that_fit_no_use_are_refused() -> None:
     with pytest.raises(InvalidTypeError, match="Pass either correct"):
-        Tally.from_arrays(confidence=[0.5])  # type: ignore[call-overload]
+        Tally.count("calibration", confidence=[0.5])
 
 
 @pytest.mark.parametrize("listed", [list, tuple, set, np.array])
 def test_classes_are_listed_by_whatever_can_be_walked_over(listed: Any) -> None:
     rows: dict[str, Any] = {"confidence": [0.9, 0.8], "prediction": [1, 2], "label": [1, 3]}
-    assert Tally.from_arrays(**rows, classes=listed([1, 2, 3])).totals == {"wrong": 1, "right": 1}
+    assert Tally.count("calibration", **rows, classes=listed([1, 2, 3])).totals == {
+        "wrong": 1,
+        "right": 1,
+    }
     with pytest.raises(InvalidValueError, match=r"prediction\[0\] is missing"):
-        Tally.from_arrays(**rows, missing=listed([1, 7]), unseen_labels=1.0)
+        Tally.count("calibration", **rows, missing=listed([1, 7]), unseen_labels=1.0)
 
 
 @pytest.mark.parametrize("said", [{"classes": np.array([0, 1])}, {"missing": 0}])
 def test_what_is_said_of_classes_is_refused_where_none_are_counted(said: Any) -> None:
     with pytest.raises(InvalidTypeError, match="is about classes, and none are counted here"):
-        Tally.from_arrays(confidence=[0.9], correct=[True], **said)
+        Tally.count("calibration", confidence=[0.9], correct=[True], **said)
 
 
 def test_a_tally_is_never_added_to_itself_however_alike_its_rows_are(tmp_path: Path) -> None:
-    alike = Tally.from_arrays(confidence=[1.0] * 100, correct=[True] * 100)
+    alike = Tally.count("calibration", confidence=[1.0] * 100, correct=[True] * 100)
     alike.save(tmp_path / "part.json")
     for one, other in [(alike, alike), (alike, Tally.load(tmp_path / "part.json"))]:
         with pytest.raises(RepeatedSourceError, match="twice"):
@@ -240,10 +250,14 @@ def test_a_tally_is_never_added_to_itself_however_alike_its_rows_are(tmp_path: P
 
 def test_saturated_rows_are_recognised_by_their_outcomes_and_rows_all_alike_are_not() -> None:
     right = np.random.default_rng(0).random(1000) < 0.9
-    one, again = (Tally.from_arrays(confidence=np.ones(1000), correct=right) for _ in range(2))
+    one, again = (
+        Tally.count("calibration", confidence=np.ones(1000), correct=right) for _ in range(2)
+    )
     with pytest.raises(RepeatedSourceError, match="twice"):
         one + again
-    alike, other = (Tally.from_arrays(confidence=[1.0] * 50, correct=[True] * 50) for _ in range(2))
+    alike, other = (
+        Tally.count("calibration", confidence=[1.0] * 50, correct=[True] * 50) for _ in range(2)
+    )
     assert (alike + other).rows == 100
 
 
@@ -268,7 +282,8 @@ def test_a_group_may_have_the_name_of_anything_else_that_is_counted(
 ) -> None:
     right = np.array([True, True, False, False])
     outcome = {"prediction": right, "label": [1] * 4} if by_classes else {"correct": right}
-    tally = Tally.from_arrays(
+    tally = Tally.count(
+        "calibration",
         confidence=[0.9, 0.2, 0.9, 0.2],
         groups={name: [True, False, True, True], "all": [True] * 4},
         **outcome,
@@ -281,10 +296,12 @@ def test_a_group_may_have_the_name_of_anything_else_that_is_counted(
 
 def test_two_groups_of_one_text_are_refused() -> None:
     with pytest.raises(InvalidValueError, match="names one group twice: 1, '1'"):
-        Tally.from_arrays(confidence=[0.9, 0.2], correct=[1, 0], groups={1: [1, 0], "1": [1, 1]})
+        Tally.count(
+            "calibration", confidence=[0.9, 0.2], correct=[1, 0], groups={1: [1, 0], "1": [1, 1]}
+        )
 
 
 @pytest.mark.parametrize("groups", [["\ud83d", "b"], {"\ud83d": [True, False]}])
 def test_half_a_character_names_no_group(groups: Any) -> None:
     with pytest.raises(InvalidValueError, match=r"groups holds '\\ud83d', half a character"):
-        Tally.from_arrays(confidence=[0.5, 0.6], correct=[True, False], groups=groups)
+        Tally.count("calibration", confidence=[0.5, 0.6], correct=[True, False], groups=groups)

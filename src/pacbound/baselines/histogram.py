@@ -14,6 +14,7 @@ from pacbound.errors import InvalidValueError, NotFittedError
 from pacbound.tally.columns import as_score_column, checked_scores
 from pacbound.tally.grids import EqualWidthBins
 from pacbound.tally.probabilities import count_probabilities
+from pacbound.tally.questions import CalibrationQuestion
 from pacbound.tally.tally import Tally
 from pacbound.tally.toplabel import top_label
 
@@ -113,7 +114,9 @@ class HistogramBinning:
             If there are no rows, lengths differ, or a confidence is not in [0, 1].
         """
         return self._from_tally(
-            Tally.from_arrays(confidence=confidence, correct=correct, n_bins=self.n_bins)
+            Tally.count(
+                CalibrationQuestion, confidence=confidence, correct=correct, n_bins=self.n_bins
+            )
         )
 
     def predict_confidence(self, probabilities: Any) -> Floats:

@@ -18,8 +18,8 @@ from pacbound.claims.cascade.claim import CLAIM
 from pacbound.errors import InvalidTypeError
 from pacbound.procedures.cascade import Bound
 from pacbound.stats.arguments import tolerated_rate
-from pacbound.tally.reading import tally_of
 from pacbound.tally.row_options import RowOptions
+from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
 
@@ -114,7 +114,7 @@ def trade_off(
     array([0.5, 1. , 1. ])
     """
     columns = {"confidence": confidence, "prediction": prediction, "label": label}
-    tally = tally_of(CLAIM.question, columns, data, rows)
+    tally = Tally.count(CLAIM.question, data=data, **columns, **rows)
     try:
         tolerances = np.array([tolerated_rate(value) for value in iter(xi)])
     except TypeError as error:

@@ -441,7 +441,7 @@ class Certificate(ABC):
         Parameters
         ----------
         source
-            The paths of files, as `Tally.from_files` takes them.
+            The paths of files, as `data` of `Tally.count`.
         target
             Where the rows go: a file, whose name says its format.
         confidence, prediction, group, score

@@ -56,7 +56,7 @@ def require_is_tally(tally: Any) -> None:
     """Raise unless it is a tally at all."""
     if not isinstance(tally, Tally):
         raise InvalidTypeError(
-            f"tally is of type {type(tally).__name__}: expected a Tally, as Tally.from_arrays "
+            f"tally is of type {type(tally).__name__}: expected a Tally, as Tally.count "
             "gives, or Tally.load."
         )
 

@@ -31,10 +31,9 @@ from pacbound.measure import Measure
 from pacbound.says import Quantity, Says
 from pacbound.tally.draws import Drawn
 from pacbound.tally.questions.question import RowColumn
-from pacbound.tally.reading import recorded_columns, tally_of
-from pacbound.tally.row_options import require_row_options
+from pacbound.tally.row_options import DRAWN_BY, require_row_options
 from pacbound.tally.row_rules import RowRule
-from pacbound.tally.tally import Tally
+from pacbound.tally.tally import Tally, recorded_columns
 
 Values = Mapping[str, Any]
 Cells = dict[str, dict[str, int]]
@@ -418,10 +417,11 @@ def certify(
     if about is not None or sample is not None:
         about, sample = about_texts(about), sample_name(sample)
     counting = claim.counting(wishes, columns, data, options)
-    tally = tally_of(claim.question_for(columns, data), columns, data, options, counting)
+    question = claim.question_for(columns, data)
+    tally = Tally.count(question, data=data, **{**columns, **counting, **options})
     named = {
         **columns,
-        **{name: rows[name] for name in ("clusters", "weights", "row_ids") if name in rows},
+        **{name: rows[name] for name in DRAWN_BY if name in rows},
     }
     gathered = dict(claim.gathered(asked, tally, columns, options))
     made = claim.certify(tally, gathered, recorded_columns(named, data))

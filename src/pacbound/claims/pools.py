@@ -10,13 +10,10 @@ from typing import Any
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.forms import AskedForm
-from pacbound.sources import Notation, file_fingerprint
-from pacbound.sources.notation import OPTIONS as NOTATION
+from pacbound.sources import file_fingerprint
 from pacbound.sources.paths import are_paths, expanded
 from pacbound.tally.columns import Floats, as_scores
-from pacbound.tally.count import scores_in_files, scores_in_frame
-from pacbound.tally.frame_errors import reading_frame
-from pacbound.tally.questions.question import Slot
+from pacbound.tally.count import scores_in
 
 
 class Pool(AskedForm):
@@ -59,19 +56,8 @@ def table_scores(
         raise InvalidTypeError(
             "pool is a table, and no column of it is named: pass its column of scores as an array."
         )
-    notation = Notation.of(**{name: rows.get(name) for name in NOTATION})
-    slot = Slot("number", column, notation.scale)
-    if not are_paths(pool):
-        with reading_frame():
-            return scores_in_frame(slot, pool)
-    same = next((file for file in expanded(pool) if file_fingerprint(file) in counted), None)
+    files = expanded(pool) if are_paths(pool) else ()
+    same = next((file for file in files if file_fingerprint(file) in counted), None)
     if same is not None:
         raise InvalidValueError(f"{same} is counted, too: {why}.")
-    return scores_in_files(
-        slot,
-        pool,
-        notation=notation,
-        engine=rows.get("engine") or "duckdb",
-        master=rows.get("master"),
-        memory_limit=rows.get("memory_limit"),
-    )
+    return scores_in(column, pool, rows)

@@ -17,7 +17,6 @@ from pacbound.certificate import Certificate
 from pacbound.cli.lists import names
 from pacbound.cli.option_groups import ROWS
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.tally.intake import recorded_role
 
 ColumnOption = Annotated[
     list[str] | None,
@@ -76,7 +75,7 @@ def require_roles(named: Mapping[str, str], roles: Iterable[str], of: str) -> No
 
 def typed_role(role: str) -> str:
     """A role as it is typed, where a question or a certificate may spell it in another number."""
-    one = recorded_role(role)
+    one = role if role.endswith("ss") else role.removesuffix("s")
     return _PLURAL.get(one, one)
 
 

@@ -20,7 +20,7 @@ from pacbound.cli.columns import chosen, for_question, recorded, roles_of
 from pacbound.cli.file_options import Reads
 from pacbound.cli.terminal import progress_bar
 from pacbound.errors import InvalidTypeError
-from pacbound.tally.draws import COLUMNS as DRAWN_BY
+from pacbound.tally.row_options import DRAWN_BY
 from pacbound.tally.tally import Tally
 
 MOST_SHOWN = 20

@@ -23,6 +23,7 @@ from pacbound.cli.table_options import (
 )
 from pacbound.cli.terminal import print_json, progress_bar
 from pacbound.tally import Tally
+from pacbound.tally.questions import question_for
 
 
 @ending_well
@@ -95,7 +96,6 @@ def tally(
         "positive": positive,
         "unsafe": unsafe,
         "final_score": final_score,
-        "kind": "cascade" if several else kind,
         **classes.options(),
         **draw.columns(),
         **draw.options(),
@@ -103,8 +103,9 @@ def tally(
     }
     given = {role: value for role, value in named.items() if value is not None}
     with progress_bar("counting") as progress:
-        total = Tally.from_files(
-            written.tables(files),
+        total = Tally.count(
+            question_for(given, "cascade" if several else kind),
+            data=written.tables(files),
             **counter.options(),
             answers=labels,
             **written.options(),

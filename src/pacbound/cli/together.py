@@ -39,8 +39,7 @@ from pacbound.output_files import refuse_overwriting
 from pacbound.procedures import union
 from pacbound.tally import Tally
 from pacbound.tally.document import is_tally_file
-from pacbound.tally.draws import COLUMNS, DrawOptions
-from pacbound.tally.row_options import ROWS
+from pacbound.tally.row_options import DRAWN_BY, ROWS
 
 _VERBS: dict[str, Callable[..., Certificate]] = {
     name: verb for name, (_, verb) in OTHER_VERBS.items()
@@ -162,9 +161,8 @@ def _declared(table: Mapping[str, Any], where: str, folder: Path) -> Callable[..
     known = {name for name in takes if name not in _NOT_DECLARED and name != next(iter(takes))}
     rest = {name for name in known if takes[name].kind is Parameter.VAR_KEYWORD}
     if rest:
-        others = ROWS if "rows" in rest else DrawOptions.__annotations__
-        known = known - rest | (others.keys() - {*COLUMNS, *_NOT_DECLARED})
-    misplaced = next((key for key in options if key in COLUMNS), None)
+        known = known - rest | (ROWS.keys() - {*DRAWN_BY, *_NOT_DECLARED})
+    misplaced = next((key for key in options if key in DRAWN_BY), None)
     if misplaced is not None:
         raise InvalidTypeError(
             f"{where}: {misplaced} is a column: name it in columns, as the others are."

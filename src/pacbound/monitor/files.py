@@ -14,7 +14,6 @@ from pacbound.monitor.monitor import Alarm, Monitor
 from pacbound.sources import PLAIN, Notation, Paths, Progress, Wanted, open_tables
 from pacbound.sources.batches import in_order
 from pacbound.sources.fingerprints import fingerprinting
-from pacbound.tally.intake import require_mapping
 from pacbound.tally.rows import Rows
 
 _Samples = Iterable[tuple[dict[str, str], float]]
@@ -88,7 +87,10 @@ def update_from_files(
             f"monitor is of type {type(monitor).__name__}: expected a Monitor. For a bundle pass "
             "one of its monitors."
         )
-    require_mapping(columns)
+    if columns is not None and not isinstance(columns, Mapping):
+        raise InvalidTypeError(
+            f"columns={columns!r} is not a mapping: expected what each column is for, and its name."
+        )
     reading = monitor.reading_of(**(columns or {})).written(notation.scale)
     wanted = {key: Wanted(slot.name, slot.kind) for key, slot in reading.slots.items()}
     tables = open_tables(paths, notation)

@@ -76,8 +76,8 @@ def plan_from_pilot(  # noqa: PLR0913
     Parameters
     ----------
     pilot
-        The tally of the pilot, of at least two outcomes: `Tally.from_arrays`, `from_frame` and
-        `from_files` count it. It says which question is planned for.
+        The tally of the pilot, of at least two outcomes: `Tally.count` counts
+        it. It says which question is planned for.
     delta
         The chance that the certificate may be wrong.
     xi
@@ -305,7 +305,7 @@ def _checked_measure(pilot: Any, claim: str | None) -> Measure:
     if not isinstance(pilot, Tally):
         raise InvalidTypeError(
             f"pilot is of type {type(pilot).__name__}: expected a Tally. Count the pilot with "
-            "Tally.from_arrays, from_frame or from_files."
+            "Tally.count."
         )
     found = measures_of(pilot.kind)
     if not found:

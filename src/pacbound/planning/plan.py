@@ -105,7 +105,7 @@ class PilotPlan:
     >>> unsafe = rng.random(500) < 0.1
     >>> scores = np.where(unsafe, rng.beta(8, 2, size=500), rng.beta(1, 8, size=500))
     >>> plan = plan_from_pilot(
-    ...     Tally.from_arrays(score=scores, unsafe=unsafe), xi=0.05, delta=0.01, goal=0.2
+    ...     Tally.count("shield", scores, unsafe), xi=0.05, delta=0.01, goal=0.2
     ... )
     >>> plan.measure, plan.needed is not None
     ('intervention rate', True)

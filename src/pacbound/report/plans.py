@@ -30,7 +30,7 @@ class PlanDisplay(Display):
     Examples
     --------
     >>> from pacbound import Tally, plan_from_pilot
-    >>> pilot = Tally.from_arrays(confidence=[0.6, 0.9] * 50, correct=[0, 1] * 50)
+    >>> pilot = Tally.count("calibration", [0.6, 0.9] * 50, [0, 1] * 50)
     >>> plan = plan_from_pilot(pilot, delta=0.05, sizes=[100, 1000], goal=0.1)
     >>> PlanDisplay.from_plan(plan).figure_.savefig("plan.png")
     """
@@ -59,7 +59,7 @@ class PlanDisplay(Display):
         Examples
         --------
         >>> from pacbound import Tally, plan_from_pilot
-        >>> pilot = Tally.from_arrays(confidence=[0.6, 0.9] * 50, correct=[0, 1] * 50)
+        >>> pilot = Tally.count("calibration", [0.6, 0.9] * 50, [0, 1] * 50)
         >>> plan = plan_from_pilot(pilot, delta=0.05, sizes=[100, 1000])
         >>> PlanDisplay.from_plan(plan).ax_.get_ylabel()
         'Mean width'

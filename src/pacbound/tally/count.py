@@ -22,15 +22,19 @@ import numpy as np
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import PLAIN, Engine, Notation, Paths, Progress, Wanted, opened
 from pacbound.sources.batches import CannotCountError, Part, TableFile, in_order, part_of
+from pacbound.sources.paths import are_paths
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
-from pacbound.tally.columns import Floats, require_whole_text, same_length
+from pacbound.tally.columns import Floats, require_whole_text, same_length, same_rows
 from pacbound.tally.draws import Candidates, Draw, Drawn, NameAt, Numbers, RowIds
 from pacbound.tally.fingerprint import Fingerprint, histogram_names, own_name
 from pacbound.tally.frame_errors import reading_frame
+from pacbound.tally.grids import equal_mass_cells
 from pacbound.tally.label_matches import LabelMatches
-from pacbound.tally.questions import Judged, Question
-from pacbound.tally.questions.question import Integers, Slot
+from pacbound.tally.questions import CascadeQuestion, Judged, Question
+from pacbound.tally.questions.calibration import DEFAULT_BINS, is_equal_mass
+from pacbound.tally.questions.question import Integers, Slot, scaled
 from pacbound.tally.returned_labels import ROW, ReturnedLabels
+from pacbound.tally.row_options import DRAWN_BY, ROWS, options_about
 from pacbound.tally.rows import Rows, batch_scores
 from pacbound.tally.table import CountTable, together
 
@@ -121,6 +125,41 @@ class Counting:
             table = together(self._question.scope, cells, known_by, groups)
             names |= histogram_names(*table)
         return Counted(self.rows, cells, counts, groups, names, matches=matches)
+
+
+def count_rows(question: Any, given: Mapping[str, Any], data: Any) -> tuple[Question, Counted]:
+    """What a question found in arrays, a frame, or files; and the question about these columns.
+
+    `given` are columns and options by name. Whatever does not fit together raises before a row is
+    read.
+    """
+    options = {name: value for name, value in given.items() if name in ROWS}
+    columns = {name: value for name, value in given.items() if name not in ROWS}
+    _require_fitting(question, columns, options, data)
+    if data is None:
+        by = {name: options[name] for name in DRAWN_BY if name in options}
+        same_rows(**columns, **by)
+        own, arrays = question.of_arrays(**columns)
+        draw, rule = Draw.of(options, own, columns=False), _class_rule(options, own)
+        return own, count_arrays(own, {**arrays, **by}, rule, draw)
+    notation = Notation.of(**options_about("notation", options))
+    if notation.is_about_text and not are_paths(data):
+        raise InvalidTypeError(
+            "delimiter and decimal are about files of text, and a frame was passed: leave them out."
+        )
+    if is_equal_mass(columns.get("edges")):
+        scores = scores_in(columns["confidence"], data, options)
+        columns["edges"] = equal_mass_cells(scores, columns.get("n_bins", DEFAULT_BINS))
+    own = question.of_columns(**columns)
+    if notation.scale is not None:
+        own = replace(own, slots=scaled(own.slots, notation.scale))
+    draw, rule = Draw.of(options, own, columns=True), _class_rule(options, own)
+    answers = options.get("answers")
+    if not are_paths(data):
+        return own, count_frame(own, data, rule, draw, answers=answers)
+    reading = options_about("reading", options)
+    found = count_files(own, data, rule, draw, answers=answers, notation=notation, **reading)
+    return own, found
 
 
 def count_arrays(
@@ -230,43 +269,33 @@ def count_files(  # noqa: PLR0913
         raise InvalidValueError(f"{tables.listed}: {error}") from None
 
 
-def scores_in_frame(slot: Slot, native: Any) -> Floats:
-    """All scores of a frame, which leave its engine."""
-    # Loaded here, because arrays need no narwhals.
-    from pacbound.tally.frames.whole_columns import whole_columns  # noqa: PLC0415
-
-    slots = {"scores": slot}
-    return Rows.of_arrays(slots, whole_columns(native, slots, in_order=False)).scores("scores")
-
-
-def scores_in_files(
-    slot: Slot,
-    paths: Paths,
-    *,
-    notation: Notation,
-    engine: Engine,
-    master: str | None,
-    memory_limit: str | None,
-) -> Floats:
-    """All scores of files, in memory: eight bytes a row."""
+def scores_in(column: str, data: Any, options: Mapping[str, Any]) -> Floats:
+    """All scores in a column of files or of a frame, in memory: eight bytes a row."""
+    notation = Notation.of(**options_about("notation", options))
+    slot = Slot("number", column, notation.scale)
+    if not are_paths(data):
+        with reading_frame():
+            return _scores_in_frame(slot, data)
     found = [np.empty(0)]
     wanted = {"scores": Wanted(slot.name, slot.kind)}
-    with opened(
-        paths,
-        wanted,
-        notation=notation,
-        engine=engine,
-        master=master,
-        memory_limit=memory_limit,
-    ) as tables:
+    reading = {**options_about("reading", options), "progress": None}
+    with opened(data, wanted, notation=notation, **reading) as tables:
         for part in tables.parts:
             if part.batches is None:
-                found.append(part.run(partial(scores_in_frame, slot, part.frame)))
+                found.append(part.run(partial(_scores_in_frame, slot, part.frame)))
                 continue
             for path, batch in part.batches():
                 with _in_file(path):
                     found.append(batch_scores(batch, slot.name, slot.scale))
     return np.concatenate(found)
+
+
+def _scores_in_frame(slot: Slot, native: Any) -> Floats:
+    # Loaded here, because arrays need no narwhals.
+    from pacbound.tally.frames.whole_columns import whole_columns  # noqa: PLC0415
+
+    slots = {"scores": slot}
+    return Rows.of_arrays(slots, whole_columns(native, slots, in_order=False)).scores("scores")
 
 
 def _ask_arrays(
@@ -468,3 +497,70 @@ def has_classes(question: Question) -> bool:
 def _scores(question: Question) -> int:
     """How many scores a row has."""
     return max(1, sum(key.startswith("confidence ") for key in question.slots))
+
+
+def _require_fitting(
+    question: Any, columns: Mapping[str, Any], options: Mapping[str, Any], data: Any
+) -> None:
+    """Raise if a column is missing, or does not go with `data`, or an option does not."""
+    for name, must in question.roles.items():
+        if must and name not in columns:
+            what = "an array, or data= and the name of a column" if data is None else "its column"
+            raise InvalidTypeError(f"{name} is missing: pass {what}.")
+    several = {column.name for column in question.columns if column.several}
+    for name, value in {**columns, **options}.items():
+        if name in question.roles or name in DRAWN_BY:
+            _require_names_or_arrays(name, value, data, several=name in several)
+    passed = "arrays were" if data is None else "files were" if are_paths(data) else "a frame was"
+    for name in options:
+        part = ROWS[name].part
+        if part == "certificate":
+            raise InvalidTypeError(f"{name} is about a certificate: pass it to what certifies.")
+        if part == "reading" and passed != "files were":
+            raise InvalidTypeError(f"{name} is about files, and {passed} passed: leave it out.")
+        if part in ("notation", "answers") and data is None:
+            remedy = "pass the scores divided by it" if name == "scale" else "leave it out"
+            raise InvalidTypeError(f"{name} is about tables, and arrays were passed: {remedy}.")
+
+
+def _require_names_or_arrays(name: str, value: Any, data: Any, *, several: bool) -> None:
+    """Strings name columns of `data`; without it there are arrays."""
+    is_name = isinstance(value, str) or (
+        isinstance(value, (list, tuple))
+        and (bool(value) or data is not None)
+        and all(isinstance(part, str) for part in value)
+    )
+    # A list of texts is a column of classes, unless it names the columns of a matrix.
+    if is_name and data is None and (several or isinstance(value, str)):
+        raise InvalidTypeError(
+            f"{name}={value!r} names a column, and there is no table: add data=frame or "
+            "data='rows.parquet'."
+        )
+    if isinstance(value, int) and data is not None:
+        raise InvalidTypeError(
+            f"{name}={value!r} does not name a column: expected text. If the frame's names are "
+            "numbers, rename them first: frame.rename(columns=str)."
+        )
+    if not is_name and data is not None:
+        raise InvalidTypeError(
+            f"{name} is of type {type(value).__name__} beside data=: name its column, or leave "
+            "data out."
+        )
+
+
+def _class_rule(options: Mapping[str, Any], question: Question) -> ClassRule:
+    """What is said about classes, if the question is about classes at all."""
+    given = options_about("classes", options)
+    rule, silent = ClassRule.of(**given), ClassRule()
+    said = [name for name in given if getattr(rule, name) != getattr(silent, name)]
+    if said and not has_classes(question):
+        raise InvalidTypeError(
+            f"{said[0]} is about classes, and none are counted here: leave it out, or pass "
+            "predictions and labels."
+        )
+    if rule.unrelated_labels and question.kind != CascadeQuestion.kind:
+        raise InvalidTypeError(
+            "unrelated_labels is about the slow model of a cascade, and there is none here: leave "
+            "it out."
+        )
+    return rule

@@ -32,7 +32,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
@@ -40,7 +39,6 @@ from numpy.typing import NDArray
 
 from pacbound.documents import Reader
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
-from pacbound.sources.notation import NotationOptions
 from pacbound.stats.arguments import real_number, whole_number
 from pacbound.tally.classes import is_missing_code
 from pacbound.tally.columns import Floats
@@ -50,45 +48,13 @@ from pacbound.tally.keyed_numbers import BITS, keyed_numbers, name_numbers, unif
 from pacbound.tally.questions import Question, with_article
 from pacbound.tally.questions.calibration import bins_for
 from pacbound.tally.questions.question import Integers, Slot
+from pacbound.tally.row_options import DRAWN_BY, options_about
 from pacbound.tally.rows import Rows
 
 By = Literal["clusters", "weights", "strata"]
 Numbers = NDArray[np.uint64]
 NameAt = Callable[[int], str]
 """The id of the row at a place, for a message."""
-
-
-class DrawOptions(NotationOptions, total=False):
-    """How rows are drawn before they are counted, how their tables are written, and where their
-    labels are; every function that counts rows takes these.
-    """
-
-    answers: Any
-    """Labels that came back: files or a frame, joined to the rows by `pac_row`."""
-    unrelated_labels: bool | None
-    """Cascade: count labels that match the slow model no more often than by chance."""
-
-    clusters: Any
-    """The cluster of each row; one row of each is drawn."""
-    cluster_bound: int | None
-    """The most rows that any cluster can have: the claim is then about a random row."""
-    weights: Any
-    """The weight of each row, proportional to the target's density over that of the rows."""
-    weight_bound: float | None
-    """The largest weight that there can be."""
-    row_ids: Any
-    """A name for each row, by which it is known in whatever order rows come, and by which a row
-    that is there twice is found out."""
-    seed: int | None
-    """The key of the draw, 0 if left out."""
-    strata: Any
-    """The bins that rows were chosen by: the `n_bins` or the `edges` that `stratify` was given."""
-
-
-COLUMNS: Final[tuple[str, ...]] = ("clusters", "weights", "row_ids")
-"""The options that are columns of a table."""
-
-OPTIONS: Final[tuple[str, ...]] = (*COLUMNS, "cluster_bound", "weight_bound", "seed", "strata")
 
 
 _NO_NAMES: Final[Numbers] = np.zeros(0, dtype=np.uint64)
@@ -212,7 +178,7 @@ class Draw:
 
         `columns` says that data are named by their columns, and not passed.
         """
-        asked = {name: value for name, value in given.items() if value is not None}
+        asked = options_about("draw", given)
         ways: list[By] = [by for by in ("clusters", "weights", "strata") if by in asked]
         if not ways and asked.keys() == {"row_ids"}:
             return cls("rows", _draw_slots(asked, columns=columns), seed=0)
@@ -408,7 +374,7 @@ def _refuse_repeated(
 def _draw_slots(asked: Mapping[str, Any], *, columns: bool) -> dict[str, Slot]:
     return {
         role: Slot("number" if role == "weights" else "name", asked[role] if columns else role)
-        for role in COLUMNS
+        for role in DRAWN_BY
         if role in asked
     }
 
@@ -434,22 +400,6 @@ def described_way(drawn: Drawn | None) -> str:
     known = {"seed": drawn.seed, "bound": drawn.bound}
     details = [f"{name} {value:g}" for name, value in known.items() if value is not None]
     return f"by {drawn.by}" + (f" ({', '.join(details)})" if details else "")
-
-
-def taken_apart(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is not about drawing, and what is."""
-    rest = {name: value for name, value in given.items() if name not in OPTIONS}
-    return rest, {name: given[name] for name in OPTIONS if name in given}
-
-
-def refuse_unknown(draw: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    """Refuse arguments that no function has: those of a draw are taken by their names."""
-    every = DrawOptions.__annotations__
-    strange = next((name for name in draw if name not in every), None)
-    if strange is not None:
-        close = get_close_matches(strange, [*known, *every], n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise InvalidTypeError(f"There is no argument {strange!r}.{hint}")
 
 
 def _refuse_without_a_way(asked: Mapping[str, Any]) -> None:

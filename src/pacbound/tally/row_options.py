@@ -14,6 +14,8 @@ from typing import Annotated, Any, Final, Literal, TypedDict, get_args, get_type
 from pacbound.errors import InvalidTypeError
 from pacbound.sources import Engine, Progress
 
+Part = Literal["reading", "notation", "answers", "classes", "draw", "certificate"]
+
 
 @dataclass(frozen=True)
 class Row:
@@ -23,8 +25,9 @@ class Row:
     ----------
     help : str
         One line.
-    needs : str
-        "files", "table" (files and frames), or "" where arrays may have it, too.
+    part : str
+        What it says something about: "reading" files; the "notation" of tables, or the "answers"
+        to their rows; "classes", or the "draw" of rows, also of arrays; or the "certificate".
     column : bool
         Whether it is a column of the table, or an array beside the others.
     option : type or None
@@ -32,7 +35,7 @@ class Row:
     """
 
     help: str
-    needs: Literal["", "table", "files"] = ""
+    part: Part
     column: bool = False
     option: Any = None
 
@@ -43,42 +46,48 @@ class RowOptions(TypedDict, total=False):
     """
 
     engine: Annotated[
-        Engine | None, Row("What counts files: duckdb, polars or spark.", "files", option=str)
+        Engine | None, Row("What counts files: duckdb, polars or spark.", "reading", option=str)
     ]
-    master: Annotated[str | None, Row("Spark's master, such as local[4].", "files", option=str)]
+    master: Annotated[str | None, Row("Spark's master, such as local[4].", "reading", option=str)]
     memory_limit: Annotated[
-        str | None, Row("What DuckDB may use, such as 500MB.", "files", option=str)
+        str | None, Row("What DuckDB may use, such as 500MB.", "reading", option=str)
     ]
     progress: Annotated[
-        Progress | None, Row("Called with the share that is counted, from 0 to 1.", "files")
+        Progress | None, Row("Called with the share that is counted, from 0 to 1.", "reading")
     ]
     delimiter: Annotated[
         str | None,
-        Row("What separates the values of text files, such as ';'.", "table", option=str),
+        Row("What separates the values of text files, such as ';'.", "notation", option=str),
     ]
     decimal: Annotated[
-        str | None, Row("The decimal sign of text files, '.' or ','.", "table", option=str)
+        str | None, Row("The decimal sign of text files, '.' or ','.", "notation", option=str)
     ]
     scale: Annotated[
         float | None,
-        Row("What a score of 1 is written as: 100 for percentages.", "table", option=float),
+        Row("What a score of 1 is written as: 100 for percentages.", "notation", option=float),
     ]
     answers: Annotated[
         Any,
-        Row("Labels that came back for the rows, by their pac_row: files or a frame.", "table"),
+        Row("Labels that came back for the rows, by their pac_row: files or a frame.", "answers"),
     ]
-    classes: Annotated[Any, Row("All classes that there are, if known beforehand.", option=str)]
-    missing: Annotated[Any, Row("What stands for a missing label.", option=str)]
+    classes: Annotated[
+        Any, Row("All classes that there are, if known beforehand.", "classes", option=str)
+    ]
+    missing: Annotated[Any, Row("What stands for a missing label.", "classes", option=str)]
     unseen_labels: Annotated[
-        float, Row("The share of labels that may be of classes no model predicts.", option=float)
+        float,
+        Row(
+            "The share of labels that may be of classes no model predicts.", "classes", option=float
+        ),
     ]
     unrelated_labels: Annotated[
-        bool, Row("Count labels that look like those of other rows.", option=bool)
+        bool, Row("Count labels that look like those of other rows.", "classes", option=bool)
     ]
     clusters: Annotated[
         Any,
         Row(
             "The patient, video or speaker of each row: one row of each is drawn.",
+            "draw",
             column=True,
             option=str,
         ),
@@ -86,32 +95,41 @@ class RowOptions(TypedDict, total=False):
     cluster_bound: Annotated[
         int | None,
         Row(
-            "The most rows any cluster can have: the claim is then about a random row.", option=int
+            "The most rows any cluster can have: the claim is then about a random row.",
+            "draw",
+            option=int,
         ),
     ]
     weights: Annotated[
         Any,
         Row(
             "The weight of each row, the density in use over that of the rows.",
+            "draw",
             column=True,
             option=str,
         ),
     ]
     weight_bound: Annotated[
-        float | None, Row("The largest weight that there can be.", option=float)
+        float | None, Row("The largest weight that there can be.", "draw", option=float)
     ]
-    strata: Annotated[Any, Row("The bins that rows were chosen by, as stratify was given.")]
+    strata: Annotated[Any, Row("The bins that rows were chosen by, as stratify was given.", "draw")]
     row_ids: Annotated[
-        Any, Row("A name for each row, where rows have no order.", column=True, option=str)
+        Any, Row("A name for each row, where rows have no order.", "draw", column=True, option=str)
     ]
-    seed: Annotated[int | None, Row("The key of the draw, 0 if left out.", option=int)]
+    seed: Annotated[int | None, Row("The key of the draw, 0 if left out.", "draw", option=int)]
     sample: Annotated[
         str | None,
-        Row("What you call these rows, for a budget: all claims about them share its delta."),
+        Row(
+            "What you call these rows, for a budget: all claims about them share its delta.",
+            "certificate",
+        ),
     ]
     about: Annotated[
         Mapping[str, Any] | None,
-        Row("What the certificate is about, for people: texts by names such as model and owner."),
+        Row(
+            "What the certificate is about, for people: texts by names such as model and owner.",
+            "certificate",
+        ),
     ]
 
 
@@ -120,6 +138,9 @@ ROWS: Final[Mapping[str, Row]] = {
     for name, hint in get_type_hints(RowOptions, include_extras=True).items()
 }
 """What each row option is for."""
+
+DRAWN_BY: Final = tuple(name for name, row in ROWS.items() if row.column)
+"""The options that are columns: rows are drawn by them."""
 
 RowOptions.__doc__ = f"{RowOptions.__doc__}\n\nParameters\n----------\n" + "\n".join(
     f"{name}\n    {row.help}" for name, row in ROWS.items()
@@ -135,3 +156,12 @@ def require_row_options(given: Mapping[str, Any], beside: Iterable[str] = ()) ->
             near = get_close_matches(name, [*ROWS, *beside], 1)
             hint = f" Did you mean {near[0]}?" if near else ""
             raise InvalidTypeError(f"{name} is not an option of this function.{hint}")
+
+
+def options_about(part: Part, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that say something about one part, of all that were given."""
+    return {
+        name: given[name]
+        for name, row in ROWS.items()
+        if row.part == part and given.get(name) is not None
+    }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Unpack, overload
+from typing import Any
 
 import numpy as np
 
@@ -18,22 +18,8 @@ from pacbound import documents
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.output_files import refuse_replacing_source
-from pacbound.sources import Engine, Notation, Paths, Progress
-from pacbound.sources.notation import OPTIONS as NOTATION
-from pacbound.sources.notation import refuse_notation
-from pacbound.sources.paths import are_paths
 from pacbound.stats.arguments import LARGEST_COUNT
-from pacbound.tally.classes import ClassRule
-from pacbound.tally.columns import Floats, same_rows
-from pacbound.tally.count import (
-    Counted,
-    count_arrays,
-    count_files,
-    count_frame,
-    has_classes,
-    scores_in_files,
-    scores_in_frame,
-)
+from pacbound.tally.count import Counted, count_rows
 from pacbound.tally.document import (
     FORMAT,
     LARGEST_FILE,
@@ -41,25 +27,12 @@ from pacbound.tally.document import (
     fields_of,
     names_to_text,
 )
-from pacbound.tally.draws import (
-    Draw,
-    Drawn,
-    DrawOptions,
-    Numbers,
-    described_way,
-    taken_apart,
-)
-from pacbound.tally.frame_errors import reading_frame
+from pacbound.tally.draws import Drawn, Numbers, described_way
 from pacbound.tally.grids import Bins, DyadicGrid
 from pacbound.tally.label_matches import LabelMatches
-from pacbound.tally.questions import Kind, Question, Scope, question_for
-from pacbound.tally.questions.calibration import DEFAULT_BINS, EQUAL_MASS, bins_for
-from pacbound.tally.questions.question import Integers, Slot, scaled
+from pacbound.tally.questions import Kind, Question, Scope, by_name, question_named
+from pacbound.tally.questions.question import Integers
 from pacbound.tally.table import in_order, merge_cells
-
-_CLASS_OPTIONS = ("classes", "missing", "unseen_labels", "unrelated_labels")
-READING = ("engine", "master", "memory_limit", "progress")
-"""How files are read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +41,7 @@ class Tally:
 
     It holds all that a guarantee needs from the data, in integers. Tallies of one layout add with
     `+`, exactly and in any order; the sum over parts of the data is the tally of the whole.
-    `from_arrays`, `from_frame` and `from_files` count; `calibrate` and all functions that certify
-    take a tally in place of their arrays.
+    `Tally.count` counts; all functions that certify take a tally as `data`.
 
     Adding a tally to another that has one of its sources raises `RepeatedSourceError`, since rows
     that count twice void every guarantee. Equal files and equal arrays are recognised. Equal rows
@@ -80,7 +52,7 @@ class Tally:
     Attributes
     ----------
     kind : str
-        The question: "calibration", "abstention", "cascade", "shield" or "recall".
+        The name of the question, as `Tally.count` has it.
     grid
         How scores become cells.
     outcomes : tuple of str
@@ -110,8 +82,8 @@ class Tally:
 
     Examples
     --------
-    >>> day = Tally.from_arrays(confidence=[0.91, 0.97, 0.42], correct=[True, True, False])
-    >>> night = Tally.from_arrays(confidence=[0.93], correct=[False])
+    >>> day = Tally.count("calibration", [0.91, 0.97, 0.42], [True, True, False])
+    >>> night = Tally.count("calibration", [0.93], [False])
     >>> day + night
     Tally(calibration, 4 rows in 3 cells: 2 wrong, 2 right)
     """
@@ -149,465 +121,72 @@ class Tally:
         names = in_order({*groups, *counted.groups})
         return replace(tally, cells=tally._cells_among(names), groups=names)
 
-    @overload
     @classmethod
-    def from_arrays(
-        cls,
-        *,
-        confidence: Any,
-        correct: Any,
-        groups: Any = None,
-        n_bins: int = 20,
-        edges: Any = None,
-        **draw: Unpack[DrawOptions],
-    ) -> Tally: ...
-    @overload
-    @classmethod
-    def from_arrays(
-        cls,
-        *,
-        confidence: Any,
-        prediction: Any,
-        label: Any,
-        groups: Any = None,
-        n_bins: int = 20,
-        edges: Any = None,
-        classes: Any = None,
-        missing: Any = None,
-        unseen_labels: float = 0.0,
-        **draw: Unpack[DrawOptions],
-    ) -> Tally: ...
-    @overload
-    @classmethod
-    def from_arrays(
-        cls,
-        *,
-        kind: Literal["abstention"],
-        confidence: Any,
-        correct: Any = None,
-        prediction: Any = None,
-        label: Any = None,
-        groups: Any = None,
-        classes: Any = None,
-        missing: Any = None,
-        unseen_labels: float = 0.0,
-        **draw: Unpack[DrawOptions],
-    ) -> Tally: ...
-    @overload
-    @classmethod
-    def from_arrays(
-        cls,
-        *,
-        score: Any,
-        unsafe: Any,
-        final_score: Any = None,
-        groups: Any = None,
-        **draw: Unpack[DrawOptions],
-    ) -> Tally: ...
-    @overload
-    @classmethod
-    def from_arrays(
-        cls, *, score: Any, positive: Any, groups: Any = None, **draw: Unpack[DrawOptions]
-    ) -> Tally: ...
-    @classmethod
-    def from_arrays(cls, *, kind: Kind | None = None, **given: Any) -> Tally:
-        """Count columns of arrays. The names say which question is asked.
+    def count(cls, question: Any, *columns: Any, data: Any = None, **given: Any) -> Tally:
+        """Count the rows of a question: arrays or, with `data`, the columns that are named.
 
-        Parameters
-        ----------
-        kind
-            "abstention", whose columns are those of a calibration; of the others the names say
-            enough.
-        confidence, correct
-            Calibration and abstention: a score in [0, 1] for each row, and whether the prediction
-            was right.
-        prediction, label
-            Calibration and abstention: the predicted and the true class of each row, in place of
-            `correct`.
-        groups
-            One group per row; except for an abstention, or a mapping from names to truth values for
-            each row.
-        n_bins, edges
-            Calibration: as in `calibrate`.
-        score, unsafe, final_score
-            Shield: as in `certify_shield`.
-        score, positive
-            Recall: as in `certify_recall`.
-        classes, missing, unseen_labels
-            Where classes are passed: as in `certify_cascade`.
-
-        Returns
-        -------
-        Tally
-            The counts. Rows that have enough distinct values are recognised if they are counted
-            again.
-
-        Raises
-        ------
-        InvalidTypeError, InvalidValueError
-            If a column is missing, unknown, or holds what it cannot hold; the message names the
-            value, the row and the remedy.
-
-        Examples
-        --------
-        >>> Tally.from_arrays(score=[0.1, 0.9, 0.8], unsafe=[False, True, True])
-        Tally(shield, 3 rows in 3 cells: 1 safe, 2 unsafe)
-        """
-        return cls._of_arrays(question_for(_asked(given)[0], kind), given)
-
-    @overload
-    @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        confidence: str,
-        correct: str | None = None,
-        prediction: str | None = None,
-        label: str | None = None,
-        groups: str | None = None,
-        n_bins: int = 20,
-        edges: Any = None,
-        classes: Any = None,
-        missing: Any = None,
-        unseen_labels: float = 0.0,
-        **draw: Unpack[DrawOptions],
-    ) -> Tally: ...
-    @overload
-    @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        kind: Literal["abstention"],
-        confidence: str,
-        correct: str | None = None,
-        prediction: str | None = None,
-        label: str | None = None,
-        groups: str | None = None,
-        classes: Any = None,
-        missing: Any = None,
-        unseen_labels: float = 0.0,
-        **draw: Unpack[DrawOptions],
-    ) -> Tally: ...
-    @overload
-    @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        score: str,
-        unsafe: str,
-        final_score: str | None = None,
-        groups: str | None = None,
-        **draw: Unpack[DrawOptions],
-    ) -> Tally: ...
-    @overload
-    @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        score: str,
-        positive: str,
-        groups: str | None = None,
-        **draw: Unpack[DrawOptions],
-    ) -> Tally: ...
-    @classmethod
-    def from_frame(cls, frame: Any, *, kind: Kind | None = None, **given: Any) -> Tally:
-        """Count a dataframe inside its own engine: only counts leave it.
-
-        Parameters
-        ----------
-        frame
-            A frame of pandas, Polars (eager or lazy), PyArrow, DuckDB (a relation) or PySpark.
-        kind
-            As in `from_arrays`.
-        confidence, correct, prediction, labels, groups, score, unsafe,
-        final_score, positive
-            The names of the columns. The words are those of `from_arrays`.
-        n_bins, edges, classes, missing, unseen_labels
-            As in `from_arrays`.
-        scale
-            What a score of 1 is written as: 100 for percentages. Every score is divided by it once.
-        answers
-            Labels that came back for the rows, in files or another frame: a column `pac_row` with
-            the number of each row, and one with the labels, named as the labels are. A row's number
-            is its place or, where the frame has a column `pac_row`, what stands there.
-
-        Returns
-        -------
-        Tally
-            The counts. Nothing notices if the same frame is counted again.
-
-        Raises
-        ------
-        InvalidTypeError, InvalidValueError
-            If a column is not there, which lists those that are, or holds what it cannot hold.
-        MissingDependencyError
-            If narwhals is not installed.
-
-        Examples
-        --------
-        >>> import polars
-        >>> frame = polars.LazyFrame({"score": [0.91, 0.97, 0.42], "right": [True, True, False]})
-        >>> Tally.from_frame(frame, confidence="score", correct="right")
-        Tally(calibration, 3 rows in 3 cells: 1 wrong, 2 right)
-        """
-        return cls._of_frame(question_for(_asked(given)[0], kind), frame, given)
-
-    @overload
-    @classmethod
-    def from_files(
-        cls,
-        paths: Paths,
-        *,
-        confidence: str,
-        correct: str | None = None,
-        prediction: str | None = None,
-        label: str | None = None,
-        groups: str | None = None,
-        n_bins: int = 20,
-        edges: Any = None,
-        classes: Any = None,
-        missing: Any = None,
-        unseen_labels: float = 0.0,
-        engine: Engine = "duckdb",
-        master: str | None = None,
-        memory_limit: str | None = None,
-        progress: Progress | None = None,
-        **draw: Unpack[DrawOptions],
-    ) -> Tally: ...
-    @overload
-    @classmethod
-    def from_files(
-        cls,
-        paths: Paths,
-        *,
-        kind: Literal["abstention"],
-        confidence: str,
-        correct: str | None = None,
-        prediction: str | None = None,
-        label: str | None = None,
-        groups: str | None = None,
-        classes: Any = None,
-        missing: Any = None,
-        unseen_labels: float = 0.0,
-        engine: Engine = "duckdb",
-        master: str | None = None,
-        memory_limit: str | None = None,
-        progress: Progress | None = None,
-        **draw: Unpack[DrawOptions],
-    ) -> Tally: ...
-    @overload
-    @classmethod
-    def from_files(
-        cls,
-        paths: Paths,
-        *,
-        score: str,
-        unsafe: str,
-        final_score: str | None = None,
-        groups: str | None = None,
-        engine: Engine = "duckdb",
-        master: str | None = None,
-        memory_limit: str | None = None,
-        progress: Progress | None = None,
-        **draw: Unpack[DrawOptions],
-    ) -> Tally: ...
-    @overload
-    @classmethod
-    def from_files(
-        cls,
-        paths: Paths,
-        *,
-        score: str,
-        positive: str,
-        groups: str | None = None,
-        engine: Engine = "duckdb",
-        master: str | None = None,
-        memory_limit: str | None = None,
-        progress: Progress | None = None,
-        **draw: Unpack[DrawOptions],
-    ) -> Tally: ...
-    @classmethod
-    def from_files(
-        cls,
-        paths: Any,
-        *,
-        kind: Kind | None = None,
-        engine: Engine = "duckdb",
-        master: str | None = None,
-        memory_limit: str | None = None,
-        progress: Progress | None = None,
-        **given: Any,
-    ) -> Tally:
-        """Count files: CSV, Parquet, JSON lines, Arrow, .npz and .npy, out of core.
-
-        Parameters
-        ----------
-        paths
-            A file, a glob, a folder, or several of these. In a folder partitioned as `day=monday`,
-            `day` is a column.
-        kind
-            As in `from_arrays`.
-        confidence, correct, prediction, labels, groups, score, unsafe,
-        final_score, positive
-            The names of the columns. The words are those of `from_arrays`.
-        n_bins, edges, classes, missing, unseen_labels
-            As in `from_arrays`.
-        delimiter, decimal
-            For delimited text: what stands between the values, such as ";", and for the decimal
-            point, "." or ",".
-        scale, answers
-            As in `from_frame`; places go on from file to file.
-        engine
-            What counts: "duckdb", which is embedded, "polars", or "spark".
-        master
-            Spark's master; all cores of this machine if it is left out.
-        memory_limit
-            What DuckDB may use, such as "500MB".
-        progress
-            Called with the share that is done, from 0 to 1.
-
-        Returns
-        -------
-        Tally
-            The counts, named by the bytes of each file.
-
-        Raises
-        ------
-        InvalidTypeError, InvalidValueError
-            If a file cannot be read, a column is not there, or holds what it cannot hold.
-        RepeatedSourceError
-            If two files hold the same bytes.
-        MissingDependencyError
-            If what reads the format is not installed.
-
-        Examples
-        --------
-        >>> np.savez("day.npz", score=[0.91, 0.42], right=[True, False])
-        >>> Tally.from_files("day.npz", confidence="score", correct="right")
-        Tally(calibration, 2 rows in 2 cells: 1 wrong, 1 right)
-        """
-        reading: dict[str, Any] = {
-            "engine": engine,
-            "master": master,
-            "memory_limit": memory_limit,
-        }
-        return cls._of_files(
-            question_for(_asked(given)[0], kind), paths, given, progress=progress, **reading
-        )
-
-    @classmethod
-    def count(cls, question: Any, *, data: Any = None, **given: Any) -> Tally:
-        """Count the rows of a question: arrays, or with `data` columns that are named.
+        Files are counted out of core, and frames inside their own engine: only counts leave it.
 
         Parameters
         ----------
         question
-            What is counted: the question of a claim, such as `CLAIM.question`.
+            What is counted, by its name, or as a question such as `CLAIM.question` of
+            `pacbound.claims.recall`. A row brings
+
+            - "calibration" and "abstention": `confidence`, and `correct`, or `prediction` and
+              `label`; a calibration also takes `n_bins` and `edges`, as `calibrate` does
+            - "cascade": `confidence` of every model but the last, `prediction` of every model,
+              and `label`, which may be missing
+            - "recall", also for false alarms and precision: `score`, `positive`
+            - "shield", also for false alarms of rollouts: `score`, `unsafe`, `final_score`
+            - "sets": `probability` of every label, `label`
+
+            and all may have `groups`: one group per row or, except for an abstention, a mapping
+            from names to truth values for each row.
+        *columns
+            What rows bring, in this order; or by name.
         data
-            A frame, a path, or several paths; None for arrays.
+            A frame (pandas, Polars, PyArrow, DuckDB, PySpark), a path, a glob, a folder, or
+            several of these; strings then name its columns. In a folder partitioned as
+            `day=monday`, `day` is a column. None for arrays.
         **given
-            What rows bring, by the names of the question's columns, and how rows are read and
-            drawn, see `RowOptions`.
+            What rows bring, by name; and how rows are read and drawn, see `RowOptions`.
 
         Returns
         -------
         Tally
-            The counts.
+            The counts. Files are recognised by their bytes if they are counted again, and so are
+            arrays that have enough distinct values. Nothing notices if a frame is counted again.
 
         Raises
         ------
         InvalidTypeError, InvalidValueError
             If a column is missing, unknown, or holds what it cannot hold; the message names the
             value, the row and the remedy.
+        RepeatedSourceError
+            If two files hold the same bytes.
+        MissingDependencyError
+            If what reads the data is not installed.
 
         Examples
         --------
-        >>> from pacbound.claims.sets import CLAIM
-        >>> Tally.count(CLAIM.question, probability=[[0.9, 0.1], [0.4, 0.6]], label=[0, 0])
-        Tally(sets, 2 rows in 2 cells: 2 labelled)
+        >>> Tally.count("shield", [0.1, 0.9, 0.8], [False, True, True])
+        Tally(shield, 3 rows in 3 cells: 1 safe, 2 unsafe)
+        >>> np.savez("day.npz", score=[0.91, 0.42], right=[True, False])
+        >>> Tally.count("calibration", confidence="score", correct="right", data="day.npz")
+        Tally(calibration, 2 rows in 2 cells: 1 wrong, 1 right)
         """
-        if not hasattr(question, "of_arrays"):
-            raise InvalidTypeError(
-                f"question is of type {type(question).__name__}: expected that of a claim, such as "
-                "CLAIM.question of pacbound.claims.sets."
-            )
-        reading = {name: given.pop(name, None) for name in READING}
-        if data is not None and are_paths(data):
-            return cls._of_files(question, data, given, **reading)
-        for name, value in reading.items():
-            if value is not None:
-                passed = "arrays were" if data is None else "a frame was"
-                raise InvalidTypeError(f"{name} is about files, and {passed} passed: leave it out.")
-        if data is None:
-            return cls._of_arrays(question, given)
-        return cls._of_frame(question, data, given)
-
-    @classmethod
-    def _of_arrays(cls, question: Any, given: Mapping[str, Any]) -> Tally:
-        asked, rule, options, tables = _asked(given)
-        if tables:
-            refuse_notation(tables)
-        same_rows(**asked, **options)
-        own, arrays = question.of_arrays(**asked)
-        draw = Draw.of(options, own, columns=False)
-        columns = {**arrays, **options}
-        return cls.of(own, count_arrays(own, columns, _fitting(rule, own), draw))
-
-    @classmethod
-    def _of_frame(cls, question: Any, frame: Any, given: Mapping[str, Any]) -> Tally:
-        asked, rule, options, tables = _asked(given)
-        notation = Notation.of(**{name: tables.get(name) for name in NOTATION})
-        if notation.is_about_text:
-            raise InvalidTypeError(
-                "delimiter and decimal are about files of text, and a frame was passed: leave them "
-                "out."
-            )
-        if _is_equal_mass(asked):
-            slot = _confidence(asked, notation)
-            with reading_frame():
-                asked["edges"] = _edges_from(asked, scores_in_frame(slot, frame))
-        own = _scaled(question.of_columns(**asked), notation)
-        draw, answers = Draw.of(options, own, columns=True), tables.get("answers")
-        return cls.of(own, count_frame(own, frame, _fitting(rule, own), draw, answers=answers))
-
-    @classmethod
-    def _of_files(
-        cls,
-        question: Any,
-        paths: Any,
-        given: Mapping[str, Any],
-        *,
-        engine: Engine | None,
-        master: str | None,
-        memory_limit: str | None,
-        progress: Progress | None,
-    ) -> Tally:
-        asked, rule, options, tables = _asked(given)
-        notation = Notation.of(**{name: tables.get(name) for name in NOTATION})
-        reading: dict[str, Any] = {
-            "notation": notation,
-            "engine": "duckdb" if engine is None else engine,
-            "master": master,
-            "memory_limit": memory_limit,
-        }
-        if _is_equal_mass(asked):
-            slot = _confidence(asked, notation)
-            asked["edges"] = _edges_from(asked, scores_in_files(slot, paths, **reading))
-        own = _scaled(question.of_columns(**asked), notation)
-        counted = count_files(
-            own,
-            paths,
-            _fitting(rule, own),
-            Draw.of(options, own, columns=True),
-            answers=tables.get("answers"),
-            progress=progress,
-            **reading,
-        )
-        return cls.of(own, counted)
+        asked = question_named(question)
+        passed = {**by_name(asked, columns), **given}
+        present = {name: value for name, value in passed.items() if value is not None}
+        if isinstance(data, Tally):
+            return _as_it_is(asked, data, present)
+        for name, value in present.items():
+            if isinstance(value, Tally):
+                raise InvalidTypeError(
+                    f"{name} is a Tally: pass it as data=, and leave {name} out."
+                )
+        return cls.of(*count_rows(asked, present, data))
 
     @property
     def totals(self) -> dict[str, int]:
@@ -740,7 +319,7 @@ class Tally:
 
         Examples
         --------
-        >>> day = Tally.from_arrays(confidence=[0.91, 0.42], correct=[True, False])
+        >>> day = Tally.count("calibration", [0.91, 0.42], [True, False])
         >>> day.save("day.json")
         >>> Tally.load("day.json") == day
         True
@@ -825,54 +404,29 @@ def _both(one: LabelMatches | None, other: LabelMatches | None) -> LabelMatches 
     return one + other if one is not None and other is not None else one or other
 
 
-def _asked(
-    given: Mapping[str, Any],
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """What the question is asked of, what the user says about classes, how rows are drawn, and what
-    is said about the tables that they are in.
+def _as_it_is(question: Any, tally: Tally, beside: Mapping[str, Any]) -> Tally:
+    """A tally that was counted before, if it is one of the question."""
+    for name in beside:
+        raise InvalidTypeError(
+            f"{name} was passed beside a Tally, which is already counted: pass one of them."
+        )
+    if tally.kind != question.kind:
+        needed = ", ".join(name for name, must in question.roles.items() if must)
+        raise InvalidValueError(f"{tally!r} counts something else: count with {needed}.")
+    return tally
+
+
+def recorded_columns(columns: Mapping[str, Any], data: Any) -> dict[str, str]:
+    """The names of a table's columns as a certificate keeps them; none for arrays, and none where
+    several stand in one text and one holds a comma: they could be those of other columns.
     """
-    rest, draw = taken_apart(given)
-    tables = {name: rest[name] for name in (*NOTATION, "answers") if rest.get(name) is not None}
-    rule = {name: rest[name] for name in _CLASS_OPTIONS if name in rest}
-    others = (*_CLASS_OPTIONS, *NOTATION, "answers")
-    return {name: rest[name] for name in rest if name not in others}, rule, draw, tables
-
-
-def _is_equal_mass(asked: Mapping[str, Any]) -> bool:
-    """Whether edges are to be taken from the rows; they may be an array, which equals no text."""
-    return isinstance(asked.get("edges"), str) and asked["edges"] == EQUAL_MASS
-
-
-def _confidence(asked: Mapping[str, Any], notation: Notation) -> Slot:
-    """The column of scores that edges are taken from."""
-    if not isinstance(asked.get("confidence"), str):
-        raise InvalidTypeError("edges='equal-mass' needs the name of the column of confidences.")
-    return Slot("number", asked["confidence"], notation.scale)
-
-
-def _edges_from(asked: Mapping[str, Any], scores: Floats) -> Bins:
-    return bins_for(n_bins=asked.get("n_bins", DEFAULT_BINS), edges=EQUAL_MASS, scores=scores)
-
-
-def _scaled(question: Question, notation: Notation) -> Any:
-    """The question about scores that are written as the notation says."""
-    if notation.scale is None:
-        return question
-    return replace(question, slots=scaled(question.slots, notation.scale))  # type: ignore[type-var]
-
-
-def _fitting(rule: Mapping[str, Any], question: Question) -> ClassRule:
-    """The rule for classes, if the question is about classes at all."""
-    fitting, silent = ClassRule.of(**rule), ClassRule()
-    said = [name for name in rule if getattr(fitting, name) != getattr(silent, name)]
-    if said and not has_classes(question):
-        raise InvalidTypeError(
-            f"{said[0]} is about classes, and none are counted here: leave it out, or pass "
-            "predictions and labels."
-        )
-    if fitting.unrelated_labels and question.kind != "cascade":
-        raise InvalidTypeError(
-            "unrelated_labels is about the slow model of a cascade, and there is none here: leave "
-            "it out."
-        )
-    return fitting
+    if data is None or isinstance(data, Tally):
+        return {}
+    lists = (value for value in columns.values() if isinstance(value, (list, tuple)))
+    if any("," in name for several in lists for name in several):
+        return {}
+    return {
+        name: value if isinstance(value, str) else ",".join(value)
+        for name, value in columns.items()
+        if value is not None
+    }

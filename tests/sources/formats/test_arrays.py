@@ -67,7 +67,7 @@ def test_members_that_are_not_asked_for_are_left_alone(
     tmp_path: Path, extra: dict[str, bytes]
 ) -> None:
     path = archive(tmp_path / "rows.npz", members() | extra)
-    tally = Tally.from_files(path, **COLUMNS)
+    tally = Tally.count("calibration", data=path, **COLUMNS)
     assert tally.rows == 7
 
 
@@ -102,7 +102,7 @@ def test_a_column_that_cannot_be_believed_is_refused_without_memory(
     tracemalloc.start()
     try:
         with pytest.raises(InvalidValueError, match=message) as caught:
-            Tally.from_files(path, **COLUMNS)
+            Tally.count("calibration", data=path, **COLUMNS)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -115,7 +115,7 @@ def test_a_column_that_cannot_be_believed_is_refused_without_memory(
 def test_a_structured_array_that_cannot_be_believed_is_refused(tmp_path: Path, bad: str) -> None:
     (tmp_path / "rows.npy").write_bytes(BAD[bad][0])
     with pytest.raises(InvalidValueError, match=r"rows\.npy"):
-        Tally.from_files(tmp_path / "rows.npy", **COLUMNS)
+        Tally.count("calibration", data=tmp_path / "rows.npy", **COLUMNS)
 
 
 def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "a") as target, pytest.warns(UserWarning, match="Duplicate name"):
         target.writestr("c.npy", saved(GOOD["c"]))
     with pytest.raises(InvalidValueError, match="has 2 columns named 'c'"):
-        Tally.from_files(path, **COLUMNS)
+        Tally.count("calibration", data=path, **COLUMNS)
 
 
 def test_an_encrypted_column_is_refused(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_an_encrypted_column_is_refused(tmp_path: Path) -> None:
         data[place + flags] |= 1
     path.write_bytes(data)
     with pytest.raises(InvalidValueError, match="is encrypted: save it without a password"):
-        Tally.from_files(path, **COLUMNS)
+        Tally.count("calibration", data=path, **COLUMNS)
 
 
 def test_a_method_of_compression_that_is_not_known_is_refused(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_method_of_compression_that_is_not_known_is_refused(tmp_path: Path) ->
         data[data.index(signature) + method] = 77
     path.write_bytes(data)
     with pytest.raises(InvalidValueError, match=r"cannot be read as \.npz"):
-        Tally.from_files(path, **COLUMNS)
+        Tally.count("calibration", data=path, **COLUMNS)
 
 
 def test_a_size_that_the_archive_only_claims_is_not_believed(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_size_that_the_archive_only_claims_is_not_believed(tmp_path: Path) -> 
         data[place + size : place + size + 4] = struct.pack("<I", 2**32 - 2)
     path.write_bytes(data)
     with pytest.raises(InvalidValueError, match=r"rows\.npz"):
-        Tally.from_files(path, confidence="c", correct="c")
+        Tally.count("calibration", data=path, confidence="c", correct="c")
 
 
 @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
@@ -184,7 +184,7 @@ def test_every_file_cut_short_or_with_a_byte_changed_is_refused_or_reads_as_writ
 
 def test_names_with_folders_in_them_are_columns(tmp_path: Path) -> None:
     path = archive(tmp_path / "rows.npz", members(**{"model/c": saved(GOOD["c"])}))
-    assert Tally.from_files(path, confidence="model/c", correct="ok").rows == 7
+    assert Tally.count("calibration", data=path, confidence="model/c", correct="ok").rows == 7
 
 
 @pytest.mark.parametrize(

@@ -72,9 +72,16 @@ def test_text_that_duckdb_would_read_in_its_own_way_is_refused_whoever_counts(
     path = tmp_path / "rows.csv"
     path.write_text(f"c,p,y\n{rows}")
     with pytest.raises(InvalidValueError, match=message):
-        Tally.from_files(path, confidence="c", correct="p")
+        Tally.count("calibration", data=path, confidence="c", correct="p")
     with pytest.raises(InvalidValueError, match=message):
-        Tally.from_files(path, confidence="c", prediction="p", label="y", classes=["1", "0", "x"])
+        Tally.count(
+            "calibration",
+            data=path,
+            confidence="c",
+            prediction="p",
+            label="y",
+            classes=["1", "0", "x"],
+        )
 
 
 def test_a_last_column_that_is_empty_is_read_as_it_stands(tmp_path: Path) -> None:

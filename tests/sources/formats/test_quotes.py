@@ -27,10 +27,15 @@ def test_a_quote_out_of_place_is_refused_before_a_row_is_lost(
     text = "c,ok,text\n" + rows
     (tmp_path / named).write_text(text.replace(",", "\t") if named == "rows.tsv" else text)
     with pytest.raises(InvalidValueError, match="quote"):
-        Tally.from_files(tmp_path / named, confidence="c", correct="ok")
+        Tally.count("calibration", data=tmp_path / named, confidence="c", correct="ok")
 
 
 def test_a_quote_inside_of_a_value_is_a_part_of_it_and_no_row_is_lost(tmp_path: Path) -> None:
     for text in ('x"', '5" pipe', 'a"b"c'):
         (tmp_path / "rows.csv").write_text("c,ok,text\n" + ROW * 5 + f"0.5,1,{text}\n" + ROW)
-        assert Tally.from_files(tmp_path / "rows.csv", confidence="c", correct="ok").rows == 7
+        assert (
+            Tally.count(
+                "calibration", data=tmp_path / "rows.csv", confidence="c", correct="ok"
+            ).rows
+            == 7
+        )

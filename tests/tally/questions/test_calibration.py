@@ -49,9 +49,9 @@ def test_scores_at_and_around_every_edge_are_where_the_arrays_put_them(n_bins: i
     )
     flags = np.arange(len(scores)) % 3 == 0
     relation = duckdb.from_arrow(pl.DataFrame({"c": scores, "ok": flags}).to_arrow())
-    assert count_plain_bins(
-        relation, confidence="c", correct="ok", n_bins=n_bins
-    ) == Tally.from_arrays(confidence=scores, correct=flags, n_bins=n_bins)
+    assert count_plain_bins(relation, confidence="c", correct="ok", n_bins=n_bins) == Tally.count(
+        "calibration", confidence=scores, correct=flags, n_bins=n_bins
+    )
 
 
 @given(
@@ -64,10 +64,11 @@ def test_any_scores_are_where_the_arrays_put_them(
     rows: list[tuple[float, bool]], n_bins: int
 ) -> None:
     frame = pl.DataFrame({"c": [row[0] for row in rows], "ok": [row[1] for row in rows]})
-    assert count_plain_bins(
-        frame, confidence="c", correct="ok", n_bins=n_bins
-    ) == Tally.from_arrays(
-        confidence=frame["c"].to_numpy(), correct=frame["ok"].to_numpy(), n_bins=n_bins
+    assert count_plain_bins(frame, confidence="c", correct="ok", n_bins=n_bins) == Tally.count(
+        "calibration",
+        confidence=frame["c"].to_numpy(),
+        correct=frame["ok"].to_numpy(),
+        n_bins=n_bins,
     )
 
 

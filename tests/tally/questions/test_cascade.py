@@ -66,7 +66,7 @@ def test_a_label_may_be_missing_where_all_predictions_agree(labels: Any) -> None
 
 def test_labels_left_out_count_as_labels_that_are_all_missing() -> None:
     rows: dict[str, Any] = {"confidence": CONFIDENCE, "prediction": PREDICTIONS}
-    left_out = Tally.from_arrays(**rows)
+    left_out = Tally.count("cascade", **rows)
     assert left_out == Tally.count(CascadeQuestion, **rows, label=[None] * 4)
     assert left_out.totals["unlabelled"] == 3
     with pytest.raises(InvalidValueError, match="never equal: numbers on one side"):
@@ -99,7 +99,7 @@ def test_the_same_rows_with_more_labels_are_not_added_up(scores: Any) -> None:
     predictions = rng.integers(0, 2, size=(400, 2))
     labels = predictions[:, 1].astype(object)
     rows: dict[str, Any] = {"confidence": scores, "prediction": predictions}
-    few, none = labels.copy(), Tally.from_arrays(**rows)
+    few, none = labels.copy(), Tally.count("cascade", **rows)
     few[50:] = None
     some = Tally.count(CascadeQuestion, **rows, label=few)
     full = Tally.count(CascadeQuestion, **rows, label=labels)
@@ -128,9 +128,9 @@ def test_rows_of_files_and_frames_with_more_labels_are_not_added_up(
             "label": "y",
         }
         if name == "frame":
-            return Tally.from_frame(table, **named)
+            return Tally.count("cascade", data=table, **named)
         csv.write_csv(table, tmp_path / f"{name}-{labels}.csv")
-        return Tally.from_files(tmp_path / f"{name}-{labels}.csv", **named)
+        return Tally.count("cascade", data=tmp_path / f"{name}-{labels}.csv", **named)
 
     here, there, straight = drawn(), drawn(), np.arange(300)
     first = counted(here, 50, "one", straight)
@@ -164,11 +164,11 @@ def test_a_tally_of_before_labels_could_be_missing_is_not_added_to_the_same_rows
     body["counts"] = [counts[:4] for counts in body["counts"]]
     before = Tally.from_dict(body | {"digest": documents.digest(body)})
     assert before == now
-    for again in (now, Tally.from_arrays(**rows)):
+    for again in (now, Tally.count("cascade", **rows)):
         with pytest.raises(RepeatedSourceError):
             _ = before + again
     rows["confidence"] = rng.random(300)
-    assert (before + Tally.from_arrays(**rows)).rows == 600
+    assert (before + Tally.count("cascade", **rows)).rows == 600
 
 
 def test_rows_told_apart_by_labels_alone_may_be_added() -> None:
@@ -219,7 +219,7 @@ def test_shapes_that_are_no_cascade_are_refused(
 
 @pytest.mark.parametrize("row", ["ab", b"ab", {"a": 1, "b": 2}, {"a", "b"}])
 def test_what_is_no_row_of_answers_is_not_taken_apart_into_answers(row: Any) -> None:
-    with pytest.raises(InvalidTypeError, match="text or mappings"):
+    with pytest.raises(InvalidTypeError, match=r"text or mappings|there is no table"):
         Tally.count(CascadeQuestion, confidence=[0.5] * 3, prediction=[row] * 3, label=["a"] * 3)
 
 
@@ -256,7 +256,7 @@ def test_the_column_of_an_exit_is_no_column_of_labels() -> None:
     with pytest.raises(InvalidValueError, match="an exit would always be right"):
         Tally.count(CascadeQuestion, data=frame, confidence="c", prediction=["p", "q"], label="p")
     with pytest.raises(InvalidValueError, match="every row would be right"):
-        Tally.from_frame(frame, confidence="c", prediction="p", label="p")
+        Tally.count("calibration", data=frame, confidence="c", prediction="p", label="p")
     # Against the slow model itself, whatever differs is lost.
     found = Tally.count(
         CascadeQuestion, data=frame, confidence="c", prediction=["p", "q"], label="q"

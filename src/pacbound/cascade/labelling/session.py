@@ -53,9 +53,8 @@ from pacbound.stats.arguments import claimed_delta, is_one_of, tolerated_rate
 from pacbound.tally.classes import Class, ClassRule, Evidence
 from pacbound.tally.columns import same_order, same_rows
 from pacbound.tally.questions.cascade import grid_of, joint_outcome, witness
-from pacbound.tally.reading import recorded_columns
 from pacbound.tally.row_options import RowOptions
-from pacbound.tally.tally import Tally
+from pacbound.tally.tally import Tally, recorded_columns
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

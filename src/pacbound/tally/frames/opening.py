@@ -80,7 +80,7 @@ def known_frame(native: Any) -> Any:
     except TypeError:
         raise InvalidTypeError(
             f"A {type(native).__name__} is not a frame: expected one of pandas, Polars, PyArrow, "
-            "DuckDB or PySpark. For arrays use Tally.from_arrays, for files Tally.from_files."
+            "DuckDB or PySpark. For arrays leave data out; files are named by their paths."
         ) from None
     except nw.exceptions.DuplicateError as error:
         raise InvalidValueError(
@@ -179,7 +179,7 @@ def _refuse_other_engines(engine: nw.Implementation) -> None:
         raise InvalidTypeError(
             f"A frame of {engine.value} is not counted: expected one of pandas, Polars, PyArrow, "
             "DuckDB or PySpark. Pass the native frame of the engine beneath, or write the rows "
-            "to Parquet and use Tally.from_files."
+            "to Parquet and pass its path."
         )
 
 

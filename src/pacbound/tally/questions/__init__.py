@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -23,6 +23,72 @@ QUESTIONS: Mapping[Kind, Any] = {
     "recall": SCORE_BY_POSITIVE,
     "sets": LABEL_SCORES,
 }
+
+
+def question_named(question: Any) -> Any:
+    """A question by its name, or as it is.
+
+    Parameters
+    ----------
+    question
+        One of the names in `QUESTIONS`, or a question, such as that of a claim.
+
+    Returns
+    -------
+    Question
+        The question.
+
+    Raises
+    ------
+    InvalidTypeError, InvalidValueError
+        If there is no such question; the message lists the columns of each.
+
+    Examples
+    --------
+    >>> question_named("recall").outcomes
+    ('negative', 'positive')
+    """
+    if hasattr(question, "of_arrays"):
+        return question
+    if is_one_of(question, QUESTIONS):
+        return QUESTIONS[question]
+    listed = "; ".join(f"{name!r}: {', '.join(one.roles)}" for name, one in QUESTIONS.items())
+    error = InvalidValueError if isinstance(question, str) else InvalidTypeError
+    raise error(f"question={question!r} is not known: expected one of {listed}.")
+
+
+def by_name(question: Any, columns: Sequence[Any]) -> dict[str, Any]:
+    """Columns that were passed by their place, by name.
+
+    Parameters
+    ----------
+    question
+        The question, which has names for its columns, in order.
+    columns
+        What was passed.
+
+    Returns
+    -------
+    dict
+        The columns by name.
+
+    Raises
+    ------
+    InvalidTypeError
+        If there are more than the question has.
+
+    Examples
+    --------
+    >>> by_name(QUESTIONS["recall"], [[0.2, 0.9]])
+    {'score': [0.2, 0.9]}
+    """
+    names = [column.name for column in question.columns]
+    if len(columns) > len(names):
+        raise InvalidTypeError(
+            f"{len(columns)} columns were passed by their place: expected {', '.join(names)}. "
+            "Pass what else there is by name."
+        )
+    return dict(zip(names, columns, strict=False))
 
 
 def question_for(given: Mapping[str, Any], kind: str | None = None) -> Any:
@@ -118,6 +184,8 @@ __all__ = [
     "Question",
     "Scope",
     "Slot",
+    "by_name",
     "question_for",
+    "question_named",
     "with_article",
 ]

@@ -203,6 +203,11 @@ class CalibrationQuestion:
         return Judged(rows_seen, exact[:, None], flags.astype(np.int64), times=counts.rows)
 
 
+def is_equal_mass(edges: Any) -> bool:
+    """Whether edges are to be taken from the rows; they may be an array, which equals no text."""
+    return isinstance(edges, str) and edges == EQUAL_MASS
+
+
 def bins_for(*, n_bins: int, edges: Any, scores: NDArray[Any] | None = None) -> Bins:
     """The bins that the arguments describe; `scores` are those to be counted."""
     if edges is None:
