@@ -2,13 +2,16 @@
 
 Rows are judged into a place (the bets that the row belongs to) and an outcome of those bets. A row
 that the claim says nothing about, such as one that was not answered, is left out.
+
+Each group has a claim of its own, so each has bets of its own, which only its rows change; their
+average is the evidence, or their sum on the second clock. A group that was refused has no bets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +20,14 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import whole_number
 from pacbound.stats.betting import Bets, loss_bets
 from pacbound.tally.classes import Evidence, Vocabulary
-from pacbound.tally.questions.question import Slot, scaled
+from pacbound.tally.questions.question import Judged, Slot, scaled
 from pacbound.tally.rows import Rows, only_known
 
+Flags = NDArray[np.bool_]
 Integers = NDArray[np.int64]
 Counts = Sequence[tuple[int, tuple[int, ...]]]
 """A batch of counts: for some places, how often each outcome came."""
+_LOSSES = {"losses": True, "labels": True}
 
 
 @dataclass(frozen=True)
@@ -80,10 +85,10 @@ class RowReading:
 class Watch(Protocol):
     """What a certificate claims, as bets against it."""
 
-    roles: ClassVar[Mapping[str, bool]]
-    """The columns that a row may bring, by what they are for; True for what must be there."""
-
-    def __init__(self, certificate: Any) -> None: ...
+    @property
+    def roles(self) -> Mapping[str, bool]:
+        """The columns that a row may bring, by what they are for; True for what must be there."""
+        ...
 
     @property
     def bets(self) -> tuple[Bets, ...]:
@@ -151,11 +156,192 @@ def bets_on_losses(xi: float) -> tuple[Bets, ...]:
 
 def losses_of_labels(given: Mapping[str, Any], what: str) -> tuple[int, int]:
     """How many labels were kept and lost, from `losses` and `labels`."""
-    counts = only_known(given, {"losses": True, "labels": True}, what)
-    losses, labels = (whole_number(counts[name], name) for name in ("losses", "labels"))
+    counts = only_known(given, _LOSSES, what)
+    losses, labels = (whole_number(counts[name], name) for name in _LOSSES)
     if losses > labels:
         raise InvalidValueError(
             f"{losses} losses of {labels} labels cannot be: expected losses <= labels. Check the "
             "order of the counts."
         )
     return labels - losses, losses
+
+
+def require_certified(names: Iterable[str], known: Sequence[str]) -> None:
+    """Raise if one of the groups is not known: nothing is claimed about its rows."""
+    strange = [name for name in names if name not in known]
+    if strange:
+        raise InvalidValueError(
+            f"Group {strange[0]!r} was not certified ({len(strange)} such): nothing is claimed "
+            "about it. Leave its rows out."
+        )
+
+
+def counts_by_group(
+    given: Mapping[str, Any], roles: Mapping[str, bool], what: str
+) -> dict[str, dict[str, Any]]:
+    """The counts of each group, from a mapping from groups for each of the roles."""
+    known = only_known(given, roles, what)
+    parts = list(known.values())
+    if not all(isinstance(part, Mapping) for part in parts) or (
+        len({frozenset(part) for part in parts}) != 1
+    ):
+        raise InvalidTypeError(
+            f"This certificate is per group: pass {', '.join(roles)} as mappings from the same "
+            "groups to counts."
+        )
+    return {str(name): {role: known[role][name] for role in roles} for name in parts[0]}
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """How rows in use are read: by the question of a claim, each row in the table of its group.
+
+    Attributes
+    ----------
+    question
+        What judges a row.
+    groups : tuple of str
+        The groups of the tables, in order; empty if there is one table for all rows.
+    what : str
+        What is monitored, for messages.
+    seen : callable
+        The labels that judged rows bring, given the table of each.
+    counting : mapping
+        How rows were counted beside their columns, such as bins.
+    """
+
+    question: Any
+    groups: tuple[str, ...]
+    what: str
+    seen: Callable[[Judged, Integers], Seen]
+    counting: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that a row usually brings."""
+        usual = tuple(column.name for column in self.question.columns[:2])
+        return (*usual, "groups") if self.groups else usual
+
+    def of_columns(self, named: Mapping[str, Any]) -> RowReading:
+        """How rows of a table are judged whose columns are named."""
+        return self._reading(self.question.of_columns(**self._known(named), **self.counting))
+
+    def of_arrays(self, given: Mapping[str, Any]) -> tuple[RowReading, Mapping[str, Any]]:
+        """How rows of arrays are judged, and the arrays by slot."""
+        known = self._known(given)
+        if isinstance(known.get("groups"), Mapping):
+            raise InvalidTypeError("groups is a mapping: pass the group of each row.")
+        question, arrays = self.question.of_arrays(**known, **self.counting)
+        return self._reading(question), arrays
+
+    def _known(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        known = only_known(given, self.question.roles, self.what)
+        if ("groups" in known) != bool(self.groups):
+            raise InvalidTypeError(
+                "This certificate is per group: name groups, the group of each row."
+                if self.groups
+                else "This certificate has no groups: leave them out."
+            )
+        return known
+
+    def _reading(self, question: Any) -> RowReading:
+        def judged(rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Seen:
+            found = question.judge(rows, vocabulary, evidence)
+            if found.places is None:
+                return self.seen(found, np.zeros(len(rows), dtype=np.int64))
+            require_certified(found.groups, self.groups)
+            tables = np.array([self.groups.index(name) for name in found.groups], dtype=np.int64)
+            return self.seen(found, tables[found.places])
+
+        compared = "prediction" in question.slots
+        return RowReading(
+            question.slots, judged, question.slots["label"].name if compared else None
+        )
+
+
+class LossWatch:
+    """At most a share `rate` of the trials are events, in each group where there are groups: each
+    trial is a label, and a loss if it is an event.
+
+    `held` says which tables are claimed. `trials_and_events` tells, from the cell, the outcome and
+    the table of each row, which rows are trials, and which are events.
+    """
+
+    single = None
+
+    def __init__(
+        self,
+        certificate: Any,
+        question: Any,
+        *,
+        rate: float,
+        claimed: str,
+        outcomes: tuple[str, str],
+        held: Sequence[bool],
+        trials_and_events: Callable[[Integers, Integers, Integers], tuple[Flags, Flags]],
+    ) -> None:
+        names = [table["group"] for table in certificate.values["tables"]]
+        groups = tuple(name for name in names if name is not None)
+        self._names = [name for name, kept in zip(names, held, strict=True) if kept]
+        self._places = np.where(held, np.cumsum(held) - 1, -1)
+        self._judge, self._grouped = trials_and_events, bool(groups)
+        self._rows = TableRows(question, groups, f"A monitored {certificate.kind}", self._seen)
+        self.roles: Mapping[str, bool] = question.roles
+        self.of_columns, self.of_arrays = self._rows.of_columns, self._rows.of_arrays
+        self.columns, self.outcomes, self.claimed = self._rows.columns, outcomes, claimed
+        self.bets = bets_on_losses(rate) * len(self._names)
+        self.shares = np.full(len(self._names), 1 / len(self._names))
+
+    def place_name(self, place: int) -> str | None:
+        """The group; None if there are no groups."""
+        return f"group {self._names[place]!r}" if self._grouped else None
+
+    def counted(self, given: Mapping[str, Any]) -> Counts:
+        """`losses` events of `labels` trials; mappings from groups where there are any."""
+        if not self._grouped:
+            return [(0, losses_of_labels(given, self._rows.what))]
+        counts = counts_by_group(given, _LOSSES, self._rows.what)
+        require_certified(counts, self._names)
+        return [
+            (self._names.index(name), losses_of_labels(part, self._rows.what))
+            for name, part in counts.items()
+        ]
+
+    def _seen(self, found: Judged, tables: Integers) -> Seen:
+        trials, events = self._judge(found.cells[:, -1], found.outcomes, tables)
+        places = self._places[tables]
+        kept = trials & (places >= 0)
+        return Seen(places[kept], events[kept].astype(np.int64))
+
+
+class ColumnWatch:
+    """At most a share `rate` of what happens goes wrong, as a column of truth values says."""
+
+    shares = np.ones(1)
+
+    def __init__(
+        self, what: str, column: str, *, rate: float, claimed: str, outcomes: tuple[str, str]
+    ) -> None:
+        self._what, self.claimed, self.outcomes = what, claimed, outcomes
+        self.columns, self.single = (column,), column
+        self.roles: Mapping[str, bool] = {column: True}
+        self.bets = bets_on_losses(rate)
+
+    def place_name(self, place: int) -> str | None:  # noqa: ARG002
+        """None: there is only one place."""
+        return None
+
+    def of_columns(self, named: Mapping[str, Any]) -> RowReading:
+        """How rows of a table are judged whose column is named."""
+        (name,) = only_known(named, self.roles, self._what).values()
+        slots = {self.single: Slot("flag", name)}
+        return RowReading(slots, lambda rows, *_: one_place(rows.flags(self.single)))
+
+    def of_arrays(self, given: Mapping[str, Any]) -> tuple[RowReading, Mapping[str, Any]]:
+        """The same of an array."""
+        passed = only_known(given, self.roles, self._what)
+        return self.of_columns({name: name for name in passed}), passed
+
+    def counted(self, given: Mapping[str, Any]) -> Counts:
+        """`losses` that went wrong of `labels`."""
+        return [(0, losses_of_labels(given, self._what))]

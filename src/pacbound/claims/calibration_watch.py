@@ -10,18 +10,18 @@ labels is a supermartingale. Sides that allow every rate, such as a lower end of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from pacbound.claims.calibration_certificate import CalibrationCertificate
-from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.errors import InvalidValueError
 from pacbound.stats.arguments import whole_numbers
 from pacbound.stats.betting import Bets, joined, loss_bets
-from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.questions.calibration import CalibrationQuestion
-from pacbound.tally.rows import Rows, only_known
-from pacbound.watch import Counts, RowReading, Seen
+from pacbound.tally.questions.question import Judged
+from pacbound.tally.rows import only_known
+from pacbound.watch import Counts, Integers, Seen, TableRows
 
 _WHAT = "A monitored calibration"
 
@@ -29,16 +29,9 @@ _WHAT = "A monitored calibration"
 class CalibrationWatch:
     """The true confidence of every bin lies in its interval."""
 
-    roles: ClassVar[Mapping[str, bool]] = {
-        "confidence": True,
-        "correct": False,
-        "prediction": False,
-        "label": False,
-        "groups": False,
-    }
     outcomes = ("wrong", "right")
     single = None
-    columns = ("confidence", "correct")
+    roles = CalibrationQuestion.roles
     claimed = "the true confidence of every bin lies in its interval"
 
     def __init__(self, certificate: CalibrationCertificate) -> None:
@@ -57,6 +50,14 @@ class CalibrationWatch:
         self._cells = tested
         self._places = np.full(len(sides), -1)
         self._places[tested] = np.arange(len(tested))
+        rows = TableRows(
+            CalibrationQuestion, certificate.groups, _WHAT, self._seen, {"edges": certificate.grid}
+        )
+        self.of_columns, self.of_arrays, self.columns = (
+            rows.of_columns,
+            rows.of_arrays,
+            rows.columns,
+        )
 
     def place_name(self, place: int) -> str | None:
         """The bin, and its group where there are groups."""
@@ -65,19 +66,6 @@ class CalibrationWatch:
         ends = f"({begin[cell]:g}, {end[cell]:g}]" if begin[cell] < end[cell] else f"{end[cell]:g}"
         groups = self._certificate.groups
         return f"bin {ends}" + (f" of {groups[table]!r}" if groups else "")
-
-    def of_columns(self, named: Mapping[str, Any]) -> RowReading:
-        """`confidence`; `correct`, or `prediction` and `label`; `groups` where there are any."""
-        known = self._known(named)
-        return self._reading(CalibrationQuestion.of_columns(**known, edges=self._certificate.grid))
-
-    def of_arrays(self, given: Mapping[str, Any]) -> tuple[RowReading, Mapping[str, Any]]:
-        """The same of arrays."""
-        known = self._known(given)
-        if isinstance(known.get("groups"), Mapping):
-            raise InvalidTypeError("groups is a mapping: pass the group of each row.")
-        question, arrays = CalibrationQuestion.of_arrays(**known, edges=self._certificate.grid)
-        return self._reading(question), arrays
 
     def counted(self, given: Mapping[str, Any]) -> Counts:
         """`successes` of `trials` in each bin, as the certificate has them."""
@@ -98,36 +86,9 @@ class CalibrationWatch:
         pairs = zip((rows - right).ravel().tolist(), right.ravel().tolist(), strict=True)
         return [(int(self._places[cell]), pair) for cell, pair in enumerate(pairs) if any(pair)]
 
-    def _known(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        known = only_known(given, self.roles, _WHAT)
-        if ("groups" in known) != bool(self._certificate.groups):
-            raise InvalidTypeError(
-                "This certificate is per group: name groups, the group of each row."
-                if self._certificate.groups
-                else "This certificate has no groups: leave them out."
-            )
-        return known
-
-    def _reading(self, question: CalibrationQuestion) -> RowReading:
-        def judged(rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Seen:
-            found = question.judge(rows, vocabulary, evidence)
-            cells = found.cells[:, 0]
-            if found.places is not None:
-                cells = cells + self._tables(found.groups)[found.places] * question.grid.n_cells
-            return Seen(self._places[cells], found.outcomes)
-
-        label = question.slots["label"].name if "label" in question.slots else None
-        return RowReading(question.slots, judged, label)
-
-    def _tables(self, groups: tuple[str, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        known = {name: table for table, name in enumerate(self._certificate.groups)}
-        strange = [name for name in groups if name not in known]
-        if strange:
-            raise InvalidValueError(
-                f"Group {strange[0]!r} was not certified ({len(strange)} such): nothing is claimed "
-                "about it. Leave its rows out."
-            )
-        return np.array([known[name] for name in groups], dtype=np.int64)
+    def _seen(self, found: Judged, tables: Integers) -> Seen:
+        cells = found.cells[:, 0] + tables * self._certificate.grid.n_cells
+        return Seen(self._places[cells], found.outcomes)
 
 
 def _sides(lower: float, upper: float) -> list[Bets]:

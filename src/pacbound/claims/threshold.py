@@ -34,7 +34,6 @@ from pacbound.claims.threshold_values import (
     threshold_of,
     trials_of,
 )
-from pacbound.claims.threshold_watch import ThresholdWatch, ToldWatch
 from pacbound.claims.threshold_words import ClaimWords, quantities, said
 from pacbound.documents import Json, printable
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -63,6 +62,7 @@ from pacbound.stats.looks import PlannedLooks, planned_looks
 from pacbound.tally.columns import as_names, as_scores, same_length, same_rows
 from pacbound.tally.row_rules import Limit, RowRule, RowSteps
 from pacbound.tally.tally import Tally
+from pacbound.watch import ColumnWatch, LossWatch
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -550,14 +550,28 @@ class ThresholdClaim(Claim[C]):
         if procedure.told_by:
             if certificate.values["scope"] != "top":
                 return "each of its groups is watched apart; certify one group, and monitor that"
-            return ToldWatch(certificate, procedure.told_by, procedure.seen_as, rate, claimed)
-        return ThresholdWatch(
+            what = f"A monitored {self.kind}"
+            return ColumnWatch(
+                what, procedure.told_by, rate=rate, claimed=claimed, outcomes=procedure.seen_as
+            )
+        trials, question = procedure.trials, self.question_of(certificate)
+        tables = certificate.values["tables"]
+        limits = np.array([threshold_of(certificate, table) for table in tables])
+        if trials.side == "below" and (limits <= 0).all():
+            raise InvalidValueError(
+                "This certificate acts on every row, so that nothing can be missed: there is "
+                "nothing to monitor."
+            )
+        return LossWatch(
             certificate,
-            self.question_of(certificate),
-            procedure.trials,
-            rate,
-            claimed,
-            procedure.seen_as,
+            question,
+            rate=rate,
+            claimed=claimed,
+            outcomes=procedure.seen_as,
+            held=[not is_refused(trials, table) for table in tables],
+            trials_and_events=lambda cells, outcomes, places: trials.among(
+                question.outcomes, cells, outcomes, limits[places]
+            ),
         )
 
     def explorable(self, certificate: C) -> Explorable | str:  # noqa: ARG002

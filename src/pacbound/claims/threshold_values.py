@@ -6,7 +6,7 @@ that are decided already.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.procedures.threshold import LOST, Search, Side
+from pacbound.procedures.threshold import LOST, TOP, Search, Side
 from pacbound.stats.arguments import is_one_of
 from pacbound.stats.sequences import bonferroni_level, sidak_level
 from pacbound.tally.tally import Tally
 
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Values = Mapping[str, Any]
 
@@ -57,6 +59,16 @@ class Trials:
         lost = int(np.sum(np.asarray(rows)[gone]))
         kept = int(events[~gone].sum())
         return Search(cells[~gone], events[~gone], kept + lost, self.side, lost)
+
+    def among(
+        self, names: Sequence[str], cells: Integers, outcomes: Integers, limits: Floats
+    ) -> tuple[Flags, Flags]:
+        """Which rows are trials, and which are events, by the cell and the outcome of each (its
+        place among `names`) and the threshold that it is compared with.
+        """
+        trials = outcomes == names.index(self.of) if self.of != "all" else outcomes >= 0
+        beyond = cells < limits * TOP if self.side == "below" else cells >= limits * TOP
+        return trials, beyond & (outcomes == names.index(self.events))
 
 
 def trials_of(certificate: Any) -> Trials:

@@ -25,7 +25,6 @@ from pacbound.certificate.tally_checks import exact_sum, require_tally
 from pacbound.claims.assumptions import assumed
 from pacbound.claims.claim import C, Cells, Claim, ClaimCertificate, Procedure, Values
 from pacbound.claims.walk_fields import FIRST_THRESHOLD, pool_cells, read_pool, walk_fields
-from pacbound.claims.walk_watch import WalkWatch
 from pacbound.claims.walk_words import WalkWords, quantities, said
 from pacbound.documents import printable
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -44,6 +43,7 @@ from pacbound.stats.sequences import bonferroni_level
 from pacbound.tally.columns import as_names, as_scores, same_length, same_rows
 from pacbound.tally.row_rules import Limit, RowRule, RowSteps
 from pacbound.tally.tally import Tally
+from pacbound.watch import LossWatch
 
 Floats = NDArray[np.float64]
 
@@ -427,7 +427,21 @@ class WalkClaim(Claim[C]):
         """Each row that reaches the threshold is a label, and a loss if it is an event."""
         filled = quantities(self, certificate, certificate.values["tables"])
         rate = (self.rate_in_use or self.rate)(certificate.values)
-        return WalkWatch(certificate, rate, str(Sentence(self.words.promise, filled)))
+        tables, names = certificate.values["tables"], self.question.outcomes
+        limits = np.array([table["threshold"] for table in tables]) * TOP
+        event = names.index(self.event)
+        return LossWatch(
+            certificate,
+            self.question,
+            rate=rate,
+            claimed=str(Sentence(self.words.promise, filled)),
+            outcomes=(names[1 - event], names[event]),
+            held=[bool(table["claimed"]) for table in tables],
+            trials_and_events=lambda cells, outcomes, places: (
+                cells >= limits[places],
+                outcomes == event,
+            ),
+        )
 
     def explorable(self, certificate: C) -> Explorable | str:
         """The threshold, and how many rows reach it, at other rates and deltas."""

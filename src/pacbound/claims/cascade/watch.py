@@ -31,7 +31,7 @@ out. Rows of groups that were not certified must not be passed: nothing is claim
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,12 +48,19 @@ from pacbound.tally.questions.cascade import ALL_ROWS, CascadeQuestion
 from pacbound.tally.questions.members import member_slots, members_of
 from pacbound.tally.questions.question import Slot
 from pacbound.tally.rows import Rows, only_known
-from pacbound.watch import Counts, Integers, RowReading, Seen, one_place
+from pacbound.watch import (
+    Counts,
+    Flags,
+    Integers,
+    RowReading,
+    Seen,
+    counts_by_group,
+    one_place,
+    require_certified,
+)
 
 if TYPE_CHECKING:
     from pacbound.claims.cascade.certificate import CascadeCertificate
-
-Flags = NDArray[np.bool_]
 
 _COUNTS = {"losses": True, "gains": True, "labels": True}
 _ANSWERS = ("confidence", "prediction", "label")
@@ -152,22 +159,12 @@ class CascadeWatch:
         """
         if not self._names:
             return [(0, self._differences(given))]
-        known = only_known(given, _COUNTS, self._what)
-        if not all(isinstance(part, Mapping) for part in known.values()) or (
-            len({frozenset(part) for part in known.values()}) != 1
-        ):
-            raise InvalidTypeError(
-                "This certificate is per group: pass losses, gains and labels as mappings from the "
-                "same groups to counts."
-            )
-        self._require_known(map(str, known["labels"]))
+        counts = counts_by_group(given, _COUNTS, self._what)
+        require_certified(counts, self._names)
         return [
-            (
-                self._watched.index(str(name)),
-                self._differences({role: known[role][name] for role in _COUNTS}),
-            )
-            for name in known["labels"]
-            if str(name) in self._watched
+            (self._watched.index(name), self._differences(part))
+            for name, part in counts.items()
+            if name in self._watched
         ]
 
     def _differences(self, given: Mapping[str, Any]) -> tuple[int, int, int]:
@@ -243,21 +240,13 @@ class CascadeWatch:
                 inside[:, self._names.index(name)] = rows.flags(slot)
         else:
             names, places = rows.groups("groups")
-            self._require_known(names)
+            require_certified(names, self._names)
             found = np.array([self._names.index(name) for name in names], dtype=np.int64)
             inside[np.arange(count), found[places]] = True
         if not isinstance(self._thresholds, dict):
             return inside, np.broadcast_to(self._thresholds, (count, self._exits))
         own = np.array([self._thresholds[name] for name in self._names]).reshape(-1, self._exits)
         return inside, own[inside.argmax(axis=1)]
-
-    def _require_known(self, names: Iterable[str]) -> None:
-        strange = [name for name in names if name not in self._names]
-        if strange:
-            raise InvalidValueError(
-                f"Group {strange[0]!r} was not certified ({len(strange)} such): nothing is claimed "
-                "about it. Leave its rows out."
-            )
 
 
 def _require_members(rows: Rows, slots: Mapping[str, Slot]) -> None:
