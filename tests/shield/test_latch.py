@@ -22,7 +22,7 @@ import gymnasium
 from pacbound import Shield
 from pacbound.shield import VectorShield
 from pacbound.shield.gym import ShieldWrapper, VectorShieldWrapper
-from pacbound.shield.latch import Latch, VectorLatch
+from pacbound.shield.latch import Latch
 
 PATIENCE = 30.0
 """Seconds after which a test that hangs fails; none of them waits for it."""
@@ -83,7 +83,7 @@ def test_a_slower_low_reading_does_not_release_a_shield() -> None:
 
 def test_a_slower_low_reading_does_not_release_the_latches_of_parallel_environments() -> None:
     slow = Slow()
-    latches = VectorLatch(slow, 0.5, num_envs=3)
+    latches = Latch(slow, 0.5, num_envs=3)
     late = while_held(
         slow,
         lambda: latches.look((True, [0.1, 0.1, 0.9])),
@@ -91,7 +91,7 @@ def test_a_slower_low_reading_does_not_release_the_latches_of_parallel_environme
     )
     assert late.tolist() == [True, False, True]
     assert latches.fired.tolist() == [True, False, True]
-    assert latches.scores.tolist() == [0.9, 0.1, 0.9]
+    assert latches.score.tolist() == [0.9, 0.1, 0.9]
     assert latches.look((False, [0.0] * 3)).tolist() == [True, False, True]
 
 
@@ -112,7 +112,7 @@ def test_a_high_or_failed_reading_that_outlasts_a_reset_fires_the_new_rollout_to
     assert while_held(slow, lambda: latch.look((True, danger)), latch.reset) is True
     assert latch.fired
     slow = Slow()
-    vector = VectorLatch(slow, 0.5, num_envs=2)
+    vector = Latch(slow, 0.5, num_envs=2)
     both = danger if isinstance(danger, Exception) else [danger, danger]
     late = while_held(slow, lambda: vector.look((True, both)), lambda: vector.reset([True, False]))
     assert late.tolist() == [True, True]
@@ -125,9 +125,9 @@ def test_a_low_reading_that_outlasts_a_reset_is_forgotten() -> None:
     assert while_held(slow, lambda: latch.look((True, 0.1)), latch.reset) is False
     assert (latch.fired, np.isnan(latch.score)) == (False, True)
     slow = Slow()
-    vector = VectorLatch(slow, 0.5, num_envs=2)
+    vector = Latch(slow, 0.5, num_envs=2)
     while_held(slow, lambda: vector.look((True, [0.1, 0.2])), lambda: vector.reset([True, False]))
-    np.testing.assert_array_equal(vector.scores, [np.nan, 0.2])
+    np.testing.assert_array_equal(vector.score, [np.nan, 0.2])
 
 
 def test_a_reset_and_a_firing_within_one_slow_low_reading_leave_the_latch_fired() -> None:
@@ -187,13 +187,13 @@ def test_nothing_of_a_latch_can_be_assigned(name: str) -> None:
     assert latch.fired
 
 
-@pytest.mark.parametrize("name", ["fired", "threshold", "scores", "failures", "last_error"])
+@pytest.mark.parametrize("name", ["fired", "threshold", "score", "failures", "last_error"])
 def test_nothing_of_parallel_latches_can_be_assigned_nor_written_into(name: str) -> None:
-    latches = VectorLatch(lambda x: x, 0.5, num_envs=2)
+    latches = Latch(lambda x: x, 0.5, num_envs=2)
     latches.look([0.9, np.nan])
     with pytest.raises(AttributeError):
         setattr(latches, name, False)
-    for array in (latches.fired, latches.scores, latches.failures):
+    for array in (latches.fired, latches.score, latches.failures):
         array[:] = 0
     latches.look([0.1, 0.1])[:] = False
     assert latches.fired.all()

@@ -1,5 +1,5 @@
-"""Policies, whatever they come as: functions of an observation, or objects that predict, as
-stable-baselines3 has them.
+"""Who acts: policies, whatever they come as (functions of an observation, or objects that predict,
+as stable-baselines3 has them), and the backup, once its latch has fired.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.shield.latch import Flags, Latch
 
 
 class Actor:
@@ -71,14 +72,51 @@ def _predict_of(policy: Any) -> Callable[..., Any] | None:
     return asked
 
 
-def merged(fired: NDArray[np.bool_], backup: Any, policy: Any) -> Any:
+class Takeover:
+    """A backup and the latch that hands over to it, for one rollout or for parallel environments,
+    as in `Latch`.
+    """
+
+    def __init__(
+        self, backup: Any, danger: Any, certificate_or_threshold: Any, num_envs: int | None = None
+    ) -> None:
+        self._alone = num_envs is None
+        self._backup = Actor(backup, "backup")
+        self.latch = Latch(danger, certificate_or_threshold, num_envs)
+
+    def reset(self, mask: Any = None) -> None:
+        """Begin a new rollout, or new ones in the environments of `mask`."""
+        self.latch.reset(mask)
+        self._backup.reset(None if mask is None else np.asarray(mask))
+
+    def act(
+        self, observation: Any, policy: Callable[[Any], Any], live: Flags | None = None
+    ) -> tuple[Any, Any]:
+        """Whether the backup must act, and the action: the backup's where it must, and else the
+        policy's, which is asked only where it counts.
+        """
+        if self._alone:
+            fired = self.latch.look(observation)
+            return fired, self._backup.act(observation) if fired else policy(observation)
+        before = self.latch.fired
+        fired = self.latch.look(observation, live)
+        # A backup with memory begins where it takes over, as it did where it was tried out.
+        self._backup.reset(fired & ~before)
+        if fired.all():
+            return fired, self._backup.act(observation)
+        if not fired.any():
+            return fired, policy(observation)
+        return fired, _merged(fired, self._backup.act(observation), policy(observation))
+
+
+def _merged(fired: NDArray[np.bool_], backup: Any, policy: Any) -> Any:
     """The backup's actions where the shield has fired and the policy's elsewhere; composite actions
     part by part.
     """
     if isinstance(policy, dict) and isinstance(backup, dict) and policy.keys() == backup.keys():
-        return {key: merged(fired, backup[key], policy[key]) for key in policy}
+        return {key: _merged(fired, backup[key], policy[key]) for key in policy}
     if isinstance(policy, tuple) and isinstance(backup, tuple) and len(policy) == len(backup):
-        return tuple(merged(fired, one, other) for one, other in zip(backup, policy, strict=True))
+        return tuple(_merged(fired, one, other) for one, other in zip(backup, policy, strict=True))
     one, other = np.asarray(backup), np.asarray(policy)
     if one.shape != other.shape or one.shape[:1] != fired.shape:
         raise InvalidValueError(

@@ -17,8 +17,8 @@ import numpy as np
 
 from pacbound.claims.shield import ShieldCertificate
 from pacbound.errors import InvalidValueError, MissingDependencyError
-from pacbound.shield.actor import Actor, merged
-from pacbound.shield.latch import Latch, VectorLatch
+from pacbound.shield.actor import Takeover
+from pacbound.shield.latch import Latch
 
 try:
     import gymnasium
@@ -92,23 +92,21 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         )
         gymnasium.Wrapper.__init__(self, env)
         _refuse_autoreset(env)
-        self._backup = Actor(backup, "backup")
-        self._latch = Latch(danger, certificate_or_threshold)
+        self._takeover = Takeover(backup, danger, certificate_or_threshold)
         self._observation: Any = None
         self._begun = False
 
     @property
     def latch(self) -> Latch:
         """The latch, with `threshold`, `fired`, `failures` and `last_error`."""
-        return self._latch
+        return self._takeover.latch
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin a new rollout: the agent acts again."""
         observation, info = self.env.reset(seed=seed, options=options)
-        self._latch.reset()
-        self._backup.reset()
+        self._takeover.reset()
         self._observation, self._begun = deepcopy(observation), True
         return observation, info
 
@@ -116,14 +114,13 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         """Take the agent's action, or, once the shield has fired, that of the backup."""
         if not self._begun:
             raise ResetNeeded(_RESET_FIRST)
-        fired = self._latch.look(self._observation)
-        taken = self._backup.act(self._observation) if fired else action
+        fired, taken = self._takeover.act(self._observation, lambda _: action)
         observation, reward, terminated, truncated, info = self.env.step(taken)
         self._observation = deepcopy(observation)
         told = {
             "shield_fired": fired,
             "shield_override": fired,
-            "shield_danger": self._latch.score,
+            "shield_danger": self.latch.score,
         }
         return observation, reward, terminated, truncated, {**info, **told}
 
@@ -180,16 +177,15 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
     ) -> None:
         super().__init__(env)
         self._mode = _autoreset_mode(env)
-        self._backup = Actor(backup, "backup")
-        self._latch = VectorLatch(danger, certificate_or_threshold, env.num_envs)
+        self._takeover = Takeover(backup, danger, certificate_or_threshold, env.num_envs)
         self._observations: Any = None
         self._begun = False
         self._resetting = np.zeros(env.num_envs, dtype=bool)
 
     @property
-    def latch(self) -> VectorLatch:
+    def latch(self) -> Latch:
         """The latches, with `threshold`, `fired`, `failures` and `last_error`."""
-        return self._latch
+        return self._takeover.latch
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -202,7 +198,7 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
             else np.array(options["reset_mask"])
         )
         observations, infos = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
-        self._release(mask)
+        self._takeover.reset(mask)
         self._resetting[slice(None) if mask is None else mask] = False
         self._observations, self._begun = deepcopy(observations), True
         return observations, infos
@@ -211,18 +207,13 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         """Take the agent's actions, and the backup's where the shield has fired."""
         if not self._begun:
             raise ResetNeeded(_RESET_FIRST)
-        live, before = ~self._resetting, self._latch.fired
-        fired = self._latch.look(self._observations, live)
-        # A backup with memory begins where it takes over, as it did where it was tried out.
-        self._backup.reset(fired & ~before)
-        taken = (
-            merged(fired, self._backup.act(self._observations), actions) if fired.any() else actions
-        )
+        live = ~self._resetting
+        fired, taken = self._takeover.act(self._observations, lambda _: actions, live)
         observations, rewards, terminated, truncated, infos = self.env.step(taken)
         told = {
             "shield_fired": fired,
             "shield_override": fired.copy(),
-            "shield_danger": np.where(live, self._latch.scores, np.nan),
+            "shield_danger": np.where(live, self.latch.score, np.nan),
         }
         self._follow(np.asarray(terminated) | np.asarray(truncated))
         self._observations = deepcopy(observations)
@@ -233,14 +224,10 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
     def _follow(self, ended: Any) -> None:
         """Release the latches of the environments that have been reset in this step."""
         if self._mode is AutoresetMode.SAME_STEP:
-            self._release(ended)
+            self._takeover.reset(ended)
         elif self._mode is AutoresetMode.NEXT_STEP:
-            self._release(self._resetting)
+            self._takeover.reset(self._resetting)
             self._resetting = ended
-
-    def _release(self, mask: Any) -> None:
-        self._latch.reset(mask)
-        self._backup.reset(mask)
 
 
 def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:

@@ -31,20 +31,26 @@ from pacbound.stats.arguments import real_number
 from pacbound.tally.columns import ROUNDING, Array, as_array, numeric
 from pacbound.tally.questions import with_article
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Integers = NDArray[np.int64]
+Values = Any
+"""A value for each environment, in an array; for one rollout, the value itself."""
 
 
 class Latch:
-    """The latch of one rollout.
+    """The latches of rollouts in parallel environments, one for each; or that of one rollout.
+
+    What it gives has a value for each environment, in an array that is a copy. For one rollout,
+    without `num_envs`, it is the value itself.
 
     Parameters
     ----------
     danger : callable
-        The danger of an observation in [0, 1], high where un-recoverable.
+        The danger of an observation in [0, 1], high where un-recoverable; with `num_envs`, that of
+        each environment, (num_envs,) numbers.
     certificate_or_threshold : ShieldCertificate, its path, or number
-        The latch fires once the danger is at or above it.
+        A latch fires once its danger is at or above it.
+    num_envs : int or None
+        The number of environments; None for one rollout.
 
     Raises
     ------
@@ -61,18 +67,28 @@ class Latch:
     >>> latch.reset()
     >>> latch.look(0.1)
     False
+    >>> latches = Latch(lambda dangers: dangers, 0.8, num_envs=2)
+    >>> latches.look([0.1, 0.9]).tolist(), latches.look([0.1, 0.1]).tolist()
+    ([False, True], [False, True])
     """
 
-    def __init__(self, danger: Callable[[Any], Any], certificate_or_threshold: Any) -> None:
+    def __init__(
+        self,
+        danger: Callable[[Any], Any],
+        certificate_or_threshold: Any,
+        num_envs: int | None = None,
+    ) -> None:
         self._danger = _callable(danger)
         self._threshold = threshold_of(certificate_or_threshold)
         # Held for a few assignments, never while the danger model runs. Re-entrant, so that a
         # signal handler that asks about the latch cannot wait for its own thread.
         self._lock = RLock()
-        self._rollout, self._fired, self._score = 0, False, np.nan
-        self._failures, self._last_error = 0, None
-
-    _last_error: BaseException | None
+        # Values are replaced and never written into. One rollout has plain numbers, since arrays
+        # would make its shield many times slower.
+        each: Any = 0 if num_envs is None else np.zeros(num_envs, dtype=np.int64)
+        self._num_envs, self._rollouts, self._failures = num_envs, each, each
+        self._fired, self._scores = each != 0, each + np.nan
+        self._last_error: BaseException | None = None
 
     @property
     def threshold(self) -> float:
@@ -80,68 +96,122 @@ class Latch:
         return self._threshold
 
     @property
-    def fired(self) -> bool:
+    def fired(self) -> Values:
         """Whether it has fired in this rollout."""
-        return self._fired
+        return self._given(self._fired)
 
     @property
-    def score(self) -> float:
+    def score(self) -> Values:
         """The last danger read in this rollout, or that which fired the latch; NaN if there is
         none, or if the reading failed.
         """
-        return self._score
+        return self._given(self._scores)
 
     @property
-    def failures(self) -> int:
+    def failures(self) -> Values:
         """How many readings failed, over all rollouts."""
-        return self._failures
+        return self._given(self._failures)
 
     @property
     def last_error(self) -> BaseException | None:
         """What was wrong with the last reading that failed."""
         return self._last_error
 
-    def reset(self) -> None:
-        """Begin a new rollout."""
+    def _given(self, values: Values) -> Values:
+        return values if self._num_envs is None else values.copy()
+
+    def _where(self, mask: Values, one: Values, other: Values) -> Values:
+        if self._num_envs is None:
+            return one if mask else other
+        return np.where(mask, one, other)
+
+    def reset(self, mask: Any = None) -> None:
+        """Begin a new rollout, in the environments of `mask` or in all of them."""
+        begun = True if mask is None else self._checked(mask)
         with self._lock:
-            self._rollout += 1
-            self._fired, self._score = False, np.nan
+            self._rollouts = self._rollouts + begun
+            self._fired = self._fired & _not(begun)
+            self._scores = self._where(begun, np.nan, self._scores)
 
-    def look(self, observation: Any) -> bool:
-        """Whether the backup must act on this observation. Once the latch has fired, the danger
-        model is not asked again.
+    def look(self, observation: Any, live: Flags | None = None) -> Values:
+        """Whether the backup must act on this observation. Once all latches have fired, the danger
+        model is not asked again. Environments that are not `live` are between two rollouts and are
+        passed over.
 
-        An interrupt (KeyboardInterrupt, SystemExit) in the danger model fires the latch and is
+        An interrupt (KeyboardInterrupt, SystemExit) in the danger model fires the latches and is
         raised.
         """
+        asked: Values = True if live is None else live
         with self._lock:
-            if self._fired or self._threshold == -np.inf:
-                self._fired = True
-                return True
-            rollout = self._rollout
-        # What is assumed of a reading until it has ended: whatever cuts it short fires the latch.
-        score, error = np.nan, None
+            rollouts, watched = self._rollouts, asked & _not(self._fired)
+            always = self._threshold == -np.inf
+            self._fired = self._fired | (watched & always)
+            if always or not (watched if self._num_envs is None else watched.any()):
+                return self._fired & asked
+        # What is assumed of a reading until it has ended: whatever cuts it short fires the latches.
+        scores, error = np.nan, None
         try:
-            score = _one_score(self._danger(observation))
+            scores, error = self._read(observation, watched)
         except BaseException as failure:
             error = failure
             if not isinstance(failure, Exception):
                 raise
         finally:
-            fired = self._note(rollout, score, error)
-        return fired
+            fired = self._note(rollouts, watched, scores, error)
+        return fired & asked
 
-    def _note(self, rollout: int, score: float, error: BaseException | None) -> bool:
-        """Take down a reading that began in `rollout`, and say whether the latch has fired."""
-        # NaN is at or above nothing, so it is asked about the other way round.
-        fires = not score < self._threshold
+    def _read(self, observation: Any, watched: Values) -> tuple[Values, BaseException | None]:
+        """The danger of each environment, NaN where it is invalid, and what is wrong with the last
+        such one of those `watched`.
+        """
+        answer, count = self._danger(observation), self._num_envs
+        if count is None and isinstance(answer, float) and 0.0 <= answer <= 1.0:
+            return float(answer), None
+        array: Array = numeric(as_array(answer, "danger"), "danger")
+        if count is None and array.size != 1:
+            raise InvalidValueError(f"danger has shape {array.shape}: expected one number.")
+        if count is not None and array.shape not in ((count,), (count, 1)):
+            raise InvalidValueError(
+                f"danger has shape {array.shape}: expected ({count},), one for each environment."
+            )
+        scores = array.reshape(-1).astype(np.float64)
+        valid = (scores >= 0) & (scores <= 1 + ROUNDING)
+        bad = np.flatnonzero(watched & ~valid)
+        error = None
+        if bad.size:
+            whose = "" if count is None else f" of environment {bad[-1]}"
+            error = InvalidValueError(
+                f"The danger{whose} is {scores[bad[-1]]}: expected 0 to 1, high where "
+                "un-recoverable. Is it a logit?"
+            )
+        found = np.where(valid, np.minimum(scores, 1.0), np.nan)
+        return found[0].item() if count is None else found, error
+
+    def _note(
+        self, rollouts: Values, watched: Values, scores: Values, error: BaseException | None
+    ) -> Values:
+        """Take down a reading of the environments `watched` that began in `rollouts`, and say which
+        latches have fired.
+        """
+        failed = watched & (scores != scores)  # noqa: PLR0124 - NaN, of arrays and of numbers
+        fires = failed | (watched & (scores >= self._threshold))
         with self._lock:
             if error is not None:
-                self._failures, self._last_error = self._failures + 1, error
-            if not self._fired and (fires or rollout == self._rollout):
-                self._score = score
-            self._fired = self._fired or fires
+                self._failures, self._last_error = self._failures + failed, error
+            same = rollouts == self._rollouts
+            taken = watched & _not(self._fired) & (fires | same)
+            self._scores = self._where(taken, scores, self._scores)
+            self._fired = self._fired | fires
             return self._fired
+
+    def _checked(self, mask: Any) -> Flags:
+        flags = np.asarray(mask)
+        if flags.dtype != bool or flags.shape != (self._num_envs,):
+            raise InvalidValueError(
+                f"mask has dtype {flags.dtype} and shape {flags.shape}: expected {self._num_envs} "
+                "booleans."
+            )
+        return flags
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
@@ -151,162 +221,9 @@ class Latch:
         vars(self).update(state, _lock=RLock())
 
 
-class VectorLatch:
-    """The latches of rollouts in parallel environments, one for each.
-
-    Parameters
-    ----------
-    danger : callable
-        The danger of each environment, (num_envs,) numbers in [0, 1].
-    certificate_or_threshold : ShieldCertificate, its path, or number
-        A latch fires once its danger is at or above it.
-    num_envs : int
-        The number of environments.
-
-    Raises
-    ------
-    InvalidTypeError, InvalidValueError, CertificateError
-        As `Latch` does.
-
-    Examples
-    --------
-    >>> latches = VectorLatch(lambda dangers: dangers, 0.8, num_envs=2)
-    >>> latches.look([0.1, 0.9]).tolist(), latches.look([0.1, 0.1]).tolist()
-    ([False, True], [False, True])
-    """
-
-    def __init__(
-        self, danger: Callable[[Any], Any], certificate_or_threshold: Any, num_envs: int
-    ) -> None:
-        self._danger = _callable(danger)
-        self._threshold = threshold_of(certificate_or_threshold)
-        self._lock = RLock()
-        self._rollouts = np.zeros(num_envs, dtype=np.int64)
-        self._fired = np.zeros(num_envs, dtype=bool)
-        self._scores = np.full(num_envs, np.nan)
-        self._failures = np.zeros(num_envs, dtype=np.int64)
-        self._last_error = None
-
-    _last_error: BaseException | None
-
-    def __len__(self) -> int:
-        return len(self._fired)
-
-    @property
-    def threshold(self) -> float:
-        """The danger from which each of them fires."""
-        return self._threshold
-
-    @property
-    def fired(self) -> Flags:
-        """Which of them have fired in their rollouts; a copy."""
-        with self._lock:
-            return self._fired.copy()
-
-    @property
-    def scores(self) -> Floats:
-        """The last danger read in the rollout of each environment, or that which fired its latch;
-        NaN if there is none, or if the reading failed; a copy.
-        """
-        with self._lock:
-            return self._scores.copy()
-
-    @property
-    def failures(self) -> Integers:
-        """How many readings of each environment failed, over all rollouts; a copy."""
-        with self._lock:
-            return self._failures.copy()
-
-    @property
-    def last_error(self) -> BaseException | None:
-        """What was wrong with the last reading that failed."""
-        return self._last_error
-
-    def reset(self, mask: Any = None) -> None:
-        """Begin a new rollout in the environments of `mask`, or in all of them."""
-        begun = slice(None) if mask is None else self._checked(mask)
-        with self._lock:
-            self._rollouts[begun] += 1
-            self._fired[begun] = False
-            self._scores[begun] = np.nan
-
-    def look(self, observations: Any, live: Flags | None = None) -> Flags:
-        """Where the backup must act. Environments that are not `live` are between two rollouts and
-        are passed over.
-
-        An interrupt (KeyboardInterrupt, SystemExit) in the danger model fires the latches and is
-        raised.
-        """
-        asked = np.ones(len(self), dtype=bool) if live is None else live.copy()
-        with self._lock:
-            rollouts, watched = self._rollouts.copy(), asked & ~self._fired
-            if self._threshold == -np.inf:
-                self._fired |= watched
-            if self._threshold == -np.inf or not watched.any():
-                return self._fired & asked
-        # What is assumed of a reading until it has ended: whatever cuts it short fires the latches.
-        scores: Floats = np.full(len(self), np.nan)
-        error: BaseException | None = None
-        try:
-            scores, error = self._read(observations, watched)
-        except BaseException as failure:
-            error = failure
-            if not isinstance(failure, Exception):
-                raise
-        finally:
-            fired = self._note(rollouts, watched, scores, error)
-        return fired & asked
-
-    def _read(self, observations: Any, watched: Flags) -> tuple[Floats, Exception | None]:
-        """The danger of each environment, NaN where it is invalid, and what is wrong with the last
-        such one of those `watched`.
-        """
-        array = numeric(as_array(self._danger(observations), "danger"), "danger")
-        count = len(self)
-        if array.shape not in ((count,), (count, 1)):
-            raise InvalidValueError(
-                f"danger has shape {array.shape}: expected ({count},), one for each environment."
-            )
-        scores = array.reshape(count).astype(np.float64)
-        valid = (scores >= 0) & (scores <= 1 + ROUNDING)
-        bad = np.flatnonzero(watched & ~valid)
-        error = _invalid(scores[bad[-1]], f" of environment {bad[-1]}") if bad.size else None
-        return np.where(valid, np.minimum(scores, 1.0), np.nan), error
-
-    def _note(
-        self, rollouts: Integers, watched: Flags, scores: Floats, error: BaseException | None
-    ) -> Flags:
-        """Take down a reading of the environments `watched` that began in `rollouts`, and say which
-        latches have fired.
-        """
-        failed = watched & np.isnan(scores)
-        fires = failed | (watched & (scores >= self._threshold))
-        with self._lock:
-            if error is not None:
-                self._failures[failed] += 1
-                self._last_error = error
-            taken = watched & ~self._fired & (fires | (rollouts == self._rollouts))
-            self._scores[taken] = scores[taken]
-            self._fired |= fires
-            return self._fired.copy()
-
-    def _checked(self, mask: Any) -> Flags:
-        flags = np.asarray(mask)
-        if flags.dtype != bool or flags.shape != (len(self),):
-            raise InvalidValueError(
-                f"mask has dtype {flags.dtype} and shape {flags.shape}: expected {len(self)} "
-                "booleans."
-            )
-        return flags
-
-    def __getstate__(self) -> dict[str, Any]:
-        with self._lock:
-            kept = {name: value for name, value in vars(self).items() if name != "_lock"}
-            arrays = {name: v.copy() for name, v in kept.items() if isinstance(v, np.ndarray)}
-            return {**kept, **arrays}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=RLock())
+def _not(flags: Values) -> Values:
+    """The other way round, of arrays and of truth values, for which ~ is arithmetic."""
+    return flags ^ True
 
 
 def threshold_of(certificate_or_threshold: Any) -> float:
@@ -338,24 +255,6 @@ def _hint(given: Certificate) -> str:
     if not isinstance(given, ClaimCertificate):
         return ""
     return f" It does not claim safety. {given.says.promise or ''}".rstrip()
-
-
-def _one_score(value: Any) -> float:
-    if isinstance(value, float) and 0.0 <= value <= 1.0:
-        return float(value)
-    array: Array = numeric(as_array(value, "danger"), "danger")
-    if array.size != 1:
-        raise InvalidValueError(f"danger has shape {array.shape}: expected one number.")
-    score = float(array.reshape(1).astype(np.float64)[0])
-    if not 0 <= score <= 1 + ROUNDING:
-        raise _invalid(score)
-    return min(score, 1.0)
-
-
-def _invalid(score: float, whose: str = "") -> InvalidValueError:
-    return InvalidValueError(
-        f"The danger{whose} is {score}: expected 0 to 1, high where un-recoverable. Is it a logit?"
-    )
 
 
 def _callable(danger: Any) -> Callable[[Any], Any]:

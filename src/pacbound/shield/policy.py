@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.claims.shield import ShieldCertificate
-from pacbound.shield.actor import Actor, merged
-from pacbound.shield.latch import Latch, VectorLatch
+from pacbound.shield.actor import Actor, Takeover
 from pacbound.stats.arguments import whole_number
 
 
@@ -75,19 +74,18 @@ class Shield:
         danger: Callable[[Any], Any],
         certificate_or_threshold: ShieldCertificate | str | os.PathLike[str] | float,
     ) -> None:
-        self._policy, self._backup = Actor(policy, "policy"), Actor(backup, "backup")
-        self._latch = Latch(danger, certificate_or_threshold)
+        self._policy = Actor(policy, "policy")
+        self._takeover = Takeover(backup, danger, certificate_or_threshold)
+        self._latch = self._takeover.latch
 
     def __call__(self, observation: Any) -> Any:
         """The action of the policy, or, once the shield has fired, that of the backup."""
-        actor = self._backup if self._latch.look(observation) else self._policy
-        return actor.act(observation)
+        return self._takeover.act(observation, self._policy.act)[1]
 
     def reset(self) -> None:
         """Begin a new rollout: the policy acts again."""
-        self._latch.reset()
+        self._takeover.reset()
         self._policy.reset()
-        self._backup.reset()
 
     @property
     def threshold(self) -> float:
@@ -97,19 +95,22 @@ class Shield:
     @property
     def fired(self) -> bool:
         """Whether the backup has taken over in this rollout."""
-        return self._latch.fired
+        found: bool = self._latch.fired
+        return found
 
     @property
     def danger(self) -> float:
         """The last danger read in this rollout; NaN if there is none. Once the shield has fired it
         is not asked again.
         """
-        return self._latch.score
+        found: float = self._latch.score
+        return found
 
     @property
     def failures(self) -> int:
         """How often reading the danger failed, over all rollouts."""
-        return self._latch.failures
+        found: int = self._latch.failures
+        return found
 
     @property
     def last_error(self) -> BaseException | None:
@@ -166,24 +167,16 @@ class VectorShield:
         *,
         num_envs: int,
     ) -> None:
-        self._policy, self._backup = Actor(policy, "policy"), Actor(backup, "backup")
-        self._latch = VectorLatch(
-            danger, certificate_or_threshold, whole_number(num_envs, "num_envs", least=1)
-        )
+        self._policy = Actor(policy, "policy")
+        count = whole_number(num_envs, "num_envs", least=1)
+        self._takeover = Takeover(backup, danger, certificate_or_threshold, count)
+        self._latch = self._takeover.latch
 
     def __call__(self, observations: Any) -> Any:
         """An action for each environment: the backup's where the shield has fired, the policy's
         elsewhere.
         """
-        before = self._latch.fired
-        fired = self._latch.look(observations)
-        # A backup with memory begins where it takes over, as it did where it was tried out.
-        self._backup.reset(fired & ~before)
-        if fired.all():
-            return self._backup.act(observations)
-        if not fired.any():
-            return self._policy.act(observations)
-        return merged(fired, self._backup.act(observations), self._policy.act(observations))
+        return self._takeover.act(observations, self._policy.act)[1]
 
     def reset(self, mask: Any = None) -> None:
         """Begin a new rollout in some environments or in all.
@@ -193,10 +186,8 @@ class VectorShield:
         mask
             A truth value for each environment: where a new rollout begins. None is all of them.
         """
-        self._latch.reset(mask)
-        begun = None if mask is None else np.asarray(mask)
-        self._policy.reset(begun)
-        self._backup.reset(begun)
+        self._takeover.reset(mask)
+        self._policy.reset(None if mask is None else np.asarray(mask))
 
     @property
     def threshold(self) -> float:
@@ -206,17 +197,20 @@ class VectorShield:
     @property
     def fired(self) -> NDArray[np.bool_]:
         """Where the backup has taken over."""
-        return self._latch.fired
+        found: NDArray[np.bool_] = self._latch.fired
+        return found
 
     @property
     def danger(self) -> NDArray[np.float64]:
         """The last danger read in the rollout of each environment; NaN where there is none."""
-        return self._latch.scores
+        found: NDArray[np.float64] = self._latch.score
+        return found
 
     @property
     def failures(self) -> NDArray[np.int64]:
         """How often reading the danger of each environment failed, over all rollouts."""
-        return self._latch.failures
+        found: NDArray[np.int64] = self._latch.failures
+        return found
 
     @property
     def last_error(self) -> BaseException | None:
@@ -224,8 +218,8 @@ class VectorShield:
         return self._latch.last_error
 
     def __repr__(self) -> str:
-        fired = f"{int(self._latch.fired.sum())} of {len(self._latch)}"
+        fired = f"{int(self.fired.sum())} of {self.fired.size}"
         return (
             f"VectorShield(threshold={self.threshold!r}, fired in {fired}, "
-            f"failures={int(self._latch.failures.sum())})"
+            f"failures={int(self.failures.sum())})"
         )

@@ -194,11 +194,11 @@ class Readings:
             return np.nan
         self._latch.reset()
         self._latch.look(observation)
-        return self._latch.score
+        return float(self._latch.score)
 
     @property
     def failures(self) -> int:
-        return self._latch.failures
+        return int(self._latch.failures)
 
 
 def _silent(_: Any) -> float:
