@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pacbound import documents
 from pacbound.errors import InvalidValueError
-from pacbound.shield.rollouts.checkpoint_folder import PLAN, CheckpointFolder
+from pacbound.shield.rollouts.files import PLAN, CheckpointFolder
 
 
 def test_of_two_plans_at_once_one_is_refused(tmp_path: Path) -> None:

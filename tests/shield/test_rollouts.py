@@ -24,7 +24,7 @@ from tests.shield.cars import (
 )
 
 from pacbound.shield import PerRollout, Rollouts, check_label, collect_rollouts
-from pacbound.shield.rollouts.streams import Role, stream
+from pacbound.shield.rollouts.task import Role, stream
 
 HORIZON = 40
 collect = partial(collect_rollouts, horizon=HORIZON)

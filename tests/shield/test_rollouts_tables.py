@@ -221,35 +221,3 @@ def test_a_collection_without_frames_says_so_and_kinds_are_not_mixed(tmp_path: P
     )
     with pytest.raises(InvalidValueError, match="holds shielded rollouts: expected rollouts"):
         Rollouts.load(tmp_path / "shielded")
-
-
-def test_tables_of_older_versions_load_without_the_count_of_checks(tmp_path: Path) -> None:
-    made = collect_rollouts(Car, rash, brake, danger, seeds=range(10), horizon=40)
-    old: Any = {name: column for name, column in made.columns.items() if name != "checked"}
-    np.savez(tmp_path / "old.npz", **old)
-    made.save(tmp_path / "new.csv")
-    lines = (tmp_path / "new.csv").read_text().splitlines()
-    place = lines[0].split(",").index("checked")
-    kept = [
-        ",".join(cell for i, cell in enumerate(line.split(",")) if i != place) for line in lines
-    ]
-    (tmp_path / "old.csv").write_text("\n".join(kept) + "\n")
-    for name in ("old.npz", "old.csv"):
-        back = Rollouts.load(tmp_path / name)
-        assert back.checked.tolist() == [0] * 10
-        assert back.checked.dtype == np.int64
-        for column, values in old.items():
-            np.testing.assert_array_equal(back.columns[column], values)
-
-
-def test_folders_of_older_versions_load_without_the_count_of_checks(tmp_path: Path) -> None:
-    made = collect_rollouts(
-        Car, rash, brake, danger, seeds=range(10), horizon=40, chunk=4, folder=tmp_path
-    )
-    for part in tmp_path.glob("part-*.npz"):
-        with np.load(part) as archive:
-            arrays = {name: archive[name] for name in archive.files if name != "rows/checked"}
-        np.savez(part, **arrays)
-    back = Rollouts.load(tmp_path)
-    assert back.checked.tolist() == [0] * 10
-    assert back.score.tobytes() == made.score.tobytes()

@@ -17,8 +17,8 @@ import numpy as np
 
 from pacbound.claims.shield import ShieldCertificate
 from pacbound.errors import InvalidValueError, MissingDependencyError
-from pacbound.shield.actor import Takeover
 from pacbound.shield.latch import Latch
+from pacbound.shield.policy import Takeover
 
 try:
     import gymnasium

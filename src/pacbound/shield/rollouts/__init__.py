@@ -8,12 +8,11 @@ it, and replayed.
     check_label         a label, checked by replay
 """
 
+from pacbound.shield.rollouts.checks import LabelCheck, check_label
 from pacbound.shield.rollouts.collected import Rollouts, collect_rollouts
-from pacbound.shield.rollouts.replay import LabelCheck, check_label
+from pacbound.shield.rollouts.rollout import Frames
 from pacbound.shield.rollouts.shielded import ShieldedRollouts, run_shielded
-from pacbound.shield.rollouts.streams import PerRollout
-from pacbound.shield.rollouts.task import Task
-from pacbound.shield.rollouts.training_frames import Frames
+from pacbound.shield.rollouts.task import PerRollout, Task
 
 __all__ = [
     "Frames",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -18,48 +18,31 @@ from pacbound.certificate.about import about_texts
 from pacbound.claims.shield import Bound, Rate, ShieldCertificate, certify_shield
 from pacbound.claims.task_record import CHECKS, about_task, known_task, read_task
 from pacbound.documents import Json
-from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.shield.rollouts.checkpoint_folder import (
+from pacbound.errors import InvalidTypeError
+from pacbound.forms import Number
+from pacbound.shield.rollouts.checks import rehearse
+from pacbound.shield.rollouts.collection import Progress, Workers, collect, each_seed
+from pacbound.shield.rollouts.files import (
     ROWS,
-    complete_parts,
-    read_part,
-    read_plan,
-)
-from pacbound.shield.rollouts.collection import Progress, Workers, collect, each_seed, joined
-from pacbound.shield.rollouts.rehearsal import rehearse
-from pacbound.shield.rollouts.rollout import Frame, Recording, RolloutRow, roll_out
-from pacbound.shield.rollouts.streams import fixed_seeds
-from pacbound.shield.rollouts.table import (
     columns_of,
-    read_table,
-    with_younger,
+    read_columns,
+    read_plan,
     write_table,
 )
-from pacbound.shield.rollouts.task import Task, TaskOptions, task_of
-from pacbound.shield.rollouts.training_frames import frame_arrays
-from pacbound.shield.rollouts.world import Environment, World
-from pacbound.stats.arguments import real_number
+from pacbound.shield.rollouts.rollout import (
+    Frame,
+    Recording,
+    RolloutRow,
+    frame_arrays,
+    roll_out,
+)
+from pacbound.shield.rollouts.task import Task, TaskOptions, fixed_seeds, task_of
+from pacbound.shield.rollouts.world import Environment
 from pacbound.stats.looks import PlannedLooks
 from pacbound.tally.questions.rollouts import ROLLOUTS
 from pacbound.tally.tally import Tally
 
-_TYPES: Mapping[str, type] = {
-    "seed": np.int64,
-    "score": np.float64,
-    "unsafe": bool,
-    "final_score": np.float64,
-    "lost": bool,
-    "first_unrecoverable": np.int64,
-    "steps": np.int64,
-    "success": bool,
-    "collided": bool,
-    "failures": np.int64,
-    "simulated": np.int64,
-    "checked": np.int64,
-    "error": np.str_,
-}
-_YOUNGER = ("checked",)
-"""Columns that tables of older versions do not have; nothing was checked then."""
+_SHARE = Number("a share", 0.0, 1.0, "[]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +149,7 @@ class Rollouts:
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
         """The columns by their names."""
-        return {name: getattr(self, name) for name in _TYPES}
+        return {one.name: getattr(self, one.name) for one in fields(RolloutRow)}
 
     @property
     def about(self) -> dict[str, str]:
@@ -292,11 +275,9 @@ class Rollouts:
         InvalidValueError
             If it is not such a table, or parts of the collection are missing or cannot be read.
         """
-        if Path(path).is_dir():
-            parts = [read_part(part, ROWS) for part in complete_parts(path, "rollouts")]
-            task = known_task(read_plan(path))
-            return cls(**with_younger(joined(parts), _YOUNGER), task=task)
-        return cls(**read_table(path, _TYPES, _YOUNGER), task=read_task(path))
+        is_folder = Path(path).is_dir()
+        columns = read_columns(path, RolloutRow, "rollouts")
+        return cls(**columns, task=known_task(read_plan(path)) if is_folder else read_task(path))
 
     def __repr__(self) -> str:
         raised = int((self.error != "").sum())
@@ -430,7 +411,7 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
     recording = Recording(
         bool(follow_through),
         bool(trust_clearance),
-        _share(check_clearance, "check_clearance"),
+        _SHARE.check(check_clearance, "check_clearance"),
         _share_of_frames(keep_frames, folder=folder),
     )
     workers, fixed = Workers(n_jobs, chunk, folder, progress), fixed_seeds(seeds)
@@ -442,29 +423,18 @@ def collect_rollouts(  # noqa: PLR0913, RUF100
 
 
 def _chunk(task: Task, recording: Recording, seeds: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    def run(world: World, seed: int) -> tuple[RolloutRow, list[Frame]]:
-        return roll_out(world, task, seed, recording)
-
     def lost(seed: int, error: str) -> tuple[RolloutRow, list[Frame]]:
         return RolloutRow(seed, error=error), []
 
-    results = each_seed(task, seeds, run, lost)
-    columns = columns_of([row for row, _ in results], _TYPES)
+    results = each_seed(task, seeds, partial(roll_out, task, recording), lost)
+    columns = columns_of([row for row, _ in results])
     frames = frame_arrays([frame for _, kept in results for frame in kept])
     return {**{f"{ROWS}{name}": column for name, column in columns.items()}, **frames}
 
 
 def _share_of_frames(keep_frames: float, *, folder: Any) -> float:
-    kept = _share(
-        float(keep_frames) if isinstance(keep_frames, bool) else keep_frames, "keep_frames"
-    )
+    share = float(keep_frames) if isinstance(keep_frames, bool) else keep_frames
+    kept = _SHARE.check(share, "keep_frames")
     if kept and folder is None:
         raise InvalidTypeError("keep_frames needs a folder to keep them in: pass folder=...")
     return kept
-
-
-def _share(value: Any, name: str) -> float:
-    found = real_number(value, name, "a share")
-    if not 0.0 <= found <= 1.0:
-        raise InvalidValueError(f"{name}={value} is not a share: expected 0 to 1.")
-    return found

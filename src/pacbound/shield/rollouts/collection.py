@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, MissingDependencyError
-from pacbound.shield.rollouts.checkpoint_folder import (
+from pacbound.shield.rollouts.files import (
     ROWS,
     SEEDS,
     CheckpointFolder,
     Columns,
+    joined,
     packed,
     unpacked,
 )
@@ -78,12 +79,10 @@ def collect(
         "parts": len(chunks),
     }
     parts = None if workers.folder is None else CheckpointFolder(workers.folder, full_plan)
-    done = (
-        {}
-        if parts is None
-        else {place: parts.rows(place, chunk) for place, chunk in enumerate(chunks)}
-    )
-    rows = {place: columns for place, columns in done.items() if columns is not None}
+    rows: dict[int, Columns] = {}
+    for place, chunk in enumerate(chunks):
+        found = None if parts is None else parts.rows(place, chunk)
+        rows |= {} if found is None else {place: found}
     _tell(workers.progress, rows, chunks)
     missing = [place for place in range(len(chunks)) if place not in rows]
     with closing(
@@ -114,11 +113,6 @@ def _finished(calls: list[Any], n_jobs: int | None) -> Generator[tuple[int, byte
             yield from results
 
 
-def joined(parts: list[Columns]) -> Columns:
-    """The columns of all parts, one after the other."""
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
 def each_seed(
     task: Task,
     seeds: NDArray[np.int64],
@@ -131,19 +125,16 @@ def each_seed(
     results, world = [], task.world()
     try:
         for seed in map(int, seeds):
-            try:
-                results.append(run(world, seed))
-            except UnsoundClearanceError:  # it says something about all rollouts, not about one
-                raise
-            except Exception:  # a crash of the environment must not drop the rollout
-                world = _renewed(task, world)
+            for is_last_try in (False, True):
                 try:
                     results.append(run(world, seed))
-                except UnsoundClearanceError:
+                    break
+                except UnsoundClearanceError:  # it says something about all rollouts
                     raise
-                except Exception as error:
+                except Exception as error:  # a crash of the environment must not drop the rollout
                     world = _renewed(task, world)
-                    results.append(lost(seed, _one_line(error)))
+                    if is_last_try:
+                        results.append(lost(seed, _one_line(error)))
     finally:
         world.close()
     return results

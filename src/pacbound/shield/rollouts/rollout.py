@@ -1,4 +1,5 @@
-"""One rollout of a policy without a shield, and its label: the first un-recoverable state.
+"""One rollout of a policy without a shield, its label, the first un-recoverable state, and the
+frames that are kept of it to train a danger model on.
 
 State x_t is un-recoverable if the policy's step from it is unsafe, or if the backup from x_{t+1}
 does not come to rest safely. So a label costs at most one simulated backup, which has noise of its
@@ -8,8 +9,10 @@ must be safe at once; where it is not, the rollout is lost.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,15 +20,18 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
 from pacbound.shield.latch import Latch
-from pacbound.shield.rollouts.observations import flattened
-from pacbound.shield.rollouts.streams import START, Role, stream
-from pacbound.shield.rollouts.task import Task
-from pacbound.shield.rollouts.world import StepResult, World
+from pacbound.shield.rollouts.files import FRAMES, complete_parts, joined, read_part
+from pacbound.shield.rollouts.task import START, Role, Task, stream
+from pacbound.shield.rollouts.world import WHOLE, World, flattened
+
+_OBSERVATION = "observation/"
 
 
-@dataclass(frozen=True)
+@dataclass
 class RolloutRow:
-    """What is recorded of one rollout: a line of `Rollouts`, where each entry is explained."""
+    """What is recorded of one rollout: a line of `Rollouts`, where each entry is explained. Without
+    more, a rollout that is lost.
+    """
 
     seed: int
     score: float = -np.inf
@@ -71,48 +77,15 @@ class UnsoundClearanceError(InvalidValueError):
     even those of other rollouts.
     """
 
-
-@dataclass
-class _Record:
-    """The rollout so far."""
-
-    seed: int
-    score: float = -np.inf
-    final_score: float = np.nan
-    first: int = -1
-    steps: int = 0
-    success: bool = False
-    collided: bool = False
-    frames: list[Frame] = field(default_factory=list)
-
-    def row(self, labeller: Labeller, *, failures: int, watched: bool) -> RolloutRow:
-        unsafe = self.first >= 0
-        # A danger model that never spoke has not fired, which -inf says of an unsafe rollout. A
-        # safe one is at least at 0.
-        score = self.score if unsafe else max(self.score, 0.0)
-        return RolloutRow(
-            seed=self.seed,
-            score=score if watched else np.nan,
-            unsafe=unsafe,
-            final_score=self.final_score if watched else np.nan,
-            lost=False,
-            first_unrecoverable=self.first,
-            steps=self.steps,
-            success=self.success,
-            collided=self.collided,
-            failures=failures,
-            simulated=labeller.simulated,
-            checked=labeller.checked,
+    @classmethod
+    def at(cls, seed: int, step: int) -> UnsoundClearanceError:
+        """The error for a state that a simulated backup contradicts."""
+        return cls(
+            f"At step {step} of seed {seed} surely_recoverable() is true, and the simulated backup "
+            "is unsafe. It must never be wrong, and holds for one backup only. No label of these "
+            "rollouts can be relied on: mend surely_recoverable(), or pass trust_clearance=False, "
+            "and collect all rollouts again."
         )
-
-
-@dataclass(frozen=True)
-class _Trusted:
-    """A state in which the clearance was believed and the backup was not simulated."""
-
-    step: int
-    observation: Any
-    state: Any
 
 
 class Labeller:
@@ -125,10 +98,11 @@ class Labeller:
     """
 
     def __init__(self, world: World, task: Task, seed: int, recording: Recording) -> None:
-        self._world, self._task, self._seed = world, task, seed
+        self.world, self.task, self._seed = world, task, seed
         self._trust, self._share = recording.trust_clearance, recording.check_clearance
         self._draws = np.random.default_rng(stream(seed, Role.CLEARANCE))
-        self._last_trusted: _Trusted | None = None
+        # The step, the observation and the state in which clearance was last believed.
+        self._last_trusted: tuple[int, Any, Any] | None = None
         self.simulated = 0
         self.checked = 0
 
@@ -136,114 +110,221 @@ class Labeller:
         """Whether the state just reached is safe and the backup comes to rest from it; `step` names
         the noise.
         """
-        if self._world.is_unsafe():
+        if self.world.is_unsafe():
             return False
-        if terminated and self._task.rests_when_terminated:
+        if terminated and self.task.rests_when_terminated:
             return True
-        if self._trust and self._world.surely_recoverable():
+        if self._trust and self.world.surely_recoverable():
             self._trust_in(step, observation)
             return True
         self.simulated += 1
-        with self._world.excursion():
-            return self._task.brakes_safely(self._world, observation, self._seed, step)
+        with self.world.excursion():
+            return self.task.brakes_safely(self.world, observation, self._seed, step)
 
     def finish(self) -> None:
         """Check the last state that was trusted, if it has not been yet."""
-        if self._last_trusted is not None:
-            self._check(self._last_trusted)
+        if self._last_trusted is None:
+            return
+        (step, observation, state), self._last_trusted = self._last_trusted, None
+        self.checked += 1
+        with self.world.excursion(state):
+            if not self.task.brakes_safely(self.world, observation, self._seed, step):
+                raise UnsoundClearanceError.at(self._seed, step)
 
     def _trust_in(self, step: int, observation: Any) -> None:
-        if not self._share:
-            return
-        self._last_trusted = _Trusted(step, deepcopy(observation), self._world.save())
-        if self._draws.random() < self._share:
-            self._check(self._last_trusted)
-
-    def _check(self, trusted: _Trusted) -> None:
-        self.checked += 1
-        self._last_trusted = None
-        with self._world.excursion(trusted.state):
-            safe = self._task.brakes_safely(
-                self._world, trusted.observation, self._seed, trusted.step
-            )
-        if not safe:
-            raise UnsoundClearanceError(unsound_clearance(self._seed, trusted.step))
+        if self._share:
+            self._last_trusted = step, deepcopy(observation), self.world.save()
+            if self._draws.random() < self._share:
+                self.finish()
 
 
-def unsound_clearance(seed: int, step: int) -> str:
-    """What is said of a `surely_recoverable` that a simulated backup contradicts."""
-    return (
-        f"At step {step} of seed {seed} surely_recoverable() is true, and the simulated backup is "
-        "unsafe. It must never be wrong, and holds for one backup only. No label of these rollouts "
-        "can be relied on: mend surely_recoverable(), or pass trust_clearance=False, and collect "
-        "all rollouts again."
-    )
-
-
-class Readings:
-    """The dangers of one rollout, read as a shield reads them; NaN where the model fails, or where
+def read_danger(readings: Latch | None, observation: Any) -> float:
+    """The danger of an observation, read as a shield reads it; NaN where the model fails, or where
     there is none yet.
     """
-
-    def __init__(self, danger: Any) -> None:
-        self._latch = Latch(_silent if danger is None else danger, np.inf)
-        self._none = danger is None
-
-    def read(self, observation: Any) -> float:
-        if self._none:
-            return np.nan
-        self._latch.reset()
-        self._latch.look(observation)
-        return float(self._latch.score)
-
-    @property
-    def failures(self) -> int:
-        return int(self._latch.failures)
-
-
-def _silent(_: Any) -> float:
-    return np.nan
+    if readings is None:
+        return np.nan
+    readings.reset()
+    readings.look(observation)
+    return float(readings.score)
 
 
 def roll_out(
-    world: World, task: Task, seed: int, recording: Recording
+    task: Task, recording: Recording, world: World, seed: int
 ) -> tuple[RolloutRow, list[Frame]]:
     """The rollout of one seed: its row, and the frames that are kept of it."""
     observation = deepcopy(world.reset(seed))
     labeller = Labeller(world, task, seed, recording)
-    unsafe_start = world.is_unsafe()
-    if not labeller.recovers(deepcopy(observation), START):
-        return RolloutRow(seed, collided=unsafe_start, simulated=labeller.simulated), []
-    policy, readings, record = task.policy_of(seed), Readings(task.danger_of(seed)), _Record(seed)
-    draws = np.random.default_rng(stream(seed, Role.FRAMES))
+    row, frames = RolloutRow(seed, collided=world.is_unsafe()), list[Frame]()
+    if labeller.recovers(deepcopy(observation), START):
+        row = RolloutRow(seed, unsafe=False, final_score=np.nan, lost=False)
+        frames = _followed(row, observation, labeller, recording)
+        labeller.finish()
+    row.simulated, row.checked = labeller.simulated, labeller.checked
+    return row, frames
+
+
+def _followed(
+    row: RolloutRow, observation: Any, labeller: Labeller, recording: Recording
+) -> list[Frame]:
+    """The frames of a rollout that begins with `observation`; what happens is noted in its row."""
+    world, task, frames = labeller.world, labeller.task, list[Frame]()
+    policy, readings = task.policy_of(row.seed), task.readings_of(row.seed)
+    draws = np.random.default_rng(stream(row.seed, Role.FRAMES))
     for step in range(task.horizon):
         frame = flattened(observation) if recording.keep_frames else {}
-        danger = readings.read(observation)
+        danger = read_danger(readings, observation)
         outcome = world.step(policy.act(observation))
         observation = deepcopy(outcome.observation)
-        _note(record, world, task, outcome, danger)
-        if record.first < 0 and not labeller.recovers(
-            outcome.observation, step + 1, terminated=outcome.terminated
-        ):
-            record.first, record.final_score = step, float(np.fmax(-np.inf, danger))
-        if recording.keep_frames and (record.first >= 0 or draws.random() < recording.keep_frames):
-            record.frames.append(Frame(seed, step, frame, record.first >= 0))
-        if _is_over(record, outcome, recording):
+        # What the step did, before the future is tried out.
+        row.steps, row.collided = step + 1, world.is_unsafe()
+        row.success = not row.collided and task.succeeded(world, outcome.info)
+        if not row.unsafe:
+            row.score = float(np.fmax(row.score, danger))
+            if not labeller.recovers(outcome.observation, step + 1, terminated=outcome.terminated):
+                row.unsafe, row.first_unrecoverable = True, step
+                row.final_score = float(np.fmax(-np.inf, danger))
+        if recording.keep_frames and (row.unsafe or draws.random() < recording.keep_frames):
+            frames.append(Frame(row.seed, step, frame, row.unsafe))
+        is_labelled = row.unsafe and not recording.follow_through
+        if is_labelled or row.collided or outcome.terminated or outcome.truncated:
             break
-    labeller.finish()
-    watched = task.danger is not None
-    return record.row(labeller, failures=readings.failures, watched=watched), record.frames
+    if readings is None:
+        row.score = row.final_score = np.nan
+    else:
+        row.failures = readings.failures
+        # A danger model that never spoke has not fired, which -inf says of an unsafe rollout. A
+        # safe one is at least at 0.
+        row.score = row.score if row.unsafe else max(row.score, 0.0)
+    return frames
 
 
-def _note(record: _Record, world: World, task: Task, outcome: StepResult, danger: float) -> None:
-    """What the step did, before the future is tried out."""
-    if record.first < 0:
-        record.score = float(np.fmax(record.score, danger))
-    record.steps += 1
-    record.collided = world.is_unsafe()
-    record.success = not record.collided and task.succeeded(world, outcome.info)
+@dataclass(frozen=True)
+class Frames:
+    """Observations that the policy acted on, in the order of seeds and steps, each with its label.
+
+    Train on rollouts of their own: those that certify a shield must be new to its danger model.
+
+    Attributes
+    ----------
+    observations
+        (n, …) array in the dtype of the environment; where observations are nested, a dictionary of
+        such arrays by their path, such as "camera" or "arm/joints".
+    unrecoverable
+        (n,) whether it was too late: True from the first un-recoverable state on.
+    seed, step
+        (n,) the rollout and the place in it.
+
+    Examples
+    --------
+    A car that drives at a wall, a metre a step, until it is too late:
+
+    >>> import gymnasium
+    >>> class Car(gymnasium.Env):
+    ...     def reset(self, *, seed=None, options=None):
+    ...         super().reset(seed=seed)
+    ...         self.gap = 3
+    ...         return np.array([self.gap]), {}
+    ...     def step(self, action):
+    ...         self.gap -= action
+    ...         return np.array([self.gap]), 0.0, self.gap < 0, False, {}
+    ...     def save_state(self):
+    ...         return self.gap
+    ...     def restore_state(self, state):
+    ...         self.gap = state
+    ...     def is_unsafe(self):
+    ...         return self.gap < 0
+    >>> from pacbound.shield import Task, collect_rollouts
+    >>> task = Task(Car, policy=lambda gap: 1, backup=lambda gap: 0, horizon=9, backup_steps=1)
+    >>> _ = collect_rollouts(task, seeds=[0], keep_frames=True, folder="frames")
+    >>> frames = Frames.load("frames")
+    >>> frames.observations.ravel().tolist(), frames.unrecoverable.tolist()
+    ([3, 2, 1, 0], [False, False, False, True])
+    """
+
+    observations: Any
+    unrecoverable: NDArray[np.bool_]
+    seed: NDArray[np.int64]
+    step: NDArray[np.int64]
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Frames:
+        """All frames of a complete collection; `parts` is for those that do not fit into memory.
+
+        Parameters
+        ----------
+        folder
+            That of `collect_rollouts(..., keep_frames=True, folder=folder)`.
+
+        Returns
+        -------
+        Frames
+            In the order of seeds and steps.
+
+        Raises
+        ------
+        InvalidValueError
+            If the folder holds no frames, or the collection is not complete.
+        """
+        parts = list(_parts(folder))
+        if not parts:
+            raise InvalidValueError(
+                f"{folder} holds no frames: collect the rollouts with keep_frames=True."
+            )
+        return cls._from_arrays(joined(parts))
+
+    @classmethod
+    def parts(cls, folder: str | os.PathLike[str]) -> Iterator[Frames]:
+        """The frames of a complete collection, some at a time.
+
+        Parameters
+        ----------
+        folder
+            As in `load`.
+
+        Returns
+        -------
+        iterator of Frames
+            Those of each part, read when it is asked for.
+
+        Raises
+        ------
+        InvalidValueError
+            If the collection is not complete.
+        """
+        return map(cls._from_arrays, _parts(folder))
+
+    @classmethod
+    def _from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Frames:
+        observed = {
+            name.removeprefix(_OBSERVATION): array
+            for name, array in arrays.items()
+            if name.startswith(_OBSERVATION)
+        }
+        whole = observed[WHOLE] if list(observed) == [WHOLE] else observed
+        return cls(whole, arrays["unrecoverable"], arrays["seed"], arrays["step"])
+
+    def __len__(self) -> int:
+        return len(self.unrecoverable)
 
 
-def _is_over(record: _Record, outcome: StepResult, recording: Recording) -> bool:
-    labelled = record.first >= 0 and not recording.follow_through
-    return labelled or record.collided or outcome.terminated or outcome.truncated
+def frame_arrays(frames: Sequence[Frame]) -> dict[str, NDArray[Any]]:
+    """The frames as the arrays that a part keeps; none if there are none."""
+    if not frames:
+        return {}
+    observed = {
+        name: np.stack([frame.observation[name] for frame in frames])
+        for name in frames[0].observation
+    }
+    return {
+        **{f"{FRAMES}{_OBSERVATION}{name}": array for name, array in observed.items()},
+        f"{FRAMES}unrecoverable": np.array([frame.unrecoverable for frame in frames]),
+        f"{FRAMES}seed": np.array([frame.seed for frame in frames], dtype=np.int64),
+        f"{FRAMES}step": np.array([frame.step for frame in frames], dtype=np.int64),
+    }
+
+
+def _parts(folder: str | os.PathLike[str]) -> Iterator[dict[str, NDArray[Any]]]:
+    """The arrays of each part that has frames, read when it is asked for."""
+    read = (read_part(path, FRAMES) for path in complete_parts(folder, "rollouts"))
+    return (arrays for arrays in read if arrays)

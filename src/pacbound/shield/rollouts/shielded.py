@@ -5,10 +5,9 @@ certificate, not a part of it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
@@ -18,24 +17,11 @@ from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield.latch import threshold_of
 from pacbound.shield.policy import Shield
-from pacbound.shield.rollouts.checkpoint_folder import ROWS, complete_parts, read_part
-from pacbound.shield.rollouts.collection import Progress, Workers, collect, each_seed, joined
-from pacbound.shield.rollouts.rehearsal import rehearse
-from pacbound.shield.rollouts.streams import Role, fixed_seeds, of_rollout
-from pacbound.shield.rollouts.table import columns_of, read_table, write_table
-from pacbound.shield.rollouts.task import Task, TaskOptions, task_of
+from pacbound.shield.rollouts.checks import rehearse
+from pacbound.shield.rollouts.collection import Progress, Workers, collect, each_seed
+from pacbound.shield.rollouts.files import ROWS, columns_of, read_columns, write_table
+from pacbound.shield.rollouts.task import Role, Task, TaskOptions, fixed_seeds, of_rollout, task_of
 from pacbound.shield.rollouts.world import Environment, World
-
-_TYPES: Mapping[str, type] = {
-    "seed": np.int64,
-    "threshold": np.float64,
-    "unsafe": bool,
-    "success": bool,
-    "fired_at": np.int64,
-    "steps": np.int64,
-    "lost": bool,
-    "error": np.str_,
-}
 
 
 @dataclass(frozen=True)
@@ -177,13 +163,7 @@ class ShieldedRollouts:
         InvalidValueError
             If it is not such a table, or parts of the collection are missing or cannot be read.
         """
-        if Path(path).is_dir():
-            return cls(
-                **joined(
-                    [read_part(part, ROWS) for part in complete_parts(path, "shielded rollouts")]
-                )
-            )
-        return cls(**read_table(path, _TYPES))
+        return cls(**read_columns(path, _Row, "shielded rollouts"))
 
     def __repr__(self) -> str:
         return (
@@ -315,21 +295,19 @@ def _thresholds(given: Any) -> tuple[float, ...]:
 def _chunk(
     task: Task, thresholds: tuple[float, ...], seeds: NDArray[np.int64]
 ) -> dict[str, NDArray[Any]]:
-    rows: list[list[_Row]] = []
-    for threshold in thresholds:
-
-        def run(world: World, seed: int, threshold: float = threshold) -> _Row:
-            return _roll_out(world, task, seed, threshold)
-
-        def lost(seed: int, error: str, threshold: float = threshold) -> _Row:
-            return _Row(seed, threshold, lost=True, error=error)
-
-        rows.append(each_seed(task, seeds, run, lost))
-    by_seed = [row for same_seed in zip(*rows, strict=True) for row in same_seed]
-    return {f"{ROWS}{name}": column for name, column in columns_of(by_seed, _TYPES).items()}
+    by_threshold = [_at(task, threshold, seeds) for threshold in thresholds]
+    by_seed = [row for same_seed in zip(*by_threshold, strict=True) for row in same_seed]
+    return {f"{ROWS}{name}": column for name, column in columns_of(by_seed).items()}
 
 
-def _roll_out(world: World, task: Task, seed: int, threshold: float) -> _Row:
+def _at(task: Task, threshold: float, seeds: NDArray[np.int64]) -> list[_Row]:
+    def lost(seed: int, error: str) -> _Row:
+        return _Row(seed, threshold, lost=True, error=error)
+
+    return each_seed(task, seeds, partial(_roll_out, task, threshold), lost)
+
+
+def _roll_out(task: Task, threshold: float, world: World, seed: int) -> _Row:
     observation, steps, fired_at = world.reset(seed), 0, -1
     shield = Shield(
         of_rollout(task.policy, seed, Role.POLICY),

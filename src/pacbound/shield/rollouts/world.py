@@ -1,5 +1,5 @@
-"""An environment with its time in hand: stepped, saved, tried out with noise of its own, and put
-back.
+"""An environment that can be saved and restored: stepped, tried out with noise of its own, and put
+back; and its observations as named arrays.
 
 The one place that touches a Gymnasium environment when rollouts are made. What it promises: after
 an excursion the environment goes on as if there had been none, its generator included, as far as
@@ -15,9 +15,10 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
-from pacbound.shield.actor import Actor
+from pacbound.shield.policy import Actor
 from pacbound.shield.protocol import owner, required_owner
 
 try:
@@ -174,3 +175,35 @@ def _refuse_wrappers(env: Any) -> None:
                 "with max_episode_steps=-1, and pass the limit as horizon."
             )
         layer = layer.env
+
+
+WHOLE = ""
+"""The name of an observation that is one array."""
+
+
+def flattened(observation: Any, name: str = WHOLE) -> dict[str, NDArray[Any]]:
+    """A copy of each array within, by its path: {"camera": …}, {"arm/joints": …}, {"0": …} in a
+    tuple.
+
+    >>> flattened({"arm": {"joints": [0.5, 1.0]}, "battery": 3})
+    {'arm/joints': array([0.5, 1. ]), 'battery': array(3)}
+    """
+    if isinstance(observation, Mapping):
+        parts = [(str(key), value) for key, value in observation.items()]
+    elif isinstance(observation, tuple):
+        parts = [(str(place), value) for place, value in enumerate(observation)]
+    else:
+        return {name: np.array(observation)}
+    flat: dict[str, NDArray[Any]] = {}
+    for key, value in parts:
+        flat |= flattened(value, f"{name}/{key}" if name else key)
+    return flat
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two observations are equal to the bit, NaN included."""
+    left, right = flattened(one), flattened(other)
+    return left.keys() == right.keys() and all(
+        left[name].dtype == right[name].dtype and left[name].tobytes() == right[name].tobytes()
+        for name in left
+    )

@@ -1,0 +1,276 @@
+"""Rollouts on disk: a table in one file, or a collection in a folder of parts.
+
+A table is .npz, or .csv and .tsv for people; every value comes back as it went in, -inf and NaN
+included. A folder has a plan, and a file for each chunk of seeds that is complete: what is there
+need not be made again. A part appears whole or not at all, so a killed collection leaves only
+complete ones behind. The plan says what the parts were made with; a folder that was begun with
+another plan is refused, not mixed.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound import documents
+from pacbound.atomic_files import atomic_file
+from pacbound.claims.task_record import MEMBER
+from pacbound.documents import Json
+from pacbound.errors import InvalidValueError
+from pacbound.file_locks import locked
+from pacbound.shield.rollouts.task import UNIDENTIFIED
+
+Columns = dict[str, NDArray[Any]]
+
+PLAN = "plan.json"
+ROWS, FRAMES, SEEDS = "rows/", "frames/", "seeds"
+_UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_FLAGS = {"true": True, "false": False}
+_TYPES: Mapping[Any, type] = {"int": np.int64, "float": np.float64, "bool": bool, "str": np.str_}
+
+
+def columns_of(rows: Sequence[Any]) -> Columns:
+    """The fields of the rows, which are of one dataclass, as arrays."""
+    return {
+        name: np.array([getattr(row, name) for row in rows], dtype=kind)
+        for name, kind in _types_of(type(rows[0])).items()
+    }
+
+
+def _types_of(row: type) -> dict[str, type]:
+    return {field.name: _TYPES[field.type] for field in fields(row)}
+
+
+def read_columns(path: str | os.PathLike[str], row: type, kind: str) -> Columns:
+    """The columns of a table in a file, or of a complete collection of a `kind` in a folder."""
+    if Path(path).is_dir():
+        return joined([read_part(part, ROWS) for part in complete_parts(path, kind)])
+    return _read_table(Path(path), _types_of(row))
+
+
+def joined(parts: Sequence[Columns]) -> Columns:
+    """The columns of all parts, one after the other."""
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def write_table(
+    path: str | os.PathLike[str],
+    columns: Mapping[str, NDArray[Any]],
+    task: Mapping[str, Json] | None = None,
+) -> None:
+    """Write the columns as the file's ending says; an .npz file also keeps the `task`, beside the
+    arrays.
+    """
+    target = Path(path)
+    if target.suffix.lower() == ".npz":
+        made = BytesIO(packed(columns))
+        if task:
+            with zipfile.ZipFile(made, "a") as archive:
+                archive.writestr(zipfile.ZipInfo(MEMBER), documents.canonical(dict(task)))
+        with atomic_file(target) as file:
+            file.write(made.getvalue())
+        return
+    separator = _separator(target)
+    with atomic_file(target) as file:
+        text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+        writer = csv.writer(text, delimiter=separator, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(
+            zip(
+                *([_shown(value) for value in column.tolist()] for column in columns.values()),
+                strict=True,
+            )
+        )
+        text.detach()
+
+
+def _read_table(source: Path, types: Mapping[str, type]) -> Columns:
+    """The named columns of a file that `write_table` wrote."""
+    found = _read_npz(source) if source.suffix.lower() == ".npz" else _read_text(source)
+    missing = [name for name in types if name not in found]
+    if missing:
+        raise InvalidValueError(
+            f"{source} has no column {missing[0]!r}: expected a table of rollouts, with "
+            f"{', '.join(types)}."
+        )
+    try:
+        return {name: _typed(found[name], kind) for name, kind in types.items()}
+    except (ValueError, KeyError) as error:
+        raise InvalidValueError(f"{source} is not a table of rollouts: {error}.") from None
+
+
+def _read_npz(source: Path) -> Mapping[str, Any]:
+    try:
+        return unpacked(source, "")
+    except _UNREADABLE as error:
+        if isinstance(error, OSError):
+            raise
+        raise InvalidValueError(
+            f"{source} cannot be read as .npz ({error}). Was it cut short? Write it again."
+        ) from None
+
+
+def _read_text(source: Path) -> Mapping[str, Any]:
+    with source.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.reader(file, delimiter=_separator(source)))
+    if not rows:
+        raise InvalidValueError(f"{source} is empty: expected a header and rows.")
+    ragged = next((number for number, row in enumerate(rows, 1) if len(row) != len(rows[0])), None)
+    if ragged is not None:
+        raise InvalidValueError(
+            f"{source}, line {ragged} has {len(rows[ragged - 1])} values: expected {len(rows[0])}."
+        )
+    return {name: [row[place] for row in rows[1:]] for place, name in enumerate(rows[0])}
+
+
+def _typed(values: Any, kind: type) -> NDArray[Any]:
+    if kind is bool and isinstance(values, list):
+        values = [_FLAGS[value.lower()] for value in values]
+    return np.asarray(values).astype(kind)
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _separator(path: Path) -> str:
+    try:
+        return _SEPARATORS[path.suffix.lower()]
+    except KeyError:
+        raise InvalidValueError(
+            f"{path}: expected a name that ends in .npz, .csv or .tsv."
+        ) from None
+
+
+def packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """The arrays as the bytes of an .npz file, compressed; the same arrays give the same bytes."""
+    target = BytesIO()
+    np.savez_compressed(target, **dict[str, Any](arrays))
+    return target.getvalue()
+
+
+def unpacked(data: bytes | Path, prefix: str) -> Columns:
+    """The arrays whose names begin with `prefix`, without it."""
+    # A file of our own: np.load leaves the one it opens behind when it fails.
+    with (
+        BytesIO(data) if isinstance(data, bytes) else data.open("rb") as file,
+        np.load(file, allow_pickle=False) as archive,
+    ):
+        return {
+            name.removeprefix(prefix): archive[name]
+            for name in archive.files
+            if name.startswith(prefix)
+        }
+
+
+def read_part(path: Path, prefix: str) -> Columns:
+    """The arrays of a part that should be there."""
+    try:
+        return unpacked(path, prefix)
+    except _UNREADABLE as error:
+        raise InvalidValueError(
+            f"{path} cannot be read ({error}). Resume the collection: it will be made again."
+        ) from None
+
+
+class CheckpointFolder:
+    """The folder of one collection."""
+
+    def __init__(self, folder: str | os.PathLike[str], plan: Mapping[str, Json]) -> None:
+        self._folder = Path(folder)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        # Of two collections that begin at once, the second must see the plan of the first.
+        with locked(self._folder / PLAN, wait=True):
+            self._begin(plan)
+
+    def _begin(self, plan: Mapping[str, Json]) -> None:
+        if (self._folder / PLAN).exists():
+            _require_same(
+                self._folder, documents.read(self._folder / PLAN, "a plan of rollouts"), dict(plan)
+            )
+        elif any(self._folder.glob("part-*.npz")):
+            raise InvalidValueError(
+                f"{self._folder} holds parts of rollouts but no {PLAN}: choose another folder."
+            )
+        else:
+            documents.write(self._folder / PLAN, plan)
+
+    def rows(self, place: int, seeds: NDArray[np.int64]) -> Columns | None:
+        """The rows of a part that is there for these seeds; None if it is missing or cannot be
+        read, so that it is made again.
+        """
+        path = _part_path(self._folder, place)
+        try:
+            made = unpacked(path, SEEDS)[""]
+            return unpacked(path, ROWS) if np.array_equal(made, seeds) else None
+        except _UNREADABLE:
+            return None
+
+    def write(self, place: int, data: bytes) -> None:
+        """Keep a part."""
+        with atomic_file(_part_path(self._folder, place)) as file:
+            file.write(data)
+
+
+def _part_path(folder: Path, place: int) -> Path:
+    """Where a part is kept."""
+    return folder / f"part-{place:06d}.npz"
+
+
+def read_plan(folder: str | os.PathLike[str]) -> dict[str, Json]:
+    """What the parts of a folder were made with."""
+    home = Path(folder)
+    if not (home / PLAN).exists():
+        raise InvalidValueError(
+            f"{home} has no {PLAN}: expected the folder of a collection of rollouts."
+        )
+    return documents.read(home / PLAN, "a plan of rollouts")
+
+
+def complete_parts(folder: str | os.PathLike[str], kind: str) -> list[Path]:
+    """The files of a collection of a `kind`, in the order of its seeds, if all are there."""
+    home, plan = Path(folder), read_plan(folder)
+    if plan.get("kind") != kind:
+        raise InvalidValueError(f"{home} holds {plan.get('kind')}: expected {kind}.")
+    paths = [_part_path(home, place) for place in range(int(plan["parts"]))]
+    missing = sum(not path.exists() for path in paths)
+    if missing:
+        raise InvalidValueError(
+            f"{missing} of {len(paths)} parts are missing in {home}. Every started rollout counts: "
+            "resume the collection first."
+        )
+    return paths
+
+
+def _require_same(folder: Path, begun: Mapping[str, Json], now: Mapping[str, Json]) -> None:
+    unknown = now.get(UNIDENTIFIED) or begun.get(UNIDENTIFIED)
+    if unknown:
+        parts = ", ".join(map(str, unknown)) if isinstance(unknown, list) else str(unknown)
+        raise InvalidValueError(
+            f"{folder} cannot be resumed: nothing tells whether what it was begun with is what is "
+            f"passed now, of {parts}, which cannot be compared. Collect into another folder with "
+            "identity={...}, a text for each of these that changes whenever it does, and resume "
+            "with the same. If the collection is complete, read it by load(folder)."
+        )
+    changed = [key for key in sorted({*begun, *now}) if begun.get(key) != now.get(key)]
+    if changed:
+        listed = "; ".join(
+            f"{key} was {documents.shown(begun.get(key))} and is {documents.shown(now.get(key))}"
+            for key in changed
+        )
+        raise InvalidValueError(
+            f"{folder} was begun with another plan: {listed}. Choose another folder, or resume "
+            "with what it was begun with. Where the change does not matter, such as a counter that "
+            "an object keeps, give the parts an identity=... of yours from the start."
+        )
