@@ -23,8 +23,7 @@ from experiments.safe_planning.tasks import collected
 from experiments.shield.task import HORIZON
 from pacbound import Shield
 from pacbound.shield.robot import DangerModel, ImagePolicy, IndoorNavigation, Room, brake
-from pacbound.shield.robot.rooms import ROBOT_RADIUS
-from pacbound.shield.robot.seeds import TEST
+from pacbound.shield.robot.rooms import ROBOT_RADIUS, TEST
 
 SCALE = 46
 PAUSE = 15

@@ -32,7 +32,7 @@ from experiments.shield.networks import arrays, write_weights
 from experiments.shield.progress import shown
 from experiments.shield.train_danger import auc
 from pacbound.shield.robot import Expert
-from pacbound.shield.robot.seeds import DANGER_TRAINING, POLICY_TRAINING, TUNING
+from pacbound.shield.robot.rooms import DANGER_TRAINING, POLICY_TRAINING, TUNING
 from pacbound.shield.rollouts import Frames, Rollouts, collect_rollouts
 
 HORIZON = 100

@@ -19,7 +19,7 @@ from pathlib import Path
 from experiments.safe_planning.tasks import RESULTS, keep, packages, task
 from experiments.shield.progress import shown
 from pacbound.shield import collect_rollouts
-from pacbound.shield.robot.seeds import CALIBRATION
+from pacbound.shield.robot.rooms import CALIBRATION
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from experiments.safe_planning.methods import METHODS, threshold
 from experiments.safe_planning.tasks import RESULTS, collected, packages, task
 from experiments.shield.progress import shown
 from pacbound.shield import ShieldedRollouts, run_shielded
-from pacbound.shield.robot.seeds import TEST
+from pacbound.shield.robot.rooms import TEST
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ from pacbound import Shield
 from pacbound.report import palette
 from pacbound.report.display import light_grid
 from pacbound.shield import Task
-from pacbound.shield.robot.seeds import TEST
+from pacbound.shield.robot.rooms import TEST
 
 SHOWN = 6
 LONG_ENOUGH, EARLY_ENOUGH = 24, 3

@@ -35,7 +35,7 @@ from experiments.safe_planning.sidewalk_task import (
 from experiments.shield.networks import write_weights
 from experiments.shield.progress import shown
 from experiments.shield.train_danger import auc
-from pacbound.shield.robot.seeds import DANGER_TRAINING, POLICY_TRAINING, TUNING
+from pacbound.shield.robot.rooms import DANGER_TRAINING, POLICY_TRAINING, TUNING
 from pacbound.shield.rollouts import Frames, collect_rollouts
 
 ARRIVED = np.radians(12)

@@ -22,7 +22,7 @@ from experiments.fixed_npz import write_table
 from experiments.shield.progress import shown
 from experiments.shield.task import robot
 from pacbound.shield import Rollouts, collect_rollouts
-from pacbound.shield.robot.seeds import CALIBRATION
+from pacbound.shield.robot.rooms import CALIBRATION
 
 TYPES = {
     "seed": np.int32,

@@ -28,7 +28,7 @@ from experiments.shield.task import robot
 from experiments.shield.thresholds import DELTA, METHODS, Choice, choices
 from pacbound.data import indoor_navigation
 from pacbound.shield import ShieldedRollouts, run_shielded
-from pacbound.shield.robot.seeds import TEST
+from pacbound.shield.robot.rooms import TEST
 
 LEVEL = 0.01
 """An unsafe rate is said to exceed xi if so many unsafe rollouts had a smaller probability than

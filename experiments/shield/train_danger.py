@@ -27,7 +27,7 @@ from experiments.shield.progress import shown
 from experiments.shield.task import HORIZON
 from pacbound.shield.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
 from pacbound.shield.robot.inference import WEIGHTS
-from pacbound.shield.robot.seeds import DANGER_TRAINING, TUNING
+from pacbound.shield.robot.rooms import DANGER_TRAINING, TUNING
 from pacbound.shield.rollouts import Frames, Rollouts, collect_rollouts
 
 FIRST_ROOM = 2000  # of those for tuning; the design of the network was chosen on the ones before

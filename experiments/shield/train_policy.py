@@ -25,7 +25,7 @@ from experiments.shield.progress import shown
 from experiments.shield.task import HORIZON
 from pacbound.shield.robot import ImagePolicy, IndoorNavigation, brake
 from pacbound.shield.robot.inference import WEIGHTS
-from pacbound.shield.robot.seeds import POLICY_TRAINING, TUNING
+from pacbound.shield.robot.rooms import POLICY_TRAINING, TUNING
 from pacbound.shield.rollouts import collect_rollouts
 
 

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("mujoco", reason="the robot needs the extra `shield`")
 
 from pacbound.shield.robot import IndoorNavigation, Obstacle, Room
-from pacbound.shield.robot.depth import COLUMNS, FAN, RANGE, ROWS
+from pacbound.shield.robot.cameras import COLUMNS, FAN, RANGE, ROWS
 from pacbound.shield.robot.physics import CAMERA_FORWARD, CAMERA_HEIGHT
 
 WALL = Obstacle("wall", 5.05, 5.0, 5.0, (0.05, 30.0, 5.0))

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("mujoco", reason="the robot needs the extra `shield`")
 
 from pacbound.shield.robot import Expert, IndoorNavigation
-from pacbound.shield.robot.seeds import CALIBRATION, DANGER_TRAINING, POLICY_TRAINING, TEST, TUNING
+from pacbound.shield.robot.rooms import CALIBRATION, DANGER_TRAINING, POLICY_TRAINING, TEST, TUNING
 
 
 @pytest.mark.slow

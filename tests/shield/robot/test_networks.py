@@ -15,7 +15,7 @@ pytest.importorskip("mujoco", reason="the robot needs the extra `shield`")
 
 from pacbound.shield.robot import DangerModel, ImagePolicy, IndoorNavigation, brake
 from pacbound.shield.robot.inference import WEIGHTS, read_weights
-from pacbound.shield.robot.seeds import TUNING
+from pacbound.shield.robot.rooms import TUNING
 from pacbound.shield.rollouts import collect_rollouts
 
 LARGEST = 300_000

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("mujoco", reason="the robot needs the extra `shield`")
 
 from pacbound.shield.robot import IndoorNavigation, Obstacle, Room, brake
-from pacbound.shield.robot.reach import TOLERANCE, braking_path
+from pacbound.shield.robot.physics import TOLERANCE, braking_path
 
 MOST_BRAKING = 40
 

@@ -13,7 +13,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.shield.robot.depth import COLUMNS, ROWS, DepthCamera
+from pacbound.shield.robot.cameras import COLUMNS, ROWS, DepthCamera, Pictures
 from pacbound.shield.robot.physics import (
     MAX_SPEED,
     MAX_TURN,
@@ -21,9 +21,8 @@ from pacbound.shield.robot.physics import (
     TRACK,
     WHEEL_RADIUS,
     compile_model,
+    surely_brakes,
 )
-from pacbound.shield.robot.reach import surely_brakes
-from pacbound.shield.robot.rendering import Pictures, close
 from pacbound.shield.robot.rooms import Room, random_room
 
 STEP_SECONDS = 0.1
@@ -172,15 +171,8 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
             raise InvalidTypeError(f"options['room'] is a {type(room).__name__}: expected a Room.")
         self._enter(room)
         x, y, heading = room.start
-        self._data.qpos[:7] = (
-            x,
-            y,
-            WHEEL_RADIUS,
-            math.cos(heading / 2),
-            0,
-            0,
-            math.sin(heading / 2),
-        )
+        turn = (math.cos(heading / 2), 0, 0, math.sin(heading / 2))
+        self._data.qpos[:7] = (x, y, WHEEL_RADIUS, *turn)
         mujoco.mj_forward(self._model, self._data)
         self._unsafe = self._touches()
         return self._observation(), {**self._info(), "room": room}
@@ -213,30 +205,23 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
             if self._touches():
                 self._unsafe = True
         info = self._info()
-        terminated = info["unsafe"] or info["success"]
-        return (
-            self._observation(),
-            before - self._goal_distance() + info["success"],
-            terminated,
-            False,
-            info,
-        )
+        reward = before - self._goal_distance() + info["success"]
+        return self._observation(), reward, info["unsafe"] or info["success"], False, info
 
     def render(self) -> NDArray[np.uint8] | None:
         """A picture (480, 640, 3) of the room from above; None without a render mode."""
         if self.render_mode is None:
             return None
         if self._above is None:
-            self._above = Pictures(
-                self._model, "above", height=PICTURE_SIZE[0], width=PICTURE_SIZE[1]
-            )
+            self._above = Pictures(self._model, "above", PICTURE_SIZE)
         self._settle()
         return self._above.picture(self._data)
 
     def close(self) -> None:
         """Free what OpenGL holds."""
-        close(self._eye)
-        close(self._above)
+        for pictures in (self._eye, self._above):
+            if pictures is not None:
+                pictures.close()
         self._eye = self._above = None
 
     def save_state(self) -> SavedState:
@@ -316,7 +301,7 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
         if self._sees == "depth":
             return self._depth.image(self._data)
         if self._eye is None:
-            self._eye = Pictures(self._model, "eye", height=RGB_SHAPE[0], width=RGB_SHAPE[1])
+            self._eye = Pictures(self._model, "eye", RGB_SHAPE[:2])
         self._settle()
         return self._eye.picture(self._data)
 

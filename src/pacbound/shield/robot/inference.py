@@ -19,7 +19,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.shield.robot.depth import COLUMNS, ROWS
+from pacbound.shield.robot.cameras import COLUMNS, ROWS
 
 Array = NDArray[np.float32]
 Shapes = Mapping[str, tuple[int, ...]]
@@ -31,30 +31,30 @@ NEAR = np.float32(0.2)
 # Where each column looks, from 1 at the left to -1 at the right.
 BEARING = (1 - (2 * np.arange(COLUMNS, dtype=np.float32) + 1) / COLUMNS).astype(np.float32)
 
-POLICY_SHAPES: Shapes = {
-    "convolutions.0.weight": (CHANNELS[0], 1, 3, 3),
-    "convolutions.0.bias": (CHANNELS[0],),
-    "convolutions.1.weight": (CHANNELS[1], CHANNELS[0], 3, 3),
-    "convolutions.1.bias": (CHANNELS[1],),
-    "convolutions.2.weight": (CHANNELS[2], CHANNELS[1], 3, 3),
-    "convolutions.2.bias": (CHANNELS[2],),
-    "hidden.weight": (64, CHANNELS[2] * (ROWS // 8) * (COLUMNS // 8) + NUMBERS),
-    "hidden.bias": (64,),
-    "output.weight": (2, 64),
-    "output.bias": (2,),
-}
-DANGER_SHAPES: Shapes = {
-    "column.weight": (16, ROWS),
-    "column.bias": (16,),
-    "motion.weight": (32, 16 + 6),
-    "motion.bias": (32,),
-    "danger.weight": (32, 32),
-    "danger.bias": (32,),
-    "hidden.weight": (32, 32 + NUMBERS),
-    "hidden.bias": (32,),
-    "output.weight": (1, 32),
-    "output.bias": (1,),
-}
+
+def _with_biases(weights: Shapes) -> Shapes:
+    biases = {f"{layer}.bias": shape[:1] for layer, shape in weights.items()}
+    return {**{f"{layer}.weight": shape for layer, shape in weights.items()}, **biases}
+
+
+POLICY_SHAPES: Shapes = _with_biases(
+    {
+        "convolutions.0": (CHANNELS[0], 1, 3, 3),
+        "convolutions.1": (CHANNELS[1], CHANNELS[0], 3, 3),
+        "convolutions.2": (CHANNELS[2], CHANNELS[1], 3, 3),
+        "hidden": (64, CHANNELS[2] * (ROWS // 8) * (COLUMNS // 8) + NUMBERS),
+        "output": (2, 64),
+    }
+)
+DANGER_SHAPES: Shapes = _with_biases(
+    {
+        "column": (16, ROWS),
+        "motion": (32, 16 + 6),
+        "danger": (32, 32),
+        "hidden": (32, 32 + NUMBERS),
+        "output": (1, 32),
+    }
+)
 
 
 class ImagePolicy:

@@ -1,8 +1,10 @@
-"""The robot's depth image: a fan of rays, cast by MuJoCo without OpenGL.
+"""What the robot sees, and pictures of it.
 
+The depth image is a fan of rays, cast by MuJoCo without OpenGL.
 Sixty-four columns from left to right and sixteen rows from top to bottom, at equal angles. A pixel
 is the distance along its ray to the floor, a wall or a piece of furniture, as a share of the range;
-1 is at the range or beyond. The robot does not see itself.
+1 is at the range or beyond. The robot does not see itself. Pictures need OpenGL: what the robot's
+camera sees, and the room from above.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.errors import MissingDependencyError
 from pacbound.shield.robot.physics import CAMERA_FORWARD, CAMERA_HEIGHT, FLOOR_GROUP, WHEEL_RADIUS
 
 ROWS, COLUMNS = 16, 64
@@ -22,6 +25,13 @@ UP_ANGLE, DOWN_ANGLE = math.radians(25), math.radians(-35)
 
 _SEEN = np.array([group == FLOOR_GROUP for group in range(6)], dtype=np.uint8)
 _EYE = np.array([CAMERA_FORWARD, 0.0, CAMERA_HEIGHT - WHEEL_RADIUS])
+
+
+_ADVICE = (
+    "Pictures need OpenGL, which could not be started ({reason}). On a machine without a screen, "
+    "set the environment variable MUJOCO_GL=egl (Debian and Ubuntu: apt-get install libegl1) or"
+    ' MUJOCO_GL=osmesa (libosmesa6) before Python starts. observation="depth" needs no OpenGL.'
+)
 
 
 def _fan() -> NDArray[np.float64]:
@@ -72,3 +82,27 @@ class DepthCamera:
         share = self._distance / RANGE
         share[self._hit < 0] = 1.0
         return np.minimum(share, 1.0).astype(np.float32).reshape(ROWS, COLUMNS)
+
+
+class Pictures:
+    """Pictures of a given height and width from one camera of a model; `close` frees what OpenGL
+    holds.
+    """
+
+    def __init__(self, model: mujoco.MjModel, camera: str, size: tuple[int, int]) -> None:
+        self._camera = camera
+        try:
+            self._renderer = mujoco.Renderer(model, *size)
+        except Exception as error:  # every platform and driver fails in its own way
+            reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise MissingDependencyError(_ADVICE.format(reason=reason)) from error
+
+    def picture(self, data: mujoco.MjData) -> NDArray[np.uint8]:
+        """The picture (height, width, 3) of the current state."""
+        self._renderer.update_scene(data, camera=self._camera)
+        pixels: NDArray[np.uint8] = self._renderer.render()
+        return pixels
+
+    def close(self) -> None:
+        """Free what OpenGL holds."""
+        self._renderer.close()
