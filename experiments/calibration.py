@@ -310,7 +310,7 @@ def drawn(split: Held, name: str) -> Figure:
     parts: Any = figure.subfigures(down, across, squeeze=False)
     for part, (title, bins) in zip(parts.ravel(), panels.items(), strict=True):
         part.suptitle(f"{name}: {title}", x=0.02, ha="left", weight="bold")
-        ReliabilityDisplay(bins).plot(part.add_subplot())
+        ReliabilityDisplay.from_bins(bins, ax=part.add_subplot())
     return figure
 
 

@@ -39,7 +39,7 @@ from experiments.two_models import (
 from pacbound.data import fashion_mnist
 from pacbound.procedures.cascade import TOP
 from pacbound.report import palette
-from pacbound.report.display import light_grid
+from pacbound.report.with_matplotlib import light_grid
 from pacbound.tally.questions.cascade import AGREE, ONLY_FAST, ONLY_SLOW
 
 NAME = "validity"

@@ -25,7 +25,7 @@ from experiments.cascade.splits import DELTA, LEVEL, SEEDS, more_models, two_mod
 from experiments.record import provenance, publish
 from experiments.safe_planning.report import section
 from pacbound.report import palette
-from pacbound.report.display import light_grid
+from pacbound.report.with_matplotlib import light_grid
 
 RESULTS = Path("experiments/results")
 XI = (0.01, 0.02, 0.03, 0.05)

@@ -36,7 +36,7 @@ from experiments.two_models import (
 )
 from pacbound.baselines import softmax_threshold
 from pacbound.report import palette
-from pacbound.report.display import light_grid
+from pacbound.report.with_matplotlib import light_grid
 
 NAME = "imagenet_ablation"
 SIZES = (5_000, 10_000, 15_000, 20_000)

@@ -32,7 +32,7 @@ from experiments.two_models import product_bounds, searched
 from pacbound import certified_cost, design_cascade
 from pacbound.procedures.cascade import TOP, Walk
 from pacbound.report import palette
-from pacbound.report.display import light_grid
+from pacbound.report.with_matplotlib import light_grid
 
 NAME = "imagenet_fast_inference"
 KNOWN, N, XI, DELTA, LEVEL = 25_000, 20_000, 0.02, 1e-3, 0.05

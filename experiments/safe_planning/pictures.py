@@ -29,7 +29,7 @@ from experiments.safe_planning.report import capital
 from experiments.safe_planning.tasks import RESULTS, WORDS, collected, task
 from pacbound import Shield
 from pacbound.report import palette
-from pacbound.report.display import light_grid
+from pacbound.report.with_matplotlib import light_grid
 from pacbound.shield import Task
 from pacbound.shield.robot.rooms import TEST
 

@@ -23,7 +23,7 @@ so its ends are rounded inwards. NaN is a gap: no line is drawn where no rows ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import ceil, floor, isfinite, isnan, log10
 from typing import Any, Final, Literal
@@ -108,7 +108,7 @@ class Axis:
         low, high = (float(numbers.min()), float(numbers.max())) if numbers.size else (0.0, 1.0)
         aside = room * (high - low)
         if high - low <= 1e-9 * max(1.0, abs(high)):
-            aside = max(abs(high) / 20, 1e-3)
+            aside = max(abs(high) / 20, 1e-2 if percent else 1e-3)
         low, high = max(low - aside, within[0]), min(high + aside, within[1])
         return cls(label, low, high, log, percent, whole)
 
@@ -160,17 +160,29 @@ class Axis:
         return np.asarray((numbers - low) / (high - low))
 
 
+class _Numbered:
+    """A mark whose numbers are columns of equal length: they become arrays that nobody changes."""
+
+    def __post_init__(self) -> None:
+        names = [one.name for one in fields(self) if one.type == "Numbers"]  # type: ignore[arg-type]
+        arrays = [np.atleast_1d(np.array(getattr(self, name), dtype=np.float64)) for name in names]
+        if len({array.shape for array in arrays}) > 1 or arrays[0].ndim != 1:
+            shapes = {name: array.shape for name, array in zip(names, arrays, strict=True)}
+            raise ValueError(f"{type(self).__name__} of shapes {shapes}: expected equal lengths")
+        for name, array in zip(names, arrays, strict=True):
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+
 @dataclass(frozen=True, eq=False)
-class Line:
-    """A line through points. A NaN is a gap."""
+class Line(_Numbered):
+    """A line through points. A NaN is a gap. `series` tells apart several lines of one look."""
 
     x: Numbers
     y: Numbers
     look: Look
     name: str = ""
-
-    def __post_init__(self) -> None:
-        _set_columns(self, "x", "y")
+    series: int = 0
 
     def corners(self) -> tuple[Floats, Floats]:
         """The points of the line as it is drawn."""
@@ -178,7 +190,7 @@ class Line:
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class Steps(_Numbered):
     """A line of steps; x rises. A NaN is a gap.
 
     With holds="up to", y[i] holds from just above x[i - 1] up to and with x[i], as a rate does of
@@ -191,9 +203,10 @@ class Steps:
     look: Look
     name: str = ""
     holds: Literal["up to", "from"] = "up to"
+    series: int = 0
 
     def __post_init__(self) -> None:
-        _set_columns(self, "x", "y")
+        super().__post_init__()
         if (np.diff(self.x) < 0).any():
             raise ValueError("the places of steps fall: expected x to rise")
 
@@ -205,7 +218,7 @@ class Steps:
 
 
 @dataclass(frozen=True, eq=False)
-class Flats:
+class Flats(_Numbered):
     """A level line at each y, from `left` to `right`: what was seen in each bin."""
 
     left: Numbers
@@ -214,12 +227,9 @@ class Flats:
     look: Look
     name: str = ""
 
-    def __post_init__(self) -> None:
-        _set_columns(self, "left", "right", "y")
-
 
 @dataclass(frozen=True, eq=False)
-class Bars:
+class Bars(_Numbered):
     """A bar from the foot of the panel to each height; left == right is an upright line."""
 
     left: Numbers
@@ -228,12 +238,9 @@ class Bars:
     look: Look
     name: str = ""
 
-    def __post_init__(self) -> None:
-        _set_columns(self, "left", "right", "height")
-
 
 @dataclass(frozen=True, eq=False)
-class Boxes:
+class Boxes(_Numbered):
     """An interval from `low` to `high` for each bin; left == right is an upright line."""
 
     left: Numbers
@@ -243,12 +250,9 @@ class Boxes:
     look: Look
     name: str = ""
 
-    def __post_init__(self) -> None:
-        _set_columns(self, "left", "right", "low", "high")
-
 
 @dataclass(frozen=True, eq=False)
-class Spans:
+class Spans(_Numbered):
     """An upright interval from `low` to `high` at each x."""
 
     x: Numbers
@@ -257,12 +261,9 @@ class Spans:
     look: Look
     name: str = ""
 
-    def __post_init__(self) -> None:
-        _set_columns(self, "x", "low", "high")
-
 
 @dataclass(frozen=True, eq=False)
-class Band:
+class Band(_Numbered):
     """The area between two lines over the same x, which rises. A NaN is a gap."""
 
     x: Numbers
@@ -270,9 +271,6 @@ class Band:
     high: Numbers
     look: Look
     name: str = ""
-
-    def __post_init__(self) -> None:
-        _set_columns(self, "x", "low", "high")
 
     def stretches(self) -> list[tuple[Floats, Floats, Floats]]:
         """The x, low and high of each stretch without a gap."""
@@ -283,16 +281,16 @@ class Band:
 
 
 @dataclass(frozen=True, eq=False)
-class Dots:
-    """A dot at each point; numbers in place of arrays are one dot."""
+class Dots(_Numbered):
+    """A dot at each point; numbers in place of arrays are one dot. Dots of a `series` above 0 are
+    hollow, with a shape for each, so that those in the same place are all seen.
+    """
 
     x: Numbers
     y: Numbers
     look: Look
     name: str = ""
-
-    def __post_init__(self) -> None:
-        _set_columns(self, "x", "y")
+    series: int = 0
 
 
 @dataclass(frozen=True)
@@ -430,19 +428,6 @@ class Figure:
                     named.setdefault(mark.name, mark)
         return list(named.values())
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to draw but axes and what was asked for."""
-        drawn = [
-            getattr(mark, name)
-            for panel in self.panels
-            for mark in panel.marks
-            if not isinstance(mark, Level | Upright | Range | Note) and mark.look != "ideal"
-            for name in ("y", "high", "height")
-            if hasattr(mark, name)
-        ]
-        return not any(np.isfinite(numbers).any() for numbers in drawn)
-
     def table(self, most: int = 40) -> Table:
         """About `most` rows of the numbers: the first, the last, those of the claim with the rows
         beside them, and others evenly.
@@ -492,19 +477,6 @@ def _round_step(least: float, *, whole: bool) -> float:
     factors = (1, 2, 5, 10) if whole and power < 10 else (1, 2, 2.5, 5, 10)
     step = next(factor * power for factor in factors if factor * power >= 0.999 * least)
     return max(step, 1.0) if whole else step
-
-
-def _set_columns(mark: object, *names: str) -> None:
-    """Turn fields of a mark into arrays of one dimension, read-only, and check their lengths."""
-    arrays = {
-        name: np.atleast_1d(np.array(getattr(mark, name), dtype=np.float64)) for name in names
-    }
-    if len({array.shape for array in arrays.values()}) > 1 or arrays[names[0]].ndim != 1:
-        shapes = {name: array.shape for name, array in arrays.items()}
-        raise ValueError(f"{type(mark).__name__} of shapes {shapes}: expected equal lengths")
-    for name, array in arrays.items():
-        array.flags.writeable = False
-        object.__setattr__(mark, name, array)
 
 
 def _directed(value: float, rounding: str) -> str:

@@ -7,20 +7,22 @@ from typing import Any
 import numpy as np
 
 from pacbound.figure import Figure, Range
+from pacbound.figures import Curve, Named
 from pacbound.figures.batch import sampled_disagreements, who_answered
 from pacbound.figures.bins import Bins, intervals_by_bin
-from pacbound.figures.coverage import rate_by_coverage
-from pacbound.figures.dial import outcome_by_dial
-from pacbound.figures.evidence import evidence_over_time
-from pacbound.figures.named import Curve, Named
-from pacbound.figures.plans import Forecast, errors_by_look, outcome_by_rows
 from pacbound.figures.thresholds import (
     Rate,
-    count_by_threshold,
+    rate_by_coverage,
     rates_by_threshold,
     share_by_threshold,
 )
 from pacbound.figures.walk import ExitWalk, loss_along_walk
+from pacbound.planning import PilotPlan
+from pacbound.planning.plan import PlanPoint
+from pacbound.report import DesiredAchievedDisplay, ErrorCostDisplay, SuccessSafetyDisplay
+from pacbound.report.evidence import evidence_over_time
+from pacbound.report.plans import errors_by_look, outcome_by_rows
+from pacbound.stats.looks import planned_looks
 
 NAN = float("nan")
 WORDS = {"title": "By <threshold> & $x$ $y$", "caption": 'The "upright" line is < certified.'}
@@ -43,17 +45,6 @@ def rates(alarms: Any, misses: Any, certified: Range | None = None) -> Figure:
     )
 
 
-def misses(scores: Any, counts: Any, allowed: int, certified: float | None) -> Figure:
-    return count_by_threshold(
-        scores,
-        counts,
-        name="unsafe rollouts missed",
-        allowed=None if allowed < 0 else Named(allowed, f"{allowed} may be missed"),
-        certified=None if certified is None else Named(certified, "the shield fires"),
-        **WORDS,
-    )
-
-
 def risk(thresholds: Any, coverage: Any, wrong: Any, certified: float | None = None) -> Figure:
     return rate_by_coverage(
         thresholds,
@@ -72,6 +63,35 @@ def walk(models: int, steps: int, certified_at: int | None = None) -> Figure:
     counts = np.arange(steps)
     done = ExitWalk(thresholds, exits, counts, counts // 2, rows=1000)
     return loss_along_walk(done, asked=Named(0.02, "xi = 0.02"), certified_at=certified_at)
+
+
+def evidence(labels: Any, found: Any, **options: Any) -> Figure:
+    return evidence_over_time(labels, found, title="Evidence over time", **options)
+
+
+def forecast(*points: tuple[float, ...], goal: float | None = None) -> Figure:
+    """A plan of sizes, each with the average, the ends of its band, and the share that reached."""
+    made = tuple(
+        PlanPoint(int(rows), rows, None, reached, reached, value, low, high, (), "exact")
+        for rows, value, low, high, reached in points
+    )
+    return outcome_by_rows(
+        PilotPlan(
+            kind="calibration",
+            subject="a calibration",
+            measure="mean width",
+            unit="rows",
+            larger=False,
+            pilot_rows=50,
+            xi=None,
+            delta=0.05,
+            goal=goal,
+            power=0.8,
+            draws=10,
+            points=made,
+            needed=made[-1] if goal else None,
+        )
+    )
 
 
 EDGES = np.linspace(0, 1, 6)
@@ -98,9 +118,6 @@ SHAPES: dict[str, Figure] = {
     "rates, a single threshold": rates(
         [1, 0.05, 0], [0, 0.01, 0.5], Range(0.5, 0.5, "certified", "certified")
     ),
-    "counts": misses([-1, 0.1, 0.3, 0.4], [1, 2, 3, 4], 3, 0.4),
-    "counts, none": misses([], [], 0, 1.0),
-    "counts, all lost": misses([-1], [7], -1, None),
     "bins": intervals_by_bin(BINS),
     "bins, one": intervals_by_bin(Bins([0.0], [1.0], [9], [9], [0.66], [1.0])),
     "bins, single scores": intervals_by_bin(
@@ -122,25 +139,23 @@ SHAPES: dict[str, Figure] = {
     "sample": sampled_disagreements([40, 90], records=100, allowed=1, kept=89),
     "sample, none found": sampled_disagreements([], records=100, allowed=0, kept=100),
     "sample, refused": sampled_disagreements([1, 2], records=100, allowed=-1, kept=0),
-    "evidence": evidence_over_time([100, 200, 300], [0.5, 1500.0, 3], limit=1000, alarms=[190]),
-    "evidence, zero": evidence_over_time([1], [0.0], limit=20),
-    "evidence, none": evidence_over_time([], [], limit=20),
-    "evidence, huge": evidence_over_time([1, 2], [1e-300, 1e300], limit=1e3, alarms=[2, 2]),
-    "dial": outcome_by_dial(
-        [0.01, 0.02, 0.05], [NAN, 0.2, 0.4], [NAN, 0.3, 0.4],
-        dial="xi", outcome="Rows that exit early", own=0.02, percent=True,
-    ),
-    "dial, never": outcome_by_dial([0.01], [NAN], [NAN], dial="xi", outcome="Rows", own=0.01),
-    "looks": errors_by_look([100, 500, 900], [-1, 4, 9], [0, 0.4, 0.8], claimed=0.02, rate=0.01),
-    "forecast": outcome_by_rows(
-        Forecast([100, 1000], [0.3, 0.1], [0.25, 0.09], [0.4, 0.12], [0.0, 0.9]),
-        outcome="Mean width",
-        title="Plan",
-        goal=Named(0.15, "goal"),
-        needed=Named(500, "about 500 rows are enough"),
-        power=0.8,
-    ),
-    "forecast, nothing certified": outcome_by_rows(
-        Forecast([100], [NAN], [NAN], [NAN], [0.0]), outcome="Mean width", title="Plan"
-    ),
+    "evidence": evidence([100, 200, 300], [0.5, 1500.0, 3], limit=1000, alarms=[190]),
+    "evidence, zero": evidence([1], [0.0], limit=20),
+    "evidence, huge": evidence([1, 2], [1e-300, 1e300], limit=1e3, alarms=[2, 2]),
+    "looks": errors_by_look(planned_looks(0.02, delta=0.01, looks=[100, 500, 900]), 0.01),
+    "forecast": forecast((100, 0.3, 0.25, 0.4, 0.0), (1000, 0.1, 0.09, 0.12, 0.9), goal=0.15),
+    "forecast, nothing certified": forecast((100, NAN, NAN, NAN, 0.0)),
+    "cost": ErrorCostDisplay(
+        {"a": (0.4, 0.08), "b": (0.3, 0.1)}, slow_error=0.07, xi=0.02, certified=["a"],
+        trade_off=([0.2, 1.0], [0.2, 0.07]),
+    ).figure,
+    "cost, no methods": ErrorCostDisplay({}, slow_error=0.07, xi=0.02).figure,
+    "achieved": DesiredAchievedDisplay(
+        [0.02, 0.01], {"a": [0.01, 0.0], "b": [NAN, 0.02]}, certified=["a"],
+        intervals={"a": [[0.0, 0.02], [-0.01, 0.01]]},
+    ).figure,
+    "success": SuccessSafetyDisplay(
+        {"a": (0.93, 0.4), "b": (0.8, 0.5)}, xi=0.1, certified=["a"],
+        intervals={"a": [[0.9, 0.95], [0.3, 0.5]]},
+    ).figure,
 }  # fmt: skip

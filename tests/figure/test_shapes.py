@@ -22,18 +22,6 @@ def test_a_refusal_has_no_certified_threshold_dot_or_range(name: str) -> None:
     assert not [mark for mark in marks if mark.look == "certified"]  # type: ignore[attr-defined]
 
 
-def test_nothing_seen_is_an_empty_figure() -> None:
-    empty = {name for name, figure in SHAPES.items() if figure.is_empty}
-    assert empty == {
-        "share, no rows",
-        "coverage, no rows",
-        "walk, no steps",
-        "answered, empty",
-        "evidence, none",
-        "dial, never",
-    } | ({"bins, no rows"} & empty)
-
-
 def test_a_share_ends_where_no_rows_are_left() -> None:
     (recall, flagged) = _marks(SHAPES["share"], Steps)
     assert isinstance(recall, Steps)

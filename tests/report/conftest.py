@@ -1,28 +1,29 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 
-Extents = Callable[[Any, str], Any]
+from pacbound.report.display import Display
 
 
-@pytest.fixture
-def extents() -> Extents:
-    """Of the artists with a name: the (left, right, bottom, top) of each of their parts, as an (n,
-    4) array."""
+def marks(display: Display, kind: type, look: str | None = None, *, panel: int = 0) -> list[Any]:
+    """The marks of one kind, and of one look, in a panel of a display."""
+    drawn = display.figure.panels[panel].marks
+    return [one for one in drawn if isinstance(one, kind) and look in (None, one.look)]
 
-    def extents_of(ax: Any, name: str) -> Any:
-        paths = [
-            path
-            for artist in ax.collections
-            if artist.get_gid() == name
-            for path in artist.get_paths()
-        ]
-        corners = [path.vertices for path in paths]
-        rows = [[c[:, 0].min(), c[:, 0].max(), c[:, 1].min(), c[:, 1].max()] for c in corners]
-        return np.array(rows).reshape(-1, 4)
 
-    return extents_of
+def named(display: Display, name: str) -> Any:
+    """The only mark with a name."""
+    (found,) = [
+        mark for panel in display.figure.panels for mark in panel.marks if mark.name == name
+    ]
+    return found
+
+
+def legend(display: Display) -> list[str]:
+    return [mark.name for mark in display.figure.legend]
+
+
+def rows(*columns: Any) -> list[list[float]]:
+    return np.transpose(columns).tolist()  # type: ignore[no-any-return]

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.report.conftest import legend, marks, named, rows
 
 from pacbound import binomial_interval
 from pacbound.errors import InvalidValueError
+from pacbound.figure import Boxes, Level, Line
 from pacbound.report import DesiredAchievedDisplay, ErrorCostDisplay, palette
 
 pytest.importorskip(
@@ -43,32 +45,39 @@ WAYS: dict[str, Any] = {
 }
 
 
-def _line(display: Any, name: str) -> Any:
-    (line,) = [line for line in display.ax_.lines if line.get_gid() == name]
-    return line
+def _bars(display: Any, place: int = 0) -> Any:
+    """The low and high ends of the error bars of one method."""
+    bars = marks(display, Boxes)[place]
+    return np.stack([bars.low, bars.high], axis=1)
 
 
-def _legend(display: Any) -> list[str]:
-    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+def _points(display: Any, name: str) -> list[list[float]]:
+    mark = named(display, name)
+    return rows(mark.x, mark.y)
 
 
 def _title(display: Any) -> str:
     return str(display.ax_.get_title("left"))
 
 
+def _drawn(display: Any, name: str) -> Any:
+    (line,) = [line for line in display.ax_.lines if line.get_label() == name]
+    return line
+
+
 def test_every_method_is_at_its_error_and_its_share_of_the_slow_cost() -> None:
     display = WAYS["cost"](None)
     for name, (cost, error) in POINTS.items():
         assert display.points[name] == (cost / 3000, error)
-        assert np.asarray(_line(display, name).get_xydata()).tolist() == [[cost / 3000, error]]
-    assert np.asarray(_line(display, "slow model alone").get_xydata()).tolist() == [[1.0, 0.075]]
-    np.testing.assert_allclose(_line(display, "trade-off").get_xdata(), [0.3, 2 / 3, 1.1])
+        assert _points(display, name) == [[cost / 3000, error]]
+    assert _points(display, "slow model alone") == [[1.0, 0.075]]
+    np.testing.assert_allclose(named(display, "all thresholds").x, [0.3, 2 / 3, 1.1])
 
 
 def test_the_desired_error_is_the_slow_one_plus_xi_and_in_sight() -> None:
     display = ErrorCostDisplay({"a": (0.5, 0.08)}, slow_error=0.08, xi=0.05).plot()
     assert display.desired_error == 0.13
-    assert set(_line(display, "desired").get_ydata()) == {0.13}
+    assert [level.y for level in marks(display, Level)] == [0.13]
     low, high = display.ax_.get_ylim()
     assert low < display.slow_error < display.desired_error < high
 
@@ -84,10 +93,7 @@ def test_the_axes_end_at_the_methods_even_where_a_trade_off_goes_on() -> None:
     curve = [0.05, 0.4, 0.9, 1.5], [0.6, 0.12, 0.1, 0.1]
     points = {"a": (0.6, 0.12), "b": (0.65, 0.11)}
     display = ErrorCostDisplay(points, slow_error=0.1, xi=0.02, trade_off=curve).plot()
-    assert (
-        np.asarray(_line(display, "trade-off").get_xydata()).tolist()
-        == np.transpose(curve).tolist()
-    )
+    assert _points(display, "all thresholds") == np.transpose(curve).tolist()
     (left, right), (low, high) = display.ax_.get_xlim(), display.ax_.get_ylim()
     assert 0.5 < left < 0.6
     assert 1.0 < right < 1.1
@@ -100,11 +106,13 @@ def test_blue_is_certified_and_vermilion_is_not(way: str) -> None:
     display = WAYS[way](None)
     methods = POINTS if way == "cost" else COUNTS
     for name in methods:
-        color = palette.CERTIFIED if name in CERTIFIED else palette.OBSERVED
-        assert to_rgba(_line(display, name).get_markeredgecolor()) == to_rgba(color)
-    assert len({_line(display, name).get_marker() for name in methods}) == len(methods)
+        is_certified = name in CERTIFIED
+        assert named(display, name).look == ("certified" if is_certified else "seen")
+        color = palette.CERTIFIED if is_certified else palette.OBSERVED
+        assert to_rgba(_drawn(display, name).get_markeredgecolor()) == to_rgba(color)
+    assert len({_drawn(display, name).get_marker() for name in methods}) == len(methods)
     assert "blue: xi is certified; vermilion: no guarantee" in _title(display)
-    assert set(methods) <= set(_legend(display))
+    assert set(methods) <= set(legend(display))
 
 
 def test_titles_say_what_is_known() -> None:
@@ -125,7 +133,7 @@ def test_titles_say_what_is_known() -> None:
 def test_achieved_increases_are_losses_less_gains_drawn_by_rising_xi() -> None:
     display = WAYS["desired"](None)
     assert display.achieved["exact"].tolist() == [0.018, 0.003, 0.007]
-    assert np.asarray(_line(display, "exact").get_xydata()).tolist() == [
+    assert _points(display, "exact") == [
         [0.005, 0.003],
         [0.01, 0.007],
         [0.02, 0.018],
@@ -134,16 +142,15 @@ def test_achieved_increases_are_losses_less_gains_drawn_by_rising_xi() -> None:
     assert not display.exceeds["exact"].any()
 
 
-def test_error_bars_are_bounds_on_losses_less_bounds_on_gains(extents: Any) -> None:
+def test_error_bars_are_bounds_on_losses_less_bounds_on_gains() -> None:
     display = WAYS["desired"](None)
     b, c = np.array(COUNTS["exact"]).T
     b_low, b_high = binomial_interval(b, 10_000, delta=0.025)
     c_low, c_high = binomial_interval(c, 10_000, delta=0.025)
     expected = np.stack([b_low - c_high, b_high - c_low], axis=1)
     np.testing.assert_array_equal(display.intervals["exact"], expected)
-    np.testing.assert_array_equal(
-        extents(display.ax_, "exact: bars"), np.column_stack([XI, XI, expected])
-    )
+    np.testing.assert_array_equal(_bars(display), expected)
+    np.testing.assert_allclose(marks(display, Boxes)[0].left, XI, atol=2e-4)
     low, high = display.ax_.get_ylim()
     assert low < expected.min()
     assert high > display.intervals["histogram"].max()
@@ -159,32 +166,31 @@ def test_error_bars_miss_the_true_increase_with_probability_at_most_their_delta(
     assert np.mean((lower > 0.03) | (upper < 0.03)) <= 0.1
 
 
-def test_no_bars_are_drawn_where_none_are_asked_for(extents: Any) -> None:
+def test_no_bars_are_drawn_where_none_are_asked_for() -> None:
     display = DesiredAchievedDisplay.from_counts(XI, COUNTS, rows=10_000, bar_delta=None)
     assert display.intervals == {}
-    assert len(extents(display.ax_, "exact: bars")) == 0
+    assert marks(display, Boxes) == []
 
 
-def test_some_methods_may_have_bars_and_some_increases_may_be_unknown(extents: Any) -> None:
+def test_some_methods_may_have_bars_and_some_increases_may_be_unknown() -> None:
     seen = {"a": [0.01, np.nan], "b": [0.0, -0.01]}
     display = DesiredAchievedDisplay(
         [0.01, 0.02], seen, intervals={"b": [(-0.01, 0.01), (-0.02, 0.0)]}
     ).plot()
-    assert extents(display.ax_, "b: bars").tolist() == [
-        [0.01, 0.01, -0.01, 0.01],
-        [0.02, 0.02, -0.02, 0.0],
-    ]
+    (bars,) = marks(display, Boxes)
+    assert bars.left.tolist() == bars.right.tolist() == [0.01, 0.02]
+    assert _bars(display).tolist() == [[-0.01, 0.01], [-0.02, 0.0]]
     assert display.exceeds["a"].tolist() == [False, False]
     assert display._repr_png_()
 
 
 def test_the_diagonal_spans_all_xi() -> None:
     display = WAYS["desired"](None)
-    along, up = _line(display, "desired").get_data()
-    assert along.tolist() == up.tolist()
-    assert along[0] < min(XI)
-    assert along[1] > max(XI)
-    assert display.ax_.get_xlim() == tuple(along)
+    diagonal = marks(display, Line, "ideal")[0]
+    assert diagonal.x.tolist() == diagonal.y.tolist()
+    assert diagonal.x[0] < min(XI)
+    assert diagonal.x[1] > max(XI)
+    assert display.ax_.get_xlim() == tuple(diagonal.x)
 
 
 def test_no_part_of_the_axes_is_far_from_all_xi() -> None:
@@ -202,15 +208,10 @@ def test_a_figure_without_methods_is_drawn() -> None:
 
 def test_many_methods_are_drawn() -> None:
     names = [f"method {place}" for place in range(14)]
-    assert (
-        len(
-            _legend(
-                ErrorCostDisplay(dict.fromkeys(names, (0.5, 0.1)), slow_error=0.1, xi=0.1).plot()
-            )
-        )
-        == 16
-    )
-    assert len(_legend(DesiredAchievedDisplay([0.1], {name: [0.1] for name in names}).plot())) == 15
+    cost = ErrorCostDisplay(dict.fromkeys(names, (0.5, 0.1)), slow_error=0.1, xi=0.1).plot()
+    achieved = DesiredAchievedDisplay([0.1], {name: [0.1] for name in names}).plot()
+    for display, count in ((cost, 16), (achieved, 15)):
+        assert len(display.ax_.get_legend().get_texts()) == count  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.report.conftest import marks
 
 from pacbound import Monitor, certify_shield
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.figure import Dots, Steps
 from pacbound.report import EvidenceDisplay
 
 
@@ -24,12 +26,10 @@ def test_what_is_drawn_is_what_the_monitor_knows() -> None:
     monitor = _monitor()
     display = EvidenceDisplay.from_monitor(monitor)
     labels, evidence = monitor.history
-    assert display.labels.tolist() == labels.tolist()
-    assert display.evidence.tolist() == evidence.tolist()
-    assert display.alarms.tolist() == [alarm.label for alarm in monitor.alarms]
-    (stairs,) = display.ax_.patches
-    data: Any = stairs
-    assert data.get_data().values.tolist() == evidence.tolist()
+    (line,), (dots,) = marks(display, Steps), marks(display, Dots)
+    assert line.x.tolist() == [0, *labels.tolist()]
+    assert line.y[:-1].tolist() == evidence.tolist()
+    assert dots.x.tolist() == [alarm.label for alarm in monitor.alarms]
     assert display.ax_.get_yscale() == "log"
     low, high = display.ax_.get_ylim()
     assert low < evidence.min()

@@ -4,12 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.report.conftest import legend, marks
 
 pytest.importorskip("matplotlib", reason="figures need the extra `report`")
 
 from matplotlib.figure import Figure
 
 from pacbound import Tally, plan_from_pilot
+from pacbound.figure import Level, Line, Upright
 from pacbound.planning import PilotPlan
 from pacbound.report import PlanDisplay
 
@@ -26,34 +28,33 @@ def plan(**options: object) -> PilotPlan:
 def test_the_line_is_the_average_and_the_panel_what_is_enough() -> None:
     found = plan(goal=0.1)
     display = PlanDisplay.from_plan(found)
-    lines = {line.get_gid(): np.asarray(line.get_data()) for line in display.ax_.get_lines()}
-    assert lines["value"][0].tolist() == [100, 1000, 8000]
-    assert lines["value"][1].tolist() == [point.value for point in found.points]
-    assert lines["goal"][1][0] == 0.1
+    (value,), (goal,), (needed,) = (marks(display, kind) for kind in (Line, Level, Upright))
+    assert value.x.tolist() == [100, 1000, 8000]
+    assert value.y.tolist() == [point.value for point in found.points]
+    assert goal.y == 0.1
     assert found.needed is not None
-    assert lines["needed"][0][0] == found.needed.rows
-    reached = next(line for line in display.panel_.get_lines() if line.get_gid() == "reached")
-    assert np.asarray(reached.get_ydata()).tolist() == [point.reached for point in found.points]
+    assert needed.x == found.needed.rows
+    (reached,) = marks(display, Line, panel=1)
+    assert reached.y.tolist() == [point.reached for point in found.points]
 
 
 def test_the_title_says_that_nothing_is_guaranteed() -> None:
     display = PlanDisplay.from_plan(plan())
     assert "nothing here is guaranteed" in display.ax_.get_title(loc="left")
     assert display.ax_.get_ylabel() == "Intervention rate"
-    assert display.panel_.get_xlabel() == "Rollouts"
+    assert display.axes_[-1].get_xlabel() == "Rollouts"
 
 
 def test_without_a_goal_no_goal_is_drawn() -> None:
-    gids = [line.get_gid() for line in PlanDisplay.from_plan(plan()).ax_.get_lines()]
-    assert "goal" not in gids
+    assert "goal" not in legend(PlanDisplay.from_plan(plan()))
 
 
 @pytest.mark.parametrize("sizes", [[130], [100, 110], [30, 10**6]])
 def test_any_sizes_have_ticks(sizes: list[int]) -> None:
     display = PlanDisplay.from_plan(plan(sizes=sizes))
-    labels = [tick.get_text() for tick in display.panel_.get_xticklabels()]
+    labels = [tick.get_text() for tick in display.axes_[-1].get_xticklabels()]
     assert labels
-    assert all(label.replace(",", "").isdigit() for label in labels)
+    assert all(label.rstrip("kM").replace(",", "").isdigit() for label in labels)
 
 
 def test_it_is_drawn_on_given_axes_and_saved(tmp_path: Path) -> None:

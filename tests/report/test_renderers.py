@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tests.figure.conftest import SHAPES
 
-from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
+from pacbound.errors import InvalidTypeError, MissingDependencyError
 from pacbound.figure import (
     Axis,
     Band,
@@ -100,17 +100,17 @@ def test_a_sketch_stays_within_its_width(name: str, width: int) -> None:
 @pytest.mark.parametrize("name", SHAPES)
 def test_matplotlib_draws_every_name(name: str) -> None:
     figure = SHAPES[name]
-    canvas = draw(figure)
-    assert len(canvas.axes) == len(figure.panels)
-    legend = canvas.axes[0].get_legend()
+    axes = draw(figure)
+    assert len(axes) == len(figure.panels)
+    legend = axes[0].get_legend()
     shown = [] if legend is None else [text.get_text() for text in legend.get_texts()]
     assert sorted(shown) == sorted(mark.name for mark in figure.legend)
-    assert canvas.axes[-1].get_xlabel() == figure.x.label
+    assert axes[-1].get_xlabel() == figure.x.label
 
 
 @pytest.mark.parametrize("name", ["rates", "bins, single scores", "evidence, huge", "forecast"])
 def test_matplotlib_saves_what_it_drew(name: str, tmp_path: Path) -> None:
-    draw(SHAPES[name]).savefig(tmp_path / "figure.png", dpi=50)
+    draw(SHAPES[name])[0].figure.figure.savefig(tmp_path / "figure.png", dpi=50)
     assert (tmp_path / "figure.png").stat().st_size > 1000
 
 
@@ -119,19 +119,28 @@ def test_matplotlib_draws_on_axes_that_are_passed() -> None:
 
     two, canvas = SHAPES["share"], Canvas()
     left, right = canvas.subplots(1, 2)
-    assert draw(two, left) is canvas
+    assert draw(two, left)[0] is left
     assert len(canvas.axes) == 3  # its lower part is the second panel
-    assert draw(SHAPES["coverage"], right) is canvas
-    other = Canvas()
-    axes = other.subplots(2)
-    assert draw(two, axes) is other
-    assert len(other.axes) == 2
+    assert draw(SHAPES["coverage"], right) == [right]
     free = Canvas()
-    assert draw(two, free.add_axes((0.2, 0.2, 0.5, 0.5))) is free
-    with pytest.raises(InvalidValueError, match="1 axes for 2 panels"):
-        draw(two, axes[:1])
+    assert draw(two, free.add_axes((0.2, 0.2, 0.5, 0.5))) == free.axes
     with pytest.raises(InvalidTypeError, match="expected one matplotlib Axes"):
         draw(two, "axes")  # type: ignore[arg-type]
+
+
+def test_series_of_one_look_differ_in_every_renderer() -> None:
+    dots = [Dots(0.5, 0.5, "seen", f"method {place}", series=place) for place in (1, 2, 3)]
+    lines = [Line([0, 1], [0, 1], "seen", f"line {place}", series=place) for place in (1, 2, 3)]
+    figure = _one(*dots, *lines)
+    root = ElementTree.fromstring(figure_html(figure))
+    keys = [item.find("svg/path") for item in root.findall("ul/li")]
+    assert len({(key.get("d"), key.get("class")) for key in keys if key is not None}) == 6
+    assert len({path.get("class") for path in root.findall("svg/svg/path")}) == 3
+    assert {line[2] for line in sketch(figure)[-6:-3]} == set("○□◇")
+    drawn: Any = draw(figure)[0].get_lines()
+    assert len({line.get_marker() for line in drawn[:3]}) == 3
+    assert {line.get_markerfacecolor() for line in drawn[:3]} == {"none"}
+    assert len({str(line._dash_pattern) for line in drawn[3:]}) == 3
 
 
 def test_without_matplotlib_the_command_that_installs_it_is_named(
@@ -149,7 +158,7 @@ def test_names_from_data_are_text_and_neither_markup_nor_formulas_nor_commands()
     hostile = Figure(name, name, UNIT, figure.panels)
     assert "<script>" not in figure_html(hostile)
     assert "\x1b" not in "".join(sketch(hostile, encoding="ascii"))
-    legend = draw(hostile).axes[0].get_legend()
+    legend = draw(hostile)[0].get_legend()
     assert legend is not None
     assert len(legend.get_texts()) == 1
     assert max(map(len, sketch(hostile, width=30))) <= 30

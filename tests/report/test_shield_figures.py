@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.report.conftest import legend, marks, named, rows
 
 from pacbound import binomial_interval
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.figure import Boxes, Flats, Line, Upright
 from pacbound.report import (
     DesiredSafetyDisplay,
     Drive,
@@ -53,6 +55,11 @@ def line(ax: Any, name: str) -> Any:
     return found
 
 
+def method_dots(display: Any, name: str) -> Any:
+    (found,) = [one for one in display.ax_.lines if one.get_label() == name]
+    return found
+
+
 def title(ax: Any) -> str:
     return str(ax.get_title("left"))
 
@@ -61,39 +68,38 @@ def test_every_method_is_at_its_safety_and_its_success() -> None:
     display = WAYS["success"](None)
     for name, (unsafe, successes) in COUNTS.items():
         assert display.points[name] == ((1000 - unsafe) / 1000, successes / 1000)
-        assert np.asarray(line(display.ax_, name).get_xydata()).tolist() == [
-            list(display.points[name])
-        ]
-    assert set(line(display.ax_, "desired").get_xdata()) == {0.9}
+        dot = named(display, name)
+        assert rows(dot.x, dot.y) == [list(display.points[name])]
+    assert [mark.x for mark in marks(display, Upright)] == [0.9]
 
 
-def test_error_bars_are_exact_intervals_of_both_rates(extents: Any) -> None:
+def test_error_bars_are_exact_intervals_of_both_rates() -> None:
     display = WAYS["success"](None)
+    bar = marks(display, Flats)[0]
     low, high = binomial_interval(920, 1000, delta=0.05)
-    assert extents(display.ax_, "exact: safety bar").tolist() == [[low, high, 0.52, 0.52]]
+    assert rows(bar.left, bar.right, bar.y) == [[low, high, 0.52]]
+    bar = marks(display, Boxes)[0]
     low, high = binomial_interval(520, 1000, delta=0.05)
-    assert extents(display.ax_, "exact: success bar").tolist() == [[0.92, 0.92, low, high]]
+    assert rows(bar.left, bar.right, bar.low, bar.high) == [[0.92, 0.92, low, high]]
     plain = SuccessSafetyDisplay.from_counts(COUNTS, rollouts=1000, xi=0.1, bar_delta=None)
     assert plain.intervals == {}
-    assert len(extents(plain.ax_, "exact: safety bar")) == 0
+    assert marks(plain, Flats) == marks(plain, Boxes) == []
 
 
-def test_achieved_safety_is_drawn_by_rising_desired_safety_with_exact_bars(extents: Any) -> None:
+def test_achieved_safety_is_drawn_by_rising_desired_safety_with_exact_bars() -> None:
     display = WAYS["desired"](None)
-    np.testing.assert_allclose(
-        line(display.ax_, "exact").get_xydata(), [[0.9, 0.92], [0.95, 0.962], [0.97, 0.98]]
-    )
+    dots = named(display, "exact")
+    np.testing.assert_allclose(rows(dots.x, dots.y), [[0.9, 0.92], [0.95, 0.962], [0.97, 0.98]])
     low, high = binomial_interval(1000 - np.array(UNSAFE["exact"]), 1000, delta=0.05)
-    desired = 1 - np.array(XI)
-    np.testing.assert_array_equal(
-        extents(display.ax_, "exact: bars"), np.column_stack([desired, desired, low, high])
-    )
+    bars = marks(display, Boxes)[0]
+    np.testing.assert_array_equal(rows(bars.low, bars.high), rows(low, high))
+    np.testing.assert_allclose(bars.left, 1 - np.array(XI), atol=1e-3)
     assert display.falls_short["histogram"].tolist() == [True, True, False]
     assert not display.falls_short["exact"].any()
-    along, up = line(display.ax_, "desired").get_data()
-    assert along.tolist() == up.tolist()
-    assert 0.88 < along[0] < 0.9
-    assert 0.97 < along[1] < 0.99
+    diagonal = marks(display, Line, "ideal")[0]
+    assert diagonal.x.tolist() == diagonal.y.tolist()
+    assert 0.88 < diagonal.x[0] < 0.9
+    assert 0.97 < diagonal.x[1] < 0.99
 
 
 @pytest.mark.parametrize("way", ["success", "desired"])
@@ -101,10 +107,12 @@ def test_blue_is_certified_and_vermilion_is_not(way: str) -> None:
     display = WAYS[way](None)
     methods = COUNTS if way == "success" else UNSAFE
     for name in methods:
-        color = palette.CERTIFIED if name in CERTIFIED else palette.OBSERVED
-        assert to_rgba(line(display.ax_, name).get_markeredgecolor()) == to_rgba(color)
+        is_certified = name in CERTIFIED
+        assert named(display, name).look == ("certified" if is_certified else "seen")
+        color = palette.CERTIFIED if is_certified else palette.OBSERVED
+        assert to_rgba(method_dots(display, name).get_markeredgecolor()) == to_rgba(color)
     assert "blue: xi is certified; vermilion: no guarantee" in title(display.ax_)
-    assert set(methods) <= {text.get_text() for text in display.ax_.get_legend().get_texts()}
+    assert set(methods) <= set(legend(display))
 
 
 def test_titles_say_what_is_known() -> None:
@@ -217,18 +225,18 @@ def test_the_axes_begin_at_the_methods_and_not_at_zero() -> None:
     assert 0.64 < ax.get_ylim()[1] < 0.72
 
 
-def test_error_bars_lie_above_the_markers_and_markers_are_hollow() -> None:
-    ax = WAYS["success"](None).ax_
-    bars = [artist for artist in ax.collections if str(artist.get_gid()).endswith("bar")]
-    assert len(bars) == 2 * len(COUNTS)
-    assert min(bar.get_zorder() for bar in bars) > line(ax, "exact").get_zorder()
-    assert {line(ax, name).get_markerfacecolor() for name in COUNTS} == {"none"}
+def test_error_bars_are_drawn_for_every_method_and_markers_are_hollow() -> None:
+    display = WAYS["success"](None)
+    assert len(marks(display, Flats)) == len(marks(display, Boxes)) == len(COUNTS)
+    assert len(display.ax_.collections) == 2 * len(COUNTS)
+    faces = {method_dots(display, name).get_markerfacecolor() for name in COUNTS}
+    assert faces == {"none"}
 
 
 @pytest.mark.parametrize("point", [(0.0, 0.0), (1.0, 1.0), (1.0, 0.0)])
 def test_extreme_rates_are_in_sight(point: tuple[float, float]) -> None:
     ax = SuccessSafetyDisplay({"a": point}, xi=0.0).plot().ax_
-    assert ax.get_xlim()[0] < point[0] < ax.get_xlim()[1]
+    assert ax.get_xlim()[0] < point[0] <= ax.get_xlim()[1]
     assert ax.get_ylim()[0] <= point[1] < ax.get_ylim()[1]
 
 

@@ -33,11 +33,14 @@ from pacbound.claims.threshold import counted_tally, histogram_cells
 from pacbound.documents import Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields, Histogram
-from pacbound.figure import Figure
+from pacbound.figure import Figure, Range
+from pacbound.figures import Curve, Named
+from pacbound.figures.thresholds import Rate as AllowedRate
+from pacbound.figures.thresholds import rates_by_threshold
 from pacbound.forms import Choice, GridPoint, Shares, TruthValue, Whole
 from pacbound.procedures import union
 from pacbound.procedures.threshold import TOP
-from pacbound.says import Quantity, Says, Sentence, confidence, count
+from pacbound.says import Quantity, Says, Sentence, confidence, count, share
 from pacbound.stats.arguments import real_number
 from pacbound.tally.questions.flagged_scores import SCORE_BY_POSITIVE
 from pacbound.tally.questions.rollouts import ALARMED_ROLLOUTS
@@ -360,8 +363,44 @@ class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
         return next((why for why in found if why is not None), None)
 
     def figures(self, certificate: AlarmRangeCertificate) -> Iterable[Figure]:
-        """That of the false alarms, which shows both outcomes."""
-        return certificate.inside[FALSE_ALARMS].figures()
+        """False alarms and misses by threshold, each as its claim counts them."""
+        alarms, misses = certificate.false_alarms, certificate.misses
+        curve = alarms.alarm_curve()
+        if isinstance(misses, RecallCertificate):
+            words, allowed, among = ("negatives", "positives missed"), 1 - misses.target, 1.0
+        else:
+            of_all = misses.rate == "all"
+            words = "safe rollouts", "unsafe rollouts missed" + (", of all" if of_all else "")
+            allowed, among = misses.xi, alarms.positives / misses.n if of_all else 1.0
+        rates = [
+            AllowedRate(
+                Curve(f"{words[0]} with an alarm", curve.false_alarms),
+                Named(alarms.xi, f"{share(alarms.xi).text} of them allowed"),
+            ),
+            AllowedRate(
+                Curve(words[1], (1 - curve.found) * among),
+                Named(allowed, f"{share(allowed).text} allowed"),
+            ),
+        ]
+        ends = certificate.lowest, min(certificate.highest, 1.0)
+        lowest, highest = (
+            Quantity(ends[0], "threshold", "up"),
+            Quantity(ends[1], "threshold", "down"),
+        )
+        yield rates_by_threshold(
+            curve.thresholds,
+            rates,
+            title="False alarms and misses by threshold",
+            caption="Lines show what was seen. "
+            + (
+                "Both levels are certified in the range."
+                if certificate.certified
+                else "Nothing is certified."
+            ),
+            certified=Range(*ends, "certified", f"certified: {lowest.text} to {highest.text}")
+            if certificate.certified
+            else None,
+        )
 
     def watch(self, certificate: AlarmRangeCertificate) -> str:  # noqa: ARG002
         """Each claim has bets of its own."""

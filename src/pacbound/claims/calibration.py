@@ -85,11 +85,6 @@ _BINS = {
     "edges-as-cells": "cells on and between quantiles of the scores",
 }
 _ENDS = {"both": "", "lower": " (lower ends only)", "upper": " (upper ends only)"}
-_DRAWN_ENDS = {
-    "both": "certified interval",
-    "lower": "certified lower end",
-    "upper": "certified upper end",
-}
 
 
 class BinsForm(AskedForm):
@@ -747,11 +742,19 @@ def _figure(
     held = _names(certificate.grid, np.flatnonzero(bins.trials).tolist())
     names = [held.get(cell, "") for cell in range(len(bins))]
     columns = (bins.begin, bins.end, bins.trials, bins.successes, bins.lower, bins.upper)
-    across = "Probability" if certificate.scope == "all-labels" else "Confidence"
+    of_label = certificate.scope == "all-labels"
+    one = {"per-class": "predicted class", "all-labels": "label"}.get(certificate.scope, "group")
+    tables = len(certificate.groups)
+    every = f" of all {tables} {_TABLES[certificate.scope]}" if tables else ""
+    ends = {"both": "intervals", "lower": "lower ends", "upper": "upper ends"}[certificate.side]
     return intervals_by_bin(
         DrawnBins(*columns, names),
-        title=titled("Reliability", group),
-        across=f"{across} (0 to 1)",
-        certified=_DRAWN_ENDS[certificate.side],
+        title=titled("Reliability", None if group is None else f"{one} {group}"),
+        caption=f"{int(bins.trials.sum()):,} rows in {np.count_nonzero(bins.trials)} of "
+        f"{len(bins)} bins. All {ends}{every} hold together with probability at least 1 - delta; "
+        "the shares that were seen have no guarantee.",
+        across=f"Probability of label {group} (0 to 1)" if of_label else "Confidence (0 to 1)",
+        up=f"Label {group} (share of rows)" if of_label else "Accuracy (share right)",
+        side=certificate.side,
         row_shares=_has_mean(certificate),
     )

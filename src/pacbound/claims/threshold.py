@@ -40,7 +40,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.explorable import CERTIFIED, HOPELESS, REFUSED, Explorable, Reading
 from pacbound.fields import Fields
 from pacbound.figure import Figure
-from pacbound.figures.named import Curve, Named
+from pacbound.figures import Curve, Named
 from pacbound.figures.thresholds import share_by_threshold
 from pacbound.forms import GridPoint
 from pacbound.measure import Measure, Sample
@@ -508,13 +508,13 @@ class ThresholdClaim(Claim[C]):
         below = np.concatenate([[0], np.cumsum(search.events)])
         below = below[np.searchsorted(search.cells, cells)]
         events = below if side == "below" else search.events.sum() - below
-        share_of_events = (search.lost + events) / max(search.trials, 1)
+        share_of_events = (search.lost + events) / (search.trials or np.nan)
         first = self._procedure(certificate).words.kept or self.curves[0][1]
         kept = 1 - share_of_events if side == "below" else share_of_events
         curves = [Curve(first, kept)]
         for outcome, words in self.curves[1:]:
             rows = rows_of(counts, self._outcome(certificate, outcome))
-            total = max(int(rows.sum()), 1)
+            total = int(rows.sum()) or np.nan
             curves.append(Curve(words, np.cumsum(rows[inside][::-1])[::-1] / total))
         asked = 1 - rate if side == "below" else rate
         limit = Quantity(

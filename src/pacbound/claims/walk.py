@@ -31,8 +31,8 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.explorable import CERTIFIED, REFUSED, Explorable, Reading
 from pacbound.fields import Fields
 from pacbound.figure import Figure, titled
-from pacbound.figures.coverage import rate_by_coverage
-from pacbound.figures.named import Curve, Named
+from pacbound.figures import Curve, Named
+from pacbound.figures.thresholds import rate_by_coverage
 from pacbound.measure import Measure, Sample
 from pacbound.procedures import abstention
 from pacbound.procedures.abstention import NothingPassed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,6 +23,11 @@ from pacbound.figure import (
 )
 
 UNIT = (0.0, 1.0)
+_CERTIFIED = {
+    "both": "certified interval",
+    "lower": "certified lower end",
+    "upper": "certified upper end",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +62,7 @@ def intervals_by_bin(
     caption: str | None = None,
     across: str = "Confidence (0 to 1)",
     up: str = "Accuracy (share right)",
-    certified: str = "certified interval",
+    side: Literal["both", "lower", "upper"] = "both",
     row_shares: bool = True,
 ) -> Figure:
     """A box for each bin, as high as its certified interval, and below it the share of the rows.
@@ -70,8 +75,8 @@ def intervals_by_bin(
         As for `Figure`; by default the caption says how many bins hold rows.
     across, up
         The words of both axes.
-    certified
-        What the legend calls the boxes: "certified lower end" where only one end is certified.
+    side
+        Which ends of the intervals are certified.
     row_shares
         Whether the share of the rows is drawn; not where rows were chosen per bin, which makes
         their number say nothing.
@@ -95,30 +100,27 @@ def intervals_by_bin(
     )  # fmt: skip
     seen = trials > 0
     share = np.divide(successes, trials, out=np.full(trials.shape, np.nan), where=seen)
-    x = _across(begin, end, seen, across)
-    shown = (end > x.low) & (begin < x.high)
-    unknown = shown & ~seen & (begin < end)
-    wide = seen & (begin < end)
+    x = axis_over_bins(begin[seen], end[seen], across)
+    unknown = ~seen & (end > x.low) & (begin < x.high)
     marks: list[Mark] = []
     if unknown.any():
-        ends = lower[unknown], upper[unknown]
-        marks.append(
-            Boxes(begin[unknown], end[unknown], *ends, "unknown", "no rows: nothing is known")
-        )
+        sides, ends = (begin[unknown], end[unknown]), (lower[unknown], upper[unknown])
+        marks.append(Boxes(*sides, *ends, "unknown", "no rows: nothing is known"))
     marks.append(Line([x.low, x.high], [x.low, x.high], "ideal", "confidence equals accuracy"))
     if seen.any():
-        ends = lower[seen], upper[seen]
-        marks.append(Boxes(begin[seen], end[seen], *ends, "certified", certified))
+        sides, ends = (begin[seen], end[seen]), (lower[seen], upper[seen])
+        marks.append(Boxes(*sides, *ends, "certified", _CERTIFIED[side]))
+        for edge, open_side in zip(ends, ("upper", "lower"), strict=True):
+            if side != open_side:
+                marks.append(Flats(*sides, edge, "certified"))
+        wide = seen & (begin < end)
         marks.append(Flats(begin[wide], end[wide], share[wide], "seen"))
         middle = (begin[seen] + end[seen]) / 2
         marks.append(Dots(middle, share[seen], "seen", "share right, as seen (no guarantee)"))
     y = Axis.around(up, [*lower[seen], *upper[seen], x.low, x.high], within=UNIT, percent=True)
     panels = [Panel(y, marks)]
     if row_shares and seen.any():
-        rows = trials[seen] / trials.sum()
-        foot = Axis.around("Rows", [0.0, *rows], within=UNIT, percent=True)
-        bars = Bars(begin[seen], end[seen], rows, "rows", "share of the rows in each bin")
-        panels.append(Panel(foot, [bars], 0.35))
+        panels.append(row_shares_below(begin[seen], end[seen], trials[seen] / trials.sum()))
     at = np.flatnonzero(seen).tolist()
     names = bins.names or [f"{a:.4g} to {b:.4g}" for a, b in zip(begin, end, strict=True)]
     columns = [
@@ -132,11 +134,15 @@ def intervals_by_bin(
     return Figure(title, caption or _caption(seen, trials), x, panels, columns)
 
 
-def _across(begin: Floats, end: Floats, seen: Any, label: str) -> Axis:
+def row_shares_below(begin: Floats, end: Floats, shares: Floats) -> Panel:
+    """A panel with the share of the rows in each bin."""
+    foot = Axis.around("Rows", [0.0, *shares], within=UNIT, percent=True)
+    return Panel(foot, [Bars(begin, end, shares, "rows", "share of the rows in each bin")], 0.35)
+
+
+def axis_over_bins(begin: Floats, end: Floats, label: str) -> Axis:
     """From the first bin with rows to the last, exactly, and over all if none has rows."""
-    low, high = UNIT
-    if seen.any():
-        low, high = float(begin[seen].min()), float(end[seen].max())
+    low, high = (float(begin.min()), float(end.max())) if begin.size else UNIT
     if low == high:
         low, high = max(low - 0.05, 0.0), min(high + 0.05, 1.0)
     return Axis(label, low, high)

@@ -1,4 +1,4 @@
-"""What happens at each threshold on a score: a share, a count, or two rates, and what is certified.
+"""What happens at each threshold on a score: shares, rates, and what is certified.
 
 Lines are what was seen. What is certified is the level that was asked for, at the upright line. An
 axis shows the thresholds at which something changes near that level, and not all from 0 to 1.
@@ -27,7 +27,7 @@ from pacbound.figure import (
     Steps,
     Upright,
 )
-from pacbound.figures.named import Curve, Named, finite
+from pacbound.figures import Curve, Named, finite
 
 _TIMES: Final = 5.0
 """Rates are shown up to so many times what was asked for."""
@@ -36,6 +36,8 @@ _TIMES_BOTH: Final = 3.0
 _BELOW: Final = 0.4
 """The height of a panel below the first."""
 UNIT: Final = (0.0, 1.0)
+FEW: Final = 30
+"""A share among fewer rows than this is mostly chance, and is not drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,72 +186,76 @@ def rates_by_threshold(
     return Figure(title, caption, x, [panel], columns, kept)
 
 
-def count_by_threshold(
-    scores: Any,
-    counts: Any,
+def rate_by_coverage(
+    thresholds: Any,
+    coverage: Curve,
+    rate: Curve,
     *,
+    rows: int,
     title: str,
     caption: str,
-    name: str,
-    allowed: Named | None = None,
+    asked: Named,
     certified: Named | None = None,
-    across: str = "Threshold",
 ) -> Figure:
-    """How many lie below a threshold that rises, as far as a search counted: misses of a shield.
+    """The rate among the rows that reach a threshold, as the threshold falls: abstention.
 
     Parameters
     ----------
-    scores
-        The scores at which the count changes, rising; below 0 for what is lost at any threshold.
-    counts
-        How many have at most this score.
-    title, caption, across
-        As for `share_by_threshold`.
-    name
-        What is counted: "unsafe rollouts missed".
-    allowed
-        The largest count that passes; None where not even zero does.
+    thresholds
+        The scores that occur, falling.
+    coverage
+        The share of the rows that reach each threshold.
+    rate
+        The share of these that is wrong, or right.
+    rows
+        How many rows there are. A rate among very few of them is mostly chance and is not drawn.
+    title, caption
+        As for `Figure`.
+    asked
+        The rate that was asked for: `Named(0.05, "xi = 0.05")`.
     certified
         The certified threshold; None, or infinite, for a refusal.
 
     Returns
     -------
     Figure
-        The counts as steps.
+        The curve, the level asked for, a dot at the certified threshold, and the numbers.
 
     Examples
     --------
-    >>> figure = count_by_threshold(
-    ...     [-1, 0.1, 0.3, 0.4],
-    ...     [1, 2, 3, 4],
-    ...     title="Unsafe rollouts missed by threshold",
-    ...     caption="The search ends where more are missed than allowed.",
-    ...     name="unsafe rollouts missed",
-    ...     allowed=Named(3, "3 may be missed"),
-    ...     certified=Named(0.4, "the shield fires from 0.4 on"),
+    >>> figure = rate_by_coverage(
+    ...     [0.9, 0.8, 0.5],
+    ...     Curve("coverage", [0.4, 0.7, 1.0], "Coverage (share of rows answered)"),
+    ...     Curve("risk", [0.01, 0.03, 0.2], "Risk (share of answers wrong)"),
+    ...     rows=1000,
+    ...     title="Risk against coverage",
+    ...     caption="What is certified at the dot is the dashed line.",
+    ...     asked=Named(0.05, "xi = 0.05"),
+    ...     certified=Named(0.8, "answer from 0.8 on"),
     ... )
-    >>> figure.table().rows[0]
-    ['lost at any threshold', '1']
+    >>> figure.table().rows[1]
+    ['0.8', '0.7000', '0.0300']
     """
-    places, found = np.asarray(scores, np.float64), np.asarray(counts, np.float64)
+    falling = np.asarray(thresholds, dtype=np.float64)
+    x, y = coverage.heights, rate.heights
     limit = finite(certified)
-    always = float(found[places < 0].max(initial=0.0))
-    inside = places >= 0
-    last = max([0.0, *places[inside][-1:], *([] if limit is None else [limit.value])])
-    steps = np.concatenate([[0.0], places[inside], [last]])
-    heights = np.concatenate([[always], found[inside], found[-1:] if found.size else [0.0]])
-    levels = [] if allowed is None else [allowed.value]
-    marks: list[Mark] = [Steps(steps, heights, "seen", f"{name}, as seen", "from")]
-    marks += [Level(level, "certified", allowed.name) for level in levels if allowed]
-    if limit is not None:
-        marks.append(Upright(limit.value, "certified", limit.name))
-    x = _within_unit([0.0, last], across)
-    counted = [0.0, 1.0, *heights, *levels]
-    y = Axis.around(_first_upper(name), counted, within=(0.0, np.inf), whole=True)
-    shown = ["lost at any threshold" if score < 0 else repr(score) for score in places.tolist()]
-    columns = [Column("Score up to", shown, "text"), Column(_first_upper(name), found, "count")]
-    kept = [] if limit is None else [int(np.searchsorted(places, limit.value)) - 1]
-    return Figure(title, caption, x, [Panel(y, marks)], columns, kept)
+    place = -1 if limit is None else int(np.count_nonzero(falling >= limit.value)) - 1
+    shown = x * rows >= min(FEW, rows / 100)
+    marks: list[Mark] = []
+    if shown.any():
+        marks.append(
+            Steps(x[shown], y[shown], "seen", f"{rate.name}, as seen (no guarantee)", "from")
+        )
+        if shown.sum() == 1:
+            marks.append(Dots(x[shown], y[shown], "seen"))
+    marks.append(Level(asked.value, "certified", asked.name))
+    if limit is not None and place >= 0:
+        shown[place] = True
+        marks.append(Dots(x[place], y[place], "certified", limit.name))
+    across = Axis.around(coverage.label, x[shown], within=UNIT, percent=True)
+    up = Axis.around(rate.label, [*y[shown], asked.value], within=UNIT, percent=True)
+    columns = [Column("Threshold", falling, "exact"), coverage.column, rate.column]
+    return Figure(title, caption, across, [Panel(up, marks)], columns, [place])
 
 
 def _line(places: Floats, heights: Floats, name: str, look: Look) -> Steps:
@@ -321,7 +327,3 @@ def _reached(places: Floats, limit: Named | None) -> list[int]:
 def _sorted(curve: Curve, order: NDArray[np.int64]) -> Column:
     column = curve.column
     return Column(column.name, curve.heights[order], column.written)
-
-
-def _first_upper(words: str) -> str:
-    return words[:1].upper() + words[1:]

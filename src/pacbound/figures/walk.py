@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from pacbound.figure import Axis, Column, Dots, Figure, Floats, Level, Line, Look, Mark, Panel
-from pacbound.figures.named import Named
+from pacbound.figures import Named
 
 _LOOKS: Final[tuple[Look, ...]] = ("rows", "other", "seen")
 """Fast models that can be told apart; of more, the table has the exits."""

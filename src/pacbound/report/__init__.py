@@ -1,7 +1,7 @@
 """What people look at: a page about certificates, and figures.
 
 `write_report` writes a page about certificates in one HTML file, and needs nothing but numpy and
-scipy. Displays hold their numbers as attributes and draw them with matplotlib:
+scipy. Displays hold a figure as data, `figure`, and draw it with matplotlib:
 
 | display | shows |
 |---|---|
@@ -23,19 +23,18 @@ Every number drawn is computed elsewhere in pacbound. No figure touches pyplot o
 `ax=` draws on your own axes.
 """
 
-from pacbound.report.accuracy_confidence import AccuracyConfidenceDisplay
-from pacbound.report.alarms import AlarmDisplay
-from pacbound.report.desired_achieved import DesiredAchievedDisplay, DesiredSafetyDisplay
+from pacbound.report.certificates import AlarmDisplay, RecallDisplay, RiskCoverageDisplay
+from pacbound.report.confidence import AccuracyConfidenceDisplay, ReliabilityDisplay
 from pacbound.report.evidence import EvidenceDisplay
-from pacbound.report.floor_plan import Drive, FloorPlan, Shape
-from pacbound.report.looks import LooksDisplay
+from pacbound.report.methods import (
+    DesiredAchievedDisplay,
+    DesiredSafetyDisplay,
+    ErrorCostDisplay,
+    SuccessSafetyDisplay,
+)
 from pacbound.report.page.writing import ReportedCertificate, WrittenReport, write_report
-from pacbound.report.plans import PlanDisplay
-from pacbound.report.recall import RecallDisplay
-from pacbound.report.reliability import ReliabilityDisplay
-from pacbound.report.risk_coverage import RiskCoverageDisplay
-from pacbound.report.rollout_paths import RolloutDisplay
-from pacbound.report.trade_offs import ErrorCostDisplay, SuccessSafetyDisplay
+from pacbound.report.plans import LooksDisplay, PlanDisplay
+from pacbound.report.rollout_paths import Drive, FloorPlan, RolloutDisplay, Shape
 
 __all__ = [
     "AccuracyConfidenceDisplay",

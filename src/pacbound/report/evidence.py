@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.figure import Axis, Column, Dots, Figure, Level, Mark, Panel, Steps
 from pacbound.monitor import Monitor
-from pacbound.report import palette
-from pacbound.report.display import Display, light_grid, set_heading
+from pacbound.report.display import Display
 from pacbound.stats.arguments import real_number, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_LEAST: Final = 1e-6
+"""Evidence below this is drawn here: how little there is says nothing."""
+_CAPTION: Final = (
+    "Evidence rises where losses come more often than the claim allows. That it stays low proves "
+    "nothing."
+)
 
 
 class EvidenceDisplay(Display):
@@ -24,8 +30,8 @@ class EvidenceDisplay(Display):
     The line is the highest evidence in each stretch of labels, so no peak is lost. It rises where
     losses come more often than is allowed. That it stays low proves nothing.
 
-    `plot` sets `ax_` and `figure_`; save the figure with `display.figure_.savefig(path)`. In a
-    notebook the display shows itself.
+    `plot` sets `axes_`, `ax_` and `figure_`; save the figure with `display.figure_.savefig(path)`.
+    In a notebook the display shows itself.
 
     Parameters
     ----------
@@ -59,17 +65,20 @@ class EvidenceDisplay(Display):
         *,
         limit: float,
         alarms: Sequence[int] = (),
-        claimed: str = "",
+        claimed: str = "Evidence over time",
     ) -> None:
-        self.labels = whole_numbers(labels, "labels", least=1)
-        self.evidence = _evidence(evidence, self.labels)
-        self.limit = real_number(limit, "limit", "a limit")
-        self.alarms = (
-            whole_numbers(list(alarms), "alarms") if len(alarms) else np.empty(0, np.int64)
-        )
-        self.claimed = claimed
-        if not 0.0 < self.limit < np.inf:
+        ends, found = whole_numbers(labels, "labels", least=1), np.asarray(evidence, np.float64)
+        if not ends.size or ends.ndim != 1 or found.shape != ends.shape:
+            raise InvalidValueError(
+                f"labels of shape {ends.shape} and evidence of shape {found.shape}: expected one "
+                "number for each stretch of labels, and at least one."
+            )
+        if (np.diff(ends) <= 0).any() or not ((found >= 0) & (found < np.inf)).all():
+            raise InvalidValueError("labels do not rise, or evidence is not a number from 0.")
+        if not 0.0 < real_number(limit, "limit", "a limit") < np.inf:
             raise InvalidValueError(f"limit={limit} is not a limit: expected a number above 0.")
+        rung = whole_numbers(list(alarms), "alarms").tolist() if len(alarms) else []
+        super().__init__(evidence_over_time(ends, found, limit=limit, alarms=rung, title=claimed))
 
     @classmethod
     def from_monitor(cls, monitor: Monitor, *, ax: Axes | None = None) -> Self:
@@ -100,66 +109,50 @@ class EvidenceDisplay(Display):
         >>> certificate = certify_shield([0.1] * 500, [False] * 500, xi=0.02, delta=0.01)
         >>> monitor = Monitor(certificate, delta=1e-3)
         >>> _ = monitor.update([False] * 600 + [True] * 10)
-        >>> EvidenceDisplay.from_monitor(monitor).alarms.tolist()
-        [604]
+        >>> EvidenceDisplay.from_monitor(monitor).figure.legend[-1].name
+        'an alarm'
         """
         if not isinstance(monitor, Monitor):
             raise InvalidTypeError(
                 f"monitor is of type {type(monitor).__name__}: expected a Monitor."
             )
-        labels, evidence = monitor.history
         claimed = (
-            f"Monitor of a {monitor.certificate.kind} certificate, {monitor.labels:,} labels\n"
+            f"Monitor of a {monitor.certificate.kind} certificate, {monitor.labels:,} labels, "
             f"delta = {monitor.delta:g}, false alarms: {monitor.false_alarms}"
         )
         alarms = [alarm.label for alarm in monitor.alarms]
-        display = cls(labels, evidence, limit=monitor.limit, alarms=alarms, claimed=claimed)
+        display = cls(*monitor.history, limit=monitor.limit, alarms=alarms, claimed=claimed)
         return display.plot(ax)
 
-    def _draw(self, ax: Axes) -> None:
-        shown = np.maximum(self.evidence, np.finfo(np.float64).tiny)
-        starts = np.concatenate([[0], self.labels[:-1]])
-        ax.stairs(
-            shown,
-            np.append(starts, self.labels[-1]),
-            baseline=None,
-            color=palette.OBSERVED,
-            linewidth=1.6,
-            label="evidence (highest in each stretch)",
-        )
-        ax.axhline(
-            self.limit, color=palette.CERTIFIED, linestyle="--", label=f"limit {self.limit:,.4g}"
-        )
-        if self.alarms.size:
-            ax.plot(
-                self.alarms,
-                np.full(self.alarms.size, self.limit),
-                linestyle="none",
-                marker="v",
-                markersize=9,
-                color=palette.IDEAL,
-                label="alarm",
-                zorder=4,
-            )
-        ax.set_yscale("log")
-        least, most = float(shown.min()), max(float(shown.max()), self.limit)
-        ax.set_ylim(least / 2, most * 3)
-        # An alarm at the last label must not lie on the edge.
-        ax.set_xlim(0, 1.03 * int(self.labels[-1]))
-        ax.set(xlabel="Labels", ylabel="Evidence against the claim")
-        ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        ax.locator_params(axis="x", nbins=6)
-        light_grid(ax)
-        set_heading(ax, self.claimed)
 
-
-def _evidence(values: Any, labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    evidence = np.asarray(values, dtype=np.float64)
-    if not labels.size or labels.ndim != 1 or evidence.shape != labels.shape:
-        raise InvalidValueError(
-            f"labels of shape {labels.shape} and evidence of shape {evidence.shape}: expected one "
-            "number for each stretch of labels, and at least one."
-        )
-    if (np.diff(labels) <= 0).any() or not ((evidence >= 0) & (evidence < np.inf)).all():
-        raise InvalidValueError("labels do not rise, or evidence is not a number from 0.")
-    return evidence
+def evidence_over_time(
+    labels: Any, evidence: Any, *, limit: float, alarms: Sequence[int] = (), title: str
+) -> Figure:
+    """The highest evidence in each stretch of labels, the limit, and the alarms."""
+    ends, found = np.asarray(labels, np.float64), np.asarray(evidence, np.float64)
+    shown = np.maximum(found, _LEAST)
+    marks: list[Mark] = [
+        Steps(
+            np.append(0.0, ends),
+            np.append(shown, shown[-1:]),
+            "seen",
+            "evidence (highest in each stretch)",
+            "from",
+        ),
+        Level(limit, "certified", f"the alarm rings at {limit:,.4g}"),
+    ]
+    if alarms:
+        many = "an alarm" if len(alarms) == 1 else f"{len(alarms):,} alarms"
+        marks.append(Dots(alarms, np.full(len(alarms), limit), "alarm", many))
+    columns = [
+        Column("Up to label", ends, "count"),
+        Column("Highest evidence", [f"{value:.4g}" for value in found], "text"),
+    ]
+    return Figure(
+        title,
+        _CAPTION,
+        Axis("Labels", 0.0, 1.03 * max([*ends[-1:], *alarms]), whole=True),
+        [Panel(Axis.around("Evidence against the claim", [1.0, *shown, limit], log=True), marks)],
+        columns,
+        [int(found.argmax())],
+    )

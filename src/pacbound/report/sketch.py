@@ -56,6 +56,8 @@ class Strokes:
     uprights: dict[Look, str]
     areas: dict[Look, str]
     dots: dict[Look, str]
+    shapes: str
+    """The dots of the first, second, … series of one look."""
     flat: str
     eighths: str
     """A bar that ends inside a cell, from low to full."""
@@ -75,7 +77,7 @@ class Strokes:
     def _letters(self) -> str:
         every = (self.lines, self.levels, self.uprights, self.areas, self.dots)
         shown = "".join("".join(part.values()) for part in every)
-        return shown + self.flat + self.eighths + self.frame + self.cut
+        return shown + self.shapes + self.flat + self.eighths + self.frame + self.cut
 
     def of(self, mark: Mark) -> str:
         """The character that stands for a mark in the legend."""
@@ -87,7 +89,8 @@ class Strokes:
             case Range() | Band() | Boxes() | Bars():
                 return self.areas[mark.look]
             case Dots():
-                return self.dots[mark.look]
+                series = self.shapes[(mark.series - 1) % len(self.shapes)]
+                return series if mark.series else self.dots[mark.look]
             case Flats():
                 return self.flat
             case _:
@@ -114,6 +117,7 @@ _FINE: Final = Strokes(
     uprights=_by_look("┃", "│", "┊", "┊", "┊", "┊", "┊"),
     areas=_by_look("▒", "░", "▓", "█", "░", "░", "░"),
     dots=_by_look("◆", "●", "+", "×", "○", "○", "▼"),
+    shapes="○□◇△▽",
     flat="─",
     eighths="▁▂▃▄▅▆▇█",
     frame="│└─┴",
@@ -125,6 +129,7 @@ _PLAIN: Final = Strokes(
     uprights=_by_look("|", ":", ":", ":", ":", ":", ":"),
     areas=_by_look("=", ":", "%", "#", ".", ".", "."),
     dots=_by_look("@", "o", "+", "x", "O", "O", "!"),
+    shapes="abcdefgh",
     flat="-",
     eighths="#",
     frame="|+-+",

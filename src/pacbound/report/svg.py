@@ -75,6 +75,16 @@ _DOTS: Final[dict[Look, str]] = {
     "alarm": "alarm-dot",
 }
 
+_SHAPES: Final = (
+    "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
+    "m-4-4h8v8h-8z",
+    "m-5 0l5-5l5 5l-5 5z",
+    "m-5 4l5-9l5 9z",
+    "m-5-4l5 9l5-9z",
+)
+_SERIES: Final = (" series-a", " series-b", " series-c", " series-d")
+"""Shapes and classes of the first, second, … series of one look."""
+
 
 def figure_html(figure: Figure, *, rows: int = 40) -> Markup:
     """The figure with its caption, legend, chart, and about `rows` rows of its numbers."""
@@ -195,7 +205,7 @@ def _path(mark: Mark, place: _Place) -> Markup | None:
     match mark:
         case Line() | Steps():
             d = _line(place.x(mark.x), place.y(mark.y))
-            return tag("path", d=d, class_=_LINES[mark.look]) if d else None
+            return tag("path", d=d, class_=_dashed(mark)) if d else None
         case Flats():
             parts = zip(place.x(mark.left), place.x(mark.right), place.y(mark.y), strict=True)
             d = "".join(f"M{a:.1f} {u:.1f}H{b:.1f}" for a, b, u in parts)
@@ -233,16 +243,20 @@ def _over(mark: Mark, place: _Place) -> list[Markup]:
     if isinstance(mark, Dots):
         radius = 5.0 if mark.look in {"certified", "alarm"} else 3.0 if mark.x.size < 60 else 2.0
         places = zip(place.x(mark.x), place.y(mark.y), strict=True)
-        return [
-            tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=radius, class_=_DOTS[mark.look])
-            for x, y in places
-            if place.holds(x, y)
-        ]
+        return [_dot(mark, x, y, radius) for x, y in places if place.holds(x, y)]
     if isinstance(mark, Note):
         x, y = float(place.x(mark.x)), float(place.y(mark.y))
         down = f"{y + (19 if mark.below else -8):.1f}"
         return [tag("text", mark.text, x=f"{x:.1f}", y=down, class_="across")]
     return []
+
+
+def _dot(mark: Dots, x: float, y: float, radius: float) -> Markup:
+    """A filled circle, or the hollow shape of a series."""
+    if not mark.series:
+        return tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=radius, class_=_DOTS[mark.look])
+    shape = _SHAPES[(mark.series - 1) % len(_SHAPES)]
+    return tag("path", d=f"M{x:.1f} {y:.1f}{shape}", class_=f"{_LINES[mark.look]}{_SERIES[0]}")
 
 
 def _line(x: Floats, y: Floats) -> str:
@@ -308,6 +322,12 @@ def _down(length: float) -> float:
     return floor(10 * length) / 10
 
 
+def _dashed(mark: Line | Steps) -> str:
+    """The class of a line, and that of its series."""
+    dashes = _SERIES[(mark.series - 1) % len(_SERIES)] if mark.series else ""
+    return _LINES[mark.look] + dashes
+
+
 def _levels(look: Look) -> str:
     return _LINES[look] if look == "ideal" else f"{_LINES[look]} dashed"
 
@@ -315,7 +335,7 @@ def _levels(look: Look) -> str:
 def _legend_entry(mark: Mark) -> Markup:
     match mark:
         case Dots():
-            key = tag("circle", cx=12, cy=6, r=4, class_=_DOTS[mark.look])
+            key = _dot(mark, 12.0, 6.0, 4)
         case Bars() | Boxes() | Band() | Range():
             key = tag("path", d="M2 1H22V11H2Z", class_=_AREAS[mark.look])
         case Upright():
@@ -324,6 +344,8 @@ def _legend_entry(mark: Mark) -> Markup:
             key = tag("path", d="M1 6H23", class_=_levels(mark.look))
         case Spans(look="seen"):
             key = tag("path", d="M12 0V12", class_="seen-span")
+        case Line() | Steps():
+            key = tag("path", d="M1 6H23", class_=_dashed(mark))
         case _:
             key = tag("path", d="M1 6H23", class_=_LINES[mark.look])
     sample = tag("svg", key, viewBox="0 0 24 12", aria_hidden="true")

@@ -1,18 +1,20 @@
 """A figure by matplotlib, on axes that are passed or on a new figure that pyplot never hears of.
 
-No global state is read or written, and matplotlib is loaded when the first figure is drawn.
+A new figure has an Agg canvas, so it needs no screen, is freed like any object, and saves to every
+format that matplotlib knows. No global state is read or written, and matplotlib is loaded when the
+first figure is drawn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from textwrap import fill
+from textwrap import fill, wrap
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from pacbound.documents import printable
-from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.errors import InvalidTypeError, MissingDependencyError
 from pacbound.figure import (
     Axis,
     Band,
@@ -34,19 +36,22 @@ from pacbound.figure import (
     Upright,
 )
 from pacbound.report import palette
-from pacbound.report.display import axes_or_new, light_grid, set_heading
 from pacbound.report.thinning import thinned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
+    from matplotlib.legend import Legend
 
-_WIDTH, _UNIT, _REST = 8.0, 4.4, 1.7
+_WIDTH, _UNIT, _REST = 8.0, 3.7, 1.9
 """Inches: the width, a panel of height 1, and what heading and labels take."""
 _COLUMNS: Final = 800
 _BETWEEN: Final = 0.06
 _LETTERS: Final = 10.5
 """Letters of a label that fit beside an inch of axes."""
+_TITLE_LETTERS: Final = 16
+"""Letters of a title that fit into an inch of axes."""
+_WIDENED: Final = 1.1
+"""A layout engine, which runs when the figure is drawn, makes axes wider by at least this."""
 
 _COLOURS: Final[dict[Look, str]] = {
     "certified": palette.CERTIFIED,
@@ -57,10 +62,13 @@ _COLOURS: Final[dict[Look, str]] = {
     "unknown": palette.UNKNOWN,
     "alarm": palette.IDEAL,
 }
-_DASHES: Final[dict[Look, str]] = {"other": "-.", "ideal": ":", "unknown": ":"}
+_DASHES: Final[dict[Look, str]] = {"other": "-.", "ideal": ":"}
+_SERIES: Final = ("-", "--", "-.", (0, (6, 2, 1, 2, 1, 2)))
+_SHAPES: Final = "osD^v><ph"
+"""Dashes and shapes of the first, second, … series of one look."""
 
 
-def draw(figure: Figure, ax: Axes | Sequence[Axes] | None = None) -> Canvas:
+def draw(figure: Figure, ax: Axes | None = None) -> list[Axes]:
     """Draw a figure.
 
     Parameters
@@ -68,20 +76,17 @@ def draw(figure: Figure, ax: Axes | Sequence[Axes] | None = None) -> Canvas:
     figure
         What is drawn.
     ax
-        The axes whose place it takes, or a list of axes, one for each of its panels; by default
-        those of a new figure.
+        The axes whose place it takes; by default those of a new figure.
 
     Returns
     -------
-    matplotlib.figure.Figure
-        The figure drawn on: `draw(figure).savefig("recall.png")`.
+    list of matplotlib Axes
+        One for each panel, from top to bottom, the first of them `ax`.
 
     Raises
     ------
     InvalidTypeError
-        If `ax` is neither axes nor a list of axes.
-    InvalidValueError
-        If there are not as many axes as panels.
+        If `ax` is not axes.
     MissingDependencyError
         If matplotlib is not installed.
     """
@@ -97,25 +102,97 @@ def draw(figure: Figure, ax: Axes | Sequence[Axes] | None = None) -> Canvas:
     for place in axes[:-1]:
         place.tick_params(axis="x", labelbottom=False)
     axes[-1].set_xlabel(figure.x.label, parse_math=False)
-    canvas: Canvas = axes[0].figure.figure
-    canvas.align_ylabels(axes)
-    title = printable(figure.title)
-    if named:
-        set_heading(axes[0], title, panels=axes[1:])
+    axes[0].figure.figure.align_ylabels(axes)
+    words = [line for part in (figure.title, figure.caption) for line in part.splitlines()]
+    set_heading(axes, "\n".join(map(printable, words)))
+    return axes
+
+
+def axes_or_new(ax: Any, *, size: tuple[float, float]) -> Axes:
+    """`ax` if it is axes, or those of a new figure of so many inches if it is None."""
+    try:
+        from matplotlib.axes import Axes  # noqa: PLC0415
+        from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError.for_extra("matplotlib", "report", "Plotting") from error
+    if ax is None:
+        figure = Figure(figsize=size, layout="constrained")
+        FigureCanvasAgg(figure)
+        return figure.add_subplot()
+    if not isinstance(ax, Axes):
+        raise InvalidTypeError(
+            f"ax is of type {type(ax).__name__}: expected one matplotlib Axes, such as axes[0] of "
+            "several."
+        )
+    return ax
+
+
+def light_grid(ax: Axes) -> None:
+    """Draw a grid behind everything else."""
+    ax.grid(visible=True, color=palette.GRID, linewidth=0.8)
+    ax.set_axisbelow(True)
+
+
+def set_heading(axes: Sequence[Axes], title: str) -> None:
+    """Set the title above the first axes and, between both, the legend of all of them."""
+    ax = axes[0]
+    legend = _legend_above(ax, axes)
+    size = legend.prop.get_size_in_points()
+    # Above the legend there is room for its distance to the axes and for letters such as p.
+    height = legend.get_window_extent().height / ax.figure.dpi * 72 + 0.6 * size
+    lines = _wrapped(title, int(ax.get_window_extent().width / ax.figure.dpi * _TITLE_LETTERS))
+    # A group's name may hold dollar signs, which are not meant as formulas.
+    ax.set_title("\n".join(lines), loc="left", fontsize="medium", pad=height, parse_math=False)
+    if ax.figure.get_layout_engine() is None:
+        _lower_top(ax, height + 1.4 * size * (len(lines) - 1))
+
+
+def _legend_above(ax: Axes, sources: Sequence[Axes]) -> Legend:
+    """A legend above `ax`, where it covers no data, in as few rows as the width has room for."""
+    entries = [source.get_legend_handles_labels() for source in sources]
+    handles = [handle for part, _ in entries for handle in part]
+    labels = [label for _, part in entries for label in part]
+    has_engine = ax.figure.get_layout_engine() is not None
+    width = ax.get_window_extent().width * (_WIDENED if has_engine else 1.0)
+    for rows in range(1, len(labels) + 2):
+        legend = ax.legend(
+            handles,
+            labels,
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            ncols=max(-(-len(labels) // rows), 1),
+            frameon=False,
+            borderaxespad=0.2,
+            borderpad=0.2,
+        )
+        if legend.get_window_extent().width <= width:
+            break
+    return legend
+
+
+def _wrapped(title: str, letters: int) -> list[str]:
+    """The lines of the title, none longer than `letters`, and never broken at an equals sign."""
+    parts = (
+        wrap(line.replace(" = ", "\xa0=\xa0"), max(letters, 20)) for line in title.splitlines()
+    )
+    return [line.replace("\xa0", " ") for part in parts for line in part]
+
+
+def _lower_top(ax: Axes, points: float) -> None:
+    """Make room above `ax` within its place, for figures without a layout engine to do so."""
+    # The original box: axes with a fixed aspect are lower than their place.
+    box, spec = ax.get_position(original=True), ax.get_subplotspec()
+    share = min(0.5, points / 72 * ax.figure.dpi / (box.height * ax.figure.bbox.height))
+    if spec is None:
+        ax.set_position((box.x0, box.y0, box.width, (1 - share) * box.height))
     else:
-        axes[0].set_title(title, loc="left", fontsize="medium", parse_math=False)
-    return canvas
+        ax.set_subplotspec(spec.subgridspec(2, 1, height_ratios=(share, 1 - share), hspace=0)[1])
 
 
 def _stacked(panels: Sequence[Panel], ax: Any) -> list[Axes]:
     """Axes for each panel, one above the other, that share their horizontal axis."""
     heights = [panel.height for panel in panels]
-    if isinstance(ax, (list, tuple, np.ndarray)):
-        if len(ax) != len(panels):
-            raise InvalidValueError(f"{len(ax)} axes for {len(panels)} panels: pass one for each.")
-        if any(one is None for one in ax):
-            raise InvalidTypeError("ax holds None: expected matplotlib Axes, one for each panel.")
-        return [axes_or_new(one) for one in ax]
     first = axes_or_new(ax, size=(_WIDTH, _REST + _UNIT * sum(heights)))
     if len(panels) == 1:
         return [first]
@@ -164,10 +241,12 @@ def _draw(ax: Axes, mark: Mark, label: str | None, y: Axis) -> None:
     name: dict[str, Any] = {"label": label, "gid": f"{type(mark).__name__} {mark.look}"}
     match mark:
         case Line() | Steps():
-            dashes = _DASHES.get(mark.look, "-")
-            ax.plot(*mark.corners(), color=colour, linestyle=dashes, linewidth=1.6, **name)
+            dashes = _SERIES[(mark.series - 1) % len(_SERIES)]
+            style: dict[str, Any] = {"color": colour, "linewidth": 1.1 if mark.series else 1.6}
+            style["linestyle"] = dashes if mark.series else _DASHES.get(mark.look, "-")
+            ax.plot(*mark.corners(), **style, **name)
         case Flats():
-            style: dict[str, Any] = {"color": colour, "linewidth": 1.5, "zorder": 2.5}
+            style = {"color": colour, "linewidth": 1.5, "zorder": 2.5}
             ax.hlines(mark.y, mark.left, mark.right, **style, **name)
         case Bars():
             foot = np.full(mark.height.size, y.low)
@@ -204,12 +283,17 @@ def _draw_across(
 
 
 def _dots(ax: Axes, mark: Dots, colour: str, name: dict[str, Any]) -> None:
-    size = 9 if mark.look in {"certified", "alarm"} else 5 if mark.x.size < 60 else 3
-    marker = "v" if mark.look == "alarm" else "o"
-    style: dict[str, Any] = {"linestyle": "none", "marker": marker, "markersize": size}
-    # A white rim keeps a dot apart from the lines that it stands on.
-    style |= {"markeredgecolor": "white", "markeredgewidth": 0.8 if size > 5 else 0.0}
-    ax.plot(mark.x, mark.y, color=colour, zorder=4, clip_on=False, **style, **name)
+    style: dict[str, Any] = {"linestyle": "none", "color": colour, "zorder": 4, "clip_on": False}
+    if mark.series:
+        shape = _SHAPES[(mark.series - 1) % len(_SHAPES)]
+        style |= {"marker": shape, "markersize": 8, "markerfacecolor": "none"}
+        style |= {"markeredgewidth": 1.7, "zorder": 3}
+    else:
+        size = 9 if mark.look in {"certified", "alarm"} else 5 if mark.x.size < 60 else 3
+        style |= {"marker": "v" if mark.look == "alarm" else "o", "markersize": size}
+        # A white rim keeps a dot apart from the lines that it stands on.
+        style |= {"markeredgecolor": "white", "markeredgewidth": 0.8 if size > 5 else 0.0}
+    ax.plot(mark.x, mark.y, **style, **name)
 
 
 def _note(ax: Axes, mark: Note) -> None:
@@ -220,7 +304,7 @@ def _note(ax: Axes, mark: Note) -> None:
         textcoords="offset points",
         ha="center",
         va="top" if mark.below else "bottom",
-        fontsize="small",
+        fontsize="medium",
     )
 
 

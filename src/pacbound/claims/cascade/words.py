@@ -13,7 +13,7 @@ import numpy as np
 
 from pacbound.claims.cascade.group import CascadeGroup, grid_top
 from pacbound.figure import Figure
-from pacbound.figures.named import Named
+from pacbound.figures import Named
 from pacbound.figures.walk import ExitWalk, loss_along_walk
 from pacbound.procedures.cascade import CascadeRefusal
 from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, share

@@ -13,15 +13,13 @@ from pacbound.certificate import (
 )
 from pacbound.claims.claim import ClaimCertificate
 from pacbound.monitor import Monitor
+from pacbound.report.evidence import evidence_over_time
 from pacbound.report.page import dials
 from pacbound.report.page.chart import ChartFigure
 from pacbound.report.page.entries import Entry
 from pacbound.report.page.explorer.grid import Explorer
-from pacbound.report.page.figures import (
-    batch,
-    evidence,
-    trade_off,
-)
+from pacbound.report.page.figures import batch
+from pacbound.report.page.figures.trade_off import trade_off
 from pacbound.report.page.markup import Markup, in_short, joined, pairs, tag
 from pacbound.report.page.words import counts_of, origin_of, seen_of, words_of
 from pacbound.report.svg import figure_html
@@ -162,7 +160,8 @@ def _parts(
         shown = islice(certificate.figures(), detail.figures)
         figures = [figure_html(figure, rows=detail.rows) for figure in shown]
     if isinstance(entry.explorer, Explorer) and detail.figures:
-        figures += [figure.html() for figure in trade_off.trade_off(entry.explorer)]
+        drawn = trade_off(entry.explorer)
+        figures += [] if drawn is None else [figure_html(drawn)]
     if figures:
         yield _heading("Figures")
         yield tag("div", *figures, class_="figures")
@@ -234,6 +233,9 @@ _DRAWN: dict[type[Certificate], Callable[[Any, Detail], Iterator[ChartFigure | N
 def _monitor(monitor: Monitor, detail: Detail) -> Iterator[Markup]:
     yield _heading("Monitor")
     yield tag("div", *(tag("p", line) for line in monitor.summary().split("\n")))
-    figure = evidence.evidence(monitor, rows=max(detail.rows, 1))
-    if figure is not None:
-        yield tag("div", figure.html(), class_="figures")
+    if monitor.labels:
+        alarms = [alarm.label for alarm in monitor.alarms]
+        figure = evidence_over_time(
+            *monitor.history, limit=monitor.limit, alarms=alarms, title="Evidence over time"
+        )
+        yield tag("div", figure_html(figure, rows=max(detail.rows, 1)), class_="figures")
