@@ -703,7 +703,6 @@ class Region:
 
 TOP = 65536
 JOINT_TOP = 1024
-COMMON = "kind procedure assumptions certified n delta"
 
 
 def decimal(value: float) -> Decimal:
@@ -1413,11 +1412,11 @@ def _choice(claim: Part, key: str, known: Sequence[str]) -> str:
 
 def check_batch(claim: Part, report: Report) -> None:
     claim.only(
-        COMMON + " xi tolerated scored key looks stop sampled_before whole_ties exits asked"
-        " unanswered descriptive"
+        "kind procedure assumes certified n delta xi tolerated scored key looks stop"
+        " sampled_before whole_ties exits asked unanswered descriptive"
     )
     n, scored, looks = claim.count("n", 1), claim.count("scored"), claim.parts("looks")
-    delta = decimal(claim.rate("delta"))
+    delta = _level(claim)
     tolerated = math.floor(as_written(claim.rate("xi", positive=False)) * n)
     claim.equals("tolerated", tolerated)
     claim.equals("certified", expected=True)
@@ -2176,25 +2175,6 @@ COUNTED = {
     "batch": "kind procedure n xi delta scored key stop sampled_before whole_ties unanswered looks",
     "cascade": "kind procedure n xi delta claim costs scope declared tables",
 }
-_BATCH = "sha256:961ad3c99cf1d4641c4cda04240b3f03b88cca4acbb0145db9aed7d1cf8e57cf"
-ASSUMED: dict[str, str] = {
-    "batch/credit/1": _BATCH,
-    "batch/credit-two-looks/1": _BATCH,
-    "bundle/union-bound/1": (
-        "sha256:feb0e25798725000f3c1ee8ab84d0184fb97e2d314746368ec8bafd4805ec808"
-    ),
-}
-"""The digest of what each procedure assumes, as a list of texts."""
-DRAWN_ASSUMED = {
-    "strata": (2, "sha256:becb024923dc6373827855f58f11787532d17bf63582397ddd2236eed4bc3ea4"),
-    "weights": (4, "sha256:fe6cb65d038d2f6ab3ae26b4408ddb21fcbaef2a7049c40b142822054e1b53a4"),
-    "clusters": (3, "sha256:171f7fc7a22fb0610f83b3988fee56694d02be529231bd85d651c54e40f69955"),
-    "clusters-bounded": (
-        3,
-        "sha256:65ab88b359424de248c6b9add7f49ca96445e65c24d2d509b358cbf7294bc1b5",
-    ),
-}
-"""How many texts are added where rows were drawn, and their digest."""
 COUNTED_WITHIN = {
     ("calibration", "tables"): "group counts",
     ("abstention", "tables"): "group starts counts",
@@ -2318,27 +2298,6 @@ def _require_provenance(part: Part) -> None:
             raise UnreadableError(f"{part.at(key)} is not what a provenance holds")
 
 
-def _require_assumed(claim: Part) -> None:
-    """Raise unless the assumptions are those of the procedure and of how rows were drawn."""
-    if "assumes" in claim.value:
-        _require_ids(claim)
-        return
-    words, procedure = claim.texts("assumptions"), claim.get("procedure", str)
-    added = 0
-    if "drawn" in claim.value:
-        drawn = claim.part("drawn")
-        bounded = drawn.get("by", str) == "clusters" and drawn.value.get("bound") is not None
-        known = DRAWN_ASSUMED.get(drawn.get("by", str) + "-bounded" * bounded)
-        if known is None:
-            raise UnreadableError(f"{drawn.at('by')} is not known")
-        added, drawn_by = known
-        same = digest(words[len(words) - added :]) == drawn_by
-        require(same, claim.at("assumptions"), "are not those of how the rows were drawn")
-    own = ASSUMED.get(procedure, "")
-    same = digest(words[: len(words) - added]) == own
-    require(same, claim.at("assumptions"), f"are not those of {procedure}")
-
-
 _ROWS_ASSUMED = "independent-rows untouched-rows asked-beforehand"
 _WALK_ASSUMED = f"{_ROWS_ASSUMED} rows-beforehand compared-in-float64"
 _ROWS_IDS = "independent-rows untouched-rows not-selected-by-score"
@@ -2362,6 +2321,11 @@ def _cascade_ids(procedure: str) -> str:
 
 
 ASSUMED_IDS = {
+    **dict.fromkeys(
+        ("batch/credit/1", "batch/credit-two-looks/1"),
+        "records-before-the-sample one-permutation answers-whatever-is-asked sample-before-asking",
+    ),
+    "bundle/union-bound/1": "all-of-each-claim claims-and-shares-beforehand",
     "calibration/clopper-pearson/1": f"{_ROWS_ASSUMED} rows-beforehand bins-beforehand",
     "abstention/rank-starts/1": _WALK_ASSUMED,
     "abstention/declared-starts/1": f"{_WALK_ASSUMED} starts-from-elsewhere",
@@ -2438,7 +2402,7 @@ def _require_known(claim: Part, within: str | None = None) -> None:
 
 def _check_claim(claim: Part, report: Report) -> None:
     try:
-        _require_assumed(claim)
+        _require_ids(claim)
         claim.get("certified", bool)
         if claim.value["kind"] == "bundle":
             _check_bundle(claim, report)
@@ -2473,7 +2437,8 @@ def _require_drawn(drawn: Part, n: int) -> None:
 
 def _check_bundle(claim: Part, report: Report) -> None:
     """The sum of the deltas, as they are written, is at most that of the bundle."""
-    claim.only("kind procedure assumptions certified delta claims")
+    claim.only("kind procedure assumes certified delta claims")
+    _level(claim)
     members = claim.part("claims")
     spent, certified = Fraction(0), True
     for name in members.value:

@@ -80,15 +80,8 @@ class Fields:
 
     def counted(self, values: Values) -> dict[str, Json]:
         """What was counted or asked for, as JSON; tables keep what was counted of each."""
-        return {
-            field.name: (
-                field.form.counted(values[field.name])
-                if isinstance(field.form, Tables)
-                else field.write(values)
-            )
-            for field in self.fields
-            if field.counted
-        }
+        kept = ((one.name, one.form, values[one.name]) for one in self.fields if one.counted)
+        return {name: None if value is None else form.counted(value) for name, form, value in kept}
 
     def counts_digest(self, values: Values) -> str:
         """The digest of what was counted or asked for."""
@@ -120,14 +113,15 @@ def closed_object(shapes: Mapping[str, Json]) -> dict[str, Json]:
 
 @dataclass(frozen=True)
 class Tables(Form):
-    """A list of at least one object, each with the same fields: one for each group."""
+    """A list of at least `least` objects, each with the same fields: one for each group or look."""
 
     fields: Fields
+    least: int = 1
 
     def read(self, part: Reader, key: str) -> list[dict[str, Any]]:
         """The values of each table."""
         tables = [self.fields.read(inner) for inner in part.mappings(key)]
-        if not tables:
+        if len(tables) < self.least:
             raise CertificateError(f"{part.place(key)} is empty: expected at least one table.")
         return tables
 
@@ -141,7 +135,26 @@ class Tables(Form):
 
     def schema(self) -> dict[str, Json]:
         """The schema of the list."""
-        return {"type": "array", "items": self.fields.schema(), "minItems": 1}
+        return {"type": "array", "items": self.fields.schema(), "minItems": self.least}
+
+
+@dataclass(frozen=True)
+class Nested(Form):
+    """An object with fields of its own."""
+
+    fields: Fields
+
+    def read(self, part: Reader, key: str) -> dict[str, Any]:
+        """Its values."""
+        return self.fields.read(part.mapping(key))
+
+    def write(self, value: Values) -> Json:
+        """An object."""
+        return self.fields.write(value)
+
+    def schema(self) -> dict[str, Json]:
+        """The schema of the object."""
+        return self.fields.schema()
 
 
 @dataclass(frozen=True)

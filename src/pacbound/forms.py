@@ -36,6 +36,10 @@ class Form(ABC):
         """The value as JSON holds it."""
         return value
 
+    def counted(self, value: Any) -> Json:
+        """The part of it that was counted or asked for, and not computed."""
+        return self.write(value)
+
 
 class AskedForm(Form):
     """What a user may pass, too; `check` raises with the name and the remedy."""

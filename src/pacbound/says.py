@@ -195,3 +195,15 @@ def aligned(table: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ("  ".join(map(str.rjust, line, widths)) for line in table)
     return ["", *(f"  {line}" for line in lines), ""]
+
+
+def exact(number: float) -> str:
+    """`number` in the fewest digits that read back as the same number."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(float(number))
+
+
+def likelihood(delta: float) -> str:
+    """1 - `delta` as people read it: in digits where few of them are exact, never rounded."""
+    text = f"{1 - delta:.6g}"
+    return text if Decimal(text) == 1 - Decimal(repr(delta)) else f"1 - {exact(delta)}"

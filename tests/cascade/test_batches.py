@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from pacbound import BatchSession, answer_batch, answer_batch_async, documents
-from pacbound.certificate import BatchCertificate
-from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.batch import BatchCertificate
+from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import (
     CertificateError,
     InvalidTypeError,

@@ -15,8 +15,8 @@ import pytest
 from numpy.typing import NDArray
 
 from pacbound import Tally, documents, load_certificate
-from pacbound.certificate.files import certificate_from_dict
 from pacbound.claims.cascade import certify_cascade
+from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import (
     CertificateError,
     InvalidTypeError,

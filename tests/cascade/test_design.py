@@ -21,8 +21,8 @@ from pacbound.cascade.design_search import (
     declared_sequence,
     search,
 )
-from pacbound.certificate.files import certificate_from_dict
 from pacbound.claims.cascade import CascadeCertificate, certify_declared
+from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.procedures.cascade_front import Declared, never_cell
 from pacbound.tally.questions.cascade import CascadeQuestion

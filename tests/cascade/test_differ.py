@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from pacbound import Tally, certify_cascade, certify_together, documents, exact_verifier
 from pacbound.cascade import LabelSession, design_cascade
-from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.tally.questions.cascade import CascadeQuestion
 
 Array = NDArray[Any]
 ASKED: dict[str, Any] = {"xi": 0.05, "delta": 0.1}
 SCHEMA = jsonschema.Draft202012Validator(
-    json.loads(resources.files("pacbound.certificate").joinpath("schema.json").read_text())
+    json.loads(resources.files("pacbound.claims").joinpath("schema.json").read_text())
 )
 
 

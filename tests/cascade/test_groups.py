@@ -11,8 +11,8 @@ import pytest
 
 from pacbound import AsyncCascade, Cascade, Tally, certify_cascade, load_certificate
 from pacbound.cascade import Answer
-from pacbound.certificate.files import certificate_from_dict
 from pacbound.claims.cascade import CascadeCertificate
+from pacbound.claims.certificate import certificate_from_dict
 from pacbound.documents import digest
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.tally.questions.cascade import CascadeQuestion

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pacbound import Cascade, Tally, certify_cascade, documents, load_certificate
 from pacbound.cascade import trade_off
-from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.certificate import certificate_from_dict
 from pacbound.data import fashion_mnist
 from pacbound.errors import CertificateError, InvalidValueError
 from pacbound.tally.questions.cascade import CascadeQuestion

@@ -22,10 +22,8 @@ from pacbound import (
     certify_shield,
     certify_together,
 )
-from pacbound.certificate import (
-    Certificate,
-)
 from pacbound.claims.cascade import certify_cascade, certify_declared
+from pacbound.claims.certificate import Certificate
 from pacbound.procedures.cascade_front import Declared
 from pacbound.tally.questions.cascade import CascadeQuestion
 from pacbound.tally.row_options import RowOptions

@@ -26,9 +26,9 @@ from pacbound import (
     documents,
     load_certificate,
 )
-from pacbound.certificate import Certificate, CertificateBundle
-from pacbound.certificate.about import LONGEST_TEXT, MOST_TEXTS
-from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.bundle import CertificateBundle
+from pacbound.claims.certificate import Certificate, certificate_from_dict
+from pacbound.claims.provenance import LONGEST_TEXT, MOST_TEXTS
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, PacboundError
 
 NASTY = "<script>alert(1)</script> \x1b[31mred\x1b[0m\r\nverified \u202eright to left"

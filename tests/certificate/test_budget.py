@@ -26,7 +26,7 @@ from pacbound import (
 )
 from pacbound.cascade import BatchSession
 from pacbound.cascade.batches.records import records_of_files
-from pacbound.certificate import CertificateBundle
+from pacbound.claims.bundle import CertificateBundle
 from pacbound.errors import (
     CertificateError,
     InvalidTypeError,

@@ -15,13 +15,12 @@ import pytest
 from tests.certificate.conftest import LAYOUTS, MAKERS, made
 
 from pacbound import documents, load_certificate
-from pacbound.certificate import Certificate
-from pacbound.certificate.files import certificate_from_dict
 from pacbound.claims.calibration_certificate import CalibrationCertificate
+from pacbound.claims.certificate import Certificate, certificate_from_dict
 from pacbound.errors import CertificateError, UnknownProcedureError
 
 FROZEN = sorted((Path(__file__).parent / "frozen").glob("*.json"))
-SCHEMA = json.loads(resources.files("pacbound.certificate").joinpath("schema.json").read_text())
+SCHEMA = json.loads(resources.files("pacbound.claims").joinpath("schema.json").read_text())
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -151,8 +150,7 @@ def test_certificates_of_earlier_versions_verify_forever(path: Path) -> None:
 
 
 def test_a_certificate_of_every_kind_is_frozen() -> None:
-    from pacbound.certificate.files import KINDS
-    from pacbound.claims import CLAIMS, claim_of
+    from pacbound.claims import CLAIMS, KINDS, claim_of
     from pacbound.procedures.registry import PROCEDURES
 
     frozen = [json.loads(path.read_text())["claim"] for path in FROZEN]

@@ -9,8 +9,7 @@ import pytest
 
 from pacbound import PACCalibrator, Tally, calibrate, certify_cascade, documents
 from pacbound.cascade import Cascade
-from pacbound.certificate import Certificate
-from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.certificate import Certificate, certificate_from_dict
 from pacbound.errors import CertificateError, InvalidValueError
 
 

@@ -12,7 +12,7 @@ from tests.certificate.conftest import LAYOUTS
 from tests.products import standing_for
 
 from pacbound import documents
-from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, PacboundError
 
 FROZEN = sorted((Path(__file__).parent / "frozen").glob("*.json"))

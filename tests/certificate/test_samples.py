@@ -29,11 +29,10 @@ from pacbound import (
     exact_verifier,
     load_certificate,
 )
-from pacbound.certificate import Certificate
-from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.certificate import Certificate, certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 
-SCHEMA = json.loads(resources.files("pacbound.certificate").joinpath("schema.json").read_text())
+SCHEMA = json.loads(resources.files("pacbound.claims").joinpath("schema.json").read_text())
 NAME = "held-out, März"
 ROWS = 400
 SCORES = np.linspace(0.01, 0.99, ROWS)

@@ -11,11 +11,11 @@ from tests.certificate.conftest import cascade_tally, shield_tally, three_models
 
 from pacbound import calibrate, certify_shield, documents
 from pacbound.cascade import AsyncCascade, Cascade
-from pacbound.certificate import Certificate
-from pacbound.certificate.document import MOST_WORK, exact, interval_work, likelihood
-from pacbound.certificate.files import certificate_from_dict
 from pacbound.claims.cascade import CascadeCertificate, certify_cascade
+from pacbound.claims.certificate import MOST_WORK, Certificate, certificate_from_dict
+from pacbound.claims.claim import interval_work
 from pacbound.errors import CertificateError
+from pacbound.says import exact, likelihood
 from pacbound.stats.trinomial import paired_test_work
 
 FROZEN = Path(__file__).parent / "frozen"

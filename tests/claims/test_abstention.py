@@ -17,8 +17,8 @@ from pacbound import (
     certify_together,
     load_certificate,
 )
-from pacbound.certificate.files import certificate_from_dict
 from pacbound.claims.abstention import AbstentionCertificate
+from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 
 RNG = np.random.default_rng(0)

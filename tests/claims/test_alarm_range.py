@@ -19,7 +19,7 @@ from pacbound import (
     documents,
     load_certificate,
 )
-from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.certificate import certificate_from_dict
 from pacbound.claims.shield import ShieldCertificate
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.shield.gym import ShieldWrapper, VectorShieldWrapper

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pacbound.claims import CLAIMS, claim_of
+from pacbound.claims import KINDS, claim_of
 from pacbound.claims.assumptions import ASSUMED, assumed
 from pacbound.tally.draws import Drawn
 
@@ -21,7 +21,7 @@ DRAWS = [
 
 
 def _names() -> set[str]:
-    claims = [claim_of(kind) for kind in CLAIMS]
+    claims = [claim_of(kind) for kind in KINDS]
     procedures = [one for claim in claims for one in claim.procedures.values()]
     ids = [(*procedure.assumes, "groups-beforehand") for procedure in procedures]
     ids += [claim.may_assume for claim in claims]

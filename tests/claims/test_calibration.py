@@ -13,8 +13,8 @@ import polars
 import pytest
 
 from pacbound import Tally, calibrate, equal_mass_edges
-from pacbound.certificate.files import certificate_from_dict
 from pacbound.claims.calibration import CLAIM
+from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import PacboundError
 from pacbound.tally.draws import Drawn
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pacbound import Tally, certify_recall
-from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.certificate import certificate_from_dict
 from pacbound.claims.recall import miss_rate
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.stats.binomial import binomial_upper

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from pacbound import Tally, certify_recall, planned_looks
-from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.certificate import certificate_from_dict
 from pacbound.claims.recall import miss_rate
 from pacbound.errors import CertificateError, InvalidValueError
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from pacbound.claims import CLAIMS, claim_of
+from pacbound.claims import KINDS, claim_of
 
-FILE = Path(str(resources.files("pacbound.certificate").joinpath("schema.json")))
+FILE = Path(str(resources.files("pacbound.claims").joinpath("schema.json")))
 SCHEMA: Any = json.loads(FILE.read_text())
 
 
-@pytest.mark.parametrize("kind", CLAIMS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_schema_is_what_the_fields_declare(kind: str) -> None:
     assert SCHEMA["$defs"][kind] == claim_of(kind).schema()
     assert {"$ref": f"#/$defs/{kind}"} in SCHEMA["properties"]["claim"]["oneOf"]
@@ -35,8 +35,8 @@ def _written(schema: Any) -> str:
 
 
 if __name__ == "__main__":
-    SCHEMA["$defs"] |= {kind: claim_of(kind).schema() for kind in CLAIMS}
+    SCHEMA["$defs"] |= {kind: claim_of(kind).schema() for kind in KINDS}
     listed = SCHEMA["properties"]["claim"]["oneOf"]
-    parts = [{"$ref": f"#/$defs/{kind}"} for kind in CLAIMS]
+    parts = [{"$ref": f"#/$defs/{kind}"} for kind in KINDS]
     listed += [part for part in parts if part not in listed]
     FILE.write_text(_written(SCHEMA))

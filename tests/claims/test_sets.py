@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pacbound import Monitor, certify_sets, load_certificate
-from pacbound.certificate import certify_together
+from pacbound.claims.bundle import certify_together
 from pacbound.cli.app import app
 from pacbound.documents import Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, PacboundError
@@ -52,7 +52,7 @@ def test_its_class_reads_the_claim_that_it_wrote(rows: tuple[np.ndarray, np.ndar
     certificate = certify_sets(*rows, xi=0.1, delta=0.05)
     document = certificate.to_dict()
     claim = Reader(document["claim"], "claim")
-    read = type(certificate).from_claim(claim, certificate.provenance, document)
+    read = certificate.by.read(claim, certificate.provenance, document)
     assert read.claim() == certificate.claim()
     assert read.threshold == certificate.threshold
 
@@ -211,7 +211,7 @@ def test_a_certificate_is_saved_verified_and_found_out_if_it_is_changed(
     assert loaded.summary() == certificate.summary()
     document = certificate.to_dict()
     document["claim"]["tables"][0]["threshold"] = 0.5
-    from pacbound.certificate.files import certificate_from_dict
+    from pacbound.claims.certificate import certificate_from_dict
 
     forged = certificate_from_dict(document)
     assert not forged.verify().ok

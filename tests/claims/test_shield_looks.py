@@ -8,7 +8,7 @@ import pytest
 from tests.certificate.conftest import shield_tally
 
 from pacbound import Tally, certify_shield, documents, planned_looks
-from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 
 PLAN = planned_looks(0.05, delta=0.05, looks=[250, 500, 1000])

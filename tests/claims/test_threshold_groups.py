@@ -20,7 +20,7 @@ from pacbound import (
     certify_shield,
     load_certificate,
 )
-from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.stats.sequences import bonferroni_level, sidak_level
 

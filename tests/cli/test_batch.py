@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pacbound import load_certificate
-from pacbound.certificate import BatchCertificate
+from pacbound.claims.batch import BatchCertificate
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from pacbound import Budget, load_certificate
-from pacbound.certificate import CertificateBundle
+from pacbound.claims.bundle import CertificateBundle
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

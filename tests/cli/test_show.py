@@ -14,8 +14,8 @@ from tests.cli.conftest import Run
 from tests.products import standing_for
 
 from pacbound import calibrate, certify_abstention, certify_shield, documents
-from pacbound.certificate import CertificateBundle
-from pacbound.cli.sketches import Characters, sketch
+from pacbound.claims.bundle import CertificateBundle
+from pacbound.cli.show import pictures
 
 NASTY = "<script>alert(1)</script>\x1b[31m\r\u202e"
 
@@ -47,7 +47,7 @@ def test_a_picture_fits_on_a_terminal_and_needs_no_more_than_ascii(name: str) ->
         parts = list(certificate.members.values())
     for part in parts:
         for encoding in ("utf-8", "ascii", "latin-1", None):
-            lines = sketch(part, Characters.for_encoding(encoding))
+            lines = pictures(part, encoding)
             # A refusal at the first step of a walk, where no row exits, has nothing to draw.
             assert lines or (part.kind == "cascade" and not part.certified)
             assert max(map(len, lines), default=0) <= 78
@@ -71,7 +71,7 @@ def test_the_walk_of_a_cascade_counts_what_xi_bounds() -> None:
         ("cascade-no-labels", "Accuracy lost"),
         ("cascade-differ", "Answers that differ"),
     ):
-        assert unit in "\n".join(sketch(MAKERS[name](), Characters.for_encoding("utf-8")))
+        assert unit in "\n".join(pictures(MAKERS[name](), "utf-8"))
 
 
 def test_what_does_not_verify_is_shown_with_what_differs_and_is_not_drawn(

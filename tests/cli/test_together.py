@@ -19,7 +19,7 @@ from pacbound import (
     certify_shield,
     load_certificate,
 )
-from pacbound.certificate import CertificateBundle
+from pacbound.claims.bundle import CertificateBundle
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -161,7 +161,7 @@ def test_declared_claims_are_certified_with_their_shares(
 ) -> None:
     (tmp_path / "claims.toml").write_text(CLAIMS)
     done = pacbound("together", "claims.toml", "-o", "all.json")
-    assert "2 claims together, delta = 0.03" in done.stdout
+    assert "2 claims together, delta 3 %" in done.stdout
     bundle = load_certificate(tmp_path / "all.json")
     assert isinstance(bundle, CertificateBundle)
     score, unsafe = rows
@@ -222,7 +222,7 @@ def test_a_refused_claim_ends_with_3_and_a_budget_is_spent_once_for_all(
     Budget(tmp_path / "budget.json", delta=0.05)
     options = ("--budget", "budget.json", "-o", "all.json")
     done = pacbound("together", "claims.toml", *options, code=3)
-    assert "brake (shield, delta = 0.02): REFUSED" in done.stdout
+    assert "brake (shield, delta 2 %): REFUSED" in done.stdout
     (tmp_path / "claims.toml").write_text(CLAIMS)
     done = pacbound("together", "claims.toml", "--budget", "budget.json", "-o", "b.json", code=2)
     assert "0.03 of 0.05 is spent" in done.stderr

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Run
 
 from pacbound import calibrate, certify_cascade, certify_shield, documents
-from pacbound.certificate import Certificate
+from pacbound.claims.certificate import Certificate
 
 
 def _cascade(rows: int) -> Certificate:

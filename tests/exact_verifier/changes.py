@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Any
 
 from pacbound import documents, exact_verifier
-from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError
 
 Document = dict[str, Any]

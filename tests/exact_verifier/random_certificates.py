@@ -20,8 +20,8 @@ from pacbound import (
     certify_shield,
     certify_together,
 )
-from pacbound.certificate import Certificate
 from pacbound.claims.cascade import certify_declared
+from pacbound.claims.certificate import Certificate
 from pacbound.procedures.cascade_front import Declared
 
 BOUNDS = ("exact", "pair", "product")

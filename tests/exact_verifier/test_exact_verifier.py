@@ -16,8 +16,8 @@ import pytest
 from tests.exact_verifier.random_certificates import MAKERS
 
 from pacbound import calibrate, exact_verifier, load_certificate
-from pacbound.certificate.files import certificate_from_dict
 from pacbound.claims import CLAIMS, claim_of
+from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError
 from pacbound.exact_verifier import check_document, check_file
 from pacbound.procedures.registry import PROCEDURES

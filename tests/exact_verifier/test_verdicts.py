@@ -33,9 +33,8 @@ from tests.exact_verifier.changes import (
 from tests.exact_verifier.random_certificates import MAKERS
 
 from pacbound import calibrate, certify_alarm_range, certify_recall, certify_together, documents
-from pacbound.certificate.document import Certificate
-from pacbound.certificate.files import certificate_from_dict
 from pacbound.claims.alarm_range import AlarmRangeCertificate
+from pacbound.claims.certificate import Certificate, certificate_from_dict
 from pacbound.errors import CertificateError
 from pacbound.exact_verifier import (
     Part,

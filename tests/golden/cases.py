@@ -36,7 +36,7 @@ from pacbound import (
     stratify,
     trials_needed,
 )
-from pacbound.certificate import Certificate
+from pacbound.claims.certificate import Certificate
 from pacbound.data import fashion_mnist, indoor_navigation
 
 ROWS = 4_000

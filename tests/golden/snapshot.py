@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from tests.golden import cascades
 
-from pacbound.certificate import Certificate
 from pacbound.claims.cascade import CascadeCertificate
+from pacbound.claims.certificate import Certificate
 from pacbound.claims.walk import WalkCertificate
 from pacbound.documents import encode_float
 

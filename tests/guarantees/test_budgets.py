@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from pacbound import Budget, calibrate, certify_abstention
-from pacbound.certificate import Certificate
+from pacbound.claims.certificate import Certificate
 from pacbound.errors import OverspentError
 
 RUNS = 40

@@ -19,7 +19,7 @@ from pacbound import (
     certify_shield,
     certify_together,
 )
-from pacbound.certificate import CertificateBundle
+from pacbound.claims.bundle import CertificateBundle
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.monitor import BundleMonitor
 

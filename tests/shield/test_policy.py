@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pacbound import Shield, calibrate, certify_shield
-from pacbound.certificate.files import certificate_from_dict
+from pacbound.claims.certificate import certificate_from_dict
 from pacbound.documents import digest
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.shield import VectorShield

@@ -14,7 +14,7 @@ from typer.main import get_command
 import pacbound
 from pacbound import Certificate
 from pacbound.baselines import HistogramBinning, TemperatureScaling
-from pacbound.certificate import Verification
+from pacbound.claims.certificate import Verification
 from pacbound.cli.app import app, every_command
 from pacbound.monitor import Alarm
 from pacbound.planning import PilotPlan, PlanPoint

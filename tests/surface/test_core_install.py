@@ -37,7 +37,7 @@ PACKAGES = [
     "pacbound.baselines",
     "pacbound.calibration",
     "pacbound.cascade",
-    "pacbound.certificate",
+    "pacbound.claims.certificate",
     "pacbound.monitor",
     "pacbound.planning",
     "pacbound.claims.recall",

@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from pacbound import Tally, calibrate, certify_together, load_certificate
-from pacbound.certificate import CertificateBundle
+from pacbound.claims.bundle import CertificateBundle
 from pacbound.errors import InvalidValueError
 
 RNG = np.random.default_rng(0)

@@ -37,11 +37,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.cascade.rows import exits_of_batch
-from pacbound.certificate.document import exact, likelihood
-from pacbound.certificate.files import certificate_of
 from pacbound.claims.cascade import CascadeCertificate
+from pacbound.claims.certificate import certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.procedures.cascade_paths import total_cost
+from pacbound.says import exact, likelihood
 from pacbound.sources import Notation, Paths, Progress, Wanted, opened
 from pacbound.sources.notation import OPTIONS as NOTATION
 from pacbound.sources.notation import refuse_notation

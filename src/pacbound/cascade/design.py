@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from pacbound.cascade.design_search import Fold, Tried, declared_sequence, search
 from pacbound.cascade.model_table import ModelTable
-from pacbound.certificate.about import about_texts
-from pacbound.certificate.samples import sample_name
 from pacbound.claims.cascade import CascadeCertificate, certify_declared
+from pacbound.claims.provenance import about_texts, sample_name
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import NAMES, Bound
 from pacbound.procedures.cascade_front import Declared

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.document import Certificate
-from pacbound.certificate.files import certificate_of
 from pacbound.claims.cascade import CascadeCertificate
+from pacbound.claims.certificate import Certificate, certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.columns import as_names, as_score_column
 

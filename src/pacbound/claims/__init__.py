@@ -34,7 +34,10 @@ CLAIMS: dict[str, ClaimLine] = {
     "precision": ClaimLine("precision", "The score at which to flag: few flags are in vain."),
     "sets": ClaimLine("sets", "A set of labels for every row: few sets miss the true one."),
 }
-"""The kinds, each with its line."""
+"""The kinds that a command certifies, each with its line."""
+
+KINDS: tuple[str, ...] = (*CLAIMS, "batch", "bundle")
+"""All kinds. A batch is answered, not counted, and a bundle is made of other certificates."""
 
 
 def claims_of(question: str) -> list[str]:
@@ -66,7 +69,7 @@ def claim_of(kind: str) -> Any:
     Parameters
     ----------
     kind
-        One of `CLAIMS`.
+        One of `KINDS`.
 
     Returns
     -------

@@ -20,7 +20,8 @@ from pacbound.asks import DELTA, Ask, xi_ask
 from pacbound.asks import RATE as ALLOWED_RATE
 from pacbound.asks import SHARE as REQUIRED_SHARE
 from pacbound.claims import false_alarms, recall, shield
-from pacbound.claims.claim import Cells, Claim, ClaimCertificate, Procedure, Values, certify
+from pacbound.claims.certificate import Certificate
+from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify
 from pacbound.claims.common_fields import Assumes, DrawnForm, require_lost, require_total
 from pacbound.claims.false_alarms import (
     FalseAlarmCertificate,
@@ -52,7 +53,7 @@ MISSES, FALSE_ALARMS = "misses", "false-alarms"
 Misses = RecallCertificate | ShieldCertificate
 
 
-class AlarmRangeCertificate(ClaimCertificate):
+class AlarmRangeCertificate(Certificate):
     """With probability at least 1 - delta every threshold from `lowest` to `highest` keeps both
     claims at once: few positives (unsafe rollouts) are missed, and few negatives (safe rollouts)
     raise an alarm.
@@ -143,7 +144,7 @@ class AlarmRangeCertificate(ClaimCertificate):
         return self.lowest <= number <= self.highest
 
     @cached_property
-    def inside(self) -> Mapping[str, ClaimCertificate]:
+    def inside(self) -> Mapping[str, Certificate]:
         """The two certificates."""
         return {
             name: claim.certificate(by=claim, values=values, provenance=self.provenance)

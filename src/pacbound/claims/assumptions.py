@@ -1,7 +1,8 @@
 """What claims assume, by names that documents hold: the data cannot prove these.
 
 `docs/procedures.md` has the same sentences, and a test holds the two together. Where rows were
-drawn, what is assumed of all rows is replaced by what is assumed of what they were drawn from.
+drawn, what is assumed of all rows is replaced by what is assumed of what they were drawn from; the
+sentences that say what the claim is then about stand here too.
 """
 
 from __future__ import annotations
@@ -156,6 +157,25 @@ ASSUMED: Final[Mapping[str, str]] = {
     "strata-shares": (
         "Shares of rows, and averages over rows, are those of the labels bought, not of use."
     ),
+    "records-before-the-sample": (
+        "The records, their scores and the fast model's answers were fixed before the sample was "
+        "drawn; nothing is assumed about where they come from."
+    ),
+    "one-permutation": (
+        "The sample is the beginning of one random permutation, drawn once: no second one was "
+        "drawn after the slow model's answers to the first were seen."
+    ),
+    "answers-whatever-is-asked": (
+        "The slow model's answer to a record does not depend on which records it is asked about."
+    ),
+    "sample-before-asking": (
+        "xi, delta and the size of the sample were fixed before the slow model was asked."
+    ),
+    "all-of-each-claim": "What each claim assumes holds, for each of them.",
+    "claims-and-shares-beforehand": (
+        "Which claims are made, and their shares of delta, were fixed before the data were looked "
+        "at."
+    ),
 }
 
 _ABOUT_ROWS: Final = frozenset(["independent-rows", "independent-rollouts"])
@@ -172,3 +192,67 @@ def assumed(ids: Iterable[str], drawn: Drawn | None) -> tuple[str, ...]:
     per = "claim-per-cluster" if drawn.bound is None else "claim-per-row-of-clusters"
     kept = (name for name in ids if name not in _ABOUT_ROWS)
     return ("independent-clusters", *kept, per, "one-seed")
+
+
+def described_draw(drawn: Drawn | None) -> list[str]:
+    """The lines of a summary that say what the claim is about."""
+    if drawn is None:
+        return []
+    if drawn.by == "strata":
+        return ["Rows were chosen per bin (strata): averages over rows would not be those of use."]
+    said = _WORDS[drawn.by, drawn.bound is None].format(**_numbers(drawn))
+    return [said, one_of_many(f"Seed {drawn.seed}", "seed", "draw")]
+
+
+def one_of_many(used: str, key: str, what: str) -> str:
+    """The warning beside a claim that rows were drawn for."""
+    return f"{used}: another {key} gives another {what}; trying several voids the claim."
+
+
+def rows_to_take_in(drawn: Drawn | None) -> str | None:
+    """What a monitor must be fed where the claim is about rows that were drawn; None if about all
+    rows in use, as they come.
+    """
+    if drawn is None or drawn.by == "strata":
+        return None
+    return _TO_TAKE_IN[drawn.by, drawn.bound is None].format(**_numbers(drawn))
+
+
+def _numbers(drawn: Drawn) -> Mapping[str, str]:
+    return {
+        "rows": f"{drawn.rows:,}",
+        "units": f"{drawn.units:,}",
+        "bound": "" if drawn.bound is None else f"{drawn.bound:g}",
+    }
+
+
+_WORDS = {
+    ("clusters", True): (
+        "Drawn: one row from each of {units} clusters, of {rows} rows. The claim is about a random "
+        "row of a random cluster, not about the rate per row."
+    ),
+    ("clusters", False): (
+        "Drawn: one row from each of {units} clusters, of {rows} rows, kept with probability size "
+        "/ {bound}. The claim is about a random row."
+    ),
+    ("weights", False): (
+        "Drawn: these rows from {rows}, each kept with probability weight / {bound}. The claim is "
+        "about the distribution that the weights describe, and holds only if they are exact: "
+        "estimated weights carry no guarantee."
+    ),
+}
+
+_ONE_EACH = (
+    "one row of each cluster, drawn before its outcome is known{}, and no cluster twice. Rows of "
+    "one cluster depend on each other: all of them would ring falsely."
+)
+
+_TO_TAKE_IN = {
+    ("clusters", True): "The claim is about a random row of a random cluster: take in "
+    + _ONE_EACH.format(""),
+    ("clusters", False): "The claim is about a random row, counted by clusters: take in "
+    + _ONE_EACH.format(" and kept with probability size / {bound}"),
+    ("weights", False): (
+        "The claim is about the distribution that the weights describe: take in rows of that one."
+    ),
+}

@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.asks import DELTA, Ask
-from pacbound.certificate.document import exact, interval_work, sealed
-from pacbound.certificate.tally_checks import exact_sum, require_is_tally
 from pacbound.claims.assumptions import assumed
 from pacbound.claims.calibration_certificate import (
     CalibrationBins,
@@ -22,8 +20,14 @@ from pacbound.claims.calibration_certificate import (
     shares,
 )
 from pacbound.claims.calibration_watch import CalibrationWatch
-from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify
-from pacbound.claims.common_fields import Assumes, DrawnForm, NullableText
+from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify, interval_work, sealed
+from pacbound.claims.common_fields import (
+    Assumes,
+    DrawnForm,
+    NullableText,
+    exact_sum,
+    require_is_tally,
+)
 from pacbound.claims.pools import Pool, is_table, table_scores
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
@@ -35,7 +39,7 @@ from pacbound.figures.bins import intervals_by_bin
 from pacbound.forms import AskedForm, Choice, Form, TruthValue, Whole
 from pacbound.measure import Measure, Sample
 from pacbound.procedures.calibration import Correction, Side, cell_intervals, checked_intervals
-from pacbound.says import Says, Sentence, confidence, count
+from pacbound.says import Says, Sentence, confidence, count, exact
 from pacbound.sources import file_fingerprint
 from pacbound.sources.paths import are_paths, expanded
 from pacbound.stats.arguments import LARGEST_COUNT

@@ -10,8 +10,8 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.document import sealed
-from pacbound.claims.claim import ClaimCertificate, Values
+from pacbound.claims.certificate import Certificate
+from pacbound.claims.claim import Values, sealed
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.calibration import Correction, Side
 from pacbound.tally.columns import (
@@ -110,7 +110,7 @@ class CalibrationBins:
         return new_frame({name: getattr(self, name) for name in names}, backend)
 
 
-class CalibrationCertificate(ClaimCertificate):
+class CalibrationCertificate(Certificate):
     """Intervals that hold the true confidence of every bin at once, with probability at least 1 -
     `delta`.
 

@@ -11,17 +11,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from html import escape
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacbound.asks import Ask, checked
-from pacbound.certificate.about import about_texts
-from pacbound.certificate.document import CHANGED, Certificate, Provenance
-from pacbound.certificate.samples import sample_name
 from pacbound.claims import claim_of
-from pacbound.claims.assumptions import ASSUMED, assumed
+from pacbound.claims.assumptions import assumed
+from pacbound.claims.certificate import Certificate
+from pacbound.claims.provenance import Provenance, about_texts, sample_name
 from pacbound.documents import Json, Reader
 from pacbound.errors import UnknownProcedureError
 from pacbound.explorable import Explorable
@@ -60,142 +59,7 @@ class Told:
     about: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class ClaimCertificate(Certificate):
-    """A certificate of a claim: the claim itself, and the values of its document's fields.
-
-    Attributes
-    ----------
-    by : Claim
-        What is claimed, and how it is decided and said.
-    values : mapping
-        Everything that the document holds of it, by name.
-    """
-
-    kind: ClassVar[str] = ""
-    by: Claim[Any]
-    values: Values = field(repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", self.by.kind)
-        object.__setattr__(self, "draw", self.values["drawn"])
-        object.__setattr__(self, "values", _read_only(self.values))
-
-    @property
-    def certified(self) -> bool:
-        """Whether the rows support the claim; False is a refusal, and `summary` says why."""
-        return bool(self.values["certified"])
-
-    @property
-    def n(self) -> int:
-        """The number of rows that were counted."""
-        return int(self.values["n"])
-
-    @property
-    def delta(self) -> float:
-        """The chance that the claim is wrong."""
-        return float(self.values["delta"])
-
-    @property
-    def asked(self) -> dict[str, Any]:
-        """What was asked for, by name."""
-        return {ask.name: self.values.get(ask.name, ask.default) for ask in self.by.asks}
-
-    @property
-    def says(self) -> Says:
-        """What is claimed, in sentences and quantities."""
-        return self.by.says(self)
-
-    def figures(self) -> Iterable[Figure]:
-        """What is claimed, in pictures."""
-        return self.by.figures(self)
-
-    def explored(self, **asked: Any) -> Self:
-        """What the same counts would give if something else had been asked for. It carries no
-        guarantee: what is asked for is fixed before the data are looked at.
-        """
-        wishes = self.by.wishes({**self.asked, **asked})
-        return replace(self, values=self.by.decided({**self.values, **wishes}), loaded=None)
-
-    def row_rule(self) -> RowRule:
-        """What it adds to each row of a table."""
-        self.require_verified()
-        return self.by.row_rule(self) or super().row_rule()
-
-    def assumed(self) -> list[str]:
-        """What is assumed, in sentences: the data cannot prove these."""
-        return [ASSUMED[name] for name in self.values["assumes"]]
-
-    def says_nothing(self) -> str | None:
-        """Why the rows tell nothing about the claim, with the remedy; None if they do."""
-        return self.by.says_nothing(self)
-
-    def is_explained(self) -> bool:
-        """True: why a claim is refused is computed when it is asked for."""
-        return True
-
-    def words(self) -> str:
-        """The claim in words."""
-        return "\n".join(self.says.lines())
-
-    def _repr_html_(self) -> str:
-        """For notebooks: the table of a summary as one."""
-        said = self.says
-        if not said.table:
-            return super()._repr_html_()
-        changed = f"<p><strong>{CHANGED}</strong></p>" if not self._intact else ""
-        beside = (*self.draw_lines(), *self.sample_lines(), *self.about_lines())
-        words = (*replace(said, table=()).lines(), *beside)
-        head, *body = (
-            "".join(f"<{cell}>{escape(text)}</{cell}>" for text in line)
-            for cell, line in zip(["th", *["td"] * len(said.table)], said.table, strict=False)
-        )
-        rows = "".join(f"<tr>{line}</tr>" for line in body)
-        return (
-            f"<div>{changed}{''.join(f'<p>{escape(line)}</p>' for line in words)}"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
-        )
-
-    def work(self) -> float:
-        """About how long deciding takes, as `Certificate.work` counts it."""
-        return self.by.work(self.values)
-
-    def claim(self) -> dict[str, Json]:
-        """The part of the document that is certified."""
-        return self._fields.write(self.values)
-
-    claimed = claim
-
-    def counted(self) -> dict[str, Json]:
-        """The part of it that was counted and asked for."""
-        return self._fields.counted(self.values)
-
-    @property
-    def _fields(self) -> Fields:
-        return self.by.fields(self.by.procedures[self.values["procedure"]])
-
-    def recomputed(self) -> Self:
-        """The certificate that the counts in this one imply."""
-        return replace(self, values=self.by.decided(self.values), loaded=None)
-
-    @classmethod
-    def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
-        """The certificate that a document describes, as the claim of its kind reads it."""
-        read: Self = claim_of(claim.text("kind")).read(claim, provenance, loaded)
-        return read
-
-
-def _read_only(value: Any) -> Any:
-    """The value with arrays that nobody can write into."""
-    if isinstance(value, np.ndarray):
-        value.setflags(write=False)
-        return value
-    if isinstance(value, Mapping):
-        return {name: _read_only(part) for name, part in value.items()}
-    return [_read_only(part) for part in value] if isinstance(value, list) else value
-
-
-C = TypeVar("C", bound=ClaimCertificate)
+C = TypeVar("C", bound=Certificate)
 
 
 class Claim(ABC, Generic[C]):
@@ -264,8 +128,10 @@ class Claim(ABC, Generic[C]):
         """What a document of the procedure holds."""
 
     @abstractmethod
-    def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
-        """What a document holds of the data, and of what was asked for."""
+    def counted(self, evidence: Any, wishes: Values) -> dict[str, Any]:
+        """What a document holds of the data, and of what was asked for. Evidence is mostly a
+        tally; a batch and a bundle bring their own.
+        """
 
     @abstractmethod
     def decided(self, values: Values) -> dict[str, Any]:
@@ -295,9 +161,9 @@ class Claim(ABC, Generic[C]):
         """How other values are explored; or why they cannot be."""
         return "There is nothing to explore."
 
-    def names_in_columns(self, certificate: C) -> Mapping[str, int]:  # noqa: ARG002
+    def names_in_columns(self, certificate: C) -> Mapping[str, int] | None:  # noqa: ARG002
         """How many names the provenance has in one text, by what these columns are for; the others
-        have one.
+        have one. None if it does not name all that was counted.
         """
         return {}
 
@@ -354,15 +220,18 @@ class Claim(ABC, Generic[C]):
 
     def numbers(self, certificate: C) -> list[tuple[str, str]]:
         """What was asked for and decided, in names and numbers, for a table."""
+        return [("Rows counted", f"{certificate.n:,}"), *self.numbers_asked(certificate)]
+
+    def numbers_asked(self, certificate: C) -> list[tuple[str, str]]:
+        """What was asked for, by name."""
         asked = (
             (ask.name, ask.said(certificate.values[ask.name]))
             for ask in self.asks
             if certificate.values.get(ask.name) is not None
         )
-        said = [
+        return [
             (name, value.text if isinstance(value, Quantity) else value) for name, value in asked
         ]
-        return [("Rows counted", f"{certificate.n:,}"), *said]
 
     def thresholds(self, certificate: C) -> dict[str, Json]:  # noqa: ARG002
         """What a program compares scores with, beside what stands in the document by itself."""
@@ -426,3 +295,19 @@ def certify(
     gathered = dict(claim.gathered(asked, tally, columns, options))
     made = claim.certify(tally, gathered, recorded_columns(named, data))
     return made if about is None and sample is None else made.with_about(about, sample=sample)
+
+
+def sealed(array: NDArray[Any]) -> NDArray[Any]:
+    """`array` as a certificate may hand it out: nobody can write into it."""
+    # A view shares its memory with an array that someone else may write into.
+    own = array if array.base is None else array.copy()
+    own.flags.writeable = False
+    return own
+
+
+def interval_work(trials: NDArray[Any]) -> float:
+    """About how long binomial intervals of so many trials take, as `Certificate.work` counts it:
+    ten microseconds each up to a million trials, two hundred at 10^12.
+    """
+    digits = np.log10(np.maximum(trials, 1))
+    return float((1e-6 * (1.0 + 3.2 * np.maximum(digits - 6.0, 0.0))).sum())

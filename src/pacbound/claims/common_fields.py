@@ -1,18 +1,25 @@
-"""Forms that the documents of several kinds hold: assumptions, draws, names of groups."""
+"""What several kinds share: forms of their documents, and which tallies they are certified from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pacbound.certificate.tally_checks import exact_sum
+import numpy as np
+from numpy.typing import NDArray
+
 from pacbound.claims.assumptions import ASSUMED
 from pacbound.documents import Json, Reader
-from pacbound.errors import CertificateError
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.fields import Values, closed_object
 from pacbound.forms import Form, Text
 from pacbound.procedures.threshold import LOST
+from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.draws import Drawn, drawn_from
+from pacbound.tally.grids import DyadicGrid
+from pacbound.tally.questions import Kind, with_article
+from pacbound.tally.questions.question import OVERLAPPING
+from pacbound.tally.tally import Tally
 
 
 class Assumes(Form):
@@ -91,3 +98,50 @@ def require_lost(part: Reader, question: Any, counts: Mapping[str, Any]) -> None
 
 class NullableText(Text):
     """The name of a group."""
+
+
+def require_tally(tally: Tally, kind: Kind, grid: DyadicGrid, *, lowest: int, columns: str) -> None:
+    """Raise unless `tally` counts rows of `kind` on `grid`, in cells from `lowest` up; `columns`
+    are those to count, for the message. On another grid cells would stand for other scores.
+    """
+    require_is_tally(tally)
+    if tally.kind != kind:
+        raise InvalidValueError(
+            f"{tally!r} is not a tally of {with_article(kind)}: count with {columns}."
+        )
+    if tally.grid != grid:
+        raise InvalidValueError(
+            f"{tally!r} was counted on the grid {tally.grid.to_dict()}, and this certificate is "
+            f"decided on {grid.to_dict()}: cells would be taken for other scores. Count the rows "
+            "again."
+        )
+    if tally.rows == 0:
+        raise InvalidValueError(
+            f"There are no rows to certify {with_article(kind)} on: pass at least one."
+        )
+    total = exact_sum(tally.counts)
+    fits = total == tally.rows or tally.scope in OVERLAPPING
+    if (tally.counts < 0).any() or not fits or total > LARGEST_COUNT:
+        raise InvalidValueError(
+            f"{tally!r} does not add up: its counts are of {total:,} rows. Count again."
+        )
+    if (tally.cells < lowest).any() or (tally.cells >= grid.n_cells).any():
+        raise InvalidValueError(
+            f"{tally!r} has cells that are not on its grid: expected {lowest} to "
+            f"{grid.n_cells - 1}. Count again."
+        )
+
+
+def require_is_tally(tally: Any) -> None:
+    """Raise unless it is a tally at all."""
+    if not isinstance(tally, Tally):
+        raise InvalidTypeError(
+            f"tally is of type {type(tally).__name__}: expected a Tally, as Tally.count "
+            "gives, or Tally.load."
+        )
+
+
+def exact_sum(counts: NDArray[np.int64]) -> int:
+    """The sum of `counts`, however large: sums in int64 wrap around without a word."""
+    high, low = counts >> 32, counts & 0xFFFFFFFF
+    return (int(high.sum()) << 32) + int(low.sum())

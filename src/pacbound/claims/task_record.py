@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pacbound import documents
-from pacbound.certificate.about import LONGEST_TEXT
+from pacbound.claims.provenance import LONGEST_TEXT
 from pacbound.documents import Json
 from pacbound.errors import InvalidValueError
 

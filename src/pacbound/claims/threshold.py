@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.asks import Ask
-from pacbound.certificate.document import EXPLAINED_WORK
-from pacbound.certificate.looks import plan_work, require_all_rows
-from pacbound.certificate.tally_checks import require_tally
-from pacbound.claims.claim import C, Cells, Claim, ClaimCertificate, Procedure, Told, Values
+from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
+from pacbound.claims.claim import C, Cells, Claim, Procedure, Told, Values
+from pacbound.claims.common_fields import require_tally
 from pacbound.claims.threshold_fields import threshold_fields
 from pacbound.claims.threshold_values import (
     Trials,
@@ -58,7 +57,7 @@ from pacbound.procedures.threshold import (
     within_product,
 )
 from pacbound.says import Quantity, Says, Sentence, share
-from pacbound.stats.looks import PlannedLooks, planned_looks
+from pacbound.stats.looks import PlannedLooks, looks_work, planned_looks
 from pacbound.tally.columns import as_names, as_scores, same_length, same_rows
 from pacbound.tally.row_rules import Limit, RowRule, RowSteps
 from pacbound.tally.tally import Tally
@@ -99,7 +98,7 @@ class Measured:
     larger: bool
 
 
-class ThresholdCertificate(ClaimCertificate):
+class ThresholdCertificate(Certificate):
     """Act where the score is at or above the threshold: flag, brake, raise an alarm.
 
     With groups there is one threshold that every group keeps, or one for each.
@@ -351,7 +350,7 @@ class ThresholdClaim(Claim[C]):
         procedure = self.procedures[self.choose(wishes, evidence.kind)]
         found = counted_tally(evidence, procedure.question or self.question)
         if wishes.get("looks") is not None:
-            require_all_rows(evidence)
+            _require_all_rows(evidence)
             if evidence.scope != "top":
                 raise InvalidValueError(
                     "looks do not go with groups: certify each group by itself, with a plan of its "
@@ -391,7 +390,7 @@ class ThresholdClaim(Claim[C]):
             "certified": not (all(refused) if own else any(refused)),
         }
 
-    def refusal(self, certificate: ClaimCertificate, table: Values) -> NoThreshold:
+    def refusal(self, certificate: Certificate, table: Values) -> NoThreshold:
         """Why a table has no threshold, computed from its counts: documents do not hold it."""
         values, trials = certificate.values, trials_of(certificate)
         stuck = trials.search(table["counts"]).unavoidable
@@ -465,7 +464,7 @@ class ThresholdClaim(Claim[C]):
         """What applying adds to each row; None where a row has no single score."""
         return None if self.applied is None else flag_rule(certificate, self.applied)
 
-    def _side(self, certificate: ClaimCertificate) -> Side:
+    def _side(self, certificate: Certificate) -> Side:
         return trials_of(certificate).side
 
     @property
@@ -628,7 +627,7 @@ class ThresholdClaim(Claim[C]):
 
     def work(self, values: Values) -> float:
         """About how long a plan of looks takes; all else is quick."""
-        return plan_work(values.get("looks"), xi=self.rate(values), delta=values["delta"])
+        return _plan_work(values.get("looks"), xi=self.rate(values), delta=values["delta"])
 
 
 def counted_tally(evidence: Tally, question: Any) -> list[tuple[str | None, dict[str, Integers]]]:
@@ -693,3 +692,23 @@ def require_plan(plan: PlannedLooks, rate: float, delta: float) -> None:
             f"looks were planned for xi={plan.xi} and delta={plan.delta}, not for xi={rate} and "
             f"delta={delta}: pass the same."
         )
+
+
+_LOOKS_WORK = 8e9
+"""Multiplications of a plan that take as long as the longest usual certificate."""
+
+
+def _require_all_rows(tally: Tally) -> None:
+    """Raise if the rows of a look were drawn from others: a later look would draw others."""
+    if tally.drawn is not None:
+        raise InvalidValueError(
+            f"looks do not go with rows drawn by {tally.drawn.by}: more rows of a cluster change "
+            "which one is drawn. Pass delta divided by the number of looks at each of them instead."
+        )
+
+
+def _plan_work(looks: Sequence[int] | None, *, xi: float, delta: float) -> float:
+    """How long a plan takes to compute again, as `Certificate.work` counts it."""
+    if looks is None or xi == 0:
+        return 0.0
+    return looks_work(looks, xi=xi, delta=delta) / _LOOKS_WORK

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.asks import Ask
-from pacbound.certificate.document import EXPLAINED_WORK, interval_work
-from pacbound.certificate.tally_checks import exact_sum, require_tally
 from pacbound.claims.assumptions import assumed
-from pacbound.claims.claim import C, Cells, Claim, ClaimCertificate, Procedure, Values
+from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
+from pacbound.claims.claim import C, Cells, Claim, Procedure, Values, interval_work
+from pacbound.claims.common_fields import exact_sum, require_tally
 from pacbound.claims.walk_fields import FIRST_THRESHOLD, pool_cells, read_pool, walk_fields
 from pacbound.claims.walk_words import WalkWords, quantities, said
 from pacbound.documents import printable
@@ -84,7 +84,7 @@ class WalkProcedure(Procedure):
     starts: Literal["ranks", "pool"] = "ranks"
 
 
-class WalkCertificate(ClaimCertificate):
+class WalkCertificate(Certificate):
     """Act where the score is at or above the threshold, or that of the row's group."""
 
     by: Any

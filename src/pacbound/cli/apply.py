@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from pacbound.atomic_files import is_standard_output
-from pacbound.certificate import AppliedRows, Certificate, load_certificate
+from pacbound.claims.applying import AppliedRows
+from pacbound.claims.certificate import Certificate, load_certificate
 from pacbound.cli.columns import ColumnOption, named_columns, recorded, require_roles
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.file_options import Reads, Writes

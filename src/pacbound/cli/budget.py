@@ -7,14 +7,13 @@ from typing import Annotated
 
 import typer
 
-from pacbound.certificate import Budget
-from pacbound.certificate.budget import SpentOnSample
-from pacbound.certificate.document import exact
-from pacbound.certificate.samples import sample_name
+from pacbound.claims.budget import Budget, SpentOnSample
+from pacbound.claims.provenance import sample_name
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.terminal import print_json
 from pacbound.documents import Json, printable
 from pacbound.errors import InvalidValueError
+from pacbound.says import exact
 
 
 @ending_well

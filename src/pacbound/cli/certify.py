@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from pacbound.asks import REQUIRED
-from pacbound.certificate import Certificate
 from pacbound.claims import CLAIMS, claim_of, claims_of
 from pacbound.claims.cascade import CLAIM as CASCADE
 from pacbound.claims.cascade import certify_cascade
+from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import certify as certify_claim
 from pacbound.cli.about import About
 from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver

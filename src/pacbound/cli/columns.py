@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pacbound.certificate import Certificate
+from pacbound.claims.certificate import Certificate
 from pacbound.cli.lists import names
 from pacbound.cli.option_groups import ROWS
 from pacbound.errors import InvalidTypeError, InvalidValueError

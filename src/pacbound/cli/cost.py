@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from pacbound.cascade.cost import certified_cost
-from pacbound.certificate import load_certificate
 from pacbound.claims.cascade import CascadeCertificate
+from pacbound.claims.certificate import load_certificate
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.file_options import Reads
 from pacbound.cli.lists import names

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pacbound.certificate import Budget, Certificate
+from pacbound.claims.budget import Budget
+from pacbound.claims.certificate import Certificate
 from pacbound.cli.exit_codes import REFUSED, decided
 from pacbound.cli.file_options import Writes
 from pacbound.cli.option_groups import RESULT

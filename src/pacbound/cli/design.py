@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from pacbound.cascade.design import CascadeDesign, design_cascade
-from pacbound.certificate import Budget
+from pacbound.claims.budget import Budget
 from pacbound.cli.about import About
 from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
 from pacbound.cli.exit_codes import REFUSED, decided, ending_well

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from pacbound.certificate import Certificate
-from pacbound.certificate.files import KINDS
-from pacbound.claims import CLAIMS
+from pacbound.claims import KINDS
+from pacbound.claims.certificate import Certificate
 from pacbound.documents import printable
 from pacbound.errors import InvalidValueError
 from pacbound.stats.arguments import failure_probability, tolerated_rate
@@ -46,11 +45,11 @@ class Gates:
         cls, *, certified: bool, kinds: list[str] | None, xi: float | None, delta: float | None
     ) -> Gates:
         """The gates that options ask for, if they are kinds and rates that there can be."""
-        unknown = next((kind for kind in kinds or [] if kind not in (*KINDS, *CLAIMS)), None)
+        unknown = next((kind for kind in kinds or [] if kind not in KINDS), None)
         if unknown is not None:
             raise InvalidValueError(
                 f"--kind {printable(unknown)} is not a kind of certificate: expected one of "
-                f"{', '.join(sorted((*KINDS, *CLAIMS)))}."
+                f"{', '.join(sorted(KINDS))}."
             )
         return cls(
             certified,
@@ -73,7 +72,7 @@ class Gates:
                 f"{found}, and --max-xi asks for at most {self.xi}"
                 for found in _above(certificate, self.xi)
             ]
-        delta = Decimal(repr(float(certificate.claim()["delta"])))
+        delta = Decimal(repr(certificate.delta))
         if self.delta is not None and delta > self.delta:
             lines.append(f"delta = {delta}, and --max-delta asks for at most {self.delta}")
         return lines

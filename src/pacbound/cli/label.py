@@ -12,10 +12,9 @@ import typer
 from pacbound.cascade.labelling import LabelSession
 from pacbound.cascade.labelling.session import require_loss
 from pacbound.cascade.rows import LABEL, rows_asked_for
-from pacbound.certificate import Budget
-from pacbound.certificate.about import about_texts
-from pacbound.certificate.samples import sample_name
+from pacbound.claims.budget import Budget
 from pacbound.claims.cascade import CascadeCertificate
+from pacbound.claims.provenance import about_texts, sample_name
 from pacbound.cli.about import About
 from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
 from pacbound.cli.exit_codes import REFUSED, decided, ending_well

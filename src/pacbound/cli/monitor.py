@@ -13,11 +13,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from pacbound.atomic_files import atomic_file
-from pacbound.certificate import (
-    Certificate,
-    load_certificate,
-)
-from pacbound.claims.claim import ClaimCertificate
+from pacbound.claims.certificate import Certificate, load_certificate
 from pacbound.cli.columns import (
     ColumnOption,
     chosen,
@@ -269,9 +265,7 @@ def _columns(certificate: Certificate, named: Mapping[str, str]) -> dict[str, An
             "The certificate names no columns: name those of the rows with --column ROLE=NAME. Its "
             f"roles are {', '.join(roles)}."
         )
-    asked: Any = watch
-    if isinstance(certificate, ClaimCertificate):
-        asked = certificate.by.question_of(certificate)
+    asked = certificate.by.question_of(certificate)
     return for_question(watch, found, several_of(asked))
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import typer
 
-from pacbound.certificate import load_certificate
+from pacbound.claims.certificate import load_certificate
 from pacbound.cli.columns import (
     ColumnOption,
     for_question,

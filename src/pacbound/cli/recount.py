@@ -12,10 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pacbound.certificate import (
-    Certificate,
-)
-from pacbound.claims.claim import ClaimCertificate
+from pacbound.claims.certificate import Certificate
 from pacbound.cli.columns import chosen, for_question, recorded, roles_of
 from pacbound.cli.file_options import Reads
 from pacbound.cli.terminal import progress_bar
@@ -92,32 +89,28 @@ def recounted(
     """What `files` give for what the certificate asked. `said` names columns by their roles where
     they are not named as in its provenance; `counting` is the rest of what counting takes.
     """
-    if not isinstance(certificate, ClaimCertificate):
-        raise InvalidTypeError(
-            f"The data of a {certificate.kind} cannot be counted again by --data: "
-            f"{_REMEDY[certificate.kind]}."
-        )
+    by_claim = certificate.by.recounting(certificate)
     question = certificate.by.question_of(certificate)
     columns = _columns(certificate, question, said)
     draw, drawn = {}, certificate.draw
     if drawn is not None and drawn.by != "strata":
         bound = "cluster_bound" if drawn.by == "clusters" else "weight_bound"
         draw = {"seed": drawn.seed, bound: drawn.bound}
-    given = {**columns, **certificate.by.recounting(certificate), **draw, **counting}
+    given = {**columns, **by_claim, **draw, **counting}
     tally = Tally.count(
         question,
         data=list(files),
         **{name: value for name, value in given.items() if value is not None},
     )
     # The counts are the same with looks and without, and none may be planned at other rows.
-    asked = {name: value for name, value in certificate.asked.items() if name != "looks"}
+    asked = {name: value for name, value in certificate.asked_for.items() if name != "looks"}
     again: Certificate = certificate.by.certify(tally, asked)
     return again
 
 
 def differing(certificate: Certificate, again: Certificate) -> list[str]:
     """A line for each cell whose counts differ, the first of them, and how many more there are."""
-    stored, found = ({**_all_rows(each), **_cells_of(each)} for each in (certificate, again))
+    stored, found = ({**_all_rows(each), **each.by.cells(each)} for each in (certificate, again))
     lines = [
         f"{cell}: the certificate has {_counts(stored.get(cell))}, the data "
         f"{_counts(found.get(cell))}"
@@ -140,12 +133,8 @@ def _other_names(stored: Mapping[str, str], found: Mapping[str, str]) -> list[st
     ]
 
 
-def _cells_of(certificate: Certificate) -> Cells:
-    return certificate.by.cells(certificate) if isinstance(certificate, ClaimCertificate) else {}
-
-
 def _all_rows(certificate: Certificate) -> Cells:
-    cells = {"all": {"rows": int(certificate.claim()["n"])}}
+    cells = {"all": {"rows": certificate.n}}
     if certificate.draw is not None:
         drawn = certificate.draw
         cells["before the draw"] = {"rows": drawn.rows, "clusters or rows": drawn.units}
@@ -164,12 +153,6 @@ def _columns(certificate: Certificate, question: Any, said: Mapping[str, str]) -
             f"arrays: name them with --column ROLE=NAME. Its roles are {', '.join(roles)}."
         )
     return for_question(question, named)
-
-
-_REMEDY = {
-    "batch": "what was asked of the slow model is in the batch's state file",
-    "bundle": "do so for the certificate of each of its claims",
-}
 
 
 def _counts(cell: Mapping[str, int] | None) -> str:

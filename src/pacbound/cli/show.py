@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -12,17 +13,21 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from pacbound.certificate import Certificate, CertificateBundle, Verification, load_certificate
+from pacbound.claims.bundle import CertificateBundle
+from pacbound.claims.certificate import Certificate, Verification, load_certificate
 from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.file_options import CertificatesArgument
-from pacbound.cli.sketches import Characters, sketch
 from pacbound.cli.terminal import print_json
 from pacbound.cli.verify import WORST_FIRST, for_programs
 from pacbound.documents import Json, printable, printable_lines
 from pacbound.errors import CertificateError
+from pacbound.report.sketch import sketch
 
 MOST_DIFFERENCES = 10
 MOST_SOURCES = 5
+MOST_FIGURES = 6
+ROOM = 78
+"""How many columns a picture has, indented on a usual terminal."""
 
 _COLOURS = {"CERTIFIED": "bold green", "REFUSED": "bold yellow", "NOT VERIFIED": "bold red"}
 
@@ -88,7 +93,6 @@ def _verdict(certificate: Certificate, verification: Verification) -> str:
 
 
 def _sections(certificate: Certificate, verification: Verification) -> Iterator[Section]:
-    strokes = Characters.for_encoding(sys.stdout.encoding)
     if verification:
         yield Section(
             "Verified", ["Every number of the claim follows from the counts in the file."]
@@ -98,11 +102,11 @@ def _sections(certificate: Certificate, verification: Verification) -> Iterator[
         beyond = len(verification.differences) - len(found)
         more = [f"and {beyond:,} more differences"] if beyond else []
         yield Section("Not to be used: it is not verified", [*found, *more])
-    yield from _told(certificate, strokes if verification else None)
+    yield from _told(certificate, verified=verification.ok)
     yield Section("Made", _made(certificate))
 
 
-def _told(certificate: Certificate, strokes: Characters | None) -> Iterator[Section]:
+def _told(certificate: Certificate, *, verified: bool) -> Iterator[Section]:
     """The claim, a picture of its counts, what it assumes and what it is about; for a bundle those
     of each of its claims. What is not verified is not drawn.
     """
@@ -110,8 +114,8 @@ def _told(certificate: Certificate, strokes: Characters | None) -> Iterator[Sect
         certificate.head() if isinstance(certificate, CertificateBundle) else certificate.words()
     )
     said = printable_lines("\n".join([words, *certificate.draw_lines()])).split("\n")
-    yield Section("Claim" if strokes else "Claim, as the file has it", said)
-    if strokes and (drawn := sketch(certificate, strokes)):
+    yield Section("Claim" if verified else "Claim, as the file has it", said)
+    if verified and (drawn := pictures(certificate, sys.stdout.encoding)):
         yield Section("In a picture", drawn)
     yield Section(
         "Assumed (no file can show it)",
@@ -121,8 +125,21 @@ def _told(certificate: Certificate, strokes: Characters | None) -> Iterator[Sect
         yield Section("About (as its maker says, no part of the claim)", [x[2:] for x in about[1:]])
     if isinstance(certificate, CertificateBundle):
         for name, member in certificate.members.items():
-            for part in _told(member, strokes):
+            for part in _told(member, verified=verified):
                 yield Section(f"{printable(name)}: {part.title}", part.lines)
+
+
+def pictures(certificate: Certificate, encoding: str | None) -> list[str]:
+    """The figures of a certificate as lines of text; none if it has nothing to draw."""
+    groups = len(getattr(certificate, "groups", ()))
+    return [
+        *(
+            line
+            for figure in islice(certificate.figures(), MOST_FIGURES)
+            for line in sketch(figure, width=ROOM, encoding=encoding)
+        ),
+        *([f"({MOST_FIGURES} of {groups} groups are drawn)"] if groups > MOST_FIGURES else []),
+    ]
 
 
 def _made(certificate: Certificate) -> list[str]:

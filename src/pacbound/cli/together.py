@@ -19,15 +19,11 @@ from typing import Annotated, Any
 import typer
 
 from pacbound.asks import REQUIRED
-from pacbound.certificate import (
-    Certificate,
-    CertificateBundle,
-    certify_together,
-    load_certificate,
-)
-from pacbound.certificate.samples import sample_name
 from pacbound.claims import CLAIMS, claim_of
+from pacbound.claims.bundle import CertificateBundle, certify_together
+from pacbound.claims.certificate import Certificate, load_certificate
 from pacbound.claims.claim import certify
+from pacbound.claims.provenance import sample_name
 from pacbound.cli.about import About
 from pacbound.cli.certify import OTHER_VERBS
 from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver

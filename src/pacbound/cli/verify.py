@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from pacbound import exact_verifier
-from pacbound.certificate import Certificate, Verification, load_certificate
-from pacbound.claims.claim import ClaimCertificate
+from pacbound.claims.certificate import Certificate, Verification, load_certificate
 from pacbound.cli.columns import ColumnOption, named_columns
 from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.file_options import CertificatesArgument
@@ -172,6 +171,5 @@ def for_programs(
             *("thresholds", "threshold", "lowest", "highest"),
         )
         found |= {key: claim[key] for key in keys if key in claim}
-        if isinstance(certificate, ClaimCertificate):
-            found |= certificate.by.thresholds(certificate)
+        found |= certificate.by.thresholds(certificate)
     return found

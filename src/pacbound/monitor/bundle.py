@@ -14,8 +14,7 @@ from contextlib import ExitStack
 from types import MappingProxyType
 from typing import Any
 
-from pacbound.certificate import Certificate
-from pacbound.certificate.document import exact
+from pacbound.claims.certificate import Certificate
 from pacbound.documents import Json, Reader
 from pacbound.errors import (
     CertificateError,
@@ -27,6 +26,7 @@ from pacbound.monitor import state_file
 from pacbound.monitor.monitor import Alarm, ClassOptions, Monitor, SavedMonitor
 from pacbound.monitor.state import watch_of
 from pacbound.procedures import union
+from pacbound.says import exact
 
 
 class BundleMonitor(SavedMonitor):

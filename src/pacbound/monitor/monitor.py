@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 
 from pacbound import documents
 from pacbound.atomic_files import as_path
-from pacbound.certificate import Certificate
-from pacbound.certificate.document import exact
-from pacbound.certificate.draws import rows_to_take_in
-from pacbound.certificate.files import certificate_of
+from pacbound.claims.assumptions import rows_to_take_in
+from pacbound.claims.certificate import Certificate, certificate_of
 from pacbound.documents import Json, Reader
 from pacbound.errors import (
     CertificateError,
@@ -29,6 +27,7 @@ from pacbound.errors import (
 from pacbound.monitor import state_file
 from pacbound.monitor.state import Clock, Promise, Rung, State, watch_of
 from pacbound.output_files import refuse_replacing_source
+from pacbound.says import exact
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
 from pacbound.tally.columns import same_length, same_rows

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.files import certificate_of
 from pacbound.claims.cascade import CascadeCertificate
+from pacbound.claims.certificate import certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.monitor.state import Promise, watch_of
 from pacbound.stats.arguments import generator, real_number, whole_number

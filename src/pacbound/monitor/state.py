@@ -18,10 +18,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate import Certificate
-from pacbound.certificate.document import exact
-from pacbound.claims.claim import ClaimCertificate
+from pacbound.claims.certificate import Certificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.says import exact
 from pacbound.stats.arguments import LARGEST_COUNT, failure_probability, real_number
 from pacbound.stats.betting import Bets, Restarts, RunningSums
 from pacbound.tally.classes import ClassRule, Evidence
@@ -50,17 +49,6 @@ _TABLE: Final = 2**17
 """Numbers in a table of the evidence of each place after each row: it stays in the cache."""
 
 
-_WHY_NOT = {
-    "batch": (
-        "it is about records that are all there and all answered, so that no row in use can break "
-        "it. To notice that later records are of another kind, certify a cascade on labelled rows "
-        "and monitor that"
-    ),
-    "bundle": "its claims are watched together by BundleMonitor, or one by one, as bundle[name]",
-}
-"""Kinds that have no row to watch, or several claims."""
-
-
 def watch_of(certificate: Certificate) -> Watch:
     """The bets against what a certificate claims, once it is verified."""
     if not isinstance(certificate, Certificate):
@@ -68,13 +56,8 @@ def watch_of(certificate: Certificate) -> Watch:
             f"certificate is of type {type(certificate).__name__}: expected a Certificate. "
             "load_certificate reads one from its file."
         )
-    if not isinstance(certificate, ClaimCertificate):
-        raise InvalidTypeError(
-            f"{with_article(certificate.kind).capitalize()} certificate is not monitored: "
-            f"{_WHY_NOT[certificate.kind]}."
-        )
     certificate.require_verified()
-    if not certificate.certified:
+    if not certificate.certified and not certificate.inside:
         raise InvalidValueError(
             "This certificate is a refusal: it claims nothing, so there is nothing to monitor. "
             "Certify first; summary() says what it would take."

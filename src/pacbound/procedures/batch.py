@@ -57,19 +57,6 @@ KEY_BYTES = 16
 NAMES: Final = {1: "batch/credit/1", 2: "batch/credit-two-looks/1"}
 """By the number of looks at the sample."""
 
-ASSUMPTIONS: Final = (
-    (
-        "The records, their scores and the fast model's answers were fixed before the sample was "
-        "drawn; nothing is assumed about where they come from."
-    ),
-    (
-        "The sample is the beginning of one random permutation, drawn once: no second one was "
-        "drawn after the slow model's answers to the first were seen."
-    ),
-    "The slow model's answer to a record does not depend on which records it is asked about.",
-    "xi, delta and the size of the sample were fixed before the slow model was asked.",
-)
-
 SECOND_LOOK: Final = 3
 """How many times larger the sample is at the second look."""
 

@@ -15,11 +15,6 @@ from math import nextafter
 
 NAME = "bundle/union-bound/1"
 
-ASSUMPTIONS = (
-    "what each claim assumes, for each of them",
-    "which claims are made, and their shares of delta, were fixed before the data were looked at",
-)
-
 
 def total(deltas: Iterable[float]) -> Fraction:
     """The sum of failure probabilities as they are written."""

@@ -22,9 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.document import Certificate
-from pacbound.certificate.files import certificate_of
-from pacbound.claims.claim import ClaimCertificate
+from pacbound.claims.certificate import Certificate, certificate_of
 from pacbound.claims.shield import ShieldCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import real_number
@@ -252,8 +250,6 @@ def _hint(given: Certificate) -> str:
     """What the certificate claims instead, or which of its claims may be passed."""
     if given.inside:
         return f" Pass one of its claims: {', '.join(given.inside)}."
-    if not isinstance(given, ClaimCertificate):
-        return ""
     return f" It does not claim safety. {given.says.promise or ''}".rstrip()
 
 

@@ -19,7 +19,7 @@ from pacbound import (
     certify_recall,
     certify_shield,
 )
-from pacbound.certificate import Certificate
+from pacbound.claims.certificate import Certificate
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome

@@ -12,7 +12,7 @@ from tests.products import standing_for
 from tests.report.page.conftest import abstention, calibration, cascade, recall, rows, shield
 
 from pacbound import certify_abstention, certify_cascade
-from pacbound.certificate import Certificate
+from pacbound.claims.certificate import Certificate
 from pacbound.explorable import CERTIFIED, HOPELESS, REFUSED, UNTOLD, Explorable, Reading
 from pacbound.report.page.explorer.grid import Explorer, explored
 from pacbound.report.page.explorer.readings import explorable

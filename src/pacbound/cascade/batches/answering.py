@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pacbound.cascade.batches.result import BatchResult
 from pacbound.cascade.batches.session import BatchSession, OnMissing
 from pacbound.cascade.bounded_stream import BoundedStream
-from pacbound.certificate.about import about_texts
+from pacbound.claims.provenance import about_texts
 from pacbound.errors import InvalidTypeError, ModelError, PacboundError
 from pacbound.sources import Progress
 from pacbound.stats.arguments import real_number, whole_number

@@ -19,7 +19,7 @@ from pacbound.cascade.batches.journal import read_header
 from pacbound.cascade.batches.records import Records, joined, records_of_files
 from pacbound.cascade.batches.result import BatchResult
 from pacbound.cascade.batches.session import BatchSession, limits_of
-from pacbound.certificate.about import about_texts
+from pacbound.claims.provenance import about_texts
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.output_files import refuse_overwriting

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.batch import BatchCertificate
+from pacbound.claims.batch import BatchCertificate
 from pacbound.sources.values import MISSING
 from pacbound.tally.classes import Class
 

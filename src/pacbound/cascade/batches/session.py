@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import zip_longest
 from threading import RLock
 from typing import Any, Literal, Self
 
@@ -23,8 +24,8 @@ from pacbound.cascade.batches.records import Records, codes_of, records_of_array
 from pacbound.cascade.batches.result import BatchResult, classes_of
 from pacbound.cascade.batches.sampled_order import SampledOrder
 from pacbound.cascade.one_at_a_time import one_at_a_time
-from pacbound.certificate.batch import BatchCertificate, WholeTies
-from pacbound.certificate.document import Provenance
+from pacbound.claims.batch import CLAIM, BatchCertificate
+from pacbound.claims.provenance import Provenance
 from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError, PacboundError
 from pacbound.procedures import batch
 from pacbound.procedures.batch import new_key
@@ -432,31 +433,32 @@ class BatchSession:
         return self._order.beginning(ranks, whole_ties=self._limits["whole_ties"])
 
     def _certificate(self, unanswered: int) -> BatchCertificate:
-        ranks = self._order.disagreements(self._differ)
+        ranks, plan = self._order.disagreements(self._differ), self._plan
         stop = self._order.stop(ranks)
-        return BatchCertificate(
-            n=len(self._slow),
-            xi=self._limits["xi"],
-            delta=self._limits["delta"],
-            scored=self._plan.scored,
-            key=self._key,
-            drawn=self._plan.drawn,
-            allowed=self._plan.allowed,
-            disagreements=tuple(
-                places[: max(0, count + 1)]
-                for places, count in zip(ranks, self._plan.allowed, strict=False)
-            ),
-            stop=stop,
-            sampled_before=self._order.sampled_before(stop),
-            ties=self._ties() if self._limits["whole_ties"] else None,
-            differing=len(ranks[-1]) if ranks else 0,
-            unanswered=unanswered,
-            provenance=Provenance.now(self._records.sources, self._columns),
-        )
+        found = {
+            "n": len(self._slow),
+            "scored": plan.scored,
+            "key": self._key,
+            "looks": [
+                {"sampled": size, "disagreements": places}
+                for size, places in zip_longest(plan.drawn, ranks)
+            ],
+            "sampled_before": self._order.sampled_before(stop),
+            "whole_ties": self._ties() if self._limits["whole_ties"] else None,
+            "unanswered": unanswered,
+            "descriptive": {"sampled_differing": len(ranks[-1]) if ranks else 0},
+        }
+        values = CLAIM.decided(CLAIM.counted(found, CLAIM.wishes(self._limits)))
+        provenance = Provenance.now(self._records.sources, self._columns)
+        return BatchCertificate(by=CLAIM, values=values, provenance=provenance)
 
-    def _ties(self) -> WholeTies:
+    def _ties(self) -> dict[str, Any]:
         prefix = self._beginning()
-        return WholeTies(prefix, self._order.sampled_before(prefix), self._order.lowest(prefix))
+        return {
+            "stop": prefix,
+            "sampled_before": self._order.sampled_before(prefix),
+            "threshold": self._order.lowest(prefix),
+        }
 
     def _asked_rows(self, rows: Any) -> Integers:
         places = np.atleast_1d(whole_numbers(rows, "rows"))

@@ -19,8 +19,8 @@ from torch import Tensor, nn
 
 from pacbound.cascade.early_exit.batches import Batch, device_of, packed
 from pacbound.cascade.thresholds import ExitThresholds
-from pacbound.certificate.files import certificate_of
 from pacbound.claims.cascade import CascadeCertificate
+from pacbound.claims.certificate import certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.toplabel import ONE_SCORE
 

@@ -10,8 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.document import EXPLAINED_WORK
-from pacbound.certificate.draws import one_of_many
+from pacbound.claims.assumptions import one_of_many
 from pacbound.claims.cascade.fields import counted_groups
 from pacbound.claims.cascade.group import (
     BestPossible,
@@ -22,7 +21,7 @@ from pacbound.claims.cascade.group import (
     Unlabelled,
     group_of,
 )
-from pacbound.claims.claim import ClaimCertificate
+from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.procedures.cascade import CascadeRefusal
 from pacbound.procedures.cascade_front import Declared
@@ -37,7 +36,7 @@ UNEXPLAINED: Final = CascadeRefusal("unexplained")
 where its counts do not imply a refusal at all."""
 
 
-class CascadeCertificate(ClaimCertificate):
+class CascadeCertificate(Certificate):
     """With probability at least 1 - `delta` a cascade at `thresholds` loses at most `xi` accuracy
     against its slow model; or, where `bounded` is "differ", at most `xi` of its answers differ from
     the slow model's. With groups this holds in *every* group.
@@ -192,7 +191,7 @@ class CascadeCertificate(ClaimCertificate):
         return None if self.certified else UNEXPLAINED, tuple(told)
 
     def _decided_again(self) -> Any:
-        if self._known_work() > EXPLAINED_WORK:
+        if self.work() > EXPLAINED_WORK:
             return None
         try:
             again = self.by.decided(self.values)

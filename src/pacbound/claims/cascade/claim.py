@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.asks import DELTA, Ask, xi_ask
-from pacbound.certificate.document import Provenance, interval_work
-from pacbound.certificate.tally_checks import exact_sum, require_is_tally, require_tally
 from pacbound.claims.assumptions import assumed
 from pacbound.claims.cascade import words
 from pacbound.claims.cascade.certificate import LABELS, CascadeCertificate
@@ -31,7 +29,9 @@ from pacbound.claims.cascade.group import (
 )
 from pacbound.claims.cascade.measures import measure_of
 from pacbound.claims.cascade.watch import CascadeWatch
-from pacbound.claims.claim import Cells, Claim, Procedure, Values
+from pacbound.claims.claim import Cells, Claim, Procedure, Values, interval_work
+from pacbound.claims.common_fields import exact_sum, require_is_tally, require_tally
+from pacbound.claims.provenance import Provenance
 from pacbound.documents import Json, Reader, encode_float, printable
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.explorable import Explorable

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.document import sealed
+from pacbound.claims.claim import sealed
 from pacbound.procedures import cascade, cascade_paths, joint_walk
 from pacbound.procedures.cascade import CascadeRefusal
 from pacbound.procedures.cascade_front import Declared, never_cell

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from pacbound.certificate.document import exact
 from pacbound.explorable import Reading
 from pacbound.report.page.explorer.grid import Explorer
 from pacbound.report.page.markup import Markup, folded, table, tag
+from pacbound.says import exact
 
 WARNING: Final = (
     "Look, but do not choose here. The claim holds for the {asked} that were fixed before the "

@@ -13,12 +13,12 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Final
 
-from pacbound.certificate.document import exact
 from pacbound.report import palette
 from pacbound.report.page.entries import Entry
 from pacbound.report.page.markup import Markup, in_short, joined, tag
 from pacbound.report.page.section import Detail, alarms, section, status, verdict
 from pacbound.report.page.words import words_of
+from pacbound.says import exact
 from pacbound.version import VERSION
 
 _COLOURS: Final = {

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pacbound.certificate import Certificate, load_certificate
+from pacbound.claims.certificate import Certificate, load_certificate
 from pacbound.documents import Json
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.monitor import Monitor

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
-from pacbound.certificate import (
-    BatchCertificate,
-    Certificate,
-)
-from pacbound.claims.claim import ClaimCertificate
+from pacbound.claims.certificate import Certificate
 from pacbound.monitor import Monitor
 from pacbound.report.evidence import evidence_over_time
 from pacbound.report.page import dials
-from pacbound.report.page.chart import ChartFigure
 from pacbound.report.page.entries import Entry
 from pacbound.report.page.explorer.grid import Explorer
-from pacbound.report.page.figures import batch
 from pacbound.report.page.figures.trade_off import trade_off
 from pacbound.report.page.markup import Markup, in_short, joined, pairs, tag
-from pacbound.report.page.words import counts_of, origin_of, seen_of, words_of
+from pacbound.report.page.words import origin_of, words_of
 from pacbound.report.svg import figure_html
 
 
@@ -114,7 +107,9 @@ def _reservation(entry: Entry) -> Markup | None:
         )
     if not entry.certified:
         return tag("p", "Nothing is certified here. The claim must not be relied on.")
-    left_out = _refused_groups(entry.certificate)
+    if entry.certificate is None:
+        return None
+    left_out = list(entry.certificate.by.refused_groups(entry.certificate))
     if not left_out:
         return None
     listed = ", ".join(map(in_short, left_out[:5])) + (", …" if len(left_out) > 5 else "")
@@ -123,12 +118,6 @@ def _reservation(entry: Entry) -> Markup | None:
         tag("strong", f"Not certified for {len(left_out):,} of the groups: {listed}."),
         class_="warning",
     )
-
-
-def _refused_groups(certificate: Certificate | None) -> list[str]:
-    if isinstance(certificate, ClaimCertificate):
-        return list(certificate.by.refused_groups(certificate))
-    return []
 
 
 def alarms(entry: Entry) -> list[str]:
@@ -148,17 +137,11 @@ def _parts(
     yield tag("div", *(tag("p", line) for line in said.rest))
     yield _checklist(certificate.assumed(), place)
     yield _heading("What was counted and decided")
-    yield pairs(counts_of(certificate, entry.claim))
-    seen = seen_of(entry.claim)
-    if seen:
-        yield tag("p", "Seen on these very rows (descriptive, no guarantee):")
-        yield pairs(seen)
+    yield pairs(certificate.by.numbers(certificate))
     yield _heading("Who and what")
     yield pairs(origin_of(certificate, entry.claim), class_="wide")
-    figures = [figure.html() for figure in _figures(certificate, detail) if figure is not None]
-    if isinstance(certificate, ClaimCertificate):
-        shown = islice(certificate.figures(), detail.figures)
-        figures = [figure_html(figure, rows=detail.rows) for figure in shown]
+    shown = islice(certificate.figures(), detail.figures)
+    figures = [figure_html(figure, rows=detail.rows) for figure in shown]
     if isinstance(entry.explorer, Explorer) and detail.figures:
         drawn = trade_off(entry.explorer)
         figures += [] if drawn is None else [figure_html(drawn)]
@@ -212,22 +195,6 @@ def _heading(text: str) -> Markup:
 def _groups(certificate: Certificate) -> int:
     """How many groups the certificate has; none for kinds that have no groups."""
     return len(getattr(certificate, "groups", ()))
-
-
-def _figures(certificate: Certificate, detail: Detail) -> Iterator[ChartFigure | None]:
-    draw = _DRAWN.get(type(certificate))
-    if draw is not None and detail.figures:
-        yield from draw(certificate, detail)
-
-
-def _of_batch(certificate: BatchCertificate, detail: Detail) -> Iterator[ChartFigure | None]:
-    yield batch.sample(certificate, rows=detail.rows)
-
-
-_DRAWN: dict[type[Certificate], Callable[[Any, Detail], Iterator[ChartFigure | None]]] = {
-    BatchCertificate: _of_batch,
-}
-"""The figures of each kind; a bundle has those of its claims."""
 
 
 def _monitor(monitor: Monitor, detail: Detail) -> Iterator[Markup]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from pacbound.atomic_files import atomic_file
-from pacbound.certificate import Certificate
+from pacbound.claims.certificate import Certificate
 from pacbound.errors import InvalidValueError
 from pacbound.explorable import Explorable
 from pacbound.monitor import Monitor

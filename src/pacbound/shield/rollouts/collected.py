@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.certificate.about import about_texts
+from pacbound.claims.provenance import about_texts
 from pacbound.claims.shield import Bound, Rate, ShieldCertificate, certify_shield
 from pacbound.claims.task_record import CHECKS, about_task, known_task, read_task
 from pacbound.documents import Json

@@ -8,11 +8,10 @@ its own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
-from pacbound.certificate import Certificate
-from pacbound.claims.claim import ClaimCertificate
+from pacbound.claims.certificate import Certificate
 from pacbound.explorable import Explorable, Reading
 
 SECONDS: Final = 5.0
@@ -89,16 +88,10 @@ def longest(certificate: Certificate, way: Explorable) -> float:
     return _seconds(certificate, way, *_values(*_own(certificate, way), way, _SHAPES[0]))
 
 
-def _own(certificate: Any, way: Explorable) -> tuple[float | None, float]:
+def _own(certificate: Certificate, way: Explorable) -> tuple[float | None, float]:
     """The values that the certificate was asked for."""
-    own = None if way.dial is None else float(_asked(certificate, way.dial))
-    return own, float(certificate.delta)
-
-
-def _asked(certificate: Any, name: str) -> float:
-    if isinstance(certificate, ClaimCertificate):
-        return float(certificate.values[name])
-    return float(getattr(certificate, name))
+    own = None if way.dial is None else float(certificate.values[way.dial])
+    return own, certificate.delta
 
 
 def _values(
@@ -146,11 +139,7 @@ def _seconds(
         for level in deltas:
             asked: Any = {"delta": level}
             asked |= {} if way.dial is None else {way.dial: value}
-            work = (
-                certificate.by.work({**certificate.values, **asked})
-                if isinstance(certificate, ClaimCertificate)
-                else replace(certificate, **asked, loaded=None).work()
-            )
+            work = certificate.by.work({**certificate.values, **asked})
             region = _LEAST if work > _NEXT_TO_NOTHING else 0.0
             total += max(least, region, _UNIT_OF_WORK * work)
     return total

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pacbound.certificate.document import exact
 from pacbound.figure import Axis, Column, Dots, Figure, Line, Mark, Panel, Spans
 from pacbound.report.page.explorer.grid import Explorer
+from pacbound.says import exact
 
 
 def trade_off(explorer: Explorer) -> Figure | None:

@@ -1,19 +1,23 @@
-"""Several claims in one certificate, all right together: each spends a share of one delta."""
+"""A bundle: several claims in one certificate, all right at once. Each spends a share of delta."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, Never, Self
 
-from pacbound.certificate.about import about_texts
-from pacbound.certificate.document import Certificate, Provenance, exact, likelihood
-from pacbound.certificate.samples import sample_name
-from pacbound.documents import Json, Reader, printable
+from pacbound.asks import CHANCE, DELTA, Ask
+from pacbound.claims import KINDS
+from pacbound.claims.certificate import FORMAT, SCHEMA, Certificate, certificate_from_dict
+from pacbound.claims.claim import Cells, Claim, Procedure, Values
+from pacbound.claims.common_fields import Assumes
+from pacbound.claims.provenance import Provenance, about_texts, sample_name
+from pacbound.documents import Json, Reader, digest, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.fields import Field, Fields
+from pacbound.forms import Choice, Form, TruthValue
 from pacbound.procedures import union
-from pacbound.procedures.registry import require
+from pacbound.says import Says, Sentence, confidence, count, share
 from pacbound.stats.arguments import claimed_delta, real_number
 from pacbound.tally.columns import require_whole_text
 
@@ -21,73 +25,7 @@ _BETWEEN = "."
 """Stands between the name of a claim and the role of a column, in the provenance."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class SeveralClaims(Certificate):
-    """A certificate that holds others, which share its `delta`. It is as right as all of them, and
-    recomputed by recomputing each.
-
-    Attributes
-    ----------
-    delta : float
-        The chance that any of the claims is wrong.
-    members : mapping of str to Certificate
-        The certificates by their names, as the file has them.
-    provenance : Provenance
-        Where the certificates come from; columns are named as "claim.role".
-    draw : None
-        Each certificate says for itself how its rows were drawn.
-    loaded : mapping or None
-        The document that it was read from; None if it was made in this process.
-
-    Examples
-    --------
-    >>> from pacbound import calibrate
-    >>> from pacbound.certificate import CertificateBundle
-    >>> rows = [0.9, 0.8], [True, False]
-    >>> bundle = CertificateBundle.of({"a": calibrate(*rows, delta=0.01)}, delta=0.01)
-    >>> isinstance(bundle, SeveralClaims), list(bundle.members)
-    (True, ['a'])
-    """
-
-    procedure: ClassVar[str]
-    delta: float
-    members: Mapping[str, Certificate]
-
-    @property
-    def inside(self) -> Mapping[str, Certificate]:
-        """The certificates by their names, as the file has them."""
-        return self.members
-
-    def counted(self) -> dict[str, Json]:
-        claims = {name: member.counts_digest for name, member in self.members.items()}
-        return {
-            "kind": self.kind,
-            "procedure": self.procedure,
-            "delta": self.delta,
-            "claims": claims,
-        }
-
-    def work(self) -> float:
-        return sum(member.work() for member in self.members.values())
-
-    def recomputed(self) -> Self:
-        again = {name: member.recomputed() for name, member in self.members.items()}
-        return replace(self, members=again, loaded=None)
-
-    @classmethod
-    @abstractmethod
-    def from_claim(
-        cls,
-        claim: Reader,
-        provenance: Provenance,
-        loaded: Mapping[str, Json],
-        members: Mapping[str, Certificate] | None = None,
-    ) -> Self:
-        """The certificate that a document describes; `members` are its claims, read already."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class CertificateBundle(SeveralClaims):
+class CertificateBundle(Certificate):
     """Several claims that are all right at once, with probability at least 1 - `delta`.
 
     Each claim has a share of `delta`, and the shares add up to no more than it, so that the claims
@@ -99,11 +37,10 @@ class CertificateBundle(SeveralClaims):
 
     Attributes
     ----------
-    delta : float
-        The chance that any of the claims is wrong.
-    members : mapping of str to Certificate
-        The certificates by their names, as the file has them. Use `bundle[name]`, which raises if
-        the file was changed.
+    by : Claim
+        What is claimed, and how it is decided and said.
+    values : mapping
+        Everything that the document holds of it, by name; "claims" are the certificates.
     provenance : Provenance
         Where the certificates come from; columns are named as "claim.role", and what each claim is
         about as "claim.model".
@@ -126,9 +63,6 @@ class CertificateBundle(SeveralClaims):
     >>> bundle.certified, list(bundle), round(bundle["shield"].threshold, 3)
     (True, ['calibration', 'shield'], 0.9)
     """
-
-    kind: ClassVar[str] = "bundle"
-    procedure: ClassVar[str] = union.NAME
 
     @classmethod
     def of(cls, certificates: Mapping[str, Certificate], *, delta: float) -> Self:
@@ -175,8 +109,27 @@ class CertificateBundle(SeveralClaims):
                 "one."
             )
         require_whole_text(members, "certificates")
-        require_covered(members, level)
-        return cls(delta=level, members=members, provenance=provenance_together(members))
+        _require_covered(members, level)
+        values = CLAIM.together(CLAIM.counted(members, {"delta": level}))
+        return cls(by=CLAIM, values=values, provenance=provenance_together(members))
+
+    @property
+    def members(self) -> Mapping[str, Certificate]:
+        """The certificates by their names, as the file has them. Use `bundle[name]`, which raises
+        if the file was changed.
+        """
+        found: Mapping[str, Certificate] = self.values["claims"]
+        return found
+
+    @property
+    def inside(self) -> Mapping[str, Certificate]:
+        """The certificates by their names, as the file has them."""
+        return self.members
+
+    @property
+    def n(self) -> Never:
+        """A bundle counts no rows of its own."""
+        raise AttributeError("a bundle counts no rows of its own: ask the certificates in it")
 
     def __getitem__(self, name: str) -> Certificate:
         """The certificate of one claim, if the bundle follows from its own counts."""
@@ -193,38 +146,6 @@ class CertificateBundle(SeveralClaims):
     def __len__(self) -> int:
         return len(self.members)
 
-    @property
-    def certified(self) -> bool:
-        """Whether every claim is certified; one that is refused takes nothing from the others."""
-        return all(member.certified for member in self.members.values())
-
-    def claimed(self) -> dict[str, Json]:
-        return {
-            "kind": self.kind,
-            "procedure": self.procedure,
-            "assumptions": list(union.ASSUMPTIONS),
-            "certified": self.certified,
-            "delta": self.delta,
-            "claims": {name: member.claim() for name, member in self.members.items()},
-        }
-
-    @classmethod
-    def from_claim(
-        cls,
-        claim: Reader,
-        provenance: Provenance,
-        loaded: Mapping[str, Json],
-        members: Mapping[str, Certificate] | None = None,
-    ) -> Self:
-        """The bundle that a document describes; `members` are its claims, read already."""
-        require(claim.text("procedure"), union.NAME)
-        level = claim.probability("delta")
-        try:
-            require_covered(members or {}, level)
-        except InvalidValueError as error:
-            raise CertificateError(f"{claim.place('claims')}: {error}") from None
-        return cls(delta=level, members=members or {}, provenance=provenance, loaded=loaded)
-
     def own_about(self) -> Mapping[str, str]:
         """What the bundle as a whole is about."""
         about = self.provenance.about
@@ -232,24 +153,171 @@ class CertificateBundle(SeveralClaims):
 
     def head(self) -> str:
         """What is claimed of all certificates together, and the verdict of each."""
-        verdicts = [
-            f"{printable(name)} ({member.kind}, delta = {exact(_delta(member))}): "
-            f"{'certified' if member.certified else 'REFUSED'}"
-            for name, member in self.members.items()
-        ]
-        return "\n".join(
-            [
-                f"{len(self)} claims together, delta = {exact(self.delta)}",
-                f"With probability at least {likelihood(self.delta)} over the draw of the data, "
-                "all of them that are certified are right at once.",
-                *(f"  {line}" for line in verdicts),
-            ]
-        )
+        return super().words()
 
     def words(self) -> str:
         """The claim in words, and those of each certificate."""
         members = (f"\n{printable(name)}: {one.summary()}" for name, one in self.members.items())
         return "\n".join([self.head(), *members])
+
+
+class Members(Form):
+    """Claims by their names; none of them is a bundle."""
+
+    def read(self, part: Reader, key: str) -> dict[str, Json]:
+        """The claims as they are written: `BundleClaim.read` makes certificates of them."""
+        claims = part.mapping(key)
+        return {name: claims.raw(name) for name in claims.names()}
+
+    def write(self, value: Mapping[str, Certificate]) -> Json:
+        """The claim of each."""
+        return {name: member.claim() for name, member in value.items()}
+
+    def counted(self, value: Mapping[str, Certificate]) -> Json:
+        """The digest of what was counted for each."""
+        return {name: member.counts_digest for name, member in value.items()}
+
+    def schema(self) -> dict[str, Json]:
+        """An object of claims."""
+        kinds: Json = [{"$ref": f"#/$defs/{kind}"} for kind in KINDS if kind != "bundle"]
+        return {"type": "object", "minProperties": 1, "additionalProperties": {"oneOf": kinds}}
+
+
+@dataclass(frozen=True)
+class BundleClaim(Claim[CertificateBundle]):
+    """Several claims that share one delta."""
+
+    kind: str = "bundle"
+    command: str = "together"
+    help: str = "Certify several claims that are all right at once."
+    question: Any = None
+    asks: tuple[Ask, ...] = (DELTA,)
+    procedures: Mapping[str, Procedure] = field(
+        default_factory=lambda: {
+            union.NAME: Procedure(union.NAME, ("all-of-each-claim", "claims-and-shares-beforehand"))
+        }
+    )
+    certificate: type[CertificateBundle] = CertificateBundle
+
+    def fields(self, procedure: Procedure) -> Fields:
+        """The claims, and the delta that they share."""
+        return Fields(
+            (
+                Field("kind", Choice((self.kind,)), counted=True),
+                Field("procedure", Choice((procedure.name,)), counted=True),
+                Field("assumes", Assumes()),
+                Field("certified", TruthValue()),
+                Field("delta", CHANCE, counted=True),
+                Field("claims", Members(), counted=True),
+            )
+        )
+
+    def counted(self, evidence: Mapping[str, Certificate], wishes: Values) -> dict[str, Any]:
+        """The certificates."""
+        named = {"kind": self.kind, "procedure": union.NAME}
+        return {**named, **wishes, "claims": dict(evidence)}
+
+    def decided(self, values: Values) -> dict[str, Any]:
+        """Each claim again, and whether all of them are certified."""
+        again = {name: member.recomputed() for name, member in values["claims"].items()}
+        return self.together({**values, "claims": again})
+
+    def together(self, values: Values) -> dict[str, Any]:
+        """Whether all claims are certified, as they are."""
+        return {
+            **values,
+            "assumes": self.procedures[values["procedure"]].assumes,
+            "certified": all(member.certified for member in values["claims"].values()),
+        }
+
+    def read(
+        self, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]
+    ) -> CertificateBundle:
+        """The bundle that a document holds. What its own digest is taken of is its claims', too."""
+        read = super().read(claim, provenance, loaded)
+        members = {
+            name: _member(claim.place(f"claims.{name}"), part, _provenance_of(name, provenance))
+            for name, part in read.values["claims"].items()
+        }
+        try:
+            _require_covered(members, read.delta)
+        except InvalidValueError as error:
+            raise CertificateError(f"{claim.place('claims')}: {error}") from None
+        return replace(read, values={**read.values, "claims": members})
+
+    def says(self, certificate: CertificateBundle) -> Says:
+        """That all are right at once, and the verdict of each."""
+        delta = share(certificate.delta, "up")
+        return Says(
+            Sentence(
+                "{claims} claims together, delta {delta}",
+                {"claims": count(len(certificate)), "delta": delta},
+            ),
+            promise=Sentence(
+                "With probability at least {confidence} over the draw of the data, all of them "
+                "that are certified are right at once.",
+                {"confidence": confidence(certificate.delta)},
+            ),
+            groups=tuple(
+                Sentence(
+                    "{name} ({kind}, delta {delta}): {verdict}",
+                    {
+                        "name": printable(name),
+                        "kind": member.kind,
+                        "delta": share(member.delta, "up"),
+                        "verdict": "certified" if member.certified else "REFUSED",
+                    },
+                )
+                for name, member in certificate.members.items()
+            ),
+        )
+
+    def watch(self, certificate: CertificateBundle) -> str:  # noqa: ARG002
+        """Its claims are watched."""
+        return "its claims are watched together by BundleMonitor, or one by one, as bundle[name]"
+
+    def explorable(self, certificate: CertificateBundle) -> str:  # noqa: ARG002
+        """Its claims are explored."""
+        return "Each of the claims is explored on its own, below."
+
+    def recounting(self, certificate: CertificateBundle) -> dict[str, Any]:  # noqa: ARG002
+        """Its claims are counted again."""
+        raise InvalidTypeError(
+            "The data of a bundle cannot be counted again by --data: do so for the certificate of "
+            "each of its claims."
+        )
+
+    def cells(self, certificate: CertificateBundle) -> Cells:  # noqa: ARG002
+        """None of its own."""
+        return {}
+
+    def numbers(self, certificate: CertificateBundle) -> list[tuple[str, str]]:
+        """What was asked for."""
+        return self.numbers_asked(certificate)
+
+    def work(self, values: Values) -> float:
+        """That of all claims."""
+        return sum((member.work() for member in values["claims"].values()), 0.0)
+
+
+CLAIM = BundleClaim()
+
+
+def _member(place: str, claim: Json, provenance: Provenance) -> Certificate:
+    """A claim of a bundle, as a document of its own has it."""
+    origin = provenance.to_dict()
+    document = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "claim": claim,
+        "claim_digest": digest(claim),
+        "provenance": origin,
+        "provenance_digest": digest(origin),
+    }
+    member = certificate_from_dict(document, place)
+    if isinstance(member, CertificateBundle):
+        raise CertificateError(f"{place} is a bundle in a bundle.")
+    return member
 
 
 def certify_together(
@@ -354,24 +422,9 @@ def _require_makers(claims: Any) -> None:
             )
 
 
-def member_documents(
-    claim: Reader, provenance: Provenance
-) -> dict[str, tuple[Json, dict[str, Json]]]:
-    """The claim and the provenance of each member, as documents of their own have them."""
-    claims = claim.mapping("claims")
-    return {
-        name: (claims.raw(name), _provenance_of(name, provenance).to_dict())
-        for name in claims.names()
-    }
-
-
-def _delta(certificate: Certificate) -> float:
-    return float(certificate.claim()["delta"])
-
-
-def require_covered(members: Mapping[str, Certificate], delta: float) -> None:
+def _require_covered(members: Mapping[str, Certificate], delta: float) -> None:
     """Raise unless there are claims, and `delta` covers what they spend."""
-    spent = union.total(_delta(member) for member in members.values())
+    spent = union.total(member.delta for member in members.values())
     if not members or spent > union.written(delta):
         raise InvalidValueError(
             f"{len(members)} claims spend {float(spent):g} together, and delta={delta:g}: expected "

@@ -20,17 +20,17 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import nextafter
 from typing import Any, Final
+from unicodedata import normalize
 
 from pacbound import documents
 from pacbound.atomic_files import as_path
-from pacbound.certificate.batch import BatchCertificate
-from pacbound.certificate.document import Certificate, Provenance, exact
-from pacbound.certificate.samples import sample_key, sample_name
-from pacbound.claims import CLAIMS, claim_of
+from pacbound.claims.certificate import Certificate
+from pacbound.claims.provenance import Provenance, sample_name
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, OverspentError
 from pacbound.file_locks import locked
 from pacbound.procedures import union
+from pacbound.says import exact
 from pacbound.stats.arguments import claimed_delta
 from pacbound.tally.fingerprint import ARRAY
 from pacbound.tally.tally import Tally
@@ -396,7 +396,7 @@ class _Accounts:
     def _keys(self, look: Look) -> list[str] | None:
         """The samples that a look is on; None if that is not known."""
         if look.samples:
-            return [self._top(sample_key(look.samples[0]))]
+            return [self._top(_sample_key(look.samples[0]))]
         files = [source for source in look.sources if source.startswith(_FILE)]
         owners = [self._top(self._owner[file]) for file in files if file in self._owner]
         is_known = owners and len(owners) == len(look.sources)
@@ -407,8 +407,8 @@ class _Accounts:
         if not look.samples:
             return
         for name in look.samples:
-            self._spelt.setdefault(sample_key(name), name)
-        first, *others = map(sample_key, look.samples)
+            self._spelt.setdefault(_sample_key(name), name)
+        first, *others = map(_sample_key, look.samples)
         for key in others:
             self._join(first, key)
         for source in filter(_tells_rows, look.sources):
@@ -435,7 +435,7 @@ def _look(what: Any, delta: float | None, sample: str | None) -> Look:
             )
         _require_unchanged(what)
         return Look(
-            float(what.claim()["delta"]),
+            what.delta,
             what.kind,
             tuple(dict.fromkeys([*names, *_samples_of(what, all_named=bool(names))])),
             what.provenance.sources,
@@ -514,14 +514,11 @@ def _names_its_columns(certificate: Certificate) -> bool:
     names stand in one text, and a name may hold a comma. The answers that a batch was compared with
     are in none.
     """
-    columns = certificate.provenance.columns
-    if isinstance(certificate, BatchCertificate):
-        return False
-    several = {}
-    if certificate.kind in CLAIMS:
-        several = claim_of(certificate.kind).names_in_columns(certificate)
-    return bool(columns) and all(
-        columns.get(role, "").count(",") == count - 1 for role, count in several.items()
+    columns, several = certificate.provenance.columns, certificate.by.names_in_columns(certificate)
+    return (
+        bool(columns)
+        and several is not None
+        and all(columns.get(role, "").count(",") == count - 1 for role, count in several.items())
     )
 
 
@@ -549,3 +546,8 @@ def _most(accounts: Iterable[_Account]) -> Fraction:
 def _rounded_down(left: Fraction) -> float:
     near = float(left)
     return near if union.written(near) <= left else nextafter(near, 0.0)
+
+
+def _sample_key(name: str) -> str:
+    """What two spellings of one name have in common: case, width and spaces make no difference."""
+    return " ".join(normalize("NFKC", name).casefold().split())

@@ -1,5 +1,5 @@
-"""The certificate as a document: a claim and its provenance, a digest of each, and how they are
-verified.
+"""The certificate: a claim and its provenance as a document, with a digest of each, and how it is
+read and verified.
 
 The claim holds the integer counts that the decision follows from, so anyone can recompute it
 without the data. A third digest covers these counts and what was asked, without anything that was
@@ -9,42 +9,36 @@ computed from them. Digests detect change; they are not signatures.
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from decimal import Decimal
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from html import escape
-from typing import Any, ClassVar, Self, Unpack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacbound import documents
-from pacbound.certificate.about import about_texts, described_about, read_about
-from pacbound.certificate.applying import AppliedRows, applied, applied_to_files
-from pacbound.certificate.draws import (
-    claimed_draw,
-    described_draw,
-    drawn_assumptions,
-    read_names,
-)
-from pacbound.certificate.refusal import UNEXPLAINED
-from pacbound.certificate.samples import read_sample, sample_name
-from pacbound.documents import Json, Reader
-from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, PacboundError
+from pacbound.claims import KINDS, claim_of
+from pacbound.claims.applying import AppliedRows, applied, applied_to_files
+from pacbound.claims.assumptions import ASSUMED, described_draw
+from pacbound.claims.provenance import Provenance, about_texts, sample_name
+from pacbound.documents import Json, Reader, printable
+from pacbound.errors import CertificateError, InvalidValueError, PacboundError
+from pacbound.fields import Fields, Values
+from pacbound.figure import Figure
 from pacbound.output_files import refuse_replacing_source
+from pacbound.says import Says
 from pacbound.sources.batches import Progress
 from pacbound.sources.notation import Notation, NotationOptions
 from pacbound.sources.paths import Paths
 from pacbound.stats.arguments import truth_value
 from pacbound.tally.draws import Drawn
-from pacbound.tally.fingerprint import HISTOGRAM
 from pacbound.tally.questions import with_article
 from pacbound.tally.row_rules import RowRule
-from pacbound.tally.tally import Tally
-from pacbound.version import VERSION
+
+if TYPE_CHECKING:
+    from pacbound.claims.claim import Claim
 
 FORMAT = "pacbound-certificate"
 SCHEMA = 1
@@ -56,10 +50,12 @@ verified only on request: about a minute. An exact cascade of 199,999 rows reach
 below 1e-20."""
 
 EXPLAINED_WORK = 0.3
-"""The reasons of a refusal are computed when a certificate is read, if that takes no longer: about
-three seconds."""
+"""The reasons of a refusal are computed for a certificate that was read, if that takes no longer:
+about three seconds."""
 
-_LISTED_SOURCES = 1000
+_PARTS = {"format", "schema", "claim", "claim_digest", "provenance", "provenance_digest"}
+_LATER_PARTS = {"counts_digest"}
+"""The first certificates were written without it, and are as valid."""
 
 
 @dataclass(frozen=True)
@@ -104,122 +100,8 @@ class Verification:
         )
 
 
-@dataclass(frozen=True)
-class Provenance:
-    """Where a certificate comes from. It is not part of the claim and not needed to verify it.
-
-    Attributes
-    ----------
-    version : str
-        The version of pacbound that made the certificate.
-    created : str
-        When, in UTC, such as "2026-01-31T12:00:00Z".
-    columns : mapping of str to str
-        The names of the table's columns by what they were used as; empty for arrays.
-    sources : tuple of str
-        What was counted, in order: "sha256:…" of each file, "array:sha256:…" of arrays, and a name
-        that nothing else has for frames; one digest over all of them if there are more than a
-        thousand.
-    about : mapping of str to str
-        What the certificate is about, as its maker says: texts such as those of "model", "dataset",
-        "owner" and "note". Those of the claims of a bundle are named as "claim.model".
-    sample : str or None
-        What its maker calls the rows; of a bundle, those of all claims that name none themselves.
-    samples : mapping of str to str
-        Of a bundle: what the rows of each claim are called that names them, by the claim.
-    drawn_by : mapping of str to str
-        Where rows were drawn: a digest of the names that decided it, "cluster" and "row_id" (see
-        `pacbound.tally.draws.Drawn`). Those of the claims of a bundle are named as
-        "claim.cluster".
-    notes : mapping of str to str
-        What was noticed when the rows were counted. Cascade: "labels" is "too few to tell" if too
-        few rows have a label to see that the labels are those of the rows, and "unrelated" if they
-        do not look so and were counted with `unrelated_labels`. Those of the claims of a bundle are
-        named as "claim.labels".
-
-    Examples
-    --------
-    >>> import polars
-    >>> from pacbound import calibrate
-    >>> named = {"confidence": "score", "correct": "right"}
-    >>> frame = polars.DataFrame({"score": [0.9, 0.8], "right": [True, False]})
-    >>> calibrate(**named, data=frame, delta=0.05).provenance.columns
-    {'confidence': 'score', 'correct': 'right'}
-    """
-
-    version: str
-    created: str
-    columns: Mapping[str, str] = field(default_factory=dict)
-    sources: tuple[str, ...] = ()
-    about: Mapping[str, str] = field(default_factory=dict)
-    sample: str | None = None
-    samples: Mapping[str, str] = field(default_factory=dict)
-    drawn_by: Mapping[str, str] = field(default_factory=dict)
-    notes: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def now(
-        cls,
-        sources: frozenset[str] = frozenset(),
-        columns: Mapping[str, str] | None = None,
-        notes: Mapping[str, str] | None = None,
-    ) -> Self:
-        """The provenance of a certificate made now from `sources`."""
-        if columns is not None and not isinstance(columns, Mapping):
-            raise InvalidTypeError(
-                f"columns={columns!r} is not a mapping: expected what each column is for, and its "
-                "name."
-            )
-        created = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        return cls(VERSION, created, dict(columns or {}), _listed(sources), notes=dict(notes or {}))
-
-    @classmethod
-    def of(
-        cls,
-        tally: Tally,
-        columns: Mapping[str, str] | None = None,
-        notes: Mapping[str, str] | None = None,
-    ) -> Self:
-        """The provenance of a certificate made now from `tally`."""
-        names = {} if tally.drawn is None else tally.drawn.digests()
-        return replace(cls.now(tally.sources, columns, notes), drawn_by=names)
-
-    def to_dict(self) -> dict[str, Json]:
-        """The provenance as a document holds it."""
-        return {
-            "package": "pacbound",
-            "version": self.version,
-            "created": self.created,
-            "columns": dict(self.columns),
-            "sources": list(self.sources),
-            # Each of these is left out where there is none.
-            **({"about": dict(self.about)} if self.about else {}),
-            **({} if self.sample is None else {"sample": self.sample}),
-            **({"samples": dict(self.samples)} if self.samples else {}),
-            **({"drawn_by": dict(self.drawn_by)} if self.drawn_by else {}),
-            **({"notes": dict(self.notes)} if self.notes else {}),
-        }
-
-    @classmethod
-    def from_dict(cls, document: Json) -> Self:
-        """The provenance that a document holds."""
-        part = Reader(document, "provenance")
-        columns = part.mapping("columns")
-        return cls(
-            part.text("version"),
-            part.text("created"),
-            columns.all_texts(),
-            tuple(part.texts("sources")),
-            read_about(part),
-            read_sample(part, "sample") if part.has("sample") else None,
-            _read_samples(part),
-            read_names(part),
-            _read_notes(part),
-        )
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Certificate(ABC):
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Certificate:
     """A claim about a classifier that can be recomputed from the counts it carries.
 
     This is what all kinds of certificates have in common: `certified`, `summary`, `save`, `verify`
@@ -229,6 +111,10 @@ class Certificate(ABC):
 
     Attributes
     ----------
+    by : Claim
+        What is claimed, and how it is decided and said.
+    values : mapping
+        Everything that the document holds of it, by name.
     provenance : Provenance
         Where the certificate comes from.
     draw : Drawn or None
@@ -248,92 +134,79 @@ class Certificate(ABC):
     REFUSED: ...
     """
 
-    kind: ClassVar[str]
+    by: Claim[Any]
+    values: Values
     provenance: Provenance
-    draw: Drawn | None = None
-    loaded: Mapping[str, Json] | None = field(default=None, repr=False)
+    loaded: Mapping[str, Json] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", _read_only(self.values))
 
     @property
-    @abstractmethod
+    def kind(self) -> str:
+        """What is claimed, in a word."""
+        return self.by.kind
+
+    @property
+    def draw(self) -> Drawn | None:
+        """How the rows were drawn from others; None if all were counted as they are."""
+        found: Drawn | None = self.values.get("drawn")
+        return found
+
+    @property
     def certified(self) -> bool:
-        """Whether the data support the claim; False is a refusal, and `summary` says what it would
-        take.
-        """
+        """Whether the rows support the claim; False is a refusal, and `summary` says why."""
+        return bool(self.values["certified"])
 
-    @abstractmethod
-    def claimed(self) -> dict[str, Json]:
-        """What is certified about the rows that were counted, with the counts it follows from."""
+    @property
+    def n(self) -> int:
+        """The number of rows that were counted."""
+        return int(self.values["n"])
 
-    @abstractmethod
-    def counted(self) -> dict[str, Json]:
-        """The part of it that was counted and asked for: no float in it was computed."""
+    @property
+    def delta(self) -> float:
+        """The chance that the claim is wrong."""
+        return float(self.values["delta"])
 
-    def claim(self) -> dict[str, Json]:
-        """What is certified, with the counts it follows from and how the rows were drawn; equal
-        whichever engine counted.
-        """
-        claim = self.claimed()
-        if self.draw is None:
-            return claim
-        assumptions = [*claim["assumptions"], *drawn_assumptions(self.draw)]
-        return {**claim, "assumptions": assumptions, "drawn": claimed_draw(self.draw)}
+    @property
+    def asked_for(self) -> dict[str, Any]:
+        """What was asked for, by name."""
+        return {ask.name: self.values.get(ask.name, ask.default) for ask in self.by.asks}
 
-    def assumed(self) -> list[str]:
-        """What is assumed, in sentences: the data cannot prove these."""
-        return list(self.claim()["assumptions"])
-
-    @abstractmethod
-    def recomputed(self) -> Certificate:
-        """The certificate that the counts in this one imply, by the procedure it names."""
-
-    @abstractmethod
-    def words(self) -> str:
-        """The claim in words, whether or not the document was changed; `summary` says if it was."""
-
-    @classmethod
-    @abstractmethod
-    def from_claim(cls, claim: Reader, provenance: Provenance, loaded: Mapping[str, Json]) -> Self:
-        """The certificate that a document describes."""
-
-    def is_explained(self) -> bool:
-        """Whether every refusal in it says why; one that was read does not, until `explained`."""
-        return getattr(self, "refusal", None) is not UNEXPLAINED
-
-    def _with_reasons(self, again: Any) -> Any:
-        """The certificate with the refusals of the one that was recomputed from its counts."""
-        found: dict[str, Any] = {"refusal": again.refusal}
-        return replace(self, **found)
-
-    def explained(self) -> Self:
-        """The certificate with the reasons of its refusals, which a document does not hold. Where
-        they would take long to compute, or the counts imply another verdict, it says none.
-        """
-        if self.is_explained() or self._known_work() > EXPLAINED_WORK:
-            return self
-        try:
-            again = self.recomputed()
-        except PacboundError:
-            return self
-        made: Self = self if again.certified != self.certified else self._with_reasons(again)
-        return made
-
-    def _known_work(self) -> float:
-        """`work`; 0 where it cannot even be begun with what a file asks for: `verify` says so."""
-        try:
-            return self.work()
-        except PacboundError:
-            return 0.0
+    @property
+    def says(self) -> Says:
+        """What is claimed, in sentences and quantities."""
+        return self.by.says(self)
 
     @property
     def inside(self) -> Mapping[str, Certificate]:
         """The certificates of several claims that this one holds, by their names; mostly none."""
         return {}
 
+    def figures(self) -> Iterable[Figure]:
+        """What is claimed, in pictures."""
+        return self.by.figures(self)
+
+    def explored(self, **asked: Any) -> Self:
+        """What the same counts would give if something else had been asked for. It carries no
+        guarantee: what is asked for is fixed before the data are looked at.
+        """
+        wishes = self.by.wishes({**self.asked_for, **asked})
+        return replace(self, values=self.by.decided({**self.values, **wishes}), loaded=None)
+
+    def recomputed(self) -> Self:
+        """The certificate that the counts in this one imply."""
+        return replace(self, values=self.by.decided(self.values), loaded=None)
+
+    def assumed(self) -> list[str]:
+        """What is assumed, in sentences: the data cannot prove these."""
+        return [ASSUMED[name] for name in self.values["assumes"]]
+
     def says_nothing(self) -> str | None:
         """Why the rows tell nothing about the claim, with the remedy, if not one of them is what it
         is about: the column is probably another. None if there are such rows.
         """
-        return None
+        return self.by.says_nothing(self)
 
     def row_rule(self) -> RowRule:
         """What it adds to each row of a table, by comparisons of scores, if it is verified.
@@ -345,8 +218,12 @@ class Certificate(ABC):
         CertificateError
             If the certificate does not follow from its own counts.
         """
-        kind = with_article(self.kind).capitalize()
-        raise InvalidValueError(f"{kind} certificate is not applied to the rows of a table.")
+        self.require_verified()
+        rule = self.by.row_rule(self)
+        if rule is None:
+            kind = with_article(self.kind).capitalize()
+            raise InvalidValueError(f"{kind} certificate is not applied to the rows of a table.")
+        return rule
 
     def apply(
         self,
@@ -507,9 +384,27 @@ class Certificate(ABC):
 
     def work(self) -> float:
         """About how long recomputing takes, as a multiple of the longest that is usual: ten
-        seconds, for an exact cascade of 199,999 rows.
+        seconds, for an exact cascade of 199,999 rows. 0 where it cannot even be begun with what a
+        file asks for: `verify` says so.
         """
-        return 0.0
+        try:
+            return self.by.work(self.values)
+        except PacboundError:
+            return 0.0
+
+    def claim(self) -> dict[str, Json]:
+        """What is certified, with the counts it follows from and how the rows were drawn; equal
+        whichever engine counted.
+        """
+        return self._fields.write(self.values)
+
+    def counted(self) -> dict[str, Json]:
+        """The part of it that was counted and asked for: no float in it was computed."""
+        return self._fields.counted(self.values)
+
+    @property
+    def _fields(self) -> Fields:
+        return self.by.fields(self.by.procedures[self.values["procedure"]])
 
     def to_dict(self) -> dict[str, Json]:
         """The whole document, as `save` writes it."""
@@ -539,8 +434,7 @@ class Certificate(ABC):
         """SHA-256 of what was counted and asked for: equal for equal counts and questions on every
         machine, with every version of every library.
         """
-        drawn = {} if self.draw is None else {"drawn": claimed_draw(self.draw)}
-        return documents.digest({**self.counted(), **drawn})
+        return documents.digest(self.counted())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the certificate to a file, as JSON.
@@ -618,18 +512,19 @@ class Certificate(ABC):
         called = self.provenance.sample if name is None else name
         return replace(self, provenance=replace(self.provenance, about=said, sample=called))
 
+    def words(self) -> str:
+        """The claim in words, whether or not the document was changed; `summary` says if it was."""
+        return "\n".join(self.says.lines())
+
     def summary(self) -> str:
         """The claim in words, and what it is about, for people; if the document was changed, that
         comes first.
         """
-        lines = [
-            self.words(),
-            *self.draw_lines(),
-            *self.sample_lines(),
-            *self.about_lines(),
-        ]
-        said = documents.printable_lines("\n".join(lines))
+        said = documents.printable_lines("\n".join([self.words(), *self._lines_beside()]))
         return said if self._intact else f"{CHANGED}:\n{said}"
+
+    def _lines_beside(self) -> list[str]:
+        return [*self.draw_lines(), *self.sample_lines(), *self.about_lines()]
 
     def own_about(self) -> Mapping[str, str]:
         """What this certificate is about, without what the claims inside it are about."""
@@ -637,7 +532,15 @@ class Certificate(ABC):
 
     def about_lines(self) -> list[str]:
         """What this certificate is about, as a summary says it."""
-        return described_about(self.own_about(), self.kind)
+        about = {printable(name): printable(text) for name, text in self.own_about().items()}
+        if not about:
+            return []
+        width = max(map(len, about))
+        kind = self.kind.partition("-")[0]
+        return [
+            f"About this {kind} (as its maker says, no part of the claim):",
+            *(f"  {name:{width}}  {text}" for name, text in sorted(about.items())),
+        ]
 
     def draw_lines(self) -> list[str]:
         """What was drawn by a seed, and what it means to try another, as a summary says it."""
@@ -675,7 +578,7 @@ class Certificate(ABC):
         """
         waits = truth_value(patient, "patient")
         if not waits and self.loaded is not None and "_verification" not in vars(self):
-            work = self._known_work()
+            work = self.work()
             if work > MOST_WORK:
                 return Verification(
                     (
@@ -760,65 +663,120 @@ class Certificate(ABC):
         return self.summary()
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.summary())}</pre>"
+        """For notebooks: the table of a summary as one."""
+        said = self.says
+        if not said.table:
+            return f"<pre>{escape(self.summary())}</pre>"
+        changed = f"<p><strong>{CHANGED}</strong></p>" if not self._intact else ""
+        words = (*replace(said, table=()).lines(), *self._lines_beside())
+        head, *body = (
+            "".join(f"<{cell}>{escape(text)}</{cell}>" for text in line)
+            for cell, line in zip(["th", *["td"] * len(said.table)], said.table, strict=False)
+        )
+        rows = "".join(f"<tr>{line}</tr>" for line in body)
+        return (
+            f"<div>{changed}{''.join(f'<p>{escape(line)}</p>' for line in words)}"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        )
 
 
-def sealed(array: NDArray[Any]) -> NDArray[Any]:
-    """`array` as a certificate may hand it out: nobody can write into it."""
-    # A view shares its memory with an array that someone else may write into.
-    own = array if array.base is None else array.copy()
-    own.flags.writeable = False
-    return own
+def _read_only(value: Any) -> Any:
+    """The value with arrays that nobody can write into."""
+    if isinstance(value, np.ndarray):
+        value.setflags(write=False)
+        return value
+    if isinstance(value, Mapping):
+        return {name: _read_only(part) for name, part in value.items()}
+    return [_read_only(part) for part in value] if isinstance(value, list) else value
 
 
-def interval_work(trials: NDArray[Any]) -> float:
-    """About how long binomial intervals of so many trials take, as `Certificate.work` counts it:
-    ten microseconds each up to a million trials, two hundred at 10^12.
+def load_certificate(path: str | os.PathLike[str]) -> Certificate:
+    """Read a certificate of any kind from a file.
+
+    Reading does not verify. A certificate that was changed after it was written can be loaded, so
+    that `verify()` can say what was changed, but whatever would act on it raises. A certificate
+    that is intact is verified before it is first acted on.
+
+    Parameters
+    ----------
+    path
+        The file, as `save` wrote it.
+
+    Returns
+    -------
+    Certificate
+        A certificate of its kind, such as a `CalibrationCertificate`. A refusal is one too, with
+        `certified` False.
+
+    Raises
+    ------
+    CertificateError
+        If the file is not a certificate, or holds values that a certificate cannot have; the
+        message names the place.
+    UnknownProcedureError
+        If a newer version of pacbound made it.
+    OSError
+        If the file is not there or cannot be opened.
+
+    Examples
+    --------
+    >>> from pacbound import calibrate
+    >>> calibrate([0.9, 0.8], [True, False], delta=0.05).save("calibration.json")
+    >>> load_certificate("calibration.json").verify().ok
+    True
     """
-    digits = np.log10(np.maximum(trials, 1))
-    return float((1e-6 * (1.0 + 3.2 * np.maximum(digits - 6.0, 0.0))).sum())
+    return certificate_from_dict(documents.read(path, "a pacbound certificate"), str(path))
 
 
-def exact(number: float) -> str:
-    """`number` in the fewest digits that read back as the same number."""
-    short = f"{number:g}"
-    return short if float(short) == number else repr(float(number))
+def certificate_of(given: Any) -> Any:
+    """The certificate in the file that `given` names; anything but a path as it is.
+
+    A file that was read before is not read and verified again unless it has changed.
+    """
+    if not isinstance(given, (str, os.PathLike)):
+        return given
+    path = Path(given)
+    try:
+        found = path.stat()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidValueError(
+            f"{str(given)!r} is not the path of a certificate ({reason}): pass a certificate, or "
+            "the file that it was saved to."
+        ) from None
+    return _read_once(path.absolute(), found.st_ino, found.st_mtime_ns, found.st_size)
 
 
-def amount(cost: float) -> str:
-    """What a row costs as people read it: to four digits, or to a whole number of thousands."""
-    return f"{cost:,.0f}" if 9_999.5 <= abs(cost) < 1e15 else f"{cost:.4g}"
+@lru_cache(maxsize=16)
+def _read_once(path: Path, *_: int) -> Certificate:
+    return load_certificate(path)
 
 
-def likelihood(delta: float) -> str:
-    """1 - `delta` as people read it: in digits where few of them are exact, never rounded."""
-    text = f"{1 - delta:.6g}"
-    return text if Decimal(text) == 1 - Decimal(repr(delta)) else f"1 - {exact(delta)}"
-
-
-NOTES = ("too few to tell", "unrelated")
-"""What may be noted of labels: see `pacbound.claims.cascade.words`."""
-
-
-def _read_notes(part: Reader) -> dict[str, str]:
-    if not part.has("notes"):
-        return {}
-    notes = part.mapping("notes")
-    return {name: str(notes.choice(name, NOTES)) for name in notes.names()}
-
-
-def _read_samples(part: Reader) -> dict[str, str]:
-    if not part.has("samples"):
-        return {}
-    of_claims = part.mapping("samples")
-    return {claim: read_sample(of_claims, claim) for claim in of_claims.names()}
-
-
-def _listed(sources: frozenset[str]) -> tuple[str, ...]:
-    """All sources, or, where they are too many to list, one digest over them."""
-    names = sorted(name for name in sources if not name.startswith(HISTOGRAM))
-    return (
-        tuple(names)
-        if len(names) <= _LISTED_SOURCES
-        else (f"{len(names)} sources, {documents.digest(names)}",)
-    )
+def certificate_from_dict(document: Mapping[str, Json], name: str = "The document") -> Certificate:
+    """The certificate that a parsed document describes; `name` is for the error message."""
+    if document.get("format") != FORMAT:
+        raise CertificateError(
+            f"{name} is not a pacbound certificate: its format is "
+            f"{documents.shown(document.get('format'))}."
+        )
+    schema = document.get("schema")
+    # True and 1.0 equal 1 in Python.
+    if type(schema) is not int or schema != SCHEMA:
+        raise CertificateError(
+            f"{name} has schema {documents.shown(schema)}; this version reads {SCHEMA}. Upgrade "
+            "pacbound."
+        )
+    if set(document) - _LATER_PARTS != _PARTS:
+        odd = sorted((set(document) - _LATER_PARTS) ^ _PARTS)
+        raise CertificateError(f"{name} has missing or unknown parts: {', '.join(odd)}.")
+    try:
+        claim = Reader(document["claim"], "claim")
+        kind = claim.choice("kind", KINDS)
+        # The document is copied: whoever holds the original may change it, and what was verified
+        # must stay what is used.
+        provenance = Provenance.from_dict(document["provenance"])
+        copied = documents.copied(dict(document))
+        read: Certificate = claim_of(kind).read(claim, provenance, copied)
+        return read
+    except CertificateError as error:
+        raise type(error)(f"{name}: {error}") from None

@@ -1,0 +1,606 @@
+"""A batch: of N answers at most m differ from the slow model's.
+
+The records are given, and the only chance is which of them were sampled. So a batch is not counted
+from a table: a session asks the slow model (`pacbound.cascade`), and brings what it found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import inf, isqrt, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.asks import DELTA, RATE, Ask
+from pacbound.claims.assumptions import one_of_many
+from pacbound.claims.certificate import Certificate
+from pacbound.claims.claim import Cells, Claim, Procedure, Values
+from pacbound.claims.common_fields import Assumes
+from pacbound.documents import Json, Reader, encode_float
+from pacbound.errors import CertificateError, InvalidTypeError
+from pacbound.fields import Field, Fields, Nested, Tables
+from pacbound.figure import Figure
+from pacbound.figures.batch import sampled_disagreements, who_answered
+from pacbound.forms import Choice, Form, Number, TruthValue, Whole
+from pacbound.procedures import batch
+from pacbound.procedures.batch import NAMES, is_key
+from pacbound.says import Quantity, Says, Sentence, confidence, count, share
+
+Integers = NDArray[np.int64]
+
+
+class WholeTies(NamedTuple):
+    """What is kept where records of one score stay together: the first `stop` of the order,
+    `sampled_before` of them sampled. Their scores are those at or above `threshold`.
+    """
+
+    stop: int
+    sampled_before: int
+    threshold: float
+
+
+class BatchCertificate(Certificate):
+    """Of the `n` answers at most `tolerated` differ from the slow model's, with probability at
+    least 1 - `delta` over the draw of the sample.
+
+    The records are given and fixed. The only chance is which of them were sampled, by a permutation
+    that was drawn once and that `key` gives. `answer_batch` makes such a certificate, and
+    `load_certificate` reads one. There is no refusal: where nothing can be kept, every record is
+    sent to the slow model, which is always right, and the summary says so.
+
+    Attributes
+    ----------
+    by : Claim
+        What is claimed, and how it is decided and said.
+    values : mapping
+        Everything that the document holds of it, by name.
+    provenance : Provenance
+        Where the certificate comes from.
+    draw : None
+        The records of a batch are given, and not drawn from others.
+    loaded : mapping or None
+        The document that it was read from; None if it was made in this process.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pacbound import answer_batch
+    >>> confidence = np.linspace(0, 1, 2000)
+    >>> fast = np.where(confidence < 0.2, "cat", "dog")
+    >>> result = answer_batch(
+    ...     confidence, fast, lambda rows: ["dog"] * len(rows), xi=0.05, delta=0.1,
+    ...     rng=np.random.default_rng(0),
+    ... )
+    >>> certificate = result.certificate
+    >>> certificate.n, certificate.tolerated, certificate.exits, certificate.verify().ok
+    (2000, 100, 1554, True)
+    """
+
+    @property
+    def xi(self) -> float:
+        """The share of the answers that may differ."""
+        return float(self.values["xi"])
+
+    @property
+    def tolerated(self) -> int:
+        """How many answers may differ from the slow model's: floor(xi n)."""
+        return int(self.values["tolerated"])
+
+    @property
+    def scored(self) -> int:
+        """How many records have a score; the others were sent to the slow model."""
+        return int(self.values["scored"])
+
+    @property
+    def key(self) -> str:
+        """What the permutation follows from."""
+        return str(self.values["key"])
+
+    @property
+    def drawn(self) -> tuple[int, ...]:
+        """How many records each look samples, as it was planned; empty if nothing had to be
+        sampled.
+        """
+        return tuple(look["sampled"] for look in self.values["looks"])
+
+    @property
+    def allowed(self) -> tuple[int, ...]:
+        """How many sampled disagreements each look allows; -1 if not even zero pass."""
+        return tuple(look["allowed"] for look in self.values["looks"])
+
+    @property
+    def disagreements(self) -> tuple[Integers, ...]:
+        """For each look that was taken, the places of the sampled disagreements in the order of the
+        scores, counted from 0, down to the first that is too many.
+        """
+        return tuple(look["disagreements"] for look in _taken(self.values["looks"]))
+
+    @property
+    def sampled(self) -> int:
+        """How many records were sampled, over all looks that were taken."""
+        return _sampled(self.values["looks"])
+
+    @property
+    def stop(self) -> int:
+        """How many records stand before the disagreement that stopped the longest look."""
+        return int(self.values["stop"])
+
+    @property
+    def sampled_before(self) -> int:
+        """How many of these were sampled."""
+        return int(self.values["sampled_before"])
+
+    @property
+    def ties(self) -> WholeTies | None:
+        """What is kept if records of one score stay together; None where ties may be split."""
+        found = self.values["whole_ties"]
+        return None if found is None else WholeTies(**found)
+
+    @property
+    def exits(self) -> int:
+        """How many records kept the fast model's answer."""
+        return int(self.values["exits"])
+
+    @property
+    def asked(self) -> int:
+        """How many records were sent to the slow model, the sample included."""
+        return int(self.values["asked"])
+
+    @property
+    def differing(self) -> int:
+        """How many answers of the fast model differed on the whole sample; descriptive."""
+        return int(self.values["descriptive"]["sampled_differing"])
+
+    @property
+    def unanswered(self) -> int:
+        """How many records have no answer, because the slow model gave none."""
+        return int(self.values["unanswered"])
+
+    @property
+    def threshold(self) -> float | None:
+        """Records at or above it that were not sampled kept the fast answer; +inf if none did, None
+        if ties were split, so that no threshold says it.
+        """
+        self.require_intact()
+        return None if self.ties is None else self.ties.threshold
+
+    def draw_lines(self) -> list[str]:
+        """That another key would give another sample."""
+        return [one_of_many(f"Key {self.key}", "key", "sample")] if self.sampled else []
+
+
+class Key(Form):
+    """What a permutation follows from."""
+
+    def read(self, part: Reader, key: str) -> str:
+        """32 hexadecimal digits."""
+        text = part.text(key)
+        if not is_key(text):
+            raise CertificateError(
+                f"{part.place(key)} is {text!r}: expected 32 hexadecimal digits."
+            )
+        return text
+
+    def schema(self) -> dict[str, Json]:
+        """Its digits."""
+        return {"type": "string", "pattern": "^[0-9a-f]{32}$"}
+
+
+class Places(Form):
+    """Places in the order of the scores, which rise from 0 on."""
+
+    def read(self, part: Reader, key: str) -> Integers:
+        """The places."""
+        places = np.array(part.integers(key), dtype=np.int64)
+        if (places < 0).any() or (np.diff(places) <= 0).any():
+            raise CertificateError(f"{part.place(key)} does not rise from 0 on.")
+        return places
+
+    def write(self, value: Integers) -> Json:
+        """A list."""
+        return value.tolist()
+
+    def schema(self) -> dict[str, Json]:
+        """A list of places."""
+        return {"type": "array", "items": Whole().schema()}
+
+
+class KeptFrom(Form):
+    """The lowest score of the records that were kept, +inf if there is none."""
+
+    def read(self, part: Reader, key: str) -> float:
+        """A score, or +inf."""
+        value = part.number(key)
+        if not (0 <= value <= 1 or value == inf):
+            raise CertificateError(f'{part.place(key)} is {value}: expected a score or "+inf".')
+        return value
+
+    def write(self, value: float) -> Json:
+        """A number or "+inf"."""
+        return encode_float(value)
+
+    def schema(self) -> dict[str, Json]:
+        """A number from 0 to 1, or "+inf"."""
+        return {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"enum": ["+inf"]}]}
+
+
+_LOOKS = Tables(
+    Fields(
+        (
+            Field("sampled", Whole(1), counted=True),
+            Field("allowed", Whole(-1)),
+            Field("disagreements", Places(), counted=True, optional=True),
+        )
+    ),
+    least=0,
+)
+_TIES = Nested(
+    Fields(
+        (
+            Field("stop", Whole()),
+            Field("sampled_before", Whole()),
+            Field("threshold", KeptFrom()),
+        )
+    )
+)
+_SEEN = Nested(
+    Fields(
+        (Field("asked_share", Number("a share", 0, 1, "[]")), Field("sampled_differing", Whole()))
+    )
+)
+_ASSUMES = (
+    "records-before-the-sample",
+    "one-permutation",
+    "answers-whatever-is-asked",
+    "sample-before-asking",
+)
+
+
+@dataclass(frozen=True)
+class BatchClaim(Claim[BatchCertificate]):
+    """Answers of a batch that differ from the slow model's."""
+
+    kind: str = "batch"
+    command: str = "batch"
+    help: str = "Answer records with a fast model where few answers then differ from a slow one's."
+    question: Any = None
+    asks: tuple[Ask, ...] = (
+        Ask("xi", RATE, "The share of the answers that may differ: 0.01", side="up"),
+        DELTA,
+    )
+    procedures: Mapping[str, Procedure] = field(
+        default_factory=lambda: {name: Procedure(name, _ASSUMES) for name in NAMES.values()}
+    )
+    certificate: type[BatchCertificate] = BatchCertificate
+
+    def fields(self, procedure: Procedure) -> Fields:
+        """What was sampled and found at each look, and what was kept."""
+        return Fields(
+            (
+                Field("kind", Choice((self.kind,)), counted=True),
+                Field("procedure", Choice((procedure.name,)), counted=True),
+                Field("assumes", Assumes()),
+                Field("certified", TruthValue()),
+                Field("n", Whole(1), counted=True),
+                *(Field(ask.name, ask.form, counted=True) for ask in self.asks),
+                Field("tolerated", Whole()),
+                Field("scored", Whole(), counted=True),
+                Field("key", Key(), counted=True),
+                Field("looks", _LOOKS, counted=True),
+                Field("stop", Whole(), counted=True),
+                Field("sampled_before", Whole(), counted=True),
+                Field("whole_ties", _TIES, counted=True, optional=True),
+                Field("exits", Whole()),
+                Field("asked", Whole()),
+                Field("unanswered", Whole(), counted=True),
+                Field("descriptive", _SEEN),
+            ),
+            agree=_agree,
+        )
+
+    def counted(self, evidence: Values, wishes: Values) -> dict[str, Any]:
+        """What a session has found: `looks`, each with the places of the disagreements, and the
+        numbers of records.
+        """
+        procedure = NAMES[max(1, len(evidence["looks"]))]
+        return {**evidence, **wishes, "kind": self.kind, "procedure": procedure}
+
+    def decided(self, values: Values) -> dict[str, Any]:
+        """What each look allows, and which records that leaves to the fast model."""
+        n, scored = values["n"], values["scored"]
+        tolerated = batch.tolerated_answers(n, values["xi"])
+        drawn = [look["sampled"] for look in values["looks"]]
+        allowed = batch.allowed(scored, tolerated, drawn, delta=values["delta"])
+        looks = [
+            {**look, "allowed": most, "disagreements": _listed(look["disagreements"], most)}
+            for look, most in zip(values["looks"], allowed, strict=True)
+        ]
+        taken = _taken(looks)
+        stops = [batch.stop(look["disagreements"], look["allowed"], scored) for look in taken]
+        stop, sampled = max(stops, default=0), _sampled(looks)
+        most = batch.kept(
+            stop, values["sampled_before"], scored=scored, sampled=sampled, tolerated=tolerated
+        )
+        ties = values["whole_ties"]
+        if ties is not None and ties["stop"] - ties["sampled_before"] > most:
+            # A longer beginning than the looks allow: say what the most is.
+            ties = {**ties, "sampled_before": ties["stop"] - most}
+        exits = most if ties is None else ties["stop"] - ties["sampled_before"]
+        return {
+            **values,
+            "assumes": self.procedures[values["procedure"]].assumes,
+            "certified": True,
+            "tolerated": tolerated,
+            "looks": looks,
+            "stop": stop,
+            "whole_ties": ties,
+            "exits": exits,
+            "asked": n - exits,
+            "unanswered": min(values["unanswered"], n - exits),
+            "descriptive": {
+                "asked_share": (n - exits) / n,
+                "sampled_differing": _differing(
+                    values["descriptive"]["sampled_differing"], taken, sampled
+                ),
+            },
+        }
+
+    def says(self, certificate: BatchCertificate) -> Says:
+        """How many answers may differ, and who answered."""
+        n, delta = count(certificate.n), share(certificate.delta, "up")
+        xi = share(certificate.xi, "up")
+        return Says(
+            Sentence(
+                "Batch certificate: {n} records, xi {xi}, delta {delta}",
+                {"n": n, "xi": xi, "delta": delta},
+            ),
+            promise=Sentence(
+                "Of the {n} answers at most {tolerated} differ from the slow model's, with "
+                "probability at least {confidence} over the draw of the sample.",
+                {
+                    "n": n,
+                    "tolerated": count(certificate.tolerated),
+                    "confidence": confidence(certificate.delta),
+                },
+            ),
+            seen=tuple(_seen(certificate)),
+            notes=tuple(_notes(certificate)),
+        )
+
+    def figures(self, certificate: BatchCertificate) -> Iterable[Figure]:
+        """Who answered, and the disagreements of the last look that was taken."""
+        answered = {"fast model": certificate.exits, "slow model": certificate.asked}
+        yield who_answered(answered)
+        taken = _taken(certificate.values["looks"])
+        if taken:
+            yield sampled_disagreements(
+                taken[-1]["disagreements"],
+                records=certificate.scored,
+                allowed=taken[-1]["allowed"],
+                kept=certificate.stop,
+            )
+
+    def watch(self, certificate: BatchCertificate) -> str:  # noqa: ARG002
+        """Nothing in use can break it."""
+        return (
+            "it is about records that are all there and all answered, so that no row in use can "
+            "break it. To notice that later records are of another kind, certify a cascade on "
+            "labelled rows and monitor that"
+        )
+
+    def explorable(self, certificate: BatchCertificate) -> str:  # noqa: ARG002
+        """The sample was drawn for what was asked."""
+        return (
+            "The answers of this batch are given, and its sample was drawn for this xi and delta: "
+            "there is nothing to explore."
+        )
+
+    def names_in_columns(self, certificate: BatchCertificate) -> None:
+        """The answers that the batch was compared with are in no column."""
+
+    def recounting(self, certificate: BatchCertificate) -> dict[str, Any]:  # noqa: ARG002
+        """There is no table of what the slow model answered."""
+        raise InvalidTypeError(
+            "The data of a batch cannot be counted again by --data: what was asked of the slow "
+            "model is in the batch's state file."
+        )
+
+    def cells(self, certificate: BatchCertificate) -> Cells:  # noqa: ARG002
+        """None: nothing is counted again."""
+        return {}
+
+    def numbers(self, certificate: BatchCertificate) -> list[tuple[str, str]]:
+        """What was asked for, sampled and kept."""
+        rows, *asked = super().numbers(certificate)
+        found = {
+            "Records sampled": certificate.sampled,
+            "Answers that may differ": certificate.tolerated,
+            "Records with a score": certificate.scored,
+            "Answered by the fast model": certificate.exits,
+            "Sent to the slow model": certificate.asked,
+            "Without an answer": certificate.unanswered,
+        }
+        counts = [(name, f"{number:,}") for name, number in found.items()]
+        return [("Records", rows[1]), *asked, *counts]
+
+    def work(self, values: Values) -> float:
+        """The tails of the looks."""
+        most = max((look["sampled"] for look in values["looks"]), default=0)
+        reach = isqrt(360 * most) + 2
+        tails = 2e-6 * reach
+        if len(values["looks"]) == 1:
+            return tails
+        return tails + 4e-8 * (25.0 * sqrt(most) + 2) * reach
+
+
+CLAIM = BatchClaim()
+
+
+def _taken(looks: Sequence[Values]) -> list[Values]:
+    return [look for look in looks if look["disagreements"] is not None]
+
+
+def _sampled(looks: Sequence[Values]) -> int:
+    """How many records the looks that were taken have sampled."""
+    return max((look["sampled"] for look in _taken(looks)), default=0)
+
+
+def _listed(places: Integers | None, allowed: int) -> Integers | None:
+    """The disagreements down to the first that is too many."""
+    return None if places is None else places[: max(0, allowed + 1)]
+
+
+def _differing(stored: int, taken: Sequence[Values], sampled: int) -> int:
+    """The number of sampled disagreements as near to the stored one as the listed ones allow."""
+    listed = len(taken[-1]["disagreements"]) if taken else 0
+    # A list that ends before the disagreement that would be one too many holds all there are.
+    is_whole = not taken or listed <= taken[-1]["allowed"]
+    return min(max(stored, listed), listed if is_whole else sampled)
+
+
+def _seen(certificate: BatchCertificate) -> Iterator[Sentence]:
+    """Who answered, and what the sample showed."""
+    if not certificate.tolerated:
+        yield Sentence(
+            "{xi} of {n} records is less than one, so no answer may differ: all records were sent "
+            "to the slow model. Nothing was saved.",
+            {"xi": share(certificate.xi, "up"), "n": count(certificate.n)},
+        )
+        return
+    yield Sentence(
+        "The fast model answered {exits} records, the slow model {asked} ({share}), {sampled} of "
+        "them as the sample.",
+        {
+            "exits": count(certificate.exits),
+            "asked": count(certificate.asked),
+            "share": share(certificate.asked / certificate.n),
+            "sampled": count(certificate.sampled),
+        },
+    )
+    if certificate.sampled:
+        yield Sentence(
+            "On the sample (descriptive): {differing} of {sampled} fast answers differ from the "
+            "slow model's.",
+            {
+                "differing": count(certificate.differing),
+                "sampled": count(certificate.sampled),
+            },
+        )
+
+
+def _notes(certificate: BatchCertificate) -> Iterator[Sentence]:
+    ties, unscored = certificate.ties, certificate.n - certificate.scored
+    if certificate.tolerated and ties is not None:
+        yield (
+            Sentence("No record kept the fast answer.")
+            if ties.threshold == inf
+            else Sentence(
+                "What was not sampled kept it from a score of {threshold} on.",
+                {"threshold": Quantity(ties.threshold, "threshold", "exact")},
+            )
+        )
+    if certificate.tolerated and unscored:
+        yield Sentence(
+            "{unscored} records without a score were sent to the slow model.",
+            {"unscored": count(unscored)},
+        )
+    if certificate.tolerated and not certificate.exits:
+        yield Sentence("Nothing was kept, so this is certified but of no use.")
+    if certificate.unanswered:
+        yield Sentence(
+            "{unanswered} records have no answer, because the slow model gave none.",
+            {"unanswered": count(certificate.unanswered)},
+        )
+
+
+def _agree(part: Reader, values: Values) -> None:
+    """Raise unless the looks, the sample and what was kept can be of one batch."""
+    n, scored, looks = values["n"], values["scored"], values["looks"]
+    if scored > n:
+        raise CertificateError(f"{part.place('scored')} is {scored}: there are {n} records.")
+    drawn = [look["sampled"] for look in looks]
+    if drawn != sorted(set(drawn)) or max(drawn, default=0) > scored:
+        raise CertificateError(
+            f"{part.place('looks')}: the samples do not grow up to at most {scored} records."
+        )
+    if values["procedure"] != NAMES.get(max(1, len(drawn))):
+        raise CertificateError(
+            f"{part.place('looks')} has {len(drawn)} looks, and the procedure is "
+            f"{values['procedure']}."
+        )
+    tolerated = batch.tolerated_answers(n, values["xi"])
+    if drawn and not 0 < tolerated < scored:
+        raise CertificateError(
+            f"{part.place('looks')}: nothing is sampled where {tolerated} of {scored} scored "
+            "records may differ."
+        )
+    _require_disagreements(part, looks, scored)
+    _require_sampled(part, values)
+
+
+def _require_disagreements(part: Reader, looks: Sequence[Values], scored: int) -> None:
+    """Raise unless the looks were taken in order, each with what the one before it found."""
+    taken, is_taken = _taken(looks), [look["disagreements"] is not None for look in looks]
+    if looks and not all(is_taken[: max(1, len(taken))]):
+        raise CertificateError(
+            f"{part.place('looks')}: no look was taken, or an earlier one was not."
+        )
+    for look in taken:
+        if look["disagreements"].size and look["disagreements"][-1] >= scored:
+            raise CertificateError(
+                f"{part.place('looks')}: a disagreement does not stand below {scored}."
+            )
+    for before, after in pairwise(taken):
+        one, two = before["disagreements"], after["disagreements"]
+        # A later look holds what an earlier one sampled, as far down as its own list goes: to the
+        # end, if it stops before the disagreement that would be one too many.
+        is_whole = len(two) <= after["allowed"]
+        listed = one if is_whole else one[one <= max(two, default=-1)]
+        if not np.isin(listed, two).all():
+            raise CertificateError(
+                f"{part.place('looks')}: a look lacks disagreements that the look before found."
+            )
+
+
+def _require_sampled(part: Reader, values: Values) -> None:
+    """Raise unless so many records can have been sampled among those that were kept."""
+    taken, scored, sampled = _taken(values["looks"]), values["scored"], _sampled(values["looks"])
+    _require_beginning(part, values, scored, sampled)
+    last = taken[-1]["disagreements"] if taken else np.zeros(0)
+    listed, before = int((last < values["stop"]).sum()), values["sampled_before"]
+    if before < listed:
+        raise CertificateError(
+            f"{part.place('sampled_before')} is {before}, but {listed} sampled disagreements stand "
+            "there."
+        )
+    ties = values["whole_ties"]
+    if ties is not None:
+        _require_beginning(part.mapping("whole_ties"), ties, scored, sampled)
+        fits = ties["stop"] == 0 if ties["threshold"] == inf else ties["stop"] > 0
+        # No score is below 0, so that at 0 all records stand there.
+        if not fits or (ties["threshold"] == 0 and ties["stop"] < scored):
+            raise CertificateError(
+                f"{part.place('whole_ties')}.threshold is {ties['threshold']}, which is not a "
+                f"score of the {ties['stop']} records that stand there."
+            )
+    unanswered, differing = values["unanswered"], values["descriptive"]["sampled_differing"]
+    if unanswered > values["n"] or differing > sampled:
+        raise CertificateError(
+            f"{part.place('unanswered')} is {unanswered} and {differing} of the sample differ: "
+            f"there are {values['n']} records, and {sampled} were sampled."
+        )
+
+
+def _require_beginning(part: Reader, values: Values, scored: int, sampled: int) -> None:
+    """Raise unless `sampled_before` of the first `stop` records can have been sampled."""
+    stop, before = values["stop"], values["sampled_before"]
+    fewest = max(0, stop - (scored - sampled))
+    if stop > scored or not fewest <= before <= min(stop, sampled):
+        raise CertificateError(
+            f"{part.place('sampled_before')} is {before} of the first {stop} records, which does "
+            f"not fit {sampled} sampled of {scored}."
+        )
