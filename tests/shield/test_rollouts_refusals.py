@@ -368,4 +368,4 @@ def test_names_that_are_not_there_are_attribute_errors_and_all_others_are_listed
     assert pacbound.shield.__all__ == sorted(pacbound.shield.__all__)
     assert pacbound.shield.Rollouts is Rollouts
     with pytest.raises(AttributeError, match="no_such_name"):
-        _ = pacbound.shield.no_such_name
+        _ = pacbound.shield.no_such_name  # type: ignore[attr-defined]

@@ -108,9 +108,7 @@ class BundleMonitor(SavedMonitor):
     @property
     def promise(self) -> str:
         """What is promised about false alarms of all claims together, in words."""
-        return self._promise.words.replace("the claim holds", "all claims hold").replace(
-            "the alarm", "any alarm"
-        )
+        return self._promise.words(several=True)
 
     @property
     def alarms(self) -> dict[str, tuple[Alarm, ...]]:

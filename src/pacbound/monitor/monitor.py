@@ -366,7 +366,7 @@ class Monitor(SavedMonitor):
         the certificate's were drawn from others.
         """
         asked = rows_to_take_in(self.certificate.draw)
-        return " ".join([self._promise.words, *([] if asked is None else [asked])])
+        return " ".join([self._promise.words(), *([] if asked is None else [asked])])
 
     @property
     def evidence(self) -> float:

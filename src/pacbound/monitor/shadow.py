@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from pacbound.claims.cascade import CascadeCertificate
 from pacbound.claims.certificate import certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.forms import Number
 from pacbound.monitor.state import Promise, watch_of
 from pacbound.stats.arguments import generator, real_number, whole_number
 from pacbound.stats.betting import BLOCK, Bets, Restarts
@@ -31,6 +32,8 @@ _BEFORE = 2000
 """Healthy labels before the rise in each stream of a plan: the wealth forgets what was before."""
 
 _CHUNK = 500
+_SHARE = Number("a share of the rows", 0.0, 1.0, "(]")
+_CHANCE = Number("a chance", 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,7 @@ class Shadow:
     key: str | bytes
 
     def __post_init__(self) -> None:
-        share = real_number(self.share, "share", "a share of the rows")
-        if not 0.0 < share <= 1.0:
-            raise InvalidValueError(
-                f"share={self.share} is not a share of the rows: expected 0 < share <= 1."
-            )
+        _SHARE.check(self.share, "share")
         if not isinstance(self.key, (str, bytes)):
             raise InvalidTypeError(f"key={self.key!r} is not a key: expected text or bytes.")
         if not 1 <= len(self._key) <= 64:
@@ -234,9 +233,7 @@ def plan_shadow(  # noqa: PLR0913
     if usual is None:
         usual = gained + certificate.xi / 2
     before, after = _rates(usual, gains), _rates(losses, gains)
-    room, chance = whole_number(rows, "rows", least=1), real_number(power, "power", "a chance")
-    if not 0.0 < chance < 1.0:
-        raise InvalidValueError(f"power={power} is not a chance: expected 0 < power < 1.")
+    room, chance = whole_number(rows, "rows", least=1), _CHANCE.check(power, "power")
     if not losses - gains > certificate.xi:
         raise InvalidValueError(
             f"losses={losses} and gains={gains} keep the claim, which allows {certificate.xi}: "

@@ -95,17 +95,17 @@ class Promise:
         """As `false_alarms` takes it."""
         return "ever" if self.every is None else f"one per {_number(self.every)} labels"
 
-    @property
-    def words(self) -> str:
-        """What is promised, in a sentence."""
+    def words(self, *, several: bool = False) -> str:
+        """What is promised, in a sentence, of one claim or of several."""
+        holds, alarm = ("all claims hold", "any") if several else ("the claim holds", "the")
         if self.every is None:
             return (
-                "While the claim holds at every step, the alarm ever rings with probability at "
-                f"most {exact(self.delta)}."
+                f"While {holds} at every step, {alarm} alarm ever rings with probability at most "
+                f"{exact(self.delta)}."
             )
         return (
-            "While the claim holds at every step, the mean time to a false alarm is at least "
-            f"{_number(self.every)} labels, and the alarm rings within the first t labels with "
+            f"While {holds} at every step, the mean time to a false alarm is at least "
+            f"{_number(self.every)} labels, and {alarm} alarm rings within the first t labels with "
             f"probability at most t / {_number(self.every)}: at most {exact(self.delta)} within "
             f"{int(self.delta * self.every):,} labels. A row counts as a label once for each claim "
             "and each group that it belongs to. This is a weaker promise than 'ever'."

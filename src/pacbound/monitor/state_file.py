@@ -11,6 +11,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -153,16 +154,9 @@ def written(state: State) -> dict[str, Json]:
         "rows": state.rows,
         "labels": state.labels,
         "seen": list(state.seen),
-        "wealth": [_written_wealth(one) for one in state.wealth],
-        "history": {
-            "labels": state.history.labels,
-            "stride": state.history.stride,
-            "peaks": _numbers(state.history.peaks),
-        },
-        "alarms": [
-            {"label": rung.label, "evidence": encode_float(rung.evidence), "place": rung.place}
-            for rung in state.rung
-        ],
+        "wealth": list(map(_plain, state.wealth)),
+        "history": _plain(state.history),
+        "alarms": list(map(_plain, state.rung)),
         "sources": list(state.sources),
         "classes": _written_classes(state.classes),
     }
@@ -200,19 +194,15 @@ def read_state(part: Reader, clock: Clock) -> State:
     )
 
 
-def _written_wealth(wealth: Wealth) -> dict[str, Json]:
-    if isinstance(wealth, Restarts):
-        counts = {"restarts": wealth.restarts, "position": wealth.position}
-        return {**counts, "wealth": _numbers(wealth.wealth)}
-    return {
-        "position": wealth.position,
-        "product": _numbers(wealth.product),
-        "total": _numbers(wealth.total),
-    }
+def _plain(part: Wealth | History | Rung) -> dict[str, Json]:
+    """The fields of a part of the state, by their names."""
+    return {one.name: _plain_value(getattr(part, one.name)) for one in fields(part)}
 
 
-def _numbers(values: Floats) -> list[Json]:
-    return [encode_float(value) for value in values.tolist()]
+def _plain_value(value: Any) -> Json:
+    if isinstance(value, np.ndarray):
+        return [encode_float(one) for one in value.tolist()]
+    return encode_float(value) if isinstance(value, float) else value
 
 
 def _read_wealth(part: Reader, bets: Bets, clock: Clock) -> Wealth:

@@ -117,11 +117,7 @@ class ShieldWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         fired, taken = self._takeover.act(self._observation, lambda _: action)
         observation, reward, terminated, truncated, info = self.env.step(taken)
         self._observation = deepcopy(observation)
-        told = {
-            "shield_fired": fired,
-            "shield_override": fired,
-            "shield_danger": self.latch.score,
-        }
+        told = {"shield_fired": fired, "shield_override": fired, "shield_danger": self.latch.score}
         return observation, reward, terminated, truncated, {**info, **told}
 
 
@@ -192,11 +188,8 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin a new rollout in every environment, or in those of `options["reset_mask"]`."""
         # Taken before the environments see the options: they take it out.
-        mask = (
-            None
-            if options is None or "reset_mask" not in options
-            else np.array(options["reset_mask"])
-        )
+        mask = (options or {}).get("reset_mask")
+        mask = None if mask is None else np.array(mask)
         observations, infos = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
         self._takeover.reset(mask)
         self._resetting[slice(None) if mask is None else mask] = False
@@ -210,11 +203,8 @@ class VectorShieldWrapper(VectorWrapper[Any, Any, Any, Any, Any]):
         live = ~self._resetting
         fired, taken = self._takeover.act(self._observations, lambda _: actions, live)
         observations, rewards, terminated, truncated, infos = self.env.step(taken)
-        told = {
-            "shield_fired": fired,
-            "shield_override": fired.copy(),
-            "shield_danger": np.where(live, self.latch.score, np.nan),
-        }
+        danger = np.where(live, self.latch.score, np.nan)
+        told = {"shield_fired": fired, "shield_override": fired.copy(), "shield_danger": danger}
         self._follow(np.asarray(terminated) | np.asarray(truncated))
         self._observations = deepcopy(observations)
         # Gymnasium keeps beside each entry the mask of the environments that it is about.

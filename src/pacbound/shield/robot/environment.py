@@ -202,8 +202,7 @@ class IndoorNavigation(gymnasium.Env[Observation, NDArray[Any]]):
         self._unsafe = False
         for _ in range(SUBSTEPS):
             mujoco.mj_step(self._model, self._data)
-            if self._touches():
-                self._unsafe = True
+            self._unsafe |= self._touches()
         info = self._info()
         reward = before - self._goal_distance() + info["success"]
         return self._observation(), reward, info["unsafe"] or info["success"], False, info

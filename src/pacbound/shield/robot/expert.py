@@ -69,7 +69,8 @@ class Expert:
         """
         x, y, heading = pose
         target = self._target(x, y)
-        error = _wrapped(math.atan2(target[1] - y, target[0] - x) - heading)
+        bearing = math.atan2(target[1] - y, target[0] - x)
+        error = math.remainder(bearing - heading, 2 * math.pi)
         turn = 2.5 * error - 0.35 * speed[1]
         forward = MAX_SPEED * max(0.0, math.cos(error)) ** 2 if abs(error) < math.pi / 2 else 0.0
         forward = min(forward, self._stopping_speed(x, y, heading, speed[1]))
@@ -115,12 +116,8 @@ class Expert:
     def _towards_goal(self) -> NDArray[np.int32]:
         """For each cell the next one on the best way to the goal; negative where there is none."""
         free = free_cells(self._distance, self._shape)
-        cost = (
-            1
-            + 4
-            * np.maximum(0, 1 - (self._distance - ROBOT_RADIUS) / _COMFORT).reshape(self._shape)
-            ** 2
-        )
+        narrow = np.maximum(0, 1 - (self._distance - ROBOT_RADIUS) / _COMFORT).reshape(self._shape)
+        cost = 1 + 4 * narrow**2
         # What is not free can be left, at a price, but is not worth entering.
         cost[~free] = 100
         index = np.arange(free.size).reshape(self._shape)
@@ -134,12 +131,6 @@ class Expert:
         edges = (np.concatenate(weights), (np.concatenate(rows), np.concatenate(columns)))
         graph = csr_array(edges, shape=(free.size, free.size))
         goal = np.ravel_multi_index(self._room.cell(*self._room.goal), self._shape)
-        following: NDArray[np.int32] = dijkstra(
-            graph, directed=False, indices=goal, return_predecessors=True
-        )[1]
+        ways = dijkstra(graph, directed=False, indices=goal, return_predecessors=True)
+        following: NDArray[np.int32] = ways[1]
         return following
-
-
-def _wrapped(angle: float) -> float:
-    """The same angle between -pi and pi."""
-    return math.remainder(angle, 2 * math.pi)

@@ -8,6 +8,7 @@ repository has the same networks with gradients, and trains them.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from functools import cache
@@ -115,9 +116,8 @@ class ImagePolicy:
             rows, columns = features.shape[1] // 2, features.shape[2] // 2
             kernel = self._weights[f"convolutions.{place}.weight"].reshape(channels, -1)
             bias = self._weights[f"convolutions.{place}.bias"][:, None]
-            features = np.maximum(kernel @ _patches(features) + bias, 0).reshape(
-                channels, rows, columns
-            )
+            features = np.maximum(kernel @ _patches(features) + bias, 0)
+            features = features.reshape(channels, rows, columns)
         return _dense(self._weights, features.ravel(), _numbers(observation))
 
 
@@ -177,13 +177,11 @@ class DangerModel:
         """What the network gives: the logarithm of the odds."""
         seen = nearness(np.asarray(observation["depth"], dtype=np.float32))
         numbers = _numbers(observation)
-        columns = np.concatenate(
-            [_layer(self._weights, "column", seen), _motion(*numbers[3:].tolist())]
-        )
-        worst = _layer(self._weights, "danger", _layer(self._weights, "motion", columns)).max(
-            axis=1
-        )
-        return _dense(self._weights, worst, numbers)
+        columns = _layer(self._weights, "column", seen)
+        columns = np.concatenate([columns, _motion(*numbers[3:].tolist())])
+        for name in ("motion", "danger"):
+            columns = _layer(self._weights, name, columns)
+        return _dense(self._weights, columns.max(axis=1), numbers)
 
 
 def nearness(depth: Any) -> Any:
@@ -217,17 +215,15 @@ def _numbers(observation: Mapping[str, Any]) -> Array:
 
 
 def _layer(weights: Mapping[str, Array], name: str, columns: Array) -> Array:
-    found: Array = np.maximum(
-        weights[f"{name}.weight"] @ columns + weights[f"{name}.bias"][:, None], 0
-    )
+    sums = weights[f"{name}.weight"] @ columns + weights[f"{name}.bias"][:, None]
+    found: Array = np.maximum(sums, 0)
     return found
 
 
 def _dense(weights: Mapping[str, Array], features: Array, numbers: Array) -> Array:
     """The two layers that both networks end in."""
-    hidden = np.maximum(
-        weights["hidden.weight"] @ np.concatenate([features, numbers]) + weights["hidden.bias"], 0
-    )
+    known = np.concatenate([features, numbers])
+    hidden = np.maximum(weights["hidden.weight"] @ known + weights["hidden.bias"], 0)
     output: Array = weights["output.weight"] @ hidden + weights["output.bias"]
     return output
 
@@ -243,9 +239,8 @@ def _patches(image: Array) -> Array:
 @cache
 def _covered(channels: int, rows: int, columns: int) -> NDArray[np.intp]:
     """Where in an image with a rim of one pixel the patches are found."""
-    places = np.arange(channels * (rows + 2) * (columns + 2)).reshape(
-        channels, rows + 2, columns + 2
-    )
+    shape = channels, rows + 2, columns + 2
+    places = np.arange(math.prod(shape)).reshape(shape)
     windows = sliding_window_view(places, (3, 3), axis=(1, 2))[:, ::2, ::2]
     return windows.transpose(0, 3, 4, 1, 2).reshape(channels * 9, -1)
 

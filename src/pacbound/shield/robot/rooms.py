@@ -225,15 +225,12 @@ def _furniture(
     empty = Room(width, depth, tuple(walls), (0.0, 0.0, 0.0), (0.0, 0.0))
     for _ in range(int(rng.integers(7, 11))):
         for _ in range(20):
-            x, y, yaw = (
-                rng.uniform(0.3, width - 0.3),
-                rng.uniform(0.3, depth - 0.3),
-                rng.uniform(0, math.pi),
-            )
-            piece, radius = _piece(rng, x, y, yaw)
-            if empty.distance(np.array([[x, y]]))[0] >= radius and all(
+            x, y = rng.uniform(0.3, width - 0.3), rng.uniform(0.3, depth - 0.3)
+            piece, radius = _piece(rng, x, y, rng.uniform(0, math.pi))
+            is_clear = all(
                 math.hypot(x - a, y - b) >= radius + other + FURNITURE_GAP for a, b, other in taken
-            ):
+            )
+            if is_clear and empty.distance(np.array([[x, y]]))[0] >= radius:
                 taken.append((x, y, radius))
                 obstacles += piece
                 break
@@ -251,9 +248,8 @@ def _piece(
     if draw < 0.65:
         radius, height = rng.uniform(0.08, 0.3), rng.uniform(0.2, 0.8)
         return [Obstacle("cylinder", x, y, height, (radius, radius, height))], radius
-    return _table(
-        x, y, yaw, (rng.uniform(0.45, 0.75), rng.uniform(0.35, 0.5)), rng.uniform(0.65, 0.8)
-    )
+    half = rng.uniform(0.45, 0.75), rng.uniform(0.35, 0.5)
+    return _table(x, y, yaw, half, rng.uniform(0.65, 0.8))
 
 
 def _table(
@@ -264,15 +260,8 @@ def _table(
     long, wide, middle = half[0] - leg, half[1] - leg, (height - 2 * top) / 2
     cosine, sine = math.cos(yaw), math.sin(yaw)
     for a, b in ((long, wide), (long, -wide), (-long, wide), (-long, -wide)):
-        parts.append(
-            Obstacle(
-                "table leg",
-                x + cosine * a - sine * b,
-                y + sine * a + cosine * b,
-                middle,
-                (leg, leg, middle),
-            )
-        )
+        at = x + cosine * a - sine * b, y + sine * a + cosine * b
+        parts.append(Obstacle("table leg", *at, middle, (leg, leg, middle)))
     return parts, math.hypot(*half)
 
 
@@ -285,10 +274,8 @@ def _journey(
     centres, shape = room.cell_centres()
     distance = room.distance(centres)
     region = label(free_cells(distance, shape), structure=np.ones((3, 3)))[0].ravel()
-    starts, goals = (
-        np.flatnonzero(distance >= ROBOT_RADIUS + START_CLEARANCE),
-        np.flatnonzero(distance >= GOAL_CLEARANCE),
-    )
+    starts = np.flatnonzero(distance >= ROBOT_RADIUS + START_CLEARANCE)
+    goals = np.flatnonzero(distance >= GOAL_CLEARANCE)
     if not len(starts):
         return None
     start = rng.choice(starts)
@@ -296,12 +283,9 @@ def _journey(
     goals = goals[far & (region[goals] == region[start])]
     if not len(goals):
         return None
-    goal = rng.choice(goals)
-    heading = float(rng.uniform(-math.pi, math.pi))
-    return (float(centres[start, 0]), float(centres[start, 1]), heading), (
-        float(centres[goal, 0]),
-        float(centres[goal, 1]),
-    )
+    (to_x, to_y), heading = centres[rng.choice(goals)].tolist(), rng.uniform(-math.pi, math.pi)
+    x, y = centres[start].tolist()
+    return (x, y, float(heading)), (to_x, to_y)
 
 
 def free_cells(distance: Floats, shape: tuple[int, int]) -> NDArray[np.bool_]:

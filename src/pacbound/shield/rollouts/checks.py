@@ -26,7 +26,7 @@ import numpy as np
 from pacbound.errors import InvalidValueError, PacboundError
 from pacbound.shield.rollouts.rollout import UnsoundClearanceError, read_danger
 from pacbound.shield.rollouts.task import START, Task, TaskOptions, task_of
-from pacbound.shield.rollouts.world import Environment, World, comes_to_rest, same
+from pacbound.shield.rollouts.world import Environment, World, same
 from pacbound.stats.arguments import whole_number
 
 _SEEDS = 3
@@ -104,22 +104,16 @@ def _trail(
 
 def _try_the_backup(world: World, task: Task, seed: int, step: int, observation: Any) -> None:
     """Simulate the backup, as for a label."""
-    comes_to_rest(
-        world,
-        task.backup_of(seed, START + step),
-        observation,
-        steps=min(task.backup_steps, _BACKUP_STEPS),
-        rests_when_terminated=task.rests_when_terminated,
-    )
+    task.brakes_safely(world, observation, seed, START + step, most=_BACKUP_STEPS)
 
 
 def _require_sound_clearance(
     world: World, task: Task, seed: int, step: int, observation: Any
 ) -> None:
     """Refuse a `surely_recoverable` that a simulated backup contradicts."""
-    if world.surely_recoverable() and not task.brakes_safely(
-        world, observation, seed, START + step
-    ):
+    if not world.surely_recoverable():
+        return
+    if not task.brakes_safely(world, observation, seed, START + step):
         raise UnsoundClearanceError.at(seed, step)
 
 
@@ -255,13 +249,10 @@ def check_label(
     LabelCheck(seed=4, first_unrecoverable=17, safe_at=True, safe_after=False)
     """
     whole = task_of(environment, policy, backup, None, task)
-    number, step = (
-        whole_number(seed, "seed"),
-        whole_number(first_unrecoverable, "first_unrecoverable"),
-    )
-    return LabelCheck(
-        number, step, _safe_after(whole, number, step), _safe_after(whole, number, step + 1)
-    )
+    number = whole_number(seed, "seed")
+    step = whole_number(first_unrecoverable, "first_unrecoverable")
+    at, after = (_safe_after(whole, number, taken) for taken in (step, step + 1))
+    return LabelCheck(number, step, at, after)
 
 
 def _safe_after(task: Task, seed: int, steps: int) -> bool:

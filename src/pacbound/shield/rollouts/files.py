@@ -86,12 +86,8 @@ def write_table(
         text = TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
         writer = csv.writer(text, delimiter=separator, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(
-            zip(
-                *([_shown(value) for value in column.tolist()] for column in columns.values()),
-                strict=True,
-            )
-        )
+        values = (map(_shown, column.tolist()) for column in columns.values())
+        writer.writerows(zip(*values, strict=True))
         text.detach()
 
 
@@ -192,19 +188,14 @@ class CheckpointFolder:
         self._folder.mkdir(parents=True, exist_ok=True)
         # Of two collections that begin at once, the second must see the plan of the first.
         with locked(self._folder / PLAN, wait=True):
-            self._begin(plan)
-
-    def _begin(self, plan: Mapping[str, Json]) -> None:
-        if (self._folder / PLAN).exists():
-            _require_same(
-                self._folder, documents.read(self._folder / PLAN, "a plan of rollouts"), dict(plan)
-            )
-        elif any(self._folder.glob("part-*.npz")):
-            raise InvalidValueError(
-                f"{self._folder} holds parts of rollouts but no {PLAN}: choose another folder."
-            )
-        else:
-            documents.write(self._folder / PLAN, plan)
+            if (self._folder / PLAN).exists():
+                _require_same(self._folder, read_plan(self._folder), plan)
+            elif any(self._folder.glob("part-*.npz")):
+                raise InvalidValueError(
+                    f"{self._folder} holds parts of rollouts but no {PLAN}: choose another folder."
+                )
+            else:
+                documents.write(self._folder / PLAN, plan)
 
     def rows(self, place: int, seeds: NDArray[np.int64]) -> Columns | None:
         """The rows of a part that is there for these seeds; None if it is missing or cannot be

@@ -262,11 +262,8 @@ def run_shielded(  # noqa: PLR0913, RUF100
             "danger is None: a shield needs a danger model. For the policy alone pass the "
             "threshold +inf."
         )
-    workers, fixed, thresholds = (
-        Workers(n_jobs, chunk, folder, progress),
-        fixed_seeds(seeds),
-        _thresholds(certificate_or_thresholds),
-    )
+    workers, fixed = Workers(n_jobs, chunk, folder, progress), fixed_seeds(seeds)
+    thresholds = _thresholds(certificate_or_thresholds)
     plan = {
         # Before anything is run: objects may keep counts of what they were asked.
         **whole.plan(),
@@ -279,11 +276,8 @@ def run_shielded(  # noqa: PLR0913, RUF100
 
 
 def _thresholds(given: Any) -> tuple[float, ...]:
-    several = (
-        given
-        if isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str)
-        else [given]
-    )
+    is_list = isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str)
+    several = given if is_list else [given]
     # A certificate may have the very threshold that is compared with it, +inf most of all: one row
     # for each seed answers for both.
     thresholds = tuple(dict.fromkeys(map(threshold_of, several)))

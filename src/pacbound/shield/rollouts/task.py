@@ -21,13 +21,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.shield.latch import Latch
 from pacbound.shield.policy import Actor
 from pacbound.shield.rollouts.identity import digest_of, name_of
-from pacbound.shield.rollouts.world import (
-    Environment,
-    World,
-    comes_to_rest,
-    make_world,
-    registered,
-)
+from pacbound.shield.rollouts.world import Environment, World, make_world, registered
 from pacbound.stats.arguments import whole_number, whole_numbers
 
 Success = str | Callable[[Any, Mapping[str, Any]], Any]
@@ -106,11 +100,9 @@ def stream(seed: int, role: Role, step: int = 0) -> np.random.SeedSequence:
 
 def of_rollout(thing: Any, seed: int, role: Role, step: int = 0) -> Any:
     """`thing`, or what it makes for this rollout."""
-    return (
-        thing.make(np.random.default_rng(stream(seed, role, step)))
-        if isinstance(thing, PerRollout)
-        else thing
-    )
+    if not isinstance(thing, PerRollout):
+        return thing
+    return thing.make(np.random.default_rng(stream(seed, role, step)))
 
 
 class TaskOptions(TypedDict, total=False):
@@ -242,43 +234,41 @@ class Task:
         """
         return None if self.danger is None else Latch(self.danger_of(seed), np.inf)
 
-    def backup_of(self, seed: int, step: int) -> Actor:
-        """The backup of one simulation."""
-        return Actor(of_rollout(self.backup, seed, Role.BACKUP, step), "backup")
+    def brakes_safely(
+        self, world: World, observation: Any, seed: int, step: int, *, most: int | None = None
+    ) -> bool:
+        """Whether the backup, from where the world is, stays safe until standstill, which is asked
+        about once it has acted; the world moves on with it.
 
-    def brakes_safely(self, world: World, observation: Any, seed: int, step: int) -> bool:
-        """Whether the backup, from where the world is, comes to rest without anything unsafe; the
-        world moves on with it.
-
-        The noise is that of `step`, so that the same question gets the same answer.
+        Not at standstill after `backup_steps`, or `most` if that is less, counts as unsafe. An
+        environment that cannot say when it stands still must stay safe for all of them. The noise
+        is that of `step`, so that the same question gets the same answer.
         """
         world.set_noise(stream(seed, Role.BACKUP_NOISE, step))
-        backup = self.backup_of(seed, step)
-        return comes_to_rest(
-            world,
-            backup,
-            observation,
-            steps=self.backup_steps,
-            rests_when_terminated=self.rests_when_terminated,
-        )
+        backup = Actor(of_rollout(self.backup, seed, Role.BACKUP, step), "backup")
+        for _ in range(self.backup_steps if most is None else min(most, self.backup_steps)):
+            outcome = world.step(backup.act(observation))
+            if world.is_unsafe():
+                return False
+            if world.is_stopped() or (outcome.terminated and self.rests_when_terminated):
+                return True
+            observation = outcome.observation
+        return not world.knows_standstill
 
     def succeeded(self, world: World, info: Mapping[str, Any]) -> bool:
         """Whether the goal has been reached with the step that `info` is about."""
-        return (
-            bool(info.get(self.success, False))
-            if isinstance(self.success, str)
-            else bool(self.success(world.env, info))
-        )
+        if isinstance(self.success, str):
+            return bool(info.get(self.success, False))
+        return bool(self.success(world.env, info))
 
     def plan(self) -> dict[str, Json]:
         """What tells this task from others, to be written down. Parts of which nothing can tell
         that are listed.
         """
         told = {part: self._identity_of(part) for part in PARTS}
+        names = {part: f"{self._name_of(part)} {known or ''}" for part, known in told.items()}
         return {
-            **{
-                part: f"{self._name_of(part)} {known or ''}".strip() for part, known in told.items()
-            },
+            **{part: name.strip() for part, name in names.items()},
             "horizon": int(self.horizon),
             "backup_steps": int(self.backup_steps),
             "rests_when_terminated": bool(self.rests_when_terminated),

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
-from pacbound.shield.policy import Actor
 from pacbound.shield.protocol import owner, required_owner
 
 try:
@@ -143,25 +142,6 @@ def registered(name: str) -> tuple[Any, ...]:
     made_by = spec.entry_point
     maker = load_env_creator(made_by) if isinstance(made_by, str) else made_by
     return registered_name, maker, spec.kwargs, spec.additional_wrappers
-
-
-def comes_to_rest(
-    world: World, backup: Actor, observation: Any, *, steps: int, rests_when_terminated: bool
-) -> bool:
-    """Whether the backup stays safe from here until standstill, which is asked about once it has
-    acted.
-
-    Not at standstill after so many `steps` counts as unsafe. An environment that cannot say when it
-    stands still must stay safe for all of them.
-    """
-    for _ in range(steps):
-        outcome = world.step(backup.act(observation))
-        if world.is_unsafe():
-            return False
-        if world.is_stopped() or (outcome.terminated and rests_when_terminated):
-            return True
-        observation = outcome.observation
-    return not world.knows_standstill
 
 
 def _refuse_wrappers(env: Any) -> None:
