@@ -58,7 +58,7 @@ def test_silence_is_zero_and_an_alarm_is_one(pacbound: Run, tmp_path: Path) -> N
     assert "No alarm. Silence proves nothing." in quiet.stdout
     loud = pacbound(*SHIELD, "tuesday.csv", "--state", "s.json", code=1)
     assert "ALARM at label 5" in loud.stdout
-    assert "ever rings with probability at most 0.001" in loud.stdout
+    assert "however long you watch, is at most 0.001" in loud.stdout
     _write(tmp_path / "wednesday.csv", [0] * 300)
     # It stays rung.
     pacbound(*SHIELD, "wednesday.csv", "--state", "s.json", code=1)

@@ -50,7 +50,7 @@ def test_each_claim_has_a_monitor_with_its_share_of_delta() -> None:
     monitor.update({"brake": rows})
     assert monitor.monitors["brake"].to_dict() == alone.to_dict()
     assert monitor.monitors["danger"].labels == 0
-    assert "any alarm ever rings with probability at most 0.001" in monitor.summary()
+    assert "While all claims hold at every step, the chance of any false alarm" in monitor.summary()
     assert "refused: not watched" in repr(monitor)
 
 

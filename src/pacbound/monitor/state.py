@@ -100,8 +100,8 @@ class Promise:
         holds, alarm = ("all claims hold", "any") if several else ("the claim holds", "the")
         if self.every is None:
             return (
-                f"While {holds} at every step, {alarm} alarm ever rings with probability at most "
-                f"{exact(self.delta)}."
+                f"While {holds} at every step, the chance of any false alarm, however long you "
+                f"watch, is at most {exact(self.delta)}."
             )
         return (
             f"While {holds} at every step, the mean time to a false alarm is at least "
