@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound import Tally, certify_shield
-from pacbound.baselines.shield_thresholds import (
+from pacbound.baselines import (
     NAIVE_THRESHOLD,
     observed_miss_threshold,
     xi_threshold,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pacbound import certify_shield
-from pacbound.baselines.shield_thresholds import (
+from pacbound.baselines import (
     NAIVE_THRESHOLD,
     observed_miss_threshold,
     xi_threshold,

@@ -2,9 +2,7 @@
 package reads it to know what there is, and loads a name when it is first used.
 """
 
-from pacbound.abstention import SelectiveClassifier as SelectiveClassifier
 from pacbound.calibration.calibrator import PACCalibrator as PACCalibrator
-from pacbound.calibration.estimators import PACClassifier as PACClassifier
 from pacbound.calibration.metrics import expected_calibration_error as expected_calibration_error
 from pacbound.calibration.metrics import induced_calibration_error as induced_calibration_error
 from pacbound.calibration.strata import stratify as stratify
@@ -30,6 +28,8 @@ from pacbound.claims.recall import certify_recall as certify_recall
 from pacbound.claims.sets import certify_sets as certify_sets
 from pacbound.claims.shield import certify_shield as certify_shield
 from pacbound.errors import PacboundError as PacboundError
+from pacbound.estimators import PACClassifier as PACClassifier
+from pacbound.estimators import SelectiveClassifier as SelectiveClassifier
 from pacbound.monitor import Monitor as Monitor
 from pacbound.planning import plan_from_pilot as plan_from_pilot
 from pacbound.shield import Shield as Shield

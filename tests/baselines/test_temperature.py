@@ -14,7 +14,7 @@ from scipy import optimize, special
 from tests.products import standing_for
 
 from pacbound.baselines import TemperatureScaling, optimal_temperature, softmax
-from pacbound.baselines.temperature import (
+from pacbound.baselines.confidences import (
     HIGHEST_TEMPERATURE,
     LOWEST_TEMPERATURE,
     PROBABILITY_FLOOR,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pacbound.calibration.curves import accuracy_confidence_band, accuracy_confidence_curve
+from pacbound.calibration.reliability import accuracy_confidence_band, accuracy_confidence_curve
 from pacbound.errors import InvalidValueError
 
 VALUES = st.sampled_from(

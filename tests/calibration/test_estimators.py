@@ -96,13 +96,13 @@ def test_scikit_learns_own_checks_pass(estimator: Any, check: Any) -> None:
 def test_without_scikit_learn_the_import_names_the_pip_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delitem(sys.modules, "pacbound.calibration.estimators")
+    monkeypatch.delitem(sys.modules, "pacbound.estimators")
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
     with pytest.raises(
         MissingDependencyError,
         match=r"PACClassifier needs scikit-learn.*pip install 'pacbound\[sklearn\]'",
     ):
-        importlib.import_module("pacbound.calibration.estimators")
+        importlib.import_module("pacbound.estimators")
 
 
 def test_it_trains_on_one_part_and_calibrates_on_the_rest() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.report.conftest import marks, named
 
 from pacbound import calibrate
-from pacbound.calibration.curves import (
+from pacbound.calibration.reliability import (
     AccuracyConfidenceCurve,
     accuracy_confidence_band,
     accuracy_confidence_curve,

@@ -33,7 +33,6 @@ sys.meta_path.insert(0, Blocker())
 
 PACKAGES = [
     "pacbound",
-    "pacbound.abstention",
     "pacbound.baselines",
     "pacbound.calibration",
     "pacbound.cascade",

@@ -40,7 +40,6 @@ from pacbound.tally.questions import QUESTIONS
 
 PACKAGES = (
     "pacbound",
-    "pacbound.abstention",
     "pacbound.baselines",
     "pacbound.calibration",
     "pacbound.cascade",

@@ -4,28 +4,28 @@ Confidences come from the softmax, from temperature scaling or from histogram bi
 for cascades, for shields and for abstaining follow from them.
 """
 
-from pacbound.baselines.answer_thresholds import (
-    NEVER_ANSWER,
-    observed_risk_threshold,
-    selective_guaranteed_risk,
+from pacbound.baselines.confidences import (
+    HistogramBinning,
+    NaiveSoftmax,
+    TemperatureScaling,
+    optimal_temperature,
+    softmax,
 )
-from pacbound.baselines.exit_thresholds import (
+from pacbound.baselines.thresholds import (
+    ALWAYS_BRAKE,
+    NAIVE_THRESHOLD,
+    NEVER_ANSWER,
+    POLICY_ALONE,
     SLOW_ALONE,
     TemperatureThreshold,
     histogram_threshold,
+    observed_miss_threshold,
+    observed_risk_threshold,
+    selective_guaranteed_risk,
     softmax_threshold,
     temperature_threshold,
-)
-from pacbound.baselines.histogram import HistogramBinning
-from pacbound.baselines.shield_thresholds import (
-    ALWAYS_BRAKE,
-    NAIVE_THRESHOLD,
-    POLICY_ALONE,
-    observed_miss_threshold,
     xi_threshold,
 )
-from pacbound.baselines.softmax import NaiveSoftmax, softmax
-from pacbound.baselines.temperature import TemperatureScaling, optimal_temperature
 
 __all__ = [
     "ALWAYS_BRAKE",

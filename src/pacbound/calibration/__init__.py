@@ -1,17 +1,6 @@
-"""Calibration: intervals for the true confidence of predictions, and the metrics around them.
-
-`PACClassifier` needs scikit-learn, and is loaded when it is first used.
-"""
-
-from typing import TYPE_CHECKING
+"""Calibration: intervals for the true confidence of predictions, and the metrics around them."""
 
 from pacbound.calibration.calibrator import PACCalibrator
-from pacbound.calibration.curves import (
-    AccuracyConfidenceBand,
-    AccuracyConfidenceCurve,
-    accuracy_confidence_band,
-    accuracy_confidence_curve,
-)
 from pacbound.calibration.metrics import (
     brier_score,
     expected_calibration_error,
@@ -19,17 +8,18 @@ from pacbound.calibration.metrics import (
     maximum_calibration_error,
     negative_log_likelihood,
 )
+from pacbound.calibration.reliability import (
+    AccuracyConfidenceBand,
+    AccuracyConfidenceCurve,
+    accuracy_confidence_band,
+    accuracy_confidence_curve,
+)
 from pacbound.calibration.strata import stratify
-from pacbound.lazy_names import lazy_names
-
-if TYPE_CHECKING:
-    from pacbound.calibration.estimators import PACClassifier
 
 __all__ = [
     "AccuracyConfidenceBand",
     "AccuracyConfidenceCurve",
     "PACCalibrator",
-    "PACClassifier",
     "accuracy_confidence_band",
     "accuracy_confidence_curve",
     "brier_score",
@@ -39,5 +29,3 @@ __all__ = [
     "negative_log_likelihood",
     "stratify",
 ]
-
-__getattr__, __dir__ = lazy_names(__name__, {"PACClassifier": "pacbound.calibration.estimators"})

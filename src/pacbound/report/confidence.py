@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
-from pacbound.calibration.curves import (
+from pacbound.calibration.reliability import (
     AccuracyConfidenceBand,
     AccuracyConfidenceCurve,
+    ReliabilityBins,
     accuracy_confidence_band,
     accuracy_confidence_curve,
+    induced_reliability,
 )
-from pacbound.calibration.reliability import ReliabilityBins, induced_reliability
 from pacbound.claims.calibration import calibrate
 from pacbound.claims.calibration_certificate import CalibrationBins, CalibrationCertificate
 from pacbound.errors import InvalidTypeError
