@@ -31,7 +31,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -234,16 +234,7 @@ class Effort:
 
 
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
-STIRLING = [
-    Fraction(1, 12),
-    Fraction(-1, 360),
-    Fraction(1, 1260),
-    Fraction(-1, 1680),
-    Fraction(1, 1188),
-    Fraction(-691, 360360),
-    Fraction(1, 156),
-    Fraction(-3617, 122400),
-]
+STIRLING = "1/12 -1/360 1/1260 -1/1680 1/1188 -691/360360 1/156 -3617/122400"
 
 
 @lru_cache(maxsize=1 << 16)
@@ -255,7 +246,7 @@ def log_factorial(n: int) -> Decimal:
         return Decimal(math.factorial(n)).ln()
     series = sum(
         Decimal(term.numerator) / term.denominator / Decimal(n) ** (2 * place + 1)
-        for place, term in enumerate(STIRLING)
+        for place, term in enumerate(map(Fraction, STIRLING.split()))
     )
     return (n + Decimal("0.5")) * Decimal(n).ln() - n + (2 * PI).ln() / 2 + series
 
@@ -405,6 +396,11 @@ def slack(n: int) -> Decimal:
     return Decimal("1e-6") + n * Decimal("1e-13")
 
 
+def decided(*, passes: bool, nearly: bool) -> Verdict:
+    """A verdict where a test passes by the margin of the package's rounding, or nearly so."""
+    return True if passes else None if nearly else False
+
+
 def verdict(chance: Callable[[Decimal], Decimal], level: Decimal, share: Decimal) -> Verdict:
     """Whether a chance is at most `level`; `chance` is given what it is compared with, and the
     package may miss the level by so large a `share` of it.
@@ -423,9 +419,7 @@ def binomial_test(k: int, n: int, rate: Decimal, level: Decimal) -> Verdict:
         if k >= n * rate:
             return False
         apart, enough = divergence(k, n, rate, 1 - rate), -level.ln()
-        return (
-            True if apart >= enough * (1 + Decimal("3e-6")) else None if apart >= enough else False
-        )
+        return decided(passes=apart >= enough * (1 + Decimal("3e-6")), nearly=apart >= enough)
     level = usable(k, n, level)
     return verdict(lambda limit: few(k, n, rate, limit), level, slack(n))
 
@@ -435,6 +429,15 @@ def require_largest(stored: int, most: int, test: Callable[[int], Verdict], plac
     require(-1 <= stored <= most, place, f"{stored} is not between -1 and {most}")
     require(stored == -1 or test(stored) is not False, place, f"{stored} does not pass")
     require(stored == most or test(stored + 1) is not True, place, f"{stored + 1} passes, too")
+
+
+def largest(most: int, passes: Callable[[int], bool]) -> int:
+    """The largest count up to `most` that passes, if all below it do; -1 if none does."""
+    low, high = -1, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if passes(middle) else (low, middle - 1)
+    return low
 
 
 @dataclass(frozen=True)
@@ -510,7 +513,7 @@ class StepTest:
             total += (1 - gained) * upper_bound(d, self.n, level)
             total -= (1 - lost) * lower_bound(d, self.n, level)
         xi = Decimal(self.xi)
-        return True if total <= xi - Decimal("1e-7") else None if total <= xi else False
+        return decided(passes=total <= xi - Decimal("1e-7"), nearly=total <= xi)
 
 
 # The exact region. Of all laws with P(loss) - P(gain) >= xi, which is the most likely to show so
@@ -581,11 +584,9 @@ class Region:
         lower its chance, so P(loss) = v + xi, P(gain) = v is the worst; and from v to w it is at
         most that of (v + xi, w).
         """
-        place, last = math.sqrt(self.xi), math.sqrt(2.0 * self._last_gain() + self.xi)
-        width = self.unit / 2
-        todo = [
-            (place + i * width, width) for i in range(math.ceil((last - place) / width + 1e-9) + 1)
-        ]
+        place, last, width = self._ends()
+        steps = math.ceil((last - place) / width + 1e-9) + 1
+        todo = [(place + i * width, width) for i in range(steps)]
         while todo:
             place, width = todo.pop()
             if self.chance(self._gain(place), self._gain(place + width)) <= self.level:
@@ -613,8 +614,7 @@ class Region:
         """The largest chance under some of the laws that lose xi: the best of many, and what lies
         around it, searched by thirds.
         """
-        place, last = math.sqrt(self.xi), math.sqrt(2.0 * self._last_gain() + self.xi)
-        width = self.unit / 2
+        place, last, width = self._ends()
         places = [place + i * width for i in range(math.ceil((last - place) / width) + 1)]
         chances = [self.chance(self._gain(place)) for place in places]
         best = max(chances)
@@ -626,6 +626,11 @@ class Region:
             best = max(best, left, right)
             low, high = (low, two) if left >= right else (one, high)
         return best
+
+    def _ends(self) -> tuple[float, float, float]:
+        """The first and the last place of the laws that matter, and the width of a cell."""
+        last = math.sqrt(2.0 * self._last_gain() + self.xi)
+        return math.sqrt(self.xi), last, self.unit / 2
 
     def _gain(self, place: float) -> float:
         return min(max((place**2 - self.xi) / 2.0, 0.0), (1.0 - self.xi) / 2.0)
@@ -730,21 +735,63 @@ def require_rising(values: Sequence[int], least: int, most: int, place: str) -> 
     require(rises, place, f"does not rise from {least} to at most {most}")
 
 
-def check_calibration(claim: Part, report: Report) -> None:
-    claim.only("kind procedure assumes certified n delta correction side scope bins drawn tables")
+def _level(claim: Part) -> Decimal:
+    """The chance that a claim is wrong."""
     if claim.rate("delta") > 0.5:
         raise UnreadableError(f"{claim.at('delta')} is above one half")
-    delta = decimal(claim.rate("delta"))
+    return decimal(claim.rate("delta"))
+
+
+def _tables(claim: Part) -> list[Part]:
+    """The tables of all rows, or of each group."""
+    tables = claim.parts("tables")
+    if not tables:
+        raise UnreadableError(f"{claim.at('tables')} is empty")
+    return tables
+
+
+def _choice(claim: Part, key: str, known: Sequence[str]) -> str:
+    word = str(claim.get(key, str))
+    if word not in known:
+        raise UnreadableError(f"{claim.at(key)} is {word!r}, which is not known")
+    return word
+
+
+@dataclass(frozen=True)
+class Held:
+    """The rows of a table: the cells of the score that hold some, how many of each outcome are in
+    them, and how many in all.
+    """
+
+    cells: list[int]
+    columns: dict[str, list[int]]
+    sums: list[int]
+
+    @classmethod
+    def of(cls, counts: Part, outcomes: str, least: int, most: int) -> Held:
+        counts.only(f"cells {outcomes}")
+        cells = counts.integers("cells")
+        columns = {name: counts.integers(name) for name in outcomes.split()}
+        require_rising(cells, least, most, counts.at("cells"))
+        sums = [sum(numbers) for numbers in zip(*columns.values(), strict=False)]
+        fits = all(
+            len(column) == len(cells) and min(column, default=0) >= 0 for column in columns.values()
+        )
+        fits = fits and all(sums) and sum(sums) <= MOST
+        require(fits, counts.at("cells"), "do not fit the counts")
+        return cls(cells, columns, sums)
+
+
+def check_calibration(claim: Part, report: Report) -> None:
+    claim.only("kind procedure assumes certified n delta correction side scope bins drawn tables")
+    delta = _level(claim)
     scope = _choice(claim, "scope", (*SCOPES, "per-class", "all-labels"))
     correction = _choice(claim, "correction", ("sidak", "bonferroni"))
     side = _choice(claim, "side", ("both", "lower", "upper"))
-    tables, bins = claim.parts("tables"), _bins(claim.part("bins"))
-    if not tables:
-        raise UnreadableError(f"{claim.at('tables')} is empty")
-    held = []
+    tables, bins = _tables(claim), _bins(claim.part("bins"))
     for table in tables:
         table.only("group counts lower upper")
-        held.append(_cells_of(table.part("counts"), bins))
+    held = [Held.of(table.part("counts"), "wrong right", 0, bins - 1) for table in tables]
     require(bins * len(tables) <= MOST_CELLS, claim.at("tables"), "have too many bins")
     _require_names(claim, tables, alone=scope == "top")
     if scope in ("per-class", "all-labels"):
@@ -753,12 +800,12 @@ def check_calibration(claim: Part, report: Report) -> None:
     # Tables over the same rows share delta equally; disjoint ones are one table.
     overlapping = scope in ("overlapping-groups", "all-labels")
     budget = delta / len(tables) if overlapping else delta
-    seen = sum(len(trials) for trials, _ in held)
-    for table, (trials, successes) in zip(tables, held, strict=True):
-        cells, tests = (bins, len(trials)) if overlapping else (bins * len(tables), seen)
+    seen = sum(len(rows.cells) for rows in held)
+    for table, rows in zip(tables, held, strict=True):
+        cells, tests = (bins, len(rows.cells)) if overlapping else (bins * len(tables), seen)
         level = budget / cells if correction == "bonferroni" else sidak(budget, max(1, tests))
-        _require_bounds(table, trials, successes, level, side)
-    _require_rows(claim, [sum(trials) for trials, _ in held], scope)
+        _require_bounds(table, rows.sums, rows.columns["right"], level, side)
+    _require_rows(claim, [sum(rows.sums) for rows in held], scope)
     claim.equals("certified", expected=True)
     report.checked += ["every bound, at the level that its bin has", "n and the number of bins"]
     report.trusted += ["the counts of each bin, and that the bins were fixed beforehand"]
@@ -786,17 +833,6 @@ def _bins(part: Part) -> int:
     whole = inside and (rule != "edges" or (edges[0], edges[-1]) == (0, 1))
     require(whole, part.at("edges"), "do not rise from 0 to 1")
     return len(edges) - 1 if rule == "edges" else 2 * len(edges) + 1
-
-
-def _cells_of(counts: Part, bins: int) -> tuple[list[int], list[int]]:
-    """The trials and the successes of the bins that hold rows."""
-    counts.only("cells wrong right")
-    cells, wrong, right = (counts.integers(key) for key in ("cells", "wrong", "right"))
-    require_rising(cells, 0, bins - 1, counts.at("cells"))
-    fits = len(cells) == len(wrong) == len(right) and min([*wrong, *right], default=0) >= 0
-    trials = [sum(pair) for pair in zip(wrong, right, strict=False)]
-    require(fits and all(trials) and sum(trials) <= MOST, counts.at("cells"), "do not fit")
-    return trials, right
 
 
 def _require_names(claim: Part, tables: Sequence[Part], *, alone: bool) -> None:
@@ -909,14 +945,8 @@ def check_walk(claim: Part, report: Report) -> None:
     if "first_threshold" in claim.value:
         first = claim.limit("first_threshold") * TOP
     require(first in range(TOP), claim.at("first_threshold"), "is not on the grid below 1")
-    if claim.rate("delta") > 0.5:
-        raise UnreadableError(f"{claim.at('delta')} is above one half")
-    tables = claim.parts("tables")
-    if not tables:
-        raise UnreadableError(f"{claim.at('tables')} is empty")
-    pool = "declared-starts" in claim.get("procedure", str)
-    delta, rows = decimal(claim.rate("delta")) / len(tables), 0
-    rate = _walked_rate(claim)
+    tables, pool = _tables(claim), "declared-starts" in claim.get("procedure", str)
+    delta, rate, rows = _level(claim) / len(tables), _walked_rate(claim), 0
     for table in tables:
         table.only("group counts threshold claimed" + " starts" * pool)
         runs = _runs_of(table, kind, int(first), pool=pool)
@@ -961,25 +991,19 @@ class Runs:
 
 
 def _runs_of(table: Part, kind: Walked, first: int, *, pool: bool) -> Runs:
-    held = table.part("counts")
-    held.only(f"cells {kind.outcomes}")
-    cells = held.integers("cells")
-    columns = {name: held.integers(name) for name in kind.outcomes.split()}
-    require_rising(cells, 0, TOP, held.at("cells"))
-    counts = list(zip(*columns.values(), strict=False))
-    fits = all(len(column) == len(cells) > 0 for column in columns.values())
-    fits = fits and all(min(pair) >= 0 < sum(pair) for pair in counts)
-    require(fits, held.at("cells"), "do not fit the counts")
+    held = Held.of(table.part("counts"), kind.outcomes, 0, TOP)
+    require(bool(held.cells), table.at("counts"), "are of no rows")
     starts = table.integers("starts") if pool else None
     inside = starts is None or (
         0 < len(starts) <= MOST_STARTS and all(0 <= cell <= first for cell in starts)
     )
     require(inside, table.at("starts"), "are not at or below the first threshold")
-    tops = sorted({first, *(min(cell, first) for cell in cells), *(starts or [])}, reverse=True)
+    reached = [min(cell, first) for cell in held.cells]
+    tops = sorted({first, *reached, *(starts or [])}, reverse=True)
     here = {top: [0, 0] for top in tops}
-    for cell, pair, events in zip(cells, counts, columns[kind.event], strict=True):
-        here[min(cell, first)][0] += sum(pair)
-        here[min(cell, first)][1] += events
+    for top, rows, events in zip(reached, held.sums, held.columns[kind.event], strict=True):
+        here[top][0] += rows
+        here[top][1] += events
     answered, errors = (list(accumulate(here[top][i] for top in tops)) for i in (0, 1))
     return Runs(tops, answered, errors, starts)
 
@@ -1091,7 +1115,12 @@ def _require_workable(claim: Part, looks: Sequence[int], rate: float, delta: flo
 
 def _spent(looks: Sequence[int], rate: Decimal, level: Decimal, delta: Decimal) -> Decimal:
     """The chance that some look passes at this nominal level, if the true rate is `rate`."""
-    most = [_largest(n, rate, level * (1 + SURE)) for n in looks]
+    near = level * (1 + SURE)
+
+    def passing(n: int) -> int:
+        return largest(n, lambda k: few(k, n, rate, near) <= near)
+
+    most = [passing(n) for n in looks]
     tiny = delta * Decimal("1e-25")
     states, passed, before = {0: ONE}, Decimal(0), 0
     for n, c in zip(looks, most, strict=True):
@@ -1107,15 +1136,6 @@ def _spent(looks: Sequence[int], rate: Decimal, level: Decimal, delta: Decimal) 
         states, before = {errors: p for errors, p in after.items() if errors > c}, n
     # What the laws leave out, all of which might have passed.
     return passed + tiny * sum(looks)
-
-
-def _largest(n: int, rate: Decimal, level: Decimal) -> int:
-    """The largest k with P(S <= k) <= level, -1 if there is none."""
-    low, high = -1, n
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if few(middle, n, rate, level) <= level else (low, middle)
-    return low
 
 
 def _law(n: int, rate: Decimal, most: int, tiny: Decimal) -> list[tuple[int, Decimal]]:
@@ -1163,41 +1183,22 @@ class Trials:
     lost: bool = False
 
 
-_FLAGGED = ("negative positive", 0)
-_ROLLOUTS = ("safe unsafe", -1)
-_SHIELD = "xi rate bound horizon"
+_RECALL = Trials("target", "negative positive", 0, "positive", "positive", "below")
+_SHIELD = Trials(
+    "xi rate bound horizon", "safe unsafe", -1, "all", "unsafe", "below", "rate=all bound=exact"
+)
 THRESHOLDS: dict[str, Trials] = {
     "sets/binomial/1": Trials("xi dtype", "labelled", -1, "all", "labelled", "below"),
-    "recall/binomial/1": Trials("target", *_FLAGGED, "positive", "positive", "below"),
-    "recall/planned-looks/1": Trials(
-        "target looks", *_FLAGGED, "positive", "positive", "below", by="looks"
+    "recall/binomial/1": _RECALL,
+    "recall/planned-looks/1": replace(_RECALL, asks="target looks", by="looks"),
+    "false-alarms/binomial/1": replace(
+        _RECALL, asks="xi", of="negative", events="negative", side="from"
     ),
-    "false-alarms/binomial/1": Trials("xi", *_FLAGGED, "negative", "negative", "from"),
-    "false-alarms/rollouts/1": Trials("xi", *_ROLLOUTS, "safe", "safe", "from", lost=True),
-    "shield/binomial/1": Trials(
-        _SHIELD, *_ROLLOUTS, "all", "unsafe", "below", "rate=all bound=exact"
-    ),
-    "shield/planned-looks/1": Trials(
-        f"{_SHIELD} looks",
-        *_ROLLOUTS,
-        "all",
-        "unsafe",
-        "below",
-        "rate=all bound=exact",
-        "looks",
-    ),
-    "shield/among-unsafe/1": Trials(
-        _SHIELD, *_ROLLOUTS, "unsafe", "unsafe", "below", "rate=among-unsafe bound=exact"
-    ),
-    "shield/product/1": Trials(
-        _SHIELD,
-        *_ROLLOUTS,
-        "all",
-        "unsafe",
-        "below",
-        "rate=all bound=product",
-        "product",
-    ),
+    "false-alarms/rollouts/1": Trials("xi", "safe unsafe", -1, "safe", "safe", "from", lost=True),
+    "shield/binomial/1": _SHIELD,
+    "shield/planned-looks/1": replace(_SHIELD, asks=f"{_SHIELD.asks} looks", by="looks"),
+    "shield/among-unsafe/1": replace(_SHIELD, of="unsafe", fixed="rate=among-unsafe bound=exact"),
+    "shield/product/1": replace(_SHIELD, fixed="rate=all bound=product", by="product"),
 }
 """The procedures of threshold claims: what is asked for beside delta, and what is counted."""
 DTYPES = ("float16", "float32", "float64")
@@ -1247,13 +1248,6 @@ def check_threshold(claim: Part, report: Report) -> None:
     report.trusted += ["the counts of each cell"]
 
 
-def _level(claim: Part) -> Decimal:
-    """The chance that a claim is wrong."""
-    if claim.rate("delta") > 0.5:
-        raise UnreadableError(f"{claim.at('delta')} is above one half")
-    return decimal(claim.rate("delta"))
-
-
 @dataclass(frozen=True)
 class Histogram:
     """The rows of a table: occupied cells with the events in each, how many trials there are, and
@@ -1269,21 +1263,13 @@ class Histogram:
 
     @classmethod
     def of(cls, counts: Part, kind: Trials) -> Histogram:
-        names = kind.outcomes.split()
-        counts.only(f"cells {kind.outcomes}")
-        cells = counts.integers("cells")
-        columns = {name: counts.integers(name) for name in names}
-        require_rising(cells, kind.lowest, TOP, counts.at("cells"))
-        sums = [sum(numbers) for numbers in zip(*columns.values(), strict=False)]
-        fits = all(
-            len(column) == len(cells) and min(column, default=0) >= 0 for column in columns.values()
-        )
-        require(fits and all(sums), counts.at("cells"), "do not fit the counts")
+        held = Held.of(counts, kind.outcomes, kind.lowest, TOP)
+        cells, columns, sums = held.cells, held.columns, held.sums
         gone = "safe" in columns and bool(cells) and cells[0] < 0
         require(not gone or not columns["safe"][0], counts.at("safe"), "a lost rollout is not safe")
-        lost = sums[0] if kind.lost and gone else 0
-        trials = sum(sums) if kind.of == "all" else sum(columns[kind.of]) + lost
         begin = 1 if kind.lost and gone else 0
+        lost = sum(sums[:begin])
+        trials = sum(sums) if kind.of == "all" else sum(columns[kind.of]) + lost
         return cls(kind, cells[begin:], columns[kind.events][begin:], sum(sums), trials, lost)
 
     @property
@@ -1325,15 +1311,16 @@ def _product(unsafe: int, n: int, xi: Decimal, level: Decimal) -> Callable[[int]
 
     def test(misses: int) -> Verdict:
         bound = upper_bound(unsafe, n, level) * (1 - lower_bound(unsafe - misses, unsafe, level))
-        return True if bound <= xi * (1 - Decimal("1e-6")) else None if bound <= xi else False
+        return decided(passes=bound <= xi * (1 - Decimal("1e-6")), nearly=bound <= xi)
 
     return test
 
 
-def _allowed_rate(claim: Part, key: str = "xi") -> Decimal:
-    if "target" in claim.value and key == "xi" and "xi" not in claim.value:
-        return 1 - decimal(claim.rate("target"))
-    return decimal(claim.rate(key, positive=False))
+def _allowed_rate(claim: Part) -> Decimal:
+    """Xi, or what the target leaves."""
+    if "xi" in claim.value:
+        return decimal(claim.rate("xi", positive=False))
+    return 1 - decimal(claim.rate("target"))
 
 
 RANGES = {
@@ -1362,11 +1349,8 @@ def check_alarm_range(claim: Part, report: Report) -> None:
         raise UnreadableError(f"{claim.at('rate')} does not fit the procedure")
     delta, n = _level(claim), claim.count("n", 1)
     levels = _shared(claim)
-    limits = []
-    for name, kind, rate in (
-        ("false_alarms", alarms, _allowed_rate(claim)),
-        ("misses", misses, missable),
-    ):
+    tolerated, limits = decimal(claim.rate("xi", positive=False)), []
+    for name, kind, rate in (("false_alarms", alarms, tolerated), ("misses", misses, missable)):
         counts = Histogram.of(claim.part("counts"), THRESHOLDS[kind])
         require(counts.rows == n, claim.at("n"), f"the counts are of {counts.rows} rows")
         key = f"allowed_{name}"
@@ -1401,13 +1385,6 @@ def _shared(claim: Part) -> dict[str, Decimal]:
             share = math.nextafter(share, 0.0)
         found[name] = decimal(share)
     return found
-
-
-def _choice(claim: Part, key: str, known: Sequence[str]) -> str:
-    word = str(claim.get(key, str))
-    if word not in known:
-        raise UnreadableError(f"{claim.at(key)} is {word!r}, which is not known")
-    return word
 
 
 def check_batch(claim: Part, report: Report) -> None:
@@ -1464,47 +1441,35 @@ def _require_credit(
 ) -> None:
     """How many sampled disagreements each look allows."""
     counts, scored = [look.get("allowed", int) for look in looks], claim.count("scored")
-
-    def tail(size: int, count: int) -> Decimal:
-        marked = tolerated + 1 + count
-        if count < 0 or marked > scored:
-            return Decimal(0)
-        return few_drawn(count, scored, marked, size)
-
     if len(looks) == 1:
         (size,), (count,) = sizes, counts
-        require_largest(
-            count,
-            size,
-            lambda k: verdict(lambda _: tail(size, k), delta, slack(size)),
-            looks[0].at("allowed"),
-        )
+
+        def test(k: int) -> Verdict:
+            return verdict(lambda _: _one_look_errs(scored, tolerated, size, k), delta, slack(size))
+
+        require_largest(count, size, test, looks[0].at("allowed"))
     elif looks:
-        found = _two_looks(scored, tolerated, delta, sizes, tail)
+        found = _two_looks(scored, tolerated, delta, sizes)
         require(counts == found, looks[0].place, f"the looks allow {found}, not {counts}")
 
 
-def _two_looks(
-    scored: int,
-    tolerated: int,
-    delta: Decimal,
-    sizes: Sequence[int],
-    tail: Callable[[int, int], Decimal],
-) -> list[int]:
+def _one_look_errs(scored: int, tolerated: int, size: int, count: int) -> Decimal:
+    """P(a sample has at most `count` of the first m + 1 + `count` disagreements)."""
+    marked = tolerated + 1 + count
+    return few_drawn(count, scored, marked, size) if count >= 0 and marked <= scored else Decimal(0)
+
+
+def _two_looks(scored: int, tolerated: int, delta: Decimal, sizes: Sequence[int]) -> list[int]:
     """c_1 and c_2 are the largest counts at the levels a and a 3/17 that together err with at most
     the chance delta, for the largest a, which is bisected to 1e-6 of delta.
     """
 
     def at(nominal: Decimal) -> list[int]:
-        counts = []
-        for size, share in zip(sizes, (ONE, SECOND_SHARE), strict=True):
-            low, high = -1, size
-            while low < high:
-                middle = (low + high + 1) // 2
-                passes = tail(size, middle) <= nominal * share
-                low, high = (middle, high) if passes else (low, middle - 1)
-            counts.append(low)
-        return [min(counts), counts[1]]
+        def allowed(size: int, level: Decimal) -> int:
+            return largest(size, lambda k: _one_look_errs(scored, tolerated, size, k) <= level)
+
+        first, second = allowed(sizes[0], nominal), allowed(sizes[1], nominal * SECOND_SHARE)
+        return [min(first, second), second]
 
     def holds(counts: Sequence[int]) -> bool:
         return _two_looks_err(scored, tolerated, sizes, counts) <= delta * (1 - Decimal("1e-9"))
@@ -1534,9 +1499,9 @@ def _two_looks_err(
     (small, large), (first, second) = sizes, counts
     marked = [tolerated + 1 + count for count in counts]
     if first < 0 or marked[0] > scored:
-        return _one_look_errs(scored, marked[1], large, second)
+        return _one_look_errs(scored, tolerated, large, second)
     if marked[1] > scored:
-        return _one_look_errs(scored, marked[0], small, first)
+        return _one_look_errs(scored, tolerated, small, first)
     total = few_drawn(first, scored, marked[0], small)
     for y in range(second + 1):
         both = just_drawn(y, scored, marked[0], large) * (1 - few_drawn(first, large, y, small))
@@ -1544,10 +1509,6 @@ def _two_looks_err(
             later = few_drawn(second - y, scored - marked[0], marked[1] - marked[0], large - y)
             total += both * later
     return total
-
-
-def _one_look_errs(scored: int, marked: int, size: int, count: int) -> Decimal:
-    return few_drawn(count, scored, marked, size) if count >= 0 and marked <= scored else Decimal(0)
 
 
 def _batch_stop(claim: Part, looks: Sequence[Part], scored: int) -> tuple[int, int]:
@@ -1715,6 +1676,11 @@ class Group:
     def exits(self) -> int:
         return len(self.walks[0].steps[0])
 
+    @property
+    def top(self) -> int:
+        """The cell of the score 1."""
+        return TOP if self.exits == 1 else JOINT_TOP
+
     def at(self, cells: Cells | None, chosen: int) -> tuple[Counts, Cells]:
         """The counts at the thresholds, and those without a label; nothing if there are none."""
         walk, none = self.walks[chosen], (0,) * self.exits
@@ -1767,6 +1733,11 @@ def _require_prefix(test: StepTest, walk: Walk, places: Sequence[int], end: int)
         require(not same or places[i] == end, walk.place, "keeps a step that changes nothing")
 
 
+def pooled(exits: Iterable[Sequence[int]]) -> list[int]:
+    """How many rows of all groups together leave at each exit."""
+    return [sum(column) for column in zip(*exits, strict=True)]
+
+
 def total_cost(exits: Sequence[int], n: int, costs: Costs) -> float:
     """What n rows cost, exactly, and then rounded once."""
     rows = [*exits, n - sum(exits)]
@@ -1791,8 +1762,8 @@ def decide(
     found = [(i, paths[i].steps[end]) for i, end in enumerate(ends) if end >= 0]
 
     def cost(option: tuple[int, Cells]) -> float:
-        rows = [group.at(option[1], option[0])[0].exits for group in counted]
-        return total_cost([sum(column) for column in zip(*rows, strict=True)], n, costs)
+        rows = (group.at(option[1], option[0])[0].exits for group in counted)
+        return total_cost(pooled(rows), n, costs)
 
     if found:
         chosen, cells = min(found, key=cost)
@@ -1823,8 +1794,8 @@ def _without_loss(
         require(same, own[0].place, "does not have the steps that are declared for xi = 0")
         for i, cells in enumerate(steps):
             if all(t.may_pass(w.counts[i]) for t, w in zip(tests, own, strict=True)):
-                rows = [group.walks[index].counts[i].exits for group in counted]
-                cost = total_cost([sum(column) for column in zip(*rows, strict=True)], n, costs)
+                rows = (group.walks[index].counts[i].exits for group in counted)
+                cost = total_cost(pooled(rows), n, costs)
                 options.append(((cost if exits > 1 else 0.0, index, i if exits > 1 else -i), cells))
     if not options:
         return None, 0
@@ -1835,9 +1806,8 @@ def _without_loss(
 def require_end(group: Group, end: Ends) -> None:
     """Raise unless the group's thresholds are these."""
     (cells, chosen), part = end, group.part
-    top = TOP if group.exits == 1 else JOINT_TOP
-    expected = [math.inf if cells is None or cell > top else cell / top for cell in cells or (0,)]
-    expected = expected if cells else [math.inf] * group.exits
+    never = (group.top + 1,) * group.exits
+    expected = [math.inf if cell > group.top else cell / group.top for cell in cells or never]
     stored = part.limits("thresholds")
     require(stored == expected, part.at("thresholds"), f"stored {stored}, recomputed {expected}")
     part.equals("chosen", chosen)
@@ -1858,18 +1828,18 @@ def _require_labels(group: Group, missing: int) -> None:
     require(fits, labels.place, "do not fit the walks")
     best = group.part.part("best_possible")
     best.only("thresholds chosen exits")
-    exits, top = best.integers("exits"), TOP if group.exits == 1 else JOINT_TOP
+    exits = best.integers("exits")
     fits = len(exits) == group.exits and min(exits) >= 0 and sum(exits) <= group.n
     limits = best.limits("thresholds")
     never = all(limit == math.inf for limit in limits)
-    on_grid = all(0 <= limit <= 1 and (limit * top).is_integer() for limit in limits)
+    on_grid = all(0 <= limit <= 1 and (limit * group.top).is_integer() for limit in limits)
     fits = fits and len(limits) == group.exits and (on_grid or (never and not any(exits)))
     fits = fits and best.count("chosen") < len(group.walks)
     fits = fits and (0.0 not in limits or sum(exits) == group.n)
     require(fits, best.place, "cannot be")
 
 
-def _require_no_worse(groups: Sequence[Group], ends: Sequence[Ends], costs: Costs | None) -> None:
+def _require_no_worse(groups: Sequence[Group], ends: Sequence[Ends], costs: Costs) -> None:
     """What more labels could lead to costs no more than the claim itself, and is the same where it
     is said to be.
     """
@@ -1877,13 +1847,12 @@ def _require_no_worse(groups: Sequence[Group], ends: Sequence[Ends], costs: Cost
     if not first.partial or ends[0][0] is None:
         return
     best = [group.part.part("best_possible") for group in groups]
-    now = [group.at(*end)[0].exits for group, end in zip(groups, ends, strict=True)]
-    here = [sum(column) for column in zip(*now, strict=True)]
-    there = [sum(column) for column in zip(*(b.integers("exits") for b in best), strict=True)]
-    n, paid = sum(g.n for g in groups), costs or [float(i + 1) for i in range(first.exits + 1)]
+    here = pooled(group.at(*end)[0].exits for group, end in zip(groups, ends, strict=True))
+    there = pooled(part.integers("exits") for part in best)
+    n = sum(group.n for group in groups)
     limits = best[0].limits("thresholds")
     settled = limits == first.part.limits("thresholds") and best[0].count("chosen") == ends[0][1]
-    fits = math.inf not in limits and total_cost(there, n, paid) <= total_cost(here, n, paid)
+    fits = math.inf not in limits and total_cost(there, n, costs) <= total_cost(here, n, costs)
     fits = fits and (not settled or here == there)
     require(fits, best[0].place, "is worse than the claim, or not the same where it should be")
 
@@ -1892,22 +1861,21 @@ def _require_parts(groups: Sequence[Group], counted: Sequence[Group], end: Ends)
     """Where groups overlap the rows of each are among all rows."""
     if len(counted) == len(groups):
         return
-    (whole, missing) = counted[0].at(*end)
+
+    def rows(group: Group) -> list[int]:
+        at, missing = group.at(*end)
+        slow = (lost - without for lost, without in zip(at.losses, missing, strict=True))
+        return [*at.exits, *at.gains, *missing, *at.losses, *slow]
+
     for group in groups:
-        own, unlabelled = group.at(*end)
-        pairs = zip(
-            (*own.exits, *own.gains, *unlabelled, *own.losses),
-            (*whole.exits, *whole.gains, *missing, *whole.losses),
-            strict=True,
-        )
-        slow = zip(own.losses, unlabelled, whole.losses, missing, strict=True)
-        fits = all(a <= b for a, b in pairs) and all(a - b <= c - d for a, b, c, d in slow)
+        fits = all(a <= b for a, b in zip(rows(group), rows(counted[0]), strict=True))
         require(fits, group.part.place, "has rows that are not among all")
 
 
-def _costs(claim: Part, exits: int) -> list[float] | None:
+def _costs(claim: Part, exits: int) -> list[float]:
+    """What a row costs that leaves at each exit: as asked for, or 1, 2, 3, ..."""
     if claim.get("costs", list, type(None)) is None:
-        return None
+        return [float(i + 1) for i in range(exits + 1)]
     costs = claim.limits("costs")
     rise = len(costs) == exits + 1 and all(a < b for a, b in pairwise([0.0, *costs]))
     require(rise and costs[-1] <= 1e290, claim.at("costs"), "do not rise, one for each model")
@@ -1942,13 +1910,8 @@ def check_cascade(claim: Part, report: Report) -> None:
     keys = "kind procedure assumes certified n xi delta claim costs scope drawn tables"
     claim.only(keys + " declared" * front)
     n, xi = claim.count("n", 1), claim.rate("xi", positive=False)
-    delta, level = claim.rate("delta"), decimal(claim.rate("delta"))
-    if delta > 0.5:
-        raise UnreadableError(f"{claim.at('delta')} is above one half")
-    parts = claim.parts("tables")
-    if not parts:
-        raise UnreadableError(f"{claim.at('tables')} is empty")
-    groups = [Group.of(part, bound, falling=not front) for part in parts]
+    level = _level(claim)
+    groups = [Group.of(part, bound, falling=not front) for part in _tables(claim)]
     counted = _counted_groups(claim, groups, shared)
     exits, place = groups[0].exits, claim.at("tables")
     require(all(group.exits == exits for group in groups), place, "do not have the same exits")
@@ -1957,11 +1920,18 @@ def check_cascade(claim: Part, report: Report) -> None:
     require(sum(group.n for group in counted) == n, claim.at("n"), "is not that of the tables")
     costs = _costs(claim, exits)
     if front:
-        ends = [_along_front(claim, groups[0], StepTest(bound, n, xi, level), costs)]
+        ends = [_along_front(claim, groups[0], StepTest(bound, n, xi, level))]
     elif method == "greedy":
         ends = [_greedy(groups[0], bound, xi, level)]
     else:
-        ends = _group_ends(groups, shared, bound, xi, level, costs, counted)
+        level = sidak(level, len(groups)) if shared == "own" else level
+        level = _walk_level(level, exits, xi)
+        tests = [StepTest(bound, group.n, xi, level) for group in groups]
+        if shared == "own":
+            pairs = zip(groups, tests, strict=True)
+            ends = [decide([group], [test], xi, costs, [group]) for group, test in pairs]
+        else:
+            ends = [decide(groups, tests, xi, costs, counted)] * len(groups)
     for group, end in zip(groups, ends, strict=True):
         require_end(group, end)
         if shared == "own":
@@ -2022,12 +1992,12 @@ def _say_cascade(report: Report, bound: str, *, partial: bool, front: bool, diff
     ] * differ
 
 
-def _along_front(claim: Part, group: Group, test: StepTest, stored: Costs | None) -> Ends:
+def _along_front(claim: Part, group: Group, test: StepTest) -> Ends:
     """A single walk along the declared sequence, at every step down to the first failure."""
     part, walk = claim.part("declared"), group.walks[0]
     part.only("models costs share seed rows cells")
     table, models = part.table("cells"), part.integers("models")
-    never = (TOP if group.exits == 1 else JOINT_TOP) + 1
+    never = group.top + 1
     shaped = len(group.walks) == 1 and len(table) == group.exits
     require(shaped and len({len(row) for row in table}) == 1, part.at("cells"), "no sequence")
     steps = list(zip(*table, strict=True))
@@ -2040,9 +2010,7 @@ def _along_front(claim: Part, group: Group, test: StepTest, stored: Costs | None
     part.count("seed")
     part.count("rows", 1)
     _require_one_sample(walk)
-    own = part.limits("costs")
-    running = list(accumulate(own))
-    require(stored == running, claim.at("costs"), "are not those declared, added up")
+    claim.equals("costs", list(accumulate(part.limits("costs"))))
     require(walk.steps == steps[: len(walk.steps)], walk.place, "leaves the sequence")
     unused = all(
         not rows or cell < never
@@ -2060,24 +2028,19 @@ def _require_one_sample(walk: Walk) -> None:
     """Where the thresholds before exit m are no lower and its own is no higher, all its counts are
     at least as large; where those up to m are no higher, no fewer rows have left by then.
     """
-    columns = [
-        (
-            [counts.exits[m] for counts in walk.counts],
-            [counts.exits[m] - counts.differ[m] for counts in walk.counts],
-            [counts.differ[m] for counts in walk.counts],
-            [counts.losses[m] for counts in walk.counts],
-            [counts.gains[m] for counts in walk.counts],
-        )
-        for m in range(len(walk.steps[0]))
-    ]
     left = [list(accumulate(counts.exits)) for counts in walk.counts]
     Effort.spend(len(walk.steps) ** 2)
-    for m, counted in enumerate(columns):
+    for m in range(len(walk.steps[0])):
+        counted = [
+            (c.exits[m], c.exits[m] - c.differ[m], c.differ[m], c.losses[m], c.gains[m])
+            for c in walk.counts
+        ]
         for s, one in enumerate(walk.steps):
             for t, two in enumerate(walk.steps):
                 higher = all(a >= b for a, b in zip(one[:m], two[:m], strict=True))
                 lower = all(a <= b for a, b in zip(one[: m + 1], two[: m + 1], strict=True))
-                fits = not (higher and one[m] <= two[m]) or all(c[s] >= c[t] for c in counted)
+                more = all(a >= b for a, b in zip(counted[s], counted[t], strict=True))
+                fits = more or not (higher and one[m] <= two[m])
                 fits = fits and (not lower or left[s][m] >= left[t][m])
                 require(fits, walk.place, f"the counts of exit {m} are not those of one sample")
 
@@ -2103,28 +2066,6 @@ def _greedy(group: Group, bound: str, xi: float, delta: Decimal) -> Ends:
         chosen.append(JOINT_TOP - end if end >= 0 else JOINT_TOP + 1)
     taken = [m for m, cell in enumerate(chosen) if cell <= JOINT_TOP]
     return tuple(chosen), taken[-1] if taken else 0
-
-
-def _group_ends(
-    groups: Sequence[Group],
-    shared: str | None,
-    bound: str,
-    xi: float,
-    delta: Decimal,
-    costs: Costs | None,
-    counted: Sequence[Group],
-) -> list[Ends]:
-    exits = groups[0].exits
-    level = sidak(delta, len(groups)) if shared == "own" else delta
-    level = _walk_level(level, exits, xi)
-    tests = [StepTest(bound, group.n, xi, level) for group in groups]
-    paid = costs or [float(i + 1) for i in range(exits + 1)]
-    if shared != "own":
-        return [decide(groups, tests, xi, paid, counted)] * len(groups)
-    return [
-        decide([group], [test], xi, paid, [group])
-        for group, test in zip(groups, tests, strict=True)
-    ]
 
 
 # ----------------------------------------------------------------------------------- 5. The whole
@@ -2384,11 +2325,12 @@ def _require_ids(claim: Part) -> None:
         part = claim.part("drawn")
         by = part.get("by", str)
         bounded = by == "clusters" and part.value.get("bound") is not None
-        if by + "-bounded" * bounded not in DRAWN_IDS:
+        added = DRAWN_IDS.get(by + "-bounded" * bounded)
+        if added is None:
             raise UnreadableError(f"{part.at('by')} is not known")
         if by == "clusters":
             ids = ["independent-clusters", *(name for name in ids if name not in _ABOUT_ROWS)]
-        ids += DRAWN_IDS[by + "-bounded" * bounded].split()
+        ids += added.split()
     require(claim.texts("assumes") == ids, claim.at("assumes"), f"expected {' '.join(ids)}")
 
 
