@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from inspect import Parameter
+from math import nextafter
 from typing import Any, Final
 
 from pacbound.errors import InvalidTypeError
@@ -74,6 +76,21 @@ class Ask:
 def checked(asks: Sequence[Ask], given: Mapping[str, Any]) -> dict[str, Any]:
     """All that was asked for, checked before a row is read."""
     return {ask.name: ask.checked(given.get(ask.name, ask.default)) for ask in asks}
+
+
+def allowed_rate(asked: Mapping[str, Any], *, up: bool = False) -> float:
+    """The share that may go wrong: `xi`, or what `target` leaves to 1.
+
+    That is rounded down, so that no less is tested than is claimed; or `up`, so that a monitor bets
+    against no more than is claimed.
+    """
+    if "target" not in asked:
+        return float(asked["xi"])
+    exact = 1 - Fraction(asked["target"])
+    near = float(exact)
+    if up:
+        return near if Fraction(near) >= exact else nextafter(near, 1.0)
+    return near if Fraction(near) <= exact else nextafter(near, 0.0)
 
 
 CHANCE = Number(

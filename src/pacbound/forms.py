@@ -130,7 +130,7 @@ class Whole(AskedForm):
         """The number as an int."""
         return whole_number(value, name, least=self.least)
 
-    def said(self, value: Any, side: Side) -> Quantity:  # noqa: ARG002
+    def said(self, value: Any, side: Side) -> Value:  # noqa: ARG002
         """With commas between thousands."""
         return count(value)
 

@@ -264,14 +264,14 @@ def _changed(change: dict[str, Any], **counts: Any) -> dict[str, Any]:
     [
         ({}, {"cells": [1, 0]}, "does not rise"),
         ({}, {"cells": [1, 2]}, "does not fit"),
-        ({}, {"cells": [5], "wrong": [0], "right": [1]}, "have 1 rows"),
+        ({}, {"cells": [5], "wrong": [0], "right": [1]}, "hold 1 rows"),
         ({}, {"cells": [70_000], "wrong": [0], "right": [2000]}, "does not rise"),
         ({}, {"cells": [5], "wrong": [-1], "right": [2001]}, "does not fit"),
         ({}, {"cells": [5, 6], "wrong": [0, 0], "right": [2000, 0]}, "a cell without a row"),
         ({}, {"cells": [], "wrong": [], "right": []}, "a table has no rows"),
         ({"threshold": 0.3}, {}, "a multiple of 1/65536"),
         ({"claimed": [[1]]}, {}, "not a list of ranges"),
-        ({"group": "a"}, {}, "groups in order"),
+        ({"group": "a"}, {}, "do not fit the scope .top."),
         ({"starts": [1]}, {}, "not expected here"),
     ],
 )

@@ -116,7 +116,7 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "no table": (lambda claim: claim.update(tables=[]), "at least one table"),
     "names": (lambda claim: claim["tables"].reverse(), "for each group, in order"),
     "scope": (lambda claim: claim.update(scope="all-labels"), "a table for each class"),
-    "alone": (lambda claim: claim.update(scope="top"), "one table, without a group"),
+    "alone": (lambda claim: claim.update(scope="top"), "one table without a group"),
     "bin": (lambda claim: claim["bins"].update(n_bins=3), "bins below 3"),
     "grid": (lambda claim: claim.update(bins={"rule": "dyadic", "bits": 4}), "dyadic"),
     "length": (lambda claim: claim["tables"][0]["lower"].pop(), "different length"),

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from pacbound import Tally, certify_recall
+from pacbound.asks import allowed_rate
 from pacbound.claims.certificate import certificate_from_dict
-from pacbound.claims.recall import miss_rate
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.stats.binomial import binomial_upper
 
@@ -25,7 +25,7 @@ def test_the_threshold_is_the_highest_of_the_grid_whose_bound_holds() -> None:
     cells = np.floor(SCORE[POSITIVE] * 65_536)
     missed = np.array([(cells < cell).sum() for cell in range(65_537)])
     upper = binomial_upper(missed, int(POSITIVE.sum()), delta=0.05)
-    best = np.flatnonzero(upper <= miss_rate(0.9)).max()
+    best = np.flatnonzero(upper <= allowed_rate({"target": 0.9})).max()
     assert certificate.threshold == best / 65_536
     assert certificate.allowed == missed[best]
 
@@ -45,7 +45,7 @@ def test_the_miss_rate_is_never_above_what_the_target_leaves() -> None:
     from fractions import Fraction
 
     for target in (0.95, 0.9, 0.3, 0.1, 1e-17, 1 - 2.0**-53):
-        assert Fraction(miss_rate(target)) <= 1 - Fraction(target)
+        assert Fraction(allowed_rate({"target": target})) <= 1 - Fraction(target)
 
 
 def test_positives_in_the_cell_of_the_threshold_are_flagged() -> None:

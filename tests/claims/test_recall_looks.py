@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binom
 
 from pacbound import Tally, certify_recall, planned_looks
+from pacbound.asks import allowed_rate
 from pacbound.claims.certificate import certificate_from_dict
-from pacbound.claims.recall import miss_rate
 from pacbound.errors import CertificateError, InvalidValueError
 
 LOOKS = [60, 120, 240]
@@ -63,7 +63,7 @@ def test_the_chance_that_any_look_claims_a_bad_threshold_is_at_most_delta() -> N
     for added in product(*(range(size + 1) for size in stretches)):
         totals = np.cumsum(added).tolist()
         if any(claimed[look, total] for look, total in zip(looks, totals, strict=True)):
-            laws = binom.pmf(added, stretches, miss_rate(target) + 1e-12)
+            laws = binom.pmf(added, stretches, allowed_rate({"target": target}) + 1e-12)
             chance += float(np.prod(laws))
     assert 0.3 * delta < chance <= delta
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from pacbound import certify_recall
-from pacbound.claims.recall import miss_rate
+from pacbound.asks import allowed_rate
 from pacbound.procedures.threshold import Search, decide
 
 Judge = Callable[[int, int, float], None]
@@ -28,7 +28,7 @@ def test_a_bad_threshold_is_certified_with_probability_at_most_delta(
     for misses in range(positives + 1):
         counts = np.array([misses, positives - misses])
         search = Search(np.array([10, 20]), counts, positives, "below")
-        decision = decide(search, rate=miss_rate(target), delta=delta)
+        decision = decide(search, rate=allowed_rate({"target": target}), delta=delta)
         bad = decision.threshold > 10 / 65_536
         chance += float(binom.pmf(misses, positives, rate)) if bad else 0.0
     assert chance <= delta

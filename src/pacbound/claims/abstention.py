@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from pacbound.asks import DELTA, xi_ask
 from pacbound.claims.claim import certify
+from pacbound.claims.pools import FIRST_ASK, POOL_ASK
 from pacbound.claims.walk import RiskCoverage, WalkCertificate, WalkClaim, WalkProcedure
-from pacbound.claims.walk_fields import FIRST_ASK, POOL_ASK
 from pacbound.claims.walk_words import WalkWords
 from pacbound.tally.questions.abstention import ABSTENTION
 from pacbound.tally.row_options import RowOptions
@@ -141,7 +141,6 @@ CLAIM = WalkClaim(
     },
     certificate=AbstentionCertificate,
     event="wrong",
-    rate=lambda asked: asked["xi"],
     words=WalkWords(
         act="answered",
         shown="wrong",

@@ -10,8 +10,8 @@ between may be chosen, in sight of everything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from typing import Any, Literal, Unpack
@@ -22,7 +22,6 @@ from pacbound.asks import SHARE as REQUIRED_SHARE
 from pacbound.claims import false_alarms, recall, shield
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify
-from pacbound.claims.common_fields import Assumes, DrawnForm, require_lost, require_total
 from pacbound.claims.false_alarms import (
     FalseAlarmCertificate,
     alarm_columns,
@@ -30,7 +29,15 @@ from pacbound.claims.false_alarms import (
 )
 from pacbound.claims.recall import RecallCertificate
 from pacbound.claims.shield import Rate, ShieldCertificate
-from pacbound.claims.threshold import counted_tally, histogram_cells
+from pacbound.claims.tables import (
+    DRAWN,
+    counted_values,
+    head,
+    histogram_cells,
+    histograms_of,
+    require_lost,
+    require_total,
+)
 from pacbound.documents import Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields, Histogram
@@ -38,7 +45,7 @@ from pacbound.figure import Figure, Range
 from pacbound.figures import Curve, Named
 from pacbound.figures.thresholds import Rate as AllowedRate
 from pacbound.figures.thresholds import rates_by_threshold
-from pacbound.forms import Choice, GridPoint, Shares, TruthValue, Whole
+from pacbound.forms import Choice, GridPoint, Shares, Whole
 from pacbound.procedures import union
 from pacbound.procedures.threshold import TOP
 from pacbound.says import Quantity, Says, Sentence, confidence, count, share
@@ -161,7 +168,7 @@ def _both(values: Values) -> dict[str, tuple[Claim[Any], dict[str, Any]]]:
     """The claims of a range with all that their documents would hold; false alarms first, as
     names are sorted.
     """
-    rollouts = values["procedure"] == ROLLOUTS_NAME
+    procedure = CLAIM.procedures[values["procedure"]]
     shares = values["shares"] or {MISSES: 1.0, FALSE_ALARMS: 1.0}
     levels = dict(zip(shares, union.shares(values["delta"], [*shares.values()]), strict=True))
     counted = {
@@ -172,46 +179,69 @@ def _both(values: Values) -> dict[str, tuple[Claim[Any], dict[str, Any]]]:
         "looks": None,
         "tables": [{"group": None, "counts": values["counts"]}],
     }
-    alarms = {"xi": values["xi"], "delta": levels[FALSE_ALARMS]}
-    if rollouts:
-        rate = {"rate": values["rate"] or "all", "bound": "exact", "horizon": None}
-        missing = {"xi": values["missed"], "delta": levels[MISSES], **rate}
-    else:
-        missing = {"target": values["target"], "delta": levels[MISSES]}
-    claims: dict[str, tuple[Any, dict[str, Any]]] = {
-        FALSE_ALARMS: (false_alarms.CLAIM, alarms),
-        MISSES: (shield.CLAIM if rollouts else recall.CLAIM, missing),
+    claims: dict[str, tuple[Any, Values]] = {
+        FALSE_ALARMS: (false_alarms.CLAIM, {"xi": values["xi"]}),
+        MISSES: procedure.misses(values),
     }
-    kind = ALARMED_ROLLOUTS.kind if rollouts else SCORE_BY_POSITIVE.kind
     return {
-        name: (claim, claim.decided(claim.named({**counted, **asked}, kind)))
+        name: (
+            claim,
+            claim.decided(
+                claim.named({**counted, **asked, "delta": levels[name]}, procedure.question.kind)
+            ),
+        )
         for name, (claim, asked) in claims.items()
     }
 
 
-ROWS_NAME, ROLLOUTS_NAME = "alarm-range/union-bound/1", "alarm-range/rollouts/1"
+def _missed_rows(values: Values) -> tuple[Any, Values]:
+    return recall.CLAIM, {"target": values["target"]}
+
+
+def _missed_rollouts(values: Values) -> tuple[Any, Values]:
+    rate = values["rate"] or "all"
+    return shield.CLAIM, {"xi": values["missed"], "rate": rate, "bound": "exact", "horizon": None}
 
 
 @dataclass(frozen=True)
 class RangeProcedure(Procedure):
-    """What is counted, and what rows are called."""
+    """What is counted, what rows are called, and the claim about those that are missed."""
 
-    question: Any = None
+    question: Any = SCORE_BY_POSITIVE
     rows: str = "rows"
+    misses: Callable[[Values], tuple[Any, Values]] = _missed_rows
 
 
-@dataclass(frozen=True, kw_only=True)
+ROWS = RangeProcedure(
+    "alarm-range/union-bound/1",
+    (*(name for name in recall.ASSUMES if name != "asked-beforehand"), "claims-beforehand"),
+)
+ROLLOUTS = RangeProcedure(
+    "alarm-range/rollouts/1",
+    (
+        *(name for name in shield.ASSUMES if name != "asked-beforehand"),
+        "lost-rollouts-alarm",
+        "score-of-whole-rollout",
+        "compared-in-float64",
+        "claims-beforehand",
+    ),
+    question=ALARMED_ROLLOUTS,
+    rows="rollouts",
+    misses=_missed_rollouts,
+)
+
+
 class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
     """Misses and false alarms of the same rows."""
 
-    kind: str = "alarm-range"
-    command: str = "alarm-range"
-    help: str = (
+    kind = "alarm-range"
+    command = "alarm-range"
+    help = (
         "Certify the scores from which alarms may be raised, so that at most xi of the negatives "
         "raise one and few positives are missed."
     )
-    question: Any = SCORE_BY_POSITIVE
-    asks: tuple[Ask, ...] = (
+    question = SCORE_BY_POSITIVE
+    asks = (
         xi_ask("The share of the negatives that may raise an alarm: 0.05"),
         Ask("target", REQUIRED_SHARE, "Rows: the share of the positives to be flagged: 0.95", None),
         Ask("missed", ALLOWED_RATE, "Rollouts: the share that may be unsafe: 0.05", None),
@@ -229,32 +259,9 @@ class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
             None,
         ),
     )
-    procedures: Mapping[str, RangeProcedure] = field(
-        default_factory=lambda: {
-            ROWS_NAME: RangeProcedure(
-                ROWS_NAME,
-                (
-                    *(name for name in recall.ASSUMES if name != "asked-beforehand"),
-                    "claims-beforehand",
-                ),
-                question=SCORE_BY_POSITIVE,
-            ),
-            ROLLOUTS_NAME: RangeProcedure(
-                ROLLOUTS_NAME,
-                (
-                    *(name for name in shield.ASSUMES if name != "asked-beforehand"),
-                    "lost-rollouts-alarm",
-                    "score-of-whole-rollout",
-                    "compared-in-float64",
-                    "claims-beforehand",
-                ),
-                question=ALARMED_ROLLOUTS,
-                rows="rollouts",
-            ),
-        }
-    )
-    certificate: type[AlarmRangeCertificate] = AlarmRangeCertificate
-    by_groups: bool = False
+    procedures: Mapping[str, RangeProcedure] = {one.name: one for one in (ROWS, ROLLOUTS)}
+    certificate = AlarmRangeCertificate
+    by_groups = False
 
     @property
     def questions(self) -> tuple[Any, ...]:
@@ -267,20 +274,12 @@ class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
 
     def fields(self, procedure: Procedure) -> Fields:
         """The counts once, and the range that both claims leave."""
-        question: Any = getattr(procedure, "question", self.question)
+        question = self.procedures[procedure.name].question
         counts = Histogram(question.outcomes, TOP, question.lowest_cell)
         return Fields(
             (
-                Field("kind", Choice((self.kind,)), counted=True),
-                Field("procedure", Choice((procedure.name,)), counted=True),
-                Field("assumes", Assumes()),
-                Field("certified", TruthValue()),
-                Field("n", Whole(1), counted=True),
-                *(
-                    Field(ask.name, ask.form, counted=True, optional=ask.default is None)
-                    for ask in self.asks
-                ),
-                Field("drawn", DrawnForm(), counted=True, optional=True),
+                *head(self, procedure, self.asks),
+                DRAWN,
                 Field("counts", counts, counted=True),
                 Field("allowed_false_alarms", Whole(-1)),
                 Field("allowed_misses", Whole(-1)),
@@ -301,18 +300,11 @@ class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
         """The histogram, and what was asked for."""
         rollouts = evidence.kind == ALARMED_ROLLOUTS.kind
         _require_rates(wishes, rollouts=rollouts)
-        name = ROLLOUTS_NAME if rollouts else ROWS_NAME
+        procedure = ROLLOUTS if rollouts else ROWS
         if evidence.scope != "top":
             raise InvalidValueError("A range is of all rows together: count them without groups.")
-        ((_, counts),) = counted_tally(evidence, self.procedures[name].question)
-        return {
-            **wishes,
-            "kind": self.kind,
-            "procedure": name,
-            "n": evidence.rows,
-            "drawn": evidence.drawn,
-            "counts": counts,
-        }
+        ((_, counts),) = histograms_of(evidence, procedure.question)
+        return {**counted_values(self, procedure.name, evidence, wishes), "counts": counts}
 
     def decided(self, values: Values) -> dict[str, Any]:
         """Both claims, and the thresholds that keep both."""
@@ -417,7 +409,7 @@ class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
 
     def cells(self, certificate: AlarmRangeCertificate) -> Cells:
         """How many rows of each outcome are in each cell of the score."""
-        return histogram_cells(certificate.values["counts"])
+        return histogram_cells([{"group": None, **certificate.values}], TOP)
 
     def numbers(self, certificate: AlarmRangeCertificate) -> list[tuple[str, str]]:
         """What was asked for, and the range."""
@@ -429,7 +421,7 @@ class AlarmRangeClaim(Claim[AlarmRangeCertificate]):
 def _agree(part: Reader, values: Values) -> None:
     """Counts add up to n, and the rates are those of rows, or of rollouts."""
     require_total(part, values, [values["counts"]], "counts")
-    rollouts = values["procedure"] == ROLLOUTS_NAME
+    rollouts = values["procedure"] == ROLLOUTS.name
     if rollouts:
         require_lost(part, ALARMED_ROLLOUTS, values["counts"])
     _require_rates(values, rollouts=rollouts, place=part.place("rate"))

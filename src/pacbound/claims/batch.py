@@ -19,7 +19,7 @@ from pacbound.asks import DELTA, RATE, Ask
 from pacbound.claims.assumptions import one_of_many
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import Cells, Claim, Procedure, Values
-from pacbound.claims.common_fields import Assumes
+from pacbound.claims.tables import Assumes
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.fields import Field, Fields, Nested, Tables

@@ -10,8 +10,8 @@ from pacbound.asks import CHANCE, DELTA, Ask
 from pacbound.claims import KINDS
 from pacbound.claims.certificate import FORMAT, SCHEMA, Certificate, certificate_from_dict
 from pacbound.claims.claim import Cells, Claim, Procedure, Values
-from pacbound.claims.common_fields import Assumes
 from pacbound.claims.provenance import Provenance, about_texts, sample_name
+from pacbound.claims.tables import Assumes
 from pacbound.documents import Json, Reader, digest, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields

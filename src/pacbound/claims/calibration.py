@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.asks import DELTA, Ask
-from pacbound.claims.assumptions import assumed
 from pacbound.claims.calibration_certificate import (
     CalibrationBins,
     CalibrationCertificate,
@@ -21,22 +20,27 @@ from pacbound.claims.calibration_certificate import (
 )
 from pacbound.claims.calibration_watch import CalibrationWatch
 from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify, interval_work, sealed
-from pacbound.claims.common_fields import (
-    Assumes,
-    DrawnForm,
-    NullableText,
-    exact_sum,
-    require_is_tally,
-)
 from pacbound.claims.pools import Pool, is_table, table_scores
+from pacbound.claims.tables import (
+    DRAWN,
+    counted_values,
+    exact_sum,
+    groups_of,
+    head,
+    require_drawn,
+    require_groups,
+    require_is_tally,
+    scope_field,
+    tables_field,
+)
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.explorable import CERTIFIED, Explorable, Reading
-from pacbound.fields import Field, Fields, Histogram, Tables, closed_object
+from pacbound.fields import Field, Fields, Histogram, closed_object
 from pacbound.figure import Column, Figure, titled
 from pacbound.figures.bins import Bins as DrawnBins
 from pacbound.figures.bins import intervals_by_bin
-from pacbound.forms import AskedForm, Choice, Form, TruthValue, Whole
+from pacbound.forms import AskedForm, Choice, Form, Whole
 from pacbound.measure import Measure, Sample
 from pacbound.procedures.calibration import Correction, Side, cell_intervals, checked_intervals
 from pacbound.says import Says, Sentence, confidence, count, exact
@@ -63,7 +67,6 @@ from pacbound.tally.questions.calibration import (
 from pacbound.tally.questions.question import OVERLAPPING
 from pacbound.tally.row_options import RowOptions
 from pacbound.tally.row_rules import RowRule, RowSteps
-from pacbound.tally.table import in_order
 from pacbound.tally.tally import Tally
 
 MOST_CELLS = 2**23
@@ -163,6 +166,8 @@ class Ends(Form):
         return {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}}
 
 
+_KEPT = ("delta", "correction", "side")
+"""What a document holds of what was asked for."""
 FEWEST_BINNED = 100
 """Fewer rows are never planned for: the bins would be empty."""
 
@@ -256,29 +261,20 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
 
     def fields(self, procedure: Procedure) -> Fields:
         """The fields of a document."""
-        counts = Histogram(CalibrationQuestion.outcomes, MOST_CELLS)
-        table = Fields(
-            (
-                Field("group", NullableText(), counted=True, optional=True),
-                Field("counts", counts, counted=True),
-                Field("lower", Ends()),
-                Field("upper", Ends()),
-            ),
-            agree=_table_agrees,
-        )
-        asked = (ask for ask in self.asks if ask.name in ("delta", "correction", "side"))
         return Fields(
             (
-                Field("kind", Choice((self.kind,)), counted=True),
-                Field("procedure", Choice((procedure.name,)), counted=True),
-                Field("assumes", Assumes()),
-                Field("certified", TruthValue()),
-                Field("n", Whole(1), counted=True),
-                *(Field(ask.name, ask.form, counted=True) for ask in asked),
-                Field("scope", Choice(CalibrationQuestion.scopes), counted=True),
+                *head(self, procedure, [ask for ask in self.asks if ask.name in _KEPT]),
+                scope_field(*CalibrationQuestion.scopes),
                 Field("bins", BinsForm(), counted=True),
-                Field("drawn", DrawnForm(), counted=True, optional=True),
-                Field("tables", Tables(table), counted=True),
+                DRAWN,
+                tables_field(
+                    Field(
+                        "counts", Histogram(CalibrationQuestion.outcomes, MOST_CELLS), counted=True
+                    ),
+                    Field("lower", Ends()),
+                    Field("upper", Ends()),
+                    agree=_table_agrees,
+                ),
             ),
             agree=_agree,
         )
@@ -287,16 +283,9 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
         """The counts of each bin that holds rows, for every group."""
         _require_calibration(evidence)
         (procedure,) = self.procedures
-        return {
-            "kind": self.kind,
-            "procedure": procedure,
-            "n": evidence.rows,
-            **{name: wishes[name] for name in ("delta", "correction", "side")},
-            "scope": evidence.scope,
-            "bins": evidence.grid,
-            "drawn": evidence.drawn,
-            "tables": _tables_of(evidence),
-        }
+        asked = {name: wishes[name] for name in _KEPT}
+        counted = counted_values(self, procedure, evidence, asked)
+        return {**counted, "bins": evidence.grid, "tables": _tables_of(evidence)}
 
     def decided(self, values: Values) -> dict[str, Any]:
         """The interval of each bin. Where there is one already, it stays if its tail shows that it
@@ -319,10 +308,9 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
         else:
             lower, upper = cell_intervals(trials, successes, **options)
         procedure = self.procedures[values["procedure"]]
-        groups = () if scope == "top" else ("groups-beforehand",)
         return {
             **values,
-            "assumes": assumed((*procedure.assumes, *groups), values["drawn"]),
+            "assumes": self.assumed(procedure, values["drawn"], scope),
             "certified": True,
             "n": _rows_implied(trials, values["n"], scope),
             "tables": [
@@ -610,7 +598,7 @@ def _table_agrees(part: Reader, table: Values) -> None:
 
 def _agree(part: Reader, values: Values) -> None:
     """Tables are those of the scope, and their cells those of the bins."""
-    tables, n_cells, n = values["tables"], values["bins"].n_cells, values["n"]
+    tables, n_cells = values["tables"], values["bins"].n_cells
     place, scope = part.place("tables"), values["scope"]
     if len(tables) * n_cells > MOST_CELLS:
         raise CertificateError(
@@ -622,32 +610,17 @@ def _agree(part: Reader, values: Values) -> None:
             raise CertificateError(
                 f"{place}[{number}].counts.cells is not a rising list of bins below {n_cells}."
             )
-    _groups_agree(place, [table["group"] for table in tables], scope)
+    require_groups(part, values)
+    groups = list(groups_of(values))
+    if scope in ("per-class", "all-labels") and groups != [str(k) for k in range(len(groups))]:
+        raise CertificateError(f"{place}: scope {scope!r} has a table for each class, '0', '1', …")
     held = [
         exact_sum(np.stack([table["counts"]["wrong"], table["counts"]["right"]]))
         for table in tables
     ]
     if (max(held) if scope in OVERLAPPING else sum(held)) > LARGEST_COUNT:
         raise CertificateError(f"{place} hold more than 2**53 rows.")
-    drawn = values["drawn"]
-    if drawn is not None and not drawn.fits(n):
-        raise CertificateError(
-            f"{part.place('drawn')}: {n} rows cannot have been drawn as it says."
-        )
-
-
-def _groups_agree(place: str, names: list[str | None], scope: str) -> None:
-    if scope == "top":
-        if names != [None]:
-            raise CertificateError(f"{place}: scope 'top' has one table, without a group.")
-        return
-    groups = [name for name in names if name is not None]
-    if scope in ("per-class", "all-labels") and groups != [str(k) for k in range(len(names))]:
-        raise CertificateError(f"{place}: scope {scope!r} has a table for each class, '0', '1', …")
-    if len(groups) != len(names) or tuple(groups) != in_order(set(groups)):
-        raise CertificateError(
-            f"{place}: scope {scope!r} has a table for each group, in order, each once."
-        )
+    require_drawn(part, values)
 
 
 def _rows_implied(trials: NDArray[np.int64], n: int, scope: str) -> int:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import Values, sealed
+from pacbound.claims.tables import groups_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.calibration import Correction, Side
 from pacbound.tally.columns import (
@@ -159,9 +160,7 @@ class CalibrationCertificate(Certificate):
     @property
     def groups(self) -> tuple[str, ...]:
         """The group of each table; empty if there is a single one."""
-        return tuple(
-            table["group"] for table in self.values["tables"] if table["group"] is not None
-        )
+        return groups_of(self.values)
 
     @property
     def correction(self) -> Correction:

@@ -11,13 +11,8 @@ from numpy.typing import NDArray
 
 from pacbound.asks import DELTA, THRESHOLDS, xi_ask
 from pacbound.claims.claim import certify
-from pacbound.claims.threshold import (
-    Measured,
-    ThresholdCertificate,
-    ThresholdClaim,
-    ThresholdProcedure,
-)
-from pacbound.claims.threshold_values import Trials
+from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
+from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
 from pacbound.claims.threshold_words import ClaimWords
 from pacbound.procedures.threshold import LOST
 from pacbound.tally.questions.flagged_scores import SCORE_BY_POSITIVE
@@ -243,11 +238,7 @@ CLAIM = ThresholdClaim(
             "seen in use. Certify again on new rollouts without the shield",
         ),
     },
-    choose=lambda asked, kind: (  # noqa: ARG005
-        "false-alarms/rollouts/1" if kind == ALARMED_ROLLOUTS.kind else "false-alarms/binomial/1"
-    ),
     misfit=rows_or_rollouts,
-    rate=lambda asked: asked["xi"],
     curves=((0, "negatives that raise an alarm"), (1, "positives that do")),
     certificate=FalseAlarmCertificate,
     nothing=(

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from pacbound.asks import DELTA, target_ask
 from pacbound.claims.abstention import ASSUMES
 from pacbound.claims.claim import certify
-from pacbound.claims.recall import miss_rate, miss_rate_in_use
 from pacbound.claims.walk import WalkCertificate, WalkClaim, WalkProcedure
 from pacbound.claims.walk_words import WalkWords
 from pacbound.tally.questions.flagged_scores import SCORE_BY_POSITIVE
@@ -91,8 +90,6 @@ CLAIM = WalkClaim(
     procedures={NAME: WalkProcedure(NAME, ASSUMES)},
     certificate=PrecisionCertificate,
     event="negative",
-    rate=lambda asked: miss_rate(asked["target"]),
-    rate_in_use=lambda asked: miss_rate_in_use(asked["target"]),
     shows_events=False,
     words=WalkWords(
         act="flagged",

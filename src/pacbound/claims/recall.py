@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
-from math import nextafter
 from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
@@ -12,33 +10,14 @@ from numpy.typing import NDArray
 
 from pacbound.asks import DELTA, THRESHOLDS, looks_ask, target_ask
 from pacbound.claims.claim import certify
-from pacbound.claims.threshold import (
-    Measured,
-    ThresholdCertificate,
-    ThresholdClaim,
-    ThresholdProcedure,
-)
-from pacbound.claims.threshold_values import Trials
+from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
+from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
 from pacbound.claims.threshold_words import ClaimWords
 from pacbound.stats.looks import PlannedLooks
 from pacbound.tally.questions.flagged_scores import SCORE_BY_POSITIVE
 from pacbound.tally.row_options import RowOptions
 
 Floats = NDArray[np.float64]
-
-
-def miss_rate(target: float) -> float:
-    """1 - `target`, rounded down: what is tested must not be less than what is claimed."""
-    exact = 1 - Fraction(target)
-    near = float(exact)
-    return near if Fraction(near) <= exact else nextafter(near, 0.0)
-
-
-def miss_rate_in_use(target: float) -> float:
-    """1 - `target`, rounded up: what is bet against must not be more than what is claimed."""
-    exact = 1 - Fraction(target)
-    near = float(exact)
-    return near if Fraction(near) >= exact else nextafter(near, 1.0)
 
 
 WORDS = ClaimWords(
@@ -186,11 +165,6 @@ CLAIM = ThresholdClaim(
             seen_as=SEEN_AS,
         ),
     },
-    choose=lambda asked, question: (  # noqa: ARG005
-        "recall/binomial/1" if asked["looks"] is None else "recall/planned-looks/1"
-    ),
-    rate=lambda asked: miss_rate(asked["target"]),
-    rate_in_use=lambda asked: miss_rate_in_use(asked["target"]),
     curves=((1, "positives flagged"), ("all", "rows flagged")),
     certificate=RecallCertificate,
     nothing=(

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from pacbound.asks import DELTA, THRESHOLDS, Ask, xi_ask
 from pacbound.claims.claim import certify
-from pacbound.claims.threshold import (
+from pacbound.claims.threshold import ThresholdClaim, ThresholdProcedure
+from pacbound.claims.threshold_certificate import (
     ThresholdCertificate,
-    ThresholdClaim,
-    ThresholdProcedure,
+    Trials,
     flag_rule,
     group_names,
 )
-from pacbound.claims.threshold_values import Trials
 from pacbound.claims.threshold_words import ClaimWords
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.forms import Choice
@@ -154,8 +153,6 @@ CLAIM = ThresholdClaim(
             ),
         )
     },
-    choose=lambda asked, question: "sets/binomial/1",  # noqa: ARG005
-    rate=lambda asked: asked["xi"],
     curves=((0, "sets that hold the true label"),),
     certificate=SetsCertificate,
     applied=None,

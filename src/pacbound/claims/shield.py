@@ -16,15 +16,11 @@ from typing import Any, Literal, Unpack
 from pacbound.asks import DELTA, THRESHOLDS, Ask, looks_ask, xi_ask
 from pacbound.claims.claim import Told, Values, certify
 from pacbound.claims.task_record import about_task, common_task
-from pacbound.claims.threshold import (
-    Measured,
-    ThresholdCertificate,
-    ThresholdClaim,
-    ThresholdProcedure,
-)
-from pacbound.claims.threshold_values import Trials
+from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
+from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
 from pacbound.claims.threshold_words import ClaimWords
 from pacbound.forms import Choice, Whole
+from pacbound.says import Side
 from pacbound.stats.looks import PlannedLooks
 from pacbound.tally.questions.rollouts import ROLLOUTS
 from pacbound.tally.row_options import RowOptions
@@ -32,6 +28,14 @@ from pacbound.tally.row_options import RowOptions
 Bound = Literal["exact", "product"]
 Rate = Literal["all", "among-unsafe"]
 """What misses are counted among: all rollouts, or the unsafe ones."""
+
+
+class Horizon(Whole):
+    """The most steps of a rollout."""
+
+    def said(self, value: Any, side: Side) -> str:  # noqa: ARG002
+        """As it follows what is claimed of rollouts."""
+        return f" of at most {value:,} steps"
 
 
 class ShieldCertificate(ThresholdCertificate):
@@ -115,7 +119,7 @@ WORDS = ClaimWords(
     rule="Hand over to the backup once the danger reaches {threshold}; it keeps control until "
     "reset.",
     never="Never hand over to the backup.",
-    promise="at most {xi} of all rollouts{of_steps} are then unsafe",
+    promise="at most {xi} of all rollouts{horizon} are then unsafe",
     kept="rollouts that are safe or stopped",
     in_use="at most {xi} of the rollouts are unsafe",
     seen="{events} unsafe rollouts would slip through, {allowed} are allowed; {all} of all "
@@ -141,7 +145,7 @@ AMONG_UNSAFE = replace(
     kept="",
     about="{n} rollouts, {trials} of them unsafe",
     unit="unsafe rollouts",
-    promise="at most {xi} of all rollouts{of_steps} that have an un-recoverable state are then "
+    promise="at most {xi} of all rollouts{horizon} that have an un-recoverable state are then "
     "missed",
     group="{group}: from {threshold} on; {events} of {trials} unsafe rollouts slip through.",
     refusals={
@@ -167,7 +171,7 @@ ASSUMES = (
 )
 
 
-def _choose(asked: Values, _: str) -> str:
+def _choose(asked: Values) -> str:
     if asked["looks"] is not None:
         return "shield/planned-looks/1"
     if asked["bound"] == "product":
@@ -230,7 +234,7 @@ CLAIM = ThresholdClaim(
         looks_ask("rollouts"),
         Ask(
             "horizon",
-            Whole(1),
+            Horizon(1),
             "The most steps of a rollout, which then stands in the claim; as the file says, if it "
             "is an .npz of `Rollouts.save`.",
             None,
@@ -293,7 +297,6 @@ CLAIM = ThresholdClaim(
     conflict=_conflict,
     misfit=_misfit,
     of_files=_told,
-    rate=lambda asked: asked["xi"],
     curves=((1, "unsafe rollouts that are stopped"), ("all", "rollouts that are stopped")),
     certificate=ShieldCertificate,
     applied=None,

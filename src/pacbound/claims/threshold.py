@@ -11,46 +11,54 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from math import ceil, inf, log, log1p
+from functools import partial
+from math import ceil, log, log1p
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pacbound.asks import Ask
+from pacbound.asks import Ask, allowed_rate
 from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
 from pacbound.claims.claim import C, Cells, Claim, Procedure, Told, Values
-from pacbound.claims.common_fields import require_tally
-from pacbound.claims.threshold_fields import threshold_fields
-from pacbound.claims.threshold_values import (
+from pacbound.claims.tables import (
+    DRAWN,
+    counted_values,
+    head,
+    histogram_cells,
+    histograms_of,
+    require_groups,
+    require_lost,
+    require_total,
+    scope_field,
+    tables_field,
+)
+from pacbound.claims.threshold_certificate import (
     Trials,
     common_threshold,
+    flag_rule,
     is_refused,
     level_of,
     rows_of,
     search_of,
-    tables_of,
     threshold_of,
     trials_of,
 )
 from pacbound.claims.threshold_words import ClaimWords, quantities, said
-from pacbound.documents import Json, printable
-from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.documents import Json, Reader
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.explorable import CERTIFIED, HOPELESS, REFUSED, Explorable, Reading
-from pacbound.fields import Fields
+from pacbound.fields import Field, Fields, Histogram
 from pacbound.figure import Figure
 from pacbound.figures import Curve, Named
 from pacbound.figures.thresholds import share_by_threshold
-from pacbound.forms import GridPoint
+from pacbound.forms import GridPoint, Whole
 from pacbound.measure import Measure, Sample
 from pacbound.procedures.threshold import (
-    LOST,
     SLOW,
     TOP,
     UNEXPLAINED,
     Decision,
     NoThreshold,
-    Search,
     Side,
     decide,
     decide_at_look,
@@ -58,13 +66,9 @@ from pacbound.procedures.threshold import (
 )
 from pacbound.says import Quantity, Says, Sentence, share
 from pacbound.stats.looks import PlannedLooks, looks_work, planned_looks
-from pacbound.tally.columns import as_names, as_scores, same_length, same_rows
-from pacbound.tally.row_rules import Limit, RowRule, RowSteps
+from pacbound.tally.row_rules import RowRule
 from pacbound.tally.tally import Tally
 from pacbound.watch import ColumnWatch, LossWatch
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -98,162 +102,6 @@ class Measured:
     larger: bool
 
 
-class ThresholdCertificate(Certificate):
-    """Act where the score is at or above the threshold: flag, brake, raise an alarm.
-
-    With groups there is one threshold that every group keeps, or one for each.
-    """
-
-    @property
-    def threshold(self) -> float:
-        """The one threshold: -inf (flag, brake) or +inf (no alarm) if the claim is refused."""
-        self.require_intact()
-        if self.values.get("group_thresholds") == "own":
-            raise InvalidTypeError(
-                "Each group has its own threshold: use thresholds[name], or apply the certificate "
-                "to a frame with the column of groups."
-            )
-        return common_threshold(self)
-
-    @property
-    def thresholds(self) -> dict[str, float]:
-        """The threshold of each group; empty without groups."""
-        self.require_intact()
-        if self.values["scope"] == "top":
-            return {}
-        common = self.values["group_thresholds"] == "common"
-        return {
-            table["group"]: common_threshold(self) if common else table["threshold"]
-            for table in self.values["tables"]
-        }
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The names of the groups."""
-        names = (table["group"] for table in self.values["tables"])
-        return tuple(name for name in names if name is not None)
-
-    @property
-    def allowed(self) -> int:
-        """How many trials may be events; -1 if not even zero pass. With groups, in all of them."""
-        allowed = [int(table["allowed"]) for table in self.values["tables"]]
-        return allowed[0] if len(allowed) == 1 else sum(max(0, one) for one in allowed)
-
-    @property
-    def refusal(self) -> NoThreshold | None:
-        """Why nothing is certified, and about how many trials would do; None if it is. With groups,
-        that of the first group that is refused.
-        """
-        if self.certified:
-            return None
-        refused = (one for one in self.values["tables"] if is_refused(trials_of(self), one))
-        claim: Any = self.by
-        found: NoThreshold = claim.refusal(self, next(refused, self.values["tables"][0]))
-        return found
-
-    @property
-    def looks(self) -> tuple[int, ...] | None:
-        """The planned looks; None if there was no plan."""
-        return self.values.get("looks")
-
-    @property
-    def look(self) -> int | None:
-        """Which of the planned looks this is, from 1; None if there was no plan."""
-        if self.looks is None:
-            return None
-        (search,) = self.searches
-        return int(self.looks.index(search.trials)) + 1
-
-    @property
-    def outcomes(self) -> tuple[str, ...]:
-        """The outcomes that rows were counted by."""
-        found: tuple[str, ...] = self.by.question_of(self).outcomes
-        return found
-
-    @property
-    def histograms(self) -> tuple[Mapping[str, Integers], ...]:
-        """The counts of each group, or of all rows: `cells`, and the rows of each outcome there."""
-        return tuple(table["counts"] for table in self.values["tables"])
-
-    @property
-    def searches(self) -> tuple[Search, ...]:
-        """What was searched for the threshold of each group."""
-        return tuple(trials_of(self).search(counts) for counts in self.histograms)
-
-    @property
-    def events(self) -> int:
-        """How many trials are events at the threshold, among these rows."""
-        limits = [threshold_of(self, table) for table in self.values["tables"]]
-        return sum(map(Search.events_at, self.searches, limits))
-
-    def number(self, outcome: str = "all") -> int:
-        """How many rows have an outcome; a row of several groups counts in each of them."""
-        return sum(int(rows_of(counts, outcome).sum()) for counts in self.histograms)
-
-    def flags(self, score: Any, groups: Any = None) -> NDArray[np.bool_]:
-        """Which rows to act on: flag, brake, alarm.
-
-        Parameters
-        ----------
-        score
-            One score in [0, 1] per row.
-        groups
-            The group of each row, where each has a threshold of its own. Rows of a group that was
-            not certified are all flagged; where the claim is about false alarms, they raise none.
-
-        Returns
-        -------
-        ndarray of bool
-            True where the score is at or above the threshold.
-
-        Raises
-        ------
-        CertificateError
-            If the certificate does not follow from its own counts.
-        InvalidValueError
-            If a score is not in [0, 1].
-        InvalidTypeError
-            If `groups` is missing where each has a threshold of its own, or is there where the
-            certificate has none.
-        """
-        scores = as_scores(score, "score")
-        names = group_names(self, groups, len(scores), score=score)
-        self.require_verified()
-        (column,) = flag_rule(self).of_arrays([scores], names).values()
-        return np.asarray(column, dtype=np.bool_)
-
-    def share(self, outcome: str = "all") -> float | None:
-        """The share of the rows of an outcome that are acted on; None if there are none. It was
-        seen on these rows, and is not certified.
-        """
-        total = self.number(outcome)
-        return self._acted_on(outcome) / total if total else None
-
-    def _acted_on(self, outcome: str = "all") -> int:
-        acted = 0
-        for table in self.values["tables"]:
-            hit = table["counts"]["cells"] >= threshold_of(self, table) * TOP
-            acted += int(rows_of(table["counts"], outcome)[hit].sum())
-        return acted
-
-    def reached(self, *outcomes: str) -> tuple[Floats, ...]:
-        """The scores that rows have, from the highest down, and for each outcome the share of its
-        rows whose score is at least that; NaN if there are none. Lost rollouts reach no score.
-        """
-        cells = np.unique(np.concatenate([counts["cells"] for counts in self.histograms]))
-        cells = cells[cells != LOST][::-1]
-        shares = []
-        for outcome in outcomes:
-            rows = np.zeros(TOP + 1, dtype=np.int64)
-            for counts in self.histograms:
-                kept = counts["cells"] != LOST
-                rows[counts["cells"][kept]] += rows_of(counts, outcome)[kept]
-            total = self.number(outcome)
-            found = np.cumsum(rows[::-1])[::-1][cells]
-            shares.append(found / total if total else np.full(cells.size, np.nan))
-        return (cells / TOP, *shares)
-
-
 def _no_conflict(_: Values) -> None:
     """Everything goes together."""
 
@@ -272,13 +120,12 @@ class ThresholdClaim(Claim[C]):
 
     Attributes
     ----------
-    rate : callable
-        The share of the trials that may be events, from what was asked for.
     curves : tuple
         What its figure shows: outcomes by their place, or "all", each with the name of its line.
         The claim is about the first.
-    choose : callable
-        The name of the procedure, from what was asked for and the kind of the tally.
+    choose : callable or None
+        The name of the procedure, from what was asked for; if left out, the first that counts the
+        same, with looks where these are planned.
     conflict : callable
         What of that does not go together, in a sentence; None if all does.
     misfit : callable
@@ -289,9 +136,6 @@ class ThresholdClaim(Claim[C]):
         The column that applying adds to rows; None where it cannot be applied to a table.
     measured : Measured or None
         What a plan improves; None if it is not planned for.
-    rate_in_use : callable or None
-        The rate that a monitor bets against, if it is rounded otherwise: up, so that it is never
-        less than what is claimed.
     nothing : str
         What to say, with {n}, where not one of the rows is a trial: the column is probably another.
     """
@@ -302,17 +146,15 @@ class ThresholdClaim(Claim[C]):
     question: Any
     asks: tuple[Ask, ...]
     procedures: Mapping[str, ThresholdProcedure]
-    rate: Callable[[Values], float]
     curves: tuple[tuple[int | Literal["all"], str], ...]
     certificate: type[C]
-    choose: Callable[[Values, str], str]
+    choose: Callable[[Values], str] | None = None
     conflict: Callable[[Values], str | None] = _no_conflict
     misfit: Callable[[Set[str], Values], str | None] = _no_misfit
     of_files: Callable[[Sequence[str]], Told] = _nothing_told
     applied: str | None = "pac_flag"
     measured: Measured | None = None
     nothing: str = ""
-    rate_in_use: Callable[[Values], float] | None = None
 
     def __post_init__(self) -> None:
         asked = {ask.name for ask in self.asks}
@@ -325,7 +167,7 @@ class ThresholdClaim(Claim[C]):
         wishes = super().wishes(given)
         plan = given.get("looks")
         if isinstance(plan, PlannedLooks):
-            require_plan(plan, self.rate(wishes), wishes["delta"])
+            require_plan(plan, allowed_rate(wishes), wishes["delta"])
         wrong = self.conflict(wishes)
         if wrong is not None:
             raise InvalidValueError(wrong)
@@ -341,14 +183,70 @@ class ThresholdClaim(Claim[C]):
         """What files say of themselves."""
         return self.of_files(files)
 
+    def _chosen(self, asked: Values, question: str) -> str:
+        """The name of the procedure, for a tally of the question."""
+        if self.choose is not None:
+            return self.choose(asked)
+        looks = asked.get("looks") is not None
+        fitting = (
+            one.name
+            for one in self.procedures.values()
+            if (one.question or self.question).kind == question and ("looks" in one.asks) == looks
+        )
+        return next(fitting, next(iter(self.procedures)))
+
     def fields(self, procedure: Procedure) -> Fields:
         """The fields of a document of the procedure."""
-        return threshold_fields(self, procedure)
+        left_out = {name for other in self.procedures.values() for name in other.asks}
+        left_out -= set(procedure.asks)
+        question = getattr(procedure, "question", None) or self.question
+        return Fields(
+            (
+                *head(self, procedure, [ask for ask in self.asks if ask.name not in left_out]),
+                scope_field("top", "groups", "overlapping-groups"),
+                DRAWN,
+                tables_field(
+                    Field(
+                        "counts",
+                        Histogram(question.outcomes, TOP, question.lowest_cell),
+                        counted=True,
+                    ),
+                    Field("threshold", GridPoint(TOP)),
+                    Field("allowed", Whole(-1)),
+                ),
+            ),
+            agree=partial(self._agree, procedure, question),
+        )
+
+    def _agree(self, procedure: Any, question: Any, part: Reader, values: Values) -> None:
+        """What was asked for leads to this procedure; groups are named where there are groups;
+        counts add up to n; and no row was lost that cannot have been.
+        """
+        asked = {ask.name: values.get(ask.name, ask.default) for ask in self.asks}
+        conflict, looks = self.conflict(asked), asked.get("looks")
+        if conflict is not None or self._chosen(asked, question.kind) != procedure.name:
+            raise CertificateError(
+                f"{part.place('procedure')} is {procedure.name!r}, which does not decide what was "
+                f"asked for. {conflict or ''}"
+            )
+        if looks is not None and (values["drawn"] is not None or values["scope"] != "top"):
+            raise CertificateError(f"{part.place('looks')} do not go with groups or draws.")
+        require_groups(part, values)
+        tables = [table["counts"] for table in values["tables"]]
+        for counts in tables:
+            require_lost(part, question, counts)
+        require_total(part, values, tables, "tables")
+        trials = procedure.trials.search(tables[0]).trials
+        if looks is not None and trials not in looks:
+            raise CertificateError(
+                f"{part.place('looks')} holds no look at {trials:,} {procedure.words.unit}, which "
+                "were counted."
+            )
 
     def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
         """A histogram for each group, and what was asked for."""
-        procedure = self.procedures[self.choose(wishes, evidence.kind)]
-        found = counted_tally(evidence, procedure.question or self.question)
+        procedure = self.procedures[self._chosen(wishes, evidence.kind)]
+        found = histograms_of(evidence, procedure.question or self.question)
         if wishes.get("looks") is not None:
             _require_all_rows(evidence)
             if evidence.scope != "top":
@@ -356,21 +254,12 @@ class ThresholdClaim(Claim[C]):
                     "looks do not go with groups: certify each group by itself, with a plan of its "
                     "own."
                 )
-        kept = {ask.name: wishes[ask.name] for ask in self.asks if ask.name in wishes}
         tables = [{"group": group, "counts": counts} for group, counts in found]
-        return {
-            **kept,
-            "kind": self.kind,
-            "procedure": procedure.name,
-            "n": evidence.rows,
-            "scope": evidence.scope,
-            "drawn": evidence.drawn,
-            "tables": tables,
-        }
+        return {**counted_values(self, procedure.name, evidence, wishes), "tables": tables}
 
     def named(self, values: Values, question: str) -> dict[str, Any]:
         """What was counted and asked for, with the names of the claim and its procedure."""
-        return {**values, "kind": self.kind, "procedure": self.choose(values, question)}
+        return {**values, "kind": self.kind, "procedure": self._chosen(values, question)}
 
     def decided(self, values: Values) -> dict[str, Any]:
         """The threshold of each table at its level."""
@@ -404,7 +293,7 @@ class ThresholdClaim(Claim[C]):
     def _decision(
         self, procedure: ThresholdProcedure, values: Values, table: Values, level: float
     ) -> Decision:
-        search, rate = procedure.trials.search(table["counts"]), self.rate(values)
+        search, rate = procedure.trials.search(table["counts"]), allowed_rate(values)
         if values.get("looks") is not None:
             plan = planned_looks(rate, delta=level, looks=values["looks"])
             if search.trials not in plan.looks:
@@ -455,8 +344,8 @@ class ThresholdClaim(Claim[C]):
         common as in the pilot.
         """
         wishes = self.wishes({self.asks[0].name: rate, "delta": delta})
-        trials = ceil(log(delta) / log1p(-self.rate(wishes))) + 1
-        procedure = self.procedures[self.choose(wishes, pilot.kind)]
+        trials = ceil(log(delta) / log1p(-allowed_rate(wishes))) + 1
+        procedure = self.procedures[self._chosen(wishes, pilot.kind)]
         seen = pilot.rows if procedure.trials.of == "all" else pilot.totals[procedure.trials.of]
         return ceil(trials * pilot.rows / seen)
 
@@ -502,7 +391,7 @@ class ThresholdClaim(Claim[C]):
         counts, name = table["counts"], self.kind.replace("-", " ").capitalize()
         inside = counts["cells"] >= 0
         cells = counts["cells"][inside]
-        rate, side = self.rate(certificate.values), self._side(certificate)
+        rate, side = allowed_rate(certificate.values), self._side(certificate)
         search = search_of(certificate, table)
         below = np.concatenate([[0], np.cumsum(search.events)])
         below = below[np.searchsorted(search.cells, cells)]
@@ -545,7 +434,7 @@ class ThresholdClaim(Claim[C]):
             return "a row may be in several of its groups; certify groups that do not overlap"
         words = procedure.words
         claimed = str(Sentence(words.in_use or words.promise, quantities(self, certificate)))
-        rate = (self.rate_in_use or self.rate)(certificate.values)
+        rate = allowed_rate(certificate.values, up=True)
         if procedure.told_by:
             if certificate.values["scope"] != "top":
                 return "each of its groups is watched apart; certify one group, and monitor that"
@@ -601,11 +490,7 @@ class ThresholdClaim(Claim[C]):
 
     def cells(self, certificate: C) -> Cells:
         """How many rows of each outcome are in each cell of the score."""
-        found: Cells = {}
-        for table in certificate.values["tables"]:
-            group = "" if table["group"] is None else f"group {printable(table['group'])}, "
-            found |= histogram_cells(table["counts"], group)
-        return found
+        return histogram_cells(certificate.values["tables"], TOP)
 
     def numbers(self, certificate: C) -> list[tuple[str, str]]:
         """What was asked for and decided."""
@@ -627,62 +512,7 @@ class ThresholdClaim(Claim[C]):
 
     def work(self, values: Values) -> float:
         """About how long a plan of looks takes; all else is quick."""
-        return _plan_work(values.get("looks"), xi=self.rate(values), delta=values["delta"])
-
-
-def counted_tally(evidence: Tally, question: Any) -> list[tuple[str | None, dict[str, Integers]]]:
-    """The histogram of each group, or of all rows, of a tally of the question."""
-    needed = " and ".join(name for name, must in question.roles.items() if must)
-    lowest = question.lowest_cell
-    require_tally(evidence, question.kind, question.grid, lowest=lowest, columns=needed)
-    return tables_of(evidence)
-
-
-def histogram_cells(counts: Mapping[str, Integers], before: str = "") -> Cells:
-    """The rows of each outcome in each cell, by the names of the cells."""
-    outcomes = [name for name in counts if name != "cells"]
-    return {
-        before + (f"score {cell / TOP:g}" if cell >= 0 else "without a score"): {
-            name: int(counts[name][place]) for name in outcomes
-        }
-        for place, cell in enumerate(counts["cells"].tolist())
-    }
-
-
-def group_names(
-    certificate: ThresholdCertificate, groups: Any, rows: int, **given: Any
-) -> NDArray[np.str_] | None:
-    """The group of each of so many rows, beside the column that was given; None if not passed."""
-    if groups is None:
-        return None
-    if not certificate.groups:
-        raise InvalidTypeError("The certificate has no groups: leave groups out.")
-    same_rows(**given, groups=groups)
-    names = as_names(groups, "groups").astype(np.str_)
-    same_length(**{name: range(rows) for name in given}, groups=names)
-    return names
-
-
-def flag_rule(certificate: Any, column: str = "flag") -> RowRule:
-    """1 where the score is at or above the threshold, by group where there are groups."""
-    tables = certificate.values["tables"]
-
-    def steps(threshold: float) -> RowSteps:
-        return RowSteps((Limit(threshold, closed=True),), {column: (0, 1)})
-
-    if certificate.values["scope"] == "top":
-        return RowRule(1, steps(tables[0]["threshold"]), role="score", ones="flagged")
-    cautious = -inf if trials_of(certificate).side == "below" else inf
-    own = certificate.values["group_thresholds"] == "own"
-    return RowRule(
-        1,
-        None if own else steps(common_threshold(certificate)),
-        groups={table["group"]: steps(threshold_of(certificate, table)) for table in tables},
-        instead=steps(cautious),
-        role="score",
-        ones="flagged",
-        others="are flagged" if cautious < 0 else "raise no alarm",
-    )
+        return _plan_work(values.get("looks"), xi=allowed_rate(values), delta=values["delta"])
 
 
 def require_plan(plan: PlannedLooks, rate: float, delta: float) -> None:

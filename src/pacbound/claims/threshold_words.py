@@ -13,7 +13,7 @@ from math import inf
 from typing import Any
 
 from pacbound.asks import REQUIRED
-from pacbound.claims.threshold_values import (
+from pacbound.claims.threshold_certificate import (
     common_threshold,
     is_refused,
     rows_of,
@@ -33,7 +33,6 @@ ALWAYS = frozenset(
         "threshold",
         "all",
         "lost",
-        "of_steps",
         "look",
         "looks_planned",
     ]
@@ -173,9 +172,8 @@ def quantities(
     limit = common_threshold(certificate) if table is None else threshold_of(certificate, table)
     side = "down" if trials.side == "below" else "up"
     asked = {
-        ask.name: ask.said(values[ask.name])
+        ask.name: "" if values.get(ask.name) is None else ask.said(values[ask.name])
         for ask in claim.asks
-        if values.get(ask.name) is not None
     }
     plan: dict[str, Value] = {}
     if values.get("looks"):
@@ -190,7 +188,6 @@ def quantities(
         "allowed": count(sum(max(0, part["allowed"]) for part in tables)),
         "threshold": Quantity(limit, "threshold", side),  # type: ignore[arg-type]
         "lost": count(lost),
-        "of_steps": f" of at most {values['horizon']:,} steps" if values.get("horizon") else "",
     }
 
 

@@ -10,8 +10,8 @@ threshold is applied to rows are the same for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, inf, isinf, log, log1p
 from typing import Any, Literal, NamedTuple
@@ -19,20 +19,39 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.asks import Ask
-from pacbound.claims.assumptions import assumed
+from pacbound.asks import REQUIRED, Ask, allowed_rate
 from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
 from pacbound.claims.claim import C, Cells, Claim, Procedure, Values, interval_work
-from pacbound.claims.common_fields import exact_sum, require_tally
-from pacbound.claims.walk_fields import FIRST_THRESHOLD, pool_cells, read_pool, walk_fields
+from pacbound.claims.pools import (
+    FIRST_THRESHOLD,
+    CellRanges,
+    Pool,
+    Starts,
+    pool_cells,
+    read_pool,
+)
+from pacbound.claims.tables import (
+    DRAWN,
+    counted_values,
+    exact_sum,
+    groups_of,
+    head,
+    histogram_cells,
+    histograms_of,
+    require_groups,
+    require_total,
+    scope_field,
+    tables_field,
+)
 from pacbound.claims.walk_words import WalkWords, quantities, said
-from pacbound.documents import printable
-from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.documents import Reader
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.explorable import CERTIFIED, REFUSED, Explorable, Reading
-from pacbound.fields import Fields
+from pacbound.fields import Field, Fields, Histogram
 from pacbound.figure import Figure, titled
 from pacbound.figures import Curve, Named
 from pacbound.figures.thresholds import rate_by_coverage
+from pacbound.forms import GridPoint
 from pacbound.measure import Measure, Sample
 from pacbound.procedures import abstention
 from pacbound.procedures.abstention import NothingPassed
@@ -92,8 +111,7 @@ class WalkCertificate(Certificate):
     @property
     def groups(self) -> tuple[str, ...]:
         """The names of the groups; empty where there are none."""
-        names = (table["group"] for table in self.values["tables"])
-        return tuple(name for name in names if name is not None)
+        return groups_of(self.values)
 
     @property
     def threshold(self) -> float:
@@ -208,12 +226,8 @@ class WalkClaim(Claim[C]):
     ----------
     event : str
         The outcome of which few may reach the threshold.
-    rate : callable
-        The share of the rows acted on that may be events, from what was asked for.
     shows_events : bool
         Whether the share of events is shown, or that of the other rows.
-    rate_in_use : callable or None
-        The rate that a monitor bets against, where it is not the same: rounded up, and not down.
     words : WalkWords
         The sentences.
     applied : str
@@ -228,11 +242,9 @@ class WalkClaim(Claim[C]):
     procedures: Mapping[str, WalkProcedure]
     certificate: type[C]
     event: str
-    rate: Callable[[Values], float]
     words: WalkWords
     applied: str
     shows_events: bool = True
-    rate_in_use: Callable[[Values], float] | None = None
     measured: str = "coverage"
 
     @property
@@ -249,7 +261,7 @@ class WalkClaim(Claim[C]):
 
     def _least(self, _: Tally, rate: float, delta: float) -> int:
         """As many rows as pass if none is an event; the walk has a little less than delta."""
-        allowed = self.rate(self.wishes({self.asks[0].name: rate, "delta": delta}))
+        allowed = allowed_rate(self.wishes({self.asks[0].name: rate, "delta": delta}))
         return ceil(log(delta / (1 + delta)) / log1p(-allowed)) + 1
 
     def __post_init__(self) -> None:
@@ -279,13 +291,30 @@ class WalkClaim(Claim[C]):
 
     def fields(self, procedure: Procedure) -> Fields:
         """The fields of a document of the procedure."""
-        return walk_fields(self, procedure)
+        counts = Histogram(self.question.outcomes, TOP, self.question.lowest_cell)
+        pooled = getattr(procedure, "starts", "ranks") == "pool"
+        # What is left out has a number of its own, and a pool stands in no document.
+        asks = (
+            replace(ask, default=REQUIRED) for ask in self.asks if not isinstance(ask.form, Pool)
+        )
+        return Fields(
+            (
+                *head(self, procedure, asks),
+                scope_field("top", "groups"),
+                DRAWN,
+                tables_field(
+                    *([Field("starts", Starts(), counted=True)] if pooled else []),
+                    Field("counts", counts, counted=True),
+                    Field("threshold", GridPoint(TOP)),
+                    Field("claimed", CellRanges()),
+                ),
+            ),
+            agree=_agree,
+        )
 
     def counted(self, evidence: Tally, wishes: Values) -> dict[str, Any]:
         """A histogram for each group that has rows, with the starts that a pool fixes."""
-        question = self.question
-        needed = ", ".join(name for name, must in question.roles.items() if must)
-        require_tally(evidence, question.kind, question.grid, lowest=0, columns=needed)
+        found = histograms_of(evidence, self.question)
         if evidence.scope not in ("top", "groups"):
             raise InvalidTypeError(
                 "groups overlap, and a row of two groups would have two thresholds: expected one "
@@ -294,24 +323,21 @@ class WalkClaim(Claim[C]):
         pool = wishes.get("pool")
         by = "ranks" if pool is None else "pool"
         name = next(one.name for one in self.procedures.values() if one.starts == by)
-        kept = {name: value for name, value in wishes.items() if name != "pool"}
-        values = {**kept, "kind": self.kind, "procedure": name, "n": evidence.rows}
-        values |= {"scope": evidence.scope, "drawn": evidence.drawn}
-        values["tables"] = tables = list(_tables(evidence))
+        asked = {name: value for name, value in wishes.items() if name != "pool"}
+        tables: list[dict[str, Any]] = [
+            {"group": group, "counts": counts} for group, counts in found if counts["cells"].size
+        ]
         if pool is not None:
-            cells, level = (
-                pool_cells(pool, evidence),
-                bonferroni_level(values["delta"], len(tables)),
-            )
+            cells, level = pool_cells(pool, evidence), bonferroni_level(asked["delta"], len(tables))
             for table in tables:
                 table["starts"] = abstention.starts_from(
                     cells,
                     self.rows_of(table),
-                    xi=self.rate(values),
+                    xi=allowed_rate(asked),
                     delta=level,
-                    first=_first(values),
+                    first=_first(asked),
                 )
-        return values
+        return {**counted_values(self, name, evidence, asked), "tables": tables}
 
     def decided(self, values: Values) -> dict[str, Any]:
         """All thresholds that hold in each table, at an equal share of delta."""
@@ -320,11 +346,10 @@ class WalkClaim(Claim[C]):
             claimed = self._walk(abstention.claimed, values, table)
             limit = claimed[-1][0] / TOP if claimed else inf
             tables.append({**table, "threshold": limit, "claimed": claimed})
-        groups = () if values["scope"] == "top" else ("groups-beforehand",)
         procedure = self.procedures[values["procedure"]]
         return {
             **values,
-            "assumes": assumed((*procedure.assumes, *groups), values["drawn"]),
+            "assumes": self.assumed(procedure, values["drawn"], values["scope"]),
             "tables": tables,
             "certified": any(table["claimed"] for table in tables),
         }
@@ -341,7 +366,7 @@ class WalkClaim(Claim[C]):
             events,
             rows - events,
             table.get("starts"),
-            xi=self.rate(values),
+            xi=allowed_rate(values),
             delta=bonferroni_level(values["delta"], len(values["tables"])),
             first=_first(values),
         )
@@ -399,7 +424,7 @@ class WalkClaim(Claim[C]):
         return (self._figure(certificate, table) for table in certificate.values["tables"])
 
     def _figure(self, certificate: Any, table: Values) -> Figure:
-        curve, rate = certificate._curve(table["group"]), self.rate(certificate.values)
+        curve, rate = certificate._curve(table["group"]), allowed_rate(certificate.values)
         ask, words = self.asks[0], self.words
         asked = f"{ask.name} = {_text(ask.said(certificate.values[ask.name]))}"
         limit = table["threshold"]
@@ -426,7 +451,7 @@ class WalkClaim(Claim[C]):
     def watch(self, certificate: C) -> Any:
         """Each row that reaches the threshold is a label, and a loss if it is an event."""
         filled = quantities(self, certificate, certificate.values["tables"])
-        rate = (self.rate_in_use or self.rate)(certificate.values)
+        rate = allowed_rate(certificate.values, up=True)
         tables, names = certificate.values["tables"], self.question.outcomes
         limits = np.array([table["threshold"] for table in tables]) * TOP
         event = names.index(self.event)
@@ -472,14 +497,7 @@ class WalkClaim(Claim[C]):
 
     def cells(self, certificate: C) -> Cells:
         """How many rows of each outcome are in each cell of the score."""
-        found: Cells = {}
-        for table in certificate.values["tables"]:
-            group = "" if table["group"] is None else f"group {printable(table['group'])}, "
-            counts = {name: column.tolist() for name, column in table["counts"].items()}
-            for place, cell in enumerate(counts.pop("cells")):
-                where = f"{group}score {cell / TOP:g}"
-                found[where] = {name: column[place] for name, column in counts.items()}
-        return found
+        return histogram_cells(certificate.values["tables"], TOP)
 
     def numbers(self, certificate: C) -> list[tuple[str, str]]:
         """What was asked for and decided."""
@@ -508,16 +526,17 @@ def _first(values: Values) -> int:
     return int(values.get("first_threshold", FIRST_THRESHOLD) * TOP)
 
 
-def _tables(tally: Tally) -> Iterator[dict[str, Any]]:
-    """The histogram of each group that has rows, or of all rows."""
-    hit = tally.counts.any(axis=1)
-    cells, counts = tally.cells[hit], tally.counts[hit]
-    places = cells[:, 0] if tally.scope != "top" else np.zeros(len(cells), dtype=np.int64)
-    for place in np.unique(places).tolist():
-        own = places == place
-        columns = dict(zip(tally.outcomes, counts[own].T.copy(), strict=True))
-        group = None if tally.scope == "top" else tally.groups[place]
-        yield {"group": group, "counts": {"cells": cells[own, -1], **columns}}
+def _agree(part: Reader, values: Values) -> None:
+    """Groups are named and in order where there are groups; counts add up to n; no walk starts
+    above the first threshold.
+    """
+    require_groups(part, values)
+    tables = [table["counts"] for table in values["tables"]]
+    if not all(table["cells"].size for table in tables):
+        raise CertificateError(f"{part.place('tables')}: a table has no rows.")
+    require_total(part, values, tables, "tables")
+    if any(max(table.get("starts", (0,))) > _first(values) for table in values["tables"]):
+        raise CertificateError(f"{part.place('tables')}: a start is above the first threshold.")
 
 
 def _text(value: Value) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from pacbound.asks import REQUIRED
+from pacbound.asks import REQUIRED, allowed_rate
 from pacbound.documents import printable
 from pacbound.procedures.abstention import NothingPassed
 from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, names_in, share
@@ -145,7 +145,7 @@ def _line(claim: Any, certificate: Any, table: Mapping[str, Any]) -> Sentence:
         return Sentence(OF_GROUP, filled)
     refusal = certificate.refusals[table["group"]]
     why = f"{_why(claim, refusal, certificate)} {_remedy(refusal)}".rstrip()
-    numbers = _numbers(claim, refusal, certificate)
+    numbers = _numbers(refusal, certificate)
     return Sentence(f"{{group}}: never {{act}}. {why}", {**filled, **numbers})
 
 
@@ -155,7 +155,7 @@ def _refused(claim: Any, certificate: Any, whole: Mapping[str, Value]) -> tuple[
         text = "None of {groups} groups can be certified; each says below why. " + words.instead
         return Sentence(text, whole), Sentence(NO_PROOF)
     refusal = certificate.refusals[None]
-    filled = {**whole, **_numbers(claim, refusal, certificate)}
+    filled = {**whole, **_numbers(refusal, certificate)}
     remedy = f"{_remedy(refusal)} {words.instead}".lstrip()
     why = Sentence(_why(claim, refusal, certificate), filled)
     return why, Sentence(remedy, filled), Sentence(NO_PROOF)
@@ -164,7 +164,7 @@ def _refused(claim: Any, certificate: Any, whole: Mapping[str, Value]) -> tuple[
 def _why(claim: Any, refusal: NothingPassed, certificate: Any) -> str:
     if refusal.code not in REFUSALS:
         return UNEXPLAINED
-    too_many = refusal.errors > claim.rate(certificate.values) * refusal.rows
+    too_many = refusal.errors > allowed_rate(certificate.values) * refusal.rows
     beside = ["heavy"] * (refusal.heavy > 0) + ["base"] * bool(too_many)
     more = beside if refusal.code == "no-pass" else []
     texts = " ".join(REFUSALS[code] for code in (refusal.code, *more))
@@ -182,9 +182,9 @@ def _remedy(refusal: NothingPassed) -> str:
     return "About {needed} rows would do if they are like these; plan for more."
 
 
-def _numbers(claim: Any, refusal: NothingPassed, certificate: Any) -> dict[str, Value]:
+def _numbers(refusal: NothingPassed, certificate: Any) -> dict[str, Value]:
     base = refusal.errors / max(refusal.rows, 1)
-    rate = claim.rate(certificate.values)
+    rate = allowed_rate(certificate.values)
     return {
         "needed": count(refusal.needed or 0),
         "nearest": _exact(refusal.nearest),

@@ -30,8 +30,8 @@ from pacbound.claims.cascade.group import (
 from pacbound.claims.cascade.measures import measure_of
 from pacbound.claims.cascade.watch import CascadeWatch
 from pacbound.claims.claim import Cells, Claim, Procedure, Values, interval_work
-from pacbound.claims.common_fields import exact_sum, require_is_tally, require_tally
 from pacbound.claims.provenance import Provenance
+from pacbound.claims.tables import exact_sum, require_is_tally, require_tally
 from pacbound.documents import Json, Reader, encode_float, printable
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.explorable import Explorable

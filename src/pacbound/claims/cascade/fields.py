@@ -26,11 +26,18 @@ from pacbound.claims.cascade.group import (
     sealed_walk,
     unit_costs,
 )
-from pacbound.claims.common_fields import Assumes, DrawnForm, NullableText
+from pacbound.claims.tables import (
+    DRAWN,
+    head,
+    require_drawn,
+    require_groups,
+    scope_field,
+    tables_field,
+)
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.fields import Field, Fields, Tables, Values, closed_object, require_keys
-from pacbound.forms import AskedForm, Choice, Form, TruthValue, Whole
+from pacbound.fields import Field, Fields, Values, closed_object, require_keys
+from pacbound.forms import AskedForm, Form, Whole
 from pacbound.procedures import cascade_paths
 from pacbound.procedures.cascade import Bound
 from pacbound.procedures.cascade_front import MOST_STEPS, Declared, never_cell
@@ -38,7 +45,6 @@ from pacbound.procedures.joint_walk import JointWalk
 from pacbound.says import Side
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.questions.cascade import ALL_ROWS, MOST_EXITS
-from pacbound.tally.table import in_order
 
 Integers = NDArray[np.int64]
 
@@ -46,7 +52,6 @@ MOST_GROUPS: Final = 1000
 """More groups than this are mostly a column that names each row, and would not fit a certificate
 that can be read."""
 
-SCOPES: Final = ("top", "groups", "overlapping-groups")
 _COUNTS: Final = ("exits", "only_slow", "only_fast")
 _LEAVES_EXITS_UNUSED: Final = ("greedy", "front")
 _WHOLES: Final[Json] = {"type": "array", "items": {"type": "integer"}}
@@ -371,34 +376,22 @@ class DeclaredSequence(Form):
 
 def cascade_fields(claim: Any, procedure: Any) -> Fields:
     """The fields of the documents of a procedure."""
-    table = Fields(
-        (
-            Field("group", NullableText(), counted=True, optional=True),
-            Field("n", Whole(), counted=True),
-            Field("thresholds", ExitThresholdsForm()),
-            Field("chosen", Whole()),
-            Field("labels", LabelCounts(), counted=True, optional=True),
-            Field("walks", Walks(procedure.bound, procedure.method), counted=True),
-            Field("best_possible", BestEnd(), optional=True),
-        )
-    )
-    asked = {ask.name: ask for ask in claim.asks}
     fold = [Field("declared", DeclaredSequence(), counted=True)]
+    kept = ("xi", "delta", "claim", "costs")
     return Fields(
         (
-            Field("kind", Choice((claim.kind,)), counted=True),
-            Field("procedure", Choice((procedure.name,)), counted=True),
-            Field("assumes", Assumes()),
-            Field("certified", TruthValue()),
-            Field("n", Whole(1), counted=True),
-            Field("xi", asked["xi"].form, counted=True),
-            Field("delta", asked["delta"].form, counted=True),
-            Field("claim", asked["claim"].form, counted=True),
-            Field("costs", asked["costs"].form, counted=True, optional=True),
-            Field("scope", Choice(SCOPES), counted=True),
-            Field("drawn", DrawnForm(), counted=True, optional=True),
+            *head(claim, procedure, [ask for ask in claim.asks if ask.name in kept]),
+            scope_field("top", "groups", "overlapping-groups"),
+            DRAWN,
             *(fold if procedure.method == "front" else []),
-            Field("tables", Tables(table), counted=True),
+            tables_field(
+                Field("n", Whole(), counted=True),
+                Field("thresholds", ExitThresholdsForm()),
+                Field("chosen", Whole()),
+                Field("labels", LabelCounts(), counted=True, optional=True),
+                Field("walks", Walks(procedure.bound, procedure.method), counted=True),
+                Field("best_possible", BestEnd(), optional=True),
+            ),
         ),
         agree=lambda part, values: _agree(part, values, procedure),
     )
@@ -430,11 +423,7 @@ def _agree(part: Reader, values: Values, procedure: Any) -> None:
     else:
         for group in groups:
             _require_no_worse(part, [group], costs)
-    drawn = values["drawn"]
-    if drawn is not None and not drawn.fits(values["n"]):
-        raise CertificateError(
-            f"{part.place('drawn')}: {values['n']} rows cannot have been drawn as it says."
-        )
+    require_drawn(part, values)
 
 
 def _require_models(part: Reader, values: Values) -> None:
@@ -457,14 +446,9 @@ def _require_names(part: Reader, values: Values, procedure: Any) -> None:
     names = [table["group"] for table in values["tables"]]
     if (scope == "top") != (procedure.shared is None):
         raise CertificateError(f"{part.place('scope')} does not fit the procedure.")
-    if scope == "top":
-        if names != [None]:
-            raise CertificateError(f"{place}: expected one table, without a group.")
-        if values["tables"][0]["n"] != values["n"]:
-            raise CertificateError(f"{place}[0].n is not n = {values['n']}.")
-        return
-    if None in names or tuple(names) != in_order(set(names)) or len(names) > MOST_GROUPS:
-        raise CertificateError(f"{place}: expected 1 to {MOST_GROUPS} groups, in order, each once.")
+    require_groups(part, values, most=MOST_GROUPS)
+    if scope == "top" and values["tables"][0]["n"] != values["n"]:
+        raise CertificateError(f"{place}[0].n is not n = {values['n']}.")
     if scope == "overlapping-groups" and (ALL_ROWS not in names or procedure.shared == "own"):
         raise CertificateError(
             f"{place}: groups that overlap have common thresholds, and one of them is {ALL_ROWS!r}."

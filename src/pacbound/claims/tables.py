@@ -1,24 +1,29 @@
-"""What several kinds share: forms of their documents, and which tallies they are certified from."""
+"""Documents with one table for each group, or one for all rows: the fields that they share, and
+what must agree in them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.asks import Ask
 from pacbound.claims.assumptions import ASSUMED
-from pacbound.documents import Json, Reader
+from pacbound.claims.claim import Cells, Procedure
+from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.fields import Values, closed_object
-from pacbound.forms import Form, Text
+from pacbound.fields import Field, Fields, Tables, Values, closed_object
+from pacbound.forms import Choice, Form, Text, TruthValue, Whole
 from pacbound.procedures.threshold import LOST
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.draws import Drawn, drawn_from
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.questions import Kind, with_article
 from pacbound.tally.questions.question import OVERLAPPING
+from pacbound.tally.table import in_order
 from pacbound.tally.tally import Tally
 
 
@@ -70,6 +75,110 @@ class DrawnForm(Form):
         return {**shape, "required": ["by", "seed", "bound", "rows"]}
 
 
+def head(claim: Any, procedure: Procedure, asks: Iterable[Ask]) -> tuple[Field, ...]:
+    """What every document begins with, and what was asked for."""
+    return (
+        Field("kind", Choice((claim.kind,)), counted=True),
+        Field("procedure", Choice((procedure.name,)), counted=True),
+        Field("assumes", Assumes()),
+        Field("certified", TruthValue()),
+        Field("n", Whole(1), counted=True),
+        *(Field(ask.name, ask.form, counted=True, optional=ask.default is None) for ask in asks),
+    )
+
+
+DRAWN = Field("drawn", DrawnForm(), counted=True, optional=True)
+GROUP = Field("group", Text(), counted=True, optional=True)
+
+
+def scope_field(*scopes: str) -> Field:
+    """What the tables are for: "top" for one table of all rows."""
+    return Field("scope", Choice(scopes), counted=True)
+
+
+def tables_field(*fields: Field, agree: Callable[[Reader, Values], None] | None = None) -> Field:
+    """A table for each group; what is in it beside the group."""
+    table = Fields((GROUP, *fields)) if agree is None else Fields((GROUP, *fields), agree=agree)
+    return Field("tables", Tables(table), counted=True)
+
+
+def groups_of(values: Values) -> tuple[str, ...]:
+    """The names of the groups; none where there is one table for all rows."""
+    return tuple(table["group"] for table in values["tables"] if table["group"] is not None)
+
+
+def group_prefix(table: Values) -> str:
+    """What the name of a cell begins with where there are groups."""
+    return "" if table["group"] is None else f"group {printable(table['group'])}, "
+
+
+def counted_values(claim: Any, procedure: str, evidence: Tally, asked: Values) -> dict[str, Any]:
+    """What every document holds of a tally but its tables, and what was asked for."""
+    return {
+        **asked,
+        "kind": claim.kind,
+        "procedure": procedure,
+        "n": evidence.rows,
+        "scope": evidence.scope,
+        "drawn": evidence.drawn,
+    }
+
+
+def histograms_of(
+    evidence: Tally, question: Any
+) -> list[tuple[str | None, dict[str, NDArray[np.int64]]]]:
+    """The histogram of each group, or of all rows, of a tally of the question: `cells`, and the
+    rows of each outcome there.
+    """
+    needed = " and ".join(name for name, must in question.roles.items() if must)
+    lowest = question.lowest_cell
+    require_tally(evidence, question.kind, question.grid, lowest=lowest, columns=needed)
+    hit = evidence.counts.any(axis=1)
+    cells, counts = evidence.cells[hit], evidence.counts[hit]
+    found: list[tuple[str | None, dict[str, NDArray[np.int64]]]] = []
+    for place, group in enumerate(evidence.groups or (None,)):
+        own = cells[:, 0] == place if evidence.groups else slice(None)
+        columns = zip(evidence.outcomes, counts[own].T.copy(), strict=True)
+        found.append((group, {"cells": cells[own, -1], **dict(columns)}))
+    return found
+
+
+def histogram_cells(tables: Iterable[Values], top: int) -> Cells:
+    """The rows of each outcome in each cell of the score, by the names of the cells."""
+    found: Cells = {}
+    for table in tables:
+        counts = {name: column.tolist() for name, column in table["counts"].items()}
+        for place, cell in enumerate(counts.pop("cells")):
+            where = f"score {cell / top:g}" if cell >= 0 else "without a score"
+            found[group_prefix(table) + where] = {
+                name: rows[place] for name, rows in counts.items()
+            }
+    return found
+
+
+def require_groups(part: Reader, values: Values, *, most: int | None = None) -> None:
+    """Raise unless there is one table without a group, or one for each group, in order."""
+    names, scope = [table["group"] for table in values["tables"]], values["scope"]
+    groups = groups_of(values)
+    named = len(groups) == len(names) and groups == in_order(set(groups))
+    if not (names == [None] if scope == "top" else named):
+        raise CertificateError(
+            f"{part.place('tables')} do not fit the scope {scope!r}: expected one table without a "
+            "group, or one for each group, in order, each once."
+        )
+    if most is not None and len(names) > most:
+        raise CertificateError(f"{part.place('tables')}: expected at most {most:,} groups.")
+
+
+def require_drawn(part: Reader, values: Values) -> None:
+    """Raise unless so many rows can have been drawn as the document says."""
+    drawn = values["drawn"]
+    if drawn is not None and not drawn.fits(values["n"]):
+        raise CertificateError(
+            f"{part.place('drawn')}: {values['n']} rows cannot have been drawn as it says."
+        )
+
+
 def require_total(
     part: Reader, values: Values, tables: Sequence[Mapping[str, Any]], key: str
 ) -> None:
@@ -78,11 +187,7 @@ def require_total(
     total, overlap = sum(sizes), values.get("scope") == "overlapping-groups"
     if (max(sizes) > values["n"]) if overlap else (total != values["n"]):
         raise CertificateError(f"{part.place(key)} hold {total} rows: expected n = {values['n']}.")
-    drawn = values["drawn"]
-    if drawn is not None and not drawn.fits(values["n"]):
-        raise CertificateError(
-            f"{part.place('drawn')}: {values['n']} rows cannot have been drawn as it says."
-        )
+    require_drawn(part, values)
 
 
 def require_lost(part: Reader, question: Any, counts: Mapping[str, Any]) -> None:
@@ -94,10 +199,6 @@ def require_lost(part: Reader, question: Any, counts: Mapping[str, Any]) -> None
                 f"{part.place('counts')}: a lost row is {name!r}, and can only be "
                 f"{question.lost_is!r}."
             )
-
-
-class NullableText(Text):
-    """The name of a group."""
 
 
 def require_tally(tally: Tally, kind: Kind, grid: DyadicGrid, *, lowest: int, columns: str) -> None:

@@ -1,0 +1,317 @@
+"""The certificate of a threshold claim, and what its tables say: trials, events, thresholds, shares
+of rows.
+
+A table is the histogram of a group, or of all rows, with its decision. Everything here reads values
+that are decided already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacbound.claims.certificate import Certificate
+from pacbound.claims.claim import Values
+from pacbound.claims.tables import groups_of
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.procedures.threshold import LOST, TOP, NoThreshold, Search, Side
+from pacbound.stats.arguments import is_one_of
+from pacbound.stats.sequences import bonferroni_level, sidak_level
+from pacbound.tally.columns import as_names, as_scores, same_length, same_rows
+from pacbound.tally.row_rules import Limit, RowRule, RowSteps
+
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Which rows are trials, and when a trial is an event.
+
+    Attributes
+    ----------
+    of : str
+        The outcome whose rows are trials; "all" for every row.
+    events : str
+        The outcome whose rows can be events: `of` itself, unless every row is a trial.
+    side : str
+        A row of that outcome is an event where its score lies "below" the threshold, or "from" it
+        on.
+    lost_is_alarm : bool
+        Whether a lost rollout is a trial, and an event at every threshold.
+    """
+
+    of: str
+    events: str
+    side: Side
+    lost_is_alarm: bool = False
+
+    def search(self, counts: Mapping[str, Integers]) -> Search:
+        """What is searched in the counts of a table."""
+        cells, events = counts["cells"], counts[self.events]
+        rows = sum(column for name, column in counts.items() if name != "cells")
+        trials = int(np.sum(rows if self.of == "all" else counts[self.of]))
+        if not self.lost_is_alarm:
+            return Search(cells, events, trials, self.side)
+        gone = cells == LOST
+        lost = int(np.sum(np.asarray(rows)[gone]))
+        kept = int(events[~gone].sum())
+        return Search(cells[~gone], events[~gone], kept + lost, self.side, lost)
+
+    def among(
+        self, names: Sequence[str], cells: Integers, outcomes: Integers, limits: Floats
+    ) -> tuple[Flags, Flags]:
+        """Which rows are trials, and which are events, by the cell and the outcome of each (its
+        place among `names`) and the threshold that it is compared with.
+        """
+        trials = outcomes == names.index(self.of) if self.of != "all" else outcomes >= 0
+        beyond = cells < limits * TOP if self.side == "below" else cells >= limits * TOP
+        return trials, beyond & (outcomes == names.index(self.events))
+
+
+def trials_of(certificate: Any) -> Trials:
+    """Which rows of a certificate are trials."""
+    found: Trials = certificate.by.procedures[certificate.values["procedure"]].trials
+    return found
+
+
+def search_of(certificate: Any, table: Values) -> Search:
+    """What was searched for a table's threshold."""
+    return trials_of(certificate).search(table["counts"])
+
+
+def is_refused(trials: Trials, table: Values) -> bool:
+    """Whether a table has no threshold: the one that always acts, or never."""
+    return bool(table["threshold"] == (-inf if trials.side == "below" else inf))
+
+
+def threshold_of(certificate: Any, table: Values) -> float:
+    """The threshold that rows of a table are compared with."""
+    if certificate.values.get("group_thresholds") == "own":
+        return float(table["threshold"])
+    return common_threshold(certificate)
+
+
+def common_threshold(certificate: Any) -> float:
+    """The most cautious of the thresholds of all tables."""
+    thresholds = [float(table["threshold"]) for table in certificate.values["tables"]]
+    return min(thresholds) if trials_of(certificate).side == "below" else max(thresholds)
+
+
+def rows_of(counts: Mapping[str, Integers], outcome: str) -> Integers:
+    """The rows of an outcome in each cell; "all" for those of every outcome."""
+    known = [name for name in counts if name != "cells"]
+    if not is_one_of(outcome, ["all", *known]):
+        raise InvalidValueError(
+            f"outcome={outcome!r} was not counted: expected 'all', or one of {', '.join(known)}."
+        )
+    if outcome != "all":
+        return counts[outcome]
+    columns = [column for name, column in counts.items() if name != "cells"]
+    return np.asarray(np.sum(columns, axis=0), dtype=np.int64)
+
+
+def level_of(values: Values) -> float:
+    """The chance to be wrong that each table's decision has."""
+    groups, delta = len(values["tables"]), float(values["delta"])
+    if values["scope"] == "top" or values["group_thresholds"] == "common" or groups == 1:
+        return delta
+    share = sidak_level if values["scope"] == "groups" else bonferroni_level
+    return share(delta, groups)
+
+
+class ThresholdCertificate(Certificate):
+    """Act where the score is at or above the threshold: flag, brake, raise an alarm.
+
+    With groups there is one threshold that every group keeps, or one for each.
+    """
+
+    @property
+    def threshold(self) -> float:
+        """The one threshold: -inf (flag, brake) or +inf (no alarm) if the claim is refused."""
+        self.require_intact()
+        if self.values.get("group_thresholds") == "own":
+            raise InvalidTypeError(
+                "Each group has its own threshold: use thresholds[name], or apply the certificate "
+                "to a frame with the column of groups."
+            )
+        return common_threshold(self)
+
+    @property
+    def thresholds(self) -> dict[str, float]:
+        """The threshold of each group; empty without groups."""
+        self.require_intact()
+        if self.values["scope"] == "top":
+            return {}
+        common = self.values["group_thresholds"] == "common"
+        return {
+            table["group"]: common_threshold(self) if common else table["threshold"]
+            for table in self.values["tables"]
+        }
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of the groups."""
+        return groups_of(self.values)
+
+    @property
+    def allowed(self) -> int:
+        """How many trials may be events; -1 if not even zero pass. With groups, in all of them."""
+        allowed = [int(table["allowed"]) for table in self.values["tables"]]
+        return allowed[0] if len(allowed) == 1 else sum(max(0, one) for one in allowed)
+
+    @property
+    def refusal(self) -> NoThreshold | None:
+        """Why nothing is certified, and about how many trials would do; None if it is. With groups,
+        that of the first group that is refused.
+        """
+        if self.certified:
+            return None
+        refused = (one for one in self.values["tables"] if is_refused(trials_of(self), one))
+        claim: Any = self.by
+        found: NoThreshold = claim.refusal(self, next(refused, self.values["tables"][0]))
+        return found
+
+    @property
+    def looks(self) -> tuple[int, ...] | None:
+        """The planned looks; None if there was no plan."""
+        return self.values.get("looks")
+
+    @property
+    def look(self) -> int | None:
+        """Which of the planned looks this is, from 1; None if there was no plan."""
+        if self.looks is None:
+            return None
+        (search,) = self.searches
+        return int(self.looks.index(search.trials)) + 1
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """The outcomes that rows were counted by."""
+        found: tuple[str, ...] = self.by.question_of(self).outcomes
+        return found
+
+    @property
+    def histograms(self) -> tuple[Mapping[str, Integers], ...]:
+        """The counts of each group, or of all rows: `cells`, and the rows of each outcome there."""
+        return tuple(table["counts"] for table in self.values["tables"])
+
+    @property
+    def searches(self) -> tuple[Search, ...]:
+        """What was searched for the threshold of each group."""
+        return tuple(trials_of(self).search(counts) for counts in self.histograms)
+
+    @property
+    def events(self) -> int:
+        """How many trials are events at the threshold, among these rows."""
+        limits = [threshold_of(self, table) for table in self.values["tables"]]
+        return sum(map(Search.events_at, self.searches, limits))
+
+    def number(self, outcome: str = "all") -> int:
+        """How many rows have an outcome; a row of several groups counts in each of them."""
+        return sum(int(rows_of(counts, outcome).sum()) for counts in self.histograms)
+
+    def flags(self, score: Any, groups: Any = None) -> NDArray[np.bool_]:
+        """Which rows to act on: flag, brake, alarm.
+
+        Parameters
+        ----------
+        score
+            One score in [0, 1] per row.
+        groups
+            The group of each row, where each has a threshold of its own. Rows of a group that was
+            not certified are all flagged; where the claim is about false alarms, they raise none.
+
+        Returns
+        -------
+        ndarray of bool
+            True where the score is at or above the threshold.
+
+        Raises
+        ------
+        CertificateError
+            If the certificate does not follow from its own counts.
+        InvalidValueError
+            If a score is not in [0, 1].
+        InvalidTypeError
+            If `groups` is missing where each has a threshold of its own, or is there where the
+            certificate has none.
+        """
+        scores = as_scores(score, "score")
+        names = group_names(self, groups, len(scores), score=score)
+        self.require_verified()
+        (column,) = flag_rule(self).of_arrays([scores], names).values()
+        return np.asarray(column, dtype=np.bool_)
+
+    def share(self, outcome: str = "all") -> float | None:
+        """The share of the rows of an outcome that are acted on; None if there are none. It was
+        seen on these rows, and is not certified.
+        """
+        total = self.number(outcome)
+        return self._acted_on(outcome) / total if total else None
+
+    def _acted_on(self, outcome: str = "all") -> int:
+        acted = 0
+        for table in self.values["tables"]:
+            hit = table["counts"]["cells"] >= threshold_of(self, table) * TOP
+            acted += int(rows_of(table["counts"], outcome)[hit].sum())
+        return acted
+
+    def reached(self, *outcomes: str) -> tuple[Floats, ...]:
+        """The scores that rows have, from the highest down, and for each outcome the share of its
+        rows whose score is at least that; NaN if there are none. Lost rollouts reach no score.
+        """
+        cells = np.unique(np.concatenate([counts["cells"] for counts in self.histograms]))
+        cells = cells[cells != LOST][::-1]
+        shares = []
+        for outcome in outcomes:
+            rows = np.zeros(TOP + 1, dtype=np.int64)
+            for counts in self.histograms:
+                kept = counts["cells"] != LOST
+                rows[counts["cells"][kept]] += rows_of(counts, outcome)[kept]
+            total = self.number(outcome)
+            found = np.cumsum(rows[::-1])[::-1][cells]
+            shares.append(found / total if total else np.full(cells.size, np.nan))
+        return (cells / TOP, *shares)
+
+
+def group_names(
+    certificate: ThresholdCertificate, groups: Any, rows: int, **given: Any
+) -> NDArray[np.str_] | None:
+    """The group of each of so many rows, beside the column that was given; None if not passed."""
+    if groups is None:
+        return None
+    if not certificate.groups:
+        raise InvalidTypeError("The certificate has no groups: leave groups out.")
+    same_rows(**given, groups=groups)
+    names = as_names(groups, "groups").astype(np.str_)
+    same_length(**{name: range(rows) for name in given}, groups=names)
+    return names
+
+
+def flag_rule(certificate: Any, column: str = "flag") -> RowRule:
+    """1 where the score is at or above the threshold, by group where there are groups."""
+    tables = certificate.values["tables"]
+
+    def steps(threshold: float) -> RowSteps:
+        return RowSteps((Limit(threshold, closed=True),), {column: (0, 1)})
+
+    if certificate.values["scope"] == "top":
+        return RowRule(1, steps(tables[0]["threshold"]), role="score", ones="flagged")
+    cautious = -inf if trials_of(certificate).side == "below" else inf
+    own = certificate.values["group_thresholds"] == "own"
+    return RowRule(
+        1,
+        None if own else steps(common_threshold(certificate)),
+        groups={table["group"]: steps(threshold_of(certificate, table)) for table in tables},
+        instead=steps(cautious),
+        role="score",
+        ones="flagged",
+        others="are flagged" if cautious < 0 else "raise no alarm",
+    )
