@@ -34,9 +34,6 @@ SLOW_FOLDERS = ("agreement", "fuzz", "guarantees")
 """All engines side by side, damaged files, long simulations: all slow. They need every extra, so
 `--skip-missing` leaves them out."""
 
-# What the demo copies into its folder runs there, and nowhere else.
-collect_ignore_glob = ["src/pacbound/cli/demo_scripts/*"]
-
 
 @pytest.fixture(autouse=True)
 def _own_folder_for_doctests(

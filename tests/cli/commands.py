@@ -65,7 +65,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
         0,
     ),
     "to-label": (("to-label", ROWS, "--prediction", "small,large", "-o", "to_label.csv"), 0),
-    "certify": (("certify", "tally.json", "--delta", "0.1"), 0),
+    "certify calibration": (("certify", "calibration", "tally.json", "--delta", "0.1"), 0),
     "together": (("together", "calibration.json", "shield.json"), 3),
     "verify": (("verify", "forged.json", "calibration.json"), 1),
     "show": (("show", "calibration.json"), 0),
@@ -81,7 +81,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
         ("apply", "calibration.json", ROWS, "--column", "confidence=c", "-o", "applied.csv"),
         0,
     ),
-    "tally": (("tally", ROWS, *JUDGED, "-o", "new.tally.json"), 0),
+    "tally calibration": (("tally", "calibration", ROWS, *JUDGED, "-o", "new.tally.json"), 0),
     "stratify": (("stratify", ROWS, "--confidence", "c", "--labels", "20", "-o", "few.csv"), 0),
     "plan rate": (
         ("plan", "rate", "--target", "0.02", "--expected", "0.01", "--delta", "0.01"),

@@ -12,7 +12,8 @@ from tests.cli.conftest import Run
 
 from pacbound import Tally, load_certificate
 
-SAID = ("--model", "@model.pt", "--dataset", "held out in May", "--owner", "Ada")
+TEXTS = ("model=@model.pt", "dataset=held out in May", "owner=Ada")
+SAID = tuple(part for text in TEXTS for part in ("--about", text))
 TOLD = {
     "model": f"model.pt (3 bytes, sha256:{hashlib.sha256(b'abc').hexdigest()})",
     "dataset": "held out in May",
@@ -30,7 +31,7 @@ CERTIFY = {
     "--last slow --xi 0.3 --delta 0.05 --bound pair",
     "label": "label rows.csv --confidence c --prediction fast,slow --label y --session s.json "
     "--xi 0.2 --delta 0.05 --bound pair",
-    "certify": "certify tally.json --xi 0.3 --delta 0.05",
+    "certify": "certify shield tally.json --xi 0.3 --delta 0.05",
 }
 REFUSED = {
     name: command.replace("--xi 0.2", "--xi 0.0001")
@@ -62,7 +63,7 @@ def rows(tmp_path: Path) -> Path:
 def test_a_certificate_keeps_what_was_said_and_shows_it(
     pacbound: Run, tmp_path: Path, verb: str
 ) -> None:
-    done = pacbound(*CERTIFY[verb].split(), *SAID, "--note", "-", "-o", "c.json")
+    done = pacbound(*CERTIFY[verb].split(), *SAID, "--about", "note=-", "-o", "c.json")
     certificate = load_certificate(tmp_path / "c.json")
     assert certificate.provenance.about == {**TOLD, "note": "-"}
     assert certificate.certified
@@ -86,13 +87,13 @@ def test_a_refusal_keeps_what_was_said(pacbound: Run, tmp_path: Path, verb: str)
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        (["--model", "@none.pt"], "about['model'] names 'none.pt', which is not there"),
+        (["--about", "model=@none.pt"], "about['model'] names 'none.pt', which is not there"),
         (["--about", "licence"], "--about licence: expected NAME=TEXT"),
         (["--about", "two words=x"], "letters, digits, - and _"),
-        (["--owner", ""], "about['owner'] is empty"),
-        (["--note", "x" * 1001], "1001 characters"),
-        (["--model", "m", "--about", "model=n"], "--about model is there twice"),
-        (["--model", "@"], "expected the name of a file behind it"),
+        (["--about", "owner="], "about['owner'] is empty"),
+        (["--about", "note=" + "x" * 1001], "1001 characters"),
+        (["--about", "model=m", "--about", "model=n"], "--about model is there twice"),
+        (["--about", "model=@"], "expected the name of a file behind it"),
     ],
 )
 def test_what_cannot_be_said_is_bad_input_and_nothing_is_written(
@@ -123,7 +124,7 @@ def test_a_batch_says_what_it_is_about_when_it_is_done(pacbound: Run, tmp_path: 
 
 
 def test_two_at_signs_stand_for_one(pacbound: Run, tmp_path: Path) -> None:
-    pacbound(*CERTIFY["calibrate"].split(), "--owner", "@@ada", "-o", "c.json")
+    pacbound(*CERTIFY["calibrate"].split(), "--about", "owner=@@ada", "-o", "c.json")
     assert load_certificate(tmp_path / "c.json").provenance.about == {"owner": "@ada"}
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pacbound import Tally, load_certificate
+from pacbound.claims import kind_of
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -48,7 +49,7 @@ def parts(tmp_path: Path, columns: dict[str, np.ndarray]) -> list[Path]:
 KINDS = [
     (("--confidence", "c", "--correct", "ok"), "calibrate", ("--delta", 0.01)),
     (
-        ("--confidence", "c", "--correct", "ok", "--bins", 7, "--group", "site"),
+        ("--confidence", "c", "--correct", "ok", "--n-bins", 7, "--groups", "site"),
         "calibrate",
         ("--delta", 0.01),
     ),
@@ -63,7 +64,7 @@ KINDS = [
         ("--delta", 0.01, "--xi", 0.2),
     ),
     (
-        ("--confidence", "c", "--prediction", "fast,slow", "--label", "y", "--group", "site"),
+        ("--confidence", "c", "--prediction", "fast,slow", "--label", "y", "--groups", "site"),
         "cascade",
         ("--delta", 0.01, "--xi", 0.2, "--group-thresholds", "own"),
     ),
@@ -88,7 +89,7 @@ KINDS = [
 
 ABSTENTIONS = [
     ("--confidence", "c", "--correct", "ok"),
-    ("--confidence", "c", "--prediction", "slow", "--label", "y", "--group", "site"),
+    ("--confidence", "c", "--prediction", "slow", "--label", "y", "--groups", "site"),
 ]
 
 
@@ -97,11 +98,11 @@ def test_tallies_of_a_kind_that_is_named_certify_what_all_rows_certify(
     pacbound: Run, parts: list[Path], named: tuple[str, ...]
 ) -> None:
     claim = ("--xi", 0.28, "--delta", 0.05)
-    columns = ["--groups" if name == "--group" else name for name in named]
-    pacbound("abstain", *parts, *columns, *claim, "-o", "whole.json")
+    pacbound("abstain", *parts, *named, *claim, "-o", "whole.json")
     for i, part in enumerate(parts):
-        pacbound("tally", part, "--kind", "abstention", *named, "-o", f"part{i}.json")
-    pacbound("certify", "part2.json", "part0.json", "part1.json", *claim, "-o", "sum.json")
+        pacbound("tally", "abstention", part, *named, "-o", f"part{i}.json")
+    parted = ("part2.json", "part0.json", "part1.json")
+    pacbound("certify", "abstention", *parted, *claim, "-o", "sum.json")
     folder = parts[0].parent
     assert (
         load_certificate(folder / "sum.json").claim_digest
@@ -117,14 +118,12 @@ def test_tallies_of_parts_certify_what_all_rows_certify(
     verb: str,
     claim: tuple[object, ...],
 ) -> None:
-    spelt = (
-        {"--bins": "--n-bins", "--group": "--groups"} if verb in ("calibrate", "cascade") else {}
-    )
-    whole = (spelt.get(str(word), word) for word in named)
-    pacbound(verb, *parts, *whole, *claim, "-o", "whole.json")
+    kind = kind_of(verb)
+    pacbound(verb, *parts, *named, *claim, "-o", "whole.json")
     for i, part in enumerate(parts):
-        pacbound("tally", part, *named, "-o", f"part{i}.json")
-    done = pacbound("certify", "part2.json", "part0.json", "part1.json", *claim, "-o", "sum.json")
+        pacbound("tally", kind, part, *named, "-o", f"part{i}.json")
+    parted = ("part2.json", "part0.json", "part1.json")
+    done = pacbound("certify", kind, *parted, *claim, "-o", "sum.json")
     assert "verify sum.json" in done.stdout
     folder = parts[0].parent
     assert (
@@ -135,26 +134,39 @@ def test_tallies_of_parts_certify_what_all_rows_certify(
 
 
 def test_a_part_that_is_added_twice_is_refused(pacbound: Run, parts: list[Path]) -> None:
-    pacbound("tally", parts[0], "--confidence", "c", "--correct", "ok", "-o", "a.json")
-    pacbound("tally", parts[0], parts[1], "--confidence", "c", "--correct", "ok", "-o", "b.json")
-    done = pacbound("certify", "a.json", "b.json", "--delta", 0.01, "-o", "sum.json", code=2)
+    pacbound(
+        "tally", "calibration", parts[0], "--confidence", "c", "--correct", "ok", "-o", "a.json"
+    )
+    pacbound(
+        "tally", "calibration", *parts[:2], "--confidence", "c", "--correct", "ok", "-o", "b.json"
+    )
+    done = pacbound(
+        "certify", "calibration", "a.json", "b.json", "--delta", 0.01, "-o", "sum.json", code=2
+    )
     assert "voids every guarantee" in done.stderr
     assert not (parts[0].parent / "sum.json").exists()
 
 
 def test_tallies_for_different_uses_do_not_add(pacbound: Run, parts: list[Path]) -> None:
-    pacbound("tally", parts[0], "--confidence", "c", "--correct", "ok", "-o", "a.json")
-    pacbound("tally", parts[1], "--score", "s", "--unsafe", "u", "-o", "b.json")
-    assert "do not add" in pacbound("certify", "a.json", "b.json", "--delta", 0.01, code=2).stderr
+    pacbound(
+        "tally", "calibration", parts[0], "--confidence", "c", "--correct", "ok", "-o", "a.json"
+    )
+    pacbound("tally", "shield", parts[1], "--score", "s", "--unsafe", "u", "-o", "b.json")
+    assert (
+        "do not add"
+        in pacbound("certify", "calibration", "a.json", "b.json", "--delta", 0.01, code=2).stderr
+    )
 
 
 def test_a_changed_tally_is_refused_by_name(pacbound: Run, parts: list[Path]) -> None:
-    pacbound("tally", parts[0], "--confidence", "c", "--correct", "ok", "-o", "a.json")
+    pacbound(
+        "tally", "calibration", parts[0], "--confidence", "c", "--correct", "ok", "-o", "a.json"
+    )
     path = parts[0].parent / "a.json"
     document = json.loads(path.read_text())
     document["counts"][0][0] += 1
     path.write_text(json.dumps(document))
-    done = pacbound("certify", "a.json", "--delta", 0.01, code=2)
+    done = pacbound("certify", "calibration", "a.json", "--delta", 0.01, code=2)
     assert done.stderr.startswith("error: a.json: This tally was changed")
 
 
@@ -173,72 +185,64 @@ def test_a_certificate_in_place_of_a_tally_is_refused(pacbound: Run, parts: list
     )
     assert (
         "not a pacbound tally"
-        in pacbound("certify", "certificate.json", "--delta", 0.01, code=2).stderr
+        in pacbound("certify", "calibration", "certificate.json", "--delta", 0.01, code=2).stderr
     )
 
 
 @pytest.mark.parametrize(
-    ("named", "options", "message"),
+    ("kind", "options", "message"),
     [
+        ("calibration", ("--xi", 0.1), "an option of pacbound certify abstention"),
+        ("shield", (), "Missing option '--xi'"),
+        ("recall", (), "Missing option '--target'"),
+        ("shield", ("--xi", 0.1, "--costs", "1,2"), "an option of pacbound certify cascade."),
+        ("calibration", ("--looks", "300,600"), "certify recall, pacbound certify shield."),
+        ("abstention", ("--xi", 0.1, "--costs", "1,2"), "an option of pacbound certify cascade."),
         (
-            ("--confidence", "c", "--correct", "ok"),
-            ("--xi", 0.1),
-            "--xi says nothing about a calibration",
-        ),
-        (("--score", "s", "--unsafe", "u"), (), "which needs --xi"),
-        (("--score", "s", "--positive", "u"), (), "which needs --target"),
-        (
-            ("--score", "s", "--unsafe", "u"),
-            ("--xi", 0.1, "--costs", "1,2"),
-            "--costs says nothing about a shield",
-        ),
-        (
-            ("--confidence", "c", "--correct", "ok"),
-            ("--looks", "300,600"),
-            "--looks says nothing about a calibration",
-        ),
-        (
-            ("--kind", "abstention", "--confidence", "c", "--correct", "ok"),
-            ("--xi", 0.1, "--costs", "1,2"),
-            "--costs says nothing about an abstention",
-        ),
-        (
-            ("--score", "s", "--unsafe", "u"),
+            "shield",
             ("--xi", 0.1, "--first-threshold", 0.5),
-            "--first-threshold says nothing about a shield",
+            "an option of pacbound certify abstention.",
         ),
     ],
 )
 def test_options_of_another_kind_are_refused(
-    pacbound: Run,
-    parts: list[Path],
-    named: tuple[str, ...],
-    options: tuple[object, ...],
-    message: str,
+    pacbound: Run, kind: str, options: tuple[object, ...], message: str
 ) -> None:
-    pacbound("tally", parts[0], *named, "-o", "a.json")
-    assert message in pacbound("certify", "a.json", "--delta", 0.01, *options, code=2).stderr
+    said = pacbound("certify", kind, "a.json", "--delta", 0.01, *options, code=2).stderr
+    assert message in said
+
+
+def test_tallies_of_another_question_are_refused_with_what_they_are_for(
+    pacbound: Run, parts: list[Path]
+) -> None:
+    pacbound("tally", "shield", parts[0], "--score", "s", "--unsafe", "u", "-o", "a.json")
+    done = pacbound("certify", "recall", "a.json", "--target", 0.9, "--delta", 0.01, code=2)
+    assert "These are tallies for a shield, not for a recall" in done.stderr
+    assert "pacbound certify shield or pacbound certify false-alarms" in done.stderr
 
 
 @pytest.mark.parametrize(
-    "named",
+    ("kind", "named"),
     [
-        (),
-        ("--confidence", "c"),
-        ("--score", "s"),
-        ("--score", "s", "--unsafe", "u", "--label", "y"),
+        ("calibration", ()),
+        ("calibration", ("--confidence", "c")),
+        ("shield", ("--score", "s")),
+        ("false-alarms", ("--score", "s")),
+        ("shield", ("--score", "s", "--unsafe", "u", "--label", "y")),
     ],
 )
 def test_columns_that_make_no_tally_are_refused(
-    pacbound: Run, parts: list[Path], named: tuple[str, ...]
+    pacbound: Run, parts: list[Path], kind: str, named: tuple[str, ...]
 ) -> None:
-    done = pacbound("tally", parts[0], *named, "-o", "a.json", code=2)
-    assert "error:" in done.stderr
+    done = pacbound("tally", kind, parts[0], *named, "-o", "a.json", code=2)
+    assert done.stderr
     assert not (parts[0].parent / "a.json").exists()
 
 
 def test_a_tally_for_programs_says_what_it_counted(pacbound: Run, parts: list[Path]) -> None:
-    done = pacbound("tally", *parts, "--score", "s", "--unsafe", "u", "-o", "a.json", "--json")
+    done = pacbound(
+        "tally", "shield", *parts, "--score", "s", "--unsafe", "u", "-o", "a.json", "--json"
+    )
     written = json.loads(done.stdout)
     tally = Tally.load(parts[0].parent / "a.json")
     assert written == {"tally": "a.json", "kind": "shield", "rows": ROWS, "outcomes": tally.totals}
@@ -246,6 +250,8 @@ def test_a_tally_for_programs_says_what_it_counted(pacbound: Run, parts: list[Pa
 
 def test_the_same_tally_is_not_certified_twice(pacbound: Run, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("c,ok\n" + "1.0,1\n" * 50)
-    pacbound("tally", "rows.csv", "--confidence", "c", "--correct", "ok", "-o", "q.json")
-    done = pacbound("certify", "q.json", "q.json", "--delta", 0.05, code=2)
+    pacbound(
+        "tally", "calibration", "rows.csv", "--confidence", "c", "--correct", "ok", "-o", "q.json"
+    )
+    done = pacbound("certify", "calibration", "q.json", "q.json", "--delta", 0.05, code=2)
     assert "twice" in done.stderr

@@ -180,7 +180,7 @@ UNWRITTEN = {
     "a page": (("report", "calibration.json", "-o", FULL), 2),
     "an alarm, and its metrics": ((*COMMANDS["monitor"][0], "--prometheus", FULL), 1),
     "rows": (("apply", "calibration.json", ROWS, "--column", "confidence=c", "-o", FULL), 2),
-    "a tally": ((*COMMANDS["tally"][0][:-1], FULL), 2),
+    "a tally": ((*COMMANDS["tally calibration"][0][:-1], FULL), 2),
 }
 
 

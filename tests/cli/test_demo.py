@@ -95,7 +95,9 @@ def test_every_chapter_and_command_is_printed_in_order(story: str) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the commands are those of a POSIX shell")
-@pytest.mark.parametrize("beginning", ["pacbound calibrate held", "pacbound show", "python tamper"])
+@pytest.mark.parametrize(
+    "beginning", ["pacbound calibrate held", "pacbound show", "python story.py tamper"]
+)
 def test_what_is_printed_can_be_run_again(out: Path, story: str, beginning: str) -> None:
     lines = re.findall(r"^\$ (.*)$", story, re.MULTILINE)
     command = next(line for line in lines if line.startswith(beginning))

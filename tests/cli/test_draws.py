@@ -97,8 +97,8 @@ def test_every_verb_draws_and_its_certificate_says_so(
 def test_a_tally_is_drawn_as_all_rows_are(pacbound: Run, rows: Path) -> None:
     named = ("--confidence", "c", "--correct", "ok")
     pacbound("calibrate", rows, *named, *BY_CLUSTERS, "--delta", 0.05, "-o", "whole.json")
-    pacbound("tally", rows, *named, *BY_CLUSTERS, "-o", "tally.json")
-    pacbound("certify", "tally.json", "--delta", 0.05, "-o", "sum.json")
+    pacbound("tally", "calibration", rows, *named, *BY_CLUSTERS, "-o", "tally.json")
+    pacbound("certify", "calibration", "tally.json", "--delta", 0.05, "-o", "sum.json")
     one, other = (load_certificate(rows.parent / f"{name}.json") for name in ("whole", "sum"))
     assert one.claim_digest == other.claim_digest
 
@@ -108,10 +108,11 @@ def test_parts_that_share_a_patient_are_not_certified_together(pacbound: Run, ro
     for part, some in (("a", lines[:400]), ("b", lines[400:])):
         (rows.parent / f"{part}.csv").write_text("\n".join([head, *some]) + "\n")
         pacbound(
-            "tally", f"{part}.csv", "--confidence", "c", "--correct", "ok", "--clusters", "patient",
-            "-o", f"{part}.json",
+            "tally", "calibration", f"{part}.csv", "--confidence", "c", "--correct", "ok",
+            "--clusters", "patient", "-o", f"{part}.json",
         )  # fmt: skip
-    done = pacbound("certify", "a.json", "b.json", "--delta", 0.05, "-o", "c.json", code=2)
+    parts = ("a.json", "b.json")
+    done = pacbound("certify", "calibration", *parts, "--delta", 0.05, "-o", "c.json", code=2)
     assert "clusters are in both tallies" in done.stderr
     assert not (rows.parent / "c.json").exists()
 

@@ -16,6 +16,7 @@ pl = pytest.importorskip("polars", reason="the engine polars needs the extra `po
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 ROWS = 600
+KIND = "calibration"
 COUNT = ("--confidence", "c", "--correct", "ok")
 CALIBRATE = ("--confidence", "c", "--correct", "ok", "--delta", 0.01)
 WITH_JAVA = [
@@ -55,12 +56,13 @@ def write(path: Path, **columns: list[Any]) -> Path:
 
 
 def tally(pacbound: Run, engine: str, *arguments: object) -> Tally:
-    pacbound("tally", *arguments, *COUNT, "--engine", engine, "-o", "tally.json")
+    pacbound("tally", KIND, *arguments, *COUNT, "--engine", engine, "-o", "tally.json")
     return Tally.load("tally.json")
 
 
 def refusal(pacbound: Run, engine: str, *arguments: object) -> str:
-    done = pacbound("tally", *arguments, *COUNT, "--engine", engine, "-o", "refused.json", code=2)
+    how = ("--engine", engine, "-o", "refused.json")
+    done = pacbound("tally", KIND, *arguments, *COUNT, *how, code=2)
     assert not Path("refused.json").exists()
     assert len(done.stderr.splitlines()) == 1, done.stderr
     return done.stderr
@@ -285,13 +287,13 @@ def test_partitions_hold_text(pacbound: Run, tmp_path: Path, engine: str) -> Non
         write(tmp_path / "rows[1]" / f"g={name}" / "x.parquet", c=[0.1 + place / 10], ok=[True])
     addresses = [f"file://{tmp_path}/rows[1]"] if engine == "spark" else []
     for path in ("rows[1]", "rows[[]1]/g=*/x.parquet", *addresses):
-        made = tally(pacbound, engine, path, "--group", "g")
+        made = tally(pacbound, engine, path, "--groups", "g")
         assert set(made.groups) == {"007", "7", "1.0", "1", "2024-01-01", "a b"}
-        assert made == tally(pacbound, "duckdb", "rows[1]", "--group", "g")
-    assert tally(pacbound, engine, "rows[1]/g=007/x.parquet", "--group", "g").groups == ("007",)
+        assert made == tally(pacbound, "duckdb", "rows[1]", "--groups", "g")
+    assert tally(pacbound, engine, "rows[1]/g=007/x.parquet", "--groups", "g").groups == ("007",)
     write(tmp_path / "rows[1]" / "g=__HIVE_DEFAULT_PARTITION__" / "x.parquet", c=[0.1], ok=[False])
     assert ("empty" if engine == "duckdb" else "g has 1 missing") in refusal(
-        pacbound, engine, "rows[1]", "--group", "g"
+        pacbound, engine, "rows[1]", "--groups", "g"
     )
     assert tally(pacbound, engine, "rows[1]").rows == 7
 
@@ -391,7 +393,7 @@ def test_spark_reads_orc_each_file_once(
         "c double, ok boolean, g string",
     )
     frame.write.partitionBy("g").orc(str(tmp_path / "rows.orc"))
-    made = tally(pacbound, engine, "rows.orc", "--group", "g")
+    made = tally(pacbound, engine, "rows.orc", "--groups", "g")
     assert (made.groups, made.totals) == (("007", "7"), {"wrong": 2, "right": 1})
     (file,) = (tmp_path / "rows.orc" / "g=007").glob("*.orc")
     assert tally(pacbound, engine, "rows.orc/*/*.orc").rows == 3

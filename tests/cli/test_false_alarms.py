@@ -106,9 +106,9 @@ def test_tallies_of_parts_make_the_claim_of_all_rows(
         whole = dict(arrays)
     for place, part in enumerate((slice(0, 200), slice(200, None))):
         np.savez(tmp_path / f"part{place}.npz", s=whole["s"][part], y=whole["y"][part])
-        pacbound("tally", f"part{place}.npz", *counted, "-o", f"t{place}.json")
+        pacbound("tally", claim, f"part{place}.npz", *counted, "-o", f"t{place}.json")
     parts = ("t0.json", "t1.json")
-    pacbound("certify", *parts, *CLAIM, "--claim", claim, *asked, "-o", "parts.json")
+    pacbound("certify", claim, *parts, *CLAIM, *asked, "-o", "parts.json")
     pacbound(claim, table, *counted, *CLAIM, *asked, "-o", "whole.json")
     one, other = (load_certificate(tmp_path / name) for name in ("parts.json", "whole.json"))
     assert one.claim_digest == other.claim_digest
@@ -136,9 +136,10 @@ def test_bad_usage_ends_with_2(
 
 
 def test_a_claim_that_tallies_do_not_support_ends_with_2(pacbound: Run, table: Path) -> None:
-    pacbound("tally", table, "--confidence", "s", "--correct", "y", "-o", "t.json")
-    done = pacbound("certify", "t.json", *CLAIM, "--claim", "false-alarms", code=2)
-    assert "is about tallies of a recall or a shield" in done.stderr
-    pacbound("tally", table, *ROWS, "-o", "u.json")
-    done = pacbound("certify", "u.json", "--delta", 0.05, "--claim", "false-alarms", code=2)
-    assert "needs --xi" in done.stderr
+    counted = ("--confidence", "s", "--correct", "y", "-o", "t.json")
+    pacbound("tally", "calibration", table, *counted)
+    done = pacbound("certify", "false-alarms", "t.json", *CLAIM, code=2)
+    assert "tallies for a calibration, not for a false-alarms" in done.stderr
+    pacbound("tally", "recall", table, *ROWS, "-o", "u.json")
+    done = pacbound("certify", "false-alarms", "u.json", "--delta", 0.05, code=2)
+    assert "Missing option '--xi'" in done.stderr

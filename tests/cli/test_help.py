@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Run
 
 from pacbound.cli.app import COMMANDS, PARTS, app, every_command, function_of
-from pacbound.cli.option_groups import ROWS, panel_of
+from pacbound.cli.options import ROWS, panel_of
 
 NAMES = every_command()
 
@@ -71,10 +71,7 @@ def test_an_option_of_a_related_command_is_said_to_be_one(pacbound: Run) -> None
     assert "It is an option" not in pacbound("plan", "--nonsense", code=2).stderr
 
 
-SHORT = ["plan rate", "plan looks", "plan pilot", "plan shadow", "verify", "apply", "monitor"]
-
-
-@pytest.mark.parametrize("name", SHORT)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_command_has_at_most_15_options_beside_those_for_rows(name: str) -> None:
     options = [one for one in _command(name).params if one.param_type_name == "option"]
     assert len([one for one in options if panel_of(one) != ROWS]) <= 15

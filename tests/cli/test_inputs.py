@@ -238,7 +238,7 @@ def test_every_verb_that_reads_tables_reads_them_in_any_notation(
     pacbound("apply", "k.json", "fresh.csv", *GERMAN, "-o", "out.csv")
     assert "pac_exit;pac_prediction" in (folder / "out.csv").read_text()
     pacbound("monitor", "k.json", "rows.csv", "--delta", 0.01, *GERMAN)
-    pacbound("tally", "rows.csv", *cascade, "--label", "y", *GERMAN, "-o", "tally.json")
+    pacbound("tally", "cascade", "rows.csv", *cascade, "--label", "y", *GERMAN, "-o", "tally.json")
     roles = ("--column", "confidence=c", "--column", "prediction=p,q", "--column", "label=y")
     pacbound("plan", "pilot", "rows.csv", *roles, "--xi", 0.1, "--delta", 0.05, "--goal", 0.5,
              "--sizes", "200,400", "--draws", 10, *GERMAN)  # fmt: skip

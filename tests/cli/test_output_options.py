@@ -23,8 +23,7 @@ from typer.models import ArgumentInfo
 
 from pacbound import Tally, calibrate
 from pacbound.cli.app import every_command, function_of
-from pacbound.cli.file_options import Reads, Writes
-from pacbound.cli.option_groups import expanded
+from pacbound.cli.options import Reads, Writes
 from pacbound.errors import InvalidValueError
 from pacbound.report import write_report
 
@@ -69,8 +68,7 @@ class Option:
 
 
 def options_of(verb: str) -> list[Option]:
-    command = expanded(function_of(verb))
-    return [Option(declared) for declared in signature(command).parameters.values()]
+    return [Option(declared) for declared in signature(function_of(verb)).parameters.values()]
 
 
 def clashes(verb: str) -> Iterator[tuple[Option, Option]]:
@@ -148,7 +146,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_command_is_tried() -> None:
-    assert {*COMMANDS, "demo"} == {*VERBS}
+    made = {verb for verb in VERBS if verb.startswith(("tally ", "certify "))}
+    assert {*COMMANDS, "demo"} - made == {*VERBS} - made
+    # One of those that are made in the same way from all claims stands for the others.
+    assert {verb.split()[0] for verb in made & {*COMMANDS}} == {verb.split()[0] for verb in made}
 
 
 @pytest.mark.parametrize("verb", COMMANDS)

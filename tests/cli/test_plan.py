@@ -205,7 +205,7 @@ def test_options_that_make_no_plan_are_refused(
         ((*DANGER, "--xi", 0.1, "--expected", 0.1), "an option of pacbound plan rate"),
         ((*DANGER, "--xi", 0.1, "--figure", "a.txt"), "--figure a.txt"),
         ((*DANGER, "--xi", 0.1, "--seed", -1), "--seed"),
-        (("--xi", 0.1), "the roles for calibration: confidence, correct, prediction, label"),
+        (("--xi", 0.1), "; calibration: confidence, correct, prediction, label"),
         (roles(score="s"), "The columns of score are not enough to count by"),
         (roles(scores="s", unsafe="u"), "Did you mean score=s?"),
         ((*CASCADE, "--column", "unsafe=u"), "a cascade has no role 'unsafe'"),

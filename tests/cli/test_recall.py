@@ -53,8 +53,8 @@ def test_a_planned_look_is_certified_and_any_other_number_of_positives_is_not(
     certificate = load_certificate(table.parent / "r.json")
     assert certificate.claim()["looks"] == [60, positives, 400]
     pacbound("verify", "r.json")
-    pacbound("tally", table, *COLUMNS, "-o", "t.json")
-    pacbound("certify", "t.json", *CLAIM, "--looks", looks, "-o", "again.json")
+    pacbound("tally", "recall", table, *COLUMNS, "-o", "t.json")
+    pacbound("certify", "recall", "t.json", *CLAIM, "--looks", looks, "-o", "again.json")
     again = load_certificate(table.parent / "again.json")
     assert again.claim_digest == certificate.claim_digest
     said = pacbound("recall", table, *COLUMNS, *CLAIM, "--looks", "60,400", code=2).stderr
@@ -72,8 +72,8 @@ def test_a_table_without_positives_ends_with_2_and_leaves_nothing_behind(
     assert "Name the column" in done.stderr
     assert not (tmp_path / "r.json").exists()
     assert "Nothing is spent" in pacbound("budget", "budget.json").stdout
-    pacbound("tally", "none.csv", *COLUMNS, "-o", "t.json")
-    assert "is positive" in pacbound("certify", "t.json", *CLAIM, code=2).stderr
+    pacbound("tally", "recall", "none.csv", *COLUMNS, "-o", "t.json")
+    assert "is positive" in pacbound("certify", "recall", "t.json", *CLAIM, code=2).stderr
 
 
 def test_too_few_positives_are_refused_with_how_many_it_takes(

@@ -86,8 +86,9 @@ strata = 2
 
 [alike]
 claim = "differ"
-files = "models.npz"
-columns = {confidence = ["c"], prediction = ["fast", "slow"]}
+data = "models.npz"
+confidence = ["c"]
+prediction = ["fast", "slow"]
 xi = 0.3
 
 [answers]
@@ -142,7 +143,7 @@ def test_declared_claims_draw_rows_and_read_tables_as_their_functions_do(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("clusters = 3", "clusters is of type int beside data="),
+        ("clusters = 3", "clusters=3 does not name a column"),
         ("draw = 1", "shield has no option 'draw'"),
         ("weight_bound = 2", "weight_bound says how rows are drawn, and nothing says by what"),
     ],
@@ -184,7 +185,7 @@ def test_names_of_files_are_looked_for_beside_the_declaration(
 def test_tallies_and_claims_about_false_alarms_can_be_declared(
     pacbound: Run, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]
 ) -> None:
-    pacbound("tally", "rows.npz", "--score", "s", "--positive", "u", "-o", "t.json")
+    pacbound("tally", "recall", "rows.npz", "--score", "s", "--positive", "u", "-o", "t.json")
     declared = '[found]\nclaim = "recall"\ndata = "t.json"\ntarget = 0.8\n'
     declared += '[quiet]\nclaim = "false-alarms"\ndata = ["t.json"]\nxi = 0.1\n'
     (tmp_path / "claims.toml").write_text(declared)

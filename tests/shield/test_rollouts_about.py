@@ -121,9 +121,8 @@ def test_the_command_line_takes_the_task_from_the_archive(
 
     monkeypatch.chdir(tmp_path)
     rollouts.save("r.npz")
-    command = (
-        "shield r.npz --score score --unsafe unsafe --xi 0.3 --delta 0.05 --owner Ada -o c.json"
-    )
+    columns = "--score score --unsafe unsafe"
+    command = f"shield r.npz {columns} --xi 0.3 --delta 0.05 --about owner=Ada -o c.json"
     assert CliRunner().invoke(app, command.split()).exit_code == 0
     certificate = load_certificate("c.json")
     expected = rollouts.certify(xi=0.3, delta=0.05, about={"owner": "Ada"})

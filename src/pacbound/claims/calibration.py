@@ -180,6 +180,7 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
     help = "Certify an interval for the true confidence of every bin."
     question = CalibrationQuestion
     certificate = CalibrationCertificate
+    counts_by = ("n_bins", "edges")
     asks = (
         replace(DELTA, help="The chance that any interval is wrong: 0.01"),
         Ask("n_bins", BinCount(1), f"The number of bins, {DEFAULT_BINS} if left out.", None),

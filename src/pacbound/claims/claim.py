@@ -75,6 +75,8 @@ class Claim(ABC, Generic[C]):
     may_assume: tuple[str, ...] = ()
     """Names that its documents may hold as assumed, beside those of its procedures."""
     by_groups: bool = True
+    counts_by: tuple[str, ...] = ()
+    """What of that may be asked for says how rows are counted: a tally is counted by it."""
 
     @property
     def measure(self) -> Measure | None:

@@ -16,9 +16,7 @@ from pacbound.claims import CLAIMS, kind_of
 from pacbound.version import VERSION
 
 COMMANDS: dict[str, dict[str, str]] = {
-    "Certify": {
-        **{line.command: line.help for line in CLAIMS.values()},
-    },
+    "Certify": {line.command: line.help for line in CLAIMS.values()},
     "Spend less": {
         "plan": "How many labels a claim will take.",
         "label": "Label the rows of a cascade that matter, and stop any time.",
@@ -57,9 +55,16 @@ PARTS: dict[str, dict[str, str]] = {
         "pilot": "What larger samples will give and cost, from a small one.",
         "shadow": "How much traffic to monitor behind a cascade.",
     },
+    "tally": {kind: line.help for kind, line in CLAIMS.items()},
+    "certify": {kind: line.help for kind, line in CLAIMS.items()},
 }
 """Commands that have commands of their own, each the function of its name in the file of the first.
 """
+
+_FROM_CLAIMS = {"tally": "tallying", "certify": "certifying_tallies"}
+"""Commands whose own commands are made from claims, and what makes them."""
+_FILES = {"to_label": "stratify"}
+"""Commands that are not in the file of their name."""
 
 _STYLE: dict[str, Any] = {
     "add_completion": False,
@@ -76,11 +81,12 @@ def every_command() -> list[str]:
 
 def function_of(command: str) -> Any:
     """The function behind a command: of its own file, or made from its claim."""
-    kind = kind_of(command)
-    if kind is not None:
-        return import_module("pacbound.cli.certifying").certifying(kind)
-    first, _, part = command.replace("-", "_").partition(" ")
-    return getattr(import_module(f"pacbound.cli.{first}"), part or first)
+    kind, (first, _, part) = kind_of(command), command.partition(" ")
+    if kind is not None or first in _FROM_CLAIMS:
+        make = _FROM_CLAIMS.get(first, "certifying")
+        return getattr(import_module("pacbound.cli.certifying"), make)(kind or part)
+    name = first.replace("-", "_")
+    return getattr(import_module(f"pacbound.cli.{_FILES.get(name, name)}"), part or name)
 
 
 class Commands(TyperGroup):
@@ -106,9 +112,9 @@ class Commands(TyperGroup):
         if cmd_name in PARTS:
             return _parts(cmd_name)
         alone = typer.Typer(**_STYLE)
-        options = import_module("pacbound.cli.option_groups")
+        options = import_module("pacbound.cli.options")
         typed = f"{self.name} {cmd_name}" if self.name in PARTS else cmd_name
-        alone.command(cmd_name, cls=options.PanelCommand)(options.expanded(function_of(typed)))
+        alone.command(cmd_name, cls=options.PanelCommand)(function_of(typed))
         return get_command(alone)
 
     def invoke(self, ctx: Any) -> Any:

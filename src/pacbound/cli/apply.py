@@ -4,7 +4,6 @@ model, to each row of a table.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,11 +12,11 @@ import typer
 from pacbound.atomic_files import is_standard_output
 from pacbound.claims.applying import AppliedRows
 from pacbound.claims.certificate import Certificate, load_certificate
-from pacbound.cli.columns import ColumnOption, named_columns, recorded, require_roles
+from pacbound.cli.columns import named_columns, require_roles
+from pacbound.cli.delivery import json_line, progress_bar
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
-from pacbound.cli.file_options import Reads, Writes
-from pacbound.cli.table_options import WrittenOrPiped
-from pacbound.cli.terminal import json_line, progress_bar
+from pacbound.cli.options import ColumnOption, JsonOption, Reads, Writes
+from pacbound.cli.rows import PipedRows
 from pacbound.tally.row_rules import EXIT
 
 
@@ -52,11 +51,11 @@ def apply(
     ],
     column: ColumnOption = None,
     *,
-    written: WrittenOrPiped,
+    rows: PipedRows,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse rows of groups that were not certified.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
+    as_json: JsonOption = False,
 ) -> int:
     """Add the certified interval, the decision to answer or to flag, or the model that answers, to
     every row, in order.
@@ -72,7 +71,7 @@ def apply(
         complain(f"{certificate} is {verification}\nIt is not applied.")
         return VERIFICATION_FAILED
     columns = _columns(loaded, named_columns(column))
-    (file,) = written.tables([file])
+    (file,) = rows.tables([file])
     with progress_bar("applying") as progress:
         applied = loaded.apply_to_file(
             file,
@@ -80,7 +79,7 @@ def apply(
             **columns,
             strict=strict,
             progress=progress,
-            **asdict(written.notation()),
+            **rows.options(),
         )
     report = json_line(_told(applied, output)) if as_json else _in_words(applied, output)
     # What is said must not be among the rows.
@@ -94,7 +93,7 @@ def _columns(certificate: Certificate, named: dict[str, str]) -> dict[str, Any]:
     answers = ("prediction",) if EXIT in rule.added else ()
     roles = (rule.role, *answers, *(() if rule.groups is None else ("groups",)))
     require_roles(named, roles, f"applying this {certificate.kind} certificate")
-    group = named.pop("groups", recorded(certificate).get("groups"))
+    group = named.pop("groups", certificate.provenance.columns.get("groups"))
     return {**named, **({} if rule.groups is None else {"group": group})}
 
 

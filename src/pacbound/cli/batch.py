@@ -11,17 +11,10 @@ import typer
 from pacbound.atomic_files import is_standard_output
 from pacbound.cascade.batches import BatchResult
 from pacbound.cascade.batches.files import ADDED, BatchProgress, begin_or_go_on
-from pacbound.cli.about import About
+from pacbound.cli.delivery import AboutOption, about_of, json_line, progress_bar
 from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.file_options import Reads, Writes
-from pacbound.cli.lists import names
-from pacbound.cli.table_options import (
-    ClassesOption,
-    FilesArgument,
-    MissingOption,
-    WrittenOrPiped,
-)
-from pacbound.cli.terminal import json_line, progress_bar
+from pacbound.cli.options import ROWS, JsonOption, Reads, Writes
+from pacbound.cli.rows import PIPED, FilesArgument, RowChoices
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 STATE = ".batch"
@@ -79,7 +72,10 @@ def batch(
         ),
     ] = False,
     sample: Annotated[
-        int | None, typer.Option(help="The size of the sample, if a rule is not to choose it.")
+        int | None,
+        typer.Option(
+            help="The size of the sample, if a rule is not to choose it.", rich_help_panel=ROWS
+        ),
     ] = None,
     looks: Annotated[
         int | None, typer.Option(help="2 for a second, larger sample, where many scores are equal.")
@@ -89,14 +85,15 @@ def batch(
         typer.Option("--whole-ties", help="Keep rows of one score together, above a threshold."),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="For the same sample again in a test; drawn if left out.")
+        int | None,
+        typer.Option(
+            help="For the same sample again in a test; drawn if left out.", rich_help_panel=ROWS
+        ),
     ] = None,
-    classes: ClassesOption = None,
-    missing: MissingOption = None,
+    about: AboutOption = None,
     *,
-    about: About,
-    written: WrittenOrPiped,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
+    rows: Annotated[RowChoices, ("classes", "missing", *PIPED)],
+    as_json: JsonOption = False,
 ) -> int:
     """Answer a table of records so that at most a share xi of the answers differ from the slow
     model's, asking it about as few as can be.
@@ -111,9 +108,10 @@ def batch(
         )
     target = _state_of(files) if state is None else state
     goes_to = certificate or (None if output is None else _beside(Path(output)))
+    options = rows.options()
     with progress_bar("reading") as progress:
         step = begin_or_go_on(
-            written.tables(files),
+            rows.tables(files),
             target,
             given={
                 "confidence": confidence,
@@ -123,8 +121,8 @@ def batch(
                 "sample": sample,
                 "looks": looks,
                 "whole_ties": whole_ties,
-                "classes": None if classes is None else names(classes),
-                "missing": None if missing is None else names(missing),
+                "classes": options.get("classes"),
+                "missing": options.get("missing"),
             },
             rng=np.random.default_rng(seed),
             answers=answers,
@@ -133,8 +131,8 @@ def batch(
             ask=ask,
             output=output,
             certificate=goes_to,
-            about=about.told(),
-            notation=written.notation(),
+            about=about_of(about),
+            notation=rows.notation(),
             progress=progress,
         )
     said = (

@@ -9,8 +9,9 @@ import typer
 
 from pacbound.claims.budget import Budget, SpentOnSample
 from pacbound.claims.provenance import sample_name
+from pacbound.cli.delivery import print_json
 from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.terminal import print_json
+from pacbound.cli.options import JsonOption
 from pacbound.documents import Json, printable
 from pacbound.errors import InvalidValueError
 from pacbound.says import exact
@@ -26,7 +27,7 @@ def budget(
     sample: Annotated[
         str | None, typer.Option(metavar="NAME", help="Show what counts for this sample alone.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
+    as_json: JsonOption = False,
 ) -> int:
     """Show what is spent of a budget, on which samples and for which claims, and what is left; with
     --delta, begin one.

@@ -1,89 +1,231 @@
-"""The commands that certify, made from claims: an option for every column that rows bring and for
-everything that may be asked for, beside those about rows and about the result.
+"""The commands that are made from claims: those that certify rows, `tally` and `certify`.
+
+An option for every column that rows bring and for everything that may be asked for, beside those
+about rows and about the result. `tally` counts a part of the rows; `certify` adds the counts of all
+parts, and certifies their sum: the same certificate as from all rows at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from inspect import Parameter, Signature
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
+from inspect import Parameter
+from operator import add
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from pacbound.asks import REQUIRED, Ask
-from pacbound.claims import claim_of
+from pacbound.claims import claim_of, claims_of
+from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import Claim, certify
-from pacbound.cli.about import About
-from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
-from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.file_options import Reads
-from pacbound.cli.lists import names
-from pacbound.cli.option_groups import CLAIM
-from pacbound.cli.table_options import (
-    CascadeClasses,
-    Classes,
-    Counter,
-    FilesArgument,
-    LabelsOption,
-    RowDraw,
-    StrataOption,
-    WrittenOrPiped,
-    strata_option,
+from pacbound.cli.delivery import (
+    AboutOption,
+    BudgetOption,
+    OutputOption,
+    about_of,
+    deliver,
+    print_json,
+    progress_bar,
 )
-from pacbound.cli.terminal import progress_bar
-from pacbound.errors import PacboundError
+from pacbound.cli.exit_codes import ending_well
+from pacbound.cli.options import CLAIM, JsonOption, Reads, Writes, names
+from pacbound.cli.rows import (
+    CLASSES,
+    COUNTED,
+    DRAWN,
+    PIPED,
+    RELATED,
+    FilesArgument,
+    RowChoices,
+    with_options,
+)
+from pacbound.errors import CertificateError, InvalidTypeError, PacboundError
+from pacbound.tally import Tally
+from pacbound.tally.questions import with_article
 from pacbound.tally.questions.question import RowColumn
 
 GROUPS = RowColumn(
     "groups", "The group of each row: the claim then holds in every group.", "name", needed=False
 )
+TalliesArgument = Annotated[
+    list[Path],
+    typer.Argument(metavar="TALLY...", help="What `pacbound tally` wrote, one for each part."),
+    Reads(),
+]
+TallyOption = Annotated[
+    Path, typer.Option("--output", "-o", help="Where the tally goes."), Writes()
+]
 
 
 def certifying(kind: str) -> Callable[..., Any]:
-    """The command that certifies a claim, with its options as groups."""
+    """The command that certifies rows."""
     claim = claim_of(kind)
 
     def run(**given: Any) -> int:
-        return _run(claim, given)
+        rows, columns = given["rows"], _named(claim, given)
+        tables, told = rows.tables(given["files"]), claim.told(given["files"])
+        asked = {ask.name: given[ask.name] for ask in claim.asks if ask.option}
+        asked |= {name: value for name, value in told.asked.items() if asked[name] is None}
+        options = {**rows.options(), "about": {**told.about, **about_of(given["about"])} or None}
+        with progress_bar("counting") as progress:
+            certificate = certify(claim, columns, asked, tables, {**options, "progress": progress})
+        return _delivered(certificate, given)
 
-    run.__name__, run.__doc__ = claim.command.replace("-", "_"), _described(claim)
-    shown = [
-        _parameter("files", FilesArgument),
-        *(_of_column(column) for column in _columns(claim)),
-        *(_of_ask(ask) for ask in claim.asks if ask.option),
-        *_of_classes(claim.question),
-        _parameter("draw", RowDraw),
-        *([_parameter("strata", StrataOption, None)] if _has_bins(claim) else []),
-        _parameter("labels", LabelsOption, None),
-        _parameter("written", WrittenOrPiped),
-        _parameter("counter", Counter),
-        _parameter("output", OutputOption, None),
-        _parameter("budget", BudgetOption, None),
-        _parameter("sample", SampleOption, None),
-        _parameter("about", About),
-        _parameter(
-            "as_json",
-            Annotated[bool, typer.Option("--json", help="Print the result for programs.")],
-            default=False,
-        ),
+    return _command(
+        run,
+        claim.command,
+        f"{claim.help}\n\nExit code 0: certified. 3: refused.",
+        [
+            _parameter("files", FilesArgument),
+            *map(_of_column, columns_of(claim)),
+            *(_of_ask(ask) for ask in claim.asks if ask.option),
+            _parameter("rows", Annotated[RowChoices, (*_rows(claim), "sample")]),
+            *_RESULT,
+        ],
+    )
+
+
+def tallying(kind: str) -> Callable[..., Any]:
+    """The command that counts a part of the rows."""
+    claim = claim_of(kind)
+    counts_by = [ask for ask in claim.asks if ask.name in claim.counts_by]
+
+    def run(**given: Any) -> int:
+        columns, output = _named(claim, given), given["output"]
+        tables, options = given["rows"].tables(given["files"]), given["rows"].options()
+        asked = {ask.name: given.get(ask.name, ask.default) for ask in claim.asks}
+        passed = {**columns, **claim.counting(asked, columns, tables, options), **options}
+        question = claim.question_for(columns, tables)
+        with progress_bar("counting") as progress:
+            total = Tally.count(question, data=tables, progress=progress, **passed)
+        total.save(output)
+        if given["as_json"]:
+            told = {"kind": total.kind, "rows": total.rows, "outcomes": total.totals}
+            print_json({"tally": str(output), **told})
+        else:
+            typer.echo(
+                f"{total}\nWritten to {output}. Add it to others and certify: pacbound certify "
+                f"{kind} {output} …"
+            )
+        return 0
+
+    return _command(
+        run,
+        "tally",
+        f"Count one part of the rows for {with_article(kind)}.\n\n`pacbound certify {kind}` adds "
+        "the tallies of all parts, and certifies as if all rows had been counted at once.",
+        [
+            _parameter("files", FilesArgument),
+            *map(_of_column, columns_of(claim)),
+            *map(_of_ask, counts_by),
+            _parameter("rows", Annotated[RowChoices, _rows(claim)]),
+            _parameter("output", TallyOption),
+            _AS_JSON,
+        ],
+    )
+
+
+def certifying_tallies(kind: str) -> Callable[..., Any]:
+    """The command that certifies the sum of tallies."""
+    claim = claim_of(kind)
+    # What says how rows are counted, or names other rows, was said when they were.
+    asks = [
+        ask
+        for ask in claim.asks
+        if ask.option and ask.name not in claim.counts_by and not ask.form.names_files
     ]
-    run.__dict__["__signature__"] = Signature(shown)
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
-    return ending_well(run)
+
+    def run(**given: Any) -> int:
+        total = summed(given["tallies"])
+        fitting = claims_of(total.kind)
+        if kind not in fitting:
+            raise InvalidTypeError(
+                f"These are tallies for {with_article(total.kind)}, not for {with_article(kind)}: "
+                f"certify them by {' or '.join(f'pacbound certify {one}' for one in fitting)}."
+            )
+        asked = {ask.name: given[ask.name] for ask in asks}
+        options = {**given["rows"].options(), "about": about_of(given["about"]) or None}
+        return _delivered(certify(claim, {}, asked, total, options), given)
+
+    return _command(
+        run,
+        "certify",
+        f"Add tallies of parts of the data. {claim.help}\n\nThe certificate is the same as from "
+        "all rows at once. Each part counts once: a tally that holds rows of another one again is "
+        "refused.\n\nExit code 0: certified. 3: refused.",
+        [
+            _parameter("tallies", TalliesArgument),
+            *map(_of_ask, asks),
+            _parameter("rows", Annotated[RowChoices, ("sample",)]),
+            *_RESULT,
+        ],
+    )
 
 
-def _columns(claim: Claim[Any]) -> tuple[RowColumn, ...]:
+def summed(paths: Iterable[str | Path]) -> Tally:
+    """The sum of tallies, read from their files."""
+    return reduce(add, map(_loaded, paths))
+
+
+def _loaded(path: str | Path) -> Tally:
+    try:
+        return Tally.load(path)
+    except CertificateError as error:
+        message = str(error)
+        raise CertificateError(message if str(path) in message else f"{path}: {message}") from None
+
+
+def _command(
+    run: Callable[..., int], command: str, doc: str, shown: list[Parameter]
+) -> Callable[..., Any]:
+    run.__name__, run.__doc__ = command.replace("-", "_"), doc
+    return ending_well(with_options(run, shown))
+
+
+def _parameter(name: str, annotation: Any, default: Any = Parameter.empty) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+_AS_JSON = _parameter("as_json", JsonOption, default=False)
+_RESULT = (
+    _parameter("output", OutputOption, None),
+    _parameter("budget", BudgetOption, None),
+    _parameter("about", AboutOption, None),
+    _AS_JSON,
+)
+
+
+def _delivered(certificate: Certificate, given: Mapping[str, Any]) -> int:
+    return deliver(certificate, given["output"], as_json=given["as_json"], budget=given["budget"])
+
+
+def columns_of(claim: Claim[Any]) -> tuple[RowColumn, ...]:
     """What rows bring; their group, where the claim is made for groups."""
     takes_groups = all("groups" in question.roles for question in claim.questions)
     return (*claim.columns, *([GROUPS] if takes_groups and claim.by_groups else []))
 
 
-def _described(claim: Claim[Any]) -> str:
-    return f"{claim.help}\n\nExit code 0: certified. 3: refused."
+def _named(claim: Claim[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The names of the columns; lists of them where there is one for each model."""
+    return {
+        column.name: names(given[column.name])
+        if column.several and given[column.name] is not None
+        else given[column.name]
+        for column in columns_of(claim)
+    }
 
 
-def _parameter(name: str, annotation: Any, default: Any = Parameter.empty) -> Parameter:
-    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+def _rows(claim: Claim[Any]) -> tuple[str, ...]:
+    """The options about rows: which classes there are, where predictions are compared with labels;
+    strata, where rows are counted in bins.
+    """
+    compared = [column for column in claim.question.columns if column.holds == "class"]
+    several = any(column.several for column in compared)
+    classes = () if len(compared) < 2 else RELATED if several else CLASSES
+    strata = ("strata",) if "n_bins" in claim.counts_by else ()
+    return (*classes, *DRAWN, *strata, "labels", *PIPED, *COUNTED)
 
 
 def _of_column(column: RowColumn) -> Parameter:
@@ -94,25 +236,13 @@ def _of_column(column: RowColumn) -> Parameter:
     return _parameter(column.name, Annotated[str | None, option], None)
 
 
-def _has_bins(claim: Claim[Any]) -> bool:
-    """Whether rows are counted in bins, so that they may have been chosen per bin."""
-    return any(ask.name == "n_bins" for ask in claim.asks)
-
-
-def _of_classes(question: Any) -> Iterator[Parameter]:
-    """Which classes there are, where predictions are compared with labels."""
-    compared = [column for column in question.columns if column.holds == "class"]
-    if len(compared) > 1:
-        several = any(column.several for column in compared)
-        yield _parameter("classes", CascadeClasses if several else Classes)
-
-
 def _of_ask(ask: Ask) -> Parameter:
     """The option; its value is checked where it is read, so that the error names the option."""
 
     def check(value: Any) -> Any:
         try:
-            return ask.checked(ask.form.parsed(value), shown_as=_option(ask.name))
+            shown_as = f"--{ask.name.replace('_', '-')}"
+            return ask.checked(ask.form.parsed(value), shown_as=shown_as)
         except PacboundError as error:
             raise typer.BadParameter(str(error)) from None
 
@@ -122,36 +252,3 @@ def _of_ask(ask: Ask) -> Parameter:
     if ask.form.names_files:
         hint = Annotated[kind, option, Reads()]
     return _parameter(ask.name, hint, Parameter.empty if ask.default is REQUIRED else ask.default)
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def _run(claim: Claim[Any], given: dict[str, Any]) -> int:
-    written, counter, about = given["written"], given["counter"], given["about"]
-    columns = {
-        column.name: names(given[column.name])
-        if column.several and given[column.name] is not None
-        else given[column.name]
-        for column in _columns(claim)
-    }
-    tables, told = written.tables(given["files"]), claim.told(given["files"])
-    asked = {ask.name: given[ask.name] for ask in claim.asks if ask.option}
-    asked |= {name: value for name, value in told.asked.items() if asked[name] is None}
-    with progress_bar("counting") as progress:
-        rows = {
-            **(given["classes"].options() if "classes" in given else {}),
-            **given["draw"].columns(),
-            **given["draw"].options(),
-            "strata": strata_option(given.get("strata")),
-            **counter.options(),
-            **written.options(),
-            "answers": given["labels"],
-            "about": {**told.about, **about.told()} or None,
-            "sample": given["sample"],
-            "progress": progress,
-        }
-        options = {name: value for name, value in rows.items() if value is not None}
-        certificate = certify(claim, columns, asked, tables, options)
-    return deliver(certificate, given["output"], as_json=given["as_json"], budget=given["budget"])

@@ -10,13 +10,10 @@ import typer
 from pacbound.cascade.cost import certified_cost
 from pacbound.claims.cascade import CascadeCertificate
 from pacbound.claims.certificate import load_certificate
+from pacbound.cli.delivery import print_json, progress_bar
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
-from pacbound.cli.file_options import Reads
-from pacbound.cli.lists import names
-from pacbound.cli.table_options import (
-    WrittenOrPiped,
-)
-from pacbound.cli.terminal import print_json, progress_bar
+from pacbound.cli.options import JsonOption, Reads, names
+from pacbound.cli.rows import PipedRows
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 
@@ -38,8 +35,8 @@ def cost(
         str | None, typer.Option(help="Confidence columns, if not named as in the certificate.")
     ] = None,
     *,
-    written: WrittenOrPiped,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
+    rows: PipedRows,
+    as_json: JsonOption = False,
 ) -> int:
     """Bound what a row costs on average, from fresh scores or from the certificate's own counts.
 
@@ -61,9 +58,9 @@ def cost(
             loaded,
             names(named) if files else None,
             delta=delta,
-            data=written.tables(files) if files else None,
+            data=rows.tables(files) if files else None,
             progress=progress if files else None,
-            **written.options(),
+            **rows.options(),
         )
     if as_json:
         print_json({"certificate": str(certificate), **vars(bound)})

@@ -1,20 +1,55 @@
-"""Handing a certificate over: to its file, and to whoever reads the output."""
+"""What a command hands over: a certificate to its file and to whoever reads the output, figures, a
+result for programs; and on a terminal a progress bar.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from pacbound.atomic_files import atomic_file
 from pacbound.claims.budget import Budget
 from pacbound.claims.certificate import Certificate
 from pacbound.cli.exit_codes import REFUSED, decided
-from pacbound.cli.file_options import Writes
-from pacbound.cli.option_groups import RESULT
-from pacbound.cli.terminal import print_json
+from pacbound.cli.options import RESULT, Reads, Writes
+from pacbound.documents import Json
 from pacbound.errors import InvalidValueError
+from pacbound.sources import Progress
 
+_FILE = "@"
+"""A value that begins with it names a file; twice, it stands for itself."""
+_FORMATS = (".png", ".svg", ".pdf")
+
+
+def _named_files(pairs: Sequence[str]) -> list[str]:
+    """The files that texts about a certificate name."""
+    values = (pair.partition("=")[2] for pair in pairs)
+    return [value[1:] for value in values if _names_file(value)]
+
+
+def _names_file(value: str) -> bool:
+    return value.startswith(_FILE) and not value.startswith(2 * _FILE)
+
+
+AboutOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--about",
+        metavar="NAME=TEXT",
+        help=(
+            "What the certificate is about, such as model=…, dataset=…, owner=…, note=…; "
+            "NAME=@FILE for a file's name, size and SHA-256. May be repeated."
+        ),
+        rich_help_panel=RESULT,
+    ),
+    Reads(_named_files),
+]
 BudgetOption = Annotated[
     Path | None,
     typer.Option(
@@ -32,17 +67,23 @@ OutputOption = Annotated[
     Writes(),
 ]
 
-SampleOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help=(
-            "What these rows are called: a budget adds up the claims on rows of one name, and "
-            "those that name none count for all."
-        ),
-        rich_help_panel=RESULT,
-    ),
-]
+
+def about_of(pairs: Sequence[str] | None) -> dict[str, str | Path]:
+    """What --about says, as the functions that certify take it."""
+    told: dict[str, str | Path] = {}
+    for pair in pairs or ():
+        name, sign, value = pair.partition("=")
+        if not sign:
+            raise InvalidValueError(
+                f"--about {pair}: expected NAME=TEXT, for example --about licence=MIT"
+            )
+        if name in told:
+            raise InvalidValueError(f"--about {name} is there twice: say it once.")
+        if value == _FILE:
+            raise InvalidValueError(f"{name} is {_FILE}: expected the name of a file behind it.")
+        text = value.removeprefix(_FILE)
+        told[name] = Path(text) if _names_file(value) else text
+    return told
 
 
 def deliver(
@@ -62,14 +103,57 @@ def deliver(
     if output is not None:
         certificate.save(output)
     if as_json:
-        print_json(
-            {"certificate": None if output is None else str(output), **certificate.to_dict()}
+        print_json({"certificate": text_of(output), **certificate.to_dict()})
+        return code
+    typer.echo(certificate.summary())
+    if output is not None:
+        typer.echo(
+            f"\nWritten to {output} ({certificate.claim_digest[:19]}…). Check it any time: "
+            f"pacbound verify {output}"
         )
-    else:
-        typer.echo(certificate.summary())
-        if output is not None:
-            typer.echo(
-                f"\nWritten to {output} ({certificate.claim_digest[:19]}…). Check it any time: "
-                f"pacbound verify {output}"
-            )
     return code
+
+
+def text_of(path: Path | None) -> str | None:
+    """The name of a file, where there is one."""
+    return None if path is None else str(path)
+
+
+def print_json(result: Mapping[str, Json]) -> None:
+    """Print a result for programs, on one line."""
+    sys.stdout.write(json_line(result) + "\n")
+
+
+def json_line(result: Mapping[str, Json]) -> str:
+    """A result for programs, as one line of JSON."""
+    return json.dumps(result, allow_nan=False)
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Progress | None]:
+    """A bar on stderr that takes the share done; None where stderr is not a terminal."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import Progress as Bar  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    with Bar(console=console, transient=True) as bar:
+        task = bar.add_task(title, total=1.0)
+        yield lambda share: bar.update(task, completed=share)
+
+
+def require_drawable(figure: Path | None) -> None:
+    """Refuse, before any work is done, a name that says no format."""
+    if figure is not None and figure.suffix.lower() not in _FORMATS:
+        raise InvalidValueError(
+            f"--figure {figure} has no format that can be drawn: expected a name that ends in "
+            f"{', '.join(_FORMATS)}."
+        )
+
+
+def draw(display: Any, figure: Path) -> None:
+    """Draw what is displayed into a file."""
+    with atomic_file(figure) as file:
+        display.figure_.savefig(file, dpi=150, format=figure.suffix[1:].lower())

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
-from importlib.resources import files
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,10 +23,10 @@ import typer
 from pacbound.atomic_files import atomic_file
 from pacbound.cli.app import COMMANDS, app
 from pacbound.cli.exit_codes import ALARM, BUG, VERIFICATION_FAILED, complain, ending_well
-from pacbound.cli.file_options import Writes
+from pacbound.cli.options import Writes
 from pacbound.data import fashion_mnist, indoor_navigation
 
-SCRIPTS = ("answer.py", "future.py", "figures.py", "tamper.py", "together.py")
+SCRIPT = "story.py"
 STATES = ("ask_labels.csv", "label.json", "monitor.json", "requests.csv.batch")
 """What commands would go on from, or keep, if it were there: another demo begins anew."""
 
@@ -67,8 +66,8 @@ STORY: dict[str, list[Step]] = {
         Step(
             "How often is the network right, where it claims to be so sure?",
             f"pacbound calibrate held.csv {SLOW} --n-bins 10 --delta 0.01 "
-            "--model 'convolutional network, whole' --dataset @held.csv --owner 'pacbound demo' "
-            "-o calibration.json",
+            "--about 'model=convolutional network, whole' --about dataset=@held.csv "
+            "--about 'owner=pacbound demo' -o calibration.json",
         ),
         Step(
             "Give every new prediction its interval.",
@@ -89,7 +88,7 @@ STORY: dict[str, list[Step]] = {
             "pacbound stratify pool.csv --confidence confidence_slow --labels 2000 --n-bins 10 "
             "-o to_label.csv",
         ),
-        Step("Have them labelled.", "python answer.py to_label.csv label=label"),
+        Step("Have them labelled.", "python story.py answer to_label.csv label=label"),
         Step(
             "A fifth of the labels leaves the sparse bins as narrow as all of them do.",
             f"pacbound calibrate to_label.csv {SLOW} --n-bins 10 --strata 10 --delta 0.01 "
@@ -106,7 +105,7 @@ STORY: dict[str, list[Step]] = {
         Step(
             "The early exit answers for the whole network, losing at most 1 % accuracy.",
             f"pacbound cascade held.csv {FAST} --label label --costs 115456,3733888 {CLAIM} "
-            "--model 'early exit, whole network' --dataset @held.csv -o cascade.json",
+            "--about 'model=early exit, whole network' --about dataset=@held.csv -o cascade.json",
         ),
         Step(
             "What does an image cost at most, on average?",
@@ -123,7 +122,7 @@ STORY: dict[str, list[Step]] = {
             f"pacbound label pool.csv {FAST} --session label.json {CLAIM} --ask ask_labels.csv "
             "--count 300",
         ),
-        Step("Have them labelled.", "python answer.py ask_labels.csv label=label"),
+        Step("Have them labelled.", "python story.py answer ask_labels.csv label=label"),
         Step(
             "Take them in. All that are still missing count as losses, so that it holds as it is.",
             f"pacbound label pool.csv {FAST} --session label.json --answers ask_labels.csv "
@@ -142,12 +141,17 @@ STORY: dict[str, list[Step]] = {
             "pacbound batch requests.csv --confidence confidence_fast "
             "--prediction prediction_fast --xi 0.05 --delta 0.1 --seed 0 --ask ask_sample.csv",
         ),
-        Step("The slow model answers.", "python answer.py ask_sample.csv answer=prediction_slow"),
+        Step(
+            "The slow model answers.",
+            "python story.py answer ask_sample.csv answer=prediction_slow",
+        ),
         Step(
             "The sample says which others it has to answer.",
             "pacbound batch requests.csv --answers ask_sample.csv --ask ask_rest.csv",
         ),
-        Step("The slow model answers.", "python answer.py ask_rest.csv answer=prediction_slow"),
+        Step(
+            "The slow model answers.", "python story.py answer ask_rest.csv answer=prediction_slow"
+        ),
         Step(
             "That is all.",
             "pacbound batch requests.csv --answers ask_rest.csv -o answered.csv "
@@ -186,7 +190,7 @@ STORY: dict[str, list[Step]] = {
         Step(
             "A robot brakes before it is too late, in all but 10 % of its rollouts.",
             f"pacbound shield rollouts.csv {SAFE} --xi 0.1 --delta 0.01 "
-            "--model 'imitated policy, danger network' --about environment=IndoorNavigation "
+            "--about 'model=imitated policy, danger network' --about environment=IndoorNavigation "
             "-o shield.json",
         ),
         Step(
@@ -208,15 +212,16 @@ STORY: dict[str, list[Step]] = {
     "COUNT IN PARTS": [
         Step(
             "Data on several machines are counted where they are.",
-            "pacbound tally rollouts.csv --score score --unsafe unsafe -o here.tally.json",
+            "pacbound tally shield rollouts.csv --score score --unsafe unsafe -o here.tally.json",
         ),
         Step(
             "So are others.",
-            "pacbound tally future_rollouts.csv --score score --unsafe unsafe -o there.tally.json",
+            "pacbound tally shield future_rollouts.csv --score score --unsafe unsafe "
+            "-o there.tally.json",
         ),
         Step(
             "Only the counts travel, and their sum is certified.",
-            "pacbound certify here.tally.json there.tally.json --xi 0.1 --delta 0.01 "
+            "pacbound certify shield here.tally.json there.tally.json --xi 0.1 --delta 0.01 "
             "--horizon 100 -o both.json",
         ),
     ],
@@ -224,7 +229,7 @@ STORY: dict[str, list[Step]] = {
         Step(
             "Each claim above is right with its own probability. These two are right at once, and "
             "a budget stops the look that would be one too many.",
-            "python together.py",
+            "python story.py together",
         ),
         Step("What was spent of the budget, and on what?", "pacbound budget budget.json"),
         Step(
@@ -243,7 +248,7 @@ STORY: dict[str, list[Step]] = {
     "CHECK": [
         Step(
             "Hold the claims against images and rollouts that took no part in them.",
-            "python future.py",
+            "python story.py future",
         ),
         Step("Read a certificate.", "pacbound show shield.json"),
         Step(
@@ -258,11 +263,11 @@ STORY: dict[str, list[Step]] = {
             "pacbound verify cascade.json --require-certified --kind cascade --max-xi 0.01 "
             "--max-delta 0.01 --data held.csv",
         ),
-        Step("Somebody improves a certificate.", "python tamper.py"),
+        Step("Somebody improves a certificate.", "python story.py tamper"),
         Step("It is found out.", "pacbound verify improved.json", VERIFICATION_FAILED),
     ],
     "DRAW": [
-        Step("Draw what was certified.", "python figures.py"),
+        Step("Draw what was certified.", "python story.py figures"),
     ],
     "REPORT": [
         Step(
@@ -295,12 +300,10 @@ def demo(
         (output / name).unlink(missing_ok=True)
     for name, columns in written.items():
         _write(output / name, columns)
-    for name in SCRIPTS:
-        script = files("pacbound.cli.demo_scripts").joinpath(name).read_bytes()
-        with atomic_file(output / name) as file:
-            file.write(script)
+    with atomic_file(output / SCRIPT) as file:
+        file.write(Path(__file__).with_name("demo_script.py").read_bytes())
     typer.echo(
-        f"The tables and scripts of this story are in {output}. To run a command again:\n\n"
+        f"The tables and the script of this story are in {output}. To run a command again:\n\n"
         f"$ cd {shlex.quote(str(output))}"
     )
     with chdir(output):

@@ -10,16 +10,19 @@ import typer
 
 from pacbound.cascade.design import CascadeDesign, design_cascade
 from pacbound.claims.budget import Budget
-from pacbound.cli.about import About
-from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
-from pacbound.cli.exit_codes import REFUSED, decided, ending_well
-from pacbound.cli.lists import names, numbers
-from pacbound.cli.table_options import (
-    CascadeClasses,
-    FilesArgument,
-    WrittenOrPiped,
+from pacbound.cli.delivery import (
+    AboutOption,
+    BudgetOption,
+    OutputOption,
+    about_of,
+    deliver,
+    print_json,
+    progress_bar,
+    text_of,
 )
-from pacbound.cli.terminal import print_json, progress_bar
+from pacbound.cli.exit_codes import REFUSED, decided, ending_well
+from pacbound.cli.options import ROWS, JsonOption, names, numbers
+from pacbound.cli.rows import PIPED, RELATED, FilesArgument, RowChoices
 from pacbound.documents import Json, encode_float, printable
 from pacbound.procedures.cascade import Bound
 
@@ -53,9 +56,15 @@ def design(
     ] = None,
     most: Annotated[int, typer.Option(help="The largest number of models, the slow one too.")] = 4,
     fold: Annotated[
-        float, typer.Option(help="Share of the rows that chooses; the others certify.")
+        float,
+        typer.Option(
+            help="Share of the rows that chooses; the others certify.", rich_help_panel=ROWS
+        ),
     ] = 0.2,
-    seed: Annotated[int, typer.Option(help="What draws the fold. Fix it beforehand.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(help="What draws the fold. Fix it beforehand.", rich_help_panel=ROWS),
+    ] = 0,
     contain: Annotated[
         str | None, typer.Option(help="Prediction columns of models that must be there: p2,p5")
     ] = None,
@@ -66,13 +75,11 @@ def design(
         Bound, typer.Option(help="exact, the pair of binomial bounds, or the paper's product.")
     ] = "exact",
     *,
-    classes: CascadeClasses,
-    written: WrittenOrPiped,
+    rows: Annotated[RowChoices, (*RELATED, *PIPED, "sample")],
     output: OutputOption = None,
     budget: BudgetOption = None,
-    sample: SampleOption = None,
-    about: About,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
+    about: AboutOption = None,
+    as_json: JsonOption = False,
 ) -> int:
     """Choose a cascade among many models on a fold of the rows, and certify it on all others.
 
@@ -94,12 +101,10 @@ def design(
             contain=[] if contain is None else names(contain),
             first=first,
             bound=bound,
-            **classes.options(),
-            data=written.tables(files),
+            data=rows.tables(files),
             progress=progress,
-            about=about.told(),
-            sample=sample,
-            **written.options(),
+            about=about_of(about),
+            **rows.options(),
         )
     if budget is not None:
         # Before anything is shown: what is tried on the fold costs nothing, the certificate does.
@@ -144,7 +149,7 @@ def _deliver_json(found: CascadeDesign, columns: list[str], output: Path | None)
     ]
     print_json(
         {
-            "certificate": None if output is None else str(output),
+            "certificate": text_of(output),
             "models": list(found.names or ()),
             "places": list(found.models),
             "saved": found.saved,

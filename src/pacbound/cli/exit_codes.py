@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
-from typing import ParamSpec
+from typing import Any
 
 import typer
 
-from pacbound.cli.file_options import refuse_shared_files
+from pacbound.cli.options import refuse_shared_files
+from pacbound.cli.rows import gathered, shown_options, with_options
 from pacbound.cli.streams import CLOSED_PIPE, delivered
 from pacbound.documents import printable_lines
 from pacbound.errors import PacboundError
@@ -33,8 +34,6 @@ _ENDING = ("SIGTERM", "SIGHUP", "SIGINT")
 
 _verdict: ContextVar[int] = ContextVar("_verdict", default=0)
 
-Parameters = ParamSpec("Parameters")
-
 
 class _Ended(BaseException):
     """A signal asked the command to end. No handler of errors may take it for one."""
@@ -44,17 +43,19 @@ class _Ended(BaseException):
         self.number = number
 
 
-def ending_well(command: Callable[Parameters, int]) -> Callable[Parameters, None]:
-    """Turn what a command returns or raises into the exit code of the process.
+def ending_well(command: Callable[..., int]) -> Callable[..., None]:
+    """The command as typer is to see it, which turns what it returns or raises into the exit code
+    of the process.
 
     Options that would overwrite what another one names are refused before it runs.
     """
+    shown = shown_options(command)
 
     @functools.wraps(command)
-    def run(*args: Parameters.args, **options: Parameters.kwargs) -> None:
+    def run(**options: Any) -> None:
         def work() -> int:
-            refuse_shared_files(command, options)
-            return command(*args, **options)
+            refuse_shared_files(shown, options)
+            return command(**gathered(command, options))
 
         before = _verdict.set(0)
         try:
@@ -64,7 +65,7 @@ def ending_well(command: Callable[Parameters, int]) -> Callable[Parameters, None
         if code:
             raise typer.Exit(code)
 
-    return run
+    return with_options(run, shown)
 
 
 def decided(code: int) -> int:

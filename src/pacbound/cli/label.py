@@ -15,17 +15,20 @@ from pacbound.cascade.rows import LABEL, rows_asked_for
 from pacbound.claims.budget import Budget
 from pacbound.claims.cascade import CascadeCertificate
 from pacbound.claims.provenance import about_texts, sample_name
-from pacbound.cli.about import About
-from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
-from pacbound.cli.exit_codes import REFUSED, decided, ending_well
-from pacbound.cli.file_options import Reads, Writes
-from pacbound.cli.label_by_hand import label_by_hand
-from pacbound.cli.lists import names, numbers
-from pacbound.cli.table_options import (
-    CascadeClasses,
-    WrittenOrPiped,
+from pacbound.cli.delivery import (
+    AboutOption,
+    BudgetOption,
+    OutputOption,
+    about_of,
+    deliver,
+    print_json,
+    progress_bar,
+    text_of,
 )
-from pacbound.cli.terminal import print_json, progress_bar
+from pacbound.cli.exit_codes import REFUSED, decided, ending_well
+from pacbound.cli.label_by_hand import label_by_hand
+from pacbound.cli.options import ROWS, JsonOption, Reads, Writes, names, numbers
+from pacbound.cli.rows import CLASSES, PIPED, RELATED, WRITTEN, RowChoices
 from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.file_locks import locked
@@ -81,7 +84,10 @@ def label(
     ] = None,
     slow_confidence: Annotated[
         str | None,
-        typer.Option(help="Column with the slow model's confidence: its doubts are asked first."),
+        typer.Option(
+            help="Column with the slow model's confidence: its doubts are asked first.",
+            rich_help_panel=ROWS,
+        ),
     ] = None,
     label: Annotated[
         str | None, typer.Option(help="Column of FILE with the labels that are there already.")
@@ -93,24 +99,31 @@ def label(
     ] = None,
     count: Annotated[int, typer.Option(help="At most so many rows to label.", min=1)] = 50,
     answers: Annotated[
-        Path | None, typer.Option(help="Take in labels: what --ask wrote, filled in."), Reads()
+        Path | None,
+        typer.Option(help="Take in labels: what --ask wrote, filled in.", rich_help_panel=ROWS),
+        Reads(),
     ] = None,
     cannot_tell: Annotated[
         str | None,
-        typer.Option(help="What stands for 'nobody can tell' in the answers, for example '?'."),
+        typer.Option(
+            help="What stands for 'nobody can tell' in the answers, for example '?'.",
+            rich_help_panel=ROWS,
+        ),
     ] = None,
     show_predictions: Annotated[
         bool,
-        typer.Option("--show-predictions", help="By hand: show what the models say, too."),
+        typer.Option(
+            "--show-predictions",
+            help="By hand: show what the models say, too.",
+            rich_help_panel=ROWS,
+        ),
     ] = False,
     *,
-    classes: CascadeClasses,
-    written: WrittenOrPiped,
+    rows: Annotated[RowChoices, (*RELATED, *PIPED, "sample")],
     output: OutputOption = None,
     budget: BudgetOption = None,
-    sample: SampleOption = None,
-    about: About,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
+    about: AboutOption = None,
+    as_json: JsonOption = False,
 ) -> int:
     """Certify a cascade while its labels come in: ask for those that matter, stop at any time.
 
@@ -121,24 +134,24 @@ def label(
 
     Exit code 0: certified. 3: not yet.
     """
-    told, named = about_texts(about.told()), sample_name(sample)
-    said = classes.options()
-    insisted = said.pop("unrelated_labels")
+    said = rows.options()
+    told, named = about_texts(about_of(about)), sample_name(said.pop("sample", None))
+    insisted = said.pop("unrelated_labels", False)
     fixed = {
         "xi": xi,
         "delta": delta,
         "bound": bound,
         "claim": claim,
         "costs": None if costs is None else tuple(numbers(costs, "--costs")),
-        **said,
+        **{name: said.get(name) for name in CLASSES},
     }
     columns: Any = {"confidence": names(confidence), "prediction": names(prediction)}
-    (file,) = written.tables([file])
-    notation = written.notation()
+    (file,) = rows.tables([file])
+    notation = rows.notation()
     reading: dict[str, Any] = {
         **columns,
         "slow_confidence": slow_confidence,
-        **written.options(),
+        **{name: said.get(name) for name in WRITTEN},
     }
     # From before the session is read until after it is written: no other process may do so between.
     with locked(session, wait=True, waiting=lambda: _say_waiting(session)):
@@ -392,9 +405,9 @@ def _report(
                     "exit_rates": now.best_possible.exit_rates.tolist(),
                     "expected_cost": now.best_possible.expected_cost,
                 },
-                "ask": None if ask is None else str(ask),
+                "ask": text_of(ask),
                 "asked": None if asked is None else len(asked),
-                "certificate": None if output is None else str(output),
+                "certificate": text_of(output),
             }
         )
         return code

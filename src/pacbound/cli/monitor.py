@@ -14,22 +14,11 @@ import typer
 
 from pacbound.atomic_files import atomic_file
 from pacbound.claims.certificate import Certificate, load_certificate
-from pacbound.cli.columns import (
-    ColumnOption,
-    chosen,
-    for_question,
-    named_columns,
-    roles_of,
-    several_of,
-)
+from pacbound.cli.columns import chosen, for_question, named_columns
+from pacbound.cli.delivery import draw, print_json, progress_bar, require_drawable, text_of
 from pacbound.cli.exit_codes import ALARM, decided, ending_well
-from pacbound.cli.figures import draw, require_drawable
-from pacbound.cli.file_options import Reads, Writes
-from pacbound.cli.table_options import (
-    Classes,
-    Written,
-)
-from pacbound.cli.terminal import print_json, progress_bar
+from pacbound.cli.options import ColumnOption, JsonOption, Reads, Writes
+from pacbound.cli.rows import CLASSES, WRITTEN, RowChoices
 from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.file_locks import locked
@@ -95,8 +84,7 @@ def monitor(
     ] = None,
     column: ColumnOption = None,
     *,
-    classes: Classes,
-    written: Written,
+    rows: Annotated[RowChoices, (*CLASSES, *WRITTEN)],
     prometheus: Annotated[
         Path | None,
         typer.Option(help="A .prom file for Prometheus' textfile collector."),
@@ -105,7 +93,7 @@ def monitor(
     figure: Annotated[
         Path | None, typer.Option(help="A figure of the evidence: .png, .svg or .pdf."), Writes()
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
+    as_json: JsonOption = False,
 ) -> int:
     """Raise the alarm once what a certificate claims no longer holds: exit code 1 if it rang.
 
@@ -121,15 +109,15 @@ def monitor(
     loaded = load_certificate(certificate)
     if claim is not None:
         loaded = _claim_of(loaded, claim)
-    options = classes.options()
+    options = {name: value for name, value in rows.options().items() if name in CLASSES}
     named = named_columns(column)
     if STANDARD_INPUT in files and len(files) > 1:
         raise InvalidValueError("- stands beside files: feed them one after the other.")
-    notation = written.notation()
+    notation = rows.notation()
     # From before the state is read until after it is written: no other process may do so between.
     with nullcontext() if state is None else locked(state, wait=False):
         if loaded.inside:
-            _refuse_with_several({"column": column, **written.options()}, files, figure)
+            _refuse_with_several({"column": column, **vars(notation)}, files, figure)
             several = _begun_or_resumed(BundleMonitor, loaded, state, delta, false_alarms, options)
             return _watch_several(several, files, state, prometheus, as_json=as_json)
         watching = _begun_or_resumed(Monitor, loaded, state, delta, false_alarms, options)
@@ -224,7 +212,7 @@ def _watch_several(
                 },
                 "unwatched": dict(several.unwatched),
                 "certificate": several.certificate.claim_digest,
-                "state": None if state is None else str(state),
+                "state": text_of(state),
             }
         )
     else:
@@ -241,10 +229,9 @@ def _begun_or_resumed(
     options: Mapping[str, Any],
 ) -> Watching:
     wanted = Promise.of(delta, false_alarms)
-    given = {name: value for name, value in options.items() if value is not None}
     if state is None or not state.exists():
-        return kind(certificate, delta=delta, false_alarms=false_alarms, **given)
-    found = kind.load(state, certificate, **given)
+        return kind(certificate, delta=delta, false_alarms=false_alarms, **options)
+    found = kind.load(state, certificate, **options)
     if (found.delta, found.false_alarms) != (wanted.delta, wanted.text):
         raise InvalidValueError(
             f"{state} was begun with delta = {found.delta:g} and false alarms {found.false_alarms}"
@@ -257,16 +244,14 @@ def _columns(certificate: Certificate, named: Mapping[str, str]) -> dict[str, An
     """The columns as the monitor takes them: those that are named, and else those of the
     certificate.
     """
-    watch = watch_of(certificate)
-    roles = roles_of(watch)
+    roles = watch_of(certificate).roles
     found = chosen(certificate, roles, named)
     if not found:
         raise InvalidTypeError(
             "The certificate names no columns: name those of the rows with --column ROLE=NAME. Its "
             f"roles are {', '.join(roles)}."
         )
-    asked = certificate.by.question_of(certificate)
-    return for_question(watch, found, several_of(asked))
+    return for_question(certificate.by.question_of(certificate), found)
 
 
 def _from_stream(
@@ -355,5 +340,5 @@ def _document(watching: Monitor, alarm: Alarm | None, state: Path | None) -> dic
         "false_alarms": watching.false_alarms,
         "promise": watching.promise,
         "certificate": watching.certificate.claim_digest,
-        "state": None if state is None else str(state),
+        "state": text_of(state),
     }

@@ -2,51 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
+from pacbound.asks import REQUIRED
+from pacbound.claims import CLAIMS, claim_of
 from pacbound.claims.certificate import load_certificate
-from pacbound.cli.columns import (
-    ColumnOption,
-    for_question,
-    named_columns,
-    require_roles,
-    roles_of,
-    several_of,
-    typed_role,
-)
+from pacbound.cli.columns import for_question, named_columns, require_roles, several_of
+from pacbound.cli.delivery import draw, print_json, progress_bar, require_drawable, text_of
 from pacbound.cli.exit_codes import REFUSED, decided, ending_well
-from pacbound.cli.figures import draw, require_drawable
-from pacbound.cli.file_options import Reads, Writes
-from pacbound.cli.lists import whole_numbers
-from pacbound.cli.table_options import (
-    CascadeClasses,
-    Counter,
-    FilesArgument,
-    LabelsOption,
-    WrittenOrPiped,
-    edges_option,
-)
-from pacbound.cli.terminal import print_json, progress_bar
-from pacbound.documents import Json
-from pacbound.errors import InvalidTypeError
+from pacbound.cli.options import ColumnOption, JsonOption, Reads, Writes, numbers, whole_numbers
+from pacbound.cli.rows import COUNTED, PIPED, RELATED, FilesArgument, RowChoices
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.monitor.shadow import plan_shadow
 from pacbound.planning import PilotPlan, plan_from_pilot
-from pacbound.stats.looks import PlannedLooks, planned_looks
+from pacbound.stats.looks import planned_looks
 from pacbound.stats.planning import trials_needed
 from pacbound.tally import Tally
-from pacbound.tally.questions import QUESTIONS, with_article
+from pacbound.tally.questions import with_article
+from pacbound.tally.questions.calibration import EQUAL_MASS
 
 DeltaOption = Annotated[float, typer.Option(help="Chance that the certificate is wrong.")]
 SeedOption = Annotated[int, typer.Option(min=0, help="The seed of the draws.")]
 FigureOption = Annotated[
     Path | None, typer.Option(help="Draw the plan into this file, .png, .svg or .pdf."), Writes()
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the result for programs.")]
 
 
 @ending_well
@@ -110,8 +94,20 @@ def looks(
 
         draw(LooksDisplay.from_plan(planned, rate=truth), figure)
     if as_json:
-        drawn = {"figure": None if figure is None else str(figure)}
-        print_json({**drawn, **_looks_document(planned, truth)})
+        print_json(
+            {
+                "figure": text_of(figure),
+                "xi": planned.xi,
+                "delta": planned.delta,
+                "looks": list(planned.looks),
+                "levels": list(planned.levels),
+                "largest_errors": list(planned.largest_errors),
+                "spent": planned.spent,
+                "expected": truth,
+                "expected_labels": planned.expected_labels(truth),
+                "passing": list(planned.passing(truth)),
+            }
+        )
         return 0
     typer.echo(
         f"Looks that certify a rate of at most {planned.xi:g}, all together at delta = {delta:g} "
@@ -127,20 +123,6 @@ def looks(
     if figure is not None:
         typer.echo(f"Drawn into {figure}.")
     return 0
-
-
-def _looks_document(planned: PlannedLooks, truth: float) -> dict[str, Json]:
-    return {
-        "xi": planned.xi,
-        "delta": planned.delta,
-        "looks": list(planned.looks),
-        "levels": list(planned.levels),
-        "largest_errors": list(planned.largest_errors),
-        "spent": planned.spent,
-        "expected": truth,
-        "expected_labels": planned.expected_labels(truth),
-        "passing": list(planned.passing(truth)),
-    }
 
 
 @ending_well
@@ -171,8 +153,11 @@ def pilot(
         ),
     ] = None,
     kind: Annotated[
-        Literal["abstention", "calibration"] | None,
-        typer.Option(help="What columns are for that fit both, calibration if left out."),
+        str | None,
+        typer.Option(
+            help="What will be certified, such as recall; if left out, what the columns and --xi "
+            "or --target are for."
+        ),
     ] = None,
     sizes: Annotated[
         str | None, typer.Option(help="The numbers of rows to try: 1000,5000,20000")
@@ -189,10 +174,7 @@ def pilot(
     ] = None,
     column: ColumnOption = None,
     *,
-    classes: CascadeClasses,
-    labels: LabelsOption = None,
-    written: WrittenOrPiped,
-    counter: Counter,
+    rows: Annotated[RowChoices, (*RELATED, "labels", *PIPED, *COUNTED)],
     figure: FigureOption = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -204,15 +186,14 @@ def pilot(
     Exit code 0: a size is enough. 3: none of those tried is.
     """
     require_drawable(figure)
-    counting = {
-        **classes.options(),
-        **counter.options(),
-        "answers": labels,
-        **written.options(),
-        "n_bins": n_bins,
-        "edges": edges_option(edges),
-    }
-    tally = _counted(written.tables(files), named_columns(column), kind, counting)
+    asked = {name for name, value in {"xi": xi, "target": target}.items() if value is not None}
+    bins = {"n_bins": n_bins, "edges": _edges(edges)}
+    named, tables = named_columns(column), rows.tables(files)
+    question = _question(named, kind, asked)
+    require_roles(named, question.roles, with_article(question.kind))
+    given = {**for_question(question, named), **bins, **rows.options()}
+    with progress_bar("counting") as progress:
+        tally = Tally.count(question, data=tables, progress=progress, **given)
     with progress_bar("drawing") as progress:
         found = plan_from_pilot(
             tally,
@@ -231,38 +212,44 @@ def pilot(
     return _print_pilot(found, figure, as_json=as_json)
 
 
-def _counted(
-    files: list[str], named: Mapping[str, str], kind: str | None, counting: Mapping[str, Any]
-) -> Tally:
-    question = _question(named, kind)
-    require_roles(named, roles_of(question), with_article(question.kind))
-    given = {**for_question(question, named), **counting}
-    with progress_bar("counting") as progress:
-        return Tally.count(
-            question,
-            data=files,
-            progress=progress,
-            **{name: value for name, value in given.items() if value is not None},
-        )
+def _edges(edges: str | None) -> str | list[float] | None:
+    """Edges as they are counted by: numbers, or the word for those that are taken from the rows."""
+    return edges if edges is None or edges == EQUAL_MASS else numbers(edges, "--edges")
 
 
-def _question(named: Mapping[str, str], kind: str | None) -> Any:
-    """The question of a kind, or the first that the columns are enough for."""
-    known: Mapping[Any, Any] = QUESTIONS
+def _question(named: Mapping[str, str], kind: str | None, asked: set[str]) -> Any:
+    """What is counted for a kind; if none is named, for the first that the columns are enough for
+    and that needs no more than is asked for.
+    """
     if kind is not None:
-        return known[kind]
-    lists = {role for role, column in named.items() if "," in column}
-    for question in known.values():
-        needed = {typed_role(role) for role, must in question.roles.items() if must}
-        if needed <= named.keys() and lists <= several_of(question):
+        if kind not in CLAIMS:
+            raise InvalidValueError(f"--kind {kind} is not one of {', '.join(CLAIMS)}.")
+        return claim_of(kind).question_for(named, None)
+    fitting = list(_fitting(named))
+    for claim, question in fitting:
+        if {ask.name for ask in claim.asks if ask.default is REQUIRED} <= {"delta", *asked}:
             return question
-    every = dict.fromkeys(role for question in known.values() for role in roles_of(question))
-    require_roles(named, every, "a pilot")
-    listed = "; ".join(f"{name}: {', '.join(roles_of(one))}" for name, one in known.items())
+    if fitting:
+        return fitting[0][1]
+    known = {kind: claim_of(kind).question.roles for kind in CLAIMS}
+    require_roles(
+        named, dict.fromkeys(role for roles in known.values() for role in roles), "a pilot"
+    )
+    listed = "; ".join(f"{name}: {', '.join(roles)}" for name, roles in known.items())
     raise InvalidTypeError(
         f"The columns of {', '.join(sorted(named)) or 'no role'} are not enough to count by. Name "
         f"them with --column ROLE=NAME; the roles for {listed}."
     )
+
+
+def _fitting(named: Mapping[str, str]) -> Iterator[tuple[Any, Any]]:
+    """The claims that the columns are enough for, and what is counted for them."""
+    lists = {role for role, column in named.items() if "," in column}
+    for claim in map(claim_of, CLAIMS):
+        for question in claim.questions:
+            needed = {role for role, must in question.roles.items() if must}
+            if needed <= named.keys() and lists <= several_of(question):
+                yield claim, question
 
 
 def _print_pilot(found: PilotPlan, figure: Path | None, *, as_json: bool) -> int:
@@ -272,7 +259,7 @@ def _print_pilot(found: PilotPlan, figure: Path | None, *, as_json: bool) -> int
 
         draw(PlanDisplay.from_plan(found), figure)
     if as_json:
-        print_json({"figure": None if figure is None else str(figure), **found.to_dict()})
+        print_json({"figure": text_of(figure), **found.to_dict()})
     else:
         typer.echo(found.summary())
         if figure is not None:

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from pacbound.claims.certificate import Certificate
-from pacbound.cli.columns import chosen, for_question, recorded, roles_of
-from pacbound.cli.file_options import Reads
-from pacbound.cli.terminal import progress_bar
+from pacbound.cli.columns import chosen, for_question
+from pacbound.cli.delivery import progress_bar
 from pacbound.errors import InvalidTypeError
 from pacbound.tally.row_options import DRAWN_BY
 from pacbound.tally.tally import Tally
@@ -23,16 +20,6 @@ from pacbound.tally.tally import Tally
 MOST_SHOWN = 20
 
 Cells = dict[str, dict[str, int]]
-
-
-DataOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Count this file again, and compare. Its columns are named as in the certificate, "
-        "unless --column says otherwise; may be repeated."
-    ),
-    Reads(),
-]
 
 
 @dataclass(frozen=True)
@@ -75,7 +62,7 @@ class Recount:
                 certificate, self.files, self.named, **self.counting, progress=progress
             )
         stored, found = certificate.provenance, again.provenance
-        columns = recorded(certificate)
+        columns = stored.columns
         return Recounted(
             [*differing(certificate, again), *_other_names(stored.drawn_by, found.drawn_by)],
             same_files=stored.sources == found.sources,
@@ -97,11 +84,7 @@ def recounted(
         bound = "cluster_bound" if drawn.by == "clusters" else "weight_bound"
         draw = {"seed": drawn.seed, bound: drawn.bound}
     given = {**columns, **by_claim, **draw, **counting}
-    tally = Tally.count(
-        question,
-        data=list(files),
-        **{name: value for name, value in given.items() if value is not None},
-    )
+    tally = Tally.count(question, data=list(files), **given)
     # The counts are the same with looks and without, and none may be planned at other rows.
     asked = {name: value for name, value in certificate.asked_for.items() if name != "looks"}
     again: Certificate = certificate.by.certify(tally, asked)
@@ -145,12 +128,12 @@ def _columns(certificate: Certificate, question: Any, said: Mapping[str, str]) -
     """The columns as the question that was counted takes them: those that are said, and else those
     of the certificate.
     """
-    roles = roles_of(question)
-    named = chosen(certificate, (*roles, *DRAWN_BY), said)
-    if not named.keys() & roles.keys():
+    named = chosen(certificate, (*question.roles, *DRAWN_BY), said)
+    if not named.keys() & question.roles.keys():
         raise InvalidTypeError(
             "The certificate does not say which columns it was counted from, because they were "
-            f"arrays: name them with --column ROLE=NAME. Its roles are {', '.join(roles)}."
+            "arrays: name them with --column ROLE=NAME. Its roles are "
+            f"{', '.join(question.roles)}."
         )
     return for_question(question, named)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from pacbound.cli.delivery import print_json, progress_bar
 from pacbound.cli.exit_codes import (
     BAD_INPUT,
     REFUSED,
@@ -16,9 +16,8 @@ from pacbound.cli.exit_codes import (
     decided,
     ending_well,
 )
-from pacbound.cli.file_options import CertificatesArgument, Reads, Writes
-from pacbound.cli.terminal import print_json, progress_bar
-from pacbound.cli.verify import WORST_FIRST
+from pacbound.cli.options import CertificatesArgument, PatientOption, Reads, Writes
+from pacbound.cli.verify import worst
 from pacbound.errors import UnwritableFileError
 from pacbound.report import ReportedCertificate, WrittenReport, write_report
 from pacbound.report.page.writing import reported
@@ -41,9 +40,7 @@ def report(
         Reads(),
     ] = None,
     title: Annotated[str, typer.Option(help="The title of the page.")] = "pacbound report",
-    patient: Annotated[
-        bool, typer.Option("--patient", help="Verify also what takes unusually long.")
-    ] = False,
+    patient: PatientOption = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what was written for programs.")
     ] = False,
@@ -68,9 +65,9 @@ def report(
             )
     except (UnwritableFileError, BrokenPipeError):
         # The page cannot be written. What is true of the certificates does not depend on it.
-        decided(_worst(reported(certificates, patient=patient)))
+        decided(worst(map(_code, reported(certificates, patient=patient))))
         raise
-    code = decided(_worst(written.certificates))
+    code = decided(worst(map(_code, written.certificates)))
     if as_json:
         print_json(
             {
@@ -82,11 +79,6 @@ def report(
     else:
         _say(written)
     return code
-
-
-def _worst(entries: Iterable[ReportedCertificate]) -> int:
-    codes = set(map(_code, entries))
-    return next((code for code in WORST_FIRST if code in codes), 0)
 
 
 def _say(written: WrittenReport) -> None:

@@ -14,13 +14,12 @@ from rich.console import Console
 from rich.text import Text
 
 from pacbound.claims.bundle import CertificateBundle
-from pacbound.claims.certificate import Certificate, Verification, load_certificate
-from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, complain, ending_well
-from pacbound.cli.file_options import CertificatesArgument
-from pacbound.cli.terminal import print_json
-from pacbound.cli.verify import WORST_FIRST, for_programs
+from pacbound.claims.certificate import Certificate, Verification
+from pacbound.cli.delivery import print_json
+from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, ending_well
+from pacbound.cli.options import CertificatesArgument, PatientOption
+from pacbound.cli.verify import for_programs, read_or_complain, worst
 from pacbound.documents import Json, printable, printable_lines
-from pacbound.errors import CertificateError
 from pacbound.report.sketch import sketch
 
 MOST_DIFFERENCES = 10
@@ -43,9 +42,7 @@ class Section:
 @ending_well
 def show(
     certificates: CertificatesArgument,
-    patient: Annotated[
-        bool, typer.Option("--patient", help="Verify also what takes unusually long.")
-    ] = False,
+    patient: PatientOption = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a line for programs for each.")
     ] = False,
@@ -63,17 +60,12 @@ def show(
         if place and not as_json:
             typer.echo()
         codes.append(_shown(path, patient=patient, as_json=as_json))
-    return next((code for code in WORST_FIRST if code in codes), 0)
+    return worst(codes)
 
 
 def _shown(path: Path, *, patient: bool, as_json: bool) -> int:
-    try:
-        certificate = load_certificate(path)
-    except (CertificateError, OSError) as error:
-        message = str(error) if isinstance(error, CertificateError) else f"{path}: {error.strerror}"
-        if as_json:
-            print_json({"certificate": str(path), "ok": False, "error": message})
-        complain(message)
+    certificate = read_or_complain(path, as_json=as_json)
+    if certificate is None:
         return BAD_INPUT
     verification = certificate.verify(patient=patient)
     if as_json:

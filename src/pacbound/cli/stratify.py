@@ -1,4 +1,6 @@
-"""`pacbound stratify`: choose the rows to label, so that every bin of a calibration is narrow."""
+"""Rows to label: `pacbound stratify` chooses as many in every bin of a calibration, and `pacbound
+to-label` those of a cascade whose label matters.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,11 @@ from typing import Annotated
 import typer
 
 from pacbound.calibration.strata import Stratified, stratify_file
+from pacbound.cascade.rows import rows_to_label
+from pacbound.cli.delivery import print_json, progress_bar
 from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.file_options import Writes
-from pacbound.cli.lists import numbers
-from pacbound.cli.table_options import (
-    FilesArgument,
-    WrittenOrPiped,
-)
-from pacbound.cli.terminal import print_json, progress_bar
+from pacbound.cli.options import JsonOption, Writes, names, numbers
+from pacbound.cli.rows import FilesArgument, PipedRows
 
 
 @ending_well
@@ -39,8 +38,8 @@ def stratify(
     ] = None,
     seed: Annotated[int, typer.Option(help="Key of the choice. Try only one.")] = 0,
     *,
-    written: WrittenOrPiped,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
+    rows: PipedRows,
+    as_json: JsonOption = False,
 ) -> int:
     """Choose which rows of an unlabelled pool to label: as many in every bin of confidence.
 
@@ -49,7 +48,7 @@ def stratify(
     """
     with progress_bar("choosing") as progress:
         found = stratify_file(
-            written.tables(files),
+            rows.tables(files),
             output,
             confidence=confidence,
             labels=labels,
@@ -57,7 +56,7 @@ def stratify(
             edges=None if edges is None else numbers(edges, "--edges"),
             row_ids=row_ids,
             seed=seed,
-            notation=written.notation(),
+            notation=rows.notation(),
             progress=progress,
         )
     if as_json:
@@ -85,3 +84,45 @@ def _in_words(found: Stratified, output: Path, strata: str) -> str:
             f"--strata {strata} …",
         ]
     )
+
+
+@ending_well
+def to_label(
+    files: FilesArgument,
+    prediction: Annotated[
+        str, typer.Option(help="Columns with each model's prediction, the slow model's last: p1,p2")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the rows go."), Writes()],
+    label: Annotated[
+        str | None, typer.Option(help="Column with the true class, where some are there already.")
+    ] = None,
+    *,
+    rows: PipedRows,
+    as_json: JsonOption = False,
+) -> int:
+    """Write the rows of a cascade whose label matters, each with its number: those on which the
+    models differ.
+
+    A row that stays without a label counts as a loss, so it may be missing for any reason. Nothing
+    is certified here: `pacbound cascade` takes the labels back with --labels.
+    """
+    tables = rows.tables(files)
+    with progress_bar("comparing") as progress:
+        needing, total = rows_to_label(
+            tables,
+            output,
+            predictions=names(prediction),
+            label=label,
+            notation=rows.notation(),
+            progress=progress,
+        )
+    if as_json:
+        print_json({"rows": total, "to_label": needing, "output": str(output)})
+    else:
+        share = f" ({needing / total:.1%})" if total else ""
+        typer.echo(
+            f"{needing:,} of {total:,} rows{share} need a label; they are in {output}. Those that "
+            "stay without one count as losses. Keep all rows when you certify: pacbound cascade "
+            f"{' '.join(tables)} --labels {output} …"
+        )
+    return 0

@@ -10,9 +10,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from functools import partial, reduce
-from inspect import Parameter, signature
-from operator import add
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,27 +22,26 @@ from pacbound.claims.bundle import CertificateBundle, certify_together
 from pacbound.claims.certificate import Certificate, load_certificate
 from pacbound.claims.claim import certify
 from pacbound.claims.provenance import sample_name
-from pacbound.cli.about import About
-from pacbound.cli.certify import OTHER_VERBS
-from pacbound.cli.delivery import BudgetOption, OutputOption, SampleOption, deliver
+from pacbound.cli.certifying import columns_of, summed
+from pacbound.cli.delivery import (
+    AboutOption,
+    BudgetOption,
+    OutputOption,
+    about_of,
+    deliver,
+    progress_bar,
+)
 from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.file_options import Reads
-from pacbound.cli.terminal import progress_bar
+from pacbound.cli.options import JsonOption, Reads
+from pacbound.cli.rows import RowChoices
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.output_files import refuse_overwriting
 from pacbound.procedures import union
-from pacbound.tally import Tally
 from pacbound.tally.document import is_tally_file
-from pacbound.tally.row_options import DRAWN_BY, ROWS
+from pacbound.tally.row_options import ROWS
 
-_VERBS: dict[str, Callable[..., Certificate]] = {
-    name: verb for name, (_, verb) in OTHER_VERBS.items()
-}
-_OWN = ("claim", "files", "tallies", "share")
 _TABLES = ("answers", "pool")
 """Options that name files."""
-_NOT_DECLARED = ("delta", "progress")
-"""What a verb takes that is not for each claim to say."""
 
 
 @ending_well
@@ -68,19 +65,20 @@ def together(
     ] = None,
     output: OutputOption = None,
     budget: BudgetOption = None,
-    sample: SampleOption = None,
+    about: AboutOption = None,
     *,
-    about: About,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result for programs.")] = False,
+    rows: Annotated[RowChoices, ("sample",)],
+    as_json: JsonOption = False,
 ) -> int:
     """Certify several claims that share one delta: all of them are right at once.
 
-    Each table of CLAIMS.toml is a claim: what it is (claim = "shield"), its rows (files = "r.csv"
-    with columns, or tallies = ["t.json"]), its share, and the options of its Python function.
+    Each table of CLAIMS.toml is a claim: what it is (claim = "shield"), its rows (data = "r.csv"
+    with columns, or data = ["t.json"] for tallies), its share, and the options of its Python
+    function.
     Certificates must have been decided on before the data were looked at: to leave out one that was
     refused voids the rest.
     """
-    named = sample_name(sample)
+    named = sample_name(rows.options().get("sample"))
     declared = [path for path in files if path.suffix.lower() == ".toml"]
     if not declared:
         bundle = _of_certificates(files, delta)
@@ -91,7 +89,7 @@ def together(
     else:
         written = {"-o": output, "--budget": budget}
         bundle = _of_declared(declared[0], delta, named, written=written)
-    bundle = bundle.with_about(about.told(), sample=named)
+    bundle = bundle.with_about(about_of(about), sample=named)
     return deliver(bundle, output, as_json=as_json, budget=budget)
 
 
@@ -145,124 +143,79 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _declared(table: Mapping[str, Any], where: str, folder: Path) -> Callable[..., Certificate]:
-    """What makes the certificate of one claim, once its table is seen to fit its verb."""
-    kind = table.get("claim")
-    if kind in CLAIMS:
-        return _declared_claim(str(kind), table, where, folder)
-    if kind not in _VERBS:
-        listed = ", ".join((*_VERBS, *CLAIMS))
-        raise InvalidValueError(f"{where}: claim = {kind!r} is not one of {listed}.")
-    verb, options = _VERBS[kind], {key: table[key] for key in table if key not in _OWN}
-    takes = signature(verb).parameters
-    known = {name for name in takes if name not in _NOT_DECLARED and name != next(iter(takes))}
-    rest = {name for name in known if takes[name].kind is Parameter.VAR_KEYWORD}
-    if rest:
-        known = known - rest | (ROWS.keys() - {*DRAWN_BY, *_NOT_DECLARED})
-    misplaced = next((key for key in options if key in DRAWN_BY), None)
-    if misplaced is not None:
-        raise InvalidTypeError(
-            f"{where}: {misplaced} is a column: name it in columns, as the others are."
-        )
-    odd = next((key for key in options if key not in known), None)
-    if odd is not None:
-        raise InvalidTypeError(f"{where}: {kind} has no option {odd!r}: leave it out.")
-    absent = next(
-        (
-            name
-            for name in takes
-            if takes[name].default is Parameter.empty
-            and takes[name].kind is Parameter.KEYWORD_ONLY
-            and name not in ("delta", *options)
-        ),
-        None,
-    )
-    if absent is not None:
-        raise InvalidTypeError(f"{where}: {absent} is missing, which {kind} needs.")
-    if ("files" in table) == ("tallies" in table):
-        raise InvalidTypeError(f"{where}: name its rows, either files or tallies.")
-    if ("files" in table) != ("columns" in options):
-        raise InvalidTypeError(
-            f"{where}: files and columns go together, and tallies have no columns."
-        )
-    paths = table.get("files", table.get("tallies"))
-    paths = [paths] if isinstance(paths, str) else paths
-    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths) or not paths:
-        raise InvalidTypeError(f"{where}: expected the name of a file, or a list of them.")
-    options |= {key: _beside(folder, options[key]) for key in _TABLES if key in options}
-    places = [_beside(folder, path) for path in paths]
-    return partial(_made, where, verb, places, options, counted="tallies" in table)
-
-
-def _declared_claim(
-    kind: str, table: Mapping[str, Any], where: str, folder: Path
-) -> Callable[..., Certificate]:
-    """The same for a claim: its columns, what is asked for and how rows are read stand beside each
-    other, and `data` names files or tallies.
+    """What makes the certificate of one claim, once its table is seen to fit: its columns, what is
+    asked for and how rows are read stand beside each other, and `data` names files or tallies.
     """
+    kind, implied = _meant(table.get("claim"), where)
     claim = claim_of(kind)
-    columns = {column.name: column.needed for column in claim.columns}
-    if claim.by_groups:
-        columns["groups"] = False
-    asks = {ask.name: ask for ask in claim.asks if ask.option and ask.name != "delta"}
-    rows = set(ROWS) - {"progress"}
+    columns = [column.name for column in columns_of(claim)]
+    asks = {
+        ask.name: ask for ask in claim.asks if ask.option and ask.name not in ("delta", "claim")
+    }
+    options = [name for name in ROWS if name != "progress"]
     for key in table:
-        if key not in {"claim", "share", "data", *columns, *asks, *rows}:
-            near = get_close_matches(key, [*columns, *asks, *rows, "data"], 1)
+        if key not in {"claim", "share", "data", *columns, *asks, *options}:
+            near = get_close_matches(key, [*columns, *asks, *options, "data"], 1)
             hint = f" Did you mean {near[0]}?" if near else ""
             raise InvalidTypeError(f"{where}: {kind} has no option {key!r}: leave it out.{hint}")
     for name, ask in asks.items():
         if ask.default is REQUIRED and name not in table:
             raise InvalidTypeError(f"{where}: {name} is missing, which {kind} needs.")
-    paths = table.get("data")
-    paths = [paths] if isinstance(paths, str) else paths
+    paths = [table["data"]] if isinstance(table.get("data"), str) else table.get("data")
     if not isinstance(paths, list) or not paths or not all(isinstance(one, str) for one in paths):
         raise InvalidTypeError(
             f"{where}: data names no file: expected the name of a file with rows or of a tally, "
             "or a list of them."
         )
-    options = {key: table[key] for key in table if key in rows}
-    options |= {key: _beside(folder, options[key]) for key in _TABLES if key in options}
-    named = {key: table[key] for key in table if key in columns}
-    asked = {
-        key: _beside(folder, table[key]) if key in _TABLES else table[key]
-        for key in table
-        if key in asks
-    }
-    return partial(_made_claim, where, claim, named, asked, _beside(folder, paths), options=options)
+    given = {**table, **{key: _beside(folder, table[key]) for key in _TABLES if key in table}}
+    named, asked, rows = (
+        {key: given[key] for key in keys if key in given} for keys in (columns, asks, options)
+    )
+    return partial(_made, where, claim, named, {**asked, **implied}, _beside(folder, paths), rows)
 
 
-def _made_claim(  # noqa: PLR0913, RUF100
+def _meant(word: Any, where: str) -> tuple[str, dict[str, str]]:
+    """The kind that a word means, and what is asked for with it: a kind that can claim one of
+    several things of the same rows goes by these, too.
+    """
+    if word in CLAIMS:
+        return word, {}
+    choices = {kind: ask for kind in CLAIMS for ask in claim_of(kind).asks if ask.name == "claim"}
+    for kind, ask in choices.items():
+        if word in ask.form.allowed:
+            return kind, {"claim": word}
+    others = [text for ask in choices.values() for text in ask.form.allowed if text != ask.default]
+    raise InvalidValueError(
+        f"{where}: claim = {word!r} is not one of {', '.join((*others, *CLAIMS))}."
+    )
+
+
+def _made(
     where: str,
     claim: Any,
     columns: Mapping[str, Any],
     asked: Mapping[str, Any],
     paths: list[str],
-    *,
     options: Mapping[str, Any],
+    *,
     delta: float,
 ) -> Certificate:
     tallies = [path for path in paths if is_tally_file(path)]
-    wishes = {**asked, "delta": delta}
     try:
         if tallies and len(tallies) < len(paths):
             raise InvalidTypeError(f"{tallies[0]} is a tally beside files with rows: pass either.")
-        if tallies:
-            tally = reduce(add, map(Tally.load, tallies))
-            return _certificate(claim, columns, wishes, tally, options)
         with progress_bar(f"counting {where.rpartition('[')[2].rstrip(']')}") as progress:
-            return _certificate(claim, columns, wishes, paths, {**options, "progress": progress})
+            data = summed(paths) if tallies else paths
+            rows = options if tallies else {**options, "progress": progress}
+            made: Certificate = certify(claim, columns, {**asked, "delta": delta}, data, rows)
+            return made
     except PacboundError as error:
         raise type(error)(f"{where}: {error}") from None
 
 
-def _certificate(*given: Any) -> Certificate:
-    found: Certificate = certify(*given)
-    return found
-
-
 def _files_of(table: Mapping[str, Any], folder: Path) -> list[str]:
     """All files that a claim is made from."""
-    named = [table[key] for key in ("files", "tallies", "data", *_TABLES) if key in table]
+    named = [table[key] for key in ("data", *_TABLES) if key in table]
     beside = [_beside(folder, one) for one in named]
     return [name for one in beside for name in (one if isinstance(one, list) else [one])]
 
@@ -274,21 +227,3 @@ def _beside(folder: Path, named: Any) -> Any:
     if not isinstance(named, str) or "://" in named:
         return named
     return str(folder / named)
-
-
-def _made(
-    where: str,
-    verb: Callable[..., Certificate],
-    places: list[str],
-    options: Mapping[str, Any],
-    *,
-    counted: bool,
-    delta: float,
-) -> Certificate:
-    try:
-        if counted:
-            return verb(reduce(add, map(Tally.load, places)), delta=delta, **options)
-        with progress_bar(f"counting {where.rpartition('[')[2].rstrip(']')}") as progress:
-            return verb(places, delta=delta, progress=progress, **options)
-    except PacboundError as error:
-        raise type(error)(f"{where}: {error}") from None

@@ -1,26 +1,29 @@
-"""`pacbound verify`: recompute every claim from its counts."""
+"""`pacbound verify`: recompute every claim from its counts; let through what a script asks for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pacbound import exact_verifier
+from pacbound.claims import KINDS
 from pacbound.claims.certificate import Certificate, Verification, load_certificate
-from pacbound.cli.columns import ColumnOption, named_columns
+from pacbound.cli.delivery import print_json
 from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, complain, ending_well
-from pacbound.cli.file_options import CertificatesArgument
-from pacbound.cli.gates import CertifiedOption, DeltaOption, Gates, KindOption, XiOption
-from pacbound.cli.recount import DataOption, Recount
-from pacbound.cli.table_options import Classes, Counter, LabelsOption, WrittenOrPiped
-from pacbound.cli.terminal import print_json
-from pacbound.documents import Json
-from pacbound.errors import CertificateError, InvalidTypeError
+from pacbound.cli.options import CertificatesArgument, ColumnOption, PatientOption, Reads
+from pacbound.cli.rows import CLASSES, COUNTED, PIPED, RowChoices
+from pacbound.documents import Json, printable
+from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.stats.arguments import failure_probability, tolerated_rate
 
-WORST_FIRST = (VERIFICATION_FAILED, BAD_INPUT, REFUSED)
+if TYPE_CHECKING:
+    from pacbound.cli.recount import Recount
+
+WORST_FIRST = (VERIFICATION_FAILED, BAD_INPUT, REFUSED, 0)
 """Of several certificates the worst decides: one that does not follow from its counts, then one
 that cannot be read, then one that verifies and is a refusal."""
 
@@ -28,20 +31,33 @@ that cannot be read, then one that verifies and is a refusal."""
 @ending_well
 def verify(
     certificates: CertificatesArgument,
-    require_certified: CertifiedOption = False,
-    kind: KindOption = None,
-    max_xi: XiOption = None,
-    max_delta: DeltaOption = None,
-    data: DataOption = None,
+    require_certified: Annotated[
+        bool,
+        typer.Option("--require-certified", help="Let no refusal through: exit code 1, not 3."),
+    ] = False,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(help="Let only this kind through, such as cascade; may be repeated."),
+    ] = None,
+    max_xi: Annotated[
+        float | None,
+        typer.Option(help="Let through a claimed xi of at most this; 1 - target, for recall."),
+    ] = None,
+    max_delta: Annotated[
+        float | None, typer.Option(help="Let through a chance to be wrong of at most this.")
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Count this file again, and compare. Its columns are named as in the certificate, "
+            "unless --column says otherwise; may be repeated."
+        ),
+        Reads(),
+    ] = None,
     column: ColumnOption = None,
     *,
-    classes: Classes,
-    labels: LabelsOption = None,
-    written: WrittenOrPiped,
-    counter: Counter,
-    patient: Annotated[
-        bool, typer.Option("--patient", help="Verify also what takes unusually long.")
-    ] = False,
+    rows: Annotated[RowChoices, (*CLASSES, "labels", *PIPED, *COUNTED)],
+    patient: PatientOption = False,
     exact: Annotated[
         bool,
         typer.Option(
@@ -62,44 +78,55 @@ def verify(
     --max-xi or --max-delta, or has other counts than --data, whatever the others are.
     """
     gates = Gates.of(certified=require_certified, kinds=kind, xi=max_xi, delta=max_delta)
-    counting = {
-        **classes.options(),
-        **counter.options(),
-        "answers": labels,
-        **written.options(),
-    }
-    named = named_columns(column)
-    recount = None if not data else Recount(written.tables(data), named, counting)
-    _check_recount(recount, certificates, named)
+    recount = _recount(data, column, rows, len(certificates))
     codes = {
         _verified(path, gates, recount, patient=patient, as_json=as_json) for path in certificates
     }
     if exact:
         codes |= {_exact(path, patient=patient, as_json=as_json) for path in certificates}
-    return next((code for code in WORST_FIRST if code in codes), 0)
+    return worst(codes)
 
 
-def _check_recount(
-    recount: Recount | None, certificates: list[Path], named: Mapping[str, str]
-) -> None:
-    if recount is None and named:
-        raise InvalidTypeError("--column names a column of --data: pass the file, too.")
-    if recount is not None and len(certificates) != 1:
+def worst(codes: Iterable[int]) -> int:
+    """The exit code of several certificates."""
+    return min(codes, key=WORST_FIRST.index, default=0)
+
+
+def _recount(
+    data: list[str] | None, column: list[str] | None, rows: RowChoices, certificates: int
+) -> Recount | None:
+    """What to count again; nothing that reads tables is loaded where there is nothing."""
+    if not data:
+        if column:
+            raise InvalidTypeError("--column names a column of --data: pass the file, too.")
+        return None
+    if certificates != 1:
         raise InvalidTypeError(
-            f"--data is for one certificate, and {len(certificates)} were named: do it for each."
+            f"--data is for one certificate, and {certificates} were named: do it for each."
         )
+    from pacbound.cli.columns import named_columns  # noqa: PLC0415
+    from pacbound.cli.recount import Recount  # noqa: PLC0415
+
+    return Recount(rows.tables(data), named_columns(column), rows.options())
 
 
-def _verified(
-    path: Path, gates: Gates, recount: Recount | None, *, patient: bool, as_json: bool
-) -> int:
+def read_or_complain(path: Path, *, as_json: bool) -> Certificate | None:
+    """The certificate in a file; None once it is said why it cannot be read."""
     try:
-        certificate = load_certificate(path)
+        return load_certificate(path)
     except (CertificateError, OSError) as error:
         message = str(error) if isinstance(error, CertificateError) else f"{path}: {error.strerror}"
         if as_json:
             print_json({"certificate": str(path), "ok": False, "error": message})
         complain(message)
+        return None
+
+
+def _verified(
+    path: Path, gates: Gates, recount: Recount | None, *, patient: bool, as_json: bool
+) -> int:
+    certificate = read_or_complain(path, as_json=as_json)
+    if certificate is None:
         return BAD_INPUT
     verification = certificate.verify(patient=patient)
     closed = gates.closed(certificate) if verification else []
@@ -137,6 +164,8 @@ def _verified(
 
 def _exact(path: Path, *, patient: bool, as_json: bool) -> int:
     """What the verifier finds that shares nothing with the package; its exit codes are ours."""
+    from pacbound import exact_verifier  # noqa: PLC0415
+
     code, found = exact_verifier.check_file(str(path), patient=patient)
     said = "exact: " + "\n".join(exact_verifier.described(found))
     if as_json:
@@ -173,3 +202,68 @@ def for_programs(
         found |= {key: claim[key] for key in keys if key in claim}
         found |= certificate.by.thresholds(certificate)
     return found
+
+
+@dataclass(frozen=True)
+class Gates:
+    """What is demanded; a certificate passes if `closed` has no line about it."""
+
+    certified: bool
+    kinds: tuple[str, ...]
+    xi: Decimal | None
+    delta: Decimal | None
+
+    @classmethod
+    def of(
+        cls, *, certified: bool, kinds: list[str] | None, xi: float | None, delta: float | None
+    ) -> Gates:
+        """The gates that options ask for, if they are kinds and rates that there can be."""
+        unknown = next((kind for kind in kinds or [] if kind not in KINDS), None)
+        if unknown is not None:
+            raise InvalidValueError(
+                f"--kind {printable(unknown)} is not a kind of certificate: expected one of "
+                f"{', '.join(sorted(KINDS))}."
+            )
+        return cls(
+            certified,
+            tuple(kinds or ()),
+            # Compared as people write them: 1 - 0.95 is 0.05 here, and not a little more.
+            None if xi is None else Decimal(repr(tolerated_rate(xi))),
+            None if delta is None else Decimal(repr(failure_probability(delta))),
+        )
+
+    def closed(self, certificate: Certificate) -> list[str]:
+        """A line for each demand that a certificate, which verifies, does not meet."""
+        lines = []
+        if self.certified and not certificate.certified:
+            lines.append("it is a refusal, and --require-certified asks for more")
+        if self.kinds and certificate.kind not in self.kinds:
+            wanted = " or ".join(self.kinds)
+            lines.append(f"its kind is {certificate.kind}, and --kind asks for {wanted}")
+        if self.xi is not None:
+            lines += [
+                f"{found}, and --max-xi asks for at most {self.xi}"
+                for found in _above(certificate, self.xi)
+            ]
+        delta = Decimal(repr(certificate.delta))
+        if self.delta is not None and delta > self.delta:
+            lines.append(f"delta = {delta}, and --max-delta asks for at most {self.delta}")
+        return lines
+
+
+def _above(certificate: Certificate, most: Decimal) -> list[str]:
+    """What the certificate, or a claim of a bundle, allows beyond `most`."""
+    if certificate.inside:
+        return [
+            f"{printable(name)}: {found}"
+            for name, member in certificate.inside.items()
+            for found in _above(member, most)
+        ]
+    claim = certificate.claim()
+    if "target" in claim:
+        missed = 1 - Decimal(repr(float(claim["target"])))
+        return [f"target = {claim['target']} lets {missed} go wrong"] if missed > most else []
+    if "xi" not in claim:
+        return [f"a {certificate.kind} claims no xi"]
+    xi = Decimal(repr(float(claim["xi"])))
+    return [f"xi = {xi}"] if xi > most else []

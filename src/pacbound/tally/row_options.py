@@ -46,18 +46,31 @@ class RowOptions(TypedDict, total=False):
     """
 
     engine: Annotated[
-        Engine | None, Row("What counts files: duckdb, polars or spark.", "reading", option=str)
+        Engine | None,
+        Row("What counts files: the embedded duckdb, polars, or spark.", "reading", option=Engine),
     ]
-    master: Annotated[str | None, Row("Spark's master, such as local[4].", "reading", option=str)]
+    master: Annotated[
+        str | None,
+        Row(
+            "Spark's master, such as spark://host:7077; all cores of this machine if left out.",
+            "reading",
+            option=str,
+        ),
+    ]
     memory_limit: Annotated[
-        str | None, Row("What DuckDB may use, such as 500MB.", "reading", option=str)
+        str | None,
+        Row("What DuckDB may use, such as 500MB; 600MB if left out.", "reading", option=str),
     ]
     progress: Annotated[
         Progress | None, Row("Called with the share that is counted, from 0 to 1.", "reading")
     ]
     delimiter: Annotated[
         str | None,
-        Row("What separates the values of text files, such as ';'.", "notation", option=str),
+        Row(
+            "What separates the values of text files: ';' or tab; as the name says if left out.",
+            "notation",
+            option=str,
+        ),
     ]
     decimal: Annotated[
         str | None, Row("The decimal sign of text files, '.' or ','.", "notation", option=str)
@@ -71,17 +84,26 @@ class RowOptions(TypedDict, total=False):
         Row("Labels that came back for the rows, by their pac_row: files or a frame.", "answers"),
     ]
     classes: Annotated[
-        Any, Row("All classes that there are, if known beforehand.", "classes", option=str)
+        Any, Row("All classes that there are: a,b,c. Any other is refused.", "classes", option=str)
     ]
-    missing: Annotated[Any, Row("What stands for a missing label.", "classes", option=str)]
+    missing: Annotated[
+        Any, Row("What stands for a missing class, for example NA or -1.", "classes", option=str)
+    ]
     unseen_labels: Annotated[
         float,
         Row(
-            "The share of labels that may be of classes no model predicts.", "classes", option=float
+            "The share of labels that may be of classes no model predicts; 0 if left out.",
+            "classes",
+            option=float,
         ),
     ]
     unrelated_labels: Annotated[
-        bool, Row("Count labels that look like those of other rows.", "classes", option=bool)
+        bool,
+        Row(
+            "Count labels that match the slow model no more often than by chance.",
+            "classes",
+            option=bool,
+        ),
     ]
     clusters: Annotated[
         Any,
@@ -103,20 +125,28 @@ class RowOptions(TypedDict, total=False):
     weights: Annotated[
         Any,
         Row(
-            "The weight of each row, the density in use over that of the rows.",
+            "The weight of each row: the density in use over that of the rows, up to a factor.",
             "draw",
             column=True,
             option=str,
         ),
     ]
     weight_bound: Annotated[
-        float | None, Row("The largest weight that there can be.", "draw", option=float)
+        float | None,
+        Row("The largest weight that there can be, seen or not.", "draw", option=float),
     ]
     strata: Annotated[Any, Row("The bins that rows were chosen by, as stratify was given.", "draw")]
     row_ids: Annotated[
         Any, Row("A name for each row, where rows have no order.", "draw", column=True, option=str)
     ]
-    seed: Annotated[int | None, Row("The key of the draw, 0 if left out.", "draw", option=int)]
+    seed: Annotated[
+        int | None,
+        Row(
+            "The key of the draw by clusters or weights, 0 if left out. Try only one.",
+            "draw",
+            option=int,
+        ),
+    ]
     sample: Annotated[
         str | None,
         Row(

@@ -1,0 +1,157 @@
+"""The options about rows: how tables are written, what counts them, which classes there are, how
+rows are drawn, and what they are called.
+
+They are those of `pacbound.tally.row_options`. A command takes some of them as one argument of type
+`RowChoices`, and shows them in a panel of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import typer
+
+from pacbound.cli.options import ROWS, Reads, names, numbers
+from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.output_files import STANDARD_INPUT
+from pacbound.sources.notation import Notation
+from pacbound.tally.row_options import ROWS as DECLARED
+
+FilesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help=(
+            "CSV, Parquet, JSON lines, Arrow, .npz, a folder, a quoted glob, or - for standard "
+            "input; all of them are counted together."
+        ),
+    ),
+    Reads(),
+]
+
+
+@dataclass(frozen=True)
+class RowChoices:
+    """What was typed of the options about rows, by name."""
+
+    typed: Mapping[str, Any]
+
+    def options(self) -> dict[str, Any]:
+        """What was typed, as the verbs take it."""
+        parsed = {
+            "classes": names,
+            "missing": names,
+            "strata": lambda text: (
+                int(text) if text.strip().isdecimal() else numbers(text, "--strata")
+            ),
+        }
+        return {
+            "answers" if name == "labels" else name: parsed.get(name, lambda it: it)(value)
+            for name, value in self.typed.items()
+            if name != "format" and value is not None and value is not False
+        }
+
+    def notation(self) -> Notation:
+        """How the tables are written."""
+        return Notation.of(**{name: self.typed[name] for name in WRITTEN})
+
+    def tables(self, files: Sequence[str]) -> list[str]:
+        """The files, with one that holds standard input in the place of -."""
+        found = self.typed["format"]
+        if found is not None and STANDARD_INPUT not in files:
+            raise InvalidTypeError(
+                "--format says what comes in over standard input, and - is not among the files: "
+                "leave it out."
+            )
+        if list(files).count(STANDARD_INPUT) > 1:
+            raise InvalidValueError("- is named twice, and standard input comes only once.")
+        if STANDARD_INPUT not in files:
+            return list(files)
+        from pacbound.sources.standard_input import standard_input  # noqa: PLC0415
+
+        held = str(standard_input(found))
+        return [held if file == STANDARD_INPUT else file for file in files]
+
+
+WRITTEN = ("delimiter", "decimal", "scale")
+PIPED = (*WRITTEN, "format")
+COUNTED = ("engine", "master", "memory_limit")
+CLASSES = ("classes", "missing", "unseen_labels")
+RELATED = (*CLASSES, "unrelated_labels")
+DRAWN = ("clusters", "cluster_bound", "weights", "weight_bound", "row_ids", "seed")
+PipedRows = Annotated[RowChoices, PIPED]
+
+_OWN: dict[str, Any] = {
+    "format": typer.Option(
+        help="With -: csv, tsv, jsonl, parquet, arrow or npz, if its first bytes do not say it."
+    ),
+    "labels": typer.Option(
+        help="A file of labels that came back, joined to the rows by its column pac_row; the "
+        "label column is in it. May be repeated."
+    ),
+    "strata": typer.Option(
+        help="Rows were chosen by `pacbound stratify`: its --n-bins or --edges."
+    ),
+    "sample": typer.Option(
+        metavar="NAME",
+        help="What these rows are called: a budget adds up the claims on rows of one name, and "
+        "those that name none count for all.",
+    ),
+    "unrelated_labels": typer.Option("--unrelated-labels", help=DECLARED["unrelated_labels"].help),
+}
+_READ = {"labels": list[str], "strata": str, "sample": str, "format": str}
+
+
+def _declared(name: str) -> Any:
+    row = DECLARED[name]
+    return typer.Option(help=f"Column: {row.help}" if row.column else row.help)
+
+
+def _option(name: str) -> Parameter:
+    """The option of a name, as typer reads it."""
+    shown = _OWN.get(name) or _declared(name)
+    shown.rich_help_panel = ROWS
+    kind = _READ.get(name) or DECLARED[name].option
+    marks = [Reads()] if name == "labels" else []
+    default = False if kind is bool else None
+    hint: Any = Annotated[kind if kind is bool else kind | None, shown, *marks]
+    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=hint, default=default)
+
+
+def _names_of(hint: Any) -> tuple[str, ...] | None:
+    """Which options about rows an annotation stands for; None if it is another one."""
+    is_rows = get_origin(hint) is Annotated and get_args(hint)[0] is RowChoices
+    return get_args(hint)[1] if is_rows else None
+
+
+def shown_options(command: Callable[..., Any]) -> list[Parameter]:
+    """The parameters of a command as typer is to see them: all options about rows by themselves."""
+    hints, shown = get_type_hints(command, include_extras=True), []
+    for parameter in signature(command).parameters.values():
+        of_rows = _names_of(hints[parameter.name])
+        if of_rows is None:
+            shown.append(parameter.replace(annotation=hints[parameter.name]))
+        else:
+            shown += map(_option, of_rows)
+    return shown
+
+
+def gathered(command: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given as the command takes it: the options about rows as `RowChoices`."""
+    passed = dict(given)
+    for name, hint in get_type_hints(command, include_extras=True).items():
+        of_rows = _names_of(hint)
+        if of_rows is not None:
+            passed[name] = RowChoices({option: passed.pop(option) for option in of_rows})
+    return passed
+
+
+def with_options(run: Any, shown: Sequence[Parameter]) -> Callable[..., Any]:
+    """The function, as if it had been written with these parameters."""
+    run.__signature__ = Signature(shown)
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+    made: Callable[..., Any] = run
+    return made
