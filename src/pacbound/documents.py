@@ -45,6 +45,33 @@ def digest(value: Json) -> str:
     return "sha256:" + hashlib.sha256(canonical(value)).hexdigest()
 
 
+def sealed(body: Mapping[str, Json]) -> dict[str, Json]:
+    """The body of a file that keeps a state, with the digest of it."""
+    return {**body, "digest": digest(body)}
+
+
+def require_seal(
+    document: Mapping[str, Json], name: str, what: str, layout: str, schema: int, remedy: str = ""
+) -> None:
+    """Raise unless a document is of a format and schema, and as it was when it was sealed; `name`,
+    `what` and `remedy` are for the message.
+    """
+    if document.get("format") != layout:
+        raise CertificateError(
+            f"{name} is not {what}: its format is {shown(document.get('format'))}."
+        )
+    if type(document.get("schema")) is not int or document["schema"] != schema:
+        raise CertificateError(
+            f"{name} has schema {shown(document.get('schema'))}: this version reads {schema}. "
+            "Upgrade pacbound."
+        )
+    body = {key: value for key, value in document.items() if key != "digest"}
+    if document.get("digest") != digest(body):
+        raise CertificateError(
+            f"{name} was changed after it was written: its digest does not match. {remedy}".rstrip()
+        )
+
+
 def copied(value: Json) -> Json:
     """A copy that shares nothing that can be changed, several times faster than `deepcopy`."""
     if isinstance(value, dict):

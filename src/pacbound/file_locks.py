@@ -78,7 +78,7 @@ def locked(
             ) from None
         except OSError as error:
             raise InvalidValueError(f"{path} cannot be locked: {error.strerror}.") from None
-        if not _taken(file, wait=False) and not (wait and _waited(file, waiting)):
+        if not taken(file, wait=False) and not (wait and _waited(file, waiting)):
             raise InvalidValueError(
                 f"{path} is in use by another process, which would write over what this one does, "
                 "or be written over: wait for it, or end it. Nothing was changed."
@@ -93,11 +93,11 @@ def _waited(file: IO[bytes], waiting: Callable[[], None] | None) -> bool:
     """Whether the lock could be taken once whoever held it let go."""
     if waiting is not None:
         waiting()
-    return _taken(file, wait=True)
+    return taken(file, wait=True)
 
 
-def _taken(file: IO[bytes], *, wait: bool) -> bool:
-    """Whether the lock could be taken."""
+def taken(file: IO[bytes], *, wait: bool) -> bool:
+    """Whether the lock of an open file could be taken; closing the file lets go of it."""
     try:
         if sys.platform == "win32":
             import msvcrt  # noqa: PLC0415 - only there

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pacbound import Tally
-from pacbound.cascade.tolerances import trade_off
+from pacbound.cascade import trade_off
 from pacbound.claims.cascade import certify_cascade
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import Bound

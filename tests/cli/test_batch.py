@@ -296,7 +296,7 @@ def test_bad_usage_is_named_and_ends_with_2(
             ],
             "These are answers to other rows",
         ),
-        (lambda rows: [row | {"pac_row": "0.5"} for row in rows[:1]], "not a row"),
+        (lambda rows: [row | {"pac_row": "0.5"} for row in rows[:1]], "not the number of a row"),
         (lambda rows: [row | {"answer": "1"} for row in rows], "never equal"),
         (lambda rows: [row | {"answer": row["answer"].upper()} for row in rows], "lower case"),
     ],

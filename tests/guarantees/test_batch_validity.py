@@ -13,7 +13,7 @@ import pytest
 from scipy.special import bdtrc
 
 from pacbound import BatchSession, answer_batch
-from pacbound.cascade.batches import sampled_order
+from pacbound.cascade.batches import records
 from pacbound.data import fashion_mnist
 from pacbound.procedures import batch
 from pacbound.procedures.batch import plan
@@ -38,7 +38,7 @@ def _violates(
     **options: Any,
 ) -> bool:
     """Whether more answers differ than may, if the permutation is this one."""
-    monkeypatch.setattr(sampled_order, "keyed_permutation", lambda *_: np.array(permutation))
+    monkeypatch.setattr(records, "keyed_permutation", lambda *_: np.array(permutation))
     slow = np.where(differ, 1, 0)
     session = BatchSession(scores, np.zeros(len(scores), dtype=int), **options)
     while not session.done:

@@ -20,11 +20,17 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.bounded_stream import BoundedStream, Items
+from pacbound.cascade.asking import BoundedStream, Items
 from pacbound.cascade.model_outputs import SaidByModel, read_item, require_same_classes
 from pacbound.cascade.result import CascadeResult, CascadeStatistics, Routed
-from pacbound.cascade.stages import Stage, is_count, shown, stages_of
-from pacbound.cascade.thresholds import ExitThresholds, Thresholds
+from pacbound.cascade.stages import (
+    ExitThresholds,
+    Stage,
+    Thresholds,
+    is_count,
+    shown,
+    stages_of,
+)
 from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
 from pacbound.stats.arguments import is_one_of
 from pacbound.tally.columns import as_column, as_names

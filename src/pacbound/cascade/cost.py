@@ -20,15 +20,19 @@ that a fold declared does not fall, but it is a finite list fixed in advance: Cl
 delta over the number of its steps and exits.
 
 An exit at the threshold 0 leaves no row, surely, and one at +inf is not asked.
+
+What other tolerances would cost is descriptive: each point of the curve of `trade_off` holds alone,
+for an xi that was chosen beforehand. Choosing xi by looking at the curve is choosing from the data,
+and no point then holds.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from functools import partial
 from itertools import pairwise
 from math import inf, log, nextafter, sqrt
 from typing import Any, Literal, Unpack
@@ -36,21 +40,25 @@ from typing import Any, Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.rows import exits_of_batch
-from pacbound.claims.cascade import CascadeCertificate
+from pacbound.cascade.rows import Reading, read_rows
+from pacbound.claims.cascade import CascadeCertificate, certify_cascade
+from pacbound.claims.cascade.claim import CLAIM
 from pacbound.claims.certificate import certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
+from pacbound.procedures.cascade import Bound
 from pacbound.procedures.cascade_paths import total_cost
 from pacbound.says import exact, likelihood
-from pacbound.sources import Notation, Paths, Progress, Wanted, opened
-from pacbound.sources.notation import OPTIONS as NOTATION
-from pacbound.sources.notation import refuse_notation
-from pacbound.stats.arguments import claimed_delta
+from pacbound.sources import Paths
+from pacbound.stats.arguments import claimed_delta, tolerated_rate
 from pacbound.stats.binomial import binomial_upper
 from pacbound.stats.sequences import bonferroni_level
 from pacbound.tally.columns import as_array, checked_scores, numeric
+from pacbound.tally.questions.question import Slot
 from pacbound.tally.row_options import RowOptions
+from pacbound.tally.rows import Rows
+from pacbound.tally.tally import Tally
 
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
@@ -193,23 +201,16 @@ def certified_cost(
         raise InvalidValueError(
             "This certificate has no costs, so there is nothing to bound: certify with costs=."
         )
-    strange = next((name for name in rows if name not in ("progress", *NOTATION)), None)
-    if strange is not None:
-        raise InvalidTypeError(
-            f"{strange} is not an option of certified_cost: expected progress, "
-            f"{', '.join(NOTATION)}."
-        )
-    written: Any = {name: value for name, value in rows.items() if name in NOTATION}
+    reading = Reading.of(rows, data, (), "certified_cost")
     if confidence is None:
         if data is not None:
             raise InvalidTypeError("confidence is missing: name its columns in data.")
         return _from_the_same_rows(certificate, level)
-    if data is None:
-        refuse_notation(written)
-        answered = _answered(confidence, thresholds)
-    else:
-        notation = Notation.of(**written)
-        answered = _answered_in_files(certificate, data, confidence, notation, rows.get("progress"))
+    answered = (
+        _answered(confidence, thresholds)
+        if data is None
+        else _answered_in_files(certificate, data, confidence, reading)
+    )
     count = int(answered.sum())
     staying = count - np.cumsum(answered)[:-1]
     tests = max(1, sum(0 < threshold < inf for threshold in thresholds.tolist()))
@@ -232,7 +233,7 @@ def _from_the_same_rows(certificate: CascadeCertificate, delta: float) -> CostBo
 
 def _bound(
     certificate: CascadeCertificate,
-    shares: NDArray[np.float64],
+    shares: Floats,
     exits: Integers,
     rows: int,
     delta: float,
@@ -260,7 +261,7 @@ def _bound(
     )
 
 
-def _answered(confidence: Any, thresholds: NDArray[np.float64]) -> Integers:
+def _answered(confidence: Any, thresholds: Floats) -> Integers:
     """How many rows each model answers, the slow one last."""
     scores = numeric(as_array(confidence, "confidence"), "confidence")
     scores = scores[:, None] if scores.ndim == 1 else scores
@@ -271,19 +272,15 @@ def _answered(confidence: Any, thresholds: NDArray[np.float64]) -> Integers:
         )
     if not len(scores):
         raise InvalidValueError("confidence has no rows: pass at least one.")
-    exits = np.full(len(scores), len(thresholds))
-    for m in reversed(range(len(thresholds))):
-        column = checked_scores(scores[:, m], f"confidence[:, {m}]")
-        exits[column >= thresholds[m]] = m
-    return np.bincount(exits, minlength=len(thresholds) + 1)
+    columns = [checked_scores(column, f"confidence[:, {m}]") for m, column in enumerate(scores.T)]
+    return _exits(columns, thresholds)
 
 
 def _answered_in_files(
     certificate: CascadeCertificate,
     paths: Paths,
     named: Any,
-    notation: Notation,
-    progress: Progress | None,
+    reading: Reading,
 ) -> Integers:
     names = [named] if isinstance(named, str) else list(named)
     if not all(isinstance(name, str) for name in names):
@@ -294,22 +291,14 @@ def _answered_in_files(
         raise InvalidTypeError(
             f"{len(names)} confidence columns for {certificate.exits} exits: name that of each."
         )
+    slots = {name: Slot("number", name, reading.notation.scale) for name in names}
     answered = np.zeros(certificate.exits + 1, dtype=np.int64)
 
-    def count(batches: Any) -> None:
-        for path, batch in batches():
-            try:
-                exits = exits_of_batch(batch, names, certificate.thresholds, notation.scale)
-            except (InvalidTypeError, InvalidValueError) as error:
-                raise type(error)(f"{path}: {error}") from None
-            answered[:] += np.bincount(exits, minlength=len(answered))
+    def count(rows: Rows) -> None:
+        answered[:] += _exits([rows.scores(name) for name in names], certificate.thresholds)
 
-    wanted = {name: Wanted(name, "number") for name in names}
-    with opened(paths, wanted, notation=notation, progress=progress) as tables:
-        for part in tables.parts:
-            part.run(partial(count, part.batches))
-    known = set(certificate.provenance.sources) & set(tables.fingerprints or ())
-    if known:
+    tables = read_rows(paths, slots, count, reading)
+    if set(certificate.provenance.sources) & set(tables.fingerprints or ()):
         raise RepeatedSourceError(
             f"{tables.listed}: the certificate was counted from this file, so its scores are not "
             "fresh. Leave it out for a bound from the same rows, or pass other rows."
@@ -317,6 +306,14 @@ def _answered_in_files(
     if not answered.any():
         raise InvalidValueError(f"{tables.listed}: no rows, and a bound needs at least one.")
     return answered
+
+
+def _exits(scores: Sequence[Floats], thresholds: Floats) -> Integers:
+    """How many rows each model answers, the slow one last, from the scores of each exit."""
+    exits = np.full(len(scores[0]), len(thresholds))
+    for m in reversed(range(len(thresholds))):
+        exits[scores[m] >= thresholds[m]] = m
+    return np.bincount(exits, minlength=len(thresholds) + 1)
 
 
 def _float_above(value: Fraction) -> float:
@@ -328,3 +325,118 @@ def _rounded_up(value: float) -> str:
     """A bound in four digits, never below it."""
     upwards = Context(prec=4, rounding=ROUND_CEILING)
     return f"{upwards.create_decimal_from_float(value).normalize():f}"
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """What a cascade does at each of several tolerances.
+
+    Each row holds alone, for an xi chosen beforehand. Where the claim is refused, thresholds are
+    +inf and exit rates 0: nothing exits early.
+
+    Attributes
+    ----------
+    xi : ndarray of shape (k,)
+        The tolerances.
+    thresholds : ndarray of shape (k, M-1)
+        The certified threshold of each exit.
+    exit_rates : ndarray of shape (k, M-1)
+        The share of the rows that left at each exit; descriptive.
+    error_increase : ndarray of shape (k,)
+        The accuracy that was lost on these very rows, those without a label counted as losses;
+        descriptive.
+    cost : ndarray of shape (k,)
+        What a row cost on average; NaN if no costs were passed. Descriptive.
+
+    Examples
+    --------
+    >>> prediction, label = [[1, 1]] * 900 + [[0, 1]] * 100, [1] * 1000
+    >>> confidence = [0.9] * 900 + [0.6] * 100
+    >>> curve = trade_off(confidence, prediction, label, xi=[0.001, 0.02], delta=0.05)
+    >>> curve.thresholds.round(2).tolist(), curve.exit_rates.tolist()
+    ([[inf], [0.6]], [[0.0], [0.9]])
+    """
+
+    xi: Floats
+    thresholds: Floats
+    exit_rates: Floats
+    error_increase: Floats
+    cost: Floats
+
+
+def trade_off(
+    confidence: Any = None,
+    prediction: Any = None,
+    label: Any = None,
+    *,
+    xi: Iterable[float],
+    delta: float,
+    costs: Any = None,
+    bound: Bound = "pair",
+    data: Any = None,
+    **rows: Unpack[RowOptions],
+) -> TradeOff:
+    """The cascade certified at each of several tolerances; descriptive as a curve.
+
+    Each point holds alone, with probability at least 1 - `delta`, for an `xi` that was chosen
+    beforehand. Whoever chooses `xi` by looking at the curve chooses from the data, and then no
+    point holds: certify the choice on other rows.
+
+    Parameters
+    ----------
+    confidence, prediction, label
+        As in `certify_cascade`: arrays, or with `data` the names of columns. Rows without a label
+        in which predictions differ count as losses.
+    xi
+        The tolerances, any number of them.
+    delta
+        The chance that a point is wrong, for each point alone.
+    costs
+        As in `certify_cascade`. Without them `cost` is NaN.
+    bound
+        "pair", which answers at once; "exact", which takes its time for each new `xi`; "product".
+    data, **rows
+        As in `certify_cascade`.
+
+    Returns
+    -------
+    TradeOff
+        A row for each `xi`. Where the claim is refused, thresholds are +inf and exit rates 0.
+
+    Raises
+    ------
+    InvalidValueError, InvalidTypeError
+        As from `certify_cascade`.
+
+    Examples
+    --------
+    >>> prediction, label = [[1, 1]] * 990 + [[0, 1]] * 10, [1] * 1000
+    >>> confidence, xi = [0.9] * 500 + [0.6] * 500, [0.01, 0.02, 0.05]
+    >>> curve = trade_off(confidence, prediction, label, xi=xi, delta=0.05)
+    >>> curve.exit_rates[:, 0]
+    array([0.5, 1. , 1. ])
+    """
+    columns = {"confidence": confidence, "prediction": prediction, "label": label}
+    tally = Tally.count(CLAIM.question, data=data, **columns, **rows)
+    try:
+        tolerances = np.array([tolerated_rate(value) for value in iter(xi)])
+    except TypeError as error:
+        if isinstance(error, InvalidTypeError):
+            raise
+        raise InvalidTypeError(
+            f"xi={xi!r} is not a list of tolerances: expected several, such as [0.01, 0.02]. For "
+            "one use certify_cascade."
+        ) from None
+    points = [
+        certify_cascade(data=tally, xi=float(value), delta=delta, costs=costs, bound=bound)
+        for value in tolerances
+    ]
+    return TradeOff(
+        xi=tolerances,
+        thresholds=np.array([point.thresholds for point in points]),
+        exit_rates=np.array([point.exit_rates for point in points]),
+        error_increase=np.array([point.observed_error_increase for point in points]),
+        cost=np.array(
+            [np.nan if point.expected_cost is None else point.expected_cost for point in points]
+        ),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, log, sqrt
 from typing import Any, Unpack
 
@@ -12,40 +12,26 @@ from numpy.typing import NDArray
 
 from pacbound.cascade.design_search import Fold, Tried, declared_sequence, search
 from pacbound.cascade.model_table import ModelTable
-from pacbound.claims.cascade import CascadeCertificate, certify_declared
+from pacbound.cascade.rows import CLASSES, Reading
+from pacbound.claims.cascade import CLAIM, CascadeCertificate, certify_declared
 from pacbound.claims.provenance import about_texts, sample_name
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.procedures.cascade import NAMES, Bound
+from pacbound.procedures.cascade import Bound
 from pacbound.procedures.cascade_front import Declared
 from pacbound.procedures.cascade_paths import LARGEST_COST
-from pacbound.sources import Notation
 from pacbound.sources.batches import part_of
 from pacbound.sources.notation import OPTIONS as NOTATION
-from pacbound.sources.notation import refuse_notation
 from pacbound.stats.arguments import (
-    claimed_delta,
-    is_one_of,
     real_number,
-    tolerated_rate,
     whole_number,
 )
-from pacbound.tally.classes import ClassRule
 from pacbound.tally.questions.cascade import MOST_EXITS
 from pacbound.tally.row_options import RowOptions
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_OPTIONS = (
-    "classes",
-    "missing",
-    "unseen_labels",
-    "unrelated_labels",
-    "progress",
-    "about",
-    "sample",
-    "seed",
-)
+_OPTIONS = (*CLASSES, "unrelated_labels", "progress", "about", "sample", "seed")
 
 
 @dataclass(frozen=True)
@@ -227,38 +213,25 @@ def design_cascade(  # noqa: PLR0913
     >>> design.models, design.certificate.n, f"{design.saved:.0%} saved"
     ((0, 1), 16000, '58% saved')
     """
-    rate, level = tolerated_rate(xi), claimed_delta(delta)
+    asked = CLAIM.wishes({"xi": xi, "delta": delta, "bound": bound})
+    rate, level = asked["xi"], asked["delta"]
     _refuse_unknown(rows)
+    reading = Reading.of(rows, data, _OPTIONS, "design_cascade")
     texts, name = about_texts(rows.get("about")), sample_name(rows.get("sample"))
-    progress, seed = rows.get("progress"), rows.get("seed") or 0
-    written: Any = {key: value for key, value in rows.items() if key in NOTATION}
-    if not is_one_of(bound, NAMES):
-        raise InvalidValueError(
-            f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'."
+    progress, seed = reading.progress, whole_number(rows.get("seed") or 0, "seed")
+    columns = {"confidence": confidence, "prediction": prediction, "label": label}
+    table = (
+        ModelTable.of_arrays(columns, reading.rule)
+        if data is None
+        else ModelTable.of_files(
+            data, columns, replace(reading, progress=part_of(progress, 0.0, 0.3))
         )
-    rule = ClassRule.of(
-        rows.get("classes"),
-        rows.get("missing"),
-        rows.get("unseen_labels") or 0.0,
-        unrelated_labels=bool(rows.get("unrelated_labels")),
     )
-    if data is None:
-        refuse_notation(written)
-        table = ModelTable.of_arrays(confidence, prediction, label, rule)
-    else:
-        table = ModelTable.of_files(
-            data,
-            {"confidence": confidence, "prediction": prediction, "label": label},
-            rule,
-            notation=Notation.of(**written),
-            progress=part_of(progress, 0.0, 0.3),
-        )
     alone = _own_costs(costs, table.models)
-    chosen, rest = _split(len(table), _share(fold), whole_number(seed, "seed"))
-    named = _Places(table, data is not None)
-    slow = named.place(last, "last") if last is not None else _most_accurate(table, chosen, alone)
-    must = frozenset(named.place(model, "contain") for model in contain)
-    begin = None if first is None else named.place(first, "first")
+    chosen, rest = _split(len(table), _share(fold), seed)
+    slow = _most_accurate(table, chosen, alone) if last is None else table.place(last, "last")
+    begin = None if first is None else table.place(first, "first")
+    must = frozenset(table.place(model, "contain") for model in contain)
     must |= frozenset() if begin is None else {begin}
     _check_choice(table, alone, slow, must, _most(most))
 
@@ -279,7 +252,7 @@ def design_cascade(  # noqa: PLR0913
         models,
         tuple(alone[m] for m in models),
         float(fold),
-        int(seed),
+        seed,
         len(chosen),
         declared_sequence(folded, models, target=target if rate > 0 else 0.0),
     )
@@ -289,62 +262,28 @@ def design_cascade(  # noqa: PLR0913
         xi=rate,
         delta=level,
         bound=bound,
-        columns=named.recorded(models),
+        columns=table.names.of(models).recorded if table.is_named else {},
     ).with_about(texts, sample=name)
     if progress is not None:
         progress(1.0)
-    names = table.names.of(models).predictions if data is not None else None
+    names = table.names.of(models).predictions if table.is_named else None
     return CascadeDesign(models, names, certificate, found.tried, found.searched, alone[slow])
 
 
 def _refuse_unknown(rows: Mapping[str, Any]) -> None:
-    strange = next((name for name in rows if name not in (*_OPTIONS, *NOTATION)), None)
-    if strange == "claim":
+    if "claim" in rows:
         raise InvalidTypeError(
             "design_cascade has no argument 'claim': labels choose the models, and what it claims "
             "is the loss. To claim that few answers differ, name the models and use "
             "certify_cascade, on rows that had no part in choosing them."
         )
+    strange = next((name for name in rows if name not in (*_OPTIONS, *NOTATION)), None)
     if strange is not None:
         raise InvalidTypeError(
             f"design_cascade has no argument {strange!r}. Where rows are not independent draws, as "
             "those of one patient are not, keep one of each first, drawn without sight of scores "
             "and labels; certify_cascade takes clusters and weights."
         )
-
-
-@dataclass(frozen=True)
-class _Places:
-    """Models by their place or, where columns have names, by that of their predictions."""
-
-    table: ModelTable
-    have_names: bool
-
-    def place(self, model: Any, option: str) -> int:
-        """The place of a model among all."""
-        names, count = self.table.names.predictions, self.table.models
-        if isinstance(model, str):
-            if self.have_names and model in names:
-                return names.index(model)
-            known = f"expected one of {', '.join(names)}" if self.have_names else "arrays have none"
-            raise InvalidValueError(f"{option}={model!r} is not a column of predictions: {known}.")
-        place = whole_number(model, option)
-        if place >= count:
-            raise InvalidValueError(
-                f"{option}={place} is not a model: there are {count}, counted from 0."
-            )
-        return place
-
-    def recorded(self, models: Sequence[int]) -> dict[str, str]:
-        """The columns of the chosen models, as a certificate keeps them."""
-        if not self.have_names:
-            return {}
-        names = self.table.names.of(models)
-        return {
-            "confidence": ",".join(names.confidences[:-1]),
-            "prediction": ",".join(names.predictions),
-            "label": names.labels,
-        }
 
 
 def _own_costs(costs: Any, models: int) -> tuple[float, ...]:

@@ -8,7 +8,8 @@ is cast to float64 before it is compared, as it was when the certificate counted
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.cascade.stages import Stage
-from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.columns import ROUNDING, as_array, as_column, as_score_column, numeric
 from pacbound.tally.toplabel import ONE_SCORE, top_blocks
 
@@ -86,47 +87,44 @@ class SaidByModel:
 
 def read_batch(stage: Stage, output: Any, rows: Rows, classes: Array | None) -> SaidByModel:
     """What `stage` said about `rows`, from what its model gave back for them."""
-    try:
+    with _explained(stage, f"gave {len(rows)} rows no answer"):
         if isinstance(output, Answers):
             return _read_answers(stage, output, rows)
-        if isinstance(output, tuple):
-            raise InvalidTypeError(
-                "a tuple, which could mean many things: return Answers(labels, confidence)."
-            )
+        _refuse_tuple(output, "Answers(labels, confidence)")
         return _read_table(stage, output, rows, classes)
-    except ModelError:
-        raise
-    except (InvalidValueError, InvalidTypeError) as error:
-        raise stage.error(f"gave {len(rows)} rows no answer: {error}") from error
 
 
 def read_item(stage: Stage, output: Any, item: int, classes: Array | None) -> SaidByModel:
     """What `stage` said about one item: an `Answer`, or one probability per class."""
     rows = np.array([item])
-    try:
+    with _explained(stage, f"gave item {item} no answer", row=item):
         if isinstance(output, Answer):
-            confidence = (
-                None
-                if output.confidence is None
-                else as_array(_on_host(output.confidence), "confidence").reshape(-1)
-            )
+            given = _on_host(output.confidence)
+            confidence = None if given is None else as_array(given, "confidence").reshape(-1)
             return SaidByModel(
                 _one_label(stage, output.label, item), _scores(stage, confidence, rows)
             )
-        if isinstance(output, tuple):
-            raise InvalidTypeError(
-                "a tuple, which could mean many things: return Answer(label, confidence)."
-            )
+        _refuse_tuple(output, "Answer(label, confidence)")
         probabilities = as_array(_on_host(output), "probabilities")
         if probabilities.ndim != 1:
             raise InvalidValueError(
                 f"shape {probabilities.shape}: expected one probability per class, or an Answer."
             )
         return _read_table(stage, probabilities[None, :], rows, classes)
-    except ModelError:
-        raise
+
+
+@contextmanager
+def _explained(stage: Stage, what: str, row: int | None = None) -> Iterator[None]:
+    """Say of an output that cannot be read which model gave it, and for what."""
+    try:
+        yield
     except (InvalidValueError, InvalidTypeError) as error:
-        raise stage.error(f"gave item {item} no answer: {error}", row=item) from error
+        raise stage.error(f"{what}: {error}", row=row) from error
+
+
+def _refuse_tuple(output: Any, remedy: str) -> None:
+    if isinstance(output, tuple):
+        raise InvalidTypeError(f"a tuple, which could mean many things: return {remedy}.")
 
 
 def require_same_classes(

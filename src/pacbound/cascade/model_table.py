@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.cascade.rows import Reading, read_rows
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import PLAIN, Notation, Paths, Progress, Wanted, opened
+from pacbound.sources import Paths
 from pacbound.sources.values import MISSING, Values
+from pacbound.stats.arguments import whole_number
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
 from pacbound.tally.columns import as_array, numeric, same_length, same_rows
 from pacbound.tally.count import Counting
@@ -53,62 +54,42 @@ class ModelTable:
     sources: tuple[str, ...] | None
 
     @classmethod
-    def of_arrays(
-        cls, confidences: Any, predictions: Any, labels: Any, rule: ClassRule
-    ) -> ModelTable:
+    def of_arrays(cls, columns: Mapping[str, Any], rule: ClassRule) -> ModelTable:
         """The table of (n, M) confidences, (n, M) predictions and (n,) labels."""
-        if predictions is None or labels is None:
-            absent = "prediction" if predictions is None else "label"
+        absent = next((name for name, column in columns.items() if column is None), None)
+        if absent is not None:
             raise InvalidTypeError(
                 f"{absent} is missing: pass all arrays, or paths and their columns."
             )
-        same_rows(confidence=confidences, prediction=predictions, label=labels)
-        scores = numeric(as_array(confidences, "confidence"), "confidence")
-        answers = prediction_columns(predictions)
+        same_rows(**columns)
+        scores = numeric(as_array(columns["confidence"], "confidence"), "confidence")
+        answers = prediction_columns(columns["prediction"])
         if scores.ndim != 2 or scores.shape[1] != len(answers):
             raise InvalidValueError(
                 f"confidence of shape {scores.shape} and prediction of {len(answers)} models do "
                 "not fit together: expected (n, M) of both, a column for every model, the slow one "
                 "included."
             )
-        truth = label_column(labels)
+        truth = label_column(columns["label"])
         same_length(confidence=scores, prediction=answers[0], label=truth)
-        models = range(len(answers))
-        names = Names(
-            tuple(f"confidence[:, {m}]" for m in models),
-            tuple(f"prediction[:, {m}]" for m in models),
-            "label",
-        )
+        names = Names.of_arrays(len(answers))
+        taken = dict(zip(names.slots, [*scores.T, *answers, truth], strict=True))
         reading = _Reading(names, rule)
-        columns: list[Any] = [*scores.T, *answers, truth]
-        reading.take(Rows.of_arrays(names.slots, dict(zip(names.slots, columns, strict=True))))
+        reading.take(Rows.of_arrays(names.slots, taken))
         return reading.result(None)
 
     @classmethod
-    def of_files(
-        cls,
-        paths: Paths,
-        columns: Mapping[str, Any],
-        rule: ClassRule,
-        *,
-        notation: Notation = PLAIN,
-        progress: Progress | None = None,
-    ) -> ModelTable:
+    def of_files(cls, paths: Paths, columns: Mapping[str, Any], reading: Reading) -> ModelTable:
         """The table of files, by the names of their columns."""
         names = Names.of_columns(columns)
-        reading = _Reading(names, rule)
-        slots = scaled(names.slots, notation.scale)
-        wanted = {key: Wanted(slot.name, slot.kind) for key, slot in slots.items()}
-        with opened(paths, wanted, notation=notation, progress=progress) as tables:
-            for part in tables.parts:
-                if part.batches is None:
-                    raise InvalidValueError(f"{tables.listed} cannot be read in order.")
-                part.run(partial(reading.take_all, part.batches, slots))
-        if not reading.rows:
+        table = _Reading(names, reading.rule)
+        slots = scaled(names.slots, reading.notation.scale)
+        tables = read_rows(paths, slots, table.take, reading)
+        if not table.rows:
             raise InvalidValueError(
                 f"{tables.listed}: no rows. Choosing and certifying need at least two."
             )
-        return reading.result(tuple(tables.fingerprints or ()))
+        return table.result(tuple(tables.fingerprints or ()))
 
     def __len__(self) -> int:
         return len(self.truth)
@@ -117,6 +98,28 @@ class ModelTable:
     def models(self) -> int:
         """How many models there are."""
         return int(self.answers.shape[1])
+
+    @property
+    def is_named(self) -> bool:
+        """Whether columns have names: those of files have."""
+        return self.sources is not None
+
+    def place(self, model: Any, option: str) -> int:
+        """The place of a model among all, from its place or, where columns have names, from that of
+        its predictions.
+        """
+        names = self.names.predictions
+        if isinstance(model, str):
+            if self.is_named and model in names:
+                return names.index(model)
+            known = f"expected one of {', '.join(names)}" if self.is_named else "arrays have none"
+            raise InvalidValueError(f"{option}={model!r} is not a column of predictions: {known}.")
+        place = whole_number(model, option)
+        if place >= self.models:
+            raise InvalidValueError(
+                f"{option}={place} is not a model: there are {self.models}, counted from 0."
+            )
+        return place
 
     def cells(self, rows: Integers) -> Integers:
         """The cell of every score of some rows, on the finest grid."""
@@ -178,13 +181,16 @@ class Names:
     labels: str
 
     @classmethod
+    def of_arrays(cls, models: int) -> Names:
+        """What the columns of arrays are called in messages."""
+        confidences, predictions = (
+            tuple(f"{name}[:, {m}]" for m in range(models)) for name in ("confidence", "prediction")
+        )
+        return cls(confidences, predictions, "label")
+
+    @classmethod
     def of_columns(cls, columns: Mapping[str, Any]) -> Names:
         """The names that the user gave."""
-        if not isinstance(columns, Mapping):
-            raise InvalidTypeError(
-                f"columns={columns!r} is not a mapping: expected what each column is for, and its "
-                "name."
-            )
         named = only_known(columns, _ROLES, "A design")
         confidences, predictions = (
             (names,) if isinstance(names, str) else tuple(names)
@@ -218,6 +224,15 @@ class Names:
             self.labels,
         )
 
+    @property
+    def recorded(self) -> dict[str, str]:
+        """The columns of a cascade, as a certificate keeps them."""
+        return {
+            "confidence": ",".join(self.confidences[:-1]),
+            "prediction": ",".join(self.predictions),
+            "label": self.labels,
+        }
+
     def _slots(self, confidences: Sequence[str]) -> dict[str, Slot]:
         return {
             **{f"confidence {m}": Slot("number", name) for m, name in enumerate(confidences)},
@@ -235,14 +250,6 @@ class _Reading:
         self._vocabulary = Vocabulary(rule)
         self._parts: list[tuple[Floats, Integers, Integers]] = []
         self.rows = 0
-
-    def take_all(self, batches: Any, slots: Mapping[str, Slot]) -> None:
-        """Take the rows of a source."""
-        for path, batch in batches():
-            try:
-                self.take(Rows.of_batch(slots, batch))
-            except (InvalidTypeError, InvalidValueError) as error:
-                raise type(error)(f"{path}: {error}") from None
 
     def take(self, rows: Rows) -> None:
         """Take some rows."""

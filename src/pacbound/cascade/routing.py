@@ -2,12 +2,14 @@
 
 The rule is the one that was certified: a row exits where its float64 score is at or above the
 threshold. Knows nothing of the models but that they can be called, and of the rows but that they
-can be picked by number.
+can be picked by number: rows of arrays and tensors (NumPy, torch, JAX), sparse matrices, data
+frames and Arrow tables, lists and tuples of anything, and dictionaries of these. What a model gets
+is of the kind that came in, and nothing is guessed from the values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import repeat
 from time import perf_counter
@@ -18,14 +20,22 @@ from numpy.typing import NDArray
 
 from pacbound.cascade.model_outputs import SaidByModel, read_batch, require_same_classes
 from pacbound.cascade.result import CascadeResult, CascadeStatistics
-from pacbound.cascade.row_access import Rows, Take, row_access
-from pacbound.cascade.stages import Stage, is_count, require_one_order, shown, stages_of
-from pacbound.cascade.thresholds import ExitThresholds, Thresholds
-from pacbound.errors import InvalidValueError, ModelError
+from pacbound.cascade.stages import (
+    ExitThresholds,
+    Stage,
+    Thresholds,
+    is_count,
+    require_one_order,
+    shown,
+    stages_of,
+)
+from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
 from pacbound.tally.columns import as_column
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Take = Callable[[Rows], Any]
 
 
 class Cascade:
@@ -167,7 +177,7 @@ class Cascade:
         CascadeResult
             All of it, in the order of the rows.
         """
-        count, take = row_access(X)
+        count, take = _row_access(X)
         limits = self._exits.of_rows(count, groups)
         result = self._joined(self._route(limits, take), count)
         self.statistics.add(result.answered, result.seconds, result.failed)
@@ -279,3 +289,58 @@ class Cascade:
 
     def __repr__(self) -> str:
         return f"Cascade({shown(self._stages, self._exits)})"
+
+
+def _row_access(X: Any, name: str = "X") -> tuple[int, Take]:
+    """The number of rows of `X`, and what takes some of them out; all of them are `X` itself, not a
+    copy.
+    """
+    count, take = _access(X, name)
+    return count, lambda rows: X if len(rows) == count else take(rows)
+
+
+def _access(X: Any, name: str) -> tuple[int, Take]:
+    if isinstance(X, Mapping):
+        return _of_mapping(X, name)
+    if hasattr(X, "iloc"):
+        return len(X), lambda rows: X.iloc[rows]
+    if hasattr(X, "tocsr"):
+        return X.shape[0], lambda rows: X.tocsr()[rows].asformat(X.format)
+    if hasattr(X, "num_rows") and hasattr(X, "schema"):
+        return X.num_rows, X.take
+    if hasattr(X, "shape"):
+        if not len(X.shape):
+            raise InvalidValueError(
+                f"{name} is a single value without rows: put it into an array of one row."
+            )
+        return X.shape[0], lambda rows: X[rows]
+    if isinstance(X, Sequence) and not isinstance(X, (str, bytes, bytearray)):
+        kind = tuple if isinstance(X, tuple) else list
+        return len(X), lambda rows: kind(X[row] for row in rows.tolist())
+    raise InvalidTypeError(
+        f"{name} is a {type(X).__name__}, which has no rows to pick: {_remedy(X)}"
+    )
+
+
+def _of_mapping(columns: Mapping[Any, Any], name: str) -> tuple[int, Take]:
+    parts = {key: _access(column, f"{name}[{key!r}]") for key, column in columns.items()}
+    counts = {key: count for key, (count, _) in parts.items()}
+    if len(set(counts.values())) != 1:
+        listed = (
+            ", ".join(f"{name}[{key!r}] has {count}" for key, count in counts.items())
+            or "it is empty"
+        )
+        raise InvalidValueError(
+            f"{name} is a dictionary whose columns have no common number of rows: {listed}."
+        )
+    return next(iter(counts.values())), lambda rows: {
+        key: take(rows) for key, (_, take) in parts.items()
+    }
+
+
+def _remedy(X: Any) -> str:
+    if isinstance(X, (str, bytes, bytearray)):
+        return "put it into a list."
+    if isinstance(X, Iterator):
+        return "list() its rows, or pass an iterable of batches to predict_batches."
+    return "pass an array, a data frame, a list of rows or a dictionary of columns."

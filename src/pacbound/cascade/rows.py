@@ -1,26 +1,97 @@
-"""A cascade and the rows of a table: which model answers each, and which rows get a label."""
+"""Rows that come in from files, in order; and those that go out to be answered or labelled, each
+with its number among all rows.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress
+from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress, Wanted, opened
+from pacbound.sources.notation import OPTIONS as NOTATION
+from pacbound.sources.notation import refuse_notation
+from pacbound.sources.opening import Opened
 from pacbound.sources.paths import format_of
 from pacbound.sources.rewriting import rewrite
 from pacbound.sources.values import MISSING
 from pacbound.tally.classes import ClassRule, Vocabulary
+from pacbound.tally.questions.question import Slot
 from pacbound.tally.returned_labels import ROW
-from pacbound.tally.rows import batch_scores
+from pacbound.tally.rows import Rows
+
+Mask = NDArray[np.bool_]
+
+CLASSES = ("classes", "missing", "unseen_labels")
+"""The row options that say what is known of the classes."""
 
 LABEL = "label"
 """The column that takes the label of a row that was asked for."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the rows of a function are read: what is known of their classes, and how files are
+    written.
+    """
+
+    rule: ClassRule
+    notation: Notation
+    progress: Progress | None
+
+    @classmethod
+    def of(cls, rows: Mapping[str, Any], data: Any, known: Iterable[str], what: str) -> Reading:
+        """That of row options, all of which must be `known`, and in files where they are about
+        files; `what` names the function.
+        """
+        allowed = [*known, "progress", *NOTATION]
+        strange = next((name for name in rows if name not in allowed), None)
+        if strange is not None:
+            raise InvalidTypeError(
+                f"{strange} is not an option of {what}: expected {', '.join(sorted(allowed))}."
+            )
+        written: Any = {name: rows[name] for name in NOTATION if name in rows}
+        if data is None:
+            refuse_notation(written)
+        rule = ClassRule.of(
+            rows.get("classes"),
+            rows.get("missing"),
+            rows.get("unseen_labels") or 0.0,
+            unrelated_labels=bool(rows.get("unrelated_labels")),
+        )
+        return cls(rule, Notation.of(**written), rows.get("progress"))
+
+
+def read_rows(
+    paths: Paths,
+    slots: Mapping[str, Slot],
+    take: Callable[[Rows], None],
+    reading: Reading,
+) -> Opened:
+    """Give the rows of files to `take`, in order; what it raises names the file."""
+
+    def take_all(batches: Callable[[], Iterable[tuple[Any, Batch]]]) -> None:
+        for path, batch in batches():
+            try:
+                take(Rows.of_batch(slots, batch))
+            except (InvalidTypeError, InvalidValueError) as error:
+                raise type(error)(f"{path}: {error}") from None
+
+    wanted = {key: Wanted(slot.name, slot.kind) for key, slot in slots.items()}
+    with opened(paths, wanted, notation=reading.notation, progress=reading.progress) as tables:
+        for part in tables.parts:
+            if part.batches is None:
+                raise InvalidValueError(f"{tables.listed} cannot be read in order.")
+            part.run(partial(take_all, part.batches))
+    return tables
 
 
 def rows_to_label(
@@ -40,23 +111,16 @@ def rows_to_label(
     whatever the truth is. Of the rows written, as many as you like may stay without a label, too:
     each then counts as a loss.
     """
-    done = 0
 
-    def needing_label(batch: Batch) -> tuple[Batch, dict[str, NDArray[np.int64]]]:
-        nonlocal done
-        needs = _differ(batch, predictions) & (True if label is None else _missing(batch, label))
-        # Numbers go on from file to file.
-        numbers = done + np.flatnonzero(needs)
-        done += batch.rows
-        return batch.where(needs), {ROW: numbers}
+    def needs_label(batch: Batch, _: int) -> Mask:
+        differ = _differ(batch, predictions)
+        return differ if label is None else differ & _missing(batch, label)
 
-    needed = [*predictions, *([] if label is None else [label])]
-    rows, needing = rewrite(
+    rows, needing = _numbered(
         source,
         target,
-        needing_label,
-        needed=needed,
-        added=[ROW],
+        needs_label,
+        needed=[*predictions, *([] if label is None else [label])],
         notation=notation,
         progress=progress,
     )
@@ -68,59 +132,69 @@ def rows_asked_for(
     target: str | os.PathLike[str],
     rows: NDArray[np.int64],
     *,
-    label: str | None = None,
-    numbers: bool = False,
+    needed: Sequence[str] = (),
+    empty: Mapping[str, Any] | None = None,
     notation: Notation = PLAIN,
-    progress: Progress | None = None,
 ) -> None:
-    """Write these rows of `source` to `target`, in the order of the file, with a column for the
-    label that is still empty.
+    """Write these rows of `source` to `target`, in the order of the table, each with its number.
 
-    That column is `label` if the file has it, and one is added otherwise. Where classes are
-    `numbers` it holds numbers in formats that have types.
+    Columns that are `needed` must be there; those of `empty` are added, with the value that stands
+    for nothing yet.
     """
     wanted = np.sort(rows)
-    has_text = not numbers or format_of(Path(target)) == "delimited"
-    empty = np.array("") if has_text else np.array(np.nan)
 
-    def asked_for(batch: Batch) -> tuple[Batch, dict[str, NDArray[Any]]]:
-        here = wanted[(wanted >= batch.start) & (wanted < batch.start + batch.rows)]
+    def is_asked(batch: Batch, start: int) -> Mask:
         chosen = np.zeros(batch.rows, dtype=np.bool_)
-        chosen[here - batch.start] = True
-        added: dict[str, NDArray[Any]] = {ROW: here}
-        return batch.where(chosen), added | (
-            {} if label is not None else {LABEL: np.full(len(here), empty)}
-        )
+        begin, end = np.searchsorted(wanted, [start, start + batch.rows])
+        chosen[wanted[begin:end] - start] = True
+        return chosen
 
-    needed = [] if label is None else [label]
-    added = [ROW] if label is not None else [ROW, LABEL]
-    rewrite(
+    _numbered(source, target, is_asked, needed=needed, empty=empty or {}, notation=notation)
+
+
+def no_label(target: str | os.PathLike[str], *, numbers: bool) -> Any:
+    """What stands in the label column of `target` for a label that is not there yet. Where classes
+    are `numbers` it is one in formats that have types.
+    """
+    return np.nan if numbers and format_of(Path(target)) != "delimited" else ""
+
+
+def _numbered(
+    source: Paths,
+    target: str | os.PathLike[str],
+    choose: Callable[[Batch, int], Mask],
+    *,
+    needed: Sequence[str],
+    empty: Mapping[str, Any] = MappingProxyType({}),
+    notation: Notation,
+    progress: Progress | None = None,
+) -> tuple[int, int]:
+    """Write the rows that `choose` picks from a batch and its start, each with its number among all
+    rows; return how many came in and how many went out.
+    """
+    done = 0
+
+    def change(batch: Batch) -> tuple[Batch, dict[str, NDArray[Any]]]:
+        nonlocal done
+        chosen = choose(batch, done)
+        # Numbers go on from file to file.
+        numbers = done + np.flatnonzero(chosen)
+        done += batch.rows
+        blank = {name: np.full(len(numbers), value) for name, value in empty.items()}
+        return batch.where(chosen), {ROW: numbers, **blank}
+
+    return rewrite(
         source,
         target,
-        asked_for,
+        change,
         needed=needed,
-        added=added,
+        added=[ROW, *empty],
         notation=notation,
         progress=progress,
     )
 
 
-def exits_of_batch(
-    batch: Batch,
-    confidences: Sequence[str],
-    thresholds: NDArray[np.float64],
-    scale: float | None = None,
-) -> NDArray[np.int64]:
-    """The model that answers each row, counted from 0; `thresholds` are one for each exit, or a
-    row of these for each row. A score of 1 is written as `scale`.
-    """
-    exits = np.full(batch.rows, len(confidences))
-    for m in reversed(range(len(confidences))):
-        exits[batch_scores(batch, confidences[m], scale) >= thresholds[..., m]] = m
-    return exits
-
-
-def _differ(batch: Batch, predictions: Sequence[str]) -> NDArray[np.bool_]:
+def _differ(batch: Batch, predictions: Sequence[str]) -> Mask:
     vocabulary = Vocabulary(ClassRule())
     codes = [vocabulary.codes(batch.values(name), name, batch.start) for name in predictions]
     for name, column in zip(predictions, codes, strict=True):
@@ -145,6 +219,6 @@ def _require_one_type(
         )
 
 
-def _missing(batch: Batch, label: str) -> NDArray[np.bool_]:
+def _missing(batch: Batch, label: str) -> Mask:
     codes = Vocabulary(ClassRule()).codes(batch.values(label), label, batch.start)
     return np.asarray(codes == MISSING)

@@ -11,7 +11,7 @@ import typer
 
 from pacbound.cascade.labelling import LabelSession
 from pacbound.cascade.labelling.session import require_loss
-from pacbound.cascade.rows import LABEL, rows_asked_for
+from pacbound.cascade.rows import LABEL, no_label, rows_asked_for
 from pacbound.claims.budget import Budget
 from pacbound.claims.cascade import CascadeCertificate
 from pacbound.claims.provenance import about_texts, sample_name
@@ -181,8 +181,10 @@ def label(
             asked = going.ask(count)
             _require_taken_in(going, ask, label or LABEL, notation)
             is_numbers = not any(isinstance(found, str) for found in going.classes)
+            empty = {} if label else {LABEL: no_label(ask, numbers=is_numbers)}
             decided(0 if going.progress.certified else REFUSED)
-            rows_asked_for(file, ask, asked, label=label, numbers=is_numbers, notation=notation)
+            needed = [label] if label else []
+            rows_asked_for(file, ask, asked, needed=needed, empty=empty, notation=notation)
         elif answers is None and not as_json and _is_by_hand():
             models = [*columns["confidence"], *columns["prediction"], slow_confidence]
             hidden = {label} if show_predictions else {label, *models}

@@ -109,7 +109,7 @@ def document_of(
         "false_alarms": promise.text,
         **state,
     }
-    return {**body, "digest": documents.digest(body)}
+    return documents.sealed(body)
 
 
 def promise_of(document: Mapping[str, Json], layout: str, name: str) -> Promise:
@@ -117,20 +117,7 @@ def promise_of(document: Mapping[str, Json], layout: str, name: str) -> Promise:
     what = CALLED[layout]
     if not isinstance(document, Mapping):
         raise CertificateError(f"{name} is not {what}.")
-    if document.get("format") != layout:
-        raise CertificateError(
-            f"{name} is not {what}: its format is {documents.shown(document.get('format'))}."
-        )
-    if type(document.get("schema")) is not int or document["schema"] != _SCHEMA:
-        raise CertificateError(
-            f"{name} has schema {documents.shown(document.get('schema'))}: this version reads "
-            f"{_SCHEMA}. Upgrade pacbound."
-        )
-    body = {key: value for key, value in document.items() if key != "digest"}
-    if document.get("digest") != documents.digest(body):
-        raise CertificateError(
-            f"{name} was changed after it was written: its digest does not match. {_REMEDY}"
-        )
+    documents.require_seal(document, name, what, layout, _SCHEMA, _REMEDY)
     part = Reader(document, name)
     return Promise.of(part.probability("delta"), part.text("false_alarms"))
 

@@ -362,16 +362,16 @@ def test_training_mode_is_refused(verb: str) -> None:
 @pytest.mark.parametrize(
     ("thresholds", "error", "message"),
     [
-        ([0.5], InvalidValueError, "1 thresholds: expected 2"),
+        ([0.5], InvalidValueError, "1 thresholds for 3 models: expected 2"),
         (0.5, InvalidTypeError, "expected 2 numbers in a list"),
         (np.array([[0.5], [0.5]]), InvalidTypeError, "expected 2 numbers in a list"),
-        ([0.5, float("nan")], InvalidValueError, r"expected confidences in \[0, 1\]"),
-        ([0.5, 95.0], InvalidValueError, r"expected confidences in \[0, 1\]"),
-        ([-0.1, 0.5], InvalidValueError, r"expected confidences in \[0, 1\]"),
+        ([0.5, float("nan")], InvalidValueError, "expected 0 to 1, or .inf"),
+        ([0.5, 95.0], InvalidValueError, "expected 0 to 1, or .inf"),
+        ([-0.1, 0.5], InvalidValueError, "expected 0 to 1, or .inf"),
         (
             ["high", "low"],
             InvalidTypeError,
-            "expected 2 numbers in a list, or a cascade certificate",
+            "expected floats from 0 to 1",
         ),
     ],
 )

@@ -3,7 +3,6 @@ from the slow model's, with as few calls as can be.
 """
 
 from pacbound.cascade.batches.answering import answer_batch, answer_batch_async
-from pacbound.cascade.batches.result import BatchResult
-from pacbound.cascade.batches.session import BatchSession
+from pacbound.cascade.batches.session import BatchResult, BatchSession
 
 __all__ = ["BatchResult", "BatchSession", "answer_batch", "answer_batch_async"]

@@ -5,24 +5,22 @@ at a time, with retries, and without ever paying for an answer twice.
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from inspect import isawaitable, iscoroutinefunction
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.batches.result import BatchResult
-from pacbound.cascade.batches.session import BatchSession, OnMissing
-from pacbound.cascade.bounded_stream import BoundedStream
+from pacbound.cascade.asking import BoundedStream, Retry
+from pacbound.cascade.batches.session import BatchOptions, BatchResult, BatchSession
 from pacbound.claims.provenance import about_texts
 from pacbound.errors import InvalidTypeError, ModelError, PacboundError
 from pacbound.sources import Progress
-from pacbound.stats.arguments import real_number, whole_number
+from pacbound.stats.arguments import whole_number
 
 Rows = NDArray[np.int64]
 
@@ -38,18 +36,12 @@ def answer_batch(  # noqa: PLR0913
     xi: float,
     delta: float,
     rng: np.random.Generator | None,
-    journal: str | os.PathLike[str] | None = None,
     chunk: int = 64,
     retries: int = 2,
     pause: float = 1.0,
     progress: Progress | None = None,
-    sample: int | None = None,
-    looks: int = 1,
-    whole_ties: bool = False,
-    on_missing: OnMissing = "raise",
-    classes: Any = None,
-    missing: Any = None,
     about: Mapping[str, Any] | None = None,
+    **session: Unpack[BatchOptions],
 ) -> BatchResult:
     """An answer for each of n known records, of which at most floor(`xi` n) differ from the slow
     model's, with probability at least 1 - `delta`, asking the slow model about as few as it can.
@@ -78,10 +70,6 @@ def answer_batch(  # noqa: PLR0913
         The chance that more do.
     rng
         Draws the key of the permutation, once. None will do where the journal has a key.
-    journal
-        A file that keeps the key and every answer as it comes in. If the run is interrupted, even
-        by kill -9, calling again with the same file goes on with the same sample, and no answer
-        that was kept is paid for again.
     chunk
         How many rows a call of `slow` gets at most.
     retries, pause
@@ -89,19 +77,12 @@ def answer_batch(  # noqa: PLR0913
         which double each time.
     progress
         Called with the share that is done, from 0 to 1.
-    sample
-        The size of the sample, if a rule is not to choose it.
-    looks
-        1, or 2 for a second, larger sample where the first promises that it pays: where about half
-        of the scores are equal.
-    whole_ties
-        Keep records of one score together, so that `certificate.threshold` says which kept the fast
-        answer.
-    on_missing
-        "raise", or "leave" to leave records outside the sample without an answer if the slow model
-        gives none. In the sample such a record counts as a disagreement.
-    classes, missing, about
+    about
         As in `certify_cascade`.
+    **session
+        As in `BatchSession`: `journal`, `sample`, `looks`, `whole_ties`, `on_missing`, `classes`
+        and `missing`. With a journal, a run that was interrupted, even by kill -9, goes on with the
+        same sample when it is called again, and no answer that was kept is paid for twice.
 
     Returns
     -------
@@ -141,28 +122,15 @@ def answer_batch(  # noqa: PLR0913
             "slow is an async function: call answer_batch_async, which awaits it, several calls at "
             "a time."
         )
-    retry, texts = _Retry.of(retries, pause), about_texts(about)
+    retry, texts = Retry.of(retries, pause), about_texts(about)
     size = whole_number(chunk, "chunk", least=1)
-    with BatchSession(
-        confidence,
-        prediction,
-        xi=xi,
-        delta=delta,
-        rng=rng,
-        journal=journal,
-        sample=sample,
-        looks=looks,
-        whole_ties=whole_ties,
-        on_missing=on_missing,
-        classes=classes,
-        missing=missing,
-    ) as session:
-        _report(progress, session)
-        while not session.done:
-            for rows in _chunks(session.ask(), size):
-                session.tell(rows, _counted(_called(slow, rows, retry), rows), paid=True)
-                _report(progress, session)
-        return session.result(about=texts)
+    with BatchSession(confidence, prediction, xi=xi, delta=delta, rng=rng, **session) as batch:
+        _report(progress, batch)
+        while not batch.done:
+            for rows in _chunks(batch.ask(), size):
+                batch.tell(rows, _counted(_called(slow, rows, retry), rows), paid=True)
+                _report(progress, batch)
+        return batch.result(about=texts)
 
 
 async def answer_batch_async(  # noqa: PLR0913
@@ -173,19 +141,13 @@ async def answer_batch_async(  # noqa: PLR0913
     xi: float,
     delta: float,
     rng: np.random.Generator | None,
-    journal: str | os.PathLike[str] | None = None,
     chunk: int = 1,
     concurrency: int = 8,
     retries: int = 2,
     pause: float = 1.0,
     progress: Progress | None = None,
-    sample: int | None = None,
-    looks: int = 1,
-    whole_ties: bool = False,
-    on_missing: OnMissing = "raise",
-    classes: Any = None,
-    missing: Any = None,
     about: Mapping[str, Any] | None = None,
+    **session: Unpack[BatchOptions],
 ) -> BatchResult:
     """`answer_batch` for a slow model that is awaited, with several calls under way at once.
 
@@ -195,7 +157,7 @@ async def answer_batch_async(  # noqa: PLR0913
 
     Parameters
     ----------
-    confidence, prediction, xi, delta, rng, journal
+    confidence, prediction, xi, delta, rng
         As in `answer_batch`.
     slow
         An async function of an array of rows that gives an answer for each.
@@ -203,8 +165,7 @@ async def answer_batch_async(  # noqa: PLR0913
         How many rows a call gets at most.
     concurrency
         The most calls under way at a time.
-    retries, pause, progress, sample, looks, whole_ties, on_missing, classes, missing,
-    about
+    retries, pause, progress, about, **session
         As in `answer_batch`.
 
     Returns
@@ -228,45 +189,16 @@ async def answer_batch_async(  # noqa: PLR0913
     >>> int(result.asked.sum())
     37
     """
-    retry, texts = _Retry.of(retries, pause), about_texts(about)
+    retry, texts = Retry.of(retries, pause), about_texts(about)
     size, limit = (
         whole_number(chunk, "chunk", least=1),
         whole_number(concurrency, "concurrency", least=1),
     )
-    with BatchSession(
-        confidence,
-        prediction,
-        xi=xi,
-        delta=delta,
-        rng=rng,
-        journal=journal,
-        sample=sample,
-        looks=looks,
-        whole_ties=whole_ties,
-        on_missing=on_missing,
-        classes=classes,
-        missing=missing,
-    ) as session:
-        _report(progress, session)
-        while not session.done:
-            await _round(session, slow, size, limit, retry, progress)
-        return session.result(about=texts)
-
-
-@dataclass(frozen=True)
-class _Retry:
-    times: int
-    pause: float
-
-    @classmethod
-    def of(cls, retries: Any, pause: Any) -> _Retry:
-        wait = real_number(pause, "pause", "a number of seconds")
-        return cls(whole_number(retries, "retries"), max(0.0, wait))
-
-    def waits(self) -> Iterator[float]:
-        """The seconds to wait before each repetition."""
-        for time_ in range(self.times):
-            yield self.pause * 2.0**time_
+    with BatchSession(confidence, prediction, xi=xi, delta=delta, rng=rng, **session) as batch:
+        _report(progress, batch)
+        while not batch.done:
+            await _round(batch, slow, size, limit, retry, progress)
+        return batch.result(about=texts)
 
 
 @dataclass(frozen=True)
@@ -284,7 +216,7 @@ async def _round(
     slow: Callable[[Rows], Awaitable[Any]],
     size: int,
     limit: int,
-    retry: _Retry,
+    retry: Retry,
     progress: Progress | None,
 ) -> None:
     """Ask about the rows of one round. After a failure no call is begun, those under way are
@@ -324,7 +256,7 @@ def _chunks(rows: Rows, size: int) -> Iterator[Rows]:
         yield rows[start : start + size]
 
 
-def _called(slow: Callable[[Rows], Any], rows: Rows, retry: _Retry) -> Any:
+def _called(slow: Callable[[Rows], Any], rows: Rows, retry: Retry) -> Any:
     waits = retry.waits()
     while True:
         try:
@@ -344,7 +276,7 @@ def _called(slow: Callable[[Rows], Any], rows: Rows, retry: _Retry) -> Any:
         return answers
 
 
-async def _awaited(slow: Callable[[Rows], Awaitable[Any]], rows: Rows, retry: _Retry) -> Any:
+async def _awaited(slow: Callable[[Rows], Awaitable[Any]], rows: Rows, retry: Retry) -> Any:
     waits = retry.waits()
     while True:
         try:
@@ -364,7 +296,7 @@ async def _awaited(slow: Callable[[Rows], Awaitable[Any]], rows: Rows, retry: _R
         return answers
 
 
-def _failure(error: Exception, rows: Rows, retry: _Retry) -> ModelError:
+def _failure(error: Exception, rows: Rows, retry: Retry) -> ModelError:
     return ModelError(
         f"The slow model failed on {len(rows)} rows, from row {rows[0]} on, {retry.times + 1} "
         f"times, at last with {type(error).__name__}: {error}. With a journal, call again to go on "

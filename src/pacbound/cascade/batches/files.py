@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.cascade.batches.journal import read_header
-from pacbound.cascade.batches.records import Records, joined, records_of_files
-from pacbound.cascade.batches.result import BatchResult
-from pacbound.cascade.batches.session import BatchSession, limits_of
+from pacbound.cascade.batches.records import Records, records_of_files
+from pacbound.cascade.batches.session import BatchResult, BatchSession, limits_of
+from pacbound.cascade.rows import rows_asked_for
 from pacbound.claims.provenance import about_texts
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -28,13 +28,16 @@ from pacbound.sources.batches import require_columns
 from pacbound.sources.notation import unscaled
 from pacbound.sources.rewriting import rewrite
 from pacbound.sources.values import MISSING, Values
-from pacbound.tally.classes import ClassRule, Vocabulary
+from pacbound.tally.classes import ClassRule
 from pacbound.tally.columns import numeric
-from pacbound.tally.returned_labels import ROW, KnownBy, open_answers, texts_of
+from pacbound.tally.returned_labels import ROW, KnownBy, open_answers, row_numbers, texts_of
 
 ADDED = ("pac_prediction", "pac_source")
 """The answer to each row, and who gave it: "fast", "slow", or "none" where the slow model had to
 answer and could not. The answers are then text, empty where there is none."""
+
+_EMPTY = -2
+"""In place of the number of an answer: the row came back without one."""
 
 
 @dataclass(frozen=True)
@@ -117,15 +120,16 @@ def begin_or_go_on(  # noqa: PLR0913
     ) as session:
         left_empty = 0
         if answers is not None:
-            read = _read_answers(answers, answer, columns, notation, records.rule)
-            left_empty = _told(session, records, read, str(answers), give_up=give_up)
+            left_empty = _take_answers(
+                session, records, answers, answer, columns, notation, give_up=give_up
+            )
         result = session.result(about=texts) if session.done else None
         if result is not None and output is not None:
             _write_all(source, output, result, notation)
             if certificate is not None:
                 result.certificate.save(certificate)
         if result is None and ask is not None:
-            _write_open(source, ask, session.ask(), notation)
+            rows_asked_for(source, ask, session.ask(), notation=notation)
         return BatchProgress(
             rows=len(records),
             answered=session.answered,
@@ -153,115 +157,103 @@ def _completed(given: Mapping[str, Any], stored: Mapping[str, Json] | None) -> d
     return options
 
 
-@dataclass(frozen=True)
-class _Answers:
-    """What came back: rows and their answers, and the columns that came back beside them."""
-
-    rows: NDArray[np.int64]
-    values: Values
-    beside: tuple[KnownBy, ...]
-
-
-def _told(
-    session: BatchSession, records: Records, read: _Answers, answers: str, *, give_up: bool
+def _take_answers(
+    session: BatchSession,
+    records: Records,
+    path: str | os.PathLike[str],
+    answer: str,
+    columns: Mapping[str, str],
+    notation: Notation,
+    *,
+    give_up: bool,
 ) -> int:
-    """Tell the session what came back in the file `answers`, and return how many of its rows are
-    empty.
-    """
-    empty = _is_empty(read.values)
-    told = np.ones(len(read.rows), dtype=bool) if give_up else ~empty
-    _require_own_rows(records, read, answers)
-    values = Values(read.values.distinct, read.values.places[told], read.values.typed)
+    """Tell the session what came back in a file, and return how many of its rows are empty."""
+    found = _read_answers(path, answer, records, columns, notation)
+    rows, codes = found[ROW], found[answer]
+    for name in set(found) - {ROW, answer}:
+        _require_own_rows(records, rows, found[name], name, columns, str(path))
+    empty = codes == _EMPTY
+    told = np.ones(len(rows), dtype=bool) if give_up else ~empty
+    codes = np.where(empty, MISSING, codes)[told]
     try:
-        session.tell(read.rows[told], values)
+        session.tell(rows[told], Values(list(records.vocabulary.names()), codes))
     except (InvalidValueError, InvalidTypeError) as error:
-        raise type(error)(f"{answers}: {error}") from None
+        raise type(error)(f"{path}: {error}") from None
     return 0 if give_up else int(empty.sum())
 
 
-def _require_own_rows(records: Records, read: _Answers, answers: str) -> None:
-    """Refuse answers to other rows, by the scores and fast answers that came back with them."""
-    there = read.rows < len(records)
-    rows = read.rows[there]
-    for column in read.beside:
-        here = (
-            records.scores[rows]
-            if column.is_number
-            else texts_of(records.vocabulary.names(), records.fast[rows])
-        )
-        came_back = replace(column, values=column.values[there])
-        came_back.require_same(here, rows, answers=answers, where="the batch")
+def _require_own_rows(
+    records: Records,
+    rows: NDArray[np.int64],
+    came_back: NDArray[Any],
+    name: str,
+    columns: Mapping[str, str],
+    answers: str,
+) -> None:
+    """Refuse answers to other rows, by a score or a fast answer that came back with them."""
+    is_number, there = name == columns["confidence"], rows < len(records)
+    here, there_too = rows[there], came_back[there]
+    if is_number:
+        own, found = records.scores[here], there_too
+    else:
+        names = records.vocabulary.names()
+        own, found = (texts_of(names, codes) for codes in (records.fast[here], there_too))
+    KnownBy(name, found, is_number=is_number).require_same(
+        own, here, answers=answers, where="the batch"
+    )
+
+
+def _read_answers(
+    path: str | os.PathLike[str],
+    answer: str,
+    records: Records,
+    columns: Mapping[str, str],
+    notation: Notation,
+) -> dict[str, NDArray[Any]]:
+    """The columns of a file of answers: rows, answers by their numbers in the vocabulary, and the
+    scores and fast answers that came back too, read as those of the batch are.
+    """
+    tables, vocabulary = open_answers(path, notation), records.vocabulary
+
+    def numbers(batch: Batch, name: str) -> NDArray[Any]:
+        found = numeric(batch.numbers(name, missing=True), name)
+        return unscaled(found, notation.scale).astype(np.float64)
+
+    def codes(batch: Batch, name: str) -> NDArray[Any]:
+        return vocabulary.codes(batch.values(name), name, batch.start)
+
+    def answers(batch: Batch, name: str) -> NDArray[Any]:
+        return np.where(_is_empty(batch.values(name)), _EMPTY, codes(batch, name))
+
+    def rows(batch: Batch, name: str) -> NDArray[Any]:
+        return row_numbers(batch.numbers(name), batch.start)
+
+    readers = {columns["confidence"]: numbers, columns["prediction"]: codes}
+    beside = {
+        name: reader
+        for name, reader in readers.items()
+        if all(name in table.columns for table in tables)
+    }
+    readers = {**beside, ROW: rows, answer: answers}
+    parts: dict[str, list[NDArray[Any]]] = {name: [] for name in readers}
+    for table in tables:
+        require_columns(table, [ROW, answer])
+        for batch in table.batches(list(readers)):
+            try:
+                for name, reader in readers.items():
+                    parts[name].append(reader(batch, name))
+            except (InvalidValueError, InvalidTypeError) as error:
+                raise type(error)(f"{table.path}: {error}") from None
+    return {
+        name: np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+        for name, found in parts.items()
+    }
 
 
 def _is_empty(values: Values) -> NDArray[np.bool_]:
     """Which rows have no answer: nothing, or text without a character."""
     places = [place for place, value in enumerate(values.distinct) if value == ""]
     return np.asarray((values.places == MISSING) | np.isin(values.places, places))
-
-
-def _read_answers(
-    path: str | os.PathLike[str],
-    answer: str,
-    columns: Mapping[str, str],
-    notation: Notation,
-    rule: ClassRule,
-) -> _Answers:
-    """The answers in a file. Scores and fast answers that came back too are read as those of the
-    batch are.
-    """
-    tables, vocabulary = open_answers(path, notation), Vocabulary(rule)
-    confidence, prediction = columns["confidence"], columns["prediction"]
-    beside = [
-        name
-        for name in (confidence, prediction)
-        if name != answer and all(name in table.columns for table in tables)
-    ]
-    rows, scores, fast = [np.zeros(0)], [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
-    parts = list[Values]()
-    for table in tables:
-        require_columns(table, [ROW, answer])
-        for batch in table.batches([ROW, answer, *beside]):
-            rows.append(batch.numbers(ROW).astype(np.float64))
-            parts.append(batch.values(answer))
-            try:
-                if confidence in beside:
-                    found = numeric(batch.numbers(confidence, missing=True), confidence)
-                    scores.append(unscaled(found, notation.scale).astype(np.float64))
-                if prediction in beside:
-                    fast.append(vocabulary.codes(batch.values(prediction), prediction, batch.start))
-            except (InvalidValueError, InvalidTypeError) as error:
-                raise type(error)(f"{table.path}: {error}") from None
-    numbers = np.concatenate(rows)
-    bad = numbers[~((numbers >= 0) & (numbers == np.floor(numbers)))]
-    if bad.size:
-        raise InvalidValueError(
-            f"{path}: {ROW} holds {bad[0]}, which is not a row: keep the column as it was written."
-        )
-    known_by = {
-        confidence: KnownBy(confidence, np.concatenate(scores), is_number=True),
-        prediction: KnownBy(
-            prediction, texts_of(vocabulary.names(), np.concatenate(fast)), is_number=False
-        ),
-    }
-    return _Answers(
-        numbers.astype(np.int64), joined(parts), tuple(known_by[name] for name in beside)
-    )
-
-
-def _write_open(
-    source: Paths, target: str | os.PathLike[str], rows: NDArray[np.int64], notation: Notation
-) -> None:
-    start = 0
-
-    def to_ask(batch: Batch) -> tuple[Batch, dict[str, NDArray[np.int64]]]:
-        nonlocal start
-        begin, end = np.searchsorted(rows, [start, start + batch.rows])
-        chosen = np.zeros(batch.rows, dtype=bool)
-        chosen[rows[begin:end] - start] = True
-        start += batch.rows
-        return batch.where(chosen), {ROW: rows[begin:end]}
-
-    rewrite(source, target, to_ask, needed=[], added=[ROW], notation=notation)
 
 
 def _write_all(

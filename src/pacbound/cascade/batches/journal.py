@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Final, Self
 
@@ -29,13 +30,9 @@ from pacbound import documents
 from pacbound.atomic_files import as_path
 from pacbound.documents import Json, shown
 from pacbound.errors import InvalidValueError, UnwritableFileError
+from pacbound.file_locks import taken
 from pacbound.procedures.batch import is_key
 from pacbound.stats.arguments import LARGEST_COUNT
-
-try:
-    import fcntl
-except ImportError:  # Windows has no advisory locks of this kind.
-    fcntl = None  # type: ignore[assignment]
 
 FORMAT: Final = "pacbound-batch"
 SCHEMA: Final = 1
@@ -61,46 +58,58 @@ Answers = Sequence[int | str | None]
 
 
 class Journal:
-    """The journal of one batch, open for appending; one process at a time."""
+    """The journal of one batch, open for appending; one process at a time.
 
-    def __init__(self, path: Path, file: int, header: Mapping[str, Json]) -> None:
-        self.path = path
-        self.header = header
-        self._file = file
-        self._end = 0
+    Attributes
+    ----------
+    header : dict
+        What its first line says: what the batch is, and the key of its sample.
+    entries : list
+        The rows and answers that it held when it was opened.
+    """
+
+    def __init__(self, path: Path, file: FileIO) -> None:
+        self.header: Mapping[str, Json] = {}
+        self.entries: list[tuple[list[int], list[int | str | None]]] = []
+        self._path, self._file, self._end = path, file, 0
         self._digest: str | None = None
         self._refused = False
-        self._entries: list[tuple[list[int], list[int | str | None]]] = []
 
     @classmethod
     def open(
-        cls, path: str | os.PathLike[str], header: Mapping[str, Json], *, few_names: bool
+        cls,
+        path: str | os.PathLike[str],
+        header: Mapping[str, Json],
+        *,
+        new_key: Callable[[], str],
+        few_names: bool,
     ) -> Self:
-        """The journal at `path`, with the header that it already has, or a new one with `header`.
+        """The journal at `path`, with the header that it already has, or a new one with `header`
+        and a new key.
 
         One that belongs to another batch, or to other limits, is refused, and so is one that
         another process has open. `few_names` says that the fast answers are so few that they may
         be called by other names.
         """
         target = as_path(path)
+        key = None if target.exists() else new_key()
+        with _explained(target):
+            file = FileIO(target, "a+")
         try:
-            file = os.open(target, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        except OSError as error:
-            raise UnwritableFileError(
-                error.errno, f"the journal cannot be written: {error.strerror}", str(target)
-            ) from None
-        try:
-            _lock(file, target)
-            journal = cls(target, file, header)
-            journal._take_up(header, few_names=few_names)
+            if not taken(file, wait=False):
+                raise InvalidValueError(
+                    f"{target} is in use by another process, which pays for the same answers: wait "
+                    "for it, or end it."
+                )
+            journal = cls(target, file)
+            if lines := read_lines(target):
+                journal._take_up(lines, header, few_names=few_names)
+            else:
+                journal._begin({**header, "key": key or new_key()})
         except BaseException:
-            os.close(file)
+            file.close()
             raise
         return journal
-
-    def entries(self) -> Iterator[tuple[list[int], list[int | str | None]]]:
-        """The rows and answers that it held when it was opened."""
-        yield from self._entries
 
     def append(self, rows: Sequence[int], answers: Answers) -> None:
         """Write down what was answered; it is on the disk when this returns."""
@@ -117,39 +126,33 @@ class Journal:
 
     def close(self) -> None:
         """Let go of the file."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        self._file.close()
 
-    def __enter__(self) -> Self:
-        return self
+    def _begin(self, header: Mapping[str, Json]) -> None:
+        self.header = header
+        try:
+            self._write({"format": FORMAT, "schema": SCHEMA, **header})
+        except UnwritableFileError:
+            # Nothing was asked yet: half a header would only be refused.
+            with suppress(OSError):
+                self._file.truncate(0)
+            raise
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _take_up(self, header: Mapping[str, Json], *, few_names: bool) -> None:
-        lines = read_lines(self.path)
-        if not lines:
-            try:
-                self._write({"format": FORMAT, "schema": SCHEMA, **header})
-            except UnwritableFileError:
-                # Nothing was asked yet: half a header would only be refused.
-                with suppress(OSError):
-                    os.ftruncate(self._file, 0)
-                raise
-            return
+    def _take_up(
+        self, lines: Sequence[JournalLine], header: Mapping[str, Json], *, few_names: bool
+    ) -> None:
         self._end = sum(line.size for line in lines)
         self._digest = lines[-1].digest
-        os.ftruncate(self._file, self._end)
+        self._file.truncate(self._end)
         self.header = lines[0].said
-        _require_same(self.path, self.header, header)
+        _require_same(self._path, self.header, header)
         names = self.header.get("names")
         for place, line in enumerate((each.said for each in lines[1:]), start=2):
             if "names" in line:
                 self._refused = line["names"] == REFUSED
                 names = names if self._refused else line["names"]
             else:
-                self._entries.append(_entry(line, f"{self.path}, line {place}"))
+                self.entries.append(_entry(line, f"{self._path}, line {place}"))
                 self._refused = False
         if names != header["names"]:
             self._rename(header["names"], few_names=few_names)
@@ -159,7 +162,7 @@ class Journal:
         if not self._refused or not few_names:
             many = " Only few classes may be named anew." if self._refused else ""
             raise InvalidValueError(
-                f"{self.path} belongs to another batch: the fast model's answers are not those "
+                f"{self._path} belongs to another batch: the fast model's answers are not those "
                 "that its sample was drawn for. They may not change once answers of the slow model "
                 "were seen: pass them as they were, or name another journal for another batch."
                 f"{many}"
@@ -172,17 +175,15 @@ class Journal:
         sealed = {**line, DIGEST: digest}
         data = json.dumps(sealed, ensure_ascii=True, allow_nan=False).encode("ascii") + b"\n"
         end = self._end + len(data)
-        try:
+        if self._file.closed:
+            raise InvalidValueError(f"{self._path} was closed: make the session again to go on.")
+        with _explained(self._path):
             # Half a line may stand there, of a disk that was full: this one must not run into it.
-            os.ftruncate(self._file, self._end)
+            self._file.truncate(self._end)
             while data:
-                data = data[os.write(self._file, data) :]
-            os.fsync(self._file)
-            self._end, self._digest = end, digest
-        except OSError as error:
-            raise UnwritableFileError(
-                error.errno, f"the journal cannot be written: {error.strerror}", str(self.path)
-            ) from None
+                data = data[os.write(self._file.fileno(), data) :]
+            os.fsync(self._file.fileno())
+        self._end, self._digest = end, digest
 
 
 def read_header(path: str | os.PathLike[str]) -> Mapping[str, Json] | None:
@@ -207,31 +208,21 @@ def read_lines(path: Path) -> list[JournalLine]:
     have been changed.
     """
     data = path.read_bytes()
-    pieces = data.split(b"\n")
     # What follows the last line break was cut short, or is nothing.
-    whole, found = pieces[:-1], list[JournalLine]()
+    *whole, rest = data.split(b"\n")
+    found = list[JournalLine]()
     for place, piece in enumerate(whole):
-        line = None
-        with suppress(ValueError, RecursionError):
-            line = json.loads(piece)
-        if not isinstance(line, dict):
+        line = _parsed(piece)
+        if line is None:
             # A disk that lost power may have kept the length of the last line and not its bytes.
-            if place and place == len(whole) - 1 and not pieces[-1] and b"\0" in piece:
+            if place and place == len(whole) - 1 and not rest and b"\0" in piece:
                 break
             raise InvalidValueError(
                 f"{path} is not a journal of a batch, or is damaged in line {place + 1}: "
                 f"{shown(piece[:40].decode('ascii', 'replace'))}. Name another file, or restore it."
             )
-        if not place and (line.get("format") != FORMAT or line.get("schema") != SCHEMA):
-            raise InvalidValueError(
-                f"{path} is not a journal of a batch that this version can read: its format is "
-                f"{shown(line.get('format'))}. Name another file."
-            )
-        if not place and not isinstance(line.get("columns", {}), dict):
-            raise InvalidValueError(
-                f"{path} is damaged in line 1: its columns are {shown(line['columns'])}. Restore "
-                "it."
-            )
+        if not place:
+            _require_header(path, line)
         digest, before = line.pop(DIGEST, None), found[-1].digest if found else None
         expected = _chained(before, line)
         if digest != expected:
@@ -241,16 +232,40 @@ def read_lines(path: Path) -> list[JournalLine]:
             )
         found.append(JournalLine(line, expected, len(piece) + 1))
     if not found and data:
-        begun = f'{{"format": "{FORMAT}"'.encode()
-        if not begun.startswith(data[: len(begun)]):
-            # It would be overwritten.
-            raise InvalidValueError(f"{path} is not a journal of a batch. Name another file.")
-        raise InvalidValueError(
-            f"{path} is damaged: its first line, with the key of the sample, is cut short. Restore "
-            "an intact copy; to draw again after answers were seen voids the guarantee. If nothing "
-            "was asked yet, delete the file and begin again."
-        )
+        raise _headless(path, data)
     return found
+
+
+def _parsed(piece: bytes) -> dict[str, Json] | None:
+    with suppress(ValueError, RecursionError):
+        line = json.loads(piece)
+        return line if isinstance(line, dict) else None
+    return None
+
+
+def _require_header(path: Path, line: Mapping[str, Json]) -> None:
+    if line.get("format") != FORMAT or line.get("schema") != SCHEMA:
+        raise InvalidValueError(
+            f"{path} is not a journal of a batch that this version can read: its format is "
+            f"{shown(line.get('format'))}. Name another file."
+        )
+    if not isinstance(line.get("columns", {}), dict):
+        raise InvalidValueError(
+            f"{path} is damaged in line 1: its columns are {shown(line['columns'])}. Restore it."
+        )
+
+
+def _headless(path: Path, data: bytes) -> InvalidValueError:
+    """Why a file without a whole line is refused."""
+    begun = f'{{"format": "{FORMAT}"'.encode()
+    if not begun.startswith(data[: len(begun)]):
+        # It would be overwritten.
+        return InvalidValueError(f"{path} is not a journal of a batch. Name another file.")
+    return InvalidValueError(
+        f"{path} is damaged: its first line, with the key of the sample, is cut short. Restore an "
+        "intact copy; to draw again after answers were seen voids the guarantee. If nothing was "
+        "asked yet, delete the file and begin again."
+    )
 
 
 def _chained(before: str | None, line: Mapping[str, Json]) -> str:
@@ -288,13 +303,11 @@ def _entry(line: Mapping[str, Json], where: str) -> tuple[list[int], list[int | 
     return rows, answers
 
 
-def _lock(file: int, path: Path) -> None:
-    if fcntl is None:
-        return
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise InvalidValueError(
-            f"{path} is in use by another process, which pays for the same answers: wait for it, "
-            "or end it."
+        yield
+    except OSError as error:
+        raise UnwritableFileError(
+            error.errno, f"the journal cannot be written: {error.strerror}", str(path)
         ) from None

@@ -1,9 +1,12 @@
-"""The records of a batch: a score and the fast model's answer each, from arrays or from files."""
+"""The records of a batch: a score and the fast model's answer each, from arrays or from files; in
+the order of their scores, which of them are sampled, and where the sampled disagreements let the
+batch stop.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,11 +16,13 @@ from numpy.typing import NDArray
 
 from pacbound import documents
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.procedures import batch
+from pacbound.procedures.batch import BatchPlan, keyed_permutation
 from pacbound.sources import PLAIN, Notation, Paths, Progress, open_tables
 from pacbound.sources.batches import part_of, require_columns
 from pacbound.sources.fingerprints import fingerprinting
 from pacbound.sources.notation import shown, unscaled
-from pacbound.sources.values import MISSING, Values, values_of
+from pacbound.sources.values import MISSING, values_of
 from pacbound.tally.classes import ClassRule, Vocabulary
 from pacbound.tally.columns import (
     as_numbers_with_gaps,
@@ -35,6 +40,7 @@ records for each."""
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,8 @@ class Records:
     vocabulary: Vocabulary
     rule: ClassRule
     sources: frozenset[str] = frozenset()
+    dtype: Any = None
+    """That of the fast answers, where they came in an array."""
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -90,14 +98,103 @@ class Records:
         return documents.digest(met)
 
 
+class SampledOrder:
+    """The order, which is fixed before anything is asked, and a sample that follows from the key.
+
+    Records that have no score are in neither.
+    """
+
+    def __init__(self, scores: Floats, scored: Mask, plan: BatchPlan, key: str) -> None:
+        rows = np.flatnonzero(scored)
+        self._plan = plan
+        # By falling score and, among equal ones, by row.
+        self._order = rows[np.argsort(-scores[rows], kind="stable")]
+        self._scores = scores[self._order]
+        self._rank = np.full(len(scores), -1, dtype=np.int64)
+        self._rank[self._order] = np.arange(len(rows))
+        self._permuted = rows[keyed_permutation(len(rows), key)]
+        self.looked = 0
+        self.sample: Mask = np.zeros(len(scores), dtype=bool)
+
+    def draw(self, look: int) -> None:
+        """Take the sample of a look, which holds those of the looks before."""
+        self.looked = look
+        self.sample[self._sampled(look)] = True
+
+    def worth_another_look(self, differ: Mask) -> bool:
+        """Whether there is a second look, not yet taken, that will probably keep more."""
+        return (
+            self.looked == 1
+            and len(self._plan.drawn) == 2
+            and batch.worth_another_look(
+                self._ranks(differ, 1), self._plan.drawn, self._plan.allowed, self._plan.scored
+            )
+        )
+
+    def disagreements(self, differ: Mask) -> list[Integers]:
+        """For each look that was taken, the places of the sampled disagreements in the order."""
+        return [self._ranks(differ, look) for look in range(1, self.looked + 1)]
+
+    def stop(self, ranks: Sequence[Integers]) -> int:
+        """How many records stand before the disagreement that stops the longest look."""
+        return max(
+            (
+                batch.stop(places, count, self._plan.scored)
+                for places, count in zip(ranks, self._plan.allowed, strict=False)
+            ),
+            default=0,
+        )
+
+    def sampled_before(self, stop: int) -> int:
+        """How many of the first `stop` records are sampled."""
+        return int(self.sample[self._order[:stop]].sum())
+
+    def beginning(self, ranks: Sequence[Integers], *, whole_ties: bool) -> int:
+        """How many records of the order are kept or sampled: up to where the longest look stops, or
+        as many as may differ in any case; with `whole_ties`, not half of one.
+        """
+        if self._plan.asks_all:
+            return 0
+        left = np.cumsum(~self.sample[self._order])
+        free = int(np.searchsorted(left, self._plan.tolerated, side="right"))
+        prefix = max(free, self.stop(ranks))
+        if whole_ties and prefix < len(self._order):
+            prefix = int(np.searchsorted(-self._scores, -self._scores[prefix], side="left"))
+        return prefix
+
+    def kept(self, prefix: int) -> Mask:
+        """Which records keep the fast answer: of the first `prefix` those not sampled."""
+        kept = np.zeros(len(self.sample), dtype=bool)
+        kept[self._order[:prefix]] = True
+        return kept & ~self.sample
+
+    def lowest(self, prefix: int) -> float:
+        """The lowest score of the first `prefix` records; +inf if there are none."""
+        return float(self._scores[prefix - 1]) if prefix else np.inf
+
+    def _sampled(self, look: int) -> Integers:
+        return self._permuted[: self._plan.drawn[look - 1]]
+
+    def _ranks(self, differ: Mask, look: int) -> Integers:
+        rows = self._sampled(look)
+        return np.sort(self._rank[rows[differ[rows]]])
+
+
 def records_of_arrays(confidence: Any, prediction: Any, rule: ClassRule) -> Records:
     """The records in two columns of one length."""
     same_rows(confidence=confidence, prediction=prediction)
-    scores = _scores(as_numbers_with_gaps(_one_model(confidence), "confidence"), "confidence", 0)
+    shape = tuple(getattr(confidence, "shape", ()))
+    if len(shape) == 2 and shape[-1] > 1:
+        raise InvalidValueError(
+            f"confidence has shape {shape}: a batch has one fast model and the slow one, so "
+            "expected one score per record. For more models certify a cascade, or pass one column."
+        )
+    scores = _scores(as_numbers_with_gaps(confidence, "confidence"), "confidence", 0)
     vocabulary = Vocabulary(rule)
     fast = vocabulary.codes(values_of(prediction, "prediction"), "prediction")
     same_length(confidence=scores, prediction=fast)
-    return _with_source(_some(Records(scores, fast, vocabulary, rule)))
+    records = Records(scores, fast, vocabulary, rule, dtype=getattr(prediction, "dtype", None))
+    return replace(_some(records), sources=frozenset([f"{ARRAY}{records.fingerprint}"]))
 
 
 def records_of_files(
@@ -128,42 +225,11 @@ def records_of_files(
     return _some(Records(np.concatenate(scores), np.concatenate(fast), vocabulary, rule, sources))
 
 
-def codes_of(answers: Any, records: Records, name: str) -> Integers:
-    """The slow model's answers by their numbers in the vocabulary, -1 where there is none."""
-    values = answers if isinstance(answers, Values) else values_of(answers, name)
-    return records.vocabulary.codes(values, name)
-
-
-def joined(parts: Iterable[Values]) -> Values:
-    """Columns of consecutive batches as one."""
-    distinct: dict[Any, int] = {}
-    places, typed = [np.zeros(0, dtype=np.int64)], True
-    for part in parts:
-        typed = part.typed
-        numbers = [distinct.setdefault(value, len(distinct)) for value in part.distinct]
-        places.append(np.array([*numbers, MISSING], dtype=np.int64)[part.places])
-    return Values(list(distinct), np.concatenate(places), typed)
-
-
-def _one_model(confidence: Any) -> Any:
-    shape = tuple(getattr(confidence, "shape", ()))
-    if len(shape) == 2 and shape[-1] > 1:
-        raise InvalidValueError(
-            f"confidence has shape {shape}: a batch has one fast model and the slow one, so "
-            "expected one score per record. For more models certify a cascade, or pass one column."
-        )
-    return confidence
-
-
 def _scores(found: NDArray[Any], name: str, start: int) -> Floats:
     values = found.astype(np.float64)
     gaps = np.isnan(values)
     checked = checked_scores(np.where(gaps, 0.0, values), name, start=start)
     return np.where(gaps, np.nan, checked)
-
-
-def _with_source(records: Records) -> Records:
-    return replace(records, sources=frozenset([f"{ARRAY}{records.fingerprint}"]))
 
 
 def _some(records: Records) -> Records:

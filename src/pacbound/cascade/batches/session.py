@@ -11,25 +11,22 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
-from threading import RLock
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.batches.journal import Journal, read_header
-from pacbound.cascade.batches.records import Records, codes_of, records_of_arrays
-from pacbound.cascade.batches.result import BatchResult, classes_of
-from pacbound.cascade.batches.sampled_order import SampledOrder
-from pacbound.cascade.one_at_a_time import one_at_a_time
+from pacbound.cascade.batches.journal import Journal
+from pacbound.cascade.batches.records import Records, SampledOrder, records_of_arrays
+from pacbound.cascade.sessions import SessionLock, one_at_a_time
 from pacbound.claims.batch import CLAIM, BatchCertificate
 from pacbound.claims.provenance import Provenance
 from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError, PacboundError
 from pacbound.procedures import batch
 from pacbound.procedures.batch import new_key
-from pacbound.sources.values import MISSING
+from pacbound.sources.values import MISSING, Values, values_of
 from pacbound.stats.arguments import (
     claimed_delta,
     is_one_of,
@@ -52,6 +49,60 @@ ENOUGH_TO_JUDGE = 10
 differ by chance."""
 
 OnMissing = Literal["raise", "leave"]
+
+
+class BatchOptions(TypedDict, total=False):
+    """What a `BatchSession` takes beside its records, its limits and its generator."""
+
+    journal: str | os.PathLike[str] | None
+    sample: int | None
+    looks: int
+    whole_ties: bool
+    on_missing: OnMissing
+    classes: Any
+    missing: Any
+
+
+WIDEST = 256
+"""Longer text goes into arrays of objects: in one of text, every answer takes as much room as the
+longest."""
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """All answers of a batch.
+
+    Of these answers at most `certificate.tolerated` differ from the slow model's, with probability
+    at least 1 - delta over the draw of the sample.
+
+    Attributes
+    ----------
+    predictions : ndarray of shape (n,)
+        The answer to each record, in their order: numbers or text. An object array where an answer
+        is longer than 256 characters, and where there are records without an answer, which have
+        None.
+    asked : ndarray of bool
+        Where the slow model was asked, and its answer stands.
+    failed : ndarray of bool
+        Where there is no answer, because the slow model was asked and gave none.
+    certificate : BatchCertificate
+        The guarantee, with the counts that it follows from.
+
+    Examples
+    --------
+    >>> from pacbound import answer_batch
+    >>> result = answer_batch(
+    ...     [0.9, 0.2], ["dog", "cat"], lambda rows: ["dog"] * len(rows), xi=0.5, delta=0.1,
+    ...     rng=np.random.default_rng(0),
+    ... )
+    >>> result.predictions.tolist(), result.asked.tolist(), bool(result.failed.any())
+    (['dog', 'dog'], [False, True], False)
+    """
+
+    predictions: NDArray[Any]
+    asked: Mask
+    failed: Mask
+    certificate: BatchCertificate
 
 
 class BatchSession:
@@ -130,14 +181,9 @@ class BatchSession:
         classes: Any = None,
         missing: Any = None,
     ) -> None:
-        self._begin(
-            records_of_arrays(confidence, prediction, ClassRule.of(classes, missing)),
-            limits_of(xi, delta, sample, looks, whole_ties),
-            rng=rng,
-            journal=journal,
-            on_missing=on_missing,
-        )
-        self._dtype = getattr(prediction, "dtype", None)
+        records = records_of_arrays(confidence, prediction, ClassRule.of(classes, missing))
+        limits = limits_of(xi, delta, sample, looks, whole_ties)
+        self._begin(records, limits, rng, journal, on_missing)
 
     @classmethod
     def of_records(
@@ -152,17 +198,13 @@ class BatchSession:
     ) -> Self:
         """The session of records that were read elsewhere, within `limits_of` the arguments."""
         session = cls.__new__(cls)
-        session._begin(
-            records, limits, rng=rng, journal=journal, on_missing=on_missing, columns=columns
-        )
-        session._dtype = None
+        session._begin(records, limits, rng, journal, on_missing, columns)
         return session
 
     def _begin(
         self,
         records: Records,
         limits: Mapping[str, Any],
-        *,
         rng: np.random.Generator | None,
         journal: str | os.PathLike[str] | None,
         on_missing: OnMissing,
@@ -172,7 +214,7 @@ class BatchSession:
             raise InvalidValueError(
                 f"on_missing={on_missing!r} is not known: expected 'raise' or 'leave'."
             )
-        self._lock = RLock()
+        self._lock = SessionLock()
         self._records = records
         self._limits = limits
         self._on_missing = on_missing
@@ -196,7 +238,11 @@ class BatchSession:
             **records.rule.listed(),
         }
         self._journal = (
-            None if journal is None else _opened(journal, header, rng, few_names=records.few_names)
+            None
+            if journal is None
+            else Journal.open(
+                journal, header, new_key=lambda: _key_of(rng), few_names=records.few_names
+            )
         )
         try:
             self._draw_or_take_up(rng)
@@ -298,7 +344,8 @@ class BatchSession:
         same_rows(rows=rows, answers=answers)
         same_order(places, answers, "answers")
         try:
-            codes = codes_of(answers, self._records, "answers")
+            values = answers if isinstance(answers, Values) else values_of(answers, "answers")
+            codes = self._records.vocabulary.codes(values, "answers")
         except PacboundError:
             if paid:
                 self._keep_each(places, answers)
@@ -350,7 +397,7 @@ class BatchSession:
             )
         codes = np.where(self._exits, self._records.fast, self._slow)
         return BatchResult(
-            predictions=classes_of(codes, self._records.vocabulary.names(), self._dtype),
+            predictions=_classes_of(codes, self._records.vocabulary.names(), self._records.dtype),
             asked=~self._exits,
             failed=codes == MISSING,
             certificate=self._certificate(int((codes == MISSING).sum())).with_about(about),
@@ -368,17 +415,10 @@ class BatchSession:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __getstate__(self) -> dict[str, Any]:
-        with self._lock:
-            return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=RLock())
-
     def _take_up(self) -> None:
         """Go on where the journal is."""
         self._advance()
-        for rows, answers in () if self._journal is None else self._journal.entries():
+        for rows, answers in () if self._journal is None else self._journal.entries:
             places = np.array(rows, dtype=np.int64)
             if places.size and places.max() >= len(self._slow):
                 raise InvalidValueError(
@@ -576,18 +616,6 @@ def _sample_size(sample: int | None, scored: int) -> int | None:
     return sample
 
 
-def _opened(
-    path: str | os.PathLike[str],
-    header: Mapping[str, Any],
-    rng: np.random.Generator | None,
-    *,
-    few_names: bool,
-) -> Journal:
-    stored = read_header(path)
-    key = str(stored["key"]) if stored is not None and "key" in stored else _key_of(rng)
-    return Journal.open(path, {**header, "key": key}, few_names=few_names)
-
-
 def _key_of(rng: np.random.Generator | None) -> str:
     if not isinstance(rng, np.random.Generator):
         raise InvalidTypeError(
@@ -600,3 +628,27 @@ def _key_of(rng: np.random.Generator | None) -> str:
 def _some(classes: Sequence[Class] | set[Class]) -> str:
     ordered = sorted(classes, key=str)
     return ", ".join(map(repr, ordered[:3])) + (", …" if len(ordered) > 3 else "")
+
+
+def _classes_of(codes: NDArray[np.int64], names: Sequence[Class], dtype: Any) -> NDArray[Any]:
+    """The classes that have the numbers, as an array of one plain type: `dtype`, that of the fast
+    answers, if it holds them; objects, where some are missing or long, or numbers stand beside
+    text.
+    """
+    used = {names[code] if code != MISSING else None for code in np.unique(codes).tolist()}
+    # The last place, -1, is where a missing answer is looked up.
+    if all(isinstance(name, str) and len(name) <= WIDEST for name in used):
+        return np.array([name if name in used else "" for name in (*names, "")])[codes]
+    if all(isinstance(name, int) and abs(name) < 2**63 for name in used):
+        found = np.array([name if name in used else 0 for name in (*names, 0)], dtype=np.int64)
+        return _as_given(found[codes], dtype)
+    column = np.empty(len(names) + 1, dtype=object)
+    column[:] = [*names, None]
+    return column[codes]
+
+
+def _as_given(answers: NDArray[np.int64], dtype: Any) -> NDArray[Any]:
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":
+        return answers
+    same = answers.astype(dtype)
+    return same if (same == answers).all() else answers

@@ -24,8 +24,7 @@ except ImportError:
     raise MissingDependencyError.for_extra("torch", "torch", "An early-exit network") from None
 
 from pacbound.cascade.early_exit.inference import EarlyExitResult
-from pacbound.cascade.early_exit.macs import count_macs
-from pacbound.cascade.early_exit.network import EarlyExitNetwork, ExitTable
+from pacbound.cascade.early_exit.network import EarlyExitNetwork, ExitTable, count_macs
 from pacbound.cascade.early_exit.resnets import early_exit_resnet, resnet101, resnet_cifar
 from pacbound.cascade.early_exit.training import train_heads
 

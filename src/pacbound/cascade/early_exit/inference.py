@@ -18,9 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from pacbound.cascade.early_exit.batches import Batch, device_of, packed
-from pacbound.cascade.thresholds import ExitThresholds
+from pacbound.cascade.stages import ExitThresholds
 from pacbound.claims.cascade import CascadeCertificate
-from pacbound.claims.certificate import certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.toplabel import ONE_SCORE
 
@@ -145,38 +144,28 @@ def _write(
     answers.exits.index_fill_(0, rows, m)
 
 
-def checked_thresholds(
+def limits_of_rows(
     thresholds: Certified | str | os.PathLike[str] | Iterable[SupportsFloat],
     exits: int,
     x: Batch,
     rows: int,
     groups: Any,
 ) -> list[float] | list[Tensor]:
-    """One float for each early exit, in [0, 1] or +inf; those of a certificate only if they follow
-    from its own counts. With the own thresholds of groups, one for each row there.
+    """The threshold of each early exit, as plain numbers: between two stages that run for a
+    millisecond, arrays of one number are slow. With the own thresholds of groups, a tensor of one
+    for each row there.
     """
-    given: Any = certificate_of(thresholds)
-    if isinstance(given, Certified):
-        given = given.thresholds_for_use()
-    if isinstance(given, Mapping) or groups is not None:
-        limits = ExitThresholds.of(given, exits + 1).of_rows(rows, groups)
-        return [torch.tensor(column, device=_answering_device(x)) for column in limits.T]
-    try:
-        # Plain Python: between two stages that run for a millisecond, arrays of one number are
-        # slow.
-        values = [float(value) for value in (given.tolist() if hasattr(given, "tolist") else given)]
-    except (TypeError, ValueError):
+    is_one_thing = isinstance(thresholds, (str, os.PathLike, Certified, Mapping))
+    if not is_one_thing and np.ndim(thresholds) != 1:  # type: ignore[arg-type]
         raise InvalidTypeError(
-            f"thresholds={given!r}: expected {exits} numbers in a list, or a cascade certificate."
-        ) from None
-    if len(values) != exits:
-        raise InvalidValueError(
-            f"{len(values)} thresholds: expected {exits}, one for each exit before the last."
+            f"thresholds={thresholds!r}: expected {exits} numbers in a list, or a cascade "
+            "certificate."
         )
-    if not all(0.0 <= value <= 1.0 or value == np.inf for value in values):
-        raise InvalidValueError(
-            f"thresholds={values}: expected confidences in [0, 1], or +inf where nothing may exit."
-        )
+    limits = ExitThresholds.of(thresholds, exits + 1)
+    of_rows = limits.of_rows(rows, groups)
+    if isinstance(limits.values, dict):
+        return [torch.tensor(column, device=_answering_device(x)) for column in of_rows.T]
+    values: list[float] = limits.values.tolist()
     return values
 
 

@@ -23,6 +23,7 @@ from pacbound.tally.classes import Class, ClassRule
 
 FORMAT = "pacbound-label-session"
 SCHEMA = 1
+WHAT = "a pacbound label session"
 LARGEST_FILE = 2**28
 _LARGEST_CLASS = 2**63
 
@@ -46,29 +47,15 @@ class SessionDocument:
         with locked(path, wait=True):
             if Path(path).exists() and Path(path).is_file():
                 self._require_same(SessionDocument.read(path), path)
-            documents.write(path, {**body, "digest": documents.digest(body)})
+            documents.write(path, documents.sealed(body))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> SessionDocument:
         """The session in `path`, or a `CertificateError` that says why it cannot be read."""
-        found = documents.read(path, "a pacbound label session", largest=LARGEST_FILE)
-        body = {key: value for key, value in found.items() if key != "digest"}
-        if body.get("format") != FORMAT:
-            raise CertificateError(
-                f"{path} is not a pacbound label session: its format is "
-                f"{documents.shown(body.get('format'))}."
-            )
-        if type(body.get("schema")) is not int or body["schema"] != SCHEMA:
-            raise CertificateError(
-                f"{path} has schema {documents.shown(body.get('schema'))}: this version reads "
-                f"{SCHEMA}. Upgrade pacbound."
-            )
-        if found.get("digest") != documents.digest(body):
-            raise CertificateError(
-                f"{path} was changed after it was written: its digest does not match. A session "
-                "is changed only by telling it labels."
-            )
-        return cls._of(Reader(body, str(path)))
+        found = documents.read(path, WHAT, largest=LARGEST_FILE)
+        remedy = "A session is changed only by telling it labels."
+        documents.require_seal(found, str(path), WHAT, FORMAT, SCHEMA, remedy)
+        return cls._of(Reader(found, str(path)))
 
     @classmethod
     def _of(cls, body: Reader) -> SessionDocument:

@@ -7,27 +7,30 @@ forgotten.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.cascade.rows import Reading
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import Progress, TableFile
+from pacbound.sources import open_table
 from pacbound.sources.batches import require_columns
-from pacbound.sources.notation import unscaled
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
-from pacbound.tally.columns import as_numbers_with_gaps, numeric, same_length, same_rows
+from pacbound.tally.columns import same_length, same_rows
 from pacbound.tally.count import Counting
 from pacbound.tally.questions.cascade import CascadeQuestion
-from pacbound.tally.questions.question import scaled
+from pacbound.tally.questions.question import Slot, scaled
 from pacbound.tally.rows import Rows
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+_DOUBT = "slow_confidence"
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,48 +78,70 @@ class SessionRows:
         return np.stack([codes != self.answers[-1] for codes in self.answers[:-1]])
 
 
-def rows_of_arrays(
-    confidence: Any, prediction: Any, slow_confidence: Any, rule: ClassRule
+def session_rows(
+    columns: Mapping[str, Any], slow_confidence: Any, data: Any, reading: Reading
 ) -> SessionRows:
-    """The rows of (n, M-1) confidences and (n, M) predictions."""
-    same_rows(confidence=confidence, prediction=prediction, slow_confidence=slow_confidence)
-    question, arrays = CascadeQuestion.of_arrays(confidence=confidence, prediction=prediction)
-    rows = Rows.of_arrays(question.slots, arrays)
-    gathering = _Gathering(question, rule)
-    doubt = None
+    """The rows of (n, M-1) confidences and (n, M) predictions, as arrays or as columns of a file,
+    which is read in order.
+    """
+    if columns["prediction"] is None:
+        raise InvalidTypeError("prediction is missing: pass those of all models.")
+    if data is None:
+        return _of_arrays(columns, slow_confidence, reading.rule)
+    if not isinstance(data, (str, os.PathLike)):
+        raise InvalidTypeError(
+            f"data is of type {type(data).__name__}: expected the path of one file. Pass arrays "
+            "without data."
+        )
+    named = {
+        name: [given] if isinstance(given, str) else list(given) for name, given in columns.items()
+    }
+    if not all(isinstance(name, str) for names in named.values() for name in names):
+        raise InvalidTypeError(
+            "With data, confidence and prediction name its columns: expected texts."
+        )
+    return _of_file(data, named, slow_confidence, reading)
+
+
+def _of_arrays(columns: Mapping[str, Any], slow_confidence: Any, rule: ClassRule) -> SessionRows:
+    same_rows(**columns, slow_confidence=slow_confidence)
+    question, arrays = CascadeQuestion.of_arrays(**columns)
+    slots = _slots(question, None if slow_confidence is None else _DOUBT, None)
+    rows = Rows.of_arrays(slots, {**arrays, _DOUBT: slow_confidence})
     if slow_confidence is not None:
-        doubt = as_numbers_with_gaps(slow_confidence, "slow_confidence")
-        same_length(confidence=rows, slow_confidence=doubt)
-    gathering.add(rows, doubt)
+        same_length(confidence=rows, slow_confidence=rows.numbers(_DOUBT))
+    gathering = _Gathering(question, rule)
+    gathering.add(rows)
     return gathering.result()
 
 
-def rows_of_table(
-    table: TableFile,
-    *,
-    confidence: Sequence[str],
-    prediction: Sequence[str],
+def _of_file(
+    path: str | os.PathLike[str],
+    columns: Mapping[str, Sequence[str]],
     slow_confidence: str | None,
-    rule: ClassRule,
-    scale: float | None = None,
-    progress: Progress | None = None,
+    reading: Reading,
 ) -> SessionRows:
-    """The rows of a table in a file, read in order; a score of 1 is written as `scale`."""
-    question = CascadeQuestion.of_columns(confidence=confidence, prediction=prediction)
-    gathering = _Gathering(question, rule)
-    slots = scaled(question.slots, scale)
-    needed = [*confidence, *prediction, *([] if slow_confidence is None else [slow_confidence])]
+    table, question = open_table(path, reading.notation), CascadeQuestion.of_columns(**columns)
+    slots = _slots(question, slow_confidence, reading.notation.scale)
+    needed = list(dict.fromkeys(slot.name for slot in slots.values()))
     require_columns(table, needed)
-    for batch in table.batches(list(dict.fromkeys(needed)), progress=progress):
+    gathering = _Gathering(question, reading.rule)
+    for batch in table.batches(needed, progress=reading.progress):
         try:
-            doubt = None
-            if slow_confidence is not None:
-                found = batch.numbers(slow_confidence, missing=True)
-                doubt = unscaled(numeric(found, slow_confidence), scale)
-            gathering.add(Rows.of_batch(slots, batch), doubt)
+            gathering.add(Rows.of_batch(slots, batch))
         except (InvalidTypeError, InvalidValueError) as error:
             raise type(error)(f"{table.path}: {error}") from None
     return gathering.result()
+
+
+def _slots(
+    question: CascadeQuestion, slow_confidence: str | None, scale: float | None
+) -> dict[str, Slot]:
+    """The columns of a question, and the slow model's confidence beside them."""
+    slots = dict(question.slots)
+    if slow_confidence is not None:
+        slots[_DOUBT] = Slot("number or nothing", slow_confidence)
+    return scaled(slots, scale)
 
 
 class _Gathering:
@@ -132,7 +157,7 @@ class _Gathering:
         self._hashes = {slot: hashlib.sha256() for slot in (*self._scores, *self._models)}
         self._parts: list[tuple[Any, ...]] = []
 
-    def add(self, rows: Rows, doubt: NDArray[Any] | None) -> None:
+    def add(self, rows: Rows) -> None:
         start = self._counting.rows
         self._counting.ask(rows)
         vocabulary = self._counting.vocabulary
@@ -145,8 +170,10 @@ class _Gathering:
             self._hashes[slot].update(names[codes].data)
         kept = np.flatnonzero((answers[:-1] != answers[-1]).any(axis=0))
         cells = np.column_stack([self._question.grid.cells(column[kept]) for column in scores.T])
-        unsure = np.full(len(kept), np.nan) if doubt is None else doubt[kept].astype(np.float64)
-        self._parts.append((start + kept, cells, answers[:, kept], unsure))
+        doubt = np.full(len(kept), np.nan)
+        if _DOUBT in rows.slots:
+            doubt = rows.numbers(_DOUBT)[kept].astype(np.float64)
+        self._parts.append((start + kept, cells, answers[:, kept], doubt))
 
     def result(self) -> SessionRows:
         if not self._counting.rows:

@@ -21,35 +21,32 @@ done.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from threading import RLock
 from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.cascade.labelling.document import SessionDocument
-from pacbound.cascade.labelling.progress import LabelProgress
-from pacbound.cascade.labelling.rows import SessionRows, rows_of_arrays, rows_of_table
+from pacbound.cascade.labelling.rows import SessionRows, session_rows
 from pacbound.cascade.labelling.walks import (
     Decision,
+    LabelProgress,
     Outlook,
     SessionClaim,
     SevenWalks,
     TwoModelWalk,
 )
-from pacbound.cascade.one_at_a_time import one_at_a_time
+from pacbound.cascade.rows import CLASSES, Reading
+from pacbound.cascade.sessions import SessionLock, one_at_a_time
 from pacbound.claims.cascade import CLAIM, BestPossible, CascadeCertificate
 from pacbound.claims.cascade.group import thresholds_of, unit_costs
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.procedures.cascade import NAMES, Bound, CascadeDecision
+from pacbound.procedures.cascade import Bound, CascadeDecision
 from pacbound.procedures.cascade_partial import checked_claim
 from pacbound.procedures.cascade_paths import checked_costs, total_cost
-from pacbound.sources import Notation, open_table
-from pacbound.sources.notation import refuse_notation
 from pacbound.sources.values import MISSING, Values, values_of
-from pacbound.stats.arguments import claimed_delta, is_one_of, tolerated_rate
 from pacbound.tally.classes import Class, ClassRule, Evidence
 from pacbound.tally.columns import same_order, same_rows
 from pacbound.tally.questions.cascade import grid_of, joint_outcome, witness
@@ -58,9 +55,6 @@ from pacbound.tally.tally import Tally, recorded_columns
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-_CLASSES = frozenset(["classes", "missing", "unseen_labels"])
-_READING = frozenset(["progress", "delimiter", "decimal", "scale"])
 
 
 class LabelSession:
@@ -145,23 +139,17 @@ class LabelSession:
         data: str | os.PathLike[str] | None = None,
         **rows: Unpack[RowOptions],
     ) -> None:
-        _require_known(rows, _CLASSES | _READING)
-        if not is_one_of(bound, NAMES):
-            raise InvalidValueError(
-                f"bound={bound!r} is not known: expected 'exact', 'pair' or 'product'."
-            )
+        reading = Reading.of(rows, data, CLASSES, "a session")
         require_loss(claim)
+        checked = CLAIM.wishes({"xi": xi, "delta": delta, "bound": bound})
         asked: SessionClaim = {
-            "xi": tolerated_rate(xi),
-            "delta": claimed_delta(delta),
-            "bound": bound,
+            "xi": checked["xi"],
+            "delta": checked["delta"],
+            "bound": checked["bound"],
         }
-        rule = ClassRule.of(
-            rows.get("classes"), rows.get("missing"), rows.get("unseen_labels") or 0.0
-        )
         columns = {"confidence": confidence, "prediction": prediction}
-        found = _rows(columns, slow_confidence, rule, data, rows)
-        self._begin(found, asked, costs, rule, recorded_columns(columns, data))
+        found = session_rows(columns, slow_confidence, data, reading)
+        self._begin(found, asked, costs, reading.rule, recorded_columns(columns, data))
 
     def _begin(
         self,
@@ -171,7 +159,7 @@ class LabelSession:
         rule: ClassRule,
         columns: dict[str, str],
     ) -> None:
-        self._lock = RLock()
+        self._lock = SessionLock()
         self._rows, self._asked, self._rule = rows, asked, rule
         self._costs = None if costs is None else checked_costs(costs, rows.exits + 1)
         self._columns = columns
@@ -526,10 +514,9 @@ class LabelSession:
         >>> LabelSession.load("labels.json", [0.9, 0.8], [[0, 1], [1, 1]]).progress.labels
         1
         """
-        _require_known(rows, _READING)
-        kept = SessionDocument.read(path)
+        reading, kept = Reading.of(rows, data, (), "a session"), SessionDocument.read(path)
         columns = {"confidence": confidence, "prediction": prediction}
-        found = _rows(columns, slow_confidence, kept.rule, data, rows)
+        found = session_rows(columns, slow_confidence, data, replace(reading, rule=kept.rule))
         if found.digest != kept.digest:
             raise InvalidValueError(
                 f"{path} is the session of other rows ({kept.rows:,} of them; these are "
@@ -553,13 +540,6 @@ class LabelSession:
             f"LabelSession(xi={asked['xi']}, delta={asked['delta']}, bound={asked['bound']!r}: "
             f"{self.progress})"
         )
-
-    def __getstate__(self) -> dict[str, Any]:
-        with self._lock:
-            return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=RLock())
 
     def _seen(self) -> Outlook:
         if self._outlook is None:
@@ -708,50 +688,6 @@ def require_loss(claim: str) -> None:
             "To claim that few answers differ, without labels, use certify_cascade or pacbound "
             "cascade with that claim, and begin no session with these rows."
         )
-
-
-def _require_known(rows: Mapping[str, Any], known: Collection[str]) -> None:
-    strange = next((name for name in rows if name not in known), None)
-    if strange is not None:
-        raise InvalidTypeError(
-            f"{strange} is not an option of a session: expected {', '.join(sorted(known))}."
-        )
-
-
-def _rows(
-    columns: Mapping[str, Any],
-    slow_confidence: Any,
-    rule: ClassRule,
-    data: Any,
-    rows: Mapping[str, Any],
-) -> SessionRows:
-    confidence, prediction = columns["confidence"], columns["prediction"]
-    if prediction is None:
-        raise InvalidTypeError("prediction is missing: pass those of all models.")
-    written: Any = {name: rows[name] for name in _READING - {"progress"} if name in rows}
-    if data is None:
-        refuse_notation(written)
-        return rows_of_arrays(confidence, prediction, slow_confidence, rule)
-    if not isinstance(data, (str, os.PathLike)):
-        raise InvalidTypeError(
-            f"data is of type {type(data).__name__}: expected the path of one file. Pass arrays "
-            "without data."
-        )
-    named = [[names] if isinstance(names, str) else names for names in (confidence, prediction)]
-    if not all(isinstance(name, str) for names in named for name in names):
-        raise InvalidTypeError(
-            "With data, confidence and prediction name its columns: expected texts."
-        )
-    notation = Notation.of(**written)
-    return rows_of_table(
-        open_table(data, notation),
-        confidence=named[0],
-        prediction=named[1],
-        slow_confidence=slow_confidence,
-        rule=rule,
-        scale=notation.scale,
-        progress=rows.get("progress"),
-    )
 
 
 def _refuse_other_rows(wrong: Integers, what: str) -> None:

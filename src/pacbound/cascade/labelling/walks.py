@@ -1,4 +1,5 @@
-"""The walks of a session, kept up to date as labels come, and what they lead to.
+"""The walks of a session, kept up to date as labels come, what they lead to, and how far it has
+come.
 
 A label changes what one row does at each of its exits, so counts are changed, and nothing is
 counted again. A row that was declined is a loss for good, like one that has the slow model's
@@ -13,11 +14,13 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.claims.cascade.group import BestPossible
 from pacbound.procedures import cascade, cascade_partial, cascade_paths
 from pacbound.procedures.cascade import Bound, CascadeDecision, Walk
 from pacbound.procedures.cascade_paths import TILTS, PathsDecision, declared_path
 from pacbound.procedures.joint_walk import JointWalk, along_each, exits_along
 
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Decision = CascadeDecision | PathsDecision
 
@@ -45,6 +48,63 @@ class Outlook:
     def settled(self) -> bool:
         """Whether no label of an open row can change the thresholds."""
         return cascade_partial.settled(self.now, self.best)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelProgress:
+    """How far a `LabelSession` has come. Certified is `xi` alone; all else is descriptive.
+
+    Attributes
+    ----------
+    labels, declined : int
+        How many rows in which predictions differ have a label, and how many were declined.
+    open : int
+        How many others have a label that could still matter. It falls as labels come, faster than
+        by one each.
+    differ, rows : int
+        In how many rows predictions differ, and how many rows there are.
+    certified : bool
+        Whether anything is certified so far.
+    thresholds, exit_rates : ndarray of shape (M-1,)
+        The certified thresholds, +inf where nothing is, and the share of the rows that leaves at
+        each exit.
+    expected_cost : float or None
+        What a row costs on average; None if the session has no costs.
+    best_possible : BestPossible
+        What more labels could lead to at best, if each were one that exiting early gains.
+    done : bool
+        Whether no further label can change the thresholds.
+
+    Examples
+    --------
+    >>> from pacbound.cascade import LabelSession
+    >>> session = LabelSession([0.9] * 400, [[1, 1]] * 400, xi=0.02, delta=0.05)
+    >>> print(session.progress)
+    0 labels of 0 differing rows: 100.0% exit early, at best 100.0%; done
+    """
+
+    labels: int
+    declined: int
+    open: int
+    differ: int
+    rows: int
+    certified: bool
+    thresholds: Floats
+    exit_rates: Floats
+    expected_cost: float | None
+    best_possible: BestPossible
+    done: bool
+
+    def __str__(self) -> str:
+        best = self.best_possible
+        declined = f" ({self.declined:,} declined)" if self.declined else ""
+        now = f"{self.exit_rates.sum():.1%} exit early" if self.certified else "not certified"
+        cost = "" if self.expected_cost is None else f" (cost {self.expected_cost:.4g} a row)"
+        left = "done" if self.done else f"{self.open:,} more may matter"
+        return (
+            f"{self.labels:,} labels of {self.differ:,} differing rows{declined}: {now}{cost}, at "
+            f"best {best.exit_rates.sum():.1%}{_costing(best.expected_cost)}; {left}"
+        )
 
 
 class TwoModelWalk:
@@ -141,3 +201,7 @@ def _exiting(walk: Walk, cell: int | None) -> int:
 def _added(walk: JointWalk, more: JointWalk) -> JointWalk:
     counts = [field.name for field in fields(JointWalk) if field.name != "cells"]
     return JointWalk(walk.cells, *(getattr(walk, name) + getattr(more, name) for name in counts))
+
+
+def _costing(cost: float | None) -> str:
+    return "" if cost is None else f" (cost {cost:.4g})"

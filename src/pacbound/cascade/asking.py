@@ -1,5 +1,5 @@
-"""Working on the items of a stream several at a time, never more than a given number of them at
-once.
+"""Asking models: several items at a time, never more than a given number at once, and again after a
+failure.
 
 An item is taken from the source when there is room for it, and holds its room until its result has
 been handed out: a slow consumer, or a slow item that others wait behind, holds back the source
@@ -9,11 +9,21 @@ instead of filling the memory.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from pacbound.errors import InvalidTypeError, ModelError
+from pacbound.stats.arguments import real_number, whole_number
 
 Items = Iterable[Any] | AsyncIterable[Any]
 
@@ -26,6 +36,27 @@ class Indexed(Protocol):
 
 
 Result = TypeVar("Result", bound=Indexed)
+
+
+@dataclass(frozen=True)
+class Retry:
+    """How often a call that failed is repeated, and the seconds before the first repetition, which
+    double each time.
+    """
+
+    times: int
+    pause: float
+
+    @classmethod
+    def of(cls, retries: Any, pause: Any) -> Retry:
+        """The policy that was asked for, checked."""
+        wait = real_number(pause, "pause", "a number of seconds")
+        return cls(whole_number(retries, "retries"), max(0.0, wait))
+
+    def waits(self) -> Iterator[float]:
+        """The seconds to wait before each repetition."""
+        for time_ in range(self.times):
+            yield self.pause * 2.0**time_
 
 
 class BoundedStream(Generic[Result]):

@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from threading import RLock
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+
+class SessionLock:
+    """A lock that the thread that holds it may take again; a copy is another lock, of nobody."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type[SessionLock], tuple[()]]:
+        return SessionLock, ()
 
 
 class Locked(Protocol):
-    """Something with a lock of its own, which a thread that holds it may take again."""
+    """Something with a lock of its own."""
 
     @property
-    def _lock(self) -> AbstractContextManager[Any]: ...
+    def _lock(self) -> SessionLock: ...
 
 
 Session = TypeVar("Session", bound=Locked)
