@@ -8,37 +8,31 @@ failures are handled here.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence, Sized
 from contextlib import aclosing
 from copy import deepcopy
-from inspect import isawaitable
-from time import perf_counter
 from typing import Any, Literal
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.asking import BoundedStream, Items
+from pacbound.cascade.asking import BoundedStream, Calls, Items
 from pacbound.cascade.model_outputs import SaidByModel, read_item, require_same_classes
 from pacbound.cascade.result import CascadeResult, CascadeStatistics, Routed
 from pacbound.cascade.stages import (
     ExitThresholds,
     Stage,
     Thresholds,
-    is_count,
     shown,
     stages_of,
 )
-from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
+from pacbound.errors import InvalidValueError, ModelError
 from pacbound.stats.arguments import is_one_of
 from pacbound.tally.columns import as_column, as_names
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Groups = Sequence[Any] | NDArray[Any] | Callable[[Any], Any] | None
-Gates = WeakKeyDictionary[asyncio.AbstractEventLoop, list[asyncio.Semaphore]]
 
 
 class AsyncCascade:
@@ -118,14 +112,7 @@ class AsyncCascade:
             )
         self._on_error = on_error
         self._classes = None if classes is None else as_column(classes, "classes")
-        self._limits = _per_model(
-            concurrency, len(models), "concurrency", is_count, "an integer from 1"
-        )
-        self._window = self._limits[0] if is_count(concurrency) else sum(self._limits)
-        self._timeouts = _per_model(
-            timeout, len(models), "timeout", _is_timeout, "seconds above 0, or None"
-        )
-        self._gates: Gates = WeakKeyDictionary()
+        self._calls = Calls(len(self._stages), concurrency, timeout)
         self.statistics = CascadeStatistics(len(self._stages))
 
     @property
@@ -278,7 +265,7 @@ class AsyncCascade:
                 group = names[index]
             return await self._route(index, item, self._exits.of_item(group))
 
-        return BoundedStream(route, items, limit=self._window)
+        return BoundedStream(route, items, limit=self._calls.window)
 
     async def _route(self, index: int, item: Any, limits: Floats) -> Routed:
         seconds, failed = [0.0] * len(self._stages), list[int]()
@@ -288,7 +275,8 @@ class AsyncCascade:
             if limit == np.inf or (failed and not stage.last):
                 continue
             try:
-                reading = await self._ask(stage, index, item, seconds)
+                output = await self._calls.output(stage, index, item, seconds)
+                reading = read_item(stage, output, index, self._classes)
                 require_same_classes(earlier, stage, reading)
             except ModelError:
                 if stage.last or self._on_error == "raise":
@@ -302,52 +290,11 @@ class AsyncCascade:
         plain = label.item() if isinstance(label, np.generic) else label
         return Routed(index, item, plain, stage.place, confidence, tuple(seconds), tuple(failed))
 
-    async def _ask(self, stage: Stage, index: int, item: Any, seconds: list[float]) -> SaidByModel:
-        limit = self._timeouts[stage.place]
-        async with self._gate(stage):
-            started = perf_counter()
-            try:
-                async with asyncio.timeout(limit) as clock:
-                    called = stage.model(item)
-                    output = await called if isawaitable(called) else called
-            except Exception as error:
-                what = (
-                    f"no answer within {limit} s"
-                    if clock.expired()
-                    else f"{type(error).__name__}: {error}"
-                )
-                raise stage.error(f"failed on item {index}: {what}", row=index) from error
-            finally:
-                seconds[stage.place] = perf_counter() - started
-        if not isawaitable(called):
-            raise InvalidTypeError(
-                f"Model {stage} gave a {type(output).__name__} that cannot be awaited: expected an "
-                "async function. Call a blocking one in a thread, `async def model(item): return "
-                "await asyncio.to_thread(blocking, item)`."
-            )
-        return read_item(stage, output, index, self._classes)
-
-    def _gate(self, stage: Stage) -> asyncio.Semaphore:
-        """What bounds the calls of a model. A semaphore belongs to one event loop, so each loop has
-        its own.
-        """
-        gates = self._gates.setdefault(
-            asyncio.get_running_loop(), [asyncio.Semaphore(limit) for limit in self._limits]
-        )
-        return gates[stage.place]
-
     def _count(self, done: Sequence[Routed]) -> None:
         self.statistics.add(*_totals(done, len(self._stages)))
 
     def __repr__(self) -> str:
         return f"AsyncCascade({shown(self._stages, self._exits)})"
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Event loops, and what waits in them, stay where they are.
-        return {name: value for name, value in vars(self).items() if name != "_gates"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _gates=WeakKeyDictionary())
 
 
 def _joined(done: Sequence[Routed], n_models: int) -> CascadeResult:
@@ -386,28 +333,3 @@ def _column(labels: list[Any]) -> Array:
     for place, label in enumerate(labels):
         column[place] = label
     return column
-
-
-def _per_model(
-    value: Any, n_models: int, name: str, legal: Callable[[Any], bool], what: str
-) -> list[Any]:
-    """One value for each model, from one for all of them or one for each."""
-    given = value[()] if isinstance(value, np.ndarray) and not value.ndim else value
-    values = (
-        list(given)
-        if isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str)
-        else [given] * n_models
-    )
-    if len(values) != n_models or not all(map(legal, values)):
-        raise InvalidValueError(
-            f"{name}={value!r}: expected {what}, or {n_models} of these, one for each model."
-        )
-    return values
-
-
-def _is_timeout(value: Any) -> bool:
-    return value is None or (
-        isinstance(value, (int, float, np.integer, np.floating))
-        and not isinstance(value, bool)
-        and bool(value > 0)
-    )

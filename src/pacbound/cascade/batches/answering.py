@@ -4,8 +4,6 @@ at a time, with retries, and without ever paying for an answer twice.
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -257,43 +255,28 @@ def _chunks(rows: Rows, size: int) -> Iterator[Rows]:
 
 
 def _called(slow: Callable[[Rows], Any], rows: Rows, retry: Retry) -> Any:
-    waits = retry.waits()
-    while True:
-        try:
-            answers = slow(rows)
-        except Exception as error:
-            wait = next(waits, None)
-            if wait is None:
-                raise _failure(error, rows, retry) from error
-            time.sleep(wait)
-            continue
-        if isawaitable(answers):
-            if hasattr(answers, "close"):
-                answers.close()
-            raise InvalidTypeError(
-                "slow gave what must be awaited: call answer_batch_async, which awaits it."
-            )
-        return answers
+    answers = retry.called(lambda: slow(rows), lambda error: _failure(error, rows, retry))
+    if isawaitable(answers):
+        if hasattr(answers, "close"):
+            answers.close()
+        raise InvalidTypeError(
+            "slow gave what must be awaited: call answer_batch_async, which awaits it."
+        )
+    return answers
 
 
 async def _awaited(slow: Callable[[Rows], Awaitable[Any]], rows: Rows, retry: Retry) -> Any:
-    waits = retry.waits()
-    while True:
-        try:
-            called = slow(rows)
-            answers = await called if isawaitable(called) else called
-        except Exception as error:
-            wait = next(waits, None)
-            if wait is None:
-                raise _failure(error, rows, retry) from error
-            await asyncio.sleep(wait)
-            continue
-        if not isawaitable(called):
-            raise InvalidTypeError(
-                f"slow gave a {type(answers).__name__} that cannot be awaited: expected an async "
-                "function. For a function that answers at once use answer_batch."
-            )
-        return answers
+    async def ask() -> tuple[Any, bool]:
+        called = slow(rows)
+        return (await called, True) if isawaitable(called) else (called, False)
+
+    answers, was_awaited = await retry.awaited(ask, lambda error: _failure(error, rows, retry))
+    if not was_awaited:
+        raise InvalidTypeError(
+            f"slow gave a {type(answers).__name__} that cannot be awaited: expected an async "
+            "function. For a function that answers at once use answer_batch."
+        )
+    return answers
 
 
 def _failure(error: Exception, rows: Rows, retry: Retry) -> ModelError:
