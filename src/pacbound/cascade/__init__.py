@@ -13,9 +13,8 @@ from pacbound.cascade.cost import CostBound, TradeOff, certified_cost, trade_off
 from pacbound.cascade.design import CascadeDesign, design_cascade
 from pacbound.cascade.design_search import Tried
 from pacbound.cascade.labelling import LabelProgress, LabelSession
-from pacbound.cascade.model_outputs import Answer, Answers
-from pacbound.cascade.result import CascadeResult, CascadeStatistics, Routed
-from pacbound.cascade.routing import Cascade
+from pacbound.cascade.routing import Cascade, CascadeResult, CascadeStatistics, Routed
+from pacbound.cascade.stages import Answer, Answers
 
 __all__ = [
     "Answer",

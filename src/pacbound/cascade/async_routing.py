@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.cascade.asking import BoundedStream, Calls, Items
-from pacbound.cascade.model_outputs import SaidByModel, read_item, require_same_classes
-from pacbound.cascade.result import CascadeResult, CascadeStatistics, Routed
+from pacbound.cascade.routing import CascadeResult, CascadeStatistics, Routed
 from pacbound.cascade.stages import (
     ExitThresholds,
+    SaidByModel,
     Stage,
     Thresholds,
+    read_item,
+    require_same_classes,
     shown,
     stages_of,
 )

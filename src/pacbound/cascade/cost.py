@@ -40,7 +40,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.rows import Reading, read_rows
+from pacbound.cascade.rows import ReadingOptions, read_rows
 from pacbound.claims.cascade import CascadeCertificate, certify_cascade
 from pacbound.claims.cascade.claim import CLAIM
 from pacbound.claims.certificate import certificate_of
@@ -201,7 +201,7 @@ def certified_cost(
         raise InvalidValueError(
             "This certificate has no costs, so there is nothing to bound: certify with costs=."
         )
-    reading = Reading.of(rows, data, (), "certified_cost")
+    reading = ReadingOptions.of(rows, data, (), "certified_cost")
     if confidence is None:
         if data is not None:
             raise InvalidTypeError("confidence is missing: name its columns in data.")
@@ -280,7 +280,7 @@ def _answered_in_files(
     certificate: CascadeCertificate,
     paths: Paths,
     named: Any,
-    reading: Reading,
+    reading: ReadingOptions,
 ) -> Integers:
     names = [named] if isinstance(named, str) else list(named)
     if not all(isinstance(name, str) for name in names):

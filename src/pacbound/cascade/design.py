@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pacbound.cascade.design_search import Fold, Tried, declared_sequence, search
 from pacbound.cascade.model_table import ModelTable
-from pacbound.cascade.rows import CLASSES, Reading
+from pacbound.cascade.rows import CLASSES, ReadingOptions
 from pacbound.claims.cascade import CLAIM, CascadeCertificate, certify_declared
 from pacbound.claims.provenance import about_texts, sample_name
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -216,7 +216,7 @@ def design_cascade(  # noqa: PLR0913
     asked = CLAIM.wishes({"xi": xi, "delta": delta, "bound": bound})
     rate, level = asked["xi"], asked["delta"]
     _refuse_unknown(rows)
-    reading = Reading.of(rows, data, _OPTIONS, "design_cascade")
+    reading = ReadingOptions.of(rows, data, _OPTIONS, "design_cascade")
     texts, name = about_texts(rows.get("about")), sample_name(rows.get("sample"))
     progress, seed = reading.progress, whole_number(rows.get("seed") or 0, "seed")
     columns = {"confidence": confidence, "prediction": prediction, "label": label}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.rows import Reading, read_rows
+from pacbound.cascade.rows import ReadingOptions, read_rows
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import Paths
 from pacbound.sources.values import MISSING, Values
@@ -79,7 +79,9 @@ class ModelTable:
         return reading.result(None)
 
     @classmethod
-    def of_files(cls, paths: Paths, columns: Mapping[str, Any], reading: Reading) -> ModelTable:
+    def of_files(
+        cls, paths: Paths, columns: Mapping[str, Any], reading: ReadingOptions
+    ) -> ModelTable:
         """The table of files, by the names of their columns."""
         names = Names.of_columns(columns)
         table = _Reading(names, reading.rule)

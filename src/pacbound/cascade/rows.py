@@ -38,7 +38,7 @@ LABEL = "label"
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadingOptions:
     """How the rows of a function are read: what is known of their classes, and how files are
     written.
     """
@@ -48,7 +48,9 @@ class Reading:
     progress: Progress | None
 
     @classmethod
-    def of(cls, rows: Mapping[str, Any], data: Any, known: Iterable[str], what: str) -> Reading:
+    def of(
+        cls, rows: Mapping[str, Any], data: Any, known: Iterable[str], what: str
+    ) -> ReadingOptions:
         """That of row options, all of which must be `known`, and in files where they are about
         files; `what` names the function.
         """
@@ -74,7 +76,7 @@ def read_rows(
     paths: Paths,
     slots: Mapping[str, Slot],
     take: Callable[[Rows], None],
-    reading: Reading,
+    reading: ReadingOptions,
 ) -> Opened:
     """Give the rows of files to `take`, in order; what it raises names the file."""
 

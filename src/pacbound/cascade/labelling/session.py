@@ -28,8 +28,7 @@ from typing import Any, Literal, Self, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.cascade.labelling.document import SessionDocument
-from pacbound.cascade.labelling.rows import SessionRows, session_rows
+from pacbound.cascade.labelling.kept import SessionDocument, SessionRows, session_rows
 from pacbound.cascade.labelling.walks import (
     Decision,
     LabelProgress,
@@ -38,7 +37,7 @@ from pacbound.cascade.labelling.walks import (
     SevenWalks,
     TwoModelWalk,
 )
-from pacbound.cascade.rows import CLASSES, Reading
+from pacbound.cascade.rows import CLASSES, ReadingOptions
 from pacbound.cascade.sessions import SessionLock, one_at_a_time
 from pacbound.claims.cascade import CLAIM, BestPossible, CascadeCertificate
 from pacbound.claims.cascade.group import thresholds_of, unit_costs
@@ -139,7 +138,7 @@ class LabelSession:
         data: str | os.PathLike[str] | None = None,
         **rows: Unpack[RowOptions],
     ) -> None:
-        reading = Reading.of(rows, data, CLASSES, "a session")
+        reading = ReadingOptions.of(rows, data, CLASSES, "a session")
         require_loss(claim)
         checked = CLAIM.wishes({"xi": xi, "delta": delta, "bound": bound})
         asked: SessionClaim = {
@@ -514,7 +513,7 @@ class LabelSession:
         >>> LabelSession.load("labels.json", [0.9, 0.8], [[0, 1], [1, 1]]).progress.labels
         1
         """
-        reading, kept = Reading.of(rows, data, (), "a session"), SessionDocument.read(path)
+        reading, kept = ReadingOptions.of(rows, data, (), "a session"), SessionDocument.read(path)
         columns = {"confidence": confidence, "prediction": prediction}
         found = session_rows(columns, slow_confidence, data, replace(reading, rule=kept.rule))
         if found.digest != kept.digest:
