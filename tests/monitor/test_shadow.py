@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import bdtr, bdtrc
-from tests.monitor.conftest import cascade, shield
+from tests.monitor.conftest import cascade, groups, shield
 
 from pacbound import Monitor
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -105,9 +105,14 @@ def test_a_plan_that_cannot_be_is_refused(options: dict[str, Any], match: str) -
 def test_only_a_cascade_has_a_shadow() -> None:
     with pytest.raises(InvalidTypeError, match="for a cascade"):
         plan_shadow(
-            shield(),  # type: ignore[arg-type]
+            shield(),
             losses=0.1,
             rows=10,
             delta=0.1,
             rng=np.random.default_rng(0),
         )
+
+
+def test_the_shadow_of_a_cascade_in_groups_is_not_planned() -> None:
+    with pytest.raises(InvalidValueError, match=r"each of 2 groups.*without groups"):
+        plan_shadow(groups(), losses=0.1, rows=10, delta=0.1, rng=np.random.default_rng(0))

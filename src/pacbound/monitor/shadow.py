@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.cascade import CascadeCertificate
-from pacbound.claims.certificate import certificate_of
+from pacbound.claims.certificate import Certificate, certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.forms import Number
 from pacbound.monitor.state import Promise, watch_of
@@ -32,6 +31,8 @@ _BEFORE = 2000
 """Healthy labels before the rise in each stream of a plan: the wealth forgets what was before."""
 
 _CHUNK = 500
+_OUTCOMES = ("gained", "equal", "lost")
+"""What a row of a cascade may bring, in the order of the rates of a stream."""
 _SHARE = Number("a share of the rows", 0.0, 1.0, "(]")
 _CHANCE = Number("a chance", 0.0, 1.0)
 
@@ -153,7 +154,7 @@ class ShadowPlan:
 
 
 def plan_shadow(  # noqa: PLR0913
-    certificate: CascadeCertificate | str | os.PathLike[str],
+    certificate: Certificate | str | os.PathLike[str],
     *,
     losses: float,
     rows: int,
@@ -219,24 +220,30 @@ def plan_shadow(  # noqa: PLR0913
     >>> 0.05 < plan.share < 0.12
     True
     """
-    certificate = certificate_of(certificate)
-    if not isinstance(certificate, CascadeCertificate):
+    watched: Any = certificate_of(certificate)
+    watch = watch_of(watched)
+    if watch.outcomes != _OUTCOMES:
         raise InvalidTypeError("A shadow is planned for a cascade: expected its certificate.")
+    if len(watch.bets) > 1:
+        raise InvalidValueError(
+            f"This cascade is certified for each of {len(watch.bets)} groups, and a shadow is "
+            "planned for one claim: certify the cascade without groups, and plan from that."
+        )
     gained = real_number(gains, "gains", "a share of the rows")
-    if gained and certificate.bounded == "differ":
+    if gained and watched.bounded == "differ":
         raise InvalidValueError(
             f"gains={gains} was passed, and the claim is that few answers differ, which nothing "
             "makes good: leave gains out."
         )
-    (bets,), promise = watch_of(certificate).bets, Promise.of(delta, false_alarms)
+    (bets,), promise = watch.bets, Promise.of(delta, false_alarms)
     generator(rng)
     if usual is None:
-        usual = gained + certificate.xi / 2
+        usual = gained + watched.xi / 2
     before, after = _rates(usual, gains), _rates(losses, gains)
     room, chance = whole_number(rows, "rows", least=1), _CHANCE.check(power, "power")
-    if not losses - gains > certificate.xi:
+    if not losses - gains > watched.xi:
         raise InvalidValueError(
-            f"losses={losses} and gains={gains} keep the claim, which allows {certificate.xi}: "
+            f"losses={losses} and gains={gains} keep the claim, which allows {watched.xi}: "
             "there is no rise to be noticed. Plan for more losses."
         )
     delays = sorted(

@@ -22,12 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.certificate import Certificate, certificate_of
-from pacbound.claims.shield import ShieldCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.stats.arguments import real_number
 from pacbound.tally.columns import ROUNDING, Array, as_array, numeric
-from pacbound.tally.questions import with_article
 
 Flags = NDArray[np.bool_]
 Values = Any
@@ -45,17 +41,15 @@ class Latch:
     danger : callable
         The danger of an observation in [0, 1], high where un-recoverable; with `num_envs`, that of
         each environment, (num_envs,) numbers.
-    certificate_or_threshold : ShieldCertificate, its path, or number
+    threshold : float
         A latch fires once its danger is at or above it.
     num_envs : int or None
         The number of environments; None for one rollout.
 
     Raises
     ------
-    InvalidTypeError, InvalidValueError
-        If `danger` cannot be called, or the threshold is not one.
-    CertificateError
-        If the certificate was changed, or does not follow from its own counts.
+    InvalidTypeError
+        If `danger` cannot be called.
 
     Examples
     --------
@@ -73,11 +67,11 @@ class Latch:
     def __init__(
         self,
         danger: Callable[[Any], Any],
-        certificate_or_threshold: Any,
+        threshold: float,
         num_envs: int | None = None,
     ) -> None:
         self._danger = _callable(danger)
-        self._threshold = threshold_of(certificate_or_threshold)
+        self._threshold = threshold
         # Held for a few assignments, never while the danger model runs. Re-entrant, so that a
         # signal handler that asks about the latch cannot wait for its own thread.
         self._lock = RLock()
@@ -222,35 +216,6 @@ class Latch:
 def _not(flags: Values) -> Values:
     """The other way round, of arrays and of truth values, for which ~ is arithmetic."""
     return flags ^ True
-
-
-def threshold_of(certificate_or_threshold: Any) -> float:
-    """The danger at which a shield fires: a number, or that of a certificate if it follows from its
-    own counts.
-    """
-    given = certificate_of(certificate_or_threshold)
-    if isinstance(given, Certificate):
-        if not isinstance(given, ShieldCertificate):
-            raise InvalidTypeError(
-                f"{with_article(given.kind).capitalize()} certificate has no danger threshold: "
-                f"expected one of certify_shield.{_hint(given)}"
-            )
-        given.require_verified()
-        return given.threshold
-    threshold = real_number(given, "threshold", "a danger threshold")
-    if not (0 <= threshold <= 1 or np.isinf(threshold)):
-        raise InvalidValueError(
-            f"threshold={threshold} is not a danger threshold: expected 0 to 1, -inf to "
-            "always brake, or +inf to never brake."
-        )
-    return threshold
-
-
-def _hint(given: Certificate) -> str:
-    """What the certificate claims instead, or which of its claims may be passed."""
-    if given.inside:
-        return f" Pass one of its claims: {', '.join(given.inside)}."
-    return f" It does not claim safety. {given.says.promise or ''}".rstrip()
 
 
 def _callable(danger: Any) -> Callable[[Any], Any]:

@@ -6,17 +6,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import partial
-from inspect import ismethod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.claims.certificate import Certificate, certificate_of
 from pacbound.claims.shield import ShieldCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.shield.actor import Actor
 from pacbound.shield.latch import Flags, Latch
-from pacbound.stats.arguments import whole_number
+from pacbound.stats.arguments import real_number, whole_number
+from pacbound.tally.questions import with_article
 
 
 class Shield:
@@ -228,60 +229,33 @@ class VectorShield:
         )
 
 
-class Actor:
-    """A policy that can be asked for an action.
-
-    What has `predict` is asked by it, and of the pair (action, state) that it may give, the state
-    is handed back at the next step of the rollout, so that recurrent policies keep theirs. The
-    method itself, `model.predict`, is asked in the same way, also in a `functools.partial`. Any
-    other function is called. If it gives a pair whose second part is None, as
-    `lambda x: model.predict(x)` does, the first is the action; any other tuple is an action of
-    several parts, so a recurrent model is passed itself.
+def threshold_of(certificate_or_threshold: Any) -> float:
+    """The danger at which a shield fires: a number, or that of a certificate if it follows from its
+    own counts.
     """
-
-    def __init__(self, policy: Any, role: str) -> None:
-        self._predict = _predict_of(policy)
-        if self._predict is None and not callable(policy):
+    given = certificate_of(certificate_or_threshold)
+    if isinstance(given, Certificate):
+        if not isinstance(given, ShieldCertificate):
             raise InvalidTypeError(
-                f"{role} is a {type(policy).__name__}: expected a function of an observation, or a "
-                "predict method."
+                f"{with_article(given.kind).capitalize()} certificate has no danger threshold: "
+                f"expected one of certify_shield.{_hint(given)}"
             )
-        self._policy = policy
-        self._state: Any = None
-        self._begun: NDArray[np.bool_] | None = None
-
-    def act(self, observation: Any) -> Any:
-        """The action, or actions, for what is observed."""
-        if self._predict is None:
-            answer = self._policy(observation)
-            is_stateless = isinstance(answer, tuple) and len(answer) == 2 and answer[1] is None
-            return answer[0] if is_stateless else answer
-        memory = {} if self._state is None else {"state": self._state}
-        if memory and self._begun is not None:
-            memory["episode_start"] = self._begun
-        answer = self._predict(observation, **memory)
-        self._begun = None
-        if isinstance(answer, tuple) and len(answer) == 2:
-            answer, self._state = answer
-        return answer
-
-    def reset(self, mask: NDArray[np.bool_] | None = None) -> None:
-        """Begin a new rollout, or new ones in the environments of `mask`."""
-        if mask is None:
-            self._state = self._begun = None
-        else:
-            self._begun = mask.copy() if self._begun is None else self._begun | mask
+        given.require_verified()
+        return given.threshold
+    threshold = real_number(given, "threshold", "a danger threshold")
+    if not (0 <= threshold <= 1 or np.isinf(threshold)):
+        raise InvalidValueError(
+            f"threshold={threshold} is not a danger threshold: expected 0 to 1, -inf to "
+            "always brake, or +inf to never brake."
+        )
+    return threshold
 
 
-def _predict_of(policy: Any) -> Callable[..., Any] | None:
-    """What a policy that predicts is asked by; None for a plain function."""
-    own: Callable[..., Any] | None = getattr(policy, "predict", None)
-    if callable(own):
-        return own
-    method = policy.func if isinstance(policy, partial) else policy
-    is_predict = ismethod(method) and method.__name__ == "predict"
-    asked: Callable[..., Any] | None = policy if is_predict else None
-    return asked
+def _hint(given: Certificate) -> str:
+    """What the certificate claims instead, or which of its claims may be passed."""
+    if given.inside:
+        return f" Pass one of its claims: {', '.join(given.inside)}."
+    return f" It does not claim safety. {given.says.promise or ''}".rstrip()
 
 
 class Takeover:
@@ -294,7 +268,7 @@ class Takeover:
     ) -> None:
         self._alone = num_envs is None
         self._backup = Actor(backup, "backup")
-        self.latch = Latch(danger, certificate_or_threshold, num_envs)
+        self.latch = Latch(danger, threshold_of(certificate_or_threshold), num_envs)
 
     def reset(self, mask: Any = None) -> None:
         """Begin a new rollout, or new ones in the environments of `mask`."""

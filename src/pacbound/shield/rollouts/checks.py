@@ -24,9 +24,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from pacbound.errors import InvalidValueError, PacboundError
-from pacbound.shield.rollouts.rollout import UnsoundClearanceError, read_danger
-from pacbound.shield.rollouts.task import START, Task, TaskOptions, task_of
-from pacbound.shield.rollouts.world import Environment, World, same
+from pacbound.shield.rollouts.task import START, Task, TaskOptions, read_danger, task_of
+from pacbound.shield.rollouts.world import Environment, UnsoundClearanceError, World, same
 from pacbound.stats.arguments import whole_number
 
 _SEEDS = 3

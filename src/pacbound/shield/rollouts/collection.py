@@ -29,9 +29,8 @@ from pacbound.shield.rollouts.files import (
     packed,
     unpacked,
 )
-from pacbound.shield.rollouts.rollout import UnsoundClearanceError
 from pacbound.shield.rollouts.task import Task
-from pacbound.shield.rollouts.world import World
+from pacbound.shield.rollouts.world import UnsoundClearanceError, World
 from pacbound.stats.arguments import whole_number
 
 try:

@@ -28,7 +28,7 @@ from pacbound.claims.task_record import MEMBER
 from pacbound.documents import Json
 from pacbound.errors import InvalidValueError
 from pacbound.file_locks import locked
-from pacbound.shield.rollouts.task import UNIDENTIFIED
+from pacbound.shield.rollouts.identity import UNIDENTIFIED
 
 Columns = dict[str, NDArray[Any]]
 

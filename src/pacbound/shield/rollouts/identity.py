@@ -38,6 +38,9 @@ from typing import Any
 
 import numpy as np
 
+UNIDENTIFIED = "unidentified"
+"""The key of a plan that lists the parts without an identity."""
+
 _PLAIN = (int, float, complex, str, bytes, range, type(None), type(...), type(NotImplemented))
 _NOT_OF_A_CLASS = {"__doc__", "__module__", "__dict__", "__weakref__", "_abc_impl", "__slotnames__"}
 _DESCRIPTORS = (WrapperDescriptorType, MethodDescriptorType)

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
-from pacbound.shield.latch import Latch
 from pacbound.shield.rollouts.files import FRAMES, complete_parts, joined, read_part
-from pacbound.shield.rollouts.task import START, Role, Task, stream
-from pacbound.shield.rollouts.world import WHOLE, World, flattened
+from pacbound.shield.rollouts.task import START, Role, Task, read_danger, stream
+from pacbound.shield.rollouts.world import WHOLE, UnsoundClearanceError, World, flattened
 
 _OBSERVATION = "observation/"
 
@@ -70,22 +69,6 @@ class Recording:
     trust_clearance: bool = True
     check_clearance: float = 0.0
     keep_frames: float = 0.0
-
-
-class UnsoundClearanceError(InvalidValueError):
-    """`surely_recoverable` was true where the backup is unsafe: labels cannot be relied on, not
-    even those of other rollouts.
-    """
-
-    @classmethod
-    def at(cls, seed: int, step: int) -> UnsoundClearanceError:
-        """The error for a state that a simulated backup contradicts."""
-        return cls(
-            f"At step {step} of seed {seed} surely_recoverable() is true, and the simulated backup "
-            "is unsafe. It must never be wrong, and holds for one backup only. No label of these "
-            "rollouts can be relied on: mend surely_recoverable(), or pass trust_clearance=False, "
-            "and collect all rollouts again."
-        )
 
 
 class Labeller:
@@ -136,17 +119,6 @@ class Labeller:
             self._last_trusted = step, deepcopy(observation), self.world.save()
             if self._draws.random() < self._share:
                 self.finish()
-
-
-def read_danger(readings: Latch | None, observation: Any) -> float:
-    """The danger of an observation, read as a shield reads it; NaN where the model fails, or where
-    there is none yet.
-    """
-    if readings is None:
-        return np.nan
-    readings.reset()
-    readings.look(observation)
-    return float(readings.score)
 
 
 def roll_out(

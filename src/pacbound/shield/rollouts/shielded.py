@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.shield.latch import threshold_of
-from pacbound.shield.policy import Shield
+from pacbound.shield.policy import Shield, threshold_of
 from pacbound.shield.rollouts.checks import rehearse
 from pacbound.shield.rollouts.collection import Progress, Workers, collect, each_seed
 from pacbound.shield.rollouts.files import ROWS, columns_of, read_columns, write_table

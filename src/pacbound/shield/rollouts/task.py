@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.shield.actor import Actor
 from pacbound.shield.latch import Latch
-from pacbound.shield.policy import Actor
-from pacbound.shield.rollouts.identity import digest_of, name_of
+from pacbound.shield.rollouts.identity import UNIDENTIFIED, digest_of, name_of
 from pacbound.shield.rollouts.world import Environment, World, make_world, registered
 from pacbound.stats.arguments import whole_number, whole_numbers
 
@@ -30,8 +30,6 @@ Success = str | Callable[[Any, Mapping[str, Any]], Any]
 
 PARTS = ("environment", "environment_options", "policy", "backup", "danger", "success")
 """What is told from others by its identity."""
-UNIDENTIFIED = "unidentified"
-"""The key of a plan that lists the parts without an identity."""
 
 
 START = 0
@@ -292,6 +290,17 @@ class Task:
         if isinstance(value, PerRollout):
             return f"PerRollout({name_of(value.make)})"
         return "" if part == "environment_options" else name_of(value)
+
+
+def read_danger(readings: Latch | None, observation: Any) -> float:
+    """The danger of an observation, read as a shield reads it; NaN where the model fails, or where
+    there is none yet.
+    """
+    if readings is None:
+        return np.nan
+    readings.reset()
+    readings.look(observation)
+    return float(readings.score)
 
 
 def fixed_seeds(seeds: Any) -> NDArray[np.int64]:

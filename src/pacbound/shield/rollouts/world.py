@@ -41,6 +41,22 @@ class StepResult:
     info: Mapping[str, Any]
 
 
+class UnsoundClearanceError(InvalidValueError):
+    """`surely_recoverable` was true where the backup is unsafe: labels cannot be relied on, not
+    even those of other rollouts.
+    """
+
+    @classmethod
+    def at(cls, seed: int, step: int) -> UnsoundClearanceError:
+        """The error for a state that a simulated backup contradicts."""
+        return cls(
+            f"At step {step} of seed {seed} surely_recoverable() is true, and the simulated backup "
+            "is unsafe. It must never be wrong, and holds for one backup only. No label of these "
+            "rollouts can be relied on: mend surely_recoverable(), or pass trust_clearance=False, "
+            "and collect all rollouts again."
+        )
+
+
 class World:
     """One environment that follows `pacbound.shield.protocol.Restorable`."""
 
