@@ -204,12 +204,12 @@ class Shares(AskedForm):
         if not isinstance(value, Mapping):
             raise InvalidTypeError(
                 f"{name} is of type {type(value).__name__}: expected a mapping from each of "
-                f"{', '.join(self.names)} to its share."
+                f"{', '.join(map(str, self.names))} to its share."
             )
         if value.keys() != set(self.names):
             raise InvalidValueError(
                 f"{name} names {', '.join(map(str, value)) or 'nothing'}: expected a share for "
-                f"each of {', '.join(self.names)}."
+                f"each of {', '.join(map(str, self.names))}."
             )
         numbers = {
             key: real_number(value[key], f"{name}[{key!r}]", "a share") for key in self.names

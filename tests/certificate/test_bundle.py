@@ -153,7 +153,11 @@ def test_a_bundle_in_a_bundle_is_refused() -> None:
     [
         ({}, {"delta": 0.05}, "no claims"),
         (CLAIMS, {"delta": 1.5}, "delta=1.5"),
-        (CLAIMS, {"delta": 0.05, "shares": {"brake": 1}}, "do not name the same"),
+        (
+            CLAIMS,
+            {"delta": 0.05, "shares": {"brake": 1}},
+            "shares names brake: expected",
+        ),
         (CLAIMS, {"delta": 0.05, "shares": dict.fromkeys(CLAIMS, 0)}, "positive numbers"),
         ({"x": lambda delta: delta}, {"delta": 0.05}, "certificate of one claim"),
     ],

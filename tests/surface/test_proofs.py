@@ -14,11 +14,10 @@ from pkgutil import resolve_name
 
 import pytest
 
-from pacbound.claims import CLAIMS, claim_of
-from pacbound.procedures.registry import PROCEDURES as REGISTERED
+from pacbound.claims import KINDS, claim_of
 
 ROOT = Path(__file__).parents[2]
-PROCEDURES = {*REGISTERED, *(name for kind in CLAIMS for name in claim_of(kind).procedures)}
+PROCEDURES = {name for kind in KINDS for name in claim_of(kind).procedures}
 PAGE = (ROOT / "docs" / "proofs.md").read_text(encoding="utf-8")
 
 NAMES = sorted(set(re.findall(r"`(pacbound(?:\.\w+)+)`", PAGE)))

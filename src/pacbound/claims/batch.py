@@ -6,7 +6,7 @@ from a table: a session asks the slow model (`pacbound.cascade`), and brings wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf, isqrt, sqrt
@@ -351,25 +351,14 @@ class BatchClaim(Claim[BatchCertificate]):
 
     def says(self, certificate: BatchCertificate) -> Says:
         """How many answers may differ, and who answered."""
-        n, delta = count(certificate.n), share(certificate.delta, "up")
-        xi = share(certificate.xi, "up")
-        return Says(
-            Sentence(
-                "Batch certificate: {n} records, xi {xi}, delta {delta}",
-                {"n": n, "xi": xi, "delta": delta},
-            ),
-            promise=Sentence(
-                "Of the {n} answers at most {tolerated} differ from the slow model's, with "
-                "probability at least {confidence} over the draw of the sample.",
-                {
-                    "n": n,
-                    "tolerated": count(certificate.tolerated),
-                    "confidence": confidence(certificate.delta),
-                },
-            ),
-            seen=tuple(_seen(certificate)),
-            notes=tuple(_notes(certificate)),
-        )
+        quantities = _quantities(certificate)
+
+        def said(names: Iterable[str]) -> tuple[Sentence, ...]:
+            return tuple(Sentence(_SENTENCES[name], quantities) for name in names)
+
+        title, promise = said(["title", "promise"])
+        notes = said(_notes(certificate))
+        return Says(title, promise=promise, seen=said(_seen(certificate)), notes=notes)
 
     def figures(self, certificate: BatchCertificate) -> Iterable[Figure]:
         """Who answered, and the disagreements of the last look that was taken."""
@@ -462,59 +451,63 @@ def _differing(stored: int, taken: Sequence[Values], sampled: int) -> int:
     return min(max(stored, listed), listed if is_whole else sampled)
 
 
-def _seen(certificate: BatchCertificate) -> Iterator[Sentence]:
-    """Who answered, and what the sample showed."""
-    if not certificate.tolerated:
-        yield Sentence(
-            "{xi} of {n} records is less than one, so no answer may differ: all records were sent "
-            "to the slow model. Nothing was saved.",
-            {"xi": share(certificate.xi, "up"), "n": count(certificate.n)},
-        )
-        return
-    yield Sentence(
+_SENTENCES = {
+    "title": "Batch certificate: {n} records, xi {xi}, delta {delta}",
+    "promise": (
+        "Of the {n} answers at most {tolerated} differ from the slow model's, with probability at "
+        "least {confidence} over the draw of the sample."
+    ),
+    "all asked": (
+        "{xi} of {n} records is less than one, so no answer may differ: all records were sent to "
+        "the slow model. Nothing was saved."
+    ),
+    "answered": (
         "The fast model answered {exits} records, the slow model {asked} ({share}), {sampled} of "
-        "them as the sample.",
-        {
-            "exits": count(certificate.exits),
-            "asked": count(certificate.asked),
-            "share": share(certificate.asked / certificate.n),
-            "sampled": count(certificate.sampled),
-        },
-    )
-    if certificate.sampled:
-        yield Sentence(
-            "On the sample (descriptive): {differing} of {sampled} fast answers differ from the "
-            "slow model's.",
-            {
-                "differing": count(certificate.differing),
-                "sampled": count(certificate.sampled),
-            },
-        )
+        "them as the sample."
+    ),
+    "sample": (
+        "On the sample (descriptive): {differing} of {sampled} fast answers differ from the slow "
+        "model's."
+    ),
+    "kept": "What was not sampled kept it from a score of {threshold} on.",
+    "none kept": "No record kept the fast answer.",
+    "unscored": "{unscored} records without a score were sent to the slow model.",
+    "no use": "Nothing was kept, so this is certified but of no use.",
+    "unanswered": "{unanswered} records have no answer, because the slow model gave none.",
+}
 
 
-def _notes(certificate: BatchCertificate) -> Iterator[Sentence]:
-    ties, unscored = certificate.ties, certificate.n - certificate.scored
-    if certificate.tolerated and ties is not None:
-        yield (
-            Sentence("No record kept the fast answer.")
-            if ties.threshold == inf
-            else Sentence(
-                "What was not sampled kept it from a score of {threshold} on.",
-                {"threshold": Quantity(ties.threshold, "threshold", "exact")},
-            )
-        )
-    if certificate.tolerated and unscored:
-        yield Sentence(
-            "{unscored} records without a score were sent to the slow model.",
-            {"unscored": count(unscored)},
-        )
-    if certificate.tolerated and not certificate.exits:
-        yield Sentence("Nothing was kept, so this is certified but of no use.")
-    if certificate.unanswered:
-        yield Sentence(
-            "{unanswered} records have no answer, because the slow model gave none.",
-            {"unanswered": count(certificate.unanswered)},
-        )
+def _quantities(certificate: BatchCertificate) -> dict[str, Quantity]:
+    counts = ("n", "tolerated", "exits", "asked", "sampled", "differing", "unanswered")
+    ties = certificate.ties
+    return {
+        **{name: count(getattr(certificate, name)) for name in counts},
+        "unscored": count(certificate.n - certificate.scored),
+        "xi": share(certificate.xi, "up"),
+        "delta": share(certificate.delta, "up"),
+        "confidence": confidence(certificate.delta),
+        "share": share(certificate.asked / certificate.n),
+        "threshold": Quantity(inf if ties is None else ties.threshold, "threshold", "exact"),
+    }
+
+
+def _seen(certificate: BatchCertificate) -> list[str]:
+    """Which sentences say who answered, and what the sample showed."""
+    if not certificate.tolerated:
+        return ["all asked"]
+    return ["answered", "sample"] if certificate.sampled else ["answered"]
+
+
+def _notes(certificate: BatchCertificate) -> list[str]:
+    ties, may_differ = certificate.ties, certificate.tolerated > 0
+    found = {
+        "kept": may_differ and ties is not None and ties.threshold < inf,
+        "none kept": may_differ and ties is not None and ties.threshold == inf,
+        "unscored": may_differ and certificate.scored < certificate.n,
+        "no use": may_differ and not certificate.exits,
+        "unanswered": certificate.unanswered > 0,
+    }
+    return [name for name, holds in found.items() if holds]
 
 
 def _agree(part: Reader, values: Values) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from math import nextafter
 from typing import Any, Final
@@ -70,29 +70,6 @@ class Look:
     sources: tuple[str, ...] = ()
     claim: str = ""
     known_by: str = ""
-
-    def to_dict(self) -> dict[str, Json]:
-        """As the file holds it."""
-        return {
-            "delta": self.delta,
-            "what": self.what,
-            "samples": list(self.samples),
-            "sources": list(self.sources),
-            "claim": self.claim,
-            "known_by": self.known_by,
-        }
-
-    @classmethod
-    def from_dict(cls, part: Reader) -> Look:
-        """The look that a file holds."""
-        return cls(
-            part.probability("delta"),
-            part.text("what"),
-            tuple(part.texts("samples")),
-            tuple(part.texts("sources")),
-            part.text("claim"),
-            part.text("known_by"),
-        )
 
 
 @dataclass(frozen=True)
@@ -333,8 +310,7 @@ class Budget:
                 raise CertificateError(
                     f"{self._path} was changed after it was written: its digest does not match."
                 )
-            looks = tuple(map(Look.from_dict, part.mappings("looks")))
-            return part.probability("delta"), looks
+            return part.probability("delta"), tuple(map(_read_look, part.mappings("looks")))
         except CertificateError as error:
             raise CertificateError(f"{error} {_RESTORE}") from None
 
@@ -343,9 +319,20 @@ class Budget:
             "format": FORMAT,
             "schema": 1,
             "delta": delta,
-            "looks": [look.to_dict() for look in looks],
+            "looks": [asdict(look) for look in looks],
         }
         documents.write(self._path, {**body, "digest": documents.digest(body)})
+
+
+def _read_look(part: Reader) -> Look:
+    return Look(
+        part.probability("delta"),
+        part.text("what"),
+        tuple(part.texts("samples")),
+        tuple(part.texts("sources")),
+        part.text("claim"),
+        part.text("known_by"),
+    )
 
 
 @dataclass(frozen=True)

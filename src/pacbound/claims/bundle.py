@@ -8,17 +8,17 @@ from typing import Any, Never, Self
 
 from pacbound.asks import CHANCE, DELTA, Ask
 from pacbound.claims import KINDS
-from pacbound.claims.certificate import FORMAT, SCHEMA, Certificate, certificate_from_dict
+from pacbound.claims.certificate import Certificate, certificate_from_dict, document_of
 from pacbound.claims.claim import Cells, Claim, Procedure, Values
 from pacbound.claims.provenance import Provenance, about_texts, sample_name
 from pacbound.claims.tables import Assumes
-from pacbound.documents import Json, Reader, digest, printable
+from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields
-from pacbound.forms import Choice, Form, TruthValue
+from pacbound.forms import Choice, Form, Shares, TruthValue
 from pacbound.procedures import union
 from pacbound.says import Says, Sentence, confidence, count, share
-from pacbound.stats.arguments import claimed_delta, real_number
+from pacbound.stats.arguments import claimed_delta
 from pacbound.tally.columns import require_whole_text
 
 _BETWEEN = "."
@@ -305,16 +305,7 @@ CLAIM = BundleClaim()
 
 def _member(place: str, claim: Json, provenance: Provenance) -> Certificate:
     """A claim of a bundle, as a document of its own has it."""
-    origin = provenance.to_dict()
-    document = {
-        "format": FORMAT,
-        "schema": SCHEMA,
-        "claim": claim,
-        "claim_digest": digest(claim),
-        "provenance": origin,
-        "provenance_digest": digest(origin),
-    }
-    member = certificate_from_dict(document, place)
+    member = certificate_from_dict(document_of(claim, provenance.to_dict()), place)
     if isinstance(member, CertificateBundle):
         raise CertificateError(f"{place} is a bundle in a bundle.")
     return member
@@ -381,22 +372,10 @@ def certify_together(
     """
     level, texts, named = claimed_delta(delta), about_texts(about), sample_name(sample)
     _require_makers(claims)
-    if not isinstance(shares, Mapping | None):
-        raise InvalidTypeError(
-            f"shares is of type {type(shares).__name__}: expected a mapping from the name of each "
-            "claim to its share, such as {'brake': 2, 'danger': 1}."
-        )
-    weights = dict.fromkeys(claims, 1.0) if shares is None else dict(shares)
-    if weights.keys() != claims.keys():
-        odd = min(map(str, weights.keys() ^ claims.keys()))
-        raise InvalidValueError(
-            f"shares and claims do not name the same: {odd!r} is in one of them. Give each claim "
-            "its share."
-        )
-    numbers = [real_number(weights[name], f"shares[{name!r}]", "a share") for name in claims]
-    if not all(0 < number < float("inf") for number in numbers):
-        raise InvalidValueError(f"shares={shares} are not shares: expected positive numbers.")
-    spent = union.shares(level, numbers)
+    weights = dict.fromkeys(claims, 1.0)
+    if shares is not None:
+        weights = Shares(tuple(claims)).check(shares, "shares")
+    spent = union.shares(level, list(weights.values()))
     made = {name: claims[name](delta=share) for name, share in zip(claims, spent, strict=True)}
     return CertificateBundle.of(made, delta=level).with_about(texts, sample=named)
 
@@ -432,61 +411,35 @@ def _require_covered(members: Mapping[str, Certificate], delta: float) -> None:
         )
 
 
+_NAMED = ("columns", "about", "notes", "drawn_by")
+"""What of a provenance has names, which begin with that of the claim in the one of a bundle."""
+
+
 def provenance_together(members: Mapping[str, Certificate]) -> Provenance:
     """Where several certificates come from; columns are named as "claim.role"."""
-    columns = {
-        f"{name}{_BETWEEN}{role}": column
-        for name, member in members.items()
-        for role, column in member.provenance.columns.items()
-    }
-    about, notes = (
-        {
+    origins = {name: member.provenance for name, member in members.items()}
+    named: dict[str, Any] = {
+        part: {
             f"{name}{_BETWEEN}{key}": text
-            for name, member in members.items()
-            for key, text in getattr(member.provenance, part).items()
+            for name, origin in origins.items()
+            for key, text in getattr(origin, part).items()
         }
-        for part in ("about", "notes")
-    )
-    drawn_by = {
-        f"{name}{_BETWEEN}{role}": digest
-        for name, member in members.items()
-        for role, digest in member.provenance.drawn_by.items()
+        for part in _NAMED
     }
-    samples = {
-        claim: sample
-        for name, member in members.items()
-        for claim, sample in _samples_within(name, member.provenance).items()
-    }
-    sources = {source for member in members.values() for source in member.provenance.sources}
-    made = Provenance.now(frozenset(sources), columns, notes)
-    return replace(made, about=about, samples=samples, drawn_by=drawn_by)
+    samples = {name: one.sample for name, one in origins.items() if one.sample is not None}
+    sources = frozenset(source for origin in origins.values() for source in origin.sources)
+    return replace(Provenance.now(sources), **named, samples=samples)
 
 
 def _provenance_of(name: str, provenance: Provenance) -> Provenance:
+    """That of one claim of a bundle."""
     start = f"{name}{_BETWEEN}"
-    columns, about, notes, drawn_by, samples = (
-        {key.removeprefix(start): text for key, text in texts.items() if key.startswith(start)}
-        for texts in (
-            provenance.columns,
-            provenance.about,
-            provenance.notes,
-            provenance.drawn_by,
-            provenance.samples,
-        )
-    )
-    return replace(
-        provenance,
-        columns=columns,
-        about=about,
-        notes=notes,
-        sample=provenance.samples.get(name),
-        samples=samples,
-        drawn_by=drawn_by,
-    )
-
-
-def _samples_within(name: str, provenance: Provenance) -> dict[str, str]:
-    """What the rows of a claim are called, and those of the claims inside it."""
-    own = {} if provenance.sample is None else {name: provenance.sample}
-    inside = provenance.samples.items()
-    return own | {f"{name}{_BETWEEN}{claim}": sample for claim, sample in inside}
+    named: dict[str, Any] = {
+        part: {
+            key.removeprefix(start): text
+            for key, text in getattr(provenance, part).items()
+            if key.startswith(start)
+        }
+        for part in _NAMED
+    }
+    return replace(provenance, **named, sample=provenance.samples.get(name), samples={})

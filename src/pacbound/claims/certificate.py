@@ -410,16 +410,8 @@ class Certificate:
         """The whole document, as `save` writes it."""
         if self.loaded is not None:
             return dict(documents.copied(self.loaded))
-        claim, provenance = self.claim(), self.provenance.to_dict()
-        return {
-            "format": FORMAT,
-            "schema": SCHEMA,
-            "claim": claim,
-            "claim_digest": documents.digest(claim),
-            "counts_digest": self.counts_digest,
-            "provenance": provenance,
-            "provenance_digest": documents.digest(provenance),
-        }
+        document = document_of(self.claim(), self.provenance.to_dict())
+        return {**document, "counts_digest": self.counts_digest}
 
     @property
     def claim_digest(self) -> str:
@@ -750,6 +742,18 @@ def certificate_of(given: Any) -> Any:
 @lru_cache(maxsize=16)
 def _read_once(path: Path, *_: int) -> Certificate:
     return load_certificate(path)
+
+
+def document_of(claim: Json, provenance: Json) -> dict[str, Json]:
+    """A claim and its provenance as a document, with the digest of each."""
+    return {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "claim": claim,
+        "claim_digest": documents.digest(claim),
+        "provenance": provenance,
+        "provenance_digest": documents.digest(provenance),
+    }
 
 
 def certificate_from_dict(document: Mapping[str, Json], name: str = "The document") -> Certificate:
