@@ -18,9 +18,9 @@ def table(folder: Path, rows: int = 200) -> tuple[Path, dict[str, Any]]:
     path = folder / "table.npz"
     np.savez(
         path,
-        confidences=rng.random((rows, 3)).astype(np.float32),
-        predictions=np.repeat(labels[:, None], 4, axis=1).astype(np.uint8),
-        labels=labels.astype(np.uint8),
+        confidence=rng.random((rows, 3)).astype(np.float32),
+        prediction=np.repeat(labels[:, None], 4, axis=1).astype(np.uint8),
+        label=labels.astype(np.uint8),
     )
     made = {
         "multiply_accumulates": [30, 60, 90, 110],
