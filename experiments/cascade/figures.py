@@ -36,9 +36,10 @@ def error_cost(parts: list[tuple[Models, dict[str, Any], float]]) -> Figure:
             if name in DRAWN
         }
         curve = trade_off(models)
-        ErrorCostDisplay(
-            points, slow_error=slow_error, xi=xi, certified=NAMED, trade_off=curve, delta=DELTA
-        ).plot(ax)
+        slow = 1.0, slow_error
+        ErrorCostDisplay.from_costs(
+            points, slow=slow, xi=xi, certified=NAMED, trade_off=curve, delta=DELTA, ax=ax
+        )
         costs = [cost for cost, _ in points.values()]
         ax.set_xlim(min(costs) - 0.06, max(1.0, *costs) + 0.04)
     return figure

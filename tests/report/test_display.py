@@ -93,10 +93,10 @@ from pacbound.report import *
 rows = [0.2, 0.9], [False, True]
 ReliabilityDisplay.from_predictions(*rows, delta=0.1).figure_.savefig(sys.argv[1] + "/a.svg")
 AccuracyConfidenceDisplay.from_predictions(*rows).figure_.savefig(sys.argv[1] + "/b.png")
-ErrorCostDisplay({"a": (0.5, 0.1)}, slow_error=0.1, xi=0.1).plot()._repr_png_()
-DesiredAchievedDisplay([0.1], {"a": [0.1]}).plot()._repr_png_()
-SuccessSafetyDisplay({"a": (0.5, 0.1)}, xi=0.1).plot()._repr_png_()
-DesiredSafetyDisplay([0.1], {"a": [0.1]}).plot()._repr_png_()
+ErrorCostDisplay.from_costs({"a": (0.5, 0.1)}, slow=(1, 0.1), xi=0.1)._repr_png_()
+DesiredAchievedDisplay.from_rates([0.1], {"a": [0.1]})._repr_png_()
+SuccessSafetyDisplay.from_rates({"a": (0.5, 0.1)}, xi=0.1)._repr_png_()
+DesiredSafetyDisplay.from_rates([0.1], {"a": [0.1]})._repr_png_()
 RolloutDisplay(FloorPlan(1, 1), {"a": Drive([(0, 0)])}).plot()._repr_png_()
 assert "matplotlib.pyplot" not in sys.modules
 assert settings() == before

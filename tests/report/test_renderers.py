@@ -82,7 +82,7 @@ def test_the_style_sheet_has_every_class_that_is_drawn() -> None:
     ]
     root = ElementTree.fromstring(figure_html(_one(*marks)))
     classes = {word for node in root.iter() for word in node.get("class", "").split()}
-    assert classes > {"certified", "seen", "box", "dashed", "certified-dot"}
+    assert classes > {"line-certified", "line-seen", "area-certified", "dashed", "dot-certified"}
     styled = set(re.findall(r"\.([a-z][a-z-]*)", style))
     assert classes - styled == set()
 

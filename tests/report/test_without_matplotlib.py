@@ -13,8 +13,9 @@ from pacbound.errors import MissingDependencyError
 
 
 def test_public_names_are_sorted_and_exist() -> None:
-    assert report.__all__ == sorted(set(report.__all__))
-    assert all(hasattr(report, name) for name in report.__all__)
+    names = vars(report)["__all__"]
+    assert names == sorted(set(names))
+    assert all(hasattr(report, name) for name in names)
 
 
 def test_importing_the_report_does_not_load_matplotlib() -> None:
@@ -30,10 +31,10 @@ def test_importing_the_report_does_not_load_matplotlib() -> None:
     [
         lambda: report.ReliabilityDisplay.from_predictions([0.5], [True], delta=0.1),
         lambda: report.AccuracyConfidenceDisplay.from_predictions([0.5], [True]),
-        lambda: report.ErrorCostDisplay({"a": (0.5, 0.1)}, slow_error=0.1, xi=0.1).plot(),
-        lambda: report.DesiredAchievedDisplay([0.1], {"a": [0.1]}).plot(),
-        lambda: report.SuccessSafetyDisplay({"a": (0.5, 0.1)}, xi=0.1).plot(),
-        lambda: report.DesiredSafetyDisplay([0.1], {"a": [0.1]}).plot(),
+        lambda: report.ErrorCostDisplay.from_costs({"a": (0.5, 0.1)}, slow=(1, 0.1), xi=0.1),
+        lambda: report.DesiredAchievedDisplay.from_rates([0.1], {"a": [0.1]}),
+        lambda: report.SuccessSafetyDisplay.from_rates({"a": (0.5, 0.1)}, xi=0.1),
+        lambda: report.DesiredSafetyDisplay.from_rates([0.1], {"a": [0.1]}),
         lambda: report.RolloutDisplay(report.FloorPlan(1, 1), {"a": report.Drive([(0, 0)])}).plot(),
     ],
 )

@@ -20,40 +20,11 @@ scipy. Displays hold a figure as data, `figure`, and draw it with matplotlib:
 | `RolloutDisplay` | rollouts from above, with the shield off and on |
 
 Every number drawn is computed elsewhere in pacbound. No figure touches pyplot or its settings;
-`ax=` draws on your own axes.
+`ax=` draws on your own axes. The names stand in `__init__.pyi`.
 """
 
-from pacbound.report.certificates import AlarmDisplay, RecallDisplay, RiskCoverageDisplay
-from pacbound.report.confidence import AccuracyConfidenceDisplay, ReliabilityDisplay
-from pacbound.report.evidence import EvidenceDisplay
-from pacbound.report.methods import (
-    DesiredAchievedDisplay,
-    DesiredSafetyDisplay,
-    ErrorCostDisplay,
-    SuccessSafetyDisplay,
-)
-from pacbound.report.page.writing import ReportedCertificate, WrittenReport, write_report
-from pacbound.report.plans import LooksDisplay, PlanDisplay
-from pacbound.report.rollout_paths import Drive, FloorPlan, RolloutDisplay, Shape
+from pacbound.lazy_names import homes_in_stub, lazy_names
 
-__all__ = [
-    "AccuracyConfidenceDisplay",
-    "AlarmDisplay",
-    "DesiredAchievedDisplay",
-    "DesiredSafetyDisplay",
-    "Drive",
-    "ErrorCostDisplay",
-    "EvidenceDisplay",
-    "FloorPlan",
-    "LooksDisplay",
-    "PlanDisplay",
-    "RecallDisplay",
-    "ReliabilityDisplay",
-    "ReportedCertificate",
-    "RiskCoverageDisplay",
-    "RolloutDisplay",
-    "Shape",
-    "SuccessSafetyDisplay",
-    "WrittenReport",
-    "write_report",
-]
+_HOMES = homes_in_stub(__file__)
+__all__ = sorted(_HOMES)  # noqa: PLE0605, a list that the stub holds
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -2,13 +2,14 @@
 against what was desired as `xi` varies.
 
 Each way to choose a threshold is a method: blue where `xi` is certified, vermilion where there is
-no guarantee. What is drawn is what test data showed, and is descriptive.
+no guarantee. What is drawn is what test data showed, and is descriptive: a certificate holds `xi`
+for the population, so bad luck in the test data may put its point on the wrong side of a line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Self
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,13 +44,30 @@ from pacbound.stats.binomial import binomial_interval
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Masks = dict[str, NDArray[np.bool_]]
 ByMethod = dict[str, Floats]
 
 UNIT: Final = (0.0, 1.0)
 CAPTION: Final = "Points are descriptive; blue: xi is certified; vermilion: no guarantee"
 _APART: Final = 0.007
 """How far apart the error bars of two methods stand at the same place, as a share of the axis."""
+
+
+class MethodOptions(TypedDict, total=False):
+    """What displays of methods take beside their numbers.
+
+    Attributes
+    ----------
+    certified
+        The names of the methods whose thresholds are certified.
+    delta
+        The failure probability of these certificates, for the title.
+    ax
+        The axes to draw on; by default those of a new figure.
+    """
+
+    certified: Collection[str]
+    delta: float | None
+    ax: Axes | None
 
 
 class ErrorCostDisplay(Display):
@@ -67,53 +85,17 @@ class ErrorCostDisplay(Display):
 
     Parameters
     ----------
-    points
-        The cost, as a share of the slow model's, and the error of each method, by its name.
-    slow_error
-        The slow model's error on the same rows.
-    xi
-        The increase in error that was allowed, 0 <= xi < 1.
-    certified
-        The names of the methods whose thresholds are certified.
-    trade_off
-        Costs and errors over all thresholds, as two columns, drawn as a curve.
-    rows, delta
-        The number of test rows, and the certificates' failure probability, for the title.
-
-    Raises
-    ------
-    InvalidValueError
-        If a cost is not above 0 or an error not a rate; if `xi` is not in [0, 1); if a certified
-        name is not among the points; if the columns of `trade_off` differ in length.
+    figure
+        What is shown; `from_costs` makes it.
 
     Examples
     --------
     >>> seen = {"certified": (0.4, 0.08), "by hand": (0.3, 0.1)}
-    >>> display = ErrorCostDisplay(seen, slow_error=0.07, xi=0.02, certified=["certified"])
-    >>> display.plot().figure_.savefig("error-cost.png")
-    >>> round(display.desired_error, 4)
-    0.09
+    >>> display = ErrorCostDisplay.from_costs(
+    ...     seen, slow=(1.0, 0.07), xi=0.02, certified=["certified"]
+    ... )
+    >>> display.figure_.savefig("error-cost.png")
     """
-
-    def __init__(
-        self,
-        points: Mapping[str, tuple[float, float]],
-        *,
-        slow_error: float,
-        xi: float,
-        certified: Collection[str] = (),
-        trade_off: tuple[Any, Any] | None = None,
-        rows: int | None = None,
-        delta: float | None = None,
-    ) -> None:
-        self.points = {name: _cost_and_error(value, name) for name, value in points.items()}
-        self.slow_error = _cost_and_error((1.0, slow_error), "slow_error")[1]
-        self.xi = tolerated_rate(xi)
-        self.certified = known_names(certified, self.points)
-        self.trade_off = None if trade_off is None else _curve(trade_off)
-        self.rows = rows
-        self.delta = delta
-        super().__init__(self._figure())
 
     @classmethod
     def from_costs(
@@ -122,11 +104,9 @@ class ErrorCostDisplay(Display):
         *,
         slow: tuple[float, float],
         xi: float,
-        certified: Collection[str] = (),
         trade_off: tuple[Any, Any] | None = None,
         rows: int | None = None,
-        delta: float | None = None,
-        ax: Axes | None = None,
+        **options: Unpack[MethodOptions],
     ) -> Self:
         """Draw methods with costs in any unit: operations, seconds, money. Descriptive.
 
@@ -136,10 +116,14 @@ class ErrorCostDisplay(Display):
             The cost and the error of each method, by its name.
         slow
             The cost and the error of the slow model alone. All costs are divided by its cost.
-        xi, certified, trade_off, rows, delta
-            As for the class; the costs of `trade_off` are in the same unit.
-        ax
-            The axes to draw on; by default those of a new figure.
+        xi
+            The increase in error that was allowed, 0 <= xi < 1.
+        trade_off
+            Costs and errors over all thresholds, as two columns, drawn as a curve.
+        rows
+            The number of test rows, for the title.
+        **options
+            `certified`, `delta` and `ax`, as `MethodOptions` describes them.
 
         Returns
         -------
@@ -149,51 +133,35 @@ class ErrorCostDisplay(Display):
         Raises
         ------
         InvalidValueError
-            As for the class.
+            If a cost is not above 0 or an error not a rate; if `xi` is not in [0, 1); if a
+            certified name is not among the points; if the columns of `trade_off` differ in length.
 
         Examples
         --------
         >>> display = ErrorCostDisplay.from_costs(
         ...     {"certified": (150, 0.08)}, slow=(300, 0.07), xi=0.02, certified=["certified"]
         ... )
-        >>> display.points
-        {'certified': (0.5, 0.08)}
+        >>> display.figure.table().rows
+        [['slow model alone', '1.0000', '0.0700'], ['certified', '0.5000', '0.0800']]
         """
         unit, slow_error = _cost_and_error(slow, "slow")
-        in_unit = {name: _cost_and_error(value, name) for name, value in points.items()}
-        curve = None if trade_off is None else _curve(trade_off)
-        return cls(
-            {name: (cost / unit, error) for name, (cost, error) in in_unit.items()},
-            slow_error=slow_error,
-            xi=xi,
-            certified=certified,
-            trade_off=None if curve is None else (curve[0] / unit, curve[1]),
-            rows=rows,
-            delta=delta,
-        ).plot(ax)
-
-    @property
-    def desired_error(self) -> float:
-        """The slow model's error plus `xi`."""
-        return self.slow_error + self.xi
-
-    def _figure(self) -> Figure:
-        marks: list[Mark] = []
-        if self.trade_off is not None:
-            marks.append(Line(*self.trade_off, "unknown", "all thresholds"))
-        marks.append(Level(self.desired_error, "ideal", "desired error: slow + xi"))
-        marks.append(Dots(1.0, self.slow_error, "ideal", "slow model alone"))
-        marks += _method_dots(self.points, self.certified)
-        costs, errors = np.transpose([(1.0, self.slow_error), *self.points.values()])
-        heights = [*errors, self.desired_error]
-        facts = known_facts(self.delta, self.rows, "test rows")
-        return Figure(
-            f"Error against cost: xi = {self.xi:g}{facts}",
+        desired = slow_error + tolerated_rate(xi)
+        found = {name: _cost_and_error(point, name) / (unit, 1) for name, point in points.items()}
+        marks: list[Mark] = [] if trade_off is None else [_curve(trade_off, unit)]
+        marks.append(Level(desired, "ideal", "desired error: slow + xi"))
+        marks.append(Dots(1.0, slow_error, "ideal", "slow model alone"))
+        marks += _method_dots(found, options)
+        everyone = {"slow model alone": np.array([1.0, slow_error])} | found
+        costs, errors = np.transpose([*everyone.values()])
+        heights = [*errors, desired]
+        figure = Figure(
+            f"Error against cost: xi = {xi:g}{_facts(options, rows, 'test rows')}",
             CAPTION,
             Axis.around("Cost (share of the slow model's)", costs, room=0.08, percent=True),
             [Panel(Axis.around("Error (share wrong)", heights, room=0.12, percent=True), marks)],
-            _point_columns(self.points, "Cost", "Error"),
+            _point_columns(everyone, "Cost", "Error"),
         )
+        return cls(figure).plot(options.get("ax"))
 
 
 class SuccessSafetyDisplay(Display):
@@ -210,51 +178,88 @@ class SuccessSafetyDisplay(Display):
 
     Parameters
     ----------
-    points
-        The safety rate and the success rate of each method, by its name.
-    xi
-        The share of the rollouts that was allowed to be unsafe, 0 <= xi < 1.
-    intervals
-        Error bars of some or all methods: ((lower, upper) of safety, (lower, upper) of success).
-    certified
-        The names of the methods whose thresholds are certified.
-    rollouts, delta
-        The number of test rollouts, and the certificates' failure probability, for the title.
-
-    Raises
-    ------
-    InvalidValueError
-        If a number is not a rate; if `xi` is not in [0, 1); if a name in `certified` or `intervals`
-        is not among the points.
+    figure
+        What is shown; the `from_...` methods make it.
 
     Examples
     --------
     >>> seen = {"certified": (0.93, 0.4), "by hand": (0.8, 0.5)}
-    >>> display = SuccessSafetyDisplay(seen, xi=0.1, certified=["certified"])
-    >>> display.plot().figure_.savefig("success-safety.png")
-    >>> display.desired_safety
-    0.9
+    >>> display = SuccessSafetyDisplay.from_rates(seen, xi=0.1, certified=["certified"])
+    >>> display.figure_.savefig("success-safety.png")
     """
 
-    def __init__(
-        self,
+    @classmethod
+    def from_rates(
+        cls,
         points: Mapping[str, tuple[float, float]],
         *,
         xi: float,
         intervals: Mapping[str, Any] | None = None,
-        certified: Collection[str] = (),
         rollouts: int | None = None,
-        delta: float | None = None,
-    ) -> None:
-        self.points = {name: _safety_and_success(value, name) for name, value in points.items()}
-        self.xi = tolerated_rate(xi)
-        bars = intervals or {}
-        known_names(tuple(bars), self.points)
-        self.intervals = {name: _ends(value, name) for name, value in bars.items()}
-        self.certified = known_names(certified, self.points)
-        self.rollouts = rollouts
-        self.delta = delta
-        super().__init__(self._figure())
+        **options: Unpack[MethodOptions],
+    ) -> Self:
+        """Draw methods by their rates.
+
+        Parameters
+        ----------
+        points
+            The safety rate and the success rate of each method, by its name.
+        xi
+            The share of the rollouts that was allowed to be unsafe, 0 <= xi < 1.
+        intervals
+            Error bars of some or all methods: ((lower, upper) of safety, (lower, upper) of
+            success).
+        rollouts
+            The number of test rollouts, for the title.
+        **options
+            `certified`, `delta` and `ax`, as `MethodOptions` describes them.
+
+        Returns
+        -------
+        SuccessSafetyDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        InvalidValueError
+            If a number is not a rate; if `xi` is not in [0, 1); if a name in `certified` or
+            `intervals` is not among the points.
+
+        Examples
+        --------
+        >>> display = SuccessSafetyDisplay.from_rates({"by hand": (0.8, 0.5)}, xi=0.1)
+        >>> display.figure.legend[0].name, display.figure.legend[0].x
+        ('desired safety: 1 - xi', 0.9)
+        """
+        desired = 1.0 - tolerated_rate(xi)
+        expected = "a safety rate and a success rate, from 0 to 1"
+        found = {name: _rates(point, (2,), name, expected) for name, point in points.items()}
+        known_names(intervals or (), found)
+        expected = "(2, 2) rates, the ends for safety and those for success"
+        bars = {name: _rates(ends, (2, 2), name, expected) for name, ends in _given(intervals)}
+        marks: list[Mark] = [Upright(desired, "ideal", "desired safety: 1 - xi")]
+        marks += _method_dots(found, options)
+        for name, ((least, most), (low, high)) in bars.items():
+            (across, up), look = found[name], _look(name, options)
+            marks.append(Flats(least, most, up, look))
+            marks.append(Boxes(across, across, low, high, look))
+        ends = np.concatenate([*(np.reshape(point, (2, 1)) for point in found.values()),
+                               *bars.values(), [[desired], [np.nan]]], axis=1)  # fmt: skip
+        x = Axis.around(
+            "Safety rate (share of rollouts that stay safe)",
+            [*ends[0], 1.0],
+            within=(-1.0, 1.0),
+            percent=True,
+        )
+        y = Axis.around("Success rate (share that reach the goal)", ends[1], percent=True)
+        figure = Figure(
+            f"Success against safety: xi = {xi:g}{_facts(options, rollouts, 'test rollouts')}",
+            CAPTION,
+            x,
+            [Panel(y, marks)],
+            _point_columns(found, "Safety", "Success"),
+        )
+        return cls(figure).plot(options.get("ax"))
 
     @classmethod
     def from_counts(
@@ -264,9 +269,7 @@ class SuccessSafetyDisplay(Display):
         rollouts: int,
         xi: float,
         bar_delta: float | None = 0.05,
-        certified: Collection[str] = (),
-        delta: float | None = None,
-        ax: Axes | None = None,
+        **options: Unpack[MethodOptions],
     ) -> Self:
         """Draw methods by how many of the test rollouts were unsafe, and how many successful.
 
@@ -280,12 +283,12 @@ class SuccessSafetyDisplay(Display):
             rollout is both.
         rollouts
             The number of test rollouts, the same for every method.
-        xi, certified, delta
-            As for the class.
+        xi
+            The share of the rollouts that was allowed to be unsafe, 0 <= xi < 1.
         bar_delta
             The failure probability of each error bar; None draws no bars.
-        ax
-            The axes to draw on; by default those of a new figure.
+        **options
+            `certified`, `delta` and `ax`, as `MethodOptions` describes them.
 
         Returns
         -------
@@ -302,51 +305,18 @@ class SuccessSafetyDisplay(Display):
         --------
         >>> counts = {"certified": (70, 400)}
         >>> display = SuccessSafetyDisplay.from_counts(counts, rollouts=1000, xi=0.1)
-        >>> display.points["certified"], display.intervals["certified"].round(3).tolist()
-        ((0.93, 0.4), [[0.912, 0.945], [0.369, 0.431]])
+        >>> display.figure.table().rows
+        [['certified', '0.9300', '0.4000']]
         """
         total = whole_number(rollouts, "rollouts", least=1)
-        pairs = {name: _safe_and_successful(value, total, name) for name, value in counts.items()}
-        bars = None
-        if bar_delta is not None:
-            level = failure_probability(bar_delta, "bar_delta")
-            bars = {
-                name: np.transpose(binomial_interval(np.array(pair), total, delta=level))
-                for name, pair in pairs.items()
-            }
-        points = {name: (safe / total, good / total) for name, (safe, good) in pairs.items()}
-        return cls(
-            points, xi=xi, intervals=bars, certified=certified, rollouts=total, delta=delta
-        ).plot(ax)
-
-    @property
-    def desired_safety(self) -> float:
-        """One minus `xi`."""
-        return 1.0 - self.xi
-
-    def _figure(self) -> Figure:
-        marks: list[Mark] = [Upright(self.desired_safety, "ideal", "desired safety: 1 - xi")]
-        marks += _method_dots(self.points, self.certified)
-        for name, ((least, most), (low, high)) in self.intervals.items():
-            (across, up), look = self.points[name], _look(name, self.certified)
-            marks.append(Flats(least, most, up, look))
-            marks.append(Boxes(across, across, low, high, look))
-        points = np.reshape([*self.points.values()], (-1, 2))
-        bars = np.reshape([*self.intervals.values()], (-1, 2, 2))
-        safety = [*points[:, 0], *bars[:, 0].flat, self.desired_safety, 1.0]
-        success = [*points[:, 1], *bars[:, 1].flat]
-        facts = known_facts(self.delta, self.rollouts, "test rollouts")
-        labels = (
-            "Safety rate (share of rollouts that stay safe)",
-            "Success rate (share that reach the goal)",
-        )
-        return Figure(
-            f"Success against safety: xi = {self.xi:g}{facts}",
-            CAPTION,
-            Axis.around(labels[0], safety, within=(-1.0, 1.0), percent=True),
-            [Panel(Axis.around(labels[1], success, percent=True), marks)],
-            _point_columns(self.points, "Safety", "Success"),
-        )
+        expected = f"how many of {total} rollouts were unsafe and how many successful, none both"
+        good = {}
+        for name, values in counts.items():
+            unsafe, successes = _counts(values, (2,), total, name, expected)
+            good[name] = np.array([total - unsafe, successes])
+        rates: Any = {name: pair / total for name, pair in good.items()}
+        bars = _bars(good, total, bar_delta)
+        return cls.from_rates(rates, xi=xi, intervals=bars, rollouts=total, **options)
 
 
 class DesiredAchievedDisplay(Display):
@@ -362,60 +332,68 @@ class DesiredAchievedDisplay(Display):
 
     Parameters
     ----------
-    xi
-        The increases allowed, each 0 <= xi < 1.
-    achieved
-        The increases seen by each method, by its name: one for each `xi`, NaN where there is none.
-    intervals
-        Error bars of some or all methods: (number of `xi`, 2) lower and upper ends.
-    certified
-        The names of the methods whose thresholds are certified.
-    rows, delta
-        The number of test rows, and the certificates' failure probability, for the title.
-
-    Raises
-    ------
-    InvalidValueError
-        If an `xi` is not in [0, 1); if a method does not have a number, or two ends, for each `xi`;
-        if a name in `certified` or `intervals` is not among the methods.
+    figure
+        What is shown; the `from_...` methods make it.
 
     Examples
     --------
     >>> seen = {"certified": [0.006, 0.014], "by hand": [0.02, 0.021]}
-    >>> display = DesiredAchievedDisplay([0.01, 0.02], seen, certified=["certified"])
-    >>> display.plot().figure_.savefig("desired-achieved.png")
-    >>> display.exceeds["by hand"].tolist()
-    [True, True]
+    >>> display = DesiredAchievedDisplay.from_rates([0.01, 0.02], seen, certified=["certified"])
+    >>> display.figure_.savefig("desired-achieved.png")
     """
 
-    def __init__(
-        self,
+    @classmethod
+    def from_rates(
+        cls,
         xi: Any,
         achieved: Mapping[str, Any],
         *,
         intervals: Mapping[str, Any] | None = None,
-        certified: Collection[str] = (),
         rows: int | None = None,
-        delta: float | None = None,
-    ) -> None:
-        self.xi = _allowed(xi)
-        self.achieved, self.intervals = _by_method(achieved, intervals, len(self.xi))
-        self.certified = known_names(certified, self.achieved)
-        self.rows = rows
-        self.delta = delta
-        facts = known_facts(self.delta, self.rows, "test rows")
+        **options: Unpack[MethodOptions],
+    ) -> Self:
+        """Draw the increases that were seen.
+
+        Parameters
+        ----------
+        xi
+            The increases allowed, each 0 <= xi < 1.
+        achieved
+            The increases seen by each method, by its name: one for each `xi`, NaN where there is
+            none.
+        intervals
+            Error bars of some or all methods: (number of `xi`, 2) lower and upper ends.
+        rows
+            The number of test rows, for the title.
+        **options
+            `certified`, `delta` and `ax`, as `MethodOptions` describes them.
+
+        Returns
+        -------
+        DesiredAchievedDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        InvalidValueError
+            If an `xi` is not in [0, 1); if a method does not have a number, or two ends, for each
+            `xi`; if a name in `certified` or `intervals` is not among the methods.
+
+        Examples
+        --------
+        >>> seen = {"certified": [0.006, 0.014]}
+        >>> DesiredAchievedDisplay.from_rates([0.01, 0.02], seen).figure.table().rows
+        [['0.0100', '0.0060'], ['0.0200', '0.0140']]
+        """
         figure = _achieved_by_desired(
-            self.xi,
-            self.achieved,
-            self.intervals,
-            self.certified,
-            title=f"Desired and achieved error increase{facts}",
-            labels=(
-                "Desired error increase xi (share of rows)",
-                "Achieved error increase (share of rows)",
-            ),
+            _allowed(xi),
+            (achieved, intervals),
+            f"Desired and achieved error increase{_facts(options, rows, 'test rows')}",
+            "Desired error increase xi (share of rows)",
+            "Achieved error increase (share of rows)",
+            options,
         )
-        super().__init__(figure)
+        return cls(figure).plot(options.get("ax"))
 
     @classmethod
     def from_counts(
@@ -425,9 +403,7 @@ class DesiredAchievedDisplay(Display):
         *,
         rows: int,
         bar_delta: float | None = 0.05,
-        certified: Collection[str] = (),
-        delta: float | None = None,
-        ax: Axes | None = None,
+        **options: Unpack[MethodOptions],
     ) -> Self:
         """Draw the increases (b - c) / `rows` of counts on test rows, with error bars.
 
@@ -446,10 +422,8 @@ class DesiredAchievedDisplay(Display):
             The number of test rows.
         bar_delta
             The failure probability of each error bar; None draws no bars.
-        certified, delta
-            As for the class.
-        ax
-            The axes to draw on; by default those of a new figure.
+        **options
+            `certified`, `delta` and `ax`, as `MethodOptions` describes them.
 
         Returns
         -------
@@ -466,24 +440,20 @@ class DesiredAchievedDisplay(Display):
         --------
         >>> counts = {"certified": [(90, 30), (180, 40)]}
         >>> display = DesiredAchievedDisplay.from_counts([0.01, 0.02], counts, rows=10_000)
-        >>> display.achieved["certified"].tolist(), display.intervals["certified"].round(4).tolist()
-        ([0.006, 0.014], [[0.0025, 0.0094], [0.0095, 0.0185]])
+        >>> display.figure.table().rows
+        [['0.0100', '0.0060'], ['0.0200', '0.0140']]
         """
         total = whole_number(rows, "rows", least=1)
-        pairs = {name: _pairs(values, total, name) for name, values in counts.items()}
+        shape = np.size(xi), 2
+        expected = f"pairs (b, c), one for each xi, with b + c at most {total} rows"
+        pairs = {name: _counts(b_c, shape, total, name, expected) for name, b_c in counts.items()}
         achieved = {name: (pair[:, 0] - pair[:, 1]) / total for name, pair in pairs.items()}
-        bars = None
-        if bar_delta is not None:
-            level = failure_probability(bar_delta, "bar_delta") / 2
-            bars = {name: _difference(pair, total, level) for name, pair in pairs.items()}
-        return cls(xi, achieved, intervals=bars, certified=certified, rows=total, delta=delta).plot(
-            ax
-        )
-
-    @property
-    def exceeds(self) -> Masks:
-        """Where each method lost more on the test rows than it was allowed; descriptive."""
-        return {name: values > self.xi for name, values in self.achieved.items()}
+        halves = _bars(pairs, total, bar_delta, parts=2)
+        bars = {
+            name: np.stack([ends[:, 0, 0] - ends[:, 1, 1], ends[:, 0, 1] - ends[:, 1, 0]], axis=1)
+            for name, ends in halves.items()
+        }
+        return cls.from_rates(xi, achieved, intervals=bars, rows=total, **options)
 
 
 class DesiredSafetyDisplay(Display):
@@ -499,62 +469,75 @@ class DesiredSafetyDisplay(Display):
 
     Parameters
     ----------
-    xi
-        The shares of unsafe rollouts that were allowed, each 0 <= xi < 1.
-    achieved
-        The safety rates of each method, by its name: one for each `xi`, NaN where there is none.
-    intervals
-        Error bars of some or all methods: (number of `xi`, 2) lower and upper ends.
-    certified
-        The names of the methods whose thresholds are certified.
-    rollouts, delta
-        The number of test rollouts, and the certificates' failure probability, for the title.
-
-    Raises
-    ------
-    InvalidValueError
-        If an `xi` is not in [0, 1); if a method does not have a rate, or two ends, from 0 to 1 for
-        each `xi`; if a name in `certified` or `intervals` is not among the methods.
+    figure
+        What is shown; the `from_...` methods make it.
 
     Examples
     --------
     >>> seen = {"certified": [0.98, 0.93], "by hand": [0.95, 0.95]}
-    >>> display = DesiredSafetyDisplay([0.03, 0.1], seen, certified=["certified"])
-    >>> display.plot().figure_.savefig("desired-safety.png")
-    >>> display.falls_short["by hand"].tolist()
-    [True, False]
+    >>> display = DesiredSafetyDisplay.from_rates([0.03, 0.1], seen, certified=["certified"])
+    >>> display.figure_.savefig("desired-safety.png")
     """
 
-    def __init__(
-        self,
+    @classmethod
+    def from_rates(
+        cls,
         xi: Any,
         achieved: Mapping[str, Any],
         *,
         intervals: Mapping[str, Any] | None = None,
-        certified: Collection[str] = (),
         rollouts: int | None = None,
-        delta: float | None = None,
-    ) -> None:
-        self.xi = _allowed(xi)
-        self.achieved, self.intervals = _by_method(achieved, intervals, len(self.xi))
-        _require_rates(self.achieved)
-        _require_rates(self.intervals)
-        self.certified = known_names(certified, self.achieved)
-        self.rollouts = rollouts
-        self.delta = delta
-        facts = known_facts(self.delta, self.rollouts, "test rollouts")
+        **options: Unpack[MethodOptions],
+    ) -> Self:
+        """Draw the safety rates that were seen.
+
+        Parameters
+        ----------
+        xi
+            The shares of unsafe rollouts that were allowed, each 0 <= xi < 1.
+        achieved
+            The safety rates of each method, by its name: one for each `xi`, NaN where there is
+            none.
+        intervals
+            Error bars of some or all methods: (number of `xi`, 2) lower and upper ends.
+        rollouts
+            The number of test rollouts, for the title.
+        **options
+            `certified`, `delta` and `ax`, as `MethodOptions` describes them.
+
+        Returns
+        -------
+        DesiredSafetyDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        InvalidValueError
+            If an `xi` is not in [0, 1); if a method does not have a rate, or two ends, from 0 to 1
+            for each `xi`; if a name in `certified` or `intervals` is not among the methods.
+
+        Examples
+        --------
+        >>> seen = {"certified": [0.98, 0.93]}
+        >>> DesiredSafetyDisplay.from_rates([0.03, 0.1], seen).figure.table().rows
+        [['0.9700', '0.9800'], ['0.9000', '0.9300']]
+        """
+        for name, values in (*achieved.items(), *_given(intervals)):
+            given = np.ravel(np.asarray(values, dtype=np.float64))
+            outside = given[(given < 0) | (given > 1)]
+            if outside.size:
+                raise InvalidValueError(
+                    f"{name!r} holds {outside[0]:g}: expected safety rates from 0 to 1."
+                )
         figure = _achieved_by_desired(
-            self.desired,
-            self.achieved,
-            self.intervals,
-            self.certified,
-            title=f"Desired and achieved safety{facts}",
-            labels=(
-                "Desired safety rate, 1 - xi",
-                "Achieved safety rate (share of rollouts that stay safe)",
-            ),
+            1.0 - _allowed(xi),
+            (achieved, intervals),
+            f"Desired and achieved safety{_facts(options, rollouts, 'test rollouts')}",
+            "Desired safety rate, 1 - xi",
+            "Achieved safety rate (share of rollouts that stay safe)",
+            options,
         )
-        super().__init__(figure)
+        return cls(figure).plot(options.get("ax"))
 
     @classmethod
     def from_counts(
@@ -564,9 +547,7 @@ class DesiredSafetyDisplay(Display):
         *,
         rollouts: int,
         bar_delta: float | None = 0.05,
-        certified: Collection[str] = (),
-        delta: float | None = None,
-        ax: Axes | None = None,
+        **options: Unpack[MethodOptions],
     ) -> Self:
         """Draw safety rates from counts of unsafe test rollouts, with error bars.
 
@@ -583,10 +564,8 @@ class DesiredSafetyDisplay(Display):
             The number of test rollouts.
         bar_delta
             The failure probability of each error bar; None draws no bars.
-        certified, delta
-            As for the class.
-        ax
-            The axes to draw on; by default those of a new figure.
+        **options
+            `certified`, `delta` and `ax`, as `MethodOptions` describes them.
 
         Returns
         -------
@@ -603,50 +582,43 @@ class DesiredSafetyDisplay(Display):
         --------
         >>> unsafe = {"certified": [20, 70]}
         >>> display = DesiredSafetyDisplay.from_counts([0.03, 0.1], unsafe, rollouts=1000)
-        >>> display.achieved["certified"].tolist(), display.intervals["certified"].round(3).tolist()
-        ([0.98, 0.93], [[0.969, 0.988], [0.912, 0.945]])
+        >>> display.figure.table().rows
+        [['0.9700', '0.9800'], ['0.9000', '0.9300']]
         """
         total = whole_number(rollouts, "rollouts", least=1)
-        safe = {name: total - _at_most(values, total, name) for name, values in unsafe.items()}
-        achieved = {name: values / total for name, values in safe.items()}
-        bars = None
-        if bar_delta is not None:
-            level = failure_probability(bar_delta, "bar_delta")
-            bars = {
-                name: np.stack(binomial_interval(values, total, delta=level), axis=1)
-                for name, values in safe.items()
-            }
-        return cls(
-            xi, achieved, intervals=bars, certified=certified, rollouts=total, delta=delta
-        ).plot(ax)
-
-    @property
-    def desired(self) -> Floats:
-        """One minus each `xi`."""
-        return np.asarray(1.0 - self.xi)
-
-    @property
-    def falls_short(self) -> Masks:
-        """Where each method was less safe in the test rollouts than it should be; descriptive."""
-        return {name: values < self.desired for name, values in self.achieved.items()}
+        expected = f"a number from 0 to {total} rollouts for each xi"
+        safe = {}
+        for name, values in unsafe.items():
+            column = np.reshape(values, (-1, 1))
+            lost = _counts(column, (np.size(xi), 1), total, name, expected)
+            safe[name] = total - lost[:, 0]
+        achieved = {name: count / total for name, count in safe.items()}
+        bars = _bars(safe, total, bar_delta)
+        return cls.from_rates(xi, achieved, intervals=bars, rollouts=total, **options)
 
 
 def _achieved_by_desired(
     desired: Floats,
-    achieved: ByMethod,
-    intervals: ByMethod,
-    certified: frozenset[str],
-    *,
+    seen: tuple[Mapping[str, Any], Mapping[str, Any] | None],
     title: str,
-    labels: tuple[str, str],
+    across: str,
+    up: str,
+    options: MethodOptions,
 ) -> Figure:
     """A line with error bars for what each method achieved, and the diagonal."""
-    x = Axis.around(labels[0], desired, room=0.08, within=UNIT, percent=True)
+    count = desired.size
+    achieved, intervals = (
+        {name: _shaped(values, shape, name) for name, values in _given(part)}
+        for part, shape in zip(seen, ((count,), (count, 2)), strict=True)
+    )
+    known_names(intervals, achieved)
+    known_names(options.get("certified", ()), achieved)
+    x = Axis.around(across, desired, room=0.08, within=UNIT, percent=True)
     marks: list[Mark] = [Line([x.low, x.high], [x.low, x.high], "ideal", "achieved = desired")]
     order = np.argsort(desired, kind="stable")
     middle = (len(intervals) - 1) / 2
     for series, (name, values) in enumerate(achieved.items(), start=1):
-        look, at = _look(name, certified), desired[order]
+        look, at = _look(name, options), desired[order]
         marks.append(Line(at, values[order], look, series=series))
         marks.append(Dots(at, values[order], look, name, series=series))
         if name in intervals:
@@ -654,50 +626,60 @@ def _achieved_by_desired(
             low, high = intervals[name].T
             marks.append(Boxes(desired + aside, desired + aside, low, high, look))
     flat = [np.ravel(part) for part in (*achieved.values(), *intervals.values())]
-    y = Axis.around(labels[1], np.concatenate([[x.low, x.high], *flat]), percent=True)
+    y = Axis.around(up, np.concatenate([[x.low, x.high], *flat]), percent=True)
     columns = [Column("Desired", desired), *(Column(*method) for method in achieved.items())]
     return Figure(title, CAPTION, x, [Panel(y, marks)], columns)
 
 
-def _method_dots(
-    points: Mapping[str, tuple[float, float]], certified: Collection[str]
-) -> Iterator[Mark]:
-    for series, (name, point) in enumerate(points.items(), start=1):
-        yield Dots(*point, _look(name, certified), name, series=series)
-
-
-def _look(name: str, certified: Collection[str]) -> Look:
-    return "certified" if name in certified else "seen"
-
-
-def _point_columns(points: Mapping[str, tuple[float, float]], across: str, up: str) -> list[Column]:
-    values = np.reshape([*points.values()], (-1, 2))
+def _method_dots(points: ByMethod, options: MethodOptions) -> list[Mark]:
+    known_names(options.get("certified", ()), points)
     return [
-        Column("Method", list(points), "text"),
-        Column(across, values[:, 0]),
-        Column(up, values[:, 1]),
+        Dots(point[0], point[1], _look(name, options), name, series)
+        for series, (name, point) in enumerate(points.items(), start=1)
     ]
 
 
-def known_names(names: Collection[str], methods: Collection[str]) -> frozenset[str]:
-    """`names` as a set, if all of them are methods."""
-    given = frozenset([names] if isinstance(names, str) else names)
-    unknown = sorted(given - set(methods))
+def _look(name: str, options: MethodOptions) -> Look:
+    certified = options.get("certified", ())
+    return (
+        "certified"
+        if name in ([certified] if isinstance(certified, str) else certified)
+        else "seen"
+    )
+
+
+def _facts(options: MethodOptions, count: int | None, counted: str) -> str:
+    """What is known of `delta` and of the number of test data, to go on in a title."""
+    delta = options.get("delta")
+    told = "" if delta is None else f", delta = {delta:g}"
+    return told + ("" if count is None else f", {count:,} {counted}")
+
+
+def _point_columns(points: ByMethod, across: str, up: str) -> list[Column]:
+    values = np.reshape([*points.values()], (-1, 2))
+    names = Column("Method", list(points), "text")
+    return [names, Column(across, values[:, 0]), Column(up, values[:, 1])]
+
+
+def known_names(names: Collection[str], methods: Collection[str]) -> None:
+    """Raise if one of the names is not that of a method."""
+    unknown = sorted({*([names] if isinstance(names, str) else names)} - set(methods))
     if unknown:
         listed = ", ".join(map(repr, methods))
         raise InvalidValueError(
             f"{unknown[0]!r} is not among the methods: expected one of {listed}."
         )
-    return given
 
 
-def known_facts(delta: float | None, count: int | None, counted: str) -> str:
-    """What is known of `delta` and of the number of test data, to go on in a title."""
-    told = "" if delta is None else f", delta = {delta:g}"
-    return told + ("" if count is None else f", {count:,} {counted}")
+def _given(by_method: Mapping[str, Any] | None) -> Any:
+    return () if by_method is None else by_method.items()
 
 
-def _cost_and_error(value: tuple[float, float], name: str) -> tuple[float, float]:
+def _allowed(xi: Any) -> Floats:
+    return np.array([tolerated_rate(value) for value in np.ravel(xi).tolist()])
+
+
+def _cost_and_error(value: tuple[float, float], name: str) -> Floats:
     try:
         cost, error = value
     except (TypeError, ValueError):
@@ -709,63 +691,17 @@ def _cost_and_error(value: tuple[float, float], name: str) -> tuple[float, float
             f"{name!r} is at cost {cost} and error {error}: expected a cost above 0 and an error "
             "from 0 to 1."
         )
-    return cost, error
+    return np.array([cost, error])
 
 
-def _curve(trade_off: tuple[Any, Any]) -> tuple[Floats, Floats]:
+def _curve(trade_off: tuple[Any, Any], unit: float) -> Line:
     cost, error = (np.asarray(column, dtype=np.float64) for column in trade_off)
     if cost.shape != error.shape or cost.ndim != 1:
         raise InvalidValueError(
             f"trade_off has columns of shape {cost.shape} and {error.shape}: expected a cost for "
             "each error."
         )
-    return cost, error
-
-
-def _safety_and_success(value: Any, name: str) -> tuple[float, float]:
-    rates = probabilities(value, f"rates of {name}")
-    if rates.shape != (2,):
-        raise InvalidValueError(
-            f"{name!r} has {value!r}: expected a safety rate and a success rate."
-        )
-    return float(rates[0]), float(rates[1])
-
-
-def _ends(value: Any, name: str) -> Floats:
-    ends = probabilities(value, f"intervals of {name}")
-    if ends.shape != (2, 2):
-        raise InvalidValueError(
-            f"intervals of {name!r} have shape {ends.shape}: expected (2, 2), the ends for safety "
-            "and those for success."
-        )
-    return ends
-
-
-def _safe_and_successful(value: Any, rollouts: int, name: str) -> tuple[int, int]:
-    """How many rollouts were safe and how many successful."""
-    counts = whole_numbers(value, f"counts of {name}")
-    if counts.shape != (2,) or counts.sum() > rollouts:
-        raise InvalidValueError(
-            f"counts of {name!r} are {value!r}: expected how many of {rollouts} rollouts were "
-            "unsafe and how many successful, none both."
-        )
-    return rollouts - int(counts[0]), int(counts[1])
-
-
-def _allowed(xi: Any) -> Floats:
-    return np.array([tolerated_rate(value) for value in np.ravel(xi).tolist()])
-
-
-def _by_method(
-    achieved: Mapping[str, Any], intervals: Mapping[str, Any] | None, count: int
-) -> tuple[ByMethod, ByMethod]:
-    """The numbers of each method, with one row for each of `count` values of xi."""
-    bars = intervals or {}
-    known_names(tuple(bars), achieved)
-    return (
-        {name: _shaped(values, (count,), name) for name, values in achieved.items()},
-        {name: _shaped(ends, (count, 2), name) for name, ends in bars.items()},
-    )
+    return Line(cost / unit, error, "unknown", "all thresholds")
 
 
 def _shaped(values: Any, shape: tuple[int, ...], name: str) -> Floats:
@@ -777,35 +713,31 @@ def _shaped(values: Any, shape: tuple[int, ...], name: str) -> Floats:
     return array
 
 
-def _require_rates(by_method: ByMethod) -> None:
-    for name, values in by_method.items():
-        outside = values[(values < 0) | (values > 1)]
-        if outside.size:
-            raise InvalidValueError(
-                f"{name!r} holds {outside[0]:g}: expected safety rates from 0 to 1."
-            )
+def _rates(values: Any, shape: tuple[int, ...], name: str, expected: str) -> Floats:
+    rates = probabilities(values, f"rates of {name}")
+    if rates.shape != shape:
+        raise InvalidValueError(f"{name!r} has {values!r}: expected {expected}.")
+    return rates
 
 
-def _pairs(values: Any, rows: int, name: str) -> NDArray[np.int64]:
-    pairs = whole_numbers(values, f"counts of {name}")
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs.sum(axis=1) > rows).any():
-        raise InvalidValueError(
-            f"counts of {name!r}: expected pairs (b, c), one for each xi, with b + c at most "
-            f"{rows} rows."
-        )
-    return pairs
-
-
-def _difference(pairs: NDArray[np.int64], rows: int, level: float) -> Floats:
-    """An interval for P(only slow right) - P(only fast right), each bounded at `level`."""
-    lower, upper = binomial_interval(pairs, rows, delta=level)
-    return np.stack([lower[:, 0] - upper[:, 1], upper[:, 0] - lower[:, 1]], axis=1)
-
-
-def _at_most(values: Any, rollouts: int, name: str) -> NDArray[np.int64]:
-    counts = whole_numbers(values, f"unsafe of {name}")
-    if counts.ndim != 1 or (counts > rollouts).any():
-        raise InvalidValueError(
-            f"unsafe of {name!r}: expected a number from 0 to {rollouts} rollouts for each xi."
-        )
+def _counts(
+    values: Any, shape: tuple[int, ...], total: int, name: str, expected: str
+) -> NDArray[np.int64]:
+    """Counts of this shape, of which those in the last dimension are together at most `total`."""
+    counts = whole_numbers(values, f"counts of {name}")
+    if counts.shape != shape or (counts.sum(axis=-1) > total).any():
+        raise InvalidValueError(f"counts of {name!r} are {values!r}: expected {expected}.")
     return counts
+
+
+def _bars(
+    counts: Mapping[str, NDArray[np.int64]], total: int, delta: float | None, *, parts: int = 1
+) -> ByMethod:
+    """The ends of an exact interval for each count of `total`; none if `delta` is None."""
+    if delta is None:
+        return {}
+    level = failure_probability(delta, "bar_delta") / parts
+    return {
+        name: np.stack(binomial_interval(count, total, delta=level), axis=-1)
+        for name, count in counts.items()
+    }

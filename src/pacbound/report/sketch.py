@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import ceil, floor
-from typing import Any, Final
+from typing import Any, Final, get_args
 from unicodedata import combining, east_asian_width
 
 import numpy as np
@@ -97,26 +97,17 @@ class Strokes:
                 return self.lines[mark.look]
 
 
-def _by_look(
-    certified: str, seen: str, other: str, rows: str, ideal: str, unknown: str, alarm: str
-) -> dict[Look, str]:
-    return {
-        "certified": certified,
-        "seen": seen,
-        "other": other,
-        "rows": rows,
-        "ideal": ideal,
-        "unknown": unknown,
-        "alarm": alarm,
-    }
+def _by_look(letters: str) -> dict[Look, str]:
+    """A character for each look, in the order in which these are listed."""
+    return dict(zip(get_args(Look), letters, strict=True))
 
 
 _FINE: Final = Strokes(
-    lines=_by_look("━", "•", "+", "×", "·", "·", "·"),
-    levels=_by_look("╌", "─", "┈", "┈", "┈", "┈", "┈"),
-    uprights=_by_look("┃", "│", "┊", "┊", "┊", "┊", "┊"),
-    areas=_by_look("▒", "░", "▓", "█", "░", "░", "░"),
-    dots=_by_look("◆", "●", "+", "×", "○", "○", "▼"),
+    lines=_by_look("━•+×···"),
+    levels=_by_look("╌─┈┈┈┈┈"),
+    uprights=_by_look("┃│┊┊┊┊┊"),
+    areas=_by_look("▒░▓█░░░"),
+    dots=_by_look("◆●+×○○▼"),
     shapes="○□◇△▽",
     flat="─",
     eighths="▁▂▃▄▅▆▇█",
@@ -124,11 +115,11 @@ _FINE: Final = Strokes(
     cut="…",
 )
 _PLAIN: Final = Strokes(
-    lines=_by_look("=", "*", "+", "x", "'", "'", "'"),
-    levels=_by_look("-", "_", "~", "~", "~", "~", "~"),
-    uprights=_by_look("|", ":", ":", ":", ":", ":", ":"),
-    areas=_by_look("=", ":", "%", "#", ".", ".", "."),
-    dots=_by_look("@", "o", "+", "x", "O", "O", "!"),
+    lines=_by_look("=*+x'''"),
+    levels=_by_look("-_~~~~~"),
+    uprights=_by_look("|::::::"),
+    areas=_by_look("=:%#..."),
+    dots=_by_look("@o+xOO!"),
     shapes="abcdefgh",
     flat="-",
     eighths="#",

@@ -47,34 +47,6 @@ _EDGE: Final = 3.0
 """Lines are cut off so far outside their panel: one that lies on its edge is seen whole."""
 _COLUMNS: Final = 120
 
-_LINES: Final[dict[Look, str]] = {
-    "certified": "certified",
-    "seen": "seen",
-    "other": "other",
-    "rows": "flagged",
-    "ideal": "ideal",
-    "unknown": "ideal",
-    "alarm": "ideal",
-}
-_AREAS: Final[dict[Look, str]] = {
-    "certified": "box",
-    "seen": "seen-area",
-    "other": "other-area",
-    "rows": "rows",
-    "ideal": "unknown",
-    "unknown": "unknown",
-    "alarm": "unknown",
-}
-_DOTS: Final[dict[Look, str]] = {
-    "certified": "certified-dot",
-    "seen": "seen-dot",
-    "other": "other-dot",
-    "rows": "rows-dot",
-    "ideal": "alarm-dot",
-    "unknown": "alarm-dot",
-    "alarm": "alarm-dot",
-}
-
 _SHAPES: Final = (
     "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
     "m-4-4h8v8h-8z",
@@ -209,7 +181,7 @@ def _path(mark: Mark, place: _Place) -> Markup | None:
         case Flats():
             parts = zip(place.x(mark.left), place.x(mark.right), place.y(mark.y), strict=True)
             d = "".join(f"M{a:.1f} {u:.1f}H{b:.1f}" for a, b, u in parts)
-            return tag("path", d=d, class_=_LINES[mark.look])
+            return tag("path", d=d, class_=f"line-{mark.look}")
         case Bars():
             foot = np.full(mark.height.size, place.panel.y.low)
             return _boxes(mark.left, mark.right, foot, mark.height, mark.look, place)
@@ -217,23 +189,21 @@ def _path(mark: Mark, place: _Place) -> Markup | None:
             return _boxes(mark.left, mark.right, mark.low, mark.high, mark.look, place)
         case Spans():
             d = _uprights(place.x(mark.x), place.y(mark.low), place.y(mark.high))
-            return tag(
-                "path", d=d, class_="seen-span" if mark.look == "seen" else _LINES[mark.look]
-            )
+            return tag("path", d=d, class_=_span(mark.look))
         case Band():
-            return tag("path", d=_band(mark, place), class_=_AREAS[mark.look])
+            return tag("path", d=_band(mark, place), class_=f"area-{mark.look}")
         case Level():
             d = f"M{_LEFT} {float(place.y(mark.y)):.1f}H{place.right:g}"
             return tag("path", d=d, class_=_levels(mark.look))
         case Upright():
             d = f"M{float(place.x(mark.x)):.1f} {place.top:g}V{place.bottom:g}"
-            return tag("path", d=d, class_=_LINES[mark.look])
+            return tag("path", d=d, class_=f"line-{mark.look}")
         case Range():
             # Thresholds beside the range are not certified: it is never drawn wider than it is.
             left, right = _up(float(place.x(mark.low))), _down(float(place.x(mark.high)))
             sides = f"V{place.top:g}H{max(left, right):.1f}V{place.bottom:g}Z"
             d = f"M{left:.1f} {place.bottom:g}{sides}"
-            return tag("path", d=d, class_=_AREAS[mark.look])
+            return tag("path", d=d, class_=f"area-{mark.look}")
         case _:
             return None
 
@@ -254,9 +224,9 @@ def _over(mark: Mark, place: _Place) -> list[Markup]:
 def _dot(mark: Dots, x: float, y: float, radius: float) -> Markup:
     """A filled circle, or the hollow shape of a series."""
     if not mark.series:
-        return tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=radius, class_=_DOTS[mark.look])
+        return tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=radius, class_=f"dot-{mark.look}")
     shape = _SHAPES[(mark.series - 1) % len(_SHAPES)]
-    return tag("path", d=f"M{x:.1f} {y:.1f}{shape}", class_=f"{_LINES[mark.look]}{_SERIES[0]}")
+    return tag("path", d=f"M{x:.1f} {y:.1f}{shape}", class_=f"line-{mark.look}{_SERIES[0]}")
 
 
 def _line(x: Floats, y: Floats) -> str:
@@ -292,8 +262,8 @@ def _boxes(
         f"M{a:.1f} {_up(b):.1f}V{_down(t):.1f}H{r:.1f}V{_up(b):.1f}Z" for a, r, b, t in boxes
     )
     lines = _uprights(*(sides[i][thin] for i in (0, 2, 3)))
-    drawn = [tag("path", d=d, class_=_AREAS[look])] if d else []
-    class_ = "certified" if look in {"certified", "rows"} else _LINES[look]
+    drawn = [tag("path", d=d, class_=f"area-{look}")] if d else []
+    class_ = "line-certified" if look == "rows" else f"line-{look}"
     return joined([*drawn, tag("path", d=lines, class_=class_) if lines else None])
 
 
@@ -325,11 +295,15 @@ def _down(length: float) -> float:
 def _dashed(mark: Line | Steps) -> str:
     """The class of a line, and that of its series."""
     dashes = _SERIES[(mark.series - 1) % len(_SERIES)] if mark.series else ""
-    return _LINES[mark.look] + dashes
+    return f"line-{mark.look}" + dashes
 
 
 def _levels(look: Look) -> str:
-    return _LINES[look] if look == "ideal" else f"{_LINES[look]} dashed"
+    return f"line-{look}" + ("" if look == "ideal" else " dashed")
+
+
+def _span(look: Look) -> str:
+    return "span-seen" if look == "seen" else f"line-{look}"
 
 
 def _legend_entry(mark: Mark) -> Markup:
@@ -337,16 +311,16 @@ def _legend_entry(mark: Mark) -> Markup:
         case Dots():
             key = _dot(mark, 12.0, 6.0, 4)
         case Bars() | Boxes() | Band() | Range():
-            key = tag("path", d="M2 1H22V11H2Z", class_=_AREAS[mark.look])
+            key = tag("path", d="M2 1H22V11H2Z", class_=f"area-{mark.look}")
         case Upright():
-            key = tag("path", d="M12 0V12", class_=_LINES[mark.look])
+            key = tag("path", d="M12 0V12", class_=f"line-{mark.look}")
         case Level():
             key = tag("path", d="M1 6H23", class_=_levels(mark.look))
-        case Spans(look="seen"):
-            key = tag("path", d="M12 0V12", class_="seen-span")
+        case Spans():
+            key = tag("path", d="M12 0V12", class_=_span(mark.look))
         case Line() | Steps():
             key = tag("path", d="M1 6H23", class_=_dashed(mark))
         case _:
-            key = tag("path", d="M1 6H23", class_=_LINES[mark.look])
+            key = tag("path", d="M1 6H23", class_=f"line-{mark.look}")
     sample = tag("svg", key, viewBox="0 0 24 12", aria_hidden="true")
     return tag("li", joined([sample, mark.name]))

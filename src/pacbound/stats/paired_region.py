@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, ndtri, xlogy
+from scipy.special import betainc, gammaln, ndtri, xlogy
 
 from pacbound.errors import InvalidValueError
 from pacbound.stats.arguments import (
@@ -37,7 +37,7 @@ from pacbound.stats.arguments import (
     whole_number,
     whole_numbers,
 )
-from pacbound.stats.binomial import binomial_sf, binomial_upper
+from pacbound.stats.binomial import binomial_upper
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -416,6 +416,13 @@ def _passes(family: _Family, candidate: _Candidate, laws: _Laws) -> bool:
     return bool((family.chance(candidate, laws) <= family.allowed).all())
 
 
+@lru_cache(maxsize=8)
+def _log_factorials(n: int) -> tuple[Floats, Floats]:
+    """The logarithms of 0!, …, n!, and of n over 0, …, n over n, the same for all staircases."""
+    logs: Floats = gammaln(np.arange(n + 1) + 1.0)
+    return logs, logs[n] - logs - logs[::-1]
+
+
 @dataclass(frozen=True, eq=False)
 class Staircase:
     """The boundary of {b <= bmax(min(c, len(bmax) - 1))} as a path of lattice steps, with what
@@ -449,7 +456,7 @@ class Staircase:
         column = np.repeat(columns, lengths)
         offset = np.arange(column.size) - first_step[column]
         b, rest = height[column] + offset, n - 1 - column - height[column] - offset
-        logs = gammaln(np.arange(n + 1) + 1.0)
+        logs, column_coefficient = _log_factorials(n)
         return cls(
             n=n,
             bmax=height,
@@ -458,7 +465,7 @@ class Staircase:
             step_coefficient=logs[n - 1 - column] - logs[b] - logs[rest],
             step_successes=(b + (offset == 0)).astype(np.float64),
             step_failures=rest.astype(np.float64),
-            column_coefficient=logs[n] - logs - logs[::-1],
+            column_coefficient=column_coefficient,
         )
 
     def chance(self, minus: Floats, neither: Floats, *, level: float) -> Floats:
@@ -510,12 +517,22 @@ class Staircase:
             steps
         ] * np.log(failure)
         terms = np.exp(exponents + self.step_coefficient[steps])
-        trials = self.n - start
-        base: Floats = binomial_sf(trials - self.bmax[start], trials, failure[:, 0])
+        base = self._base(start, failure[:, 0])
         total: Floats = base * beyond[:, 0] + np.einsum(
             "ij,ij->i", terms, beyond[:, self.step_column[steps] - start]
         )
         return total
+
+    def _base(self, start: int, failure: Floats) -> Floats | float:
+        """F(start): at most bmax of the n - start trials succeed, so the others fail. As
+        `binomial_sf` has it, without checks: it is asked for thousands of times.
+        """
+        trials, most = self.n - start, int(self.bmax[start])
+        if most >= trials:
+            return 1.0
+        if most < 0:
+            return 0.0
+        return np.asarray(betainc(float(trials - most), most + 1.0, failure))
 
 
 def window_reach(n: int | Floats, minus: Floats, level: float) -> Floats:

@@ -143,8 +143,8 @@ def _parts(
     shown = islice(certificate.figures(), detail.figures)
     figures = [figure_html(figure, rows=detail.rows) for figure in shown]
     if isinstance(entry.explorer, Explorer) and detail.figures:
-        drawn = trade_off(entry.explorer)
-        figures += [] if drawn is None else [figure_html(drawn)]
+        cost = trade_off(entry.explorer)
+        figures += [] if cost is None else [figure_html(cost)]
     if figures:
         yield _heading("Figures")
         yield tag("div", *figures, class_="figures")
