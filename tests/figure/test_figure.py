@@ -27,6 +27,9 @@ from pacbound.figure import (
         Axis("a", 0, 1),
         Axis("a", 0.99871, 0.99876, percent=True),
         Axis("a", -0.01, 0.002),
+        Axis("a", 0.0371, 0.0374),
+        Axis("a", -3, 1e6),
+        Axis("a", 0, 1e-9),
         Axis("a", 0, 3, whole=True),
         Axis("a", 0, 1e9, whole=True),
         Axis("a", 1e-6, 3e3, log=True),
@@ -122,6 +125,16 @@ def test_a_small_table_has_every_row(rows: int, kept: list[int]) -> None:
     assert table.selection == ""
 
 
+def test_a_selection_keeps_what_it_is_asked_for() -> None:
+    places = selected(1000, 10, [556])
+    assert {0, 556, 999} <= set(places)
+    assert len(places) == 11
+
+
+def test_a_logarithmic_axis_over_many_powers_has_some_of_them() -> None:
+    assert Axis("", 1e-3, 2e5, log=True).ticks() == [1e-3, 1e-1, 1e1, 1e3, 1e5]
+
+
 def test_a_table_of_no_rows_has_the_claim_alone() -> None:
     assert selected(100, 0, [5]) == [5]
 
@@ -151,8 +164,10 @@ def test_a_legend_has_each_name_once_and_leaves_out_marks_without_one() -> None:
 
 
 def test_short_numbers_are_short_and_titles_of_groups_too() -> None:
-    assert [short_number(value) for value in (0.25, 1500, 120_000, 3e6, 1e300, -0.05)] == [
-        "0.25", "1,500", "120k", "3M", "1e+300", "-0.05",
-    ]  # fmt: skip
+    shown = {
+        0.25: "0.25", 750: "750", 1500: "1,500", 99_999: "99,999", 250_000: "250k", 2.5e6: "2.5M",
+        -4e9: "-4G", 1e300: "1e+300", -0.05: "-0.05",
+    }  # fmt: skip
+    assert {value: short_number(value) for value in shown} == shown
     assert titled("Recall", None) == "Recall"
     assert len(titled("Recall", "x" * 10_000)) < 140

@@ -14,8 +14,7 @@ from tests.report.page.conftest import abstention, calibration, cascade, recall,
 from pacbound import certify_abstention, certify_cascade
 from pacbound.claims.certificate import Certificate
 from pacbound.explorable import CERTIFIED, HOPELESS, REFUSED, UNTOLD, Explorable, Reading
-from pacbound.report.page.explorer.grid import Explorer, explored
-from pacbound.report.page.explorer.readings import explorable
+from pacbound.report.page.explorer import Explorer, explorable, explored
 from pacbound.says import four_digits
 
 Make = Callable[..., Certificate]

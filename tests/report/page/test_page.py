@@ -32,7 +32,6 @@ from pacbound import (
 )
 from pacbound.report import WrittenReport, write_report
 from pacbound.report.page import writing
-from pacbound.report.page.chart import ChartAxis, number, selected, thinned
 
 FROZEN = Path(__file__).parents[2] / "certificate" / "frozen"
 
@@ -404,43 +403,3 @@ def test_the_data_of_the_explorer_are_json_that_cannot_end_its_element(tmp_path:
     found = json.loads(data)
     assert len(found["found"]) == len(found["dial"])
     assert all(len(line) == len(found["delta"]) for line in found["found"])
-
-
-def test_a_thinned_curve_keeps_its_ends_and_its_peak() -> None:
-    x = np.arange(10_000.0)
-    y = np.zeros(10_000)
-    y[777] = 1.0
-    across, up = thinned(x, y)
-    assert across.size < 300
-    assert (across[0], across[-1], up.max()) == (0.0, 9999.0, 1.0)
-
-
-def test_ticks_are_round_and_inside() -> None:
-    for low, high in [(0, 1), (0.0371, 0.0374), (-3, 1e6), (0, 1e-9)]:
-        ticks = ChartAxis("", low, high).ticks()
-        assert 2 <= len(ticks) <= 12
-        assert all(low - 1e-9 * abs(high) <= tick <= high * (1 + 1e-9) for tick in ticks)
-    assert ChartAxis("", 1e-3, 2e5, log=True).ticks() == [1e-3, 1e-1, 1e1, 1e3, 1e5]
-
-
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [
-        (0.25, "0.25"),
-        (750, "750"),
-        (10_000, "10,000"),
-        (99_999, "99,999"),
-        (250_000, "250k"),
-        (2.5e6, "2.5M"),
-        (-4e9, "-4G"),
-        (1e-5, "1e-05"),
-    ],
-)
-def test_numbers_beside_an_axis_are_short(value: float, written: str) -> None:
-    assert number(value) == written
-
-
-def test_a_selection_keeps_what_it_is_asked_for() -> None:
-    places = selected(1000, 10, 556)
-    assert {0, 556, 999} <= set(places)
-    assert len(places) == 11

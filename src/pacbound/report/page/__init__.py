@@ -5,9 +5,8 @@
 | `writing.py` | `write_report`: from certificates to a file |
 | `entries.py` | what goes on the page, verified |
 | `document.py` | the page as a whole, with `style.css` and `script.js` inside |
-| `section.py`, `words.py` | what is said about one certificate |
-| `chart.py`, `figures/` | charts as SVG, and a figure for each kind of claim |
-| `explorer/`, `dials.py` | what other values of xi and delta would give, and the sliders |
+| `section.py` | what is said about one certificate, its figures and its monitors |
+| `explorer.py` | what other values of xi and delta would give, and the sliders |
 | `markup.py` | HTML that is escaped by construction |
 
 No number is computed here: figures draw what the displays draw, and the explorer asks the procedure

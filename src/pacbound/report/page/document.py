@@ -16,8 +16,7 @@ from typing import Final
 from pacbound.report import palette
 from pacbound.report.page.entries import Entry
 from pacbound.report.page.markup import Markup, in_short, joined, tag
-from pacbound.report.page.section import Detail, alarms, section, status, verdict
-from pacbound.report.page.words import words_of
+from pacbound.report.page.section import Detail, alarms, claim_of, section, status, verdict
 from pacbound.says import exact
 from pacbound.version import VERSION
 
@@ -138,8 +137,7 @@ def _alarm(entry: Entry) -> Markup | None:
 def _in_a_sentence(entry: Entry) -> Markup:
     if entry.certificate is None:
         return joined([in_short(entry.problems[0])])
-    said = words_of(entry.certificate).claim
-    return joined([" ".join(said[:2])])
+    return joined([" ".join(claim_of(entry.certificate)[:2])])
 
 
 @cache

@@ -18,7 +18,7 @@ from pacbound.documents import Json
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.monitor import Monitor
 from pacbound.monitor.state_file import certificate_of_state
-from pacbound.report.page.explorer.grid import Explorer
+from pacbound.report.page.explorer import Explorer
 
 Source = Certificate | str | os.PathLike[str]
 

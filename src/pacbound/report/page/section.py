@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from pacbound.claims.certificate import Certificate
+from pacbound.documents import Json
 from pacbound.monitor import Monitor
 from pacbound.report.evidence import evidence_over_time
-from pacbound.report.page import dials
 from pacbound.report.page.entries import Entry
-from pacbound.report.page.explorer.grid import Explorer
-from pacbound.report.page.figures.trade_off import trade_off
+from pacbound.report.page.explorer import Explorer, explorer_html, trade_off
 from pacbound.report.page.markup import Markup, in_short, joined, pairs, tag
-from pacbound.report.page.words import origin_of, words_of
 from pacbound.report.svg import figure_html
 
 
@@ -128,18 +127,18 @@ def alarms(entry: Entry) -> list[str]:
 def _parts(
     entry: Entry, certificate: Certificate, place: str, detail: Detail
 ) -> Iterator[Markup | None]:
-    said = words_of(certificate)
-    yield tag("p", said.head, class_="aside")
-    yield tag("div", *(tag("p", line) for line in said.claim), class_="claim")
-    yield tag("div", *(tag("p", line) for line in said.seen))
+    said = certificate.says
+    yield tag("p", str(said.title), class_="aside")
+    yield tag("div", *_paragraphs(claim_of(certificate)), class_="claim")
+    yield tag("div", *_paragraphs(said.seen))
     if said.groups:
-        yield _lines(said.groups, detail.groups)
-    yield tag("div", *(tag("p", line) for line in said.rest))
+        yield _lines(list(map(str, said.groups)), detail.groups)
+    yield tag("div", *_paragraphs([*said.notes, *certificate.draw_lines()]))
     yield _checklist(certificate.assumed(), place)
     yield _heading("What was counted and decided")
     yield pairs(certificate.by.numbers(certificate))
     yield _heading("Who and what")
-    yield pairs(origin_of(certificate, entry.claim), class_="wide")
+    yield pairs(_origin(certificate, entry.claim), class_="wide")
     shown = islice(certificate.figures(), detail.figures)
     figures = [figure_html(figure, rows=detail.rows) for figure in shown]
     if isinstance(entry.explorer, Explorer) and detail.figures:
@@ -154,7 +153,43 @@ def _parts(
     for monitor in entry.monitors:
         yield from _monitor(monitor, detail)
     if detail.explorers:
-        yield dials.explorer(entry.explorer, place)
+        yield explorer_html(entry.explorer, place)
+
+
+def _origin(certificate: Certificate, claim: Mapping[str, Json]) -> list[tuple[str, str]]:
+    """Who made the certificate, of what, and when; and what it is known by again."""
+    origin = certificate.provenance.to_dict()
+    sources = list(origin["sources"])
+    listed = ", ".join(sources[:5]) + (
+        f" and {len(sources) - 5:,} more" if len(sources) > 5 else ""
+    )
+    columns = ", ".join(f"{role}: {name}" for role, name in origin["columns"].items())
+    samples = [origin["sample"]] if "sample" in origin else []
+    samples += [f"{name} ({claim})" for claim, name in origin.get("samples", {}).items()]
+    return [
+        *((in_short(key), text) for key, text in origin.get("about", {}).items()),
+        ("Made", f"{origin['created']}, by pacbound {origin['version']}"),
+        ("Columns", columns),
+        *([("Sample, as its maker calls it", ", ".join(samples))] if samples else []),
+        ("Sources", listed),
+        *(
+            (f"Digest of the {role} names", taken)
+            for role, taken in origin.get("drawn_by", {}).items()
+        ),
+        ("Procedure", str(claim["procedure"])),
+        ("Digest of the claim", certificate.claim_digest),
+        ("Digest of the counts", certificate.counts_digest),
+    ]
+
+
+def claim_of(certificate: Certificate) -> list[str]:
+    """What is claimed, or why nothing is."""
+    said = certificate.says
+    return [str(part) for part in (*said.refused, said.rule, said.promise) if part is not None]
+
+
+def _paragraphs(sentences: Iterable[Any]) -> Iterator[Markup]:
+    return (tag("p", str(sentence)) for sentence in sentences)
 
 
 def _checklist(assumptions: Sequence[str], place: str) -> Markup:

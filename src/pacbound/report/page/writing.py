@@ -17,8 +17,7 @@ from pacbound.monitor import Monitor
 from pacbound.output_files import refuse_overwriting
 from pacbound.report.page.document import document
 from pacbound.report.page.entries import Entry, Source, add_monitors, entries_of
-from pacbound.report.page.explorer.grid import SECONDS, explored, longest
-from pacbound.report.page.explorer.readings import explorable
+from pacbound.report.page.explorer import SECONDS, explorable, explored, longest
 from pacbound.report.page.section import Detail
 
 LARGEST_PAGE: Final = 500_000
