@@ -15,7 +15,7 @@ What a mark means is its `look`:
 | `unknown` | no rows: nothing is known |
 | `alarm` | an alarm of a monitor |
 
-A certified mark is never drawn as a stronger claim than it is. `Boxes`, `Spans` and `Band` say
+A certified mark is never drawn as a stronger claim than it is. `Boxes` and `Band` say
 where a true rate lies, so renderers round their ends outwards; `Range` says where the claim holds,
 so its ends are rounded inwards. NaN is a gap: no line is drawn where no rows are left.
 """
@@ -252,17 +252,6 @@ class Boxes(_Numbered):
 
 
 @dataclass(frozen=True, eq=False)
-class Spans(_Numbered):
-    """An upright interval from `low` to `high` at each x."""
-
-    x: Numbers
-    low: Numbers
-    high: Numbers
-    look: Look
-    name: str = ""
-
-
-@dataclass(frozen=True, eq=False)
 class Band(_Numbered):
     """The area between two lines over the same x, which rises. A NaN is a gap."""
 
@@ -333,7 +322,7 @@ class Note:
     name: str = ""
 
 
-Mark = Line | Steps | Flats | Bars | Boxes | Spans | Band | Dots | Level | Upright | Range | Note
+Mark = Line | Steps | Flats | Bars | Boxes | Band | Dots | Level | Upright | Range | Note
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,6 @@ from pacbound.figure import (
     Note,
     Panel,
     Range,
-    Spans,
     Steps,
     Upright,
 )
@@ -76,7 +75,6 @@ def test_the_style_sheet_has_every_class_that_is_drawn() -> None:
             (Level, (0.5,)),
             (Upright, (0.5,)),
             (Boxes, (0, 1, 0, 1)),
-            (Spans, (0, 0, 1)),
             (Dots, (0.5, 0.5)),
         )
     ]
@@ -181,12 +179,11 @@ def _vertical(d: str) -> list[tuple[float, float]]:
     return [(float(low), float(high)) for low, high in re.findall(r"M[\d.]+ ([\d.]+)V([\d.]+)", d)]
 
 
-@pytest.mark.parametrize("kind", [Boxes, Spans])
-def test_svg_rounds_certified_intervals_outwards(kind: type) -> None:
+@pytest.mark.parametrize("wide", [0.01, 0.0])
+def test_svg_rounds_certified_intervals_outwards(wide: float) -> None:
     low, high = _edges(1)
     left = np.linspace(0, 0.9, 40)
-    sides = (left, left + 0.01) if kind is Boxes else (left,)
-    root = ElementTree.fromstring(svg(_one(kind(*sides, low, high, "certified"))))
+    root = ElementTree.fromstring(svg(_one(Boxes(left, left + wide, low, high, "certified"))))
     (path,) = root.findall("svg/path")
     frame = next(p for p in root.iter("path") if p.get("class") == "frame").get("d", "")
     top, bottom = (float(number) for number in re.findall(r"M\S+ (\S+)V(\S+)H", frame)[0])
@@ -214,8 +211,6 @@ def test_a_sketch_rounds_certified_intervals_outwards(place: int) -> None:
         Boxes([0.3], [0.3], [low], [high], "certified", "x"),
     ):
         assert _rows_with("▒", sketch(_one(mark), rows=10), 10) == every
-    span = Spans([0.3], [low], [high], "certified", "x")
-    assert _rows_with("┃", sketch(_one(span), rows=10), 10) == every
 
 
 @pytest.mark.parametrize("place", range(20))
@@ -296,7 +291,7 @@ def test_points_in_no_order_are_still_few() -> None:
     assert few.x.size < 1000
 
 
-@pytest.mark.parametrize("kind", [Boxes, Spans, Band, Bars, Flats])
+@pytest.mark.parametrize("kind", [Boxes, Band, Bars, Flats])
 def test_many_intervals_become_few_that_hold_them_all(kind: Any) -> None:
     rng = np.random.default_rng(7)
     left = np.linspace(0, 1, 20_001)[:-1]
@@ -304,7 +299,6 @@ def test_many_intervals_become_few_that_hold_them_all(kind: Any) -> None:
     low, high = np.sort(rng.random((2, 20_000)), axis=0)
     sides: dict[Any, Any] = {
         Boxes: (left, right, low, high),
-        Spans: (left, low, high),
         Band: (left, low, high),
         Bars: (left, right, high),
         Flats: (left, right, high),

@@ -63,6 +63,13 @@ class MethodOptions(TypedDict, total=False):
         The failure probability of these certificates, for the title.
     ax
         The axes to draw on; by default those of a new figure.
+
+    Examples
+    --------
+    >>> seen = {"certified": [0.006, 0.014], "by hand": [0.02, 0.021]}
+    >>> told: MethodOptions = {"certified": ["certified"], "delta": 0.01}
+    >>> DesiredAchievedDisplay.from_rates([0.01, 0.02], seen, **told).figure.title
+    'Desired and achieved error increase, delta = 0.01'
     """
 
     certified: Collection[str]

@@ -32,7 +32,6 @@ from pacbound.figure import (
     Note,
     Panel,
     Range,
-    Spans,
     Steps,
     Upright,
 )
@@ -43,7 +42,7 @@ ROWS: Final = 15
 """How many lines a panel of height 1 takes."""
 _LEAST: Final = 30
 """No sketch is narrower: there would be no room for numbers beside it."""
-_ABOVE: Final = (Range, Band, Boxes, Bars, Level, Upright, Line, Steps, Flats, Spans, Dots, Note)
+_ABOVE: Final = (Range, Band, Boxes, Bars, Level, Upright, Line, Steps, Flats, Dots, Note)
 """Marks in the order in which they are drawn: a later one covers an earlier one."""
 
 
@@ -84,7 +83,7 @@ class Strokes:
         match mark:
             case Level():
                 return self.levels[mark.look]
-            case Upright() | Spans():
+            case Upright():
                 return self.uprights[mark.look]
             case Range() | Band() | Boxes() | Bars():
                 return self.areas[mark.look]
@@ -237,8 +236,6 @@ class _Grid:
                 self._bars(mark)
             case Boxes():
                 self._boxes(mark, stroke)
-            case Spans():
-                self._boxes(Boxes(mark.x, mark.x, mark.low, mark.high, mark.look), stroke)
             case Band():
                 self._band(mark, stroke)
             case Note():

@@ -28,7 +28,6 @@ from pacbound.figure import (
     Note,
     Panel,
     Range,
-    Spans,
     Steps,
     Upright,
 )
@@ -187,9 +186,6 @@ def _path(mark: Mark, place: _Place) -> Markup | None:
             return _boxes(mark.left, mark.right, foot, mark.height, mark.look, place)
         case Boxes():
             return _boxes(mark.left, mark.right, mark.low, mark.high, mark.look, place)
-        case Spans():
-            d = _uprights(place.x(mark.x), place.y(mark.low), place.y(mark.high))
-            return tag("path", d=d, class_=_span(mark.look))
         case Band():
             return tag("path", d=_band(mark, place), class_=f"area-{mark.look}")
         case Level():
@@ -302,10 +298,6 @@ def _levels(look: Look) -> str:
     return f"line-{look}" + ("" if look == "ideal" else " dashed")
 
 
-def _span(look: Look) -> str:
-    return "span-seen" if look == "seen" else f"line-{look}"
-
-
 def _legend_entry(mark: Mark) -> Markup:
     match mark:
         case Dots():
@@ -316,8 +308,6 @@ def _legend_entry(mark: Mark) -> Markup:
             key = tag("path", d="M12 0V12", class_=f"line-{mark.look}")
         case Level():
             key = tag("path", d="M1 6H23", class_=_levels(mark.look))
-        case Spans():
-            key = tag("path", d="M12 0V12", class_=_span(mark.look))
         case Line() | Steps():
             key = tag("path", d="M1 6H23", class_=_dashed(mark))
         case _:

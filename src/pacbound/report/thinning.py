@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pacbound.figure import Axis, Band, Bars, Boxes, Dots, Flats, Floats, Line, Mark, Spans, Steps
+from pacbound.figure import Axis, Band, Bars, Boxes, Dots, Flats, Floats, Line, Mark, Steps
 
 
 def thinned(mark: Mark, x: Axis, columns: int) -> Mark:
@@ -32,9 +32,6 @@ def thinned(mark: Mark, x: Axis, columns: int) -> Mark:
         case Boxes():
             parts = _columns_of(mark.left, x, columns)
             return _reduced(mark, parts, left=np.min, right=np.max, low=np.min, high=np.max)
-        case Spans():
-            parts = _columns_of(mark.x, x, columns)
-            return _reduced(mark, parts, x=np.min, low=np.min, high=np.max)
         case Band():
             return _band(mark, x, columns)
         case _:

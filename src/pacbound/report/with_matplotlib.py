@@ -31,7 +31,6 @@ from pacbound.figure import (
     Note,
     Panel,
     Range,
-    Spans,
     Steps,
     Upright,
 )
@@ -253,9 +252,6 @@ def _draw(ax: Axes, mark: Mark, label: str | None, y: Axis) -> None:
             _boxes(ax, (mark.left, mark.right, foot, mark.height), mark.look, name)
         case Boxes():
             _boxes(ax, (mark.left, mark.right, mark.low, mark.high), mark.look, name)
-        case Spans():
-            style = {"linewidth": 6, "alpha": 0.35} if mark.look == "seen" else {"linewidth": 1.6}
-            ax.vlines(mark.x, mark.low, mark.high, color=colour, **style, **name)
         case Band():
             ax.fill_between(mark.x, mark.low, mark.high, color=colour, alpha=0.2, lw=0, **name)
         case Dots():

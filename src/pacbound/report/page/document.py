@@ -15,7 +15,7 @@ from typing import Final
 
 from pacbound.report import palette
 from pacbound.report.page.entries import Entry
-from pacbound.report.page.markup import Markup, in_short, joined, tag
+from pacbound.report.page.markup import Markup, in_short, joined, table, tag
 from pacbound.report.page.section import Detail, alarms, claim_of, section, status, verdict
 from pacbound.says import exact
 from pacbound.version import VERSION
@@ -89,37 +89,27 @@ def _summary(entries: Sequence[Entry], places: Sequence[str]) -> Markup | None:
         f"{counted['failed']:,} not verified."
     )
     rows = [
-        tag(
-            "tr",
-            tag("th", tag("a", in_short(entry.name), href=f"#{place}"), scope="row"),
-            tag("td", entry.kind or "unknown", data_name="Kind"),
-            tag("td", verdict(entry), _alarm(entry), data_name="Verdict"),
-            tag("td", _delta(entry), data_name="delta"),
-            tag("td", _in_a_sentence(entry), data_name="In short"),
+        (
+            tag("a", in_short(entry.name), href=f"#{place}"),
+            entry.kind or "unknown",
+            joined([verdict(entry), _alarm(entry)]),
+            _delta(entry),
+            _in_a_sentence(entry),
         )
         for entry, place in zip(entries, places, strict=True)
     ]
-    head = tag(
-        "tr",
-        *(
-            tag("th", name, scope="col")
-            for name in ("Certificate", "Kind", "Verdict", "delta", "In short")
-        ),
-    )
-    caption = tag("caption", "All certificates of this page")
-    whole = tag("table", caption, tag("thead", head), tag("tbody", *rows))
-    note = (
-        "Each certificate may be wrong with its own delta. That all are right at once is promised "
-        "only with 1 minus the sum of the deltas, or by a bundle."
-    )
+    head = ("Certificate", "Kind", "Verdict", "delta", "In short")
     return tag(
         "section",
         tag("h2", "Summary", id="summary"),
         tag("p", tag("strong", said)),
+        table("All certificates of this page", head, rows, named=True),
         tag(
-            "div", whole, class_="scroll", role="group", tabindex="0", aria_label="All certificates"
+            "p",
+            "Each claim fails with probability at most its delta. For all of them together, add "
+            "the deltas.",
+            class_="aside",
         ),
-        tag("p", note, class_="aside"),
         class_="summary",
         aria_labelledby="summary",
     )

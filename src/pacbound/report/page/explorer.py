@@ -21,7 +21,7 @@ import numpy as np
 
 from pacbound.claims.certificate import Certificate
 from pacbound.explorable import Explorable, Reading
-from pacbound.figure import Axis, Column, Dots, Figure, Line, Mark, Panel, Spans
+from pacbound.figure import Axis, Boxes, Column, Dots, Figure, Line, Mark, Panel
 from pacbound.report.page.markup import Markup, folded, table, tag
 from pacbound.says import exact
 
@@ -190,7 +190,7 @@ def trade_off(explorer: Explorer) -> Figure | None:
     order = np.argsort(x)
     marks: list[Mark] = []
     if (low < high).any():
-        marks.append(Spans(x, low, high, "seen", "anywhere between these ends"))
+        marks.append(Boxes(x, x, low, high, "seen", "anywhere between these ends"))
     name = f"at delta = {exact(explorer.deltas[level])} (no guarantee)"
     marks.append(Line(x[order], middle[order], "seen", name))
     marks.append(Dots(x, middle, "seen"))

@@ -41,10 +41,19 @@ def joined(parts: Iterable[str | None]) -> Markup:
     return Markup("".join(texts))
 
 
-def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
-    """A table whose first column names its rows, in a box that scrolls where it is too wide."""
+def table(
+    caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, named: bool = False
+) -> Markup:
+    """A table whose first column names its rows, in a box that scrolls where it is too wide; with
+    `named`, each cell knows the name of its column, for phones that show it as a list.
+    """
+    names = head[1:] if named else [None] * (len(head) - 1)
     body = (
-        tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:]))
+        tag(
+            "tr",
+            tag("th", row[0], scope="row"),
+            *(tag("td", cell, data_name=name) for name, cell in zip(names, row[1:], strict=True)),
+        )
         for row in rows
     )
     inside = tag(

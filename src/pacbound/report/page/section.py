@@ -204,7 +204,10 @@ def _checklist(assumptions: Sequence[str], place: str) -> Markup:
     return joined(
         [
             _heading("What must hold"),
-            tag("p", "The claim rests on these. No count can show them: tick what you know."),
+            tag(
+                "p",
+                "The claim rests on these. The data cannot prove them: tick what you have checked.",
+            ),
             tag("ul", *items, class_="checklist"),
         ]
     )
