@@ -18,6 +18,7 @@ Tails are summed in decimal arithmetic, so that nobody has to trust a special fu
 from __future__ import annotations
 
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from functools import lru_cache
 from math import nextafter
 from typing import Literal
 
@@ -252,6 +253,7 @@ def _divergence(k: int, n: int, rate: Decimal, rest: Decimal) -> Decimal:
     return seen + (n - k) * ((n - k) / (n * rest)).ln()
 
 
+@lru_cache(maxsize=1024)
 def _log_factorial(n: int) -> Decimal:
     """Ln n!, by Stirling's series from a number on that makes its first missing term vanish."""
     if n < 2:

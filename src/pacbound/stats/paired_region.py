@@ -486,20 +486,22 @@ class Staircase:
     def _blocks(self, minus: Floats, level: float) -> Iterator[tuple[slice, int, int]]:
         """Neighbouring laws that share a window of c."""
         spread = window_reach(self.n, minus, level)
-        starts, stops = (
-            np.maximum(self.n * minus - spread, 0.0),
-            np.minimum(self.n * minus + spread, self.n),
-        )
+        starts: list[float] = np.maximum(self.n * minus - spread, 0.0).tolist()
+        stops: list[float] = np.minimum(self.n * minus + spread, self.n).tolist()
         first = 0
         while first < minus.size:
-            widest = 1.25 * (stops[first] - starts[first]) + 8.0
-            count = max(1, int(LARGEST_BLOCK / (2.0 * widest)))
-            fits = np.maximum.accumulate(stops[first : first + count]) - np.minimum.accumulate(
-                starts[first : first + count]
-            )
-            laws = slice(first, first + max(1, int(np.argmin(np.append(fits <= widest, False)))))
-            yield laws, floor(starts[laws].min()), ceil(stops[laws].max())
-            first = laws.stop
+            low, high = starts[first], stops[first]
+            widest = 1.25 * (high - low) + 8.0
+            end = min(first + max(1, int(LARGEST_BLOCK / (2.0 * widest))), minus.size)
+            last = first + 1
+            # Blocks are few laws each, and Python is quicker with these than numpy.
+            while last < end:
+                least, most = min(low, starts[last]), max(high, stops[last])
+                if most - least > widest:
+                    break
+                low, high, last = least, most, last + 1
+            yield slice(first, last), floor(low), ceil(high)
+            first = last
 
     def _window_sum(self, minus: Floats, failure: Floats, start: int, stop: int) -> Floats:
         """The sum over start <= c <= stop; each term of the path counts for every c that lies
