@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pacbound.report.display import Display
+from pacbound.report.with_matplotlib import Display
 
 
 def marks(display: Display, kind: type, look: str | None = None, *, panel: int = 0) -> list[Any]:

@@ -15,7 +15,7 @@ from pacbound.claims.false_alarms import FalseAlarmCertificate
 from pacbound.claims.recall import RecallCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.figure import Figure
-from pacbound.report.display import Display
+from pacbound.report.with_matplotlib import Display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -43,7 +43,7 @@ from pacbound.figures.bins import (
 )
 from pacbound.figures.thresholds import FEW
 from pacbound.report.certificates import figure_of
-from pacbound.report.display import Display
+from pacbound.report.with_matplotlib import Display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ import numpy as np
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.figure import Axis, Column, Dots, Figure, Level, Mark, Panel, Steps
 from pacbound.monitor import Monitor
-from pacbound.report.display import Display
+from pacbound.report.with_matplotlib import Display
 from pacbound.stats.arguments import real_number, whole_numbers
 
 if TYPE_CHECKING:

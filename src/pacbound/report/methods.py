@@ -30,7 +30,7 @@ from pacbound.figure import (
     Panel,
     Upright,
 )
-from pacbound.report.display import Display
+from pacbound.report.with_matplotlib import Display
 from pacbound.stats.arguments import (
     failure_probability,
     probabilities,

@@ -20,7 +20,7 @@ from pacbound.figure import (
     Upright,
 )
 from pacbound.planning import PilotPlan
-from pacbound.report.display import Display
+from pacbound.report.with_matplotlib import Display
 from pacbound.stats.looks import PlannedLooks
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import numpy as np
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.figure import Floats
 from pacbound.report import palette
-from pacbound.report.display import Picture
-from pacbound.report.with_matplotlib import axes_or_new, set_heading
+from pacbound.report.with_matplotlib import Picture, axes_or_new, set_heading
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

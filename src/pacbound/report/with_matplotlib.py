@@ -1,4 +1,6 @@
-"""A figure by matplotlib, on axes that are passed or on a new figure that pyplot never hears of.
+"""A figure by matplotlib, and the displays, which hold a figure and draw it.
+
+They draw on axes that are passed, or on a new figure that pyplot never hears of.
 
 A new figure has an Agg canvas, so it needs no screen, is freed like any object, and saves to every
 format that matplotlib knows. No global state is read or written, and matplotlib is loaded when the
@@ -7,9 +9,11 @@ first figure is drawn.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from io import BytesIO
 from textwrap import fill, wrap
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
@@ -39,6 +43,7 @@ from pacbound.report.thinning import thinned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
     from matplotlib.legend import Legend
 
 _WIDTH, _UNIT, _REST = 8.0, 3.7, 1.9
@@ -65,6 +70,80 @@ _DASHES: Final[dict[Look, str]] = {"other": "-.", "ideal": ":"}
 _SERIES: Final = ("-", "--", "-.", (0, (6, 2, 1, 2, 1, 2)))
 _SHAPES: Final = "osD^v><ph"
 """Dashes and shapes of the first, second, … series of one look."""
+
+
+class Picture(ABC):
+    """What can be drawn by matplotlib, and shows itself in a notebook.
+
+    Attributes
+    ----------
+    axes_
+        The axes drawn on, one for each panel, once `plot` was called.
+    ax_
+        The first of them.
+    figure_
+        Their figure. Where no axes were given it is a new one that pyplot does not know: save it
+        with `display.figure_.savefig(path)`.
+    """
+
+    axes_: list[Axes]
+    ax_: Axes
+    figure_: Canvas
+    _owns_figure = False
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw, and set `axes_`, `ax_` and `figure_`.
+
+        Parameters
+        ----------
+        ax
+            The axes whose place the picture takes; by default those of a new figure.
+
+        Returns
+        -------
+        Display
+            The display itself.
+
+        Raises
+        ------
+        InvalidTypeError
+            If `ax` is not a matplotlib Axes.
+        MissingDependencyError
+            If matplotlib is not installed.
+        """
+        self.axes_ = self._draw(ax)
+        self.ax_ = self.axes_[0]
+        self.figure_ = self.ax_.figure.figure
+        self._owns_figure = ax is None
+        return self
+
+    @abstractmethod
+    def _draw(self, ax: Axes | None) -> list[Axes]:
+        """Draw in the place of `ax`, and say on which axes."""
+
+    def _repr_png_(self) -> bytes | None:
+        """The figure for notebooks; None if it was drawn on given axes, whose owner shows them."""
+        if not self._owns_figure:
+            return None
+        target = BytesIO()
+        self.figure_.savefig(target, format="png")
+        return target.getvalue()
+
+
+class Display(Picture):
+    """A figure of numbers.
+
+    Parameters
+    ----------
+    figure
+        What is shown: `figure.panels` hold the marks, `figure.table()` the numbers in words.
+    """
+
+    def __init__(self, figure: Figure) -> None:
+        self.figure = figure
+
+    def _draw(self, ax: Axes | None) -> list[Axes]:
+        return draw(self.figure, ax)
 
 
 def draw(figure: Figure, ax: Axes | None = None) -> list[Axes]:
