@@ -302,6 +302,8 @@ def _legend_entry(mark: Mark) -> Markup:
     match mark:
         case Dots():
             key = _dot(mark, 12.0, 6.0, 4)
+        case Boxes() if (mark.left >= mark.right).all():
+            key = tag("path", d="M12 0V12", class_=f"line-{mark.look}")
         case Bars() | Boxes() | Band() | Range():
             key = tag("path", d="M2 1H22V11H2Z", class_=f"area-{mark.look}")
         case Upright():
