@@ -10,7 +10,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +59,7 @@ class AppliedRows:
     others: str = ""
 
 
-@dataclass(frozen=True)
-class _Columns:
+class _Columns(NamedTuple):
     """The columns of a table that a rule reads."""
 
     scores: list[str]
@@ -89,9 +88,7 @@ def applied(
     return apply_to_frame(
         frame,
         rule,
-        scores=columns.scores,
-        group=columns.group,
-        predictions=columns.predictions,
+        **columns._asdict(),
         scale=Notation.of(scale=scale).scale,
         strict=strict,
     )

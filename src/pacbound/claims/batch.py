@@ -19,13 +19,13 @@ from pacbound.asks import DELTA, RATE, Ask
 from pacbound.claims.assumptions import one_of_many
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import Cells, Claim, Procedure, Values
-from pacbound.claims.tables import Assumes
+from pacbound.claims.tables import head
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.fields import Field, Fields, Nested, Tables
 from pacbound.figure import Figure
 from pacbound.figures.batch import sampled_disagreements, who_answered
-from pacbound.forms import Choice, Form, Number, TruthValue, Whole
+from pacbound.forms import Form, Number, Whole
 from pacbound.procedures import batch
 from pacbound.procedures.batch import NAMES, is_key
 from pacbound.says import Quantity, Says, Sentence, confidence, count, share
@@ -281,12 +281,7 @@ class BatchClaim(Claim[BatchCertificate]):
         """What was sampled and found at each look, and what was kept."""
         return Fields(
             (
-                Field("kind", Choice((self.kind,)), counted=True),
-                Field("procedure", Choice((procedure.name,)), counted=True),
-                Field("assumes", Assumes()),
-                Field("certified", TruthValue()),
-                Field("n", Whole(1), counted=True),
-                *(Field(ask.name, ask.form, counted=True) for ask in self.asks),
+                *head(self, procedure, self.asks),
                 Field("tolerated", Whole()),
                 Field("scored", Whole(), counted=True),
                 Field("key", Key(), counted=True),
@@ -510,53 +505,46 @@ def _notes(certificate: BatchCertificate) -> list[str]:
     return [name for name, holds in found.items() if holds]
 
 
+def _require(fits: bool, place: str, why: str) -> None:  # noqa: FBT001
+    if not fits:
+        raise CertificateError(f"{place} {why}")
+
+
 def _agree(part: Reader, values: Values) -> None:
     """Raise unless the looks, the sample and what was kept can be of one batch."""
     n, scored, looks = values["n"], values["scored"], values["looks"]
-    if scored > n:
-        raise CertificateError(f"{part.place('scored')} is {scored}: there are {n} records.")
-    drawn = [look["sampled"] for look in looks]
-    if drawn != sorted(set(drawn)) or max(drawn, default=0) > scored:
-        raise CertificateError(
-            f"{part.place('looks')}: the samples do not grow up to at most {scored} records."
-        )
-    if values["procedure"] != NAMES.get(max(1, len(drawn))):
-        raise CertificateError(
-            f"{part.place('looks')} has {len(drawn)} looks, and the procedure is "
-            f"{values['procedure']}."
-        )
+    _require(scored <= n, part.place("scored"), f"is {scored}: there are {n} records.")
+    place, drawn = part.place("looks"), [look["sampled"] for look in looks]
+    grow = drawn == sorted(set(drawn)) and max(drawn, default=0) <= scored
+    _require(grow, place, f"have samples that do not grow up to at most {scored} records.")
+    name = values["procedure"]
+    one_each = name == NAMES.get(max(1, len(drawn)))
+    _require(one_each, place, f"has {len(drawn)} looks, and the procedure is {name}.")
     tolerated = batch.tolerated_answers(n, values["xi"])
-    if drawn and not 0 < tolerated < scored:
-        raise CertificateError(
-            f"{part.place('looks')}: nothing is sampled where {tolerated} of {scored} scored "
-            "records may differ."
-        )
-    _require_disagreements(part, looks, scored)
+    _require(
+        not drawn or 0 < tolerated < scored,
+        place,
+        f"are of no use: {tolerated} of {scored} scored records may differ.",
+    )
+    _require_disagreements(place, looks, scored)
     _require_sampled(part, values)
 
 
-def _require_disagreements(part: Reader, looks: Sequence[Values], scored: int) -> None:
+def _require_disagreements(place: str, looks: Sequence[Values], scored: int) -> None:
     """Raise unless the looks were taken in order, each with what the one before it found."""
     taken, is_taken = _taken(looks), [look["disagreements"] is not None for look in looks]
-    if looks and not all(is_taken[: max(1, len(taken))]):
-        raise CertificateError(
-            f"{part.place('looks')}: no look was taken, or an earlier one was not."
-        )
+    in_order = not looks or all(is_taken[: max(1, len(taken))])
+    _require(in_order, place, "hold none that was taken, or an earlier one was not.")
     for look in taken:
-        if look["disagreements"].size and look["disagreements"][-1] >= scored:
-            raise CertificateError(
-                f"{part.place('looks')}: a disagreement does not stand below {scored}."
-            )
+        below = bool((look["disagreements"] < scored).all())
+        _require(below, place, f"have a disagreement that does not stand below {scored}.")
     for before, after in pairwise(taken):
         one, two = before["disagreements"], after["disagreements"]
         # A later look holds what an earlier one sampled, as far down as its own list goes: to the
         # end, if it stops before the disagreement that would be one too many.
         is_whole = len(two) <= after["allowed"]
         listed = one if is_whole else one[one <= max(two, default=-1)]
-        if not np.isin(listed, two).all():
-            raise CertificateError(
-                f"{part.place('looks')}: a look lacks disagreements that the look before found."
-            )
+        _require(bool(np.isin(listed, two).all()), place, "lack some that the look before found.")
 
 
 def _require_sampled(part: Reader, values: Values) -> None:
@@ -565,35 +553,35 @@ def _require_sampled(part: Reader, values: Values) -> None:
     _require_beginning(part, values, scored, sampled)
     last = taken[-1]["disagreements"] if taken else np.zeros(0)
     listed, before = int((last < values["stop"]).sum()), values["sampled_before"]
-    if before < listed:
-        raise CertificateError(
-            f"{part.place('sampled_before')} is {before}, but {listed} sampled disagreements stand "
-            "there."
-        )
+    _require(
+        before >= listed,
+        part.place("sampled_before"),
+        f"is {before}, but {listed} sampled disagreements stand there.",
+    )
     ties = values["whole_ties"]
     if ties is not None:
-        _require_beginning(part.mapping("whole_ties"), ties, scored, sampled)
-        fits = ties["stop"] == 0 if ties["threshold"] == inf else ties["stop"] > 0
+        inner, stop, lowest = part.mapping("whole_ties"), ties["stop"], ties["threshold"]
+        _require_beginning(inner, ties, scored, sampled)
         # No score is below 0, so that at 0 all records stand there.
-        if not fits or (ties["threshold"] == 0 and ties["stop"] < scored):
-            raise CertificateError(
-                f"{part.place('whole_ties')}.threshold is {ties['threshold']}, which is not a "
-                f"score of the {ties['stop']} records that stand there."
-            )
+        fits = (stop == 0) == (lowest == inf) and (lowest > 0 or stop == scored)
+        why = f"is {lowest}, which is not a score of the {stop} records that stand there."
+        _require(fits, inner.place("threshold"), why)
     unanswered, differing = values["unanswered"], values["descriptive"]["sampled_differing"]
-    if unanswered > values["n"] or differing > sampled:
-        raise CertificateError(
-            f"{part.place('unanswered')} is {unanswered} and {differing} of the sample differ: "
-            f"there are {values['n']} records, and {sampled} were sampled."
-        )
+    _require(
+        unanswered <= values["n"] and differing <= sampled,
+        part.place("unanswered"),
+        f"is {unanswered} and {differing} of the sample differ: there are {values['n']} records, "
+        f"and {sampled} were sampled.",
+    )
 
 
 def _require_beginning(part: Reader, values: Values, scored: int, sampled: int) -> None:
     """Raise unless `sampled_before` of the first `stop` records can have been sampled."""
     stop, before = values["stop"], values["sampled_before"]
     fewest = max(0, stop - (scored - sampled))
-    if stop > scored or not fewest <= before <= min(stop, sampled):
-        raise CertificateError(
-            f"{part.place('sampled_before')} is {before} of the first {stop} records, which does "
-            f"not fit {sampled} sampled of {scored}."
-        )
+    _require(
+        stop <= scored and fewest <= before <= min(stop, sampled),
+        part.place("sampled_before"),
+        f"is {before} of the first {stop} records, which does not fit {sampled} sampled of "
+        f"{scored}.",
+    )

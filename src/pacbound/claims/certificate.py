@@ -287,12 +287,7 @@ class Certificate:
         >>> certificate.apply(frame, score="score")["pac_flag"].to_list()
         [0, 1]
         """
-        given = {
-            "confidence": confidence,
-            "prediction": prediction,
-            "group": group,
-            "score": score,
-        }
+        given = {"confidence": confidence, "prediction": prediction, "group": group, "score": score}
         recorded = self.provenance.columns
         return applied(self.row_rule(), frame, recorded, given, scale=scale, strict=strict)
 
@@ -365,12 +360,7 @@ class Certificate:
         0.9,1
         <BLANKLINE>
         """
-        given = {
-            "confidence": confidence,
-            "prediction": prediction,
-            "group": group,
-            "score": score,
-        }
+        given = {"confidence": confidence, "prediction": prediction, "group": group, "score": score}
         return applied_to_files(
             self.row_rule(),
             source,
