@@ -84,6 +84,7 @@ class AsyncCascade:
 
     Examples
     --------
+    >>> import asyncio
     >>> from pacbound.cascade import Answer
     >>> async def small(text):
     ...     label = "refund" if "money" in text else "other"

@@ -178,6 +178,7 @@ async def answer_batch_async(  # noqa: PLR0913
 
     Examples
     --------
+    >>> import asyncio
     >>> async def slow(rows):
     ...     return ["dog"] * len(rows)
     >>> scores, fast = np.linspace(0, 1, 200), ["dog"] * 200
