@@ -837,8 +837,8 @@ def _bins(part: Part) -> int:
 
 def _require_names(claim: Part, tables: Sequence[Part], *, alone: bool) -> None:
     names = [table.get("group", str, type(None)) for table in tables]
-    fits = names == [None] if alone else None not in names and are_in_order(names)
-    require(fits, claim.at("tables"), "the names of the groups do not fit")
+    named = bool(names) and None not in names and are_in_order(names)
+    require(names == [None] if alone else named, claim.at("tables"), "do not fit the scope")
 
 
 def are_in_order(names: Sequence[str]) -> bool:
@@ -1222,10 +1222,8 @@ def check_threshold(claim: Part, report: Report) -> None:
         if _choice(claim, key, ("all", "among-unsafe", "exact", "product")) != value:
             raise UnreadableError(f"{claim.at(key)} does not fit the procedure")
     tables = claim.parts("tables")
-    names = [table.get("group", str, type(None)) for table in tables]
     alone = scope == "top"
-    fits = names == [None] if alone else None not in names and len(set(names)) == len(names) > 0
-    require(fits, claim.at("tables"), "do not fit the scope")
+    _require_names(claim, tables, alone=alone)
     if kind.by == "looks":
         fixed = alone and claim.value.get("drawn") is None
         require(fixed, claim.at("looks"), "do not go with groups or draws")

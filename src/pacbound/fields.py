@@ -158,6 +158,27 @@ class Nested(Form):
 
 
 @dataclass(frozen=True)
+class Record(Form):
+    """An object with fields of its own: `made` makes a value of them, `parts` takes it apart."""
+
+    fields: Fields
+    made: Callable[[dict[str, Any]], Any] = dict
+    parts: Callable[[Any], Values] = dict
+
+    def read(self, part: Reader, key: str) -> Any:
+        """The value that is made of the fields."""
+        return self.made(self.fields.read(part.mapping(key)))
+
+    def write(self, value: Any) -> Json:
+        """An object."""
+        return self.fields.write(self.parts(value))
+
+    def schema(self) -> dict[str, Json]:
+        """The schema of the object."""
+        return self.fields.schema()
+
+
+@dataclass(frozen=True)
 class Histogram(Form):
     """Cells that rise from `lowest` to `top`, and how many rows of each have each outcome."""
 

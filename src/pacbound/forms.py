@@ -308,6 +308,38 @@ class Text(Form):
         return {"type": "string"}
 
 
+class Integers(Form):
+    """A list of whole numbers, also negative ones, as a tuple."""
+
+    def read(self, part: Reader, key: str) -> tuple[int, ...]:
+        """The numbers."""
+        return tuple(part.integers(key))
+
+    def write(self, value: Sequence[int]) -> Json:
+        """A list."""
+        return list(value)
+
+    def schema(self) -> dict[str, Json]:
+        """A list of integers."""
+        return {"type": "array", "items": {"type": "integer"}}
+
+
+class Numbers(Form):
+    """A list of numbers, as a tuple."""
+
+    def read(self, part: Reader, key: str) -> tuple[float, ...]:
+        """The numbers."""
+        return tuple(part.numbers(key))
+
+    def write(self, value: Sequence[float]) -> Json:
+        """A list."""
+        return list(value)
+
+    def schema(self) -> dict[str, Json]:
+        """A list of numbers."""
+        return {"type": "array", "items": {"type": "number"}}
+
+
 @dataclass(frozen=True)
 class GridPoint(Form):
     """A threshold j / `top`, or an infinite one; it is computed, so nobody passes it."""

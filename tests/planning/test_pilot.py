@@ -19,7 +19,7 @@ from pacbound import (
     certify_shield,
     plan_from_pilot,
 )
-from pacbound.claims.cascade.measures import EXACT_WORK
+from pacbound.claims.cascade.claim import EXACT_WORK
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.planning import PilotPlan
 from pacbound.planning.pilot import measures_of

@@ -15,10 +15,10 @@ from pacbound.asks import DELTA, Ask
 from pacbound.claims.calibration_certificate import (
     CalibrationBins,
     CalibrationCertificate,
+    CalibrationWatch,
     dense_counts,
     shares,
 )
-from pacbound.claims.calibration_watch import CalibrationWatch
 from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify, interval_work, sealed
 from pacbound.claims.pools import Pool, is_table, table_scores
 from pacbound.claims.tables import (

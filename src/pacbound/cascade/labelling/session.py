@@ -40,7 +40,7 @@ from pacbound.cascade.labelling.walks import (
 from pacbound.cascade.rows import CLASSES, ReadingOptions
 from pacbound.cascade.sessions import SessionLock, one_at_a_time
 from pacbound.claims.cascade import CLAIM, BestPossible, CascadeCertificate
-from pacbound.claims.cascade.group import thresholds_of, unit_costs
+from pacbound.claims.cascade.certificate import thresholds_of, unit_costs
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import Bound, CascadeDecision
 from pacbound.procedures.cascade_partial import checked_claim

@@ -14,7 +14,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.cascade.group import BestPossible
+from pacbound.claims.cascade.certificate import BestPossible
 from pacbound.procedures import cascade, cascade_partial, cascade_paths
 from pacbound.procedures.cascade import Bound, CascadeDecision, Walk
 from pacbound.procedures.cascade_paths import TILTS, PathsDecision, declared_path

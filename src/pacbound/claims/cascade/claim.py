@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 from pacbound.asks import DELTA, Ask, xi_ask
 from pacbound.claims.assumptions import assumed
 from pacbound.claims.cascade import words
-from pacbound.claims.cascade.certificate import LABELS, CascadeCertificate
-from pacbound.claims.cascade.exploring import explorable
-from pacbound.claims.cascade.fields import MOST_GROUPS, Costs, cascade_fields
-from pacbound.claims.cascade.group import (
+from pacbound.claims.cascade.certificate import (
+    LABELS,
+    CascadeCertificate,
     counts_at,
     grid_top,
     sealed_walk,
     thresholds_of,
     unit_costs,
 )
-from pacbound.claims.cascade.measures import measure_of
+from pacbound.claims.cascade.exploring import explorable
+from pacbound.claims.cascade.fields import MOST_GROUPS, Costs, cascade_fields
 from pacbound.claims.cascade.watch import CascadeWatch
 from pacbound.claims.claim import Cells, Claim, Procedure, Values, interval_work
 from pacbound.claims.provenance import Provenance
@@ -38,7 +38,7 @@ from pacbound.explorable import Explorable
 from pacbound.fields import Fields
 from pacbound.figure import Figure
 from pacbound.forms import Choice
-from pacbound.measure import Measure
+from pacbound.measure import Measure, Sample
 from pacbound.procedures import (
     cascade,
     cascade_front,
@@ -52,7 +52,7 @@ from pacbound.procedures.cascade_groups import Asked, GroupRows, Shared
 from pacbound.procedures.cascade_paths import PathsDecision
 from pacbound.says import Says
 from pacbound.stats.sequences import bonferroni_level, sidak_level
-from pacbound.stats.trinomial import paired_test_work
+from pacbound.stats.trinomial import labels_needed_by_walk, paired_test_work
 from pacbound.tally.questions.cascade import (
     ALL_ROWS,
     CascadeQuestion,
@@ -69,6 +69,11 @@ Method = Literal["walk", "paths", "greedy", "front"]
 MOST_STEPS = 2**20
 """Steps of all walks of all groups, times exits: about 20 MB as JSON, and a certificate of more
 than 32 MB is not read."""
+
+EXACT_WORK: Final = 0.03
+"""The largest exact test of a cascade that a plan waits for, about a third of a second."""
+
+_NEVER_DIFFER: Final = "its models never differ; draw a larger one"
 
 _ROWS: Final = ("independent-rows", "untouched-rows")
 _LABELS: Final = ("labels-may-be-missing", "labels-as-they-are")
@@ -688,6 +693,66 @@ def judged_labels(tally: Tally) -> dict[str, str]:
     tally.matches.require_related(tally.rows)
     verdict = tally.matches.verdict(tally.rows)
     return {LABELS: verdict} if verdict in words.NOTED else {}
+
+
+def measure_of(claim: Any, about: str) -> Measure:
+    """The exit rate of a cascade, `about` what xi bounds: "loss", or "differ"."""
+
+    def certify(tally: Tally, xi: float, delta: float) -> Sample:
+        quick = paired_test_work(tally.rows, xi=xi, delta=delta) <= EXACT_WORK
+        bound = "exact" if quick else "pair"
+        asked = {"xi": xi, "delta": delta, "claim": about, "bound": bound}
+        found = claim.certify(tally, asked)
+        return Sample(
+            certified=found.certified,
+            value=float(found.exit_rates.sum()) if found.certified else 0.0,
+            # A draw may lack a group, so thresholds of groups cannot be compared between draws.
+            thresholds=() if found.groups else tuple(found.thresholds.tolist()),
+            bound=bound,
+        )
+
+    return Measure(
+        name="exit rate",
+        unit="rows",
+        larger=True,
+        asked="xi",
+        certify=certify,
+        labels=_differing if about == "loss" else _no_labels,
+        least=lambda _, xi, delta: labels_needed_by_walk(xi, delta=delta),
+        silent=_silent_loss if about == "loss" else _silent_differ,
+        subject="" if about == "loss" else "a claim that few answers of a cascade differ",
+    )
+
+
+def _no_labels(_: Tally) -> int:
+    return 0
+
+
+def _differing(tally: Tally) -> int:
+    """Rows on which some exit differs from the slow model: only these need a label."""
+    agreeing = [set(outcome.split("|")) == {"agree"} for outcome in tally.outcomes]
+    return tally.rows - int(tally.counts[:, agreeing].sum())
+
+
+def _silent_loss(tally: Tally) -> str | None:
+    without = _unlabelled(tally)
+    if without:
+        return f"{without:,} of its rows on which models differ have no label; label them"
+    return None if _differing(tally) else _NEVER_DIFFER
+
+
+def _silent_differ(tally: Tally) -> str | None:
+    labelled = _differing(tally) - _unlabelled(tally)
+    if labelled:
+        return (
+            f"{labelled:,} of its rows on which models differ have a label, and a claim that few "
+            "answers differ takes none; count it without labels"
+        )
+    return None if _differing(tally) else _NEVER_DIFFER
+
+
+def _unlabelled(tally: Tally) -> int:
+    return sum(count for name, count in tally.totals.items() if "unlabelled" in name.split("|"))
 
 
 CLAIM = CascadeClaim()

@@ -19,8 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.cascade.fields import counted_groups
-from pacbound.claims.cascade.group import CascadeGroup, thresholds_of, unit_costs
+from pacbound.claims.cascade.certificate import (
+    CascadeGroup,
+    counted_groups,
+    thresholds_of,
+    unit_costs,
+)
 from pacbound.explorable import CERTIFIED, REFUSED, UNTOLD, Explorable, Reading
 from pacbound.procedures import cascade_paths
 from pacbound.procedures.joint_walk import JointWalk

@@ -9,7 +9,7 @@ recorded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final
@@ -17,15 +17,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.claims.cascade.group import (
+from pacbound.claims.cascade.certificate import (
     CascadeGroup,
     Counted,
     cells_of,
+    counted_groups,
     grid_top,
     group_of,
     sealed_walk,
     unit_costs,
 )
+from pacbound.claims.claim import sealed
 from pacbound.claims.tables import (
     DRAWN,
     head,
@@ -36,8 +38,8 @@ from pacbound.claims.tables import (
 )
 from pacbound.documents import Json, Reader, encode_float
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.fields import Field, Fields, Values, closed_object, require_keys
-from pacbound.forms import AskedForm, Form, Whole
+from pacbound.fields import Field, Fields, Record, Values, closed_object, require_keys
+from pacbound.forms import AskedForm, Form, Integers, Number, Numbers, Whole
 from pacbound.procedures import cascade_paths
 from pacbound.procedures.cascade import Bound
 from pacbound.procedures.cascade_front import MOST_STEPS, Declared, never_cell
@@ -46,7 +48,7 @@ from pacbound.says import Side
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.questions.cascade import ALL_ROWS, MOST_EXITS
 
-Integers = NDArray[np.int64]
+Counts = NDArray[np.int64]
 
 MOST_GROUPS: Final = 1000
 """More groups than this are mostly a column that names each row, and would not fit a certificate
@@ -55,7 +57,6 @@ that can be read."""
 _COUNTS: Final = ("exits", "only_slow", "only_fast")
 _LEAVES_EXITS_UNUSED: Final = ("greedy", "front")
 _WHOLES: Final[Json] = {"type": "array", "items": {"type": "integer"}}
-_NUMBERS: Final[Json] = {"type": "array", "items": {"type": "number"}}
 
 
 class Costs(AskedForm):
@@ -93,7 +94,7 @@ class Costs(AskedForm):
 
     def schema(self) -> dict[str, Json]:
         """A list of numbers."""
-        return {**_NUMBERS, "minItems": 2}
+        return {**Numbers().schema(), "minItems": 2}
 
 
 def _rising(part: Reader, key: str, costs: Sequence[float]) -> tuple[float, ...]:
@@ -129,66 +130,34 @@ class ExitThresholdsForm(Form):
         return {"type": "array", "items": one, "minItems": 1}
 
 
-class LabelCounts(Form):
-    """How many of the rows in which predictions differ have a label, and have none."""
-
-    _KEYS = ("labelled", "unlabelled")
-
-    def read(self, part: Reader, key: str) -> dict[str, int]:
-        """The two counts."""
-        inner = part.mapping(key)
-        require_keys(inner, self._KEYS)
-        return {name: inner.count(name) for name in self._KEYS}
-
-    def write(self, value: Mapping[str, int]) -> Json:
-        """An object."""
-        return dict(value)
-
-    def schema(self) -> dict[str, Json]:
-        """An object of two counts."""
-        return closed_object(dict.fromkeys(self._KEYS, Whole().schema()))
+LABELS: Final = Record(Fields((Field("labelled", Whole()), Field("unlabelled", Whole()))))
+"""How many of the rows in which predictions differ have a label, and have none."""
 
 
-class BestEnd(Form):
-    """Where more labels could lead to at best: thresholds, the walk that has them, and the rows
-    that take each exit there. It was computed from rows that the certificate does not keep.
-    """
-
-    _KEYS = ("thresholds", "chosen", "exits")
-
-    def read(self, part: Reader, key: str) -> dict[str, Any]:
-        """The end."""
-        inner = part.mapping(key)
-        require_keys(inner, self._KEYS)
-        thresholds = ExitThresholdsForm().read(inner, "thresholds")
-        exits = tuple(inner.integers("exits"))
-        if not thresholds or len(thresholds) != len(exits) or min(exits) < 0:
-            raise CertificateError(f"{inner.place('exits')} does not fit the thresholds.")
-        never = [value == np.inf for value in thresholds]
-        if any(never) and (not all(never) or any(exits)):
-            raise CertificateError(
-                f"{inner.place('thresholds')}: expected values on the grid, or +inf for all and no "
-                "exits."
-            )
-        return {"thresholds": thresholds, "chosen": inner.count("chosen"), "exits": exits}
-
-    def write(self, value: Mapping[str, Any]) -> Json:
-        """An object."""
-        return {
-            "thresholds": ExitThresholdsForm().write(value["thresholds"]),
-            "chosen": value["chosen"],
-            "exits": list(value["exits"]),
-        }
-
-    def schema(self) -> dict[str, Json]:
-        """An object."""
-        return closed_object(
-            {
-                "thresholds": ExitThresholdsForm().schema(),
-                "chosen": Whole().schema(),
-                "exits": _WHOLES,
-            }
+def _end_agrees(part: Reader, end: Values) -> None:
+    thresholds, exits = end["thresholds"], end["exits"]
+    if not thresholds or len(thresholds) != len(exits) or min(exits) < 0:
+        raise CertificateError(f"{part.place('exits')} does not fit the thresholds.")
+    never = [value == np.inf for value in thresholds]
+    if any(never) and (not all(never) or any(exits)):
+        raise CertificateError(
+            f"{part.place('thresholds')}: expected values on the grid, or +inf for all and no "
+            "exits."
         )
+
+
+BEST_END: Final = Record(
+    Fields(
+        (
+            Field("thresholds", ExitThresholdsForm()),
+            Field("chosen", Whole()),
+            Field("exits", Integers()),
+        ),
+        agree=_end_agrees,
+    )
+)
+"""Where more labels could lead to at best: thresholds, the walk that has them, and the rows that
+take each exit there. It was computed from rows that the certificate does not keep."""
 
 
 @dataclass(frozen=True)
@@ -296,7 +265,7 @@ def _require_falling(walk: JointWalk, part: Reader, top: int) -> None:
         )
 
 
-def _running(part: Reader, key: str, n: int) -> Integers:
+def _running(part: Reader, key: str, n: int) -> Counts:
     """The counts whose steps `key` holds, each from 0 to `n`."""
     # Added up in Python's integers: in int64 a sum of 2^64 + 100 would be 100.
     running = [list(accumulate(steps)) for steps in part.table(key)]
@@ -305,78 +274,71 @@ def _running(part: Reader, key: str, n: int) -> Integers:
     return np.array(running, dtype=np.int64)
 
 
-class DeclaredSequence(Form):
-    """A sequence of thresholds that a fold declared, with the models that it chose."""
+class CellsByExit(Form):
+    """A list of whole numbers for every exit, as an array that nobody can write into."""
 
-    _KEYS = ("models", "costs", "share", "seed", "rows", "cells")
+    def read(self, part: Reader, key: str) -> Counts:
+        """The array of shape (exits, steps)."""
+        return sealed(np.array(part.table(key), dtype=np.int64))
 
-    def read(self, part: Reader, key: str) -> Declared:
-        """The sequence."""
-        inner = part.mapping(key)
-        require_keys(inner, self._KEYS)
-        cells = np.array(inner.table("cells"), dtype=np.int64)
-        exits, steps = cells.shape
-        if exits > MOST_EXITS or not 1 <= steps <= MOST_STEPS:
-            raise CertificateError(
-                f"{inner.place('cells')} has {exits} exits and {steps} steps: expected at most "
-                f"{MOST_EXITS} exits, and 1 to {MOST_STEPS} steps."
-            )
-        never = never_cell(exits)
-        if (cells < 0).any() or (cells > never).any():
-            raise CertificateError(
-                f"{inner.place('cells')} leaves its grid: expected 0 to {never}."
-            )
-        if len(np.unique(cells, axis=1).T) != steps or (cells == never).all(axis=0).any():
-            raise CertificateError(
-                f"{inner.place('cells')} has a step twice, or one that never exits: expected each "
-                "step once."
-            )
-        models = tuple(inner.integers("models"))
-        if len(models) != exits + 1 or len(set(models)) != len(models) or min(models) < 0:
-            raise CertificateError(
-                f"{inner.place('models')} is {list(models)}: expected {exits + 1} different "
-                "places, one for each exit and the slow model's."
-            )
-        share = inner.number("share")
-        if not 0 < share < 1:
-            raise CertificateError(f"{inner.place('share')} is {share}: expected 0 < share < 1.")
-        costs = tuple(inner.numbers("costs"))
-        if len(costs) != exits + 1:
-            raise CertificateError(
-                f"{inner.place('costs')} has {len(costs)} values: expected {exits + 1}."
-            )
-        _rising(inner, "costs", tuple(accumulate(costs)))
-        cells.flags.writeable = False
-        return Declared(models, costs, share, inner.count("seed"), inner.positive("rows"), cells)
-
-    def write(self, value: Declared) -> Json:
-        """An object."""
-        return {
-            "models": list(value.models),
-            "costs": list(value.costs),
-            "share": value.share,
-            "seed": value.seed,
-            "rows": value.rows,
-            "cells": value.cells.tolist(),
-        }
+    def write(self, value: Counts) -> Json:
+        """A list of lists."""
+        return value.tolist()
 
     def schema(self) -> dict[str, Json]:
-        """An object."""
-        return closed_object(
-            {
-                "models": _WHOLES,
-                "costs": _NUMBERS,
-                "share": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
-                "seed": Whole().schema(),
-                "rows": Whole(1).schema(),
-                "cells": {"type": "array", "items": _WHOLES},
-            }
+        """A list of lists."""
+        return {"type": "array", "items": _WHOLES}
+
+
+def _declared_agrees(part: Reader, declared: Values) -> None:
+    cells, models, costs = declared["cells"], declared["models"], declared["costs"]
+    exits, steps = cells.shape
+    if exits > MOST_EXITS or not 1 <= steps <= MOST_STEPS:
+        raise CertificateError(
+            f"{part.place('cells')} has {exits} exits and {steps} steps: expected at most "
+            f"{MOST_EXITS} exits, and 1 to {MOST_STEPS} steps."
         )
+    never = never_cell(exits)
+    if (cells < 0).any() or (cells > never).any():
+        raise CertificateError(f"{part.place('cells')} leaves its grid: expected 0 to {never}.")
+    if len(np.unique(cells, axis=1).T) != steps or (cells == never).all(axis=0).any():
+        raise CertificateError(
+            f"{part.place('cells')} has a step twice, or one that never exits: expected each step "
+            "once."
+        )
+    if len(models) != exits + 1 or len(set(models)) != len(models) or min(models) < 0:
+        raise CertificateError(
+            f"{part.place('models')} is {list(models)}: expected {exits + 1} different places, one "
+            "for each exit and the slow model's."
+        )
+    if len(costs) != exits + 1:
+        raise CertificateError(
+            f"{part.place('costs')} has {len(costs)} values: expected {exits + 1}."
+        )
+    _rising(part, "costs", tuple(accumulate(costs)))
+
+
+DECLARED: Final = Record(
+    Fields(
+        (
+            Field("models", Integers()),
+            Field("costs", Numbers()),
+            Field("share", Number("a share", 0, 1)),
+            Field("seed", Whole()),
+            Field("rows", Whole(1)),
+            Field("cells", CellsByExit()),
+        ),
+        agree=_declared_agrees,
+    ),
+    made=lambda values: Declared(**values),
+    parts=vars,
+)
+"""A sequence of thresholds that a fold declared, with the models that it chose."""
 
 
 def cascade_fields(claim: Any, procedure: Any) -> Fields:
     """The fields of the documents of a procedure."""
-    fold = [Field("declared", DeclaredSequence(), counted=True)]
+    fold = [Field("declared", DECLARED, counted=True)]
     kept = ("xi", "delta", "claim", "costs")
     return Fields(
         (
@@ -388,9 +350,9 @@ def cascade_fields(claim: Any, procedure: Any) -> Fields:
                 Field("n", Whole(), counted=True),
                 Field("thresholds", ExitThresholdsForm()),
                 Field("chosen", Whole()),
-                Field("labels", LabelCounts(), counted=True, optional=True),
+                Field("labels", LABELS, counted=True, optional=True),
                 Field("walks", Walks(procedure.bound, procedure.method), counted=True),
-                Field("best_possible", BestEnd(), optional=True),
+                Field("best_possible", BEST_END, optional=True),
             ),
         ),
         agree=lambda part, values: _agree(part, values, procedure),
@@ -573,15 +535,8 @@ def require_front(walk: JointWalk, declared: Declared, place: str) -> None:
             )
 
 
-def _falls(count: Integers, more: NDArray[np.bool_]) -> bool:
+def _falls(count: Counts, more: NDArray[np.bool_]) -> bool:
     return bool((more & (count[:, None] < count)).any())
-
-
-def counted_groups(groups: Sequence[CascadeGroup], scope: str) -> list[CascadeGroup]:
-    """The groups that hold every row once."""
-    if scope == "overlapping-groups":
-        return [group for group in groups if group.name == ALL_ROWS]
-    return list(groups)
 
 
 def _require_parts(groups: Sequence[CascadeGroup], whole: CascadeGroup, place: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pacbound.claims.cascade.group import CascadeGroup, grid_top
+from pacbound.claims.cascade.certificate import CascadeGroup, grid_top
 from pacbound.figure import Figure
 from pacbound.figures import Named
 from pacbound.figures.walk import ExitWalk, loss_along_walk
