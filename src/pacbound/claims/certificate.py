@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from pacbound import documents
+from pacbound.atomic_files import refuse_replacing_source
 from pacbound.claims import KINDS, claim_of
 from pacbound.claims.applying import AppliedRows, applied, applied_to_files
 from pacbound.claims.assumptions import ASSUMED, described_draw
@@ -27,7 +28,6 @@ from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidValueError, PacboundError
 from pacbound.fields import Fields, Values
 from pacbound.figure import Figure
-from pacbound.output_files import refuse_replacing_source
 from pacbound.says import Says
 from pacbound.sources.batches import Progress
 from pacbound.sources.notation import Notation, NotationOptions

@@ -18,8 +18,8 @@ import typer
 from typer.core import TyperCommand
 from typer.models import ArgumentInfo, OptionInfo
 
+from pacbound.atomic_files import refuse_overwriting
 from pacbound.errors import InvalidValueError
-from pacbound.output_files import refuse_overwriting
 
 CLAIM = "Claim"
 RESULT = "Result"

@@ -14,9 +14,9 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from pacbound.atomic_files import STANDARD_INPUT
 from pacbound.cli.options import ROWS, Reads, names, numbers
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.output_files import STANDARD_INPUT
 from pacbound.sources.notation import Notation
 from pacbound.tally.row_options import ROWS as DECLARED
 

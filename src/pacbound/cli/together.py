@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from pacbound.asks import REQUIRED
+from pacbound.atomic_files import refuse_overwriting
 from pacbound.claims import CLAIMS, claim_of
 from pacbound.claims.bundle import CertificateBundle, certify_together
 from pacbound.claims.certificate import Certificate, load_certificate
@@ -35,7 +36,6 @@ from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.options import JsonOption, Reads
 from pacbound.cli.rows import RowChoices
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
-from pacbound.output_files import refuse_overwriting
 from pacbound.procedures import union
 from pacbound.tally.document import is_tally_file
 from pacbound.tally.row_options import ROWS

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound import documents
-from pacbound.atomic_files import as_path
+from pacbound.atomic_files import as_path, refuse_replacing_source
 from pacbound.claims.assumptions import rows_to_take_in
 from pacbound.claims.certificate import Certificate, certificate_of
 from pacbound.documents import Json, Reader
@@ -26,7 +26,6 @@ from pacbound.errors import (
 )
 from pacbound.monitor import state_file
 from pacbound.monitor.state import Clock, Promise, Rung, State, watch_of
-from pacbound.output_files import refuse_replacing_source
 from pacbound.says import exact
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary

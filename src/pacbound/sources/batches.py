@@ -136,18 +136,25 @@ class Part:
 
 def require_columns(table: TableFile, names: Sequence[str]) -> None:
     """Refuse columns that the table does not have, or has twice."""
+    require_among(str(table.path), list(table.columns), names, lambda: getattr(table, "hint", None))
+
+
+def require_among(
+    where: str, columns: Sequence[str], names: Sequence[str], hint: Callable[[], str | None]
+) -> None:
+    """Refuse names that are not among the columns of `where`, with what to do about it, or that are
+    there twice.
+    """
     for name in names:
-        times = list(table.columns).count(name)
+        times = columns.count(name)
         if times != 1:
-            listed = ", ".join(map(repr, table.columns[:20]))
-            close = get_close_matches(name, table.columns, n=1) if times == 0 else []
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            other = getattr(table, "hint", None) if times == 0 else None
-            hint = hint if other is None else f" {other}"
+            listed = ", ".join(map(repr, columns[:20]))
+            close = get_close_matches(name, columns, n=1)
+            near = f"Did you mean {close[0]!r}?" if close else None
+            remedy = (hint() or near) if times == 0 else None
             problem = "has no column" if times == 0 else f"has {times} columns named"
-            raise InvalidValueError(
-                f"{table.path} {problem} {name!r}. Its columns: {listed}.{hint}"
-            )
+            said = f"{where} {problem} {name!r}. Its columns: {listed}."
+            raise InvalidValueError(said if remedy is None else f"{said} {remedy}")
 
 
 def part_of(progress: Progress | None, done: float, part: float) -> Progress | None:

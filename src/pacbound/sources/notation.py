@@ -101,15 +101,14 @@ def shown(name: str, scale: float | None) -> str:
     return name if scale is None else f"{name} / {scale:g}"
 
 
-def likely_delimiter(columns: Sequence[str], delimiter: str) -> str | None:
-    """What probably stands between the names in a header that was read as a single column."""
-    if len(columns) != 1:
+def delimiter_hint(columns: Sequence[str], delimiter: str) -> str | None:
+    """What to do about a header that was read as a single column, if another sign than was thought
+    probably stands between its names.
+    """
+    others = (sign for sign in USUAL if sign != delimiter and sign in columns[0])
+    sign = next(others, None) if len(columns) == 1 else None
+    if sign is None:
         return None
-    return next((sign for sign in USUAL if sign != delimiter and sign in columns[0]), None)
-
-
-def delimiter_hint(sign: str) -> str:
-    """What to do about a file whose values stand between other signs than was thought."""
     word = "tab" if sign == "\t" else sign
     return f"{sign!r} seems to stand between them: pass --delimiter {word!r} (delimiter={sign!r})."
 

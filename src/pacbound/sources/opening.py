@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -211,11 +211,11 @@ def opened(
         listed = ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else "")
         found = Opened([], listed, tables)
         with fingerprinting(files, notation) as fingerprints:
-            if engine == "duckdb":
-                opening = _by_duckdb(tables, wanted, memory_limit, progress)
-            else:
-                opening = _by_engine(engine, files, master)
-            found.parts = stack.enter_context(opening)
+            found.parts = stack.enter_context(
+                _by_duckdb(tables, wanted, memory_limit, progress)
+                if engine == "duckdb"
+                else _by_engine(engine, files, master)
+            )
             yield found
             stack.close()
             found.fingerprints = [fingerprint.result() for fingerprint in fingerprints]
@@ -270,20 +270,18 @@ def _by_duckdb(
         yield [*found, *more]
 
 
-@contextmanager
-def _by_engine(engine: str, files: Sequence[Path], master: str | None) -> Iterator[list[Part]]:
+def _by_engine(
+    engine: str, files: Sequence[Path], master: str | None
+) -> AbstractContextManager[list[Part]]:
     # Each engine is loaded only when it is asked for: all are optional.
     columns = _partitions(files)
     if engine == "polars":
         from pacbound.sources.engines import polars  # noqa: PLC0415
 
-        with polars.parts(files, partitions=columns) as found:
-            yield found
-        return
+        return polars.parts(files, partitions=columns)
     from pacbound.sources.engines import spark  # noqa: PLC0415
 
-    with spark.parts(files, partitions=columns, master=master) as found:
-        yield found
+    return spark.parts(files, partitions=columns, master=master)
 
 
 def _typed_files(engine: str, paths: Sequence[Any]) -> list[Path]:

@@ -16,9 +16,8 @@ from typing import Any, BinaryIO, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
-from pacbound.atomic_files import abandon, as_path, atomic_file, is_stream
+from pacbound.atomic_files import abandon, as_path, atomic_file, is_stream, refuse_overwriting
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.output_files import refuse_overwriting
 from pacbound.sources.batches import Batch, Progress, TableFile, part_of, require_columns
 from pacbound.sources.formats.arrays import NpyFile, NpzFile, NpzWriter
 from pacbound.sources.notation import PLAIN, Notation

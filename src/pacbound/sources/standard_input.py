@@ -17,20 +17,23 @@ import select
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, BinaryIO, Final, Literal, get_args
+from typing import Any, BinaryIO, Final, Literal, TypeAlias, get_args
 
-from pacbound import output_files
+from pacbound import atomic_files
 from pacbound.errors import InvalidValueError
-from pacbound.sources.notation import PLAIN, Notation, delimiter_hint, likely_delimiter
+from pacbound.sources.batches import require_among
+from pacbound.sources.notation import PLAIN, Notation, delimiter_hint
 
-STANDARD_INPUT: Final = output_files.STANDARD_INPUT
+STANDARD_INPUT: Final = atomic_files.STANDARD_INPUT
 """What stands for it among the names of files."""
 
 Format = Literal["csv", "tsv", "jsonl", "parquet", "arrow", "npz"]
 """What it may hold; each is the end of a file's name."""
+
+_Parse: TypeAlias = Callable[[str], list[str | None]]
+"""The wanted values of a row from its line."""
 
 _SIGNS: Final = {
     b"PAR1": ".parquet",
@@ -129,38 +132,36 @@ def stream_batches(
 
     from pacbound.sources.formats.records import RecordRows  # noqa: PLC0415
 
-    parse: Callable[[str], list[str | None]] | None = None
+    parse: _Parse | None = None
     start, number = 0, 0
     for lines in _lines(read):
         rows: list[list[str | None]] = []
         problem: InvalidValueError | None = None
         for line in lines:
             number += 1
-            if not line.strip():
-                continue
             try:
-                if parse is None:
-                    is_json = line.lstrip().startswith("{")
-                    parse = (
-                        _objects(columns, notation)
-                        if is_json
-                        else _delimited(line, columns, notation)
-                    )
-                    if not is_json:
-                        continue
-                rows.append(parse(line))
+                if parse is None and line.strip():
+                    parse, is_row = _parser(line, columns, notation)
+                    rows += [parse(line)] if is_row else []
+                elif parse is not None and line.strip():
+                    rows.append(parse(line))
             except (InvalidValueError, ValueError, csv.Error) as error:
                 problem = InvalidValueError(f"standard input, line {number}: {error}")
                 break
         if rows:
-            arrays = [
-                pyarrow.array(list(column), pyarrow.string()) for column in zip(*rows, strict=False)
-            ]
+            arrays = [pyarrow.array(column, pyarrow.string()) for column in zip(*rows, strict=True)]
             record = pyarrow.RecordBatch.from_arrays(arrays, names=list(columns))
             yield RecordRows(start, record, is_text=True, decimal=notation.decimal or ".")
             start += len(rows)
         if problem is not None:
             raise problem
+
+
+def _parser(line: str, columns: Sequence[str], notation: Notation) -> tuple[_Parse, bool]:
+    """What reads the lines of a stream that begins with `line`, and whether that is a row."""
+    if line.lstrip().startswith("{"):
+        return _objects(columns, notation), True
+    return _delimited(line, columns, notation), False
 
 
 def _lines(read: Callable[[], bytes]) -> Iterator[list[str]]:
@@ -181,22 +182,11 @@ def _text(line: bytes) -> str:
     return line.removesuffix(b"\r").decode("utf-8", "replace")
 
 
-def _delimited(
-    heading: str, columns: Sequence[str], notation: Notation
-) -> Callable[[str], list[str | None]]:
+def _delimited(heading: str, columns: Sequence[str], notation: Notation) -> _Parse:
     usual = "\t" if "\t" in heading and "," not in heading else ","
     separator = notation.delimiter or usual
     names = _fields(heading, separator)
-    for name in columns:
-        if names.count(name) != 1:
-            close = get_close_matches(name, names, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            sign = likely_delimiter(names, separator)
-            hint = hint if sign is None else f" {delimiter_hint(sign)}"
-            times = "no column" if name not in names else "several columns"
-            raise InvalidValueError(
-                f"{times} {name!r} in the heading {', '.join(map(repr, names[:20]))}.{hint}"
-            )
+    require_among("the heading", names, columns, lambda: delimiter_hint(names, separator))
     places = [names.index(name) for name in columns]
 
     def parse(line: str) -> list[str | None]:
@@ -215,7 +205,7 @@ def _fields(line: str, separator: str) -> list[str]:
     return next(csv.reader([line], delimiter=separator, strict=True))
 
 
-def _objects(columns: Sequence[str], notation: Notation) -> Callable[[str], list[str | None]]:
+def _objects(columns: Sequence[str], notation: Notation) -> _Parse:
     if notation.is_about_text:
         raise InvalidValueError(
             "delimiter and decimal are about delimited text, and this is JSON: leave them out."

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from pacbound import documents
+from pacbound.atomic_files import refuse_replacing_source
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
-from pacbound.output_files import refuse_replacing_source
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.count import Counted, count_rows
 from pacbound.tally.document import (

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.atomic_files import refuse_overwriting
 from pacbound.cascade.batches.journal import read_header
 from pacbound.cascade.batches.records import Records, records_of_files
 from pacbound.cascade.batches.session import BatchResult, BatchSession, limits_of
@@ -22,7 +23,6 @@ from pacbound.cascade.rows import rows_asked_for
 from pacbound.claims.provenance import about_texts
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.output_files import refuse_overwriting
 from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress, open_tables
 from pacbound.sources.batches import require_columns
 from pacbound.sources.notation import unscaled

@@ -9,12 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from pacbound.atomic_files import atomic_file
+from pacbound.atomic_files import atomic_file, refuse_overwriting
 from pacbound.claims.certificate import Certificate
 from pacbound.errors import InvalidValueError
 from pacbound.explorable import Explorable
 from pacbound.monitor import Monitor
-from pacbound.output_files import refuse_overwriting
 from pacbound.report.page.document import document
 from pacbound.report.page.entries import Entry, Source, add_monitors, entries_of
 from pacbound.report.page.explorer import SECONDS, explorable, explored, longest

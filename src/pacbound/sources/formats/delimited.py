@@ -32,7 +32,7 @@ from pacbound.sources.embedded_duckdb import (
     share_done,
 )
 from pacbound.sources.fingerprints import require_sound
-from pacbound.sources.notation import PLAIN, Notation, delimiter_hint, likely_delimiter
+from pacbound.sources.notation import PLAIN, Notation, delimiter_hint
 from pacbound.sources.paths import partitions_beside, separator_of
 
 _ROWS = 2**16
@@ -87,8 +87,7 @@ class DelimitedFile:
     @property
     def hint(self) -> str | None:
         """What to do if its columns are not the ones that are meant."""
-        sign = likely_delimiter(self.header, self._separator)
-        return None if sign is None else delimiter_hint(sign)
+        return delimiter_hint(self.header, self._separator)
 
     @property
     def options(self) -> str:
