@@ -13,7 +13,6 @@ from benchmarks.sizes import Sizes
 from benchmarks.timing import best_of
 from pacbound import Tally, certify_cascade
 from pacbound.data import fashion_mnist
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 _XI, _DELTA = 0.02, 1e-3
 
@@ -36,7 +35,7 @@ def rows(sizes: Sizes) -> Iterator[Row]:
     table = fashion_mnist()
     predictions = np.column_stack([table.prediction_fast, table.prediction_slow])
     tally = Tally.count(
-        CascadeQuestion, confidence=table.confidence_fast, prediction=predictions, label=table.label
+        "cascade", confidence=table.confidence_fast, prediction=predictions, label=table.label
     )
     # The region of the test is kept for each (n, xi, delta): another delta each time makes every
     # run a cold one.

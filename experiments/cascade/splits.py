@@ -17,7 +17,6 @@ from pacbound.baselines import (
     softmax_threshold,
 )
 from pacbound.claims.cascade import CascadeCertificate, certify_cascade
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 SEEDS, DELTA, LEVEL = 20, 0.01, 0.05
 
@@ -85,7 +84,7 @@ def choices(
 def counted(models: Models, rows: Array) -> Tally:
     """The tally of some rows."""
     return Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=models.confidences[rows],
         prediction=models.predictions[rows],
         label=models.labels[rows],

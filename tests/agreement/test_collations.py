@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 
 from pacbound import Tally, calibrate, certify_cascade
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 N = 600
 PLACE = np.arange(N)
@@ -83,7 +82,7 @@ def test_groups_that_differ_in_case_are_two(frame: Any) -> None:
 def test_classes_that_differ_in_case_are_two(frame: Any) -> None:
     classes: dict[str, Any] = {"classes": ["a", "A", "b"]}
     counted = Tally.count(
-        CascadeQuestion,
+        "cascade",
         data=frame,
         confidence=["c"],
         prediction=["fast", "slow"],
@@ -91,7 +90,7 @@ def test_classes_that_differ_in_case_are_two(frame: Any) -> None:
         **classes,
     )
     arrays = Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=SCORE,
         prediction=np.column_stack([FAST, SLOW]),
         label=TRUTH,
@@ -109,7 +108,7 @@ def test_classes_that_differ_in_case_are_two(frame: Any) -> None:
 def test_a_code_for_a_missing_label_is_that_text_alone(frame: Any) -> None:
     rule: dict[str, Any] = {"missing": ["a"], "classes": ["A", "b", "a"]}
     counted = Tally.count(
-        CascadeQuestion,
+        "cascade",
         data=frame,
         confidence=["c"],
         prediction=["slow", "slow"],
@@ -117,7 +116,7 @@ def test_a_code_for_a_missing_label_is_that_text_alone(frame: Any) -> None:
         **rule,
     )
     arrays = Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=SCORE,
         prediction=np.column_stack([SLOW, SLOW]),
         label=TRUTH,

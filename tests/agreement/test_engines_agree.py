@@ -17,7 +17,6 @@ from tests.tally.question_names import question_of
 
 from pacbound import Tally, calibrate, certify_cascade, certify_shield
 from pacbound.errors import InvalidValueError
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 Engine: TypeAlias = Callable[[Any], Any]
 Floats = NDArray[np.float64]
@@ -273,11 +272,11 @@ def test_every_engine_and_a_file_count_the_matches_of_the_arrays(
     named: Any = {"confidence": ["c"], "prediction": ["fast", "slow"], "label": labels}
     source = table(TABLE)
     named["unrelated_labels"] = True
-    counted = Tally.count(CascadeQuestion, data=source, **named)
+    counted = Tally.count("cascade", data=source, **named)
     truth = np.where(FEW, np.nan, TRUTH) if labels == "few" else TRUTH
     predictions = np.column_stack([FAST, SLOW])
     expected = Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=NASTY,
         prediction=predictions,
         label=truth,

@@ -25,7 +25,6 @@ from tests.tally.question_names import question_of
 
 from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 SAME, LOST, REFUSED = "same", "lost", "refused"
 
@@ -147,9 +146,7 @@ def _framed(hand_over: Callable[[Any], Any]) -> Any:
 def _of_arrays(columns: dict[str, list[Any]], _: Path, named: dict[str, Any]) -> Tally:
     if isinstance(named.get("prediction"), list):
         both = list(zip(columns["p"], columns["q"], strict=True))
-        return Tally.count(
-            CascadeQuestion, confidence=columns["c"], prediction=both, label=columns["y"]
-        )
+        return Tally.count("cascade", confidence=columns["c"], prediction=both, label=columns["y"])
     return Tally.count(
         "calibration", confidence=columns["c"], prediction=columns["p"], label=columns["y"]
     )

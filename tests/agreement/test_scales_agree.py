@@ -14,7 +14,6 @@ from tests.tally.question_names import question_of
 
 from pacbound import Tally
 from pacbound.tally.grids import AtomBins
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 SCALES = [100.0, 255.0, 7.0, 3.0]
 
@@ -85,7 +84,7 @@ def test_cascades_are_scaled_in_every_exit_and_weights_are_not(
     )  # fmt: skip
     scores = np.column_stack([first, second]) / 100
     assert found == Tally.count(
-        CascadeQuestion, confidence=scores, prediction=answers[:3].T, label=answers[3],
+        "cascade", confidence=scores, prediction=answers[:3].T, label=answers[3],
         weights=weights, row_ids=np.arange(n), **named,
     )  # fmt: skip
 

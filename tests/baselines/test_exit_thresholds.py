@@ -22,7 +22,6 @@ from pacbound.baselines import (
 )
 from pacbound.claims.cascade import certify_cascade
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 
 def lost(confidence: Any, predictions: Any, labels: Any, threshold: float) -> float:
@@ -115,9 +114,7 @@ def test_a_loss_of_exactly_xi_is_allowed_whatever_xi_rounds_to(losses: int) -> N
 
 def test_a_tally_stands_for_its_arrays() -> None:
     confidence, predictions, labels = rows(1)
-    tally = Tally.count(
-        CascadeQuestion, confidence=confidence, prediction=predictions, label=labels
-    )
+    tally = Tally.count("cascade", confidence=confidence, prediction=predictions, label=labels)
     assert histogram_threshold(tally, xi=0.02) == histogram_threshold(
         confidence, predictions, labels, xi=0.02
     )

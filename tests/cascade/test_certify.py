@@ -26,7 +26,6 @@ from pacbound.errors import (
 )
 from pacbound.procedures.cascade import Bound
 from pacbound.stats.trinomial import labels_needed_by_walk
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 Array = NDArray[Any]
 Rows = tuple[Array, Array, Array]
@@ -102,7 +101,7 @@ def test_parts_that_are_counted_apart_and_added_give_the_same_claim(models: int)
     shuffled = np.random.default_rng(4).permutation(2400)
     parts = [
         Tally.count(
-            CascadeQuestion,
+            "cascade",
             confidence=scores[rows],
             prediction=predictions[rows],
             label=labels[rows],
@@ -359,7 +358,7 @@ def test_wrong_arguments_raise_and_say_which(changed: dict[str, Any], message: s
 
 def test_a_tally_leaves_no_room_for_arrays() -> None:
     tally = Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=GOOD["confidence"],
         prediction=GOOD["prediction"],
         label=GOOD["label"],
@@ -375,7 +374,7 @@ def test_a_tally_leaves_no_room_for_arrays() -> None:
 
 def test_a_tally_whose_counts_are_not_of_its_rows_is_refused() -> None:
     tally = Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=GOOD["confidence"],
         prediction=GOOD["prediction"],
         label=GOOD["label"],

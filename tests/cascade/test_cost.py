@@ -22,7 +22,6 @@ from pacbound.errors import (
     RepeatedSourceError,
 )
 from pacbound.procedures.cascade_front import Declared
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 
 def two_models(n: int = 2000, **options: Any) -> CascadeCertificate:
@@ -52,9 +51,7 @@ def front(n: int = 3000) -> CascadeCertificate:
     scores = rng.random((n, 2))
     wrong = rng.random((n, 2)) > 0.5 + 0.6 * scores
     predictions = np.column_stack([wrong, np.zeros(n, bool)]).astype(int)
-    tally = Tally.count(
-        CascadeQuestion, confidence=scores, prediction=predictions, label=np.zeros(n)
-    )
+    tally = Tally.count("cascade", confidence=scores, prediction=predictions, label=np.zeros(n))
     steps = np.array([[1000, 1025], [1025, 800], [900, 950], [800, 900], [0, 0]]).T
     declared = Declared((5, 1, 0), (1.0, 2.0, 7.0), 0.2, 0, 500, steps)
     return certify_declared(tally, declared, xi=0.1, delta=0.05, bound="pair")
@@ -149,7 +146,7 @@ def test_what_is_certain_costs_no_delta() -> None:
 def test_an_exit_that_is_never_taken_is_not_paid_for() -> None:
     n = 1000
     tally = Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=np.full((n, 2), 0.9),
         prediction=np.zeros((n, 3), int),
         label=np.zeros(n),

@@ -25,7 +25,6 @@ from pacbound.claims.cascade import CascadeCertificate, certify_declared
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.procedures.cascade_front import Declared, never_cell
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 Rows = dict[str, Any]
 
@@ -72,7 +71,7 @@ def test_fold_and_rest_are_disjoint_and_the_rest_is_what_is_certified(
     assert certificate.declared.models == design.models
     exits = list(design.models[:-1])
     tally = Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=rows["confidence"][rest][:, exits],
         prediction=rows["prediction"][rest][:, list(design.models)],
         label=rows["label"][rest],
@@ -307,9 +306,9 @@ def test_a_tally_that_does_not_fit_the_sequence_is_refused() -> None:
     declared = Declared((0, 1), (1.0, 2.0), 0.2, 0, 9, np.array([[60000]]))
     given: Rows = {"confidence": [0.9] * 99, "prediction": [[0, 1]] * 99}
     with pytest.raises(InvalidValueError, match="without a label where predictions differ"):
-        certify_declared(Tally.count(CascadeQuestion, **given), declared, xi=0.05, delta=0.05)
+        certify_declared(Tally.count("cascade", **given), declared, xi=0.05, delta=0.05)
     three = Tally.count(
-        CascadeQuestion, confidence=np.ones((9, 2)), prediction=np.zeros((9, 3), int), label=[0] * 9
+        "cascade", confidence=np.ones((9, 2)), prediction=np.zeros((9, 3), int), label=[0] * 9
     )
     with pytest.raises(InvalidValueError, match="2 exits, and the declared sequence 1"):
         certify_declared(three, declared, xi=0.05, delta=0.05)
@@ -317,7 +316,7 @@ def test_a_tally_that_does_not_fit_the_sequence_is_refused() -> None:
 
 def test_a_model_whose_exit_is_not_used_is_not_called() -> None:
     tally = Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=np.full((900, 2), 0.9),
         prediction=np.zeros((900, 3), int),
         label=[0] * 900,

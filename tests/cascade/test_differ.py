@@ -16,7 +16,6 @@ from pacbound import Tally, certify_cascade, certify_together, documents, exact_
 from pacbound.cascade import LabelSession, design_cascade
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 Array = NDArray[Any]
 ASKED: dict[str, Any] = {"xi": 0.05, "delta": 0.1}
@@ -84,7 +83,7 @@ def test_labels_beside_it_are_refused_wherever_they_come_from(rows: tuple[Array,
     labels = np.where(np.arange(600) < 300, 0.0, np.nan)
     for groups in (None, np.arange(600) % 2, {"late": np.arange(600) > 250}):
         tally = Tally.count(
-            CascadeQuestion, confidence=scores, prediction=predictions, label=labels, groups=groups
+            "cascade", confidence=scores, prediction=predictions, label=labels, groups=groups
         )
         with pytest.raises(InvalidValueError, match="rows on which models differ have one"):
             certify_cascade(data=tally, **asked)

@@ -15,7 +15,6 @@ from pacbound.claims.cascade import CascadeCertificate
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.documents import digest
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 N = 1200
 RNG = np.random.default_rng(3)
@@ -147,7 +146,7 @@ def test_one_row_is_a_refusal() -> None:
 def test_a_grouped_tally_certifies_like_its_rows_and_adds_up() -> None:
     parts = [
         Tally.count(
-            CascadeQuestion,
+            "cascade",
             confidence=SCORES[rows],
             prediction=ANSWERS[rows],
             label=LABELS[rows],
@@ -213,7 +212,7 @@ def test_walks_that_would_not_fit_a_certificate_are_refused(
 
 def test_a_tally_whose_groups_are_not_among_all_rows_is_not_read() -> None:
     tally = Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=SCORES,
         prediction=ANSWERS,
         label=LABELS,

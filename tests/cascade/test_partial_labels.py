@@ -17,7 +17,6 @@ from pacbound.cascade import trade_off
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.data import fashion_mnist
 from pacbound.errors import CertificateError, InvalidValueError
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 Array = NDArray[Any]
 
@@ -92,7 +91,7 @@ def test_left_out_labels_and_labels_that_are_all_missing_make_the_same_claim() -
         certify_cascade(data=frame, **names, **asked),
         certify_cascade(data=frame, **{**names, "label": None}, **asked),
         certify_cascade(
-            data=Tally.count(CascadeQuestion, confidence=scores, prediction=predictions), **asked
+            data=Tally.count("cascade", confidence=scores, prediction=predictions), **asked
         ),
     ):
         assert other.claim_digest == left_out.claim_digest
@@ -149,7 +148,7 @@ def test_a_tally_saved_before_labels_could_be_missing_loads_and_adds_to_new_ones
     def part(exits: int) -> Tally:
         predictions = rng.integers(0, 3, size=(200, exits + 1))
         return Tally.count(
-            CascadeQuestion,
+            "cascade",
             confidence=rng.random((200, exits)),
             prediction=predictions,
             label=predictions[:, -1],

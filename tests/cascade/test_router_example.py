@@ -19,7 +19,6 @@ from pacbound import Tally
 from pacbound.cascade import Answer, AsyncCascade
 from pacbound.claims.cascade import certify_cascade
 from pacbound.errors import ModelError
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 Post = Callable[[str, Any], Awaitable[Any]]
 
@@ -184,7 +183,7 @@ def test_a_router_runs_on_a_certificate_of_its_own_answers(server: Server) -> No
 
     small, large = asyncio.run(answers("/small")), asyncio.run(answers("/large"))
     tally = Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=np.array([reply["confidence"] for reply in small]),
         prediction=np.array(
             [[fast["label"], slow["label"]] for fast, slow in zip(small, large, strict=True)]

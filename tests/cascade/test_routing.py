@@ -26,7 +26,6 @@ from pacbound.errors import (
     ModelError,
     PacboundError,
 )
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 Array = np.typing.NDArray[Any]
 
@@ -202,7 +201,7 @@ def _certificate(rows: int, xi: float) -> tuple[CascadeCertificate, list[Array]]
     labels = tables[1].argmax(axis=1)
     (confidence, fast), (_, slow) = map(top_label, tables)
     tally = Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=confidence,
         prediction=np.column_stack([fast, slow]),
         label=labels,

@@ -13,7 +13,6 @@ from pacbound.cascade import trade_off
 from pacbound.claims.cascade import certify_cascade
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.cascade import Bound
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 Rows = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
@@ -64,7 +63,7 @@ def test_without_costs_the_cost_is_not_a_number() -> None:
 
 def test_a_tally_gives_the_curve_of_its_rows_and_leaves_no_room_for_arrays() -> None:
     scores, predictions, labels = drawn(600, 3)
-    tally = Tally.count(CascadeQuestion, confidence=scores, prediction=predictions, label=labels)
+    tally = Tally.count("cascade", confidence=scores, prediction=predictions, label=labels)
     one = trade_off(data=tally, xi=[0.05, 0.1], delta=0.05)
     other = trade_off(scores, predictions, labels, xi=iter([0.05, 0.1]), delta=0.05)
     assert one.thresholds.tolist() == other.thresholds.tolist()

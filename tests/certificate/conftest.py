@@ -25,7 +25,6 @@ from pacbound import (
 from pacbound.claims.cascade import certify_cascade, certify_declared
 from pacbound.claims.certificate import Certificate
 from pacbound.procedures.cascade_front import Declared
-from pacbound.tally.questions.cascade import CascadeQuestion
 from pacbound.tally.row_options import RowOptions
 
 
@@ -75,7 +74,7 @@ def cascade_tally(rows: int, **draw: Unpack[RowOptions]) -> Tally:
     fast = np.where(rng.random(rows) < confidence, label, label + 1)
     slow = np.where(rng.random(rows) < 0.9, label, label + 2)
     return Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=confidence,
         prediction=np.column_stack([fast, slow]),
         label=label,
@@ -89,7 +88,7 @@ def three_models(rows: int) -> Tally:
     confidences = np.sort(rng.beta(5, 1, size=(rows, 2)), axis=1)
     right = rng.random((rows, 3)) < np.column_stack([confidences, np.full(rows, 0.95)])
     predictions = np.where(right, label[:, None], label[:, None] + 1 + np.arange(3))
-    return Tally.count(CascadeQuestion, confidence=confidences, prediction=predictions, label=label)
+    return Tally.count("cascade", confidence=confidences, prediction=predictions, label=label)
 
 
 def in_groups(
@@ -106,7 +105,7 @@ def in_groups(
     groups = {"day": times == "day", "odd": label % 2 == 1} if overlapping else times
     known = np.where(rng.random(rows) < labelled, label, np.nan)
     return Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=confidences,
         prediction=predictions,
         label=known,

@@ -16,7 +16,6 @@ from experiments.imagenet.generated import zoo
 from experiments.imagenet.source import Source, read
 
 from pacbound import Tally, certify_cascade
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 ZOO = zoo(1_600)
 
@@ -145,7 +144,7 @@ def test_a_threshold_of_the_exhibit_is_that_of_certify_cascade(source: Source) -
     known = np.random.default_rng(seed).permutation(1_600)[: 20_000 // 32]
     fast, slow = data.places("resnet18_pytorch", "resnet101_pytorch")
     tally = Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=data.confidences[known][:, [fast]],
         prediction=data.predictions[known][:, [fast, slow]],
         label=data.labels[known],

@@ -23,7 +23,6 @@ from tests.fuzz.mutations import damaged_bytes, damaged_document
 from pacbound import LabelSession, Monitor, Tally, calibrate, certify_shield, load_certificate
 from pacbound.claims.shield import ShieldCertificate
 from pacbound.errors import PacboundError
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 FROZEN = Path(__file__).parents[1] / "certificate" / "frozen"
 
@@ -154,9 +153,7 @@ def tallies() -> list[bytes]:
             edges=[0.0, 0.3, 1.0],
             groups=["a", "b"] * 15,
         ),
-        Tally.count(
-            CascadeQuestion, confidence=score, prediction=predictions, label=predictions[:, 0]
-        ),
+        Tally.count("cascade", confidence=score, prediction=predictions, label=predictions[:, 0]),
         Tally.count("shield", score=score, unsafe=ok, final_score=np.where(ok, score, np.nan)),
         Tally.count("recall", score=score, positive=ok, groups={"a": ok, "all": np.ones(30)}),
     ]

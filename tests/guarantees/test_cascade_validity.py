@@ -23,7 +23,6 @@ from pacbound import Tally
 from pacbound.claims.cascade import certify_cascade
 from pacbound.procedures.cascade import XI_ZERO_GRID, Bound, Walk
 from pacbound.stats.trinomial import mcnemar_test, paired_test
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 Floats = NDArray[np.float64]
 Judge = Callable[[int, int, float], None]
@@ -77,7 +76,7 @@ class Law:
         labels = np.where(fast == slow, np.nan, 0.0)
         predictions = np.column_stack([fast, slow])
         return Tally.count(
-            CascadeQuestion,
+            "cascade",
             confidence=score,
             prediction=predictions,
             label=labels,
@@ -266,7 +265,7 @@ def certified_places(n: int, counts: NDArray[np.int64], **claim: Any) -> NDArray
     places = []
     for line in counts:
         tally = Tally.count(
-            CascadeQuestion,
+            "cascade",
             confidence=np.repeat(score, line),
             prediction=np.repeat(answers, line, axis=0),
             label=np.zeros(n),

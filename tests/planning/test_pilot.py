@@ -25,7 +25,6 @@ from pacbound.planning import PilotPlan
 from pacbound.planning.pilot import measures_of
 from pacbound.stats.trinomial import paired_test_work
 from pacbound.tally.questions import QUESTIONS
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 
 def cascade_rows(rows: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -174,9 +173,7 @@ def test_labels_of_three_models_are_the_rows_on_which_any_differs() -> None:
     right = rng.random((500, 3)) < [0.8, 0.9, 0.95]
     predictions = np.where(right, label[:, None], (label[:, None] + 1 + np.arange(3)) % 10)
     confidences = np.sort(rng.beta(5, 1, size=(500, 2)), axis=1)
-    pilot = Tally.count(
-        CascadeQuestion, confidence=confidences, prediction=predictions, label=label
-    )
+    pilot = Tally.count("cascade", confidence=confidences, prediction=predictions, label=label)
     differ = (predictions[:, :2] != predictions[:, 2:]).any(axis=1).mean()
     plan = plan_from_pilot(pilot, xi=0.1, delta=0.05, sizes=[400], draws=20)
     assert plan.points[0].labels == pytest.approx(400 * differ, rel=0.1)
@@ -399,7 +396,7 @@ def test_a_pilot_whose_models_differ_without_a_label_is_refused() -> None:
     rows = cascade_rows(1000, np.random.default_rng(0))
     labels = rows["label"].astype(object)
     labels[np.flatnonzero(rows["prediction"][:, 0] != rows["prediction"][:, 1])[:3]] = None
-    without = Tally.count(CascadeQuestion, **{**rows, "label": labels})
+    without = Tally.count("cascade", **{**rows, "label": labels})
     with pytest.raises(InvalidValueError, match="3 of its rows on which models differ"):
         plan_from_pilot(without, xi=0.05, delta=0.05)
 
@@ -412,7 +409,7 @@ def test_a_pilot_of_two_rows_is_enough_to_be_planned_from() -> None:
 
 def test_saturated_scores_that_lose_are_never_certified() -> None:
     pilot = Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=[1.0] * 100,
         prediction=[[0, 1]] * 50 + [[1, 1]] * 50,
         label=[1] * 100,

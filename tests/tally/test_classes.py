@@ -13,7 +13,6 @@ import pytest
 from pacbound import LabelSession, Tally, calibrate, certify_cascade
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.classes import ClassRule, NotAClassError, class_of, class_of_text
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 ROWS = 600
 
@@ -23,7 +22,7 @@ def cascade(fast: Any, slow: Any, labels: Any, **options: Any) -> Tally:
     times = ROWS // len(labels)
     predictions = [list(pair) for pair in zip(fast, slow, strict=True)] * times
     return Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=[0.9] * (times * len(labels)),
         prediction=predictions,
         label=list(labels) * times,
@@ -151,7 +150,7 @@ GAPS: dict[str, Any] = {
 def test_a_missing_label_is_missing_however_it_is_held(labels: Any) -> None:
     confidences = [0.9, 0.8]
     counted = Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=confidences,
         prediction=[["a", "b"], ["b", "b"]],
         label=labels,
@@ -159,7 +158,7 @@ def test_a_missing_label_is_missing_however_it_is_held(labels: Any) -> None:
     )
     assert counted.totals == {"agree": 1, "only_fast": 1} | NO_MORE
     differing = Tally.count(
-        CascadeQuestion, confidence=confidences, prediction=[["a", "b"], ["b", "a"]], label=labels
+        "cascade", confidence=confidences, prediction=[["a", "b"], ["b", "a"]], label=labels
     )
     assert differing.totals == {"agree": 0, "only_fast": 1} | NO_MORE | {"unlabelled": 1}
 

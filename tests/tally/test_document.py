@@ -12,7 +12,6 @@ from pacbound import Tally, documents
 from pacbound.errors import CertificateError
 from pacbound.tally import EqualWidthBins
 from pacbound.tally.probabilities import count_probabilities
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 SCORES, FLAGS = [0.15, 0.95, 0.95, 0.35], [True, True, False, False]
 PROBABILITIES, LABELS = [[0.1, 0.9], [0.8, 0.2], [0.3, 0.7]], [1, 1, 0]
@@ -37,7 +36,7 @@ TALLIES: dict[str, Tally] = {
     "shield": Tally.count("shield", score=[0.15, -np.inf, 0.95], unsafe=[False, True, True]),
     **{
         f"cascade of {exits} exits": Tally.count(
-            CascadeQuestion,
+            "cascade",
             confidence=np.random.default_rng(0).random((5, exits)),
             prediction=np.random.default_rng(1).integers(0, 3, (5, exits + 1)),
             label=[0, 1, 2, 0, 1],

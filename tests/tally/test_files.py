@@ -19,7 +19,6 @@ from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import file_fingerprint
 from pacbound.tally.fingerprint import HISTOGRAM
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 ROWS = 3000
 EDGES = np.array([0.0, 0.05, 0.15, 0.3, 0.35, 0.6, 0.7, 1.0])
@@ -77,7 +76,7 @@ USES: dict[str, tuple[dict[str, Any], Callable[[Columns], Tally]]] = {
     "cascade": (
         {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "y"},
         lambda t: Tally.count(
-            CascadeQuestion,
+            "cascade",
             confidence=t["c"],
             prediction=np.column_stack([t["fast"], t["slow"]]),
             label=t["y"],
@@ -86,7 +85,7 @@ USES: dict[str, tuple[dict[str, Any], Callable[[Columns], Tally]]] = {
     "cascade of three": (
         {"confidence": ["c", "c2"], "prediction": ["fast", "fast", "slow"], "label": "y"},
         lambda t: Tally.count(
-            CascadeQuestion,
+            "cascade",
             confidence=np.column_stack([t["c"], t["c2"]]),
             prediction=np.column_stack([t["fast"], t["fast"], t["slow"]]),
             label=t["y"],
@@ -282,13 +281,11 @@ def test_a_label_that_appears_late_in_json_lines_is_a_column(tmp_path: Path) -> 
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, [*[row] * 1500, last])))
     named: dict[str, Any] = {"confidence": ["c"], "prediction": ["a", "b"]}
     assert (
-        Tally.count(CascadeQuestion, data=tmp_path / "rows.jsonl", **named, label="y").totals[
-            "only_slow"
-        ]
+        Tally.count("cascade", data=tmp_path / "rows.jsonl", **named, label="y").totals["only_slow"]
         == 1
     )
     with pytest.raises(InvalidValueError, match="has no column 'z'"):
-        Tally.count(CascadeQuestion, data=tmp_path / "rows.jsonl", **named, label="z")
+        Tally.count("cascade", data=tmp_path / "rows.jsonl", **named, label="z")
 
 
 @pytest.mark.parametrize(

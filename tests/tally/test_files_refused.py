@@ -15,7 +15,6 @@ from tests.tally.table_writers import WRITERS
 from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.tally import count as counting
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 
 def test_copies_of_a_file_are_refused_by_their_names(tmp_path: Path) -> None:
@@ -106,7 +105,7 @@ def test_nan_in_the_place_of_a_label_is_a_label_that_is_missing(
         {name: np.array(values) for name, values in table.items()}, tmp_path / f"rows.{suffix}"
     )
     found = Tally.count(
-        CascadeQuestion,
+        "cascade",
         data=tmp_path / f"rows.{suffix}",
         confidence=["c"],
         prediction=["a", "b"],

@@ -24,7 +24,6 @@ from pacbound import (
 )
 from pacbound.documents import digest
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 N = 600
 COLUMNS: dict[str, Any] = {"confidence": ["c"], "prediction": ["fast", "slow"], "label": "y"}
@@ -41,7 +40,7 @@ def _rows(n: int = N, classes: int = 2, seed: int = 0) -> dict[str, NDArray[Any]
 
 def _tally(rows: dict[str, NDArray[Any]], labels: Any = None, **options: Any) -> Tally:
     return Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=rows["c"],
         prediction=np.column_stack([rows["fast"], rows["slow"]]),
         label=rows["y"] if labels is None else labels,

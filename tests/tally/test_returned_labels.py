@@ -22,7 +22,6 @@ from tests.products import standing_for
 from pacbound import Tally, calibrate, certify_cascade
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.tally.classes import NotAClassError, class_of, class_of_text, is_missing_code
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 Columns = dict[str, list[Any]]
 
@@ -115,7 +114,7 @@ def test_labels_in_any_format_and_order_join_rows_in_any_format(
         "cascade", data=bare, answers=stored(some, tmp_path, f"some.{answers}"), **CASCADE
     )
     assert found == Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=whole["c"],
         prediction=np.column_stack([whole["p"], whole["q"]]),
         label=partly,
@@ -305,7 +304,7 @@ def test_arrays_have_their_labels_beside_them() -> None:
         Tally.count("calibration", confidence=[0.5], correct=[True], answers="back.csv")
     with pytest.raises(InvalidTypeError, match="have no place: name their column"):
         Tally.count(
-            CascadeQuestion,
+            "cascade",
             data=pl.DataFrame({"c": [0.5], "p": [0], "q": [1]}),
             confidence=["c"],
             prediction=["p", "q"],

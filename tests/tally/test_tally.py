@@ -19,7 +19,6 @@ from pacbound.errors import (
 )
 from pacbound.tally import EqualWidthBins
 from pacbound.tally.probabilities import count_probabilities
-from pacbound.tally.questions.cascade import CascadeQuestion
 from pacbound.tally.table import in_order
 
 edge_scores = st.sampled_from([0.0, 0.05, 0.15, 0.3, 0.35, 0.6, 0.7, 1.0])
@@ -48,14 +47,14 @@ def tally_of(part: list[tuple[float, bool, str]], use: str) -> Tally:
     predictions = np.column_stack([groups, np.where(flags, groups, "a")])
     if use == "cascade of three":
         return Tally.count(
-            CascadeQuestion,
+            "cascade",
             confidence=np.column_stack([scores, scores**2]),
             prediction=predictions[:, [0, 1, 1]],
             label=groups,
             classes=["a", "b", "c"],
         )
     return Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=scores,
         prediction=predictions,
         label=groups,
@@ -266,7 +265,7 @@ def test_the_same_rows_with_more_labels_are_the_same_rows() -> None:
     scores, predictions = rng.random(200), np.column_stack([np.zeros(200), np.arange(200) % 2])
     labels = np.where(np.arange(200) % 2, 1.0, np.nan)
     few, all_ = (
-        Tally.count(CascadeQuestion, confidence=scores, prediction=predictions, label=given)
+        Tally.count("cascade", confidence=scores, prediction=predictions, label=given)
         for given in (labels, predictions[:, 1])
     )
     with pytest.raises(RepeatedSourceError):

@@ -15,8 +15,8 @@ from pacbound.claims.calibration_certificate import CalibrationCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError, NotFittedError
 from pacbound.procedures.calibration import Correction, Side, check_options
 from pacbound.stats.arguments import claimed_delta
+from pacbound.tally.grids import bins_for
 from pacbound.tally.probabilities import count_probabilities
-from pacbound.tally.questions.calibration import bins_for
 from pacbound.tally.tally import Tally
 from pacbound.tally.toplabel import as_probabilities, top_label
 

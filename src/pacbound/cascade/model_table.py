@@ -23,14 +23,13 @@ from pacbound.tally.columns import as_array, numeric, same_length, same_rows
 from pacbound.tally.count import Counting
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions.cascade import (
+    CASCADE,
     TWO_MODELS,
-    CascadeQuestion,
     label_column,
     prediction_columns,
     witness,
 )
-from pacbound.tally.questions.question import Slot, scaled
-from pacbound.tally.rows import Rows, only_known
+from pacbound.tally.rows import Rows, Slot, only_known, scaled
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
@@ -146,7 +145,8 @@ class ModelTable:
     def tally(self, rows: Integers, models: Sequence[int]) -> Tally:
         """The counts of a cascade of some of the models, the slow one last, over some rows."""
         names = self.names.of(models)
-        question = CascadeQuestion(len(models) - 1, names.of_a_cascade)
+        # A cascade has no use for the score of its slow model.
+        question = CASCADE.of_models(names.confidences[:-1], names.predictions, names.labels)
         scores = [self.scores[rows, m] for m in models[:-1]]
         codes = [self.answers[rows, m] for m in models] + [self.truth[rows]]
         classes = [Values(self.classes, column) for column in codes]
@@ -211,12 +211,12 @@ class Names:
     @property
     def slots(self) -> dict[str, Slot]:
         """The columns as a reader asks for them."""
-        return self._slots(self.confidences)
-
-    @property
-    def of_a_cascade(self) -> dict[str, Slot]:
-        """The columns of a cascade, which has no use for the score of its slow model."""
-        return self._slots(self.confidences[:-1])
+        scores, answers = enumerate(self.confidences), enumerate(self.predictions)
+        return {
+            **{f"confidence {m}": Slot("number", name) for m, name in scores},
+            **{f"prediction {m}": Slot("class", name) for m, name in answers},
+            "label": Slot("class", self.labels),
+        }
 
     def of(self, models: Sequence[int]) -> Names:
         """The names of some models, in their order."""
@@ -233,13 +233,6 @@ class Names:
             "confidence": ",".join(self.confidences[:-1]),
             "prediction": ",".join(self.predictions),
             "label": self.labels,
-        }
-
-    def _slots(self, confidences: Sequence[str]) -> dict[str, Slot]:
-        return {
-            **{f"confidence {m}": Slot("number", name) for m, name in enumerate(confidences)},
-            **{f"prediction {m}": Slot("class", name) for m, name in enumerate(self.predictions)},
-            "label": Slot("class", self.labels),
         }
 
 

@@ -12,7 +12,7 @@ from pacbound.claims.claim import certify
 from pacbound.claims.pools import FIRST_ASK, POOL_ASK
 from pacbound.claims.walk import RiskCoverage, WalkCertificate, WalkClaim, WalkProcedure
 from pacbound.claims.walk_words import WalkWords
-from pacbound.tally.questions.abstention import ABSTENTION
+from pacbound.tally.questions.correctness import ABSTENTION
 from pacbound.tally.row_options import RowOptions
 
 APPLIED = "pac_answer"

@@ -50,8 +50,7 @@ from pacbound.procedures import union
 from pacbound.procedures.threshold import TOP
 from pacbound.says import Quantity, Says, Sentence, confidence, count, share
 from pacbound.stats.arguments import real_number
-from pacbound.tally.questions.flagged_scores import SCORE_BY_POSITIVE
-from pacbound.tally.questions.rollouts import ALARMED_ROLLOUTS
+from pacbound.tally.questions.flagged_scores import ALARMED_ROLLOUTS, SCORE_BY_POSITIVE
 from pacbound.tally.row_options import RowOptions
 from pacbound.tally.tally import Tally
 

@@ -15,8 +15,7 @@ from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedu
 from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
 from pacbound.claims.threshold_words import ClaimWords
 from pacbound.procedures.threshold import LOST
-from pacbound.tally.questions.flagged_scores import SCORE_BY_POSITIVE
-from pacbound.tally.questions.rollouts import ALARMED_ROLLOUTS
+from pacbound.tally.questions.flagged_scores import ALARMED_ROLLOUTS, SCORE_BY_POSITIVE
 from pacbound.tally.row_options import RowOptions
 
 Floats = NDArray[np.float64]

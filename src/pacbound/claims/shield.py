@@ -22,7 +22,7 @@ from pacbound.claims.threshold_words import ClaimWords
 from pacbound.forms import Choice, Whole
 from pacbound.says import Side
 from pacbound.stats.looks import PlannedLooks
-from pacbound.tally.questions.rollouts import ROLLOUTS
+from pacbound.tally.questions.flagged_scores import ROLLOUTS
 from pacbound.tally.row_options import RowOptions
 
 Bound = Literal["exact", "product"]

@@ -9,7 +9,7 @@ from pacbound.tally.grids import (
     Grid,
     equal_mass_edges,
 )
-from pacbound.tally.questions import Kind, Scope
+from pacbound.tally.questions import Scope
 from pacbound.tally.tally import Tally
 from pacbound.tally.toplabel import top_label
 
@@ -20,7 +20,6 @@ __all__ = [
     "EqualWidthBins",
     "GivenBins",
     "Grid",
-    "Kind",
     "Scope",
     "Tally",
     "equal_mass_edges",

@@ -28,14 +28,12 @@ from pacbound.tally.columns import Floats, require_whole_text, same_length, same
 from pacbound.tally.draws import Candidates, Draw, Drawn, NameAt, Numbers, RowIds
 from pacbound.tally.fingerprint import Fingerprint, histogram_names, own_name
 from pacbound.tally.frame_errors import reading_frame
-from pacbound.tally.grids import equal_mass_cells
+from pacbound.tally.grids import DEFAULT_BINS, equal_mass_cells, is_equal_mass
 from pacbound.tally.label_matches import LabelMatches
-from pacbound.tally.questions import CascadeQuestion, Judged, Question
-from pacbound.tally.questions.calibration import DEFAULT_BINS, is_equal_mass
-from pacbound.tally.questions.question import Integers, Slot, scaled
+from pacbound.tally.questions import CASCADE, Judged, Question
 from pacbound.tally.returned_labels import ROW, ReturnedLabels
 from pacbound.tally.row_options import DRAWN_BY, ROWS, options_about
-from pacbound.tally.rows import Rows, batch_scores
+from pacbound.tally.rows import Integers, Rows, Slot, batch_scores, scaled
 from pacbound.tally.table import CountTable, together
 
 
@@ -127,7 +125,7 @@ class Counting:
         return Counted(self.rows, cells, counts, groups, names, matches=matches)
 
 
-def count_rows(question: Any, given: Mapping[str, Any], data: Any) -> tuple[Question, Counted]:
+def count_rows(question: Question, given: Mapping[str, Any], data: Any) -> tuple[Question, Counted]:
     """What a question found in arrays, a frame, or files; and the question about these columns.
 
     `given` are columns and options by name. Whatever does not fit together raises before a row is
@@ -189,7 +187,7 @@ def count_frame(
     """
     counting = Counting(question, rule)
     joined = None if answers is None else ReturnedLabels.of(answers, question, counting.rule)
-    outside = joined is not None or not _counts_inside(question)
+    outside = joined is not None or not question.counts_inside
     if outside or (draw is not None and draw.chooses):
         columns = _columns_of(question, native, draw, joined)
         drawn, _ = _ask_arrays(counting, question, columns, draw)
@@ -398,7 +396,7 @@ def _ask_in_order(
 
 
 def _count_part(counting: Counting, question: Question, part: Part) -> None:
-    inside = _counts_inside(question)
+    inside = question.counts_inside
     if part.frame is not None and not inside and part.batches is None:
         columns = part.run(partial(_columns_of, question, part.frame, None))
         _ask_arrays(counting, question, columns, None)
@@ -484,11 +482,6 @@ def _numbered_among(rows: int) -> Iterator[None]:
         ) from None
 
 
-def _counts_inside(question: Question) -> bool:
-    """Whether rows can be judged inside an engine."""
-    return bool(getattr(question, "counts_inside", True))
-
-
 def has_classes(question: Question) -> bool:
     """Whether rows bring classes, which must be comparable."""
     return any(slot.kind == "class" for slot in question.slots.values())
@@ -500,7 +493,7 @@ def _scores(question: Question) -> int:
 
 
 def _require_fitting(
-    question: Any, columns: Mapping[str, Any], options: Mapping[str, Any], data: Any
+    question: Question, columns: Mapping[str, Any], options: Mapping[str, Any], data: Any
 ) -> None:
     """Raise if a column is missing, or does not go with `data`, or an option does not."""
     for name, must in question.roles.items():
@@ -558,7 +551,7 @@ def _class_rule(options: Mapping[str, Any], question: Question) -> ClassRule:
             f"{said[0]} is about classes, and none are counted here: leave it out, or pass "
             "predictions and labels."
         )
-    if rule.unrelated_labels and question.kind != CascadeQuestion.kind:
+    if rule.unrelated_labels and question.kind != CASCADE.kind:
         raise InvalidTypeError(
             "unrelated_labels is about the slow model of a cascade, and there is none here: leave "
             "it out."

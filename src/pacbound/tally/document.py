@@ -28,12 +28,13 @@ from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import QUESTIONS
 from pacbound.tally.questions.cascade import (
     ALL_ROWS,
-    CascadeQuestion,
+    CASCADE,
     exits_of,
     outcomes_of,
     with_unlabelled,
 )
-from pacbound.tally.questions.question import Integers, Layout
+from pacbound.tally.questions.question import Layout
+from pacbound.tally.rows import Integers
 from pacbound.tally.table import in_order, together
 
 FORMAT = "pacbound-tally"
@@ -104,7 +105,7 @@ def fields_of(document: Mapping[str, Json]) -> dict[str, Any]:
     if not fields["sources"] and fields["rows"]:
         # Whatever it was counted from: the same document is the same rows.
         fields["sources"] = frozenset([f"tally:{document['digest']}"])
-    if fields["kind"] == CascadeQuestion.kind:
+    if fields["kind"] == CASCADE.kind:
         _complete(fields)
     return fields
 
@@ -118,7 +119,7 @@ def _complete(fields: dict[str, Any]) -> None:
         return
     fields["counts"] = with_unlabelled(fields["counts"], exits)
     fields["outcomes"] = outcomes_of(exits)
-    known_by = CascadeQuestion.known_again_by(fields["counts"], fields["cells"].shape[1])
+    known_by = CASCADE.known_again_by(fields["counts"], fields["cells"].shape[1])
     table = together(fields["scope"], fields["cells"], known_by, fields["groups"])
     fields["sources"] |= histogram_names(*table)
 
@@ -192,7 +193,7 @@ def _read_drawn(value: Json, kept: int) -> Drawn:
 
 
 def _read_matches(body: Mapping[str, Json]) -> LabelMatches:
-    if body["kind"] != CascadeQuestion.kind:
+    if body["kind"] != CASCADE.kind:
         raise ValueError("label_matches are those of a cascade")
     return LabelMatches.from_dict(body["label_matches"])
 
@@ -221,7 +222,7 @@ def _check_layout(fields: Mapping[str, Any]) -> None:
             "is not a question. Count the data again."
         )
     layout = Layout(fields["grid"], scope, fields["cells"].shape[1], fields["outcomes"])
-    wrong = QUESTIONS[kind].check_layout(layout)  # type: ignore[index]
+    wrong = QUESTIONS[kind].check_layout(layout)
     if wrong is not None:
         raise CertificateError(
             f"This tally has {wrong}, which no {kind} has. Count the data again."
@@ -272,7 +273,7 @@ def _check_counts(fields: Mapping[str, Any]) -> None:
             f"This tally is not one of {rows} rows: its counts add up to {sum(totals)}. Count the "
             "data again."
         )
-    if fields["kind"] == CascadeQuestion.kind and not every_row:
+    if fields["kind"] == CASCADE.kind and not every_row:
         _check_members(fields)
     matches = fields["matches"]
     if matches is not None and matches.labelled > rows:

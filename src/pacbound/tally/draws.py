@@ -43,13 +43,11 @@ from pacbound.stats.arguments import real_number, whole_number
 from pacbound.tally.classes import is_missing_code
 from pacbound.tally.columns import Floats
 from pacbound.tally.fingerprint import ARRAY
-from pacbound.tally.grids import AtomBins, DyadicGrid
+from pacbound.tally.grids import AtomBins, DyadicGrid, bins_for
 from pacbound.tally.keyed_numbers import BITS, keyed_numbers, name_numbers, uniforms
 from pacbound.tally.questions import Question, with_article
-from pacbound.tally.questions.calibration import bins_for
-from pacbound.tally.questions.question import Integers, Slot
 from pacbound.tally.row_options import DRAWN_BY, options_about
-from pacbound.tally.rows import Rows
+from pacbound.tally.rows import Integers, Rows, Slot
 
 By = Literal["clusters", "weights", "strata"]
 Numbers = NDArray[np.uint64]

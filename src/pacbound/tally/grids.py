@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 
 from pacbound.documents import Json
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.tally.columns import as_scores
+from pacbound.tally.columns import Array, as_scores
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 LARGEST_GRID = 2**20
+DEFAULT_BINS = 20
+EQUAL_MASS = "equal-mass"
+"""The edges that are taken from the scores that are counted, each a cell of its own."""
 
 
 class Grid(Protocol):
@@ -315,6 +318,27 @@ def equal_mass_cells(scores: Floats, n_bins: int) -> AtomBins:
         )
     inner = _inner_quantiles(scores, max(n_bins, 2))
     return AtomBins(tuple(np.unique(inner).tolist()))
+
+
+def is_equal_mass(edges: Any) -> bool:
+    """Whether edges are to be taken from the rows; they may be an array, which equals no text."""
+    return isinstance(edges, str) and edges == EQUAL_MASS
+
+
+def bins_for(*, n_bins: int, edges: Any, scores: Array | None = None) -> Bins:
+    """The bins that the arguments describe; `scores` are those to be counted."""
+    if edges is None:
+        return EqualWidthBins(n_bins)
+    if isinstance(edges, str):
+        if edges != EQUAL_MASS or scores is None:
+            raise InvalidValueError(
+                f"edges={edges!r} is not known here: expected a list of numbers, or 'equal-mass' "
+                "for all rows."
+            )
+        return equal_mass_cells(as_scores(scores, "confidence"), n_bins)
+    if isinstance(edges, AtomBins | GivenBins | EqualWidthBins):
+        return edges
+    return GivenBins(tuple(as_scores(edges, "edges").tolist()))
 
 
 def grid_from_dict(document: Json, where: str = "grid") -> Bins | DyadicGrid:

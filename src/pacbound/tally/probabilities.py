@@ -7,6 +7,7 @@ The probabilities are walked over once, in blocks that stay in the processor's c
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from pacbound.stats.arguments import is_one_of
 from pacbound.tally.columns import Array, as_classes, checked_scores, same_length, same_rows
 from pacbound.tally.count import Counting
 from pacbound.tally.grids import Bins
-from pacbound.tally.questions import CalibrationQuestion, Judged, Scope
+from pacbound.tally.questions import CALIBRATION, Judged, Scope
 from pacbound.tally.tally import Tally
 from pacbound.tally.toplabel import as_probabilities, top_blocks
 
@@ -38,7 +39,7 @@ def count_probabilities(
             f"scope={scope!r} is not one of a table of probabilities: expected 'top', 'per-class' "
             "or 'all-labels'."
         )
-    question = CalibrationQuestion(grid, {}, scope)
+    question = replace(CALIBRATION, grid=grid, scope=scope)
     counting = Counting(question)
     judged = _every_label if scope == "all-labels" else _top_label
     for block in judged(table, classes, grid, scope):

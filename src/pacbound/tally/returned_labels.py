@@ -33,7 +33,7 @@ from pacbound.sources.values import MISSING, Values, is_missing, values_of
 from pacbound.tally.classes import ClassRule, NotAClassError, Vocabulary, class_of_text
 from pacbound.tally.frame_errors import reading_frame
 from pacbound.tally.questions import Question
-from pacbound.tally.questions.question import Integers, Slot
+from pacbound.tally.rows import Integers, Slot
 
 ROW: Final = "pac_row"
 """The column with the number of each row that went out to be labelled."""

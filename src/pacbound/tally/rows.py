@@ -7,14 +7,14 @@ that its column cannot hold raises, with the name of the column and the row.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources.batches import Batch
+from pacbound.sources.batches import Batch, ColumnKind
 from pacbound.sources.notation import shown, unscaled
 from pacbound.sources.values import Values, values_of
 from pacbound.tally.classes import Vocabulary
@@ -28,7 +28,45 @@ from pacbound.tally.columns import (
     checked_scores,
     numeric,
 )
-from pacbound.tally.questions.question import Integers, Slot
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A column that a question asks for.
+
+    Attributes
+    ----------
+    kind : str
+        What it holds: "number", "number or nothing", "flag", "class" or "name".
+    name : str
+        What it is called where it comes from, for messages and for reading it.
+    scale : float or None
+        For scores: what a score of 1 is written as, if not as 1.
+
+    Examples
+    --------
+    >>> Slot("number", "percent", scale=100.0).shown
+    'percent / 100'
+    """
+
+    kind: ColumnKind
+    name: str
+    scale: float | None = None
+
+    @property
+    def shown(self) -> str:
+        """What its values are called in messages."""
+        return self.name if self.scale is None else shown(self.name, self.scale)
+
+
+def scaled(slots: Mapping[str, Slot], scale: float | None) -> dict[str, Slot]:
+    """The slots of a question, whose numbers are all scores; a score of 1 is written as `scale`."""
+    return {
+        key: replace(slot, scale=scale) if slot.kind in ("number", "number or nothing") else slot
+        for key, slot in slots.items()
+    }
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import numpy as np
 
 from pacbound.tally.grids import Bins, DyadicGrid
 from pacbound.tally.questions.cascade import ALL_ROWS
-from pacbound.tally.questions.question import OVERLAPPING, Integers, Judged
+from pacbound.tally.questions.question import OVERLAPPING, Judged
+from pacbound.tally.rows import Integers
 
 _DENSE = 2**22
 """Up to so many entries a table is kept whole; a larger one holds only the cells that were hit."""

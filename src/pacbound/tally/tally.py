@@ -30,8 +30,8 @@ from pacbound.tally.document import (
 from pacbound.tally.draws import Drawn, Numbers, described_way
 from pacbound.tally.grids import Bins, DyadicGrid
 from pacbound.tally.label_matches import LabelMatches
-from pacbound.tally.questions import Kind, Question, Scope, by_name, question_named
-from pacbound.tally.questions.question import Integers
+from pacbound.tally.questions import Question, Scope, by_name, question_named
+from pacbound.tally.rows import Integers
 from pacbound.tally.table import in_order, merge_cells
 
 
@@ -88,7 +88,7 @@ class Tally:
     Tally(calibration, 4 rows in 3 cells: 2 wrong, 2 right)
     """
 
-    kind: Kind
+    kind: str
     grid: Bins | DyadicGrid
     outcomes: tuple[str, ...]
     rows: int

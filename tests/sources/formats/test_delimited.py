@@ -14,7 +14,6 @@ from pacbound import Tally
 from pacbound.errors import InvalidValueError, PacboundError
 from pacbound.sources import open_table
 from pacbound.sources.fingerprints import Quotes
-from pacbound.tally.questions.cascade import CascadeQuestion
 
 pytest.importorskip("duckdb", reason="reading text needs the extra `frames`")
 
@@ -87,9 +86,7 @@ def test_text_that_duckdb_would_read_in_its_own_way_is_refused_whoever_counts(
 def test_a_last_column_that_is_empty_is_read_as_it_stands(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("c,p,q,y\n0.5,a,b,a\n0.5,b,b,\n0.5,b,a,a\n")
-    found = Tally.count(
-        CascadeQuestion, data=path, confidence="c", prediction=["p", "q"], label="y"
-    )
+    found = Tally.count("cascade", data=path, confidence="c", prediction=["p", "q"], label="y")
     expected = {"agree": 1, "only_fast": 1, "only_slow": 1, "neither": 0, "unlabelled": 0}
     assert found.totals == expected
 

@@ -13,12 +13,12 @@ from pacbound import Tally
 from pacbound.tally.classes import ClassRule
 from pacbound.tally.count import Counting
 from pacbound.tally.frames.engine_rows import EngineRows
-from pacbound.tally.questions import CalibrationQuestion
+from pacbound.tally.questions import CALIBRATION
 
 
 def count_plain_bins(frame: Any, *, confidence: str, correct: str, n_bins: int) -> Tally | None:
     """The tally by arithmetic alone, if everything is plain."""
-    question = CalibrationQuestion.of_columns(confidence=confidence, correct=correct, n_bins=n_bins)
+    question = CALIBRATION.of_columns(confidence=confidence, correct=correct, n_bins=n_bins)
     rows = EngineRows(frame, question.slots, ClassRule(), read_again=True)
     judged = question._judge_plain(rows) if question._may_be_plain(rows) else None
     if judged is None:

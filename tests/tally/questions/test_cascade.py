@@ -12,7 +12,7 @@ from pyarrow import csv
 
 from pacbound import Tally, certify_cascade, documents
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
-from pacbound.tally.questions.cascade import CascadeQuestion, of_exit
+from pacbound.tally.questions.cascade import of_exit
 
 CONFIDENCE = [0.9, 0.8, 0.7, 0.6]
 PREDICTIONS = [[1, 1], [1, 2], [1, 2], [1, 2]]
@@ -20,7 +20,7 @@ PREDICTIONS = [[1, 1], [1, 2], [1, 2], [1, 2]]
 
 def test_the_five_outcomes_are_told_apart() -> None:
     tally = Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=CONFIDENCE,
         prediction=PREDICTIONS,
         label=[5, 1, 2, 3],
@@ -29,7 +29,7 @@ def test_the_five_outcomes_are_told_apart() -> None:
     four = {"agree": 1, "only_fast": 1, "only_slow": 1, "neither": 1}
     assert tally.totals == {**four, "unlabelled": 0}
     without = Tally.count(
-        CascadeQuestion, confidence=CONFIDENCE, prediction=PREDICTIONS, label=[5, 1, 2, None]
+        "cascade", confidence=CONFIDENCE, prediction=PREDICTIONS, label=[5, 1, 2, None]
     )
     assert without.totals == {**four, "neither": 0, "unlabelled": 1}
     assert tally.cells[:, 0].tolist() == [int(c * 2**16) for c in reversed(CONFIDENCE)]
@@ -46,7 +46,7 @@ def test_the_five_outcomes_are_told_apart() -> None:
 )
 def test_a_label_may_be_missing_where_all_predictions_agree(labels: Any) -> None:
     expected = Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=CONFIDENCE,
         prediction=PREDICTIONS,
         label=[5, 1, 2, 3],
@@ -54,7 +54,7 @@ def test_a_label_may_be_missing_where_all_predictions_agree(labels: Any) -> None
     )
     assert (
         Tally.count(
-            CascadeQuestion,
+            "cascade",
             confidence=CONFIDENCE,
             prediction=PREDICTIONS,
             label=labels,
@@ -67,16 +67,16 @@ def test_a_label_may_be_missing_where_all_predictions_agree(labels: Any) -> None
 def test_labels_left_out_count_as_labels_that_are_all_missing() -> None:
     rows: dict[str, Any] = {"confidence": CONFIDENCE, "prediction": PREDICTIONS}
     left_out = Tally.count("cascade", **rows)
-    assert left_out == Tally.count(CascadeQuestion, **rows, label=[None] * 4)
+    assert left_out == Tally.count("cascade", **rows, label=[None] * 4)
     assert left_out.totals["unlabelled"] == 3
     with pytest.raises(InvalidValueError, match="never equal: numbers on one side"):
-        Tally.count(CascadeQuestion, confidence=[0.9, 0.8], prediction=[[1, "a"], [2, "b"]])
+        Tally.count("cascade", confidence=[0.9, 0.8], prediction=[[1, "a"], [2, "b"]])
 
 
 def test_each_exit_of_a_row_without_a_label_agrees_or_is_unlabelled() -> None:
     predictions = [[1, 1, 1], [1, 1, 2], [1, 2, 1], [2, 1, 1], [1, 2, 3], [1, 2, 3]]
     tally = Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=np.full((6, 2), 0.5),
         prediction=predictions,
         label=[None] * 5 + [1],
@@ -101,8 +101,8 @@ def test_the_same_rows_with_more_labels_are_not_added_up(scores: Any) -> None:
     rows: dict[str, Any] = {"confidence": scores, "prediction": predictions}
     few, none = labels.copy(), Tally.count("cascade", **rows)
     few[50:] = None
-    some = Tally.count(CascadeQuestion, **rows, label=few)
-    full = Tally.count(CascadeQuestion, **rows, label=labels)
+    some = Tally.count("cascade", **rows, label=few)
+    full = Tally.count("cascade", **rows, label=labels)
     for one, other in ((none, some), (some, full), (none, full)):
         with pytest.raises(RepeatedSourceError):
             one + other
@@ -158,7 +158,7 @@ def test_a_tally_of_before_labels_could_be_missing_is_not_added_to_the_same_rows
         "prediction": rng.integers(0, 3, size=(300, 2)),
     }
     labels = rows["prediction"][:, 1]
-    now = Tally.count(CascadeQuestion, **rows, label=labels)
+    now = Tally.count("cascade", **rows, label=labels)
     body = {key: value for key, value in now.to_dict().items() if key != "digest"}
     body |= {"outcomes": body["outcomes"][:4], "sources": sources}
     body["counts"] = [counts[:4] for counts in body["counts"]]
@@ -176,7 +176,7 @@ def test_rows_told_apart_by_labels_alone_may_be_added() -> None:
     rows: dict[str, Any] = {"confidence": np.full(300, 0.5), "prediction": [[0, 1]] * 300}
     rng = np.random.default_rng(1)
     parts = [
-        Tally.count(CascadeQuestion, **rows, label=rng.integers(0, 2, size=300), classes=[0, 1])
+        Tally.count("cascade", **rows, label=rng.integers(0, 2, size=300), classes=[0, 1])
         for _ in range(2)
     ]
     assert (parts[0] + parts[1]).rows == 600
@@ -184,16 +184,14 @@ def test_rows_told_apart_by_labels_alone_may_be_added() -> None:
 
 def test_class_names_are_compared_as_text() -> None:
     names = np.array([["cat", "cat"], ["cat", "dog"]])
-    tally = Tally.count(
-        CascadeQuestion, confidence=[0.9, 0.8], prediction=names, label=["ox", "dog"]
-    )
+    tally = Tally.count("cascade", confidence=[0.9, 0.8], prediction=names, label=["ox", "dog"])
     assert tally.totals["only_slow"] == 1
     with pytest.raises(InvalidValueError, match="numbers on one side and names on the other"):
-        Tally.count(CascadeQuestion, confidence=[0.9, 0.8], prediction=names, label=[1, 2])
+        Tally.count("cascade", confidence=[0.9, 0.8], prediction=names, label=[1, 2])
 
 
 def test_three_models_are_counted_jointly() -> None:
-    tally = Tally.count(CascadeQuestion, confidence=[[0.5, 1.0]], prediction=[[7, 1, 2]], label=[2])
+    tally = Tally.count("cascade", confidence=[[0.5, 1.0]], prediction=[[7, 1, 2]], label=[2])
     assert tally.cells.tolist() == [[512, 1024]]
     assert tally.totals["only_slow|only_slow"] == 1
 
@@ -212,22 +210,18 @@ def test_shapes_that_are_no_cascade_are_refused(
     confidences: Any, predictions: Any, message: str
 ) -> None:
     with pytest.raises(InvalidValueError, match=message):
-        Tally.count(
-            CascadeQuestion, confidence=confidences, prediction=predictions, label=[1, 1, 2, 3]
-        )
+        Tally.count("cascade", confidence=confidences, prediction=predictions, label=[1, 1, 2, 3])
 
 
 @pytest.mark.parametrize("row", ["ab", b"ab", {"a": 1, "b": 2}, {"a", "b"}])
 def test_what_is_no_row_of_answers_is_not_taken_apart_into_answers(row: Any) -> None:
     with pytest.raises(InvalidTypeError, match=r"text or mappings|there is no table"):
-        Tally.count(CascadeQuestion, confidence=[0.5] * 3, prediction=[row] * 3, label=["a"] * 3)
+        Tally.count("cascade", confidence=[0.5] * 3, prediction=[row] * 3, label=["a"] * 3)
 
 
 def test_labels_of_different_lengths_are_refused() -> None:
     with pytest.raises(InvalidTypeError, match="cannot be read as classes"):
-        Tally.count(
-            CascadeQuestion, confidence=[0.5] * 2, prediction=[(1, 2)] * 2, label=[[1], [1, 2]]
-        )
+        Tally.count("cascade", confidence=[0.5] * 2, prediction=[(1, 2)] * 2, label=[[1], [1, 2]])
 
 
 def test_members_of_an_enumeration_of_text_are_the_text_they_hold() -> None:
@@ -237,7 +231,7 @@ def test_members_of_an_enumeration_of_text_are_the_text_they_hold() -> None:
 
     slow = [Animal.CAT, Animal.DOG, Animal.DOG]
     found = Tally.count(
-        CascadeQuestion,
+        "cascade",
         confidence=[0.5] * 3,
         prediction=list(zip(["cat", "dog", "cat"], slow, strict=True)),
         label=["cat", "dog", "dog"],
@@ -254,11 +248,9 @@ def test_members_of_an_enumeration_of_text_are_the_text_they_hold() -> None:
 def test_the_column_of_an_exit_is_no_column_of_labels() -> None:
     frame = pa.table({"c": [0.5], "p": [1], "q": [2]})
     with pytest.raises(InvalidValueError, match="an exit would always be right"):
-        Tally.count(CascadeQuestion, data=frame, confidence="c", prediction=["p", "q"], label="p")
+        Tally.count("cascade", data=frame, confidence="c", prediction=["p", "q"], label="p")
     with pytest.raises(InvalidValueError, match="every row would be right"):
         Tally.count("calibration", data=frame, confidence="c", prediction="p", label="p")
     # Against the slow model itself, whatever differs is lost.
-    found = Tally.count(
-        CascadeQuestion, data=frame, confidence="c", prediction=["p", "q"], label="q"
-    )
+    found = Tally.count("cascade", data=frame, confidence="c", prediction=["p", "q"], label="q")
     assert found.totals["only_slow"] == 1

@@ -55,7 +55,7 @@ from pacbound.stats.sequences import bonferroni_level, sidak_level
 from pacbound.stats.trinomial import labels_needed_by_walk, paired_test_work
 from pacbound.tally.questions.cascade import (
     ALL_ROWS,
-    CascadeQuestion,
+    CASCADE,
     exits_of,
     grid_of,
     with_unlabelled,
@@ -156,7 +156,7 @@ class CascadeClaim(Claim[CascadeCertificate]):
         "Certify the thresholds at which fast models may answer for the slow one, losing at most "
         "xi accuracy."
     )
-    question = CascadeQuestion
+    question = CASCADE
     certificate = CascadeCertificate
     asks = (
         xi_ask("The accuracy that may be lost: 0.02"),

@@ -39,7 +39,7 @@ from pacbound.shield.rollouts.rollout import (
 from pacbound.shield.rollouts.task import Task, TaskOptions, fixed_seeds, task_of
 from pacbound.shield.rollouts.world import Environment
 from pacbound.stats.looks import PlannedLooks
-from pacbound.tally.questions.rollouts import ROLLOUTS
+from pacbound.tally.questions.flagged_scores import ROLLOUTS
 from pacbound.tally.tally import Tally
 
 _SHARE = Number("a share", 0.0, 1.0, "[]")

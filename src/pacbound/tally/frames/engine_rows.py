@@ -27,7 +27,7 @@ from pacbound.tally.frames.opening import (
     unscaled,
 )
 from pacbound.tally.grids import Bins, DyadicGrid
-from pacbound.tally.questions.question import Integers, Slot
+from pacbound.tally.rows import Integers, Slot
 
 _OF_FINAL: Final = -10.0
 """Added to the key of a final score that is not a score."""
@@ -99,14 +99,20 @@ class EngineRows:
         return cells_of(counts.numbers(key), grid)
 
     def danger_key(
-        self, scores: str, grid: DyadicGrid, unsafe: Flag, final_scores: str | None
+        self,
+        scores: str,
+        grid: Bins | DyadicGrid,
+        unsafe: Flag,
+        final_scores: str | None,
+        *,
+        lost: bool,
     ) -> nw.Expr:
-        """The key of the running maximum, or of the final score where the rollout is unsafe.
+        """The key of a score or, if there are final scores, of these where the rollout is unsafe.
 
-        The key says whether it is the one or the other that is wrong.
+        The key says whether it is the one or the other that is wrong; with `lost`, -inf is a score.
         """
         running = self.number(scores)
-        key = cell_key(running, grid, lost=True)
+        key = cell_key(running, grid, lost=lost)
         if final_scores is None:
             return key
         final = self.number(final_scores)
@@ -126,8 +132,10 @@ class EngineRows:
         outcomes: Integers,
         unsafe: Flag,
         final_scores: str | None,
+        *,
+        lost: bool,
     ) -> None:
-        """Refuse rollouts whose danger is not a score, or contradicts their outcome."""
+        """Refuse what is not a score, and rollouts whose danger contradicts their outcome."""
         name, keys = self.name(scores), counts.numbers(key)
         saved = counts.rows_where((keys == LOST) & (outcomes == 0))
         if saved:
@@ -135,7 +143,7 @@ class EngineRows:
                 f"{name} holds -inf, lost at its start, but {unsafe.name} is False there ({saved} "
                 "such): a lost rollout is unsafe."
             )
-        check_scores(counts, key, self.frame, self.number(scores), name, lost=True)
+        check_scores(counts, key, self.frame, self.number(scores), name, lost=lost)
         if final_scores is None:
             return
         last = self.name(final_scores)

@@ -32,9 +32,8 @@ from pacbound.tally.frames.opening import (
 )
 from pacbound.tally.frames.whole_columns import column_names, whole_columns
 from pacbound.tally.grids import DyadicGrid
-from pacbound.tally.questions.question import Slot
 from pacbound.tally.row_rules import EXIT, PREDICTION, Exits, Limit, RowRule, RowSteps, answers_of
-from pacbound.tally.rows import Rows
+from pacbound.tally.rows import Rows, Slot
 
 _MOST: Final = 20_000
 """Values to choose among inside an engine, which compiles them."""

@@ -16,7 +16,7 @@ from pacbound.errors import InvalidValueError
 from pacbound.tally.frames.counting import collected
 from pacbound.tally.frames.flags import Flag
 from pacbound.tally.frames.opening import Frame, known_frame, number, open_frame, typed
-from pacbound.tally.questions.question import Slot
+from pacbound.tally.rows import Slot
 
 
 def whole_columns(

@@ -7,25 +7,20 @@ from typing import Any
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import is_one_of
-from pacbound.tally.questions.abstention import ABSTENTION
-from pacbound.tally.questions.calibration import CalibrationQuestion
-from pacbound.tally.questions.cascade import CascadeQuestion
-from pacbound.tally.questions.flagged_scores import SCORE_BY_POSITIVE
+from pacbound.tally.questions.cascade import CASCADE
+from pacbound.tally.questions.correctness import ABSTENTION, CALIBRATION
+from pacbound.tally.questions.flagged_scores import ROLLOUTS, SCORE_BY_POSITIVE
 from pacbound.tally.questions.label_scores import LABEL_SCORES
-from pacbound.tally.questions.question import Judged, Kind, Question, Scope, Slot
-from pacbound.tally.questions.rollouts import ROLLOUTS
+from pacbound.tally.questions.question import Judged, Question, Scope
 
-QUESTIONS: Mapping[Kind, Any] = {
-    "calibration": CalibrationQuestion,
-    "abstention": ABSTENTION,
-    "cascade": CascadeQuestion,
-    "shield": ROLLOUTS,
-    "recall": SCORE_BY_POSITIVE,
-    "sets": LABEL_SCORES,
+QUESTIONS: Mapping[str, Question] = {
+    question.kind: question
+    for question in (CALIBRATION, ABSTENTION, CASCADE, ROLLOUTS, SCORE_BY_POSITIVE, LABEL_SCORES)
 }
+"""All questions by their names."""
 
 
-def question_named(question: Any) -> Any:
+def question_named(question: Any) -> Question:
     """A question by its name, or as it is.
 
     Parameters
@@ -48,7 +43,7 @@ def question_named(question: Any) -> Any:
     >>> question_named("recall").outcomes
     ('negative', 'positive')
     """
-    if hasattr(question, "of_arrays"):
+    if isinstance(question, Question):
         return question
     if is_one_of(question, QUESTIONS):
         return QUESTIONS[question]
@@ -57,7 +52,7 @@ def question_named(question: Any) -> Any:
     raise error(f"question={question!r} is not known: expected one of {listed}.")
 
 
-def by_name(question: Any, columns: Sequence[Any]) -> dict[str, Any]:
+def by_name(question: Question, columns: Sequence[Any]) -> dict[str, Any]:
     """Columns that were passed by their place, by name.
 
     Parameters
@@ -91,7 +86,7 @@ def by_name(question: Any, columns: Sequence[Any]) -> dict[str, Any]:
     return dict(zip(names, columns, strict=False))
 
 
-def question_for(given: Mapping[str, Any], kind: str | None = None) -> Any:
+def question_for(given: Mapping[str, Any], kind: str | None = None) -> Question:
     """The question that the passed columns belong to, by their names, or the one of the `kind`.
 
     Parameters
@@ -105,8 +100,8 @@ def question_for(given: Mapping[str, Any], kind: str | None = None) -> Any:
 
     Returns
     -------
-    type
-        The class of the question.
+    Question
+        The question.
 
     Raises
     ------
@@ -123,9 +118,9 @@ def question_for(given: Mapping[str, Any], kind: str | None = None) -> Any:
     if kind is not None:
         if not is_one_of(kind, QUESTIONS):
             raise InvalidValueError(f"kind={kind!r} is not one of {', '.join(QUESTIONS)}.")
-        return QUESTIONS[kind]  # type: ignore[index]
+        return QUESTIONS[kind]
     if _has_several_models(given):
-        return CascadeQuestion
+        return CASCADE
     passed = {name for name, value in given.items() if value is not None}
     needed = {
         kind: {name for name, must in question.roles.items() if must}
@@ -176,14 +171,13 @@ def with_article(kind: str) -> str:
 
 
 __all__ = [
+    "ABSTENTION",
+    "CALIBRATION",
+    "CASCADE",
     "QUESTIONS",
-    "CalibrationQuestion",
-    "CascadeQuestion",
     "Judged",
-    "Kind",
     "Question",
     "Scope",
-    "Slot",
     "by_name",
     "question_for",
     "question_named",

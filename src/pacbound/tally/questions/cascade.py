@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -27,17 +27,8 @@ from pacbound.sources.values import MISSING
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.columns import as_array, numeric, same_length
 from pacbound.tally.grids import DyadicGrid
-from pacbound.tally.questions.members import in_each, member_slots, members_of
-from pacbound.tally.questions.question import (
-    Integers,
-    Judged,
-    Kind,
-    Layout,
-    RowColumn,
-    Scope,
-    Slot,
-)
-from pacbound.tally.rows import Rows, only_known
+from pacbound.tally.questions.question import Judged, Layout, Question, RowColumn
+from pacbound.tally.rows import Integers, Rows, Slot
 
 if TYPE_CHECKING:
     from pacbound.tally.frames.engine_rows import EngineRows
@@ -59,86 +50,44 @@ MOST_EXITS = 5
 data."""
 
 
-@dataclass(frozen=True)
-class CascadeQuestion:
-    """What each exit's answer does against the slow model's.
-
-    `of_arrays` and `of_columns` make it from what was passed.
-
-    Attributes
-    ----------
-    exits : int
-        The number of models before the slow one.
-    slots : mapping of str to Slot
-        The columns that each row brings.
-    scope : str
-        "top" for one table, "groups" for one of each group, "overlapping-groups" where a row may be
-        in several.
-    members : tuple of str
-        The groups that overlap, without that of all rows.
+@dataclass(frozen=True, kw_only=True)
+class CascadeQuestion(Question):
+    """What each exit's answer does against the slow model's; the grid is finer where there is a
+    single exit.
 
     Examples
     --------
-    >>> question = CascadeQuestion.of_columns(
-    ...     confidence=["c"], prediction=["fast", "slow"], label="y"
-    ... )
+    >>> question = CASCADE.of_columns(confidence=["c"], prediction=["fast", "slow"], label="y")
     >>> question.exits, question.grid, question.outcomes
     (1, DyadicGrid(bits=16), ('agree', 'only_fast', 'only_slow', 'neither', 'unlabelled'))
     """
 
-    kind: ClassVar[Kind] = "cascade"
-    columns: ClassVar[tuple[RowColumn, ...]] = (
-        RowColumn(
-            "confidence",
-            "The confidence of each model but the last, in the order in which they are asked.",
-            "number",
-            several=True,
-        ),
-        RowColumn(
-            "prediction",
-            "The prediction of each model, the slow model's last.",
-            "class",
-            several=True,
-        ),
-        RowColumn(
-            "label",
-            "The true class; it may be missing in any row, and in all.",
-            "class",
-            needed=False,
-        ),
-    )
-    roles: ClassVar[Mapping[str, bool]] = {
-        "confidence": True,
-        "prediction": True,
-        "label": False,
-        "groups": False,
-    }
-    labelled_by: ClassVar[tuple[str, ...]] = ("label",)
-    labels_may_be_missing: ClassVar[bool] = True
-    lowest_cell: ClassVar[int] = 0
-    scopes: ClassVar[tuple[Scope, ...]] = ("top", "groups", "overlapping-groups")
-
-    exits: int
-    slots: Mapping[str, Slot]
-    scope: Scope = "top"
-    members: tuple[str, ...] = ()
-
     @property
-    def grid(self) -> DyadicGrid:
-        """How scores become cells: finer where there is a single exit."""
-        return grid_of(self.exits)
+    def exits(self) -> int:
+        """The number of models before the slow one."""
+        return len(self._slots("confidence"))
 
-    @property
-    def outcomes(self) -> tuple[str, ...]:
-        """The joint outcomes of all exits."""
-        return outcomes_of(self.exits)
+    def of_models(self, exits: Sequence[str], answers: Sequence[str], label: str | None) -> Self:
+        """The question about columns by their names: a confidence for each model but the last, a
+        prediction for each model, and the label, if there is one.
+        """
+        if len(exits) > MOST_EXITS:
+            raise InvalidValueError(
+                f"{len(exits) + 1} models are too many to be counted jointly: expected at most "
+                f"{MOST_EXITS + 1}."
+            )
+        slots = {
+            **{f"confidence {m}": Slot("number", name) for m, name in enumerate(exits)},
+            **{f"prediction {m}": Slot("class", name) for m, name in enumerate(answers)},
+            **({} if label is None else {"label": Slot("class", label)}),
+        }
+        outcomes = outcomes_of(len(exits))
+        return replace(self, slots=slots, grid=grid_of(len(exits)), outcomes=outcomes)
 
-    @classmethod
-    def of_columns(cls, **given: Any) -> CascadeQuestion:
+    def _named(self, named: Mapping[str, Any]) -> Self:
         """The question about a table: columns in the order of the models, the slow one last, and
         the label, if there is one.
         """
-        named = only_known(given, cls.roles, "A cascade")
         label = named.get("label")
         exits, answers = (
             [names] if isinstance(names, str) else list(names)
@@ -154,22 +103,10 @@ class CascadeQuestion:
                 f"label and prediction are both {label!r}, so that an exit would always be right: "
                 "name the column of the true classes."
             )
-        groups = named.get("groups")
-        if groups is not None and not isinstance(groups, str):
-            raise InvalidTypeError(
-                f"groups={groups!r} does not name a column: expected the one that holds the group "
-                "of each row. Groups that overlap are passed as arrays."
-            )
-        slots = _slots(exits, answers, label)
-        if groups is None:
-            return cls(_checked_exits(len(exits)), slots)
-        slots["groups"] = Slot("name", groups)
-        return cls(_checked_exits(len(exits)), slots, "groups")
+        return self.of_models(exits, answers, label)
 
-    @classmethod
-    def of_arrays(cls, **given: Any) -> tuple[CascadeQuestion, dict[str, Any]]:
+    def _passed(self, passed: Mapping[str, Any]) -> tuple[Self, dict[str, Any]]:
         """The question about (n, M-1) confidences, (n, M) predictions and (n,) labels, if any."""
-        passed = only_known(given, cls.roles, "A cascade")
         scores = numeric(as_array(passed["confidence"], "confidence"), "confidence")
         scores = scores[:, None] if scores.ndim == 1 else scores
         answers = prediction_columns(passed["prediction"])
@@ -186,19 +123,17 @@ class CascadeQuestion:
             labels = label_column(passed["label"])
             same_length(confidence=scores, label=labels)
             columns.append(labels)
-        slots = _slots(
+        question = self.of_models(
             [f"confidence[:, {m}]" for m in range(exits)],
             [f"prediction[:, {m}]" for m in range(exits + 1)],
             "label" if "label" in passed else None,
         )
-        question, arrays = cls(_checked_exits(exits), slots), dict(zip(slots, columns, strict=True))
-        return question._with_groups(arrays, passed.get("groups"))
+        return question, dict(zip(question.slots, columns, strict=True))
 
-    @classmethod
-    def check_layout(cls, layout: Layout) -> str | None:
+    def check_layout(self, layout: Layout) -> str | None:
         """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
         exits = layout.scores
-        if layout.scope not in cls.scopes:
+        if layout.scope not in self.scopes:
             return f"scope {layout.scope!r}"
         if not 1 <= exits <= MOST_EXITS:
             return f"cells of {exits} scores"
@@ -207,8 +142,7 @@ class CascadeQuestion:
         known = outcomes_of(exits), _labelled_outcomes(exits)
         return None if layout.outcomes in known else "other outcomes"
 
-    @classmethod
-    def known_again_by(cls, counts: Integers, width: int) -> Integers:
+    def known_again_by(self, counts: Integers, width: int) -> Integers:
         """How often which exits differ from the slow model: it needs no label, and stays when one
         comes.
         """
@@ -241,12 +175,7 @@ class CascadeQuestion:
         pattern = np.sum([flags << m for m, flags in enumerate(differs)], axis=0)
         told = np.column_stack(scores).ravel(), pattern
         judged = Judged(len(rows), cells, joint_outcome(answers, truth), told=told)
-        if self.members:
-            return in_each(rows, self.members, judged, everyone=(ALL_ROWS,))
-        if self.scope == "top":
-            return judged
-        names, places = rows.groups("groups")
-        return replace(judged, groups=names, places=places)
+        return self._in_groups(rows, judged)
 
     def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
         """The same inside an engine."""
@@ -254,42 +183,12 @@ class CascadeQuestion:
         answers = rows.answers(self._slots("prediction"), label, evidence)
         scores = self._slots("confidence")
         keys = {slot: rows.cell_key(slot, self.grid) for slot in scores}
-        if "groups" in self.slots:
-            keys["group"] = rows.group_key("groups")
-        counts = rows.count({**keys, "outcome": answers.coded(answers.joint_outcome())})
+        keys |= {**self._group_keys(rows), "outcome": answers.coded(answers.joint_outcome())}
+        counts = rows.count(keys)
         outcomes = answers.checked(counts, "outcome")
         cells = np.column_stack([rows.cells(counts, slot, slot, self.grid) for slot in scores])
         answers.witness()
-        judged = Judged(int(counts.rows.sum()), cells, outcomes, times=counts.rows)
-        if "groups" not in self.slots:
-            return judged
-        names, places = rows.groups(counts, "group", "groups")
-        return replace(judged, groups=names, places=places)
-
-    def _with_groups(
-        self, arrays: dict[str, Any], groups: Any
-    ) -> tuple[CascadeQuestion, dict[str, Any]]:
-        """The question with the `groups` that were passed beside other arrays."""
-        if groups is None:
-            return self, arrays
-        if not isinstance(groups, Mapping):
-            slots = {**self.slots, "groups": Slot("name", "groups")}
-            return replace(self, slots=slots, scope="groups"), {**arrays, "groups": groups}
-        members = members_of(groups)
-        if ALL_ROWS in members:
-            raise InvalidValueError(
-                f"groups has a group {ALL_ROWS!r}, a name that is kept for all rows together: they "
-                "are always one of the groups that overlap. Rename it, or leave it out."
-            )
-        names = tuple(members)
-        overlapping = member_slots(names)
-        question = replace(
-            self,
-            slots={**self.slots, **overlapping},
-            scope="overlapping-groups",
-            members=names,
-        )
-        return question, {**arrays, **dict(zip(overlapping, members.values(), strict=True))}
+        return self._counted_inside(rows, counts, cells, outcomes)
 
     def _slots(self, role: str) -> list[str]:
         return [slot for slot in self.slots if slot.startswith(role)]
@@ -349,23 +248,6 @@ def _gathered(counts: Integers, places: Sequence[int], width: int) -> Integers:
 
 def _labelled_outcomes(exits: int) -> tuple[str, ...]:
     return tuple("|".join(parts) for parts in product(LABELLED_OUTCOMES, repeat=exits))
-
-
-def _checked_exits(exits: int) -> int:
-    if exits > MOST_EXITS:
-        raise InvalidValueError(
-            f"{exits + 1} models are too many to be counted jointly: expected at most "
-            f"{MOST_EXITS + 1}."
-        )
-    return exits
-
-
-def _slots(exits: Sequence[str], answers: Sequence[str], label: str | None) -> dict[str, Slot]:
-    return {
-        **{f"confidence {m}": Slot("number", name) for m, name in enumerate(exits)},
-        **{f"prediction {m}": Slot("class", name) for m, name in enumerate(answers)},
-        **({} if label is None else {"label": Slot("class", label)}),
-    }
 
 
 def witness(
@@ -466,3 +348,33 @@ def label_column(labels: Any) -> Any:
     if len(shape) != 1:
         raise InvalidValueError(f"label has shape {shape}: expected one label per row.")
     return labels
+
+
+CASCADE = CascadeQuestion(
+    kind="cascade",
+    what="A cascade",
+    columns=(
+        RowColumn(
+            "confidence",
+            "The confidence of each model but the last, in the order in which they are asked.",
+            "number",
+            several=True,
+        ),
+        RowColumn(
+            "prediction",
+            "The prediction of each model, the slow model's last.",
+            "class",
+            several=True,
+        ),
+        RowColumn(
+            "label",
+            "The true class; it may be missing in any row, and in all.",
+            "class",
+            needed=False,
+        ),
+    ),
+    outcomes=EXIT_OUTCOMES,
+    labelled_by=("label",),
+    labels_may_be_missing=True,
+    everyone=(ALL_ROWS,),
+)

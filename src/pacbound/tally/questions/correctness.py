@@ -1,21 +1,25 @@
-"""Whether predictions are right: what the questions share that ask about one answer per row.
+"""Whether predictions are right: calibration and abstention, which ask about one answer per row.
 
-A row says it as a truth value, `correct`, or as the predicted and the true class, `prediction` and
-`label`. Which it is, and how the two are compared, is stated here once.
+A row brings a confidence, and says whether the prediction was right: as a truth value, `correct`,
+or as the predicted and the true class, `prediction` and `label`. A calibration counts by bins of
+the confidence, and an abstention by the fine cells that thresholds are taken from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import MISSING
 from pacbound.tally.classes import Evidence, Vocabulary
-from pacbound.tally.questions.question import Integers, RowColumn, Slot
-from pacbound.tally.rows import Rows
+from pacbound.tally.columns import Array, as_score_column
+from pacbound.tally.grids import DEFAULT_BINS, DyadicGrid, EqualWidthBins, bins_for
+from pacbound.tally.questions.question import Judged, Layout, Question, RowColumn
+from pacbound.tally.rows import Integers, Rows
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -23,53 +27,115 @@ if TYPE_CHECKING:
     from pacbound.tally.frames.counting import KeyCounts
     from pacbound.tally.frames.engine_rows import EngineRows
 
-OUTCOMES = ("wrong", "right")
-COLUMNS = (
-    RowColumn("confidence", "The confidence of each prediction, from 0 to 1.", "number"),
-    RowColumn("correct", "Whether each prediction was right.", "flag", needed=False),
-    RowColumn(
-        "prediction",
-        "The predicted class of each row; with label, in place of correct.",
-        "class",
-        needed=False,
-    ),
-    RowColumn("label", "The true class of each row.", "class", needed=False),
-)
-KINDS: Mapping[str, Any] = {
-    "confidence": "number",
-    "correct": "flag",
-    "prediction": "class",
-    "label": "class",
-    "groups": "name",
-}
-"""What each column holds, by what it is for."""
+_MARGIN = 2.0**-50
 
 
-def slots_of(named: Mapping[str, str]) -> dict[str, Slot]:
-    """The slots of the columns that were named, by what they are for."""
-    return {role: Slot(kind, named[role]) for role, kind in KINDS.items() if role in named}
+@dataclass(frozen=True, kw_only=True)
+class Correctness(Question):
+    """Right and wrong predictions per cell of confidence.
+
+    Examples
+    --------
+    >>> question = CALIBRATION.of_columns(confidence="score", correct="right", n_bins=10)
+    >>> question.grid, question.outcomes
+    (EqualWidthBins(n_bins=10), ('wrong', 'right'))
+    """
+
+    def check_layout(self, layout: Layout) -> str | None:
+        """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
+        if not self.options:
+            return super().check_layout(layout)
+        if isinstance(layout.grid, DyadicGrid):
+            return "a dyadic grid"
+        return layout.wrong_for(self.scopes, layout.grid, self.outcomes)
+
+    def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
+        """The cell of each row's confidence, and whether the prediction was right."""
+        scores, right = rows.scores("confidence"), _right_rows(rows, vocabulary, evidence)
+        judged = Judged(len(rows), self.grid.cells(scores)[:, None], right, told=(scores, right))
+        return self._in_groups(rows, judged)
+
+    def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
+        """The same inside an engine."""
+        if self._may_be_plain(rows):
+            plain = self._judge_plain(rows)
+            if plain is not None:
+                return plain
+        keys = {"cell": rows.cell_key("confidence", self.grid), **self._group_keys(rows)}
+        counts, right = self._count_right(rows, keys, evidence)
+        cells = rows.cells(counts, "cell", "confidence", self.grid)[:, None]
+        return self._counted_inside(rows, counts, cells, right)
+
+    def _named(self, named: Mapping[str, Any]) -> Self:
+        outcome = [role for role in ("correct", "prediction", "label") if role in named]
+        if outcome not in (["correct"], ["prediction", "label"]):
+            raise InvalidTypeError(
+                "Pass either correct, or both prediction and label: what says whether a prediction "
+                f"was right is {', '.join(outcome) or 'missing'}."
+            )
+        if "label" in named and named["label"] == named["prediction"]:
+            raise InvalidValueError(
+                f"label and prediction are both {named['label']!r}, so that every row would be "
+                "right: name the column of the true classes."
+            )
+        return self._binned(super()._named(named), named)
+
+    def _passed(self, passed: Mapping[str, Any]) -> tuple[Self, dict[str, Any]]:
+        own, arrays = super()._passed(passed)
+        by_edges = passed.get("edges") is not None
+        scores = as_score_column(passed["confidence"], "confidence") if by_edges else None
+        return self._binned(own, passed, scores), arrays
+
+    def _binned(self, own: Self, given: Mapping[str, Any], scores: Array | None = None) -> Self:
+        """The question on the bins that were asked for, which may be taken from the `scores`."""
+        if not self.options:
+            return own
+        n_bins, edges = given.get("n_bins", DEFAULT_BINS), given.get("edges")
+        return replace(own, grid=bins_for(n_bins=n_bins, edges=edges, scores=scores))
+
+    def _count_right(
+        self, rows: EngineRows, keys: Mapping[str, nw.Expr], evidence: Evidence
+    ) -> tuple[KeyCounts, Integers]:
+        """How many rows have each combination of the `keys` and of being right, and which of the
+        combinations are right.
+        """
+        if "correct" in self.slots:
+            flag = rows.flag("correct")
+            counts = rows.count({**keys, "right": flag.key})
+            return counts, flag.checked(counts, "right")
+        answers = rows.answers(["prediction"], "label", evidence)
+        counts = rows.count({**keys, "right": answers.coded(answers.right_as_number(0))})
+        right = answers.checked(counts, "right")
+        answers.witness()
+        return counts, right
+
+    def _may_be_plain(self, rows: EngineRows) -> bool:
+        plain = self.slots.keys() == {"confidence", "correct"} and rows.read_again
+        plain = plain and self.slots["confidence"].scale is None
+        return plain and isinstance(self.grid, EqualWidthBins) and rows.flag("correct").is_boolean
+
+    def _judge_plain(self, rows: EngineRows) -> Judged | None:
+        """The same by arithmetic alone, which is faster; None unless all scores and flags are
+        plain.
+
+        With edges fl(k/K) and products each within a factor 1 ± 2^-53 of the real ones: where the
+        two floors meet, at k, a score p has fl(k/K) < p < fl((k+1)/K), or it is 0 and k is too.
+        Elsewhere it is within 16 floats of an edge, and kept as it is.
+        """
+        bins, score = self.grid.n_cells, rows.plain_number("confidence")
+        least, most = ((score * (bins * factor)).floor() for factor in (1 - _MARGIN, 1 + _MARGIN))
+        right = rows.flag("correct").key
+        counts = rows.count_plain({"cell": least, "near": score * (most - least), "right": right})
+        cells, near, flags = (counts.numbers(key) for key in ("cell", "near", "right"))
+        # A score below 0 has a floor below 0, one above 1 a floor of K or more; null or NaN is
+        # neither.
+        if not ((cells >= 0) & (cells < bins) & (near <= 1) & (flags >= 0)).all():
+            return None
+        exact = np.where(near > 0, self.grid.cells(near), cells).astype(np.int64)
+        return self._counted_inside(rows, counts, exact[:, None], flags.astype(np.int64))
 
 
-def require_outcome(named: Mapping[str, Any]) -> None:
-    """Raise unless there is exactly one way to tell whether a prediction was right."""
-    outcome = [role for role in ("correct", "prediction", "label") if role in named]
-    if outcome not in (["correct"], ["prediction", "label"]):
-        raise InvalidTypeError(
-            "Pass either correct, or both prediction and label: what says whether a prediction "
-            f"was right is {', '.join(outcome) or 'missing'}."
-        )
-
-
-def require_two_columns(named: Mapping[str, Any]) -> None:
-    """Raise if the predictions of a table would be compared with themselves."""
-    if "label" in named and named["label"] == named["prediction"]:
-        raise InvalidValueError(
-            f"label and prediction are both {named['label']!r}, so that every row would be "
-            "right: name the column of the true classes."
-        )
-
-
-def right_rows(rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Integers:
+def _right_rows(rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Integers:
     """1 for each row whose prediction was right, 0 for the others."""
     if "correct" in rows.slots:
         return rows.flags("correct").astype(np.int64)
@@ -91,18 +157,31 @@ def right_rows(rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Intege
     return np.asarray(right, dtype=np.int64)
 
 
-def count_right(
-    rows: EngineRows, slots: Mapping[str, Slot], keys: Mapping[str, nw.Expr], evidence: Evidence
-) -> tuple[KeyCounts, Integers]:
-    """The same inside an engine: how many rows have each combination of the `keys` and of being
-    right, and which of the combinations are right.
-    """
-    if "correct" in slots:
-        flag = rows.flag("correct")
-        counts = rows.count({**keys, "right": flag.key})
-        return counts, flag.checked(counts, "right")
-    answers = rows.answers(["prediction"], "label", evidence)
-    counts = rows.count({**keys, "right": answers.coded(answers.right_as_number(0))})
-    right = answers.checked(counts, "right")
-    answers.witness()
-    return counts, right
+CALIBRATION = Correctness(
+    kind="calibration",
+    what="A calibration",
+    columns=(
+        RowColumn("confidence", "The confidence of each prediction, from 0 to 1.", "number"),
+        RowColumn("correct", "Whether each prediction was right.", "flag", needed=False),
+        RowColumn(
+            "prediction",
+            "The predicted class of each row; with label, in place of correct.",
+            "class",
+            needed=False,
+        ),
+        RowColumn("label", "The true class of each row.", "class", needed=False),
+    ),
+    outcomes=("wrong", "right"),
+    labelled_by=("label", "correct"),
+    grid=EqualWidthBins(DEFAULT_BINS),
+    scopes=("top", "groups", "overlapping-groups", "per-class", "all-labels"),
+    options=("n_bins", "edges"),
+)
+ABSTENTION = Correctness(
+    kind="abstention",
+    what="An abstention",
+    columns=CALIBRATION.columns,
+    outcomes=CALIBRATION.outcomes,
+    labelled_by=CALIBRATION.labelled_by,
+    scopes=("top", "groups"),
+)

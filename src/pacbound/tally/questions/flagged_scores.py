@@ -4,49 +4,37 @@ threshold?
 Recall, false alarms, precision and shields ask this, of rows that are positive or of rollouts that
 are unsafe. The grid is the fine one that thresholds are taken from; there is one table, or one for
 each group.
+
+A rollout is one of the policy without its shield. It brings the running maximum of the danger, up
+to its first un-recoverable state if there is one, and whether there is. For the paper's product it
+also brings the danger at that state. A rollout that was lost at its start is unsafe with score
+-inf, and has the cell -1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from pacbound.errors import InvalidValueError
 from pacbound.tally.classes import Evidence, Vocabulary
-from pacbound.tally.grids import FINE, DyadicGrid
-from pacbound.tally.questions.groups import (
-    GROUPED_SCOPES,
-    group_keys,
-    grouped,
-    grouped_inside,
-    slots_of_arrays,
-    slots_of_columns,
-)
-from pacbound.tally.questions.question import Integers, Judged, Layout, RowColumn, Scope, Slot
-from pacbound.tally.rows import Rows, only_known
+from pacbound.tally.columns import Floats, checked_scores
+from pacbound.tally.questions.question import Judged, Question, RowColumn
+from pacbound.tally.rows import Rows
 
 if TYPE_CHECKING:
     from pacbound.tally.frames.engine_rows import EngineRows
 
+_FINAL = "final_score"
 
-@dataclass(frozen=True)
-class FlaggedScores:
-    """How many rows of either kind are in each fine cell of the score.
 
-    `of_arrays` and `of_columns` make it from what was passed.
-
-    Attributes
-    ----------
-    kind : str
-        What tallies of it are called.
-    columns : tuple of RowColumn
-        What a row brings: the score first, then the truth value.
-    outcomes : tuple of str
-        What a row is where the truth value is False, and where it is True.
-    slots : mapping of str to Slot
-        The columns that each row brings, once they are known.
+@dataclass(frozen=True, kw_only=True)
+class FlaggedScores(Question):
+    """How many rows of either kind are in each fine cell of the score: the first column is the
+    score, and the second says of which kind a row is.
 
     Examples
     --------
@@ -55,49 +43,6 @@ class FlaggedScores:
     ('groups', ('negative', 'positive'))
     """
 
-    kind: str
-    columns: tuple[RowColumn, RowColumn]
-    outcomes: tuple[str, str]
-    lowest_cell: int = 0
-    lost_is: None = None
-    slots: Mapping[str, Slot] = field(default_factory=dict)
-    scope: Scope = "top"
-    members: tuple[str, ...] = ()
-    grid: DyadicGrid = FINE
-    labels_may_be_missing: bool = False
-
-    @property
-    def roles(self) -> Mapping[str, bool]:
-        """What a caller may pass, by name; True for what must be there."""
-        return {**{column.name: True for column in self.columns}, "groups": False}
-
-    @property
-    def labelled_by(self) -> tuple[str, ...]:
-        """What may come back later, as the label of a row."""
-        return (self.columns[1].name,)
-
-    def of_columns(self, **given: Any) -> FlaggedScores:
-        """The question about a table whose columns are named."""
-        named = only_known(given, self.roles, f"A {self.kind}")
-        slots = self._slots({role: name for role, name in named.items() if role != "groups"})
-        return replace(self, **slots_of_columns(slots, named.get("groups")))
-
-    def of_arrays(self, **given: Any) -> tuple[FlaggedScores, dict[str, Any]]:
-        """The question about arrays, and the arrays by slot."""
-        passed = only_known(given, self.roles, f"A {self.kind}")
-        groups = passed.pop("groups", None)
-        slots, arrays = slots_of_arrays(
-            self._slots({role: role for role in passed}), passed, groups
-        )
-        return replace(self, **slots), arrays
-
-    def check_layout(self, layout: Layout) -> str | None:
-        """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
-        return layout.wrong_for(GROUPED_SCOPES, self.grid, self.outcomes)
-
-    def known_again_by(self, counts: Integers, width: int) -> None:
-        """Nothing: every row that is counted has its label."""
-
     def judge(
         self,
         rows: Rows,
@@ -105,32 +50,90 @@ class FlaggedScores:
         evidence: Evidence,  # noqa: ARG002
     ) -> Judged:
         """The cell of each row's score, and whether its truth value is True."""
-        score, flag = (column.name for column in self.columns)
-        scores, flags = rows.scores(score), rows.flags(flag).astype(np.int64)
-        judged = Judged(len(rows), self.grid.cells(scores)[:, None], flags, told=(scores, flags))
-        return grouped(self, rows, judged)
+        score, flag, *_ = (column.name for column in self.columns)
+        flags = rows.flags(flag)
+        scores = rows.scores(score, lost=self._may_be_lost)
+        _require_lost_unsafe(rows, score, flag, scores, flags)
+        if _FINAL in self.slots:
+            scores = _final_scores(rows, score, scores, flags)
+        outcomes = flags.astype(np.int64)
+        told = (scores, outcomes)
+        judged = Judged(len(rows), self.grid.cells(scores)[:, None], outcomes, told=told)
+        return self._in_groups(rows, judged)
 
     def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:  # noqa: ARG002
         """The same inside an engine."""
-        score, name = (column.name for column in self.columns)
-        flag = rows.flag(name)
-        keys = {"cell": rows.cell_key(score, self.grid), "flag": flag.key, **group_keys(self, rows)}
-        counts = rows.count(keys)
+        score, name, *_ = (column.name for column in self.columns)
+        flag, final = rows.flag(name), _FINAL if _FINAL in self.slots else None
+        key = rows.danger_key(score, self.grid, flag, final, lost=self._may_be_lost)
+        counts = rows.count({"cell": key, "flag": flag.key, **self._group_keys(rows)})
         flags = flag.checked(counts, "flag")
-        cells = rows.cells(counts, "cell", score, self.grid)[:, None]
-        judged = Judged(int(counts.rows.sum()), cells, flags, times=counts.rows)
-        return grouped_inside(self, rows, counts, judged)
+        rows.check_dangers(counts, "cell", score, flags, flag, final, lost=self._may_be_lost)
+        cells = rows.keyed_cells(counts, "cell", self.grid)[:, None]
+        return self._counted_inside(rows, counts, cells, flags)
 
-    def _slots(self, named: Mapping[str, Any]) -> dict[str, Slot]:
-        kinds = {column.name: column.holds for column in self.columns}
-        return {role: Slot(kinds[role], name) for role, name in named.items()}
+    @property
+    def _may_be_lost(self) -> bool:
+        return self.lost_is is not None
+
+
+def _require_lost_unsafe(
+    rows: Rows, score: str, flag: str, scores: Floats, flags: NDArray[np.bool_]
+) -> None:
+    saved = np.flatnonzero((scores == -np.inf) & ~flags)
+    if saved.size:
+        raise InvalidValueError(
+            f"{rows.name(score)}[{rows.start + saved[0]}] is -inf, lost at its start, but "
+            f"{rows.name(flag)} is False there ({saved.size} such): a lost rollout is unsafe."
+        )
+
+
+def _final_scores(rows: Rows, score: str, running: Floats, unsafe: NDArray[np.bool_]) -> Floats:
+    """The running maxima, and the final scores of the unsafe rollouts instead of theirs.
+
+    A safe rollout has no un-recoverable state, so whatever stands there for it is not looked at.
+    """
+    name, given = rows.name(_FINAL), rows.numbers(_FINAL)
+    last = checked_scores(np.where(unsafe, given, 0.0), name, start=rows.start, lost=True)
+    above = np.flatnonzero(unsafe & (last > running))
+    if above.size:
+        row = int(above[0])
+        raise InvalidValueError(
+            f"{name}[{rows.start + row}] is {last[row]}, above its running maximum {running[row]} "
+            f"({above.size} such values): expected {rows.name(score)} to be the maximum up to and "
+            "including the first un-recoverable state. Were they swapped?"
+        )
+    return np.where(unsafe, last, running)
 
 
 SCORE_BY_POSITIVE = FlaggedScores(
-    "recall",
-    (
+    kind="recall",
+    what="A recall",
+    columns=(
         RowColumn("score", "The score of each row, 0 to 1, high means positive.", "number"),
         RowColumn("positive", "Whether each row is positive: true or false, 1 or 0.", "flag"),
     ),
-    ("negative", "positive"),
+    outcomes=("negative", "positive"),
+    labelled_by=("positive",),
 )
+ROLLOUTS = FlaggedScores(
+    kind="shield",
+    what="A table of rollouts",
+    columns=(
+        RowColumn("score", "The running maximum of the danger of each rollout, 0 to 1.", "number"),
+        RowColumn("unsafe", "Whether each rollout has an un-recoverable state.", "flag"),
+        RowColumn(
+            _FINAL,
+            "The danger at the first un-recoverable state, for the paper's product.",
+            "number or nothing",
+            needed=False,
+        ),
+    ),
+    outcomes=("safe", "unsafe"),
+    labelled_by=("unsafe",),
+    lowest_cell=-1,
+    lost_is="unsafe",
+)
+ALARMED_ROLLOUTS = replace(ROLLOUTS, columns=ROLLOUTS.columns[:2])
+"""The same without the danger at the first un-recoverable state, which says nothing about safe
+rollouts."""

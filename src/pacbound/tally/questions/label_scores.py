@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -27,22 +27,15 @@ from pacbound.tally.classes import (
     class_of_text,
 )
 from pacbound.tally.columns import Floats, as_array, checked_scores, numeric, same_length
-from pacbound.tally.grids import FINE, DyadicGrid
-from pacbound.tally.questions.groups import (
-    GROUPED_SCOPES,
-    grouped,
-    slots_of_arrays,
-    slots_of_columns,
-)
-from pacbound.tally.questions.question import Integers, Judged, Layout, RowColumn, Scope, Slot
-from pacbound.tally.rows import Rows, only_known
+from pacbound.tally.questions.question import Judged, Question, RowColumn
+from pacbound.tally.rows import Integers, Rows, Slot
 
 if TYPE_CHECKING:
     from pacbound.tally.frames.engine_rows import EngineRows
 
 
-@dataclass(frozen=True)
-class LabelScores:
+@dataclass(frozen=True, kw_only=True)
+class LabelScores(Question):
     """Rows per fine cell of the probability of their true label.
 
     Examples
@@ -52,52 +45,20 @@ class LabelScores:
     (('cat', 'dog'), ('labelled',))
     """
 
-    kind: ClassVar[str] = "sets"
-    outcomes: ClassVar[tuple[str]] = ("labelled",)
-    columns: ClassVar[tuple[RowColumn, ...]] = (
-        RowColumn(
-            "probability",
-            "The probability of each label, one column per label.",
-            "number",
-            several=True,
-        ),
-        RowColumn(
-            "label", "The true label of each row: its column's name, or its place from 0.", "class"
-        ),
-    )
-    labelled_by: ClassVar[tuple[str, ...]] = ("label",)
-    labels_may_be_missing: ClassVar[bool] = True
-    counts_inside: ClassVar[bool] = False
-    lowest_cell: ClassVar[int] = -1
-    lost_is: ClassVar[None] = None
-    grid: ClassVar[DyadicGrid] = FINE
-
     names: tuple[str, ...] = ()
-    slots: Mapping[str, Slot] = field(default_factory=dict)
-    scope: Scope = "top"
-    members: tuple[str, ...] = ()
 
-    @property
-    def roles(self) -> Mapping[str, bool]:
-        """What a caller may pass, by name; True for what must be there."""
-        return {"probability": True, "label": True, "groups": False}
-
-    def of_columns(self, **given: Any) -> LabelScores:
+    def _named(self, named: Mapping[str, Any]) -> Self:
         """The question about a table: a column for each label, which are named by the columns."""
-        named = only_known(given, self.roles, "A table of probabilities")
         columns = named["probability"]
         names = [columns] if isinstance(columns, str) else list(columns)
         _require_several(len(names))
         _require_told_apart(names, named["label"])
-        slots = _slots(names, named["label"])
-        found = slots_of_columns(slots, named.get("groups"))
-        return replace(self, names=tuple(names), **found)
+        return replace(self, names=tuple(names), slots=_slots(names, named["label"]))
 
-    def of_arrays(self, **given: Any) -> tuple[LabelScores, dict[str, Any]]:
+    def _passed(self, passed: Mapping[str, Any]) -> tuple[Self, dict[str, Any]]:
         """The question about (n, L) probabilities and (n,) labels, which are places, or names where
         the probabilities are a frame.
         """
-        passed = only_known(given, self.roles, "A table of probabilities")
         matrix = numeric(as_array(passed["probability"], "probability"), "probability")
         if matrix.ndim != 2:
             raise InvalidValueError(
@@ -108,16 +69,8 @@ class LabelScores:
         slots = _slots([f"probability[:, {k}]" for k in range(matrix.shape[1])], "label")
         same_length(probability=matrix, label=np.asarray(passed["label"]))
         arrays = {**dict(zip(slots, matrix.T, strict=False)), "label": passed["label"]}
-        found, arrays = slots_of_arrays(slots, arrays, passed.get("groups"))
         names = _names_of(passed["probability"], matrix.shape[1])
-        return replace(self, names=names, **found), arrays
-
-    def check_layout(self, layout: Layout) -> str | None:
-        """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
-        return layout.wrong_for(GROUPED_SCOPES, self.grid, self.outcomes)
-
-    def known_again_by(self, counts: Integers, width: int) -> None:
-        """Nothing: a row that gets its label later is in another cell."""
+        return replace(self, names=names, slots=slots), arrays
 
     def judge(
         self,
@@ -132,7 +85,7 @@ class LabelScores:
         cells = np.where(scores == -np.inf, -1, self.grid.cells(np.maximum(scores, 0.0)))
         counted = np.zeros(len(rows), dtype=np.int64)
         judged = Judged(len(rows), cells[:, None], counted, told=(scores, codes + 1))
-        return grouped(self, rows, judged)
+        return self._in_groups(rows, judged)
 
     def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:  # noqa: ARG002
         """Not inside an engine: the rows are read in batches."""
@@ -233,4 +186,23 @@ def _require_several(labels: int) -> None:
         )
 
 
-LABEL_SCORES = LabelScores()
+LABEL_SCORES = LabelScores(
+    kind="sets",
+    what="A table of probabilities",
+    columns=(
+        RowColumn(
+            "probability",
+            "The probability of each label, one column per label.",
+            "number",
+            several=True,
+        ),
+        RowColumn(
+            "label", "The true label of each row: its column's name, or its place from 0.", "class"
+        ),
+    ),
+    outcomes=("labelled",),
+    labelled_by=("label",),
+    labels_may_be_missing=True,
+    counts_inside=False,
+    lowest_cell=-1,
+)

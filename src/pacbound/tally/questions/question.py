@@ -2,32 +2,36 @@
 judged.
 
 A question is asked of rows in two ways: of arrays, and inside a dataframe engine. Either way the
-answer is `Judged` rows, and everything after that (counting, adding, certifying) is the same.
+answer is `Judged` rows, and everything after that (counting, adding, certifying) is the same. A row
+has one group, in a column; or groups overlap, and there is a truth value for each row and group.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.batches import ColumnKind
-from pacbound.sources.notation import shown
-from pacbound.tally.grids import Bins, DyadicGrid
+from pacbound.tally.grids import FINE, Bins, DyadicGrid
+from pacbound.tally.rows import Integers, Rows, Slot, only_known
 
 if TYPE_CHECKING:
-    from pacbound.tally.classes import Evidence, Vocabulary
-    from pacbound.tally.frames.engine_rows import EngineRows
-    from pacbound.tally.rows import Rows
+    import narwhals as nw
 
-Integers = NDArray[np.int64]
-Kind = Literal["calibration", "abstention", "cascade", "shield", "recall", "sets"]
+    from pacbound.tally.classes import Evidence, Vocabulary
+    from pacbound.tally.frames.counting import KeyCounts
+    from pacbound.tally.frames.engine_rows import EngineRows
+
 Scope = Literal["top", "groups", "overlapping-groups", "per-class", "all-labels"]
 
-_SCORES = ("number", "number or nothing")
+_GROUPS: Final = "groups"
+"""The slot, and the name, of the column that holds the group of each row."""
 
 OVERLAPPING: frozenset[Scope] = frozenset(["overlapping-groups", "all-labels"])
 """The scopes in which a row may be counted in several tables."""
@@ -61,43 +65,6 @@ class RowColumn:
     holds: ColumnKind
     several: bool = False
     needed: bool = True
-
-
-@dataclass(frozen=True)
-class Slot:
-    """A column that a question asks for.
-
-    Attributes
-    ----------
-    kind : str
-        What it holds: "number", "number or nothing", "flag", "class" or "name".
-    name : str
-        What it is called where it comes from, for messages and for reading it.
-    scale : float or None
-        For scores: what a score of 1 is written as, if not as 1.
-
-    Examples
-    --------
-    >>> Slot("number", "percent", scale=100.0).shown
-    'percent / 100'
-    """
-
-    kind: ColumnKind
-    name: str
-    scale: float | None = None
-
-    @property
-    def shown(self) -> str:
-        """What its values are called in messages."""
-        return self.name if self.scale is None else shown(self.name, self.scale)
-
-
-def scaled(slots: Mapping[str, Slot], scale: float | None) -> dict[str, Slot]:
-    """The slots of a question, whose numbers are all scores; a score of 1 is written as `scale`."""
-    return {
-        key: replace(slot, scale=scale) if slot.kind in _SCORES else slot
-        for key, slot in slots.items()
-    }
 
 
 @dataclass(frozen=True)
@@ -186,12 +153,49 @@ class Layout:
         return None if self.outcomes == outcomes else "other outcomes"
 
 
-class Question(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class Question(ABC):
     """What rows are counted for: the columns that a row brings, the outcomes, the grid, and how a
     row is judged.
 
-    Each question is one file, and `pacbound.tally.questions` lists them. Whatever counts, loads or
-    certifies a tally reads it there, so a tally of another grid or other outcomes is refused.
+    It is a value: `QUESTIONS` has one of each kind, which is asked of no columns yet. `of_arrays`
+    and `of_columns` give the question about what was passed. Whatever counts, loads or certifies a
+    tally reads it there, so a tally of another grid or other outcomes is refused.
+
+    Attributes
+    ----------
+    kind : str
+        What tallies of it are called.
+    what : str
+        What rows are called in messages: "A table of rollouts".
+    columns : tuple of RowColumn
+        What a row may bring, in the order in which verbs take it.
+    outcomes : tuple of str
+        The names of what a row can turn out to be.
+    labelled_by : tuple of str
+        Which columns may come back later, as the label of a row: the first that is named does.
+    grid
+        How scores become cells.
+    scopes : tuple of str
+        What groups there may be.
+    options : tuple of str
+        What else may be passed, such as the number of bins.
+    lowest_cell : int
+        The lowest cell that a score can have: 0, or -1 if there is one below the grid.
+    lost_is : str or None
+        The outcome of all rows in the cell below the grid, where they have the same.
+    labels_may_be_missing : bool
+        Whether a row is counted that has no label.
+    counts_inside : bool
+        Whether rows can be judged inside an engine.
+    everyone : tuple of str
+        The group that all rows are in, where groups overlap and there is one.
+    slots : mapping of str to Slot
+        The columns that each row brings, once they are known.
+    scope : str
+        What the groups are: "top" where there are none.
+    members : tuple of str
+        The names of groups that overlap, without that of everyone.
 
     Examples
     --------
@@ -201,62 +205,157 @@ class Question(Protocol):
     (('safe', 'unsafe'), ['score', 'unsafe'])
     """
 
-    kind: ClassVar[Kind]
-    roles: ClassVar[Mapping[str, bool]]
-    """What a caller may pass, by name; True for what must be there."""
-    labelled_by: ClassVar[tuple[str, ...]]
-    """Which of these may come back later, as the label of a row: the first that is named does."""
-    labels_may_be_missing: ClassVar[bool]
-    """Whether a row is counted that has no label."""
-    lowest_cell: ClassVar[int]
-    """The lowest cell that a score can have: 0, or -1 if there is one below the grid."""
+    kind: str
+    what: str
+    columns: tuple[RowColumn, ...]
+    outcomes: tuple[str, ...]
+    labelled_by: tuple[str, ...]
+    grid: Bins | DyadicGrid = FINE
+    scopes: tuple[Scope, ...] = ("top", "groups", "overlapping-groups")
+    options: tuple[str, ...] = ()
+    lowest_cell: int = 0
+    lost_is: str | None = None
+    labels_may_be_missing: bool = False
+    counts_inside: bool = True
+    everyone: tuple[str, ...] = ()
+    slots: Mapping[str, Slot] = field(default_factory=dict)
+    scope: Scope = "top"
+    members: tuple[str, ...] = ()
 
     @property
-    def grid(self) -> Bins | DyadicGrid:
-        """How scores become cells."""
-        ...
+    def roles(self) -> dict[str, bool]:
+        """The columns that a caller may pass, by name; True for what must be there."""
+        return {**{column.name: column.needed for column in self.columns}, _GROUPS: False}
 
-    @property
-    def outcomes(self) -> tuple[str, ...]:
-        """The names of what a row can turn out to be."""
-        ...
-
-    @property
-    def scope(self) -> Scope:
-        """What the groups are: "top" where there are none."""
-        ...
-
-    @property
-    def slots(self) -> Mapping[str, Slot]:
-        """The columns that each row must bring."""
-        ...
-
-    @classmethod
-    def of_columns(cls, **given: Any) -> Question:
+    def of_columns(self, **given: Any) -> Self:
         """The question about a table whose columns are named."""
-        ...
+        named = self._known(given)
+        groups = named.pop(_GROUPS, None)
+        if groups is not None and not isinstance(groups, str):
+            raise InvalidTypeError(
+                f"groups={groups!r} does not name a column: expected the one that holds the group "
+                "of each row. Groups that overlap are passed as arrays."
+            )
+        own = self._named(named)
+        return own if groups is None else own._grouped_by(groups)
 
-    @classmethod
-    def of_arrays(cls, **given: Any) -> tuple[Question, dict[str, Any]]:
+    def of_arrays(self, **given: Any) -> tuple[Self, dict[str, Any]]:
         """The question about arrays, and the arrays by slot."""
-        ...
+        passed = self._known(given)
+        groups = passed.pop(_GROUPS, None)
+        own, arrays = self._passed(passed)
+        if groups is None:
+            return own, arrays
+        if not isinstance(groups, Mapping):
+            return own._grouped_by(_GROUPS), {**arrays, _GROUPS: groups}
+        if "overlapping-groups" not in self.scopes:
+            raise InvalidTypeError(
+                "groups is a mapping, whose groups may overlap, and a row of two groups would have "
+                "two thresholds: expected one group per row."
+            )
+        columns = members_of(groups)
+        for name in self.everyone:
+            if name in columns:
+                raise InvalidValueError(
+                    f"groups has a group {name!r}, a name that is kept for all rows together: they "
+                    "are always one of the groups that overlap. Rename it, or leave it out."
+                )
+        slots, members = member_slots(tuple(columns)), tuple(columns)
+        overlapping: Scope = "overlapping-groups"
+        own = replace(own, slots={**own.slots, **slots}, scope=overlapping, members=members)
+        return own, {**arrays, **dict(zip(slots, columns.values(), strict=True))}
 
-    @classmethod
-    def check_layout(cls, layout: Layout) -> str | None:
+    def check_layout(self, layout: Layout) -> str | None:
         """What is wrong with the layout of a tally, which came from a file; None if nothing is."""
-        ...
+        return layout.wrong_for(self.scopes, self.grid, self.outcomes)
 
-    @classmethod
-    def known_again_by(cls, counts: Integers, width: int) -> Integers | None:
+    def known_again_by(
+        self,
+        counts: Integers,  # noqa: ARG002
+        width: int,  # noqa: ARG002
+    ) -> Integers | None:
         """Of the counts of all outcomes, for rows of `width` scores, those that stay when rows are
         counted again with more labels; None where no row is counted before it has its label.
         """
-        ...
+        return None
 
+    @abstractmethod
     def judge(self, rows: Rows, vocabulary: Vocabulary, evidence: Evidence) -> Judged:
         """The rows of arrays, judged; `evidence` takes in what is seen of their classes."""
-        ...
 
+    @abstractmethod
     def judge_inside(self, rows: EngineRows, evidence: Evidence) -> Judged:
         """The rows that an engine holds, judged there: only counts come back."""
-        ...
+
+    def _known(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What was passed, if every name is known and none that is needed is missing."""
+        return only_known(given, {**self.roles, **dict.fromkeys(self.options, False)}, self.what)
+
+    def _named(self, named: Mapping[str, Any]) -> Self:
+        """The question about the columns of a table, without groups."""
+        given = (column for column in self.columns if column.name in named)
+        slots = {column.name: Slot(column.holds, named[column.name]) for column in given}
+        return replace(self, slots=slots)
+
+    def _passed(self, passed: Mapping[str, Any]) -> tuple[Self, dict[str, Any]]:
+        """The question about arrays, without groups, and the arrays by slot."""
+        own = self._named({role: role for role in passed if role not in self.options})
+        return own, {role: passed[role] for role in own.slots}
+
+    def _grouped_by(self, column: str) -> Self:
+        return replace(self, slots={**self.slots, _GROUPS: Slot("name", column)}, scope="groups")
+
+    def _in_groups(self, rows: Rows, judged: Judged) -> Judged:
+        """Judged rows with their groups; each once for every group that it is in."""
+        if self.scope == "top":
+            return judged
+        if not self.members:
+            names, places = rows.groups(_GROUPS)
+            return replace(judged, groups=names, places=places)
+        inside = [np.flatnonzero(rows.flags(_member(name))) for name in self.members]
+        inside += [np.arange(len(rows)) for _ in self.everyone]
+        chosen = np.concatenate(inside)
+        return replace(
+            judged,
+            cells=judged.cells[chosen],
+            outcomes=judged.outcomes[chosen],
+            groups=(*self.members, *self.everyone),
+            places=np.repeat(np.arange(len(inside)), [len(part) for part in inside]),
+        )
+
+    def _group_keys(self, rows: EngineRows) -> dict[str, nw.Expr]:
+        """What rows are counted by for their groups, inside an engine."""
+        return {} if self.scope == "top" else {_GROUPS: rows.group_key(_GROUPS)}
+
+    def _counted_inside(
+        self, rows: EngineRows, counts: KeyCounts, cells: Integers, outcomes: Integers
+    ) -> Judged:
+        """Rows that were counted inside an engine, with their groups."""
+        judged = Judged(int(counts.rows.sum()), cells, outcomes, times=counts.rows)
+        if self.scope == "top":
+            return judged
+        names, places = rows.groups(counts, _GROUPS, _GROUPS)
+        return replace(judged, groups=names, places=places)
+
+
+def members_of(groups: Mapping[Any, Any]) -> dict[str, Any]:
+    """The column of truth values of each group, by the group's name, if no two have one name."""
+    if not groups:
+        raise InvalidValueError("groups is empty: name at least one group.")
+    named = {str(name): column for name, column in groups.items()}
+    if len(named) < len(groups):
+        raise InvalidValueError(
+            f"groups names one group twice: {', '.join(map(repr, groups))}. Groups go by their "
+            "text: rename one."
+        )
+    return named
+
+
+def member_slots(names: tuple[str, ...]) -> dict[str, Slot]:
+    """The columns that rows bring for groups of these names, which may overlap."""
+    return {_member(name): Slot("flag", f"groups[{name!r}]") for name in names}
+
+
+def _member(name: str) -> str:
+    """The slot of a group that overlaps others: no group's name is that of another slot."""
+    return f"member of {name}"
