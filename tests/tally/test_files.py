@@ -18,7 +18,7 @@ from tests.tally.table_writers import WRITERS, Columns
 from pacbound import Tally
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import file_fingerprint
-from pacbound.tally.fingerprint import HISTOGRAM
+from pacbound.tally.table import HISTOGRAM
 
 ROWS = 3000
 EDGES = np.array([0.0, 0.05, 0.15, 0.3, 0.35, 0.6, 0.7, 1.0])

@@ -16,9 +16,8 @@ from pacbound.errors import InvalidTypeError, InvalidValueError, NotFittedError
 from pacbound.procedures.calibration import Correction, Side, check_options
 from pacbound.stats.arguments import claimed_delta
 from pacbound.tally.grids import bins_for
-from pacbound.tally.probabilities import count_probabilities
+from pacbound.tally.probabilities import as_probabilities, count_probabilities, top_label
 from pacbound.tally.tally import Tally
-from pacbound.tally.toplabel import as_probabilities, top_label
 
 Floats = NDArray[np.float64]
 CalibratorScope = Literal["top", "per-class", "all-labels"]

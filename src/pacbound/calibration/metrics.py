@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pacbound.calibration.reliability import induced_reliability, reliability, some_rows
 from pacbound.errors import InvalidValueError
 from pacbound.tally.columns import Array, as_classes, checked_scores, same_rows
-from pacbound.tally.toplabel import as_probabilities
+from pacbound.tally.probabilities import as_probabilities
 
 _ENTRIES = 2**17
 _SUM_TOLERANCE = 0.01

@@ -20,9 +20,8 @@ from pacbound.sources.batches import Batch, Progress
 from pacbound.sources.notation import PLAIN, Notation
 from pacbound.sources.paths import Paths
 from pacbound.tally.columns import as_names
-from pacbound.tally.frame_errors import reading_frame
 from pacbound.tally.row_rules import EXIT, PREDICTION, RowRule, answers_of
-from pacbound.tally.rows import batch_scores
+from pacbound.tally.rows import batch_scores, reading_frame
 
 
 @dataclass(frozen=True)
@@ -81,8 +80,8 @@ def applied(
     was made from, and `given` those that the user names instead.
     """
     # Loaded here, because a certificate needs no narwhals.
+    from pacbound.tally.frames.counting import column_names  # noqa: PLC0415
     from pacbound.tally.frames.rule_columns import apply_to_frame  # noqa: PLC0415
-    from pacbound.tally.frames.whole_columns import column_names  # noqa: PLC0415
 
     columns = _columns_read(rule, recorded, given, column_names(frame))
     return apply_to_frame(

@@ -112,7 +112,7 @@ class CalibrationBins:
         [(0.0, 0.5, 100, 0), (0.5, 1.0, 100, 100)]
         """
         # Loaded here, because a certificate needs no narwhals.
-        from pacbound.tally.frames.new_frames import new_frame  # noqa: PLC0415
+        from pacbound.tally.frames.opening import new_frame  # noqa: PLC0415
 
         names = ("begin", "end", "trials", "successes", "estimate", "lower", "upper")
         return new_frame({name: getattr(self, name) for name in names}, backend)

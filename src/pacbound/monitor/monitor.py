@@ -30,9 +30,8 @@ from pacbound.says import exact
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
 from pacbound.tally.columns import same_length, same_rows
-from pacbound.tally.frame_errors import reading_frame
 from pacbound.tally.questions import with_article
-from pacbound.tally.rows import Rows
+from pacbound.tally.rows import Rows, reading_frame
 from pacbound.watch import RowReading
 
 
@@ -475,7 +474,7 @@ class Monitor(SavedMonitor):
     @reading_frame()
     def _update_from_frame(self, frame: Any, columns: Mapping[str, Any]) -> Alarm | None:
         # Loaded here, because arrays need no narwhals.
-        from pacbound.tally.frames.whole_columns import (  # noqa: PLC0415
+        from pacbound.tally.frames.counting import (  # noqa: PLC0415
             has_order,
             whole_columns,
         )

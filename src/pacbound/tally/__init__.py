@@ -9,9 +9,9 @@ from pacbound.tally.grids import (
     Grid,
     equal_mass_edges,
 )
+from pacbound.tally.probabilities import top_label
 from pacbound.tally.questions import Scope
 from pacbound.tally.tally import Tally
-from pacbound.tally.toplabel import top_label
 
 __all__ = [
     "AtomBins",

@@ -26,15 +26,13 @@ from pacbound.sources.paths import are_paths
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
 from pacbound.tally.columns import Floats, require_whole_text, same_length, same_rows
 from pacbound.tally.draws import Candidates, Draw, Drawn, NameAt, Numbers, RowIds
-from pacbound.tally.fingerprint import Fingerprint, histogram_names, own_name
-from pacbound.tally.frame_errors import reading_frame
 from pacbound.tally.grids import DEFAULT_BINS, equal_mass_cells, is_equal_mass
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import CASCADE, Judged, Question
 from pacbound.tally.returned_labels import ROW, ReturnedLabels
 from pacbound.tally.row_options import DRAWN_BY, ROWS, options_about
-from pacbound.tally.rows import Integers, Rows, Slot, batch_scores, scaled
-from pacbound.tally.table import CountTable, together
+from pacbound.tally.rows import Integers, Rows, Slot, batch_scores, reading_frame, scaled
+from pacbound.tally.table import CountTable, Fingerprint, histogram_names, own_name, together
 
 
 @dataclass(frozen=True)
@@ -290,7 +288,7 @@ def scores_in(column: str, data: Any, options: Mapping[str, Any]) -> Floats:
 
 def _scores_in_frame(slot: Slot, native: Any) -> Floats:
     # Loaded here, because arrays need no narwhals.
-    from pacbound.tally.frames.whole_columns import whole_columns  # noqa: PLC0415
+    from pacbound.tally.frames.counting import whole_columns  # noqa: PLC0415
 
     slots = {"scores": slot}
     return Rows.of_arrays(slots, whole_columns(native, slots, in_order=False)).scores("scores")
@@ -325,7 +323,7 @@ def _ids_of_rows(draw: Draw, by: Rows) -> Numbers:
 def _ids_of_frame(draw: Draw, native: Any) -> Numbers:
     """The ids of a frame's rows, the only column that leaves its engine."""
     # Loaded here, because arrays need no narwhals.
-    from pacbound.tally.frames.whole_columns import whole_columns  # noqa: PLC0415
+    from pacbound.tally.frames.counting import whole_columns  # noqa: PLC0415
 
     slots = {"row_ids": draw.slots["row_ids"]}
     return _ids_of_rows(draw, Rows.of_arrays(slots, whole_columns(native, slots, in_order=False)))
@@ -423,7 +421,7 @@ def _columns_of(
     labels that came back among them.
     """
     # Loaded here, because arrays need no narwhals.
-    from pacbound.tally.frames.whole_columns import (  # noqa: PLC0415
+    from pacbound.tally.frames.counting import (  # noqa: PLC0415
         column_names,
         has_order,
         whole_columns,

@@ -22,20 +22,16 @@ from pacbound.documents import Json
 from pacbound.errors import CertificateError
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.draws import Drawn, Numbers, drawn_from
-from pacbound.tally.fingerprint import histogram_names
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import QUESTIONS
 from pacbound.tally.questions.cascade import (
     ALL_ROWS,
     CASCADE,
-    exits_of,
-    outcomes_of,
-    with_unlabelled,
 )
 from pacbound.tally.questions.question import Layout
 from pacbound.tally.rows import Integers
-from pacbound.tally.table import in_order, together
+from pacbound.tally.table import in_order
 
 FORMAT = "pacbound-tally"
 LARGEST_FILE = 2**30
@@ -105,23 +101,7 @@ def fields_of(document: Mapping[str, Json]) -> dict[str, Any]:
     if not fields["sources"] and fields["rows"]:
         # Whatever it was counted from: the same document is the same rows.
         fields["sources"] = frozenset([f"tally:{document['digest']}"])
-    if fields["kind"] == CASCADE.kind:
-        _complete(fields)
     return fields
-
-
-def _complete(fields: dict[str, Any]) -> None:
-    """Bring a cascade of before rows without a label were counted up to date: it has no outcome for
-    them, and its name holds outcomes, so that the same rows have another one today.
-    """
-    exits = exits_of(fields["cells"].shape[1], fields["scope"])
-    if fields["outcomes"] == outcomes_of(exits):
-        return
-    fields["counts"] = with_unlabelled(fields["counts"], exits)
-    fields["outcomes"] = outcomes_of(exits)
-    known_by = CASCADE.known_again_by(fields["counts"], fields["cells"].shape[1])
-    table = together(fields["scope"], fields["cells"], known_by, fields["groups"])
-    fields["sources"] |= histogram_names(*table)
 
 
 def _read(body: Mapping[str, Json]) -> dict[str, Any]:

@@ -1,25 +1,166 @@
-"""Counting class probabilities for calibration: of the top label, per predicted class, or every
-label.
+"""Class probabilities: the top label of every row, and counting them for calibration, of the top
+label, per predicted class, or every label.
 
 The probabilities are walked over once, in blocks that stay in the processor's cache.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
 from pacbound.stats.arguments import is_one_of
-from pacbound.tally.columns import Array, as_classes, checked_scores, same_length, same_rows
+from pacbound.tally.columns import (
+    Array,
+    as_array,
+    as_classes,
+    checked_scores,
+    numeric,
+    same_length,
+    same_rows,
+)
 from pacbound.tally.count import Counting
 from pacbound.tally.grids import Bins
 from pacbound.tally.questions import CALIBRATION, Judged, Scope
 from pacbound.tally.tally import Tally
-from pacbound.tally.toplabel import as_probabilities, top_blocks
+
+FEW_CLASSES = 64
+"""Up to here a transposed block and a running maximum beat argmax, which is slow along short rows.
+"""
+
+ONE_SCORE = "one score per row: for a sigmoid pass [1 - p, p]"
+"""What is wrong with a table of one column: its softmax, and its top label, are the same whatever
+the score is."""
+
+_ROWS = 8192
+_WIDE_ROWS, _THREADS = 4096, 2
+"""Of many classes. Looking at all of them takes as long as reading them from memory, which two
+threads do faster than one, while this one counts.
+"""
+_LOOKED_AT = 2**16
+
+
+def top_label(probabilities: Any) -> tuple[Array, NDArray[np.intp]]:
+    """The highest probability of each row and the class that has it; of equal ones the first.
+
+    Rows need not sum to one, so one-versus-rest scores will do. It works in blocks: the only extra
+    memory is that of the result.
+
+    Parameters
+    ----------
+    probabilities
+        (n, classes) numbers, in anything that NumPy can read.
+
+    Returns
+    -------
+    confidence : ndarray of shape (n,)
+        The highest probability of each row, in the dtype of the probabilities. One that is above 1
+        by float32 rounding is 1.
+    prediction : ndarray of shape (n,)
+        The column that has it.
+
+    Raises
+    ------
+    InvalidValueError
+        If the table does not have two dimensions and at least two classes; if there is a NaN
+        anywhere, a highest probability is not in [0, 1], or the numbers look like logits.
+    InvalidTypeError
+        If they are not numbers.
+
+    Examples
+    --------
+    >>> confidence, prediction = top_label([[0.1, 0.7, 0.2], [0.5, 0.5, 0.0]])
+    >>> confidence.tolist(), prediction.tolist()
+    ([0.7, 0.5], [1, 0])
+    """
+    table = as_probabilities(probabilities, "probabilities")
+    confidence = np.empty(len(table), dtype=table.dtype)
+    prediction = np.empty(len(table), dtype=np.intp)
+    for start, top, label in top_blocks(table):
+        checked_scores(top, "confidence", start=start)
+        confidence[start : start + len(top)] = top
+        prediction[start : start + len(top)] = label
+    return np.minimum(confidence, 1, out=confidence), prediction
+
+
+def as_probabilities(values: Any, name: str) -> Array:
+    """`values` as an (n, classes) table of floats that do not look like logits."""
+    table = numeric(as_array(values, name), name)
+    if table.ndim != 2 or table.shape[1] == 0:
+        raise InvalidValueError(
+            f"{name} has shape {table.shape}: expected (rows, classes). For one confidence per row "
+            "use calibrate."
+        )
+    if table.shape[1] == 1:
+        raise InvalidValueError(
+            f"{name} has shape {table.shape}, {ONE_SCORE}, a column for each class."
+        )
+    if table.dtype.kind != "f":
+        table = table.astype(np.float64)
+    # A negative entry below the top one does no harm to the guarantee; it is looked for as the mark
+    # of logits.
+    head = table[: max(1, _LOOKED_AT // table.shape[1])]
+    if head.size and head.min() < 0:
+        row, column = np.argwhere(head < 0)[0]
+        raise InvalidValueError(
+            f"{name}[{row}, {column}] is {head[row, column]}: expected probabilities from 0 to 1. "
+            "These look like logits or log-probabilities: pass softmax outputs."
+        )
+    return table
+
+
+def top_blocks(table: Array) -> Iterator[tuple[int, Array, Array]]:
+    """Blocks of (first row, confidence, prediction); not yet checked, NaN in a row makes its
+    confidence NaN.
+    """
+    if table.shape[1] > FEW_CLASSES:
+        yield from _wide_blocks(table)
+        return
+    for start in range(0, len(table), _ROWS):
+        yield (start, *_running_maximum(table[start : start + _ROWS]))
+
+
+def _wide_blocks(table: Array) -> Iterator[tuple[int, Array, Array]]:
+    """The blocks in order, a few of them ahead of whoever takes them."""
+    ahead = deque[tuple[int, Future[tuple[Array, Array]]]]()
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for start in range(0, len(table), _WIDE_ROWS):
+            block = table[start : start + _WIDE_ROWS]
+            ahead.append((start, pool.submit(_gathered_maximum, block)))
+            if len(ahead) > _THREADS:
+                first, found = ahead.popleft()
+                yield (first, *found.result())
+        for first, found in ahead:
+            yield (first, *found.result())
+
+
+def _running_maximum(block: Array) -> tuple[Array, Array]:
+    columns = np.ascontiguousarray(block.T)
+    highest = columns[0].copy()
+    label = np.zeros(len(highest), dtype=np.uint8)
+    for index in range(1, len(columns)):
+        # Classes are visited in rising order, so the latest improvement is the largest index: a
+        # maximum, not a branch.
+        better = (columns[index] > highest).view(np.uint8)
+        np.maximum(label, better * np.uint8(index), out=label)
+        np.maximum(highest, columns[index], out=highest)
+    return highest, label
+
+
+def _gathered_maximum(block: Array) -> tuple[Array, Array]:
+    label = block.argmax(axis=1)
+    if not block.flags.c_contiguous:
+        return block[np.arange(len(block)), label], label
+    # Twice as fast as two index arrays. Every place is legal, and "clip" does not look for one that
+    # is not.
+    return block.ravel().take(label + np.arange(0, block.size, block.shape[1]), mode="clip"), label
 
 
 def count_probabilities(

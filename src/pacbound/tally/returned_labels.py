@@ -31,9 +31,8 @@ from pacbound.sources.notation import FALSE, TRUE
 from pacbound.sources.paths import are_paths, expanded, format_of
 from pacbound.sources.values import MISSING, Values, is_missing, values_of
 from pacbound.tally.classes import ClassRule, NotAClassError, Vocabulary, class_of_text
-from pacbound.tally.frame_errors import reading_frame
 from pacbound.tally.questions import Question
-from pacbound.tally.rows import Integers, Slot
+from pacbound.tally.rows import Integers, Slot, reading_frame
 
 ROW: Final = "pac_row"
 """The column with the number of each row that went out to be labelled."""
@@ -301,7 +300,7 @@ def answers_notation(paths: Paths, notation: Notation) -> Notation:
 @reading_frame()
 def _of_frame(frame: Any, slot: Slot, known_by: Mapping[str, Slot], read: Codes) -> _Found:
     # Loaded here, because files need no narwhals.
-    from pacbound.tally.frames.whole_columns import column_names, whole_columns  # noqa: PLC0415
+    from pacbound.tally.frames.counting import column_names, whole_columns  # noqa: PLC0415
 
     told = _told_slots(known_by, [set(column_names(frame))])
     slots = {

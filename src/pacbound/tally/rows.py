@@ -6,14 +6,15 @@ that its column cannot hold raises, with the name of the column and the row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.sources.batches import Batch, ColumnKind
 from pacbound.sources.notation import shown, unscaled
 from pacbound.sources.values import Values, values_of
@@ -199,3 +200,30 @@ def only_known(given: Mapping[str, Any], known: Mapping[str, bool], what: str) -
     if absent:
         raise InvalidTypeError(f"{what} needs {absent[0]!r}: expected {', '.join(known)}.")
     return passed
+
+
+_ENGINES: Final = frozenset(
+    ["_duckdb", "duckdb", "narwhals", "pandas", "polars", "py4j", "pyarrow", "pyspark"]
+)
+
+
+@contextmanager
+def reading_frame() -> Iterator[None]:
+    """Turn what an engine raises about the user's frame into an error that says so."""
+    try:
+        yield
+    except PacboundError:
+        raise
+    except Exception as error:
+        if not (_is_of_an_engine(error) or isinstance(error, (OSError, UnicodeError))):
+            raise
+        said = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
+        raise InvalidValueError(
+            f"The frame cannot be read: {said.strip().rstrip('.')} ({type(error).__name__}). "
+            "Collect it by itself to see where this comes from."
+        ) from error
+
+
+def _is_of_an_engine(error: Exception) -> bool:
+    # A class of an engine's own may derive from one of its own, or be one of Python's beside it.
+    return any(kind.__module__.split(".")[0] in _ENGINES for kind in type(error).__mro__)

@@ -31,7 +31,7 @@ from pacbound.tally.columns import (
     same_length,
     same_rows,
 )
-from pacbound.tally.fingerprint import ARRAY
+from pacbound.tally.table import ARRAY
 
 MOST_NAMES = 20
 RECORDS_A_NAME = 10

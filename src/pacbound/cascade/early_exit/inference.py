@@ -21,7 +21,7 @@ from pacbound.cascade.early_exit.batches import Batch, device_of, packed
 from pacbound.cascade.stages import ExitThresholds
 from pacbound.claims.cascade import CascadeCertificate
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.tally.toplabel import ONE_SCORE
+from pacbound.tally.probabilities import ONE_SCORE
 
 Certified = CascadeCertificate
 

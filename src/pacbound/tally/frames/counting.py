@@ -1,4 +1,6 @@
-"""Counting keys inside the engine that holds a frame: one pass, of which only counts come back."""
+"""What leaves an engine: counts of keys, in one pass; or whole columns, as arrays, where rows are
+drawn one by one before they are counted, and counts are not enough.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,11 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from pacbound.errors import InvalidValueError
 from pacbound.sources.values import is_missing
-from pacbound.tally.frames.opening import Frame
+from pacbound.tally.frames.opening import Frame, is_boolean, known_frame, number, open_frame, typed
 from pacbound.tally.grids import Floats, Integers
+from pacbound.tally.rows import Slot
 
 _ROWS = "rows"
 _VALUE = "value"
@@ -98,3 +102,41 @@ def _with_none(column: NDArray[Any]) -> NDArray[Any]:
     objects: NDArray[Any] = np.ma.getdata(column).astype(object)
     objects[np.ma.getmaskarray(column)] = None
     return objects
+
+
+def whole_columns(
+    native: Any, slots: Mapping[str, Slot], *, in_order: bool
+) -> dict[str, NDArray[Any]]:
+    """The columns of a frame by slot, all rows of them.
+
+    With `in_order` rows are known by their place, and an engine that promises no order is refused.
+    """
+    frame = open_frame(native, [slot.name for slot in slots.values()])
+    if in_order and not has_order(native):
+        raise InvalidValueError(
+            f"Rows in {frame.implementation.value} have no order, and a draw must know them: name "
+            "a column of row_ids, one for each row, that tells the rows of a cluster apart."
+        )
+    values = [_value(frame, slot).alias(key) for key, slot in slots.items()]
+    return collected(frame.select(*values), in_order=True)
+
+
+def column_names(native: Any) -> list[str]:
+    """The names of all columns of a frame."""
+    return list(known_frame(native).collect_schema().names())
+
+
+def has_order(native: Any) -> bool:
+    """Whether the rows of a frame have a place: in DuckDB and Spark they have none."""
+    engine = known_frame(native).implementation
+    return not (engine.is_duckdb() or engine.is_spark_like())
+
+
+def _value(frame: Frame, slot: Slot) -> nw.Expr:
+    if slot.kind in ("number", "number or nothing"):
+        return number(frame, slot.name)
+    dtype, column = typed(frame, slot.name)
+    if slot.kind == "flag":
+        flags = is_boolean(frame, slot.name, slot.name)
+        return column if flags else number(frame, slot.name)
+    return column.cast(nw.String) if isinstance(dtype, (nw.Categorical, nw.Enum)) else column

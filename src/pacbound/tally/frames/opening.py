@@ -1,22 +1,24 @@
-"""Opening a dataframe of any engine, and its columns as numbers.
+"""Opening a dataframe of any engine, its columns as numbers, and making a new one.
 
 Columns that are not there, or whose names or types cannot be what they are for, are refused before
-any row is looked at. Values are judged where they are counted.
+any row is looked at. Values are judged where they are counted. pandas and PyArrow hold columns as
+Python objects, as categories, or in Arrow's memory, which narwhals does not tell.
 """
 
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from math import inf
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import narwhals as nw
+from numpy.typing import NDArray
 
-from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.tally.frames.native_types import is_held_by_arrow, with_plain_types
+from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
+from pacbound.stats.arguments import is_one_of
 
 Frame: TypeAlias = "nw.LazyFrame[Any]"
 
@@ -128,6 +130,16 @@ def number(frame: Frame, name: str) -> nw.Expr:
     return (column.cast(nw.String) if by_text else column).cast(nw.Float64)
 
 
+def is_boolean(frame: Frame, column: str, name: str) -> bool:
+    """Whether a column of truth values holds booleans, and not numbers."""
+    dtype = frame.collect_schema()[column]
+    if dtype != nw.Boolean and not dtype.is_numeric():
+        raise InvalidTypeError(
+            f"{name} has type {dtype}: expected booleans, or numbers that are 0 or 1."
+        )
+    return bool(dtype == nw.Boolean)
+
+
 def unscaled(value: nw.Expr, scale: float | None) -> nw.Expr:
     """The scores that float64 values are written for: each divided once.
 
@@ -236,3 +248,82 @@ def _let_go_at_exit() -> None:
         # Registered once, however often it is asked for.
         atexit.unregister(_builtin_namespace.cache_clear)
         atexit.register(_builtin_namespace.cache_clear)
+
+
+_TEXT: Final = ("string", "large_string", "string_view")
+
+
+def with_plain_types(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """The frame with plain types in place of Python objects, and numbers in place of categories
+    that are numbers.
+    """
+    engine = frame.implementation
+    if not (engine.is_pandas() or engine.is_pyarrow()):
+        return frame
+    plain = {}
+    for name, dtype in frame.schema.items():
+        column = frame[name].to_native()
+        if dtype == nw.Object:
+            plain[name] = column.convert_dtypes()
+        elif isinstance(dtype, (nw.Categorical, nw.Enum)):
+            plain[name] = _decoded(column)
+    return frame.with_columns(
+        *(nw.from_native(column, series_only=True).alias(name) for name, column in plain.items())
+    )
+
+
+def is_held_by_arrow(frame: nw.LazyFrame[Any], name: str) -> bool:
+    """Whether Arrow computes with the column: in PyArrow, and where pandas keeps it in Arrow's
+    memory.
+    """
+    engine = frame.implementation
+    return engine.is_pyarrow() or (
+        engine.is_pandas() and hasattr(frame.to_native().dtypes[name], "pyarrow_dtype")
+    )
+
+
+def _decoded(column: Any) -> Any:
+    """A column of categories as a column of their type, unless they are names: the text of 3.0 is
+    not that of 3.
+    """
+    if hasattr(column, "cat"):
+        return _without_categories(column)
+    arrow_type = column.dtype.pyarrow_dtype if hasattr(column, "dtype") else column.type
+    if str(arrow_type.value_type) in _TEXT:
+        return column
+    if hasattr(column, "dtype"):
+        return column.astype(type(column.dtype)(arrow_type.value_type))
+    return column.cast(arrow_type.value_type)
+
+
+def _without_categories(column: Any) -> Any:
+    categories = column.cat.categories.to_series()
+    if nw.from_native(categories, series_only=True).dtype == nw.String:
+        return column
+    # Integers and booleans become types that have room for what is missing. Floats have it, and
+    # whole ones must stay floats.
+    return column.astype(
+        categories.dtype if categories.dtype.kind == "f" else categories.convert_dtypes().dtype
+    )
+
+
+Backend = Literal["pandas", "polars", "pyarrow"]
+
+
+def new_frame(columns: Mapping[str, NDArray[Any]], backend: Backend) -> Any:
+    """A frame of the backend with these columns."""
+    if not is_one_of(backend, get_args(Backend)):
+        raise InvalidValueError(
+            f"backend={backend!r} is not known: expected one of {', '.join(get_args(Backend))}."
+        )
+    kinds = {"f": nw.Float64, "i": nw.Int64}
+    schema = {name: kinds[column.dtype.kind] for name, column in columns.items()}
+    try:
+        frame = nw.from_dict(
+            {name: column.tolist() for name, column in columns.items()}, schema, backend=backend
+        )
+    except ImportError:
+        raise MissingDependencyError(
+            f"A frame of {backend} needs {backend}: pip install {backend}"
+        ) from None
+    return frame.to_native()

@@ -19,7 +19,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources.values import values_of
 from pacbound.tally.classes import ClassRule
 from pacbound.tally.columns import ROUNDING, as_names
-from pacbound.tally.frames.counting import counted
+from pacbound.tally.frames.counting import column_names, counted, whole_columns
 from pacbound.tally.frames.engine_rows import EngineRows
 from pacbound.tally.frames.opening import (
     is_text,
@@ -30,7 +30,6 @@ from pacbound.tally.frames.opening import (
     unscaled,
     with_exact_text,
 )
-from pacbound.tally.frames.whole_columns import column_names, whole_columns
 from pacbound.tally.grids import DyadicGrid
 from pacbound.tally.row_rules import EXIT, PREDICTION, Exits, Limit, RowRule, RowSteps, answers_of
 from pacbound.tally.rows import Rows, Slot

@@ -139,8 +139,7 @@ class CascadeQuestion(Question):
             return f"cells of {exits} scores"
         if layout.grid != grid_of(exits):
             return f"another grid than the {grid_of(exits)} that {exits + 1} models are counted on"
-        known = outcomes_of(exits), _labelled_outcomes(exits)
-        return None if layout.outcomes in known else "other outcomes"
+        return None if layout.outcomes == outcomes_of(exits) else "other outcomes"
 
     def known_again_by(self, counts: Integers, width: int) -> Integers:
         """How often which exits differ from the slow model: it needs no label, and stays when one
