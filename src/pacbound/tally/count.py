@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.sources import PLAIN, Engine, Notation, Paths, Progress, Wanted, opened
+from pacbound.sources import Notation, Paths, Progress, Wanted, opened
 from pacbound.sources.batches import CannotCountError, Part, TableFile, in_order, part_of
 from pacbound.sources.paths import are_paths
 from pacbound.tally.classes import ClassRule, Evidence, Vocabulary
 from pacbound.tally.columns import Floats, require_whole_text, same_length, same_rows
-from pacbound.tally.draws import Candidates, Draw, Drawn, NameAt, Numbers, RowIds
+from pacbound.tally.draws import EVERY_ROW, Candidates, Draw, Drawn, Numbers
 from pacbound.tally.grids import DEFAULT_BINS, equal_mass_cells, is_equal_mass
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import CASCADE, Judged, Question
@@ -52,17 +52,19 @@ class Counted:
 class Counting:
     """A count in the making, with the classes that it has met and what it has seen of them."""
 
-    def __init__(self, question: Question, rule: ClassRule | None = None) -> None:
-        self._question = question
-        self.rule = rule or ClassRule()
+    def __init__(
+        self, question: Question, rule: ClassRule | None = None, draw: Draw = EVERY_ROW
+    ) -> None:
+        self.question, self.rule, self.draw = question, rule or ClassRule(), draw
         self.vocabulary = Vocabulary(self.rule)
         self.evidence = Evidence()
-        self._fingerprint = Fingerprint()
+        self.drawn: Drawn | None = None
         self.ids: Numbers | None = None
         self.rows = 0
+        self._fingerprint = Fingerprint()
         self._table = CountTable(
             question.grid,
-            scores=_scores(question),
+            scores=max(1, sum(key.startswith("confidence ") for key in question.slots)),
             outcomes=len(question.outcomes),
             grouped=question.scope != "top",
         )
@@ -74,7 +76,7 @@ class Counting:
 
     def ask(self, rows: Rows) -> None:
         """Judge rows of arrays here."""
-        self.add(self._question.judge(rows, self.vocabulary, self.evidence))
+        self.add(self.question.judge(rows, self.vocabulary, self.evidence))
 
     def ask_inside(self, native: Any, *, keyed: bool = False, read_again: bool = False) -> None:
         """Judge the rows of a frame inside its engine; `keyed` columns go by their slots."""
@@ -82,11 +84,11 @@ class Counting:
         from pacbound.tally.frames.engine_rows import EngineRows  # noqa: PLC0415
 
         rows = EngineRows(
-            native, self._question.slots, self.rule, keyed=keyed, read_again=read_again
+            native, self.question.slots, self.rule, keyed=keyed, read_again=read_again
         )
         # Taken in only when all went well, so that rows may be read in another way if it does not.
         evidence = Evidence()
-        judged = self._question.judge_inside(rows, evidence)
+        judged = self.question.judge_inside(rows, evidence)
         self.evidence.add(evidence)
         self.add(judged)
 
@@ -101,12 +103,12 @@ class Counting:
     @property
     def _labels(self) -> str | None:
         """What the column of true classes is called, if there is one."""
-        slots = self._question.slots
+        slots = self.question.slots
         return next((slots[key].name for key in ("label", "labels") if key in slots), None)
 
     def result(self, sources: Iterable[str] | None = None) -> Counted:
         """What was counted, if its classes can be right; its name where `sources` have none."""
-        if has_classes(self._question):
+        if has_classes(self.question):
             self.evidence.check(self.rule, self.rows, self._labels)
         matches = self.evidence.matches(self.rule)
         if matches is not None:
@@ -115,12 +117,13 @@ class Counting:
         if sources is None:
             sources = [self._fingerprint.name() or own_name()] if self.rows else []
         names = frozenset(sources)
-        known_by = self._question.known_again_by(counts, cells.shape[1])
+        known_by = self.question.known_again_by(counts, cells.shape[1])
         if known_by is not None:
             # Labels come later, and make other files of the same rows; so do other groups.
-            table = together(self._question.scope, cells, known_by, groups)
+            table = together(self.question.scope, cells, known_by, groups)
             names |= histogram_names(*table)
-        return Counted(self.rows, cells, counts, groups, names, matches=matches)
+        drawn = self.drawn or self.draw.of_all(self.rows)
+        return Counted(self.rows, cells, counts, groups, names, drawn, matches, self.ids)
 
 
 def count_rows(question: Question, given: Mapping[str, Any], data: Any) -> tuple[Question, Counted]:
@@ -136,8 +139,9 @@ def count_rows(question: Question, given: Mapping[str, Any], data: Any) -> tuple
         by = {name: options[name] for name in DRAWN_BY if name in options}
         same_rows(**columns, **by)
         own, arrays = question.of_arrays(**columns)
-        draw, rule = Draw.of(options, own, columns=False), _class_rule(options, own)
-        return own, count_arrays(own, {**arrays, **by}, rule, draw)
+        counting = _counting(own, options, columns=False)
+        names = _ask_arrays(counting, {**arrays, **by})
+        return own, counting.result(names)
     notation = Notation.of(**options_about("notation", options))
     if notation.is_about_text and not are_paths(data):
         raise InvalidTypeError(
@@ -149,106 +153,75 @@ def count_rows(question: Question, given: Mapping[str, Any], data: Any) -> tuple
     own = question.of_columns(**columns)
     if notation.scale is not None:
         own = replace(own, slots=scaled(own.slots, notation.scale))
-    draw, rule = Draw.of(options, own, columns=True), _class_rule(options, own)
-    answers = options.get("answers")
-    if not are_paths(data):
-        return own, count_frame(own, data, rule, draw, answers=answers)
-    reading = options_about("reading", options)
-    found = count_files(own, data, rule, draw, answers=answers, notation=notation, **reading)
-    return own, found
+    counting, answers = _counting(own, options, columns=True), options.get("answers")
+    joined = None if answers is None else ReturnedLabels.of(answers, own, counting.rule, notation)
+    if are_paths(data):
+        reading = options_about("reading", options)
+        return own, _count_files(counting, joined, data, notation, reading)
+    with reading_frame():
+        return own, _count_frame(counting, joined, data)
 
 
-def count_arrays(
-    question: Question,
-    arrays: Mapping[str, Any],
-    rule: ClassRule | None = None,
-    draw: Draw | None = None,
-) -> Counted:
-    """Count columns of arrays, block by block: beyond the arrays, memory stays small."""
-    counting = Counting(question, rule)
-    drawn, name = _ask_arrays(counting, question, arrays, draw)
-    return replace(counting.result(name and [name]), drawn=drawn, ids=counting.ids)
+def _counting(question: Question, options: Mapping[str, Any], *, columns: bool) -> Counting:
+    """A count that has not begun, if what is said about classes goes with the question."""
+    given = options_about("classes", options)
+    rule, silent = ClassRule.of(**given), ClassRule()
+    said = [name for name in given if getattr(rule, name) != getattr(silent, name)]
+    if said and not has_classes(question):
+        raise InvalidTypeError(
+            f"{said[0]} is about classes, and none are counted here: leave it out, or pass "
+            "predictions and labels."
+        )
+    if rule.unrelated_labels and question.kind != CASCADE.kind:
+        raise InvalidTypeError(
+            "unrelated_labels is about the slow model of a cascade, and there is none here: leave "
+            "it out."
+        )
+    return Counting(question, rule, Draw.of(options, question, columns=columns))
 
 
-@reading_frame()
-def count_frame(
-    question: Question,
-    native: Any,
-    rule: ClassRule | None = None,
-    draw: Draw | None = None,
-    *,
-    answers: Any = None,
-) -> Counted:
+def _count_frame(counting: Counting, joined: ReturnedLabels | None, native: Any) -> Counted:
     """Count a dataframe inside its own engine. Its rows have no order, so they get an own name.
 
-    Where labels come back in `answers`, the columns leave the engine.
+    Where labels came back, and where rows are drawn, the columns leave the engine.
     """
-    counting = Counting(question, rule)
-    joined = None if answers is None else ReturnedLabels.of(answers, question, counting.rule)
-    outside = joined is not None or not question.counts_inside
-    if outside or (draw is not None and draw.chooses):
-        columns = _columns_of(question, native, draw, joined)
-        drawn, _ = _ask_arrays(counting, question, columns, draw)
-        names = [own_name()] if counting.rows else []
-        return replace(counting.result(names), drawn=drawn, ids=counting.ids)
-    if draw is not None and draw.looks_at_ids:
+    draw = counting.draw
+    if joined is not None or draw.chooses or not counting.question.counts_inside:
+        _ask_arrays(counting, _columns_of(counting, native, joined))
+        return counting.result([own_name()] if counting.rows else [])
+    if draw.looks_at_ids:
         counting.ids = _ids_of_frame(draw, native)
     counting.ask_inside(native)
-    return replace(counting.result(), drawn=_as_they_are(draw, counting), ids=counting.ids)
+    return counting.result()
 
 
-def count_files(  # noqa: PLR0913
-    question: Question,
+def _count_files(
+    counting: Counting,
+    joined: ReturnedLabels | None,
     paths: Paths,
-    rule: ClassRule | None = None,
-    draw: Draw | None = None,
-    *,
-    answers: Any = None,
-    notation: Notation = PLAIN,
-    engine: Engine = "duckdb",
-    master: str | None = None,
-    memory_limit: str | None = None,
-    progress: Progress | None = None,
+    notation: Notation,
+    reading: Mapping[str, Any],
 ) -> Counted:
     """Count the rows of files, inside an engine where it can be done, and else in batches, in
     order.
 
     Counting inside does not say what is wrong with a file. Reading in order does, and has the last
-    word. Where labels come back in `answers`, rows are read in order, too.
+    word. Where labels came back, rows are read in order, too.
     """
-    counting = Counting(question, rule)
-    joined = (
-        None if answers is None else ReturnedLabels.of(answers, question, counting.rule, notation)
-    )
-    with opened(
-        paths,
-        _wanted({**question.slots, **(draw.slots if draw is not None else {})}),
-        notation=notation,
-        engine=engine,
-        master=master,
-        memory_limit=memory_limit,
-        progress=progress,
-    ) as tables:
-        listed, parts = tables.tables, tables.parts
-        if joined is not None and listed:
-            listed = joined.tables(listed)
-            wanted = _wanted(question.slots)
-            parts = [Part(batches=partial(in_order, listed, wanted, progress))]
-        if joined is not None and not listed:
-            (part,) = parts
-            columns = part.run(partial(_columns_of, question, part.frame, draw, joined))
-            drawn, _ = _ask_arrays(counting, question, columns, draw)
-        elif draw is None or not draw.chooses:
-            counting.ids = _ids_of_parts(draw, tables.tables, parts)
-            for part in parts:
-                _count_part(counting, question, part)
-            drawn = _as_they_are(draw, counting)
-        elif listed:
-            drawn = _ask_in_order(counting, question, listed, draw, progress)
+    question, draw, progress = counting.question, counting.draw, reading.get("progress")
+    wanted = _wanted({**question.slots, **draw.slots})
+    with opened(paths, wanted, notation=notation, **reading) as tables:
+        listed = tables.tables if joined is None else joined.tables(tables.tables)
+        if draw.chooses and listed:
+            _ask_drawn(counting, listed, progress)
+        elif not listed and (draw.chooses or joined is not None):
+            (part,) = tables.parts
+            _ask_arrays(counting, part.run(partial(_columns_of, counting, part.frame, joined)))
         else:
-            (part,) = parts
-            columns = part.run(partial(_columns_of, question, part.frame, draw))
-            drawn, _ = _ask_arrays(counting, question, columns, draw)
+            counting.ids = _ids_of_parts(draw, tables.tables, tables.parts)
+            again = Part(batches=partial(in_order, listed, _wanted(question.slots), progress))
+            for part in tables.parts if joined is None else [again]:
+                _count_part(counting, part)
         if joined is not None:
             joined.require_all_met(tables.listed)
         if not counting.rows:
@@ -260,7 +233,7 @@ def count_files(  # noqa: PLR0913
         if names is not None and joined is not None:
             # Labels in a frame have no name that they could be recognised by.
             names = [*names, *(joined.sources or [own_name()])]
-        return replace(counting.result(names), drawn=drawn, ids=counting.ids)
+        return counting.result(names)
     except InvalidValueError as error:
         raise InvalidValueError(f"{tables.listed}: {error}") from None
 
@@ -294,30 +267,71 @@ def _scores_in_frame(slot: Slot, native: Any) -> Floats:
     return Rows.of_arrays(slots, whole_columns(native, slots, in_order=False)).scores("scores")
 
 
-def _ask_arrays(
-    counting: Counting, question: Question, arrays: Mapping[str, Any], draw: Draw | None
-) -> tuple[Drawn | None, str | None]:
-    """What was drawn, and a name for the rows that it was drawn from."""
-    rows = Rows.of_arrays(question.slots, arrays)
-    by = Rows.of_arrays({} if draw is None else draw.slots, arrays)
+def _ask_arrays(counting: Counting, arrays: Mapping[str, Any]) -> list[str] | None:
+    """Count columns of arrays, block by block: beyond the arrays, memory stays small. Rows that are
+    drawn are named by what the draw goes by.
+    """
+    draw = counting.draw
+    rows = Rows.of_arrays(counting.question.slots, arrays)
+    by = Rows.of_arrays(draw.slots, arrays)
     same_length(**{each.name(key): each.columns[key] for each in (rows, by) for key in each.slots})
-    if draw is None or not draw.chooses:
-        if draw is not None and draw.looks_at_ids:
-            counting.ids = _ids_of_rows(draw, by)
-        _ask_in_blocks(counting, question, rows)
-        return _as_they_are(draw, counting), None
-    candidates = Candidates(draw, _name_in(by))
-    candidates.take(by)
-    places, drawn = candidates.chosen()
+    if not draw.chooses:
+        if draw.looks_at_ids:
+            counting.ids = _candidates_in(draw, by).ids()
+        _ask_in_blocks(counting, rows)
+        return None
+    candidates = _candidates_in(draw, by)
+    places, counting.drawn = candidates.chosen()
     with _numbered_among(len(places)):
-        _ask_in_blocks(counting, question, rows.at(places))
-    return drawn, candidates.name if len(rows) else None
+        _ask_in_blocks(counting, rows.at(places))
+    return [candidates.name] if len(rows) else None
 
 
-def _ids_of_rows(draw: Draw, by: Rows) -> Numbers:
-    ids = RowIds(draw, _name_in(by))
-    ids.take(by)
-    return ids.names()
+def _ask_in_blocks(counting: Counting, rows: Rows) -> None:
+    # Classes are numbered over a whole column, which blocks would do again and again.
+    block = max(1, len(rows)) if has_classes(counting.question) else counting.block
+    for start in range(0, len(rows), block):
+        counting.ask(rows if block >= len(rows) else rows.part(start, start + block))
+
+
+def _ask_drawn(counting: Counting, tables: Sequence[TableFile], progress: Progress | None) -> None:
+    """Read the rows of files in order, twice: for the draw, and for the rows that are drawn."""
+    slots, done = counting.question.slots, 0
+    candidates = _candidates_in_order(counting.draw, tables, part_of(progress, 0.0, 0.5))
+    places, counting.drawn = candidates.chosen()
+    for path, batch in in_order(tables, _wanted(slots), part_of(progress, 0.5, 0.5)):
+        first, last = np.searchsorted(places, [done, done + batch.rows])
+        chosen = np.zeros(batch.rows, dtype=bool)
+        chosen[places[first:last] - done] = True
+        done += batch.rows
+        if first < last:
+            with _in_file(path), _numbered_among(int(last - first)):
+                counting.ask(Rows.of_batch(slots, batch.where(chosen)))
+
+
+def _candidates_in(draw: Draw, by: Rows) -> Candidates:
+    candidates = Candidates(draw, lambda place: str(by.columns["row_ids"][place]))
+    candidates.take(by)
+    return candidates
+
+
+def _candidates_in_order(
+    draw: Draw, tables: Sequence[TableFile], progress: Progress | None
+) -> Candidates:
+    def name_at(place: int) -> str:
+        """The id of a row, for which the files are read again."""
+        done = 0
+        for _, batch in in_order(tables, _wanted(draw.slots), None):
+            if place < done + batch.rows:
+                return str(Rows.of_batch(draw.slots, batch).columns["row_ids"][place - done])
+            done += batch.rows
+        return "an id"
+
+    candidates = Candidates(draw, name_at)
+    for path, batch in in_order(tables, _wanted(draw.slots), progress):
+        with _in_file(path):
+            candidates.take(Rows.of_batch(draw.slots, batch))
+    return candidates
 
 
 def _ids_of_frame(draw: Draw, native: Any) -> Numbers:
@@ -325,79 +339,25 @@ def _ids_of_frame(draw: Draw, native: Any) -> Numbers:
     # Loaded here, because arrays need no narwhals.
     from pacbound.tally.frames.counting import whole_columns  # noqa: PLC0415
 
-    slots = {"row_ids": draw.slots["row_ids"]}
-    return _ids_of_rows(draw, Rows.of_arrays(slots, whole_columns(native, slots, in_order=False)))
+    columns = whole_columns(native, draw.slots, in_order=False)
+    return _candidates_in(draw, Rows.of_arrays(draw.slots, columns)).ids()
 
 
-def _ids_of_parts(
-    draw: Draw | None, tables: Sequence[TableFile], parts: Sequence[Part]
-) -> Numbers | None:
+def _ids_of_parts(draw: Draw, tables: Sequence[TableFile], parts: Sequence[Part]) -> Numbers | None:
     """The ids of the rows of files, which are read once more for them; None if nobody asks."""
-    if draw is None or not draw.looks_at_ids:
+    if not draw.looks_at_ids:
         return None
-    if not tables:
-        (part,) = parts
-        found: Numbers = part.run(partial(_ids_of_frame, draw, part.frame))
-        return found
-    slots = {"row_ids": draw.slots["row_ids"]}
-    ids = RowIds(draw, partial(_name_in_order, draw, tables))
-    for path, batch in in_order(tables, _wanted(slots), None):
-        with _in_file(path):
-            ids.take(Rows.of_batch(slots, batch))
-    return ids.names()
+    if tables:
+        return _candidates_in_order(draw, tables, None).ids()
+    (part,) = parts
+    found: Numbers = part.run(partial(_ids_of_frame, draw, part.frame))
+    return found
 
 
-def _name_in(by: Rows) -> NameAt:
-    return lambda place: str(by.columns["row_ids"][place])
-
-
-def _name_in_order(draw: Draw, tables: Sequence[TableFile], place: int) -> str:
-    """The id of a row of files, which are read again for it."""
-    slots, done = {"row_ids": draw.slots["row_ids"]}, 0
-    for _, batch in in_order(tables, _wanted(slots), None):
-        if place < done + batch.rows:
-            return str(Rows.of_batch(slots, batch).columns["row_ids"][place - done])
-        done += batch.rows
-    return "an id"
-
-
-def _ask_in_blocks(counting: Counting, question: Question, rows: Rows) -> None:
-    # Classes are numbered over a whole column, which blocks would do again and again.
-    block = max(1, len(rows)) if has_classes(question) else counting.block
-    for start in range(0, len(rows), block):
-        counting.ask(rows if block >= len(rows) else rows.part(start, start + block))
-
-
-def _ask_in_order(
-    counting: Counting,
-    question: Question,
-    tables: Sequence[TableFile],
-    draw: Draw,
-    progress: Progress | None,
-) -> Drawn:
-    """Read the rows of files in order, twice: for the draw, and for the rows that are drawn."""
-    candidates = Candidates(draw, partial(_name_in_order, draw, tables))
-    for path, batch in in_order(tables, _wanted(draw.slots), part_of(progress, 0.0, 0.5)):
-        with _in_file(path):
-            candidates.take(Rows.of_batch(draw.slots, batch))
-    places, drawn = candidates.chosen()
-    done = 0
-    for path, batch in in_order(tables, _wanted(question.slots), part_of(progress, 0.5, 0.5)):
-        first, last = np.searchsorted(places, [done, done + batch.rows])
-        chosen = np.zeros(batch.rows, dtype=bool)
-        chosen[places[first:last] - done] = True
-        done += batch.rows
-        if first < last:
-            with _in_file(path), _numbered_among(int(last - first)):
-                counting.ask(Rows.of_batch(question.slots, batch.where(chosen)))
-    return drawn
-
-
-def _count_part(counting: Counting, question: Question, part: Part) -> None:
-    inside = question.counts_inside
+def _count_part(counting: Counting, part: Part) -> None:
+    inside = counting.question.counts_inside
     if part.frame is not None and not inside and part.batches is None:
-        columns = part.run(partial(_columns_of, question, part.frame, None))
-        _ask_arrays(counting, question, columns, None)
+        _ask_arrays(counting, part.run(partial(_columns_of, counting, part.frame, None)))
         return
     if part.frame is not None and inside:
         try:
@@ -411,12 +371,10 @@ def _count_part(counting: Counting, question: Question, part: Part) -> None:
         raise InvalidValueError("These rows can be read neither inside an engine nor in order.")
     for path, batch in part.batches():
         with _in_file(path):
-            counting.ask(Rows.of_batch(question.slots, batch))
+            counting.ask(Rows.of_batch(counting.question.slots, batch))
 
 
-def _columns_of(
-    question: Question, native: Any, draw: Draw | None, joined: ReturnedLabels | None = None
-) -> dict[str, Any]:
+def _columns_of(counting: Counting, native: Any, joined: ReturnedLabels | None) -> dict[str, Any]:
     """The columns of a frame that the draw and the question need, outside of its engine, with the
     labels that came back among them.
     """
@@ -427,12 +385,11 @@ def _columns_of(
         whole_columns,
     )
 
-    chooses = draw is not None and draw.chooses
-    looks = draw is not None and (chooses or draw.looks_at_ids)
-    slots = {**question.slots, **(draw.slots if draw is not None and looks else {})}
-    by_place = draw is not None and chooses and draw.goes_by_place
+    question, draw = counting.question, counting.draw
+    slots = {**question.slots, **draw.slots}
+    by_place = draw.chooses and draw.goes_by_place
     if joined is None:
-        return dict(whole_columns(native, slots, in_order=by_place))
+        return whole_columns(native, slots, in_order=by_place)
     stored = column_names(native)
     if joined.column not in stored:
         del slots[joined.key]
@@ -445,15 +402,8 @@ def _columns_of(
             f"The rows of this frame have no order, and labels are joined by the number of a row: "
             f"give it a column {ROW} with the numbers that went out."
         )
-    found = dict(whole_columns(native, slots, in_order=by_place))
+    found = whole_columns(native, slots, in_order=by_place)
     return {**found, **joined.columns(found, question)}
-
-
-def _as_they_are(draw: Draw | None, counting: Counting) -> Drawn | None:
-    """What is known of rows all of which are counted, though they were chosen before."""
-    if draw is None or draw.by == "rows":
-        return None
-    return Drawn(draw.by, counting.rows, counting.rows)
 
 
 def _wanted(slots: Mapping[str, Slot]) -> dict[str, Wanted]:
@@ -483,11 +433,6 @@ def _numbered_among(rows: int) -> Iterator[None]:
 def has_classes(question: Question) -> bool:
     """Whether rows bring classes, which must be comparable."""
     return any(slot.kind == "class" for slot in question.slots.values())
-
-
-def _scores(question: Question) -> int:
-    """How many scores a row has."""
-    return max(1, sum(key.startswith("confidence ") for key in question.slots))
 
 
 def _require_fitting(
@@ -537,21 +482,3 @@ def _require_names_or_arrays(name: str, value: Any, data: Any, *, several: bool)
             f"{name} is of type {type(value).__name__} beside data=: name its column, or leave "
             "data out."
         )
-
-
-def _class_rule(options: Mapping[str, Any], question: Question) -> ClassRule:
-    """What is said about classes, if the question is about classes at all."""
-    given = options_about("classes", options)
-    rule, silent = ClassRule.of(**given), ClassRule()
-    said = [name for name in given if getattr(rule, name) != getattr(silent, name)]
-    if said and not has_classes(question):
-        raise InvalidTypeError(
-            f"{said[0]} is about classes, and none are counted here: leave it out, or pass "
-            "predictions and labels."
-        )
-    if rule.unrelated_labels and question.kind != CASCADE.kind:
-        raise InvalidTypeError(
-            "unrelated_labels is about the slow model of a cascade, and there is none here: leave "
-            "it out."
-        )
-    return rule

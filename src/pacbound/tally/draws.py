@@ -212,8 +212,8 @@ class Draw:
     bound: float | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], question: Question, *, columns: bool) -> Draw | None:
-        """The draw that the arguments of a public function ask for, if any.
+    def of(cls, given: Mapping[str, Any], question: Question, *, columns: bool) -> Draw:
+        """The draw that the arguments of a public function ask for.
 
         `columns` says that data are named by their columns, and not passed.
         """
@@ -222,8 +222,12 @@ class Draw:
         if not ways and asked.keys() == {"row_ids"}:
             return cls("rows", _draw_slots(asked, columns=columns), seed=0)
         if not ways:
-            _refuse_without_a_way(asked)
-            return None
+            for name in asked:
+                raise InvalidTypeError(
+                    f"{name} says how rows are drawn, and nothing says by what: pass clusters or "
+                    "weights with it, or leave it out."
+                )
+            return EVERY_ROW
         if len(ways) > 1:
             raise InvalidTypeError(
                 f"{ways[0]} and {ways[1]} do not go together: what a claim is about would depend "
@@ -251,32 +255,18 @@ class Draw:
         """Whether all rows are counted, and none of their ids may be there twice."""
         return not self.chooses and "row_ids" in self.slots
 
+    def of_all(self, rows: int) -> Drawn | None:
+        """What is known of rows all of which are counted, though they were chosen before."""
+        return Drawn(self.by, rows, rows) if self.by == "strata" else None
+
     @property
     def goes_by_place(self) -> bool:
         """Whether rows are known by their place in the table alone."""
         return "row_ids" not in self.slots
 
 
-class RowIds:
-    """The ids of all rows, block by block, where none may be there twice."""
-
-    def __init__(self, draw: Draw, name_at: NameAt) -> None:
-        self._draw = draw
-        self._name_at = name_at
-        self._ids: list[Numbers] = []
-
-    def take(self, rows: Rows) -> None:
-        """Take the next rows, in the column of ids."""
-        names, places = _named(rows, "row_ids")
-        self._ids.append(keyed_numbers(self._draw.seed, "row", names, each=2)[places])
-
-    def names(self) -> Numbers:
-        """A hash of each id, in order, if all are different."""
-        ids = np.concatenate([np.zeros((0, 2), dtype=np.uint64), *self._ids])
-        order = np.lexsort((ids[:, 1], ids[:, 0]))
-        same = (ids[order[1:]] == ids[order[:-1]]).all(axis=1)
-        _refuse_repeated(order, same, self._draw.slots["row_ids"].name, self._name_at)
-        return np.sort(ids[:, 0])
+EVERY_ROW: Final = Draw("rows", {}, seed=0)
+"""All rows are counted as they are."""
 
 
 class Candidates:
@@ -300,35 +290,30 @@ class Candidates:
             self._tell(places, names)
             known = [self._clusters.setdefault(name, len(self._clusters)) for name in names]
             self._codes.append(np.array(known, dtype=np.int64)[places])
-        else:
+        elif self._draw.by == "weights":
             self._weights.append(_checked_weights(rows, self._draw.bound or 0.0))
             self._tell(self._weights[-1])
         if "row_ids" in self._draw.slots:
             names, places = _named(rows, "row_ids")
-            self._tell(places, names)
             self._ids.append(keyed_numbers(self._draw.seed, "row", names, each=2)[places])
-            self._id_names.append(name_numbers(names)[places])
+            if self._draw.chooses:
+                self._tell(places, names)
+                self._id_names.append(name_numbers(names)[places])
         elif self._draw.by == "weights":
             places_in_table = map(str, range(self._rows, self._rows + len(rows)))
             self._ids.append(keyed_numbers(self._draw.seed, "row", places_in_table, each=2))
         self._rows += len(rows)
 
+    def ids(self) -> Numbers:
+        """A hash of the id of each row, in order, if all are different."""
+        ids, codes = self._numbers()
+        self._ordered(ids, codes)
+        return np.sort(ids[:, 0])
+
     def chosen(self) -> tuple[Integers, Drawn]:
         """The places of the rows that are drawn, rising, and what they were drawn from."""
-        ids = np.concatenate([np.zeros((0, 2), dtype=np.uint64), *self._ids])
-        codes = np.concatenate([np.zeros(0, dtype=np.int64), *self._codes])
-        order = None
-        if "row_ids" in self._draw.slots:
-            # Rows that have names are put in an order of their own, whatever order they came in.
-            keys = (ids[:, 1], ids[:, 0], *([codes] if self._codes else []))
-            order = np.lexsort(keys)
-            same = (ids[order[1:]] == ids[order[:-1]]).all(axis=1)
-            where = ""
-            if self._codes:
-                same &= np.diff(codes[order]) == 0
-                where = " in one cluster"
-            column = self._draw.slots["row_ids"].name
-            _refuse_repeated(order, same, column, self._name_at, where)
+        ids, codes = self._numbers()
+        order = self._ordered(ids, codes)
         clustered = self._draw.by == "clusters"
         places, drawn = self._by_cluster(codes, order) if clustered else self._kept(ids)
         if self._rows and not places.size:
@@ -353,6 +338,26 @@ class Candidates:
     @property
     def _row_ids(self) -> Numbers:
         return np.sort(np.concatenate([_NO_NAMES, *self._id_names]))
+
+    def _numbers(self) -> tuple[Numbers, Integers]:
+        """Two numbers for each row, by its id or its place, and the number of its cluster."""
+        ids = np.concatenate([np.zeros((0, 2), dtype=np.uint64), *self._ids])
+        return ids, np.concatenate([np.zeros(0, dtype=np.int64), *self._codes])
+
+    def _ordered(self, ids: Numbers, codes: Integers) -> Integers | None:
+        """Rows that have ids in an order of their own, whatever order they came in; an id that is
+        there twice raises.
+        """
+        if "row_ids" not in self._draw.slots:
+            return None
+        order = np.lexsort((ids[:, 1], ids[:, 0], *([codes] if self._codes else [])))
+        same = (ids[order[1:]] == ids[order[:-1]]).all(axis=1)
+        where = ""
+        if self._codes:
+            same &= np.diff(codes[order]) == 0
+            where = " in one cluster"
+        _refuse_repeated(order, same, self._draw.slots["row_ids"].name, self._name_at, where)
+        return order
 
     def _tell(self, column: NDArray[Any], names: tuple[str, ...] = ()) -> None:
         self._told.update("\0".join(names).encode("utf-8", "surrogatepass"))
@@ -439,14 +444,6 @@ def described_way(drawn: Drawn | None) -> str:
     known = {"seed": drawn.seed, "bound": drawn.bound}
     details = [f"{name} {value:g}" for name, value in known.items() if value is not None]
     return f"by {drawn.by}" + (f" ({', '.join(details)})" if details else "")
-
-
-def _refuse_without_a_way(asked: Mapping[str, Any]) -> None:
-    for name in asked:
-        raise InvalidTypeError(
-            f"{name} says how rows are drawn, and nothing says by what: pass clusters or weights "
-            "with it, or leave it out."
-        )
 
 
 def _refuse_strange_options(by: By, asked: Mapping[str, Any]) -> None:
