@@ -27,9 +27,10 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.sources import PLAIN, Batch, Notation, Paths, Progress, TableFile, open_tables
 from pacbound.sources.batches import require_columns
 from pacbound.sources.fingerprints import fingerprinting
+from pacbound.sources.formats.arrays import ArrayBatch
 from pacbound.sources.notation import FALSE, TRUE
 from pacbound.sources.paths import are_paths, expanded, format_of
-from pacbound.sources.values import MISSING, Values, is_missing, values_of
+from pacbound.sources.values import MISSING, Values, is_missing
 from pacbound.tally.classes import ClassRule, NotAClassError, Vocabulary, class_of_text
 from pacbound.tally.questions import Question
 from pacbound.tally.rows import Integers, Slot, reading_frame
@@ -104,15 +105,15 @@ class ReturnedLabels:
         slot = question.slots[key]
         vocabulary = Vocabulary(rule)
         read: Codes = vocabulary.codes if slot.kind == "class" else _truth_values
-        known_by = {k: s for k, s in question.slots.items() if k != key}
+        known_by = [other for name, other in question.slots.items() if name != key]
         found = (
             _of_files(source, slot, known_by, read, notation)
             if are_paths(source)
             else _of_frame(source, slot, known_by, read)
         )
-        answered = found.codes != MISSING
-        order = np.argsort(found.numbers[answered], kind="stable")
-        numbers, codes = found.numbers[answered][order], found.codes[answered][order]
+        numbers, codes = np.concatenate(found.numbers), np.concatenate(found.codes)
+        answered = np.flatnonzero(codes != MISSING)
+        chosen = answered[np.argsort(numbers[answered], kind="stable")]
 
         def labels(some: Integers) -> Any:
             if slot.kind != "class":
@@ -123,11 +124,11 @@ class ReturnedLabels:
             found.name,
             key,
             slot.name,
-            numbers,
-            codes,
+            numbers[chosen],
+            codes[chosen],
             read,
             labels,
-            [replace(t, values=t.values[answered][order]) for t in found.told],
+            found.known_by(chosen),
             found.sources,
             needs_all=not question.labels_may_be_missing,
         )
@@ -144,37 +145,28 @@ class ReturnedLabels:
         `ROW` or, if there is none, by their place.
         """
         others = {key: arrays[key] for key in question.slots if key != self.key}
-        rows = (
-            row_numbers(arrays[ROW], 0)
-            if ROW in arrays
-            else np.arange(len(next(iter(others.values()))))
-        )
-        told = {
-            slot.name: others[key] if _is_number(slot) else values_of(others[key], slot.name)
-            for key, slot in question.slots.items()
-            if slot.name in {each.name for each in self.told}
-        }
-        own = values_of(arrays[self.key], self.column) if self.key in arrays else None
-        codes = self.join(rows, own, told, "the frame")
+        named = {question.slots[key].name: others[key] for key in others}
+        named |= {self.column: arrays[self.key]} if self.key in arrays else {}
+        named |= {ROW: arrays[ROW]} if ROW in arrays else {}
+        rows = len(next(iter(others.values())))
+        codes = self.join(ArrayBatch(0, rows, named), list(named), "the frame")
         self.require_all_met("the frame")
         found = self.labels(codes)
         if isinstance(found, Values):
             found = np.array([*found.distinct, None], dtype=object)[found.places]
         return {**others, self.key: found}
 
-    def join(
-        self,
-        rows: Integers,
-        own: Values | None,
-        told: Mapping[str, Any],
-        where: str,
-        start: int = 0,
-    ) -> Integers:
-        """The code of each row's label, MISSING where there is none.
+    def join(self, batch: Batch, stored: Sequence[str], where: str, before: int = 0) -> Integers:
+        """The code of the label of each row of a batch, MISSING where there is none.
 
-        `own` are the labels that the table has itself, and `told` its columns by which rows are
-        known again. `where` and `start` are for messages.
+        The table, called `where`, has the columns `stored`, and there are as many rows as `before`
+        in the tables before it.
         """
+        rows = (
+            row_numbers(batch.numbers(ROW), batch.start)
+            if ROW in stored
+            else before + batch.start + np.arange(batch.rows)
+        )
         places = np.searchsorted(self.numbers, rows)
         found = np.zeros(len(rows), dtype=bool)
         inside = places < len(self.numbers)
@@ -188,13 +180,13 @@ class ReturnedLabels:
             )
         self.met[places[found]] = True
         for column in self.told:
-            here = _numbers_or_texts(told[column.name], is_number=column.is_number)[found]
+            here = _told(batch, column.name, is_number=column.is_number)[found]
             came_back = replace(column, values=column.values[places[found]])
             came_back.require_same(here, rows[found], answers=self.name, where=where)
         codes = np.full(len(rows), MISSING, dtype=np.int64)
         codes[found] = self.codes[places[found]]
-        if own is not None:
-            had = self.read(own, self.column, start)
+        if self.column in stored:
+            had = self.read(batch.values(self.column), self.column, batch.start)
             other = np.flatnonzero((had != MISSING) & (codes != MISSING) & (had != codes))
             if other.size:
                 raise InvalidValueError(
@@ -240,46 +232,70 @@ class ReturnedLabels:
         return repr(values.distinct[int(code)]) if isinstance(values, Values) else str(bool(code))
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Found:
+    """What came back, batch by batch: the number of each row, the code of its label, and the
+    columns beside.
+    """
+
     name: str
-    numbers: Integers
-    codes: Integers
-    told: Sequence[KnownBy]
+    slot: Slot
+    read: Codes
+    told: Mapping[str, Slot]
     sources: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.numbers = [np.zeros(0, dtype=np.int64)]
+        self.codes = [np.zeros(0, dtype=np.int64)]
+        self.columns: dict[str, list[NDArray[Any]]] = {name: [] for name in self.told}
+
+    def take(self, batch: Batch) -> None:
+        """Take the next rows."""
+        name = self.slot.name
+        self.numbers.append(row_numbers(batch.numbers(ROW), batch.start))
+        self.codes.append(self.read(batch.values(name), name, batch.start))
+        for column, slot in self.told.items():
+            self.columns[column].append(_told(batch, column, is_number=_is_number(slot)))
+
+    def known_by(self, chosen: Integers) -> list[KnownBy]:
+        """The columns beside the labels, of the chosen rows."""
+        return [
+            KnownBy(name, np.concatenate(parts)[chosen], is_number=_is_number(self.told[name]))
+            for name, parts in self.columns.items()
+            if parts
+        ]
 
 
 def _of_files(
-    paths: Paths, slot: Slot, known_by: Mapping[str, Slot], read: Codes, notation: Notation
+    paths: Paths, slot: Slot, known_by: Sequence[Slot], read: Codes, notation: Notation
 ) -> _Found:
     tables = open_answers(paths, notation)
     files = [table.path for table in tables]
     name = ", ".join(map(str, files[:3])) + (", …" if len(files) > 3 else "")
-    told = _told_slots(known_by, [set(table.columns) for table in tables])
-    numbers, codes = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    parts: dict[str, list[NDArray[Any]]] = {each.name: [] for each in told}
+    found = _Found(name, slot, read, _told_slots(known_by, [table.columns for table in tables]))
     with fingerprinting(files, answers_notation(files, notation)) as fingerprints:
         for table in tables:
             require_columns(table, [ROW, slot.name])
-            wanted = list(dict.fromkeys([ROW, slot.name, *parts]))
-            for batch in table.batches(wanted):
+            for batch in table.batches(list(dict.fromkeys([ROW, slot.name, *found.told]))):
                 try:
-                    numbers.append(row_numbers(batch.numbers(ROW), batch.start))
-                    codes.append(read(batch.values(slot.name), slot.name, batch.start))
-                    for each in told:
-                        column = _column(batch, each)
-                        parts[each.name].append(
-                            _numbers_or_texts(column, is_number=_is_number(each))
-                        )
+                    found.take(batch)
                 except (InvalidValueError, InvalidTypeError) as error:
                     raise type(error)(f"{table.path}: {error}") from None
-        sources = tuple(fingerprint.result() for fingerprint in fingerprints)
-    columns = [
-        KnownBy(each.name, np.concatenate(parts[each.name]), is_number=_is_number(each))
-        for each in told
-        if parts[each.name]
-    ]
-    return _Found(name, np.concatenate(numbers), np.concatenate(codes), columns, sources)
+        found.sources = tuple(fingerprint.result() for fingerprint in fingerprints)
+    return found
+
+
+@reading_frame()
+def _of_frame(frame: Any, slot: Slot, known_by: Sequence[Slot], read: Codes) -> _Found:
+    # Loaded here, because files need no narwhals.
+    from pacbound.tally.frames.counting import column_names, whole_columns  # noqa: PLC0415
+
+    told = _told_slots(known_by, [column_names(frame)])
+    found = _Found("the frame of answers", slot, read, told)
+    slots = {ROW: Slot("number", ROW), slot.name: Slot("class", slot.name), **told}
+    columns = whole_columns(frame, slots, in_order=False)
+    found.take(ArrayBatch(0, len(columns[ROW]), columns))
+    return found
 
 
 def open_answers(paths: Paths, notation: Notation) -> list[TableFile]:
@@ -297,33 +313,6 @@ def answers_notation(paths: Paths, notation: Notation) -> Notation:
     return notation if is_text else PLAIN
 
 
-@reading_frame()
-def _of_frame(frame: Any, slot: Slot, known_by: Mapping[str, Slot], read: Codes) -> _Found:
-    # Loaded here, because files need no narwhals.
-    from pacbound.tally.frames.counting import column_names, whole_columns  # noqa: PLC0415
-
-    told = _told_slots(known_by, [set(column_names(frame))])
-    slots = {
-        ROW: Slot("number", ROW),
-        slot.name: Slot("class", slot.name),
-        **{each.name: each for each in told},
-    }
-    found = whole_columns(frame, slots, in_order=False)
-    columns = [
-        KnownBy(
-            each.name,
-            _numbers_or_texts(
-                found[each.name] if _is_number(each) else values_of(found[each.name], each.name),
-                is_number=_is_number(each),
-            ),
-            is_number=_is_number(each),
-        )
-        for each in told
-    ]
-    codes = read(values_of(found[slot.name], slot.name), slot.name, 0)
-    return _Found("the frame of answers", row_numbers(found[ROW], 0), codes, columns)
-
-
 def row_numbers(values: Any, start: int) -> Integers:
     """The numbers of rows, if all are numbers of rows."""
     numbers = np.asarray(values, dtype=np.float64)
@@ -336,28 +325,25 @@ def row_numbers(values: Any, start: int) -> Integers:
     return numbers.astype(np.int64)
 
 
-def _told_slots(known_by: Mapping[str, Slot], columns: Sequence[set[str]]) -> list[Slot]:
-    """The columns of scores and predictions that came back, too."""
-    named = {
+def _told_slots(known_by: Sequence[Slot], columns: Sequence[Sequence[str]]) -> dict[str, Slot]:
+    """The columns of scores and predictions that came back, too, by name."""
+    scores_and_classes = ("number", "number or nothing", "class")
+    return {
         slot.name: slot
-        for slot in known_by.values()
-        if slot.kind in ("number", "number or nothing", "class")
+        for slot in known_by
+        if slot.kind in scores_and_classes and all(slot.name in each for each in columns)
     }
-    return [slot for name, slot in named.items() if all(name in each for each in columns)]
 
 
 def _is_number(slot: Slot) -> bool:
     return slot.kind != "class"
 
 
-def _column(batch: Batch, slot: Slot) -> Any:
-    return batch.numbers(slot.name, missing=True) if _is_number(slot) else batch.values(slot.name)
-
-
-def _numbers_or_texts(column: Any, *, is_number: bool) -> NDArray[Any]:
+def _told(batch: Batch, name: str, *, is_number: bool) -> NDArray[Any]:
     """A column by which rows are known again: numbers, or classes in one spelling of them."""
     if is_number:
-        return np.asarray(column, dtype=np.float64)
+        return np.asarray(batch.numbers(name, missing=True), dtype=np.float64)
+    column = batch.values(name)
     return texts_of(column.distinct, column.places)
 
 
@@ -438,19 +424,7 @@ class _Joined:
             self._passed.clear()
         before, seen = sum(self._passed[: self._place]), 0
         for batch in self._table.batches(needed, progress=progress):
-            rows = (
-                row_numbers(batch.numbers(ROW), batch.start)
-                if beside
-                else before + batch.start + np.arange(batch.rows)
-            )
-            own = batch.values(answers.column) if answers.column in stored else None
-            told = {
-                each.name: batch.numbers(each.name, missing=True)
-                if each.is_number
-                else batch.values(each.name)
-                for each in answers.told
-            }
-            codes = answers.join(rows, own, told, str(self.path), batch.start)
+            codes = answers.join(batch, stored, str(self.path), before)
             seen += batch.rows
             yield JoinedRows(batch, answers, codes)
         self._passed.append(seen)
