@@ -20,8 +20,8 @@ from pacbound.claims.abstention import AbstentionCertificate, certify_abstention
 from pacbound.errors import InvalidTypeError, InvalidValueError, MissingDependencyError
 from pacbound.procedures.calibration import Correction, Side
 from pacbound.tally.columns import Array, as_array, same_rows
+from pacbound.tally.probabilities import top_label
 from pacbound.tally.tally import Tally
-from pacbound.tally.toplabel import top_label
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone

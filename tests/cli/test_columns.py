@@ -35,7 +35,7 @@ def test_a_role_that_there_is_not_is_refused_with_those_that_there_are() -> None
 
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_roles_are_spelt_as_everywhere_else(kind: str) -> None:
-    roles = QUESTIONS[kind].roles  # type: ignore[index]
+    roles = QUESTIONS[kind].roles
     assert all(role in PLURAL or not role.endswith("s") for role in roles)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -153,3 +154,10 @@ TYPES: list[tuple[str, dict[str, Any], str]] = [
 def test_what_no_rows_give_is_refused(name: str, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(CertificateError, match=message):
         Tally.from_dict(signed(TALLIES[name], **changes))
+
+
+def test_a_tally_of_sets_with_a_missing_label_is_loaded(tmp_path: Path) -> None:
+    tally = Tally.count("sets", [[0.9, 0.1], [0.4, 0.6]], [0, None])
+    assert tally.cells[0].tolist() == [-1]
+    tally.save(tmp_path / "sets.json")
+    assert Tally.load(tmp_path / "sets.json") == tally

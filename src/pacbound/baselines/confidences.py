@@ -25,10 +25,9 @@ from pacbound.tally.columns import (
     same_rows,
 )
 from pacbound.tally.grids import EqualWidthBins
-from pacbound.tally.probabilities import count_probabilities
-from pacbound.tally.questions import CalibrationQuestion
+from pacbound.tally.probabilities import ONE_SCORE, as_probabilities, count_probabilities, top_label
+from pacbound.tally.questions import CALIBRATION
 from pacbound.tally.tally import Tally
-from pacbound.tally.toplabel import ONE_SCORE, as_probabilities, top_label
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -502,9 +501,7 @@ class HistogramBinning:
             If there are no rows, lengths differ, or a confidence is not in [0, 1].
         """
         return self._from_tally(
-            Tally.count(
-                CalibrationQuestion, confidence=confidence, correct=correct, n_bins=self.n_bins
-            )
+            Tally.count(CALIBRATION, confidence=confidence, correct=correct, n_bins=self.n_bins)
         )
 
     def predict_confidence(self, probabilities: Any) -> Floats:

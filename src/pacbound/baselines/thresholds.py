@@ -22,8 +22,8 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import failure_probability, real_number, tolerated_rate
 from pacbound.stats.binomial import binomial_upper
 from pacbound.tally.columns import as_flags, as_scores, same_length, same_rows
-from pacbound.tally.questions.cascade import ONLY_FAST, ONLY_SLOW, UNLABELLED, CascadeQuestion
-from pacbound.tally.questions.rollouts import ROLLOUTS
+from pacbound.tally.questions.cascade import CASCADE, ONLY_FAST, ONLY_SLOW, UNLABELLED
+from pacbound.tally.questions.flagged_scores import ROLLOUTS
 from pacbound.tally.tally import Tally
 
 NEVER_ANSWER: Final = math.inf
@@ -356,14 +356,14 @@ def _cascade_tally(confidence: Any, prediction: Any, label: Any) -> Tally:
         )
     else:
         tally = Tally.count(
-            CascadeQuestion,
+            CASCADE,
             confidence=confidence,
             prediction=prediction,
             label=label,
             unseen_labels=1.0,
             unrelated_labels=True,
         )
-    if tally.kind != CascadeQuestion.kind or tally.cells.shape[1] != 1:
+    if tally.kind != CASCADE.kind or tally.cells.shape[1] != 1:
         raise InvalidValueError(
             f"{tally!r} is not a tally of two models: count one confidence, two predictions and a "
             "label per row."

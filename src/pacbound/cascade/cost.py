@@ -53,9 +53,8 @@ from pacbound.stats.arguments import claimed_delta, tolerated_rate
 from pacbound.stats.binomial import binomial_upper
 from pacbound.stats.sequences import bonferroni_level
 from pacbound.tally.columns import as_array, checked_scores, numeric
-from pacbound.tally.questions.question import Slot
 from pacbound.tally.row_options import RowOptions
-from pacbound.tally.rows import Rows
+from pacbound.tally.rows import Rows, Slot
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]

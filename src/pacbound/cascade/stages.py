@@ -23,7 +23,7 @@ from pacbound.claims.cascade import CascadeCertificate
 from pacbound.claims.certificate import Certificate, certificate_of
 from pacbound.errors import InvalidTypeError, InvalidValueError, ModelError
 from pacbound.tally.columns import ROUNDING, as_array, as_column, as_names, as_score_column, numeric
-from pacbound.tally.toplabel import ONE_SCORE, top_blocks
+from pacbound.tally.probabilities import ONE_SCORE, top_blocks
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

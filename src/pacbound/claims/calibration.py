@@ -49,21 +49,19 @@ from pacbound.sources.paths import are_paths, expanded
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.columns import as_scores
 from pacbound.tally.grids import (
+    DEFAULT_BINS,
+    EQUAL_MASS,
     LARGEST_GRID,
     AtomBins,
     Bins,
     DyadicGrid,
     EqualWidthBins,
+    bins_for,
     equal_mass_edges,
     grid_from_dict,
     number_of_bins,
 )
-from pacbound.tally.questions.calibration import (
-    DEFAULT_BINS,
-    EQUAL_MASS,
-    CalibrationQuestion,
-    bins_for,
-)
+from pacbound.tally.questions.correctness import CALIBRATION
 from pacbound.tally.questions.question import OVERLAPPING
 from pacbound.tally.row_options import RowOptions
 from pacbound.tally.row_rules import RowRule, RowSteps
@@ -178,7 +176,7 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
     kind = "calibration"
     command = "calibrate"
     help = "Certify an interval for the true confidence of every bin."
-    question = CalibrationQuestion
+    question = CALIBRATION
     certificate = CalibrationCertificate
     counts_by = ("n_bins", "edges")
     asks = (
@@ -265,13 +263,11 @@ class CalibrationClaim(Claim[CalibrationCertificate]):
         return Fields(
             (
                 *head(self, procedure, [ask for ask in self.asks if ask.name in _KEPT]),
-                scope_field(*CalibrationQuestion.scopes),
+                scope_field(*CALIBRATION.scopes),
                 Field("bins", BinsForm(), counted=True),
                 DRAWN,
                 tables_field(
-                    Field(
-                        "counts", Histogram(CalibrationQuestion.outcomes, MOST_CELLS), counted=True
-                    ),
+                    Field("counts", Histogram(CALIBRATION.outcomes, MOST_CELLS), counted=True),
                     Field("lower", Ends()),
                     Field("upper", Ends()),
                     agree=_table_agrees,

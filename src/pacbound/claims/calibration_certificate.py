@@ -27,7 +27,7 @@ from pacbound.tally.columns import (
     same_rows,
 )
 from pacbound.tally.grids import Bins
-from pacbound.tally.questions.calibration import CalibrationQuestion
+from pacbound.tally.questions.correctness import CALIBRATION
 from pacbound.tally.questions.question import Judged, Scope
 from pacbound.tally.rows import only_known
 from pacbound.watch import Counts, Seen, TableRows
@@ -408,7 +408,7 @@ class CalibrationWatch:
 
     outcomes = ("wrong", "right")
     single = None
-    roles = CalibrationQuestion.roles
+    roles = CALIBRATION.roles
     claimed = "the true confidence of every bin lies in its interval"
 
     def __init__(self, certificate: CalibrationCertificate) -> None:
@@ -428,7 +428,7 @@ class CalibrationWatch:
         self._places = np.full(len(sides), -1)
         self._places[tested] = np.arange(len(tested))
         rows = TableRows(
-            CalibrationQuestion, certificate.groups, _WHAT, self._seen, {"edges": certificate.grid}
+            CALIBRATION, certificate.groups, _WHAT, self._seen, {"edges": certificate.grid}
         )
         self.of_columns, self.of_arrays, self.columns = (
             rows.of_columns,

@@ -19,7 +19,7 @@ from typing import Any, Self
 from pacbound.documents import Json, Reader, digest, printable, shown
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.sources.fingerprints import file_fingerprint
-from pacbound.tally.fingerprint import HISTOGRAM
+from pacbound.tally.table import HISTOGRAM
 from pacbound.tally.tally import Tally
 from pacbound.version import VERSION
 

@@ -21,7 +21,7 @@ from pacbound.procedures.threshold import LOST
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.draws import Drawn, drawn_from
 from pacbound.tally.grids import DyadicGrid
-from pacbound.tally.questions import Kind, with_article
+from pacbound.tally.questions import with_article
 from pacbound.tally.questions.question import OVERLAPPING
 from pacbound.tally.table import in_order
 from pacbound.tally.tally import Tally
@@ -201,7 +201,7 @@ def require_lost(part: Reader, question: Any, counts: Mapping[str, Any]) -> None
             )
 
 
-def require_tally(tally: Tally, kind: Kind, grid: DyadicGrid, *, lowest: int, columns: str) -> None:
+def require_tally(tally: Tally, kind: str, grid: DyadicGrid, *, lowest: int, columns: str) -> None:
     """Raise unless `tally` counts rows of `kind` on `grid`, in cells from `lowest` up; `columns`
     are those to count, for the message. On another grid cells would stand for other scores.
     """

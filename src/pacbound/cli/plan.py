@@ -23,8 +23,8 @@ from pacbound.planning import PilotPlan, plan_from_pilot
 from pacbound.stats.looks import planned_looks
 from pacbound.stats.planning import trials_needed
 from pacbound.tally import Tally
+from pacbound.tally.grids import EQUAL_MASS
 from pacbound.tally.questions import with_article
-from pacbound.tally.questions.calibration import EQUAL_MASS
 
 DeltaOption = Annotated[float, typer.Option(help="Chance that the certificate is wrong.")]
 SeedOption = Annotated[int, typer.Option(min=0, help="The seed of the draws.")]

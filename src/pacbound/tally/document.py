@@ -25,10 +25,7 @@ from pacbound.tally.draws import Drawn, Numbers, drawn_from
 from pacbound.tally.grids import Bins, DyadicGrid, grid_from_dict
 from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import QUESTIONS
-from pacbound.tally.questions.cascade import (
-    ALL_ROWS,
-    CASCADE,
-)
+from pacbound.tally.questions.cascade import ALL_ROWS, CASCADE
 from pacbound.tally.questions.question import Layout
 from pacbound.tally.rows import Integers
 from pacbound.tally.table import in_order
@@ -193,49 +190,40 @@ def _integers(rows: Json, width: int) -> Integers:
     return np.array(rows, dtype=np.int64).reshape(len(rows), width)
 
 
+def _require(holds: Any, wrong: str) -> None:
+    if not holds:
+        raise CertificateError(f"This tally {wrong}. Count the data again.")
+
+
 def _check_layout(fields: Mapping[str, Any]) -> None:
     """Refuse a layout that no question has."""
     kind, scope, groups = fields["kind"], fields["scope"], fields["groups"]
-    if not isinstance(kind, str) or kind not in QUESTIONS or not isinstance(scope, str):
-        raise CertificateError(
-            f"This tally is for {documents.shown(kind)} with scope {documents.shown(scope)}, which "
-            "is not a question. Count the data again."
-        )
+    known = isinstance(kind, str) and kind in QUESTIONS and isinstance(scope, str)
+    said = f"is for {documents.shown(kind)} with scope {documents.shown(scope)}"
+    _require(known, f"{said}, which is not a question")
     layout = Layout(fields["grid"], scope, fields["cells"].shape[1], fields["outcomes"])
     wrong = QUESTIONS[kind].check_layout(layout)
-    if wrong is not None:
-        raise CertificateError(
-            f"This tally has {wrong}, which no {kind} has. Count the data again."
-        )
-    if groups != in_order(set(groups)) or (groups and scope == "top"):
-        raise CertificateError(
-            "This tally has groups where none belong, twice, or out of order. Count the data again."
-        )
-    if scope in ("per-class", "all-labels") and groups != tuple(map(str, range(len(groups)))):
-        raise CertificateError(
-            "This tally has classes that are not numbered 0, 1, … Count the data again."
-        )
+    _require(wrong is None, f"has {wrong}, which no {kind} has")
+    in_place = groups == in_order(set(groups)) and not (groups and scope == "top")
+    _require(in_place, "has groups where none belong, twice, or out of order")
+    numbered = groups == tuple(map(str, range(len(groups))))
+    by_class = scope in ("per-class", "all-labels")
+    _require(numbered or not by_class, "has classes that are not numbered 0, 1, …")
 
 
 def _check_cells(fields: Mapping[str, Any]) -> None:
     """Refuse cells outside the grid, twice, or out of order."""
     cells, grouped = fields["cells"], fields["scope"] != "top"
-    if len(cells) != len(fields["counts"]):
-        raise CertificateError(
-            "This tally has more or fewer cells than counts. Count the data again."
-        )
+    _require(len(cells) == len(fields["counts"]), "has more or fewer cells than counts")
     places, scores = cells[:, :grouped], cells[:, grouped:]
-    least = QUESTIONS[fields["kind"]].lowest_cell
-    if ((scores < least) | (scores >= fields["grid"].n_cells)).any():
-        raise CertificateError("This tally has cells outside its grid. Count the data again.")
-    if ((places < 0) | (places >= len(fields["groups"]))).any():
-        raise CertificateError(
-            "This tally has more groups than names for them. Count the data again."
-        )
+    least, most = QUESTIONS[fields["kind"]].lowest_cell, fields["grid"].n_cells
+    _require(((scores >= least) & (scores < most)).all(), "has cells outside its grid")
+    named = (places >= 0) & (places < len(fields["groups"]))
+    _require(named.all(), "has more groups than names for them")
     steps = np.diff(cells, axis=0)
     first = (steps != 0).argmax(axis=1)[:, None]
-    if (np.take_along_axis(steps, first, axis=1) <= 0).any():
-        raise CertificateError("This tally has cells twice, or out of order. Count the data again.")
+    rising = np.take_along_axis(steps, first, axis=1) > 0
+    _require(rising.all(), "has cells twice, or out of order")
 
 
 def _check_counts(fields: Mapping[str, Any]) -> None:
@@ -248,39 +236,28 @@ def _check_counts(fields: Mapping[str, Any]) -> None:
         totals[place] += sum(seen)
     every_row = scope != "overlapping-groups"
     enough = all(total == rows if every_row else total <= rows for total in totals or [0])
-    if not (enough and 0 <= rows <= LARGEST_COUNT) or (counts < 0).any():
-        raise CertificateError(
-            f"This tally is not one of {rows} rows: its counts add up to {sum(totals)}. Count the "
-            "data again."
-        )
+    legal = enough and 0 <= rows <= LARGEST_COUNT and (counts >= 0).all()
+    _require(legal, f"is not one of {rows} rows: its counts add up to {sum(totals)}")
     if fields["kind"] == CASCADE.kind and not every_row:
         _check_members(fields)
-    matches = fields["matches"]
-    if matches is not None and matches.labelled > rows:
-        raise CertificateError(
-            f"This tally has label_matches of {matches.labelled} labels for {rows} rows. Count the "
-            "data again."
-        )
-    if counts[cells[:, -1] < 0, 0].any():
-        raise CertificateError(
-            "This tally has safe rollouts that were lost at their start. Count the data again."
-        )
+    labelled = 0 if fields["matches"] is None else fields["matches"].labelled
+    _require(labelled <= rows, f"has label_matches of {labelled} labels for {rows} rows")
+    lost_is = QUESTIONS[fields["kind"]].lost_is
+    others = [name != lost_is for name in fields["outcomes"]]
+    saved = lost_is is not None and counts[cells[:, -1] < 0][:, others].any()
+    _require(not saved, "has safe rollouts that were lost at their start")
 
 
 def _check_members(fields: Mapping[str, Any]) -> None:
     """Refuse groups that overlap, of which none holds all rows, or one holds others."""
     groups, cells, counts = (fields[key] for key in ("groups", "cells", "counts"))
     rows, of_all = fields["rows"], dict[tuple[int, ...], Integers]()
-    whole = groups.index(ALL_ROWS) if ALL_ROWS in groups else None
-    inside = [cells[:, 0] == place for place in range(len(groups))]
-    if whole is not None:
-        keys = map(tuple, cells[inside[whole], 1:].tolist())
-        of_all = dict(zip(keys, counts[inside[whole]], strict=True))
-    if sum(int(seen.sum()) for seen in of_all.values()) != rows or any(
-        cell not in of_all or (seen > of_all[cell]).any()
+    if ALL_ROWS in groups:
+        inside = cells[:, 0] == groups.index(ALL_ROWS)
+        keys = map(tuple, cells[inside, 1:].tolist())
+        of_all = dict(zip(keys, counts[inside], strict=True))
+    whole = sum(int(seen.sum()) for seen in of_all.values()) == rows and all(
+        cell in of_all and (seen <= of_all[cell]).all()
         for cell, seen in zip(map(tuple, cells[:, 1:].tolist()), counts, strict=True)
-    ):
-        raise CertificateError(
-            f"This tally has groups that overlap, and not each is a part of {ALL_ROWS!r}, all "
-            f"{rows}. Count the data again."
-        )
+    )
+    _require(whole, f"has groups that overlap, and not each is a part of {ALL_ROWS!r}, all {rows}")

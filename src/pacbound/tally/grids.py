@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.documents import Json
+from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.tally.columns import Array, as_scores
 
@@ -343,21 +343,18 @@ def bins_for(*, n_bins: int, edges: Any, scores: Array | None = None) -> Bins:
 
 def grid_from_dict(document: Json, where: str = "grid") -> Bins | DyadicGrid:
     """The grid that a document describes."""
-    readers: dict[str, Callable[[dict[str, Json]], Bins | DyadicGrid]] = {
-        "equal-width": lambda d: EqualWidthBins(_integer(d, "n_bins", where)),
-        "edges": lambda d: GivenBins(_floats(d, "edges", where)),
-        "edges-as-cells": lambda d: AtomBins(_floats(d, "edges", where)),
-        "dyadic": lambda d: DyadicGrid(_integer(d, "bits", where)),
+    part = Reader(document, where)
+    readers: dict[str, Callable[[], Bins | DyadicGrid]] = {
+        "dyadic": lambda: DyadicGrid(part.integer("bits")),
+        "edges": lambda: GivenBins(tuple(part.numbers("edges"))),
+        "edges-as-cells": lambda: AtomBins(tuple(part.numbers("edges"))),
+        "equal-width": lambda: EqualWidthBins(part.integer("n_bins")),
     }
-    rule = document.get("rule") if isinstance(document, dict) else None
-    if rule not in readers:
-        raise CertificateError(
-            f"{where}.rule is {rule!r}: expected one of {', '.join(sorted(readers))}."
-        )
     try:
-        return readers[rule](document)
+        grid: Bins | DyadicGrid = readers[part.choice("rule", tuple(readers))]()
     except (InvalidValueError, InvalidTypeError) as error:
         raise CertificateError(f"{where}: {error}") from None
+    return grid
 
 
 def _inner_quantiles(scores: Floats, n_bins: int) -> Floats:
@@ -397,19 +394,3 @@ def _check_edges(edges: tuple[float, ...], fewest: int) -> None:
             f"edges is not increasing at {values[where]}, {values[where + 1]}: sort it and drop "
             "repeats."
         )
-
-
-def _integer(document: dict[str, Json], key: str, where: str) -> int:
-    value = document.get(key)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise CertificateError(f"{where}.{key} is {value!r}: expected an integer.")
-    return value
-
-
-def _floats(document: dict[str, Json], key: str, where: str) -> tuple[float, ...]:
-    values = document.get(key)
-    if not isinstance(values, list) or not all(
-        isinstance(v, (int, float)) and not isinstance(v, bool) for v in values
-    ):
-        raise CertificateError(f"{where}.{key} is not a list of numbers.")
-    return tuple(float(v) for v in values)

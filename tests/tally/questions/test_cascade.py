@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from pacbound import Tally, certify_cascade, documents
+from pacbound import Tally, certify_cascade
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.tally.questions.cascade import of_exit
 
@@ -145,30 +145,6 @@ def test_rows_of_files_and_frames_with_more_labels_are_not_added_up(
                 whole + again
     certificate = certify_cascade(data=first, xi=0.5, delta=0.1)
     assert [name[:7] for name in certificate.provenance.sources] == ["sha256:"]
-
-
-@pytest.mark.parametrize("sources", [["sha256:with the outcomes"], []])
-def test_a_tally_of_before_labels_could_be_missing_is_not_added_to_the_same_rows(
-    sources: list[str],
-) -> None:
-    """Its name was taken of scores and outcomes, and is another one today."""
-    rng = np.random.default_rng(5)
-    rows: dict[str, Any] = {
-        "confidence": rng.random(300),
-        "prediction": rng.integers(0, 3, size=(300, 2)),
-    }
-    labels = rows["prediction"][:, 1]
-    now = Tally.count("cascade", **rows, label=labels)
-    body = {key: value for key, value in now.to_dict().items() if key != "digest"}
-    body |= {"outcomes": body["outcomes"][:4], "sources": sources}
-    body["counts"] = [counts[:4] for counts in body["counts"]]
-    before = Tally.from_dict(body | {"digest": documents.digest(body)})
-    assert before == now
-    for again in (now, Tally.count("cascade", **rows)):
-        with pytest.raises(RepeatedSourceError):
-            _ = before + again
-    rows["confidence"] = rng.random(300)
-    assert (before + Tally.count("cascade", **rows)).rows == 600
 
 
 def test_rows_told_apart_by_labels_alone_may_be_added() -> None:

@@ -30,9 +30,8 @@ from pacbound.sources.batches import require_columns
 from pacbound.tally.classes import Class, ClassRule, Evidence, Vocabulary
 from pacbound.tally.columns import same_length, same_rows
 from pacbound.tally.count import Counting
-from pacbound.tally.questions.cascade import CascadeQuestion
-from pacbound.tally.questions.question import Slot, scaled
-from pacbound.tally.rows import Rows
+from pacbound.tally.questions.cascade import CASCADE, CascadeQuestion
+from pacbound.tally.rows import Rows, Slot, scaled
 from pacbound.tally.tally import Tally
 
 Floats = NDArray[np.float64]
@@ -118,7 +117,7 @@ def session_rows(
 
 def _of_arrays(columns: Mapping[str, Any], slow_confidence: Any, rule: ClassRule) -> SessionRows:
     same_rows(**columns, slow_confidence=slow_confidence)
-    question, arrays = CascadeQuestion.of_arrays(**columns)
+    question, arrays = CASCADE.of_arrays(**columns)
     slots = _slots(question, None if slow_confidence is None else _DOUBT, None)
     rows = Rows.of_arrays(slots, {**arrays, _DOUBT: slow_confidence})
     if slow_confidence is not None:
@@ -134,7 +133,7 @@ def _of_file(
     slow_confidence: str | None,
     reading: ReadingOptions,
 ) -> SessionRows:
-    table, question = open_table(path, reading.notation), CascadeQuestion.of_columns(**columns)
+    table, question = open_table(path, reading.notation), CASCADE.of_columns(**columns)
     slots = _slots(question, slow_confidence, reading.notation.scale)
     needed = list(dict.fromkeys(slot.name for slot in slots.values()))
     require_columns(table, needed)

@@ -44,10 +44,9 @@ from pacbound.stats.arguments import whole_number
 from pacbound.stats.betting import difference_bets
 from pacbound.tally.classes import Evidence, Vocabulary
 from pacbound.tally.columns import as_column
-from pacbound.tally.questions.cascade import ALL_ROWS, CascadeQuestion
-from pacbound.tally.questions.members import member_slots, members_of
-from pacbound.tally.questions.question import Slot
-from pacbound.tally.rows import Rows, only_known
+from pacbound.tally.questions.cascade import ALL_ROWS, CASCADE, CascadeQuestion
+from pacbound.tally.questions.question import member_slots, members_of
+from pacbound.tally.rows import Rows, Slot, only_known
 from pacbound.watch import (
     Counts,
     Flags,
@@ -121,7 +120,7 @@ class CascadeWatch:
                 "pass arrays to Monitor.update, with groups as a mapping from each group to flags."
             )
         if "loss" not in known:
-            return self._of_answers(CascadeQuestion.of_columns(**known))
+            return self._of_answers(CASCADE.of_columns(**known))
         slots = {"loss": Slot("number", known["loss"])}
         if self._names:
             slots["groups"] = Slot("name", known["groups"])
@@ -139,7 +138,7 @@ class CascadeWatch:
                 "the group of each row."
             )
         if "loss" not in known:
-            question, arrays = CascadeQuestion.of_arrays(**known)
+            question, arrays = CASCADE.of_arrays(**known)
             return self._of_answers(question), arrays
         columns = {"loss": as_losses(known["loss"], "loss")}
         slots = {"loss": Slot("number", "loss")}

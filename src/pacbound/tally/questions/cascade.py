@@ -210,7 +210,7 @@ def outcomes_of(exits: int) -> tuple[str, ...]:
     rows without in which an exit differs.
     """
     without = list(product(("agree", "unlabelled"), repeat=exits))[1:]
-    return (*_labelled_outcomes(exits), *map("|".join, without))
+    return (*map("|".join, product(LABELLED_OUTCOMES, repeat=exits)), *map("|".join, without))
 
 
 def with_unlabelled(counts: Integers, exits: int) -> Integers:
@@ -243,10 +243,6 @@ def _gathered(counts: Integers, places: Sequence[int], width: int) -> Integers:
     belongs = np.zeros((counts.shape[1], width), dtype=np.int64)
     belongs[np.arange(counts.shape[1]), places[: counts.shape[1]]] = 1
     return counts @ belongs
-
-
-def _labelled_outcomes(exits: int) -> tuple[str, ...]:
-    return tuple("|".join(parts) for parts in product(LABELLED_OUTCOMES, repeat=exits))
 
 
 def witness(
