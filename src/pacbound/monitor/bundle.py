@@ -92,7 +92,7 @@ class BundleMonitor(SavedMonitor):
     'bin (0.05, 0.1]'
     """
 
-    layout = state_file.SEVERAL
+    _layout = state_file.SEVERAL
 
     def _begin(self, options: ClassOptions) -> None:
         watched, unwatched = _sorted_out(self.certificate)

@@ -88,7 +88,7 @@ class SavedMonitor(ABC):
     false alarms, and a state that is saved and goes on from its file.
     """
 
-    layout: ClassVar[str]
+    _layout: ClassVar[str]
     """The format of the documents, one of `state_file.CALLED`."""
 
     def __init__(
@@ -175,7 +175,7 @@ class SavedMonitor(ABC):
         """The whole state, as `save` writes it."""
         with self.all_or_nothing():
             return state_file.document_of(
-                self.layout, self.certificate.claim_digest, self._promise, self._written()
+                self._layout, self.certificate.claim_digest, self._promise, self._written()
             )
 
     @classmethod
@@ -212,8 +212,8 @@ class SavedMonitor(ABC):
         place, name = as_path(path), str(path)
         # Before it is read: what is written in between is then noticed as not known.
         known = state_file.bytes_digest(place)
-        document = state_file.read(place, cls.layout)
-        promise = state_file.promise_of(document, cls.layout, name)
+        document = state_file.read(place, cls._layout)
+        promise = state_file.promise_of(document, cls._layout, name)
         found = cls(certificate, delta=promise.delta, false_alarms=promise.text, **options)
         found.go_on_from(document, name)
         found._known[os.path.realpath(place)] = known
@@ -237,7 +237,7 @@ class SavedMonitor(ABC):
             another promise.
         """
         try:
-            promise = state_file.promise_of(document, self.layout, name)
+            promise = state_file.promise_of(document, self._layout, name)
             state_file.require_same_certificate(document, self.certificate.claim_digest, name)
             if promise != self._promise:
                 raise CertificateError(f"{name} was begun with another promise.")
@@ -348,7 +348,7 @@ class Monitor(SavedMonitor):
     True
     """
 
-    layout = state_file.ONE
+    _layout = state_file.ONE
 
     def _begin(self, options: ClassOptions) -> None:
         self._rule = ClassRule.of(**options)
