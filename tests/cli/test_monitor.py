@@ -300,7 +300,7 @@ def test_a_certificate_of_arrays_asks_for_the_columns(pacbound: Run, tmp_path: P
         ("", "no rows"),
         ("u\n", "no rows"),
         ("v\n1\n", "no column 'u'"),
-        ("u,u\n1,1\n", "several columns 'u'"),
+        ("u,u\n1,1\n", "has 2 columns named 'u'"),
         ("u\n0\n0,1\n", "line 3: 2 values where the heading has 1"),
         ('u\n0\n"1\n', "line 3"),
         ("u\n0\nmaybe\n", "'maybe'"),
