@@ -142,28 +142,6 @@ def test_a_few_labels_that_match_nothing_are_refused_and_none_are_not() -> None:
     assert certify_cascade(scores, predictions, xi=0.1, delta=0.1).unlabelled.in_all == 100
 
 
-def test_a_tally_saved_before_labels_could_be_missing_loads_and_adds_to_new_ones() -> None:
-    rng = np.random.default_rng(6)
-
-    def part(exits: int) -> Tally:
-        predictions = rng.integers(0, 3, size=(200, exits + 1))
-        return Tally.count(
-            "cascade",
-            confidence=rng.random((200, exits)),
-            prediction=predictions,
-            label=predictions[:, -1],
-        )
-
-    for exits in (1, 2):
-        new, other = part(exits), part(exits)
-        body = {key: value for key, value in new.to_dict().items() if key != "digest"}
-        body["outcomes"] = body["outcomes"][: 4**exits]
-        body["counts"] = [row[: 4**exits] for row in body["counts"]]
-        old = Tally.from_dict({**body, "digest": documents.digest(body)})
-        assert old == new
-        assert (old + other) == (new + other)
-
-
 def forged(certificate: Any, change: Any) -> Any:
     document = json.loads(json.dumps(certificate.to_dict()))
     change(document["claim"])

@@ -86,69 +86,6 @@ def by_name(question: Question, columns: Sequence[Any]) -> dict[str, Any]:
     return dict(zip(names, columns, strict=False))
 
 
-def question_for(given: Mapping[str, Any], kind: str | None = None) -> Question:
-    """The question that the passed columns belong to, by their names, or the one of the `kind`.
-
-    Parameters
-    ----------
-    given
-        What was passed, by name; None counts as not passed.
-    kind
-        One of `QUESTIONS`, where it is known; the names are then not looked at. Of two questions
-        with the same columns the first is taken where it is not: "calibration", not "abstention".
-        Predictions of several models are those of a cascade.
-
-    Returns
-    -------
-    Question
-        The question.
-
-    Raises
-    ------
-    InvalidTypeError
-        If the names are not enough for any question; the message lists what each needs.
-    InvalidValueError
-        If there is no question of that kind.
-
-    Examples
-    --------
-    >>> question_for({"score": [0.1], "unsafe": [False]}).kind
-    'shield'
-    """
-    if kind is not None:
-        if not is_one_of(kind, QUESTIONS):
-            raise InvalidValueError(f"kind={kind!r} is not one of {', '.join(QUESTIONS)}.")
-        return QUESTIONS[kind]
-    if _has_several_models(given):
-        return CASCADE
-    passed = {name for name, value in given.items() if value is not None}
-    needed = {
-        kind: {name for name, must in question.roles.items() if must}
-        for kind, question in QUESTIONS.items()
-    }
-    for name, question in QUESTIONS.items():
-        if needed[name] <= passed:
-            return question
-    listed = "; ".join(
-        f"{name}: {', '.join(question.roles)}" for name, question in QUESTIONS.items()
-    )
-    raise InvalidTypeError(
-        f"{', '.join(sorted(passed)) or 'Nothing'} is not enough to count by. Expected for "
-        f"{listed}."
-    )
-
-
-def _has_several_models(given: Mapping[str, Any]) -> bool:
-    """Whether there are predictions of several models: a list of columns, or a matrix."""
-    confidence, prediction = given.get("confidence"), given.get("prediction")
-    if confidence is None or not isinstance(prediction, (list, tuple)):
-        return getattr(prediction, "ndim", 1) == 2
-    scores = confidence if isinstance(confidence, (list, tuple)) else [confidence]
-    if all(isinstance(name, str) for name in [*scores, *prediction]):
-        return True
-    return any(isinstance(row, (list, tuple)) for row in prediction)
-
-
 def with_article(kind: str) -> str:
     """The kind as a sentence has it.
 
@@ -179,7 +116,6 @@ __all__ = [
     "Question",
     "Scope",
     "by_name",
-    "question_for",
     "question_named",
     "with_article",
 ]
