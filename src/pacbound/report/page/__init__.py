@@ -2,9 +2,8 @@
 
 | file | holds |
 |---|---|
-| `writing.py` | `write_report`: from certificates to a file |
+| `writing.py` | `write_report`: from certificates to a page, with style and script inside |
 | `entries.py` | what goes on the page, verified |
-| `document.py` | the page as a whole, with `style.css` and `script.js` inside |
 | `section.py` | what is said about one certificate, its figures and its monitors |
 | `explorer.py` | what other values of xi and delta would give, and the sliders |
 | `markup.py` | HTML that is escaped by construction |
