@@ -232,7 +232,8 @@ class Claim(ABC, Generic[C]):
             if certificate.values.get(ask.name) is not None
         )
         return [
-            (name, value.text if isinstance(value, Quantity) else value) for name, value in asked
+            (name, value.text if isinstance(value, Quantity) else value.strip())
+            for name, value in asked
         ]
 
     def thresholds(self, certificate: C) -> dict[str, Json]:  # noqa: ARG002

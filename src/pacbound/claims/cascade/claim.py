@@ -31,7 +31,7 @@ from pacbound.claims.cascade.fields import MOST_GROUPS, Costs, cascade_fields
 from pacbound.claims.cascade.watch import CascadeWatch
 from pacbound.claims.claim import Cells, Claim, Procedure, Values, interval_work
 from pacbound.claims.provenance import Provenance
-from pacbound.claims.tables import exact_sum, require_is_tally, require_tally
+from pacbound.claims.tables import counted_values, exact_sum, require_is_tally, require_tally
 from pacbound.documents import Json, Reader, encode_float, printable
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.explorable import Explorable
@@ -254,14 +254,10 @@ class CascadeClaim(Claim[CascadeCertificate]):
         if evidence.scope != "top":
             shared = wishes["group_thresholds"] or "common"
         partial = missing or wishes["claim"] == "differ"
+        procedure = self._procedure(method, wishes["bound"], shared, partial=partial).name
+        asked = {**wishes, "group_thresholds": shared}
         kept = {
-            **wishes,
-            "group_thresholds": shared,
-            "kind": self.kind,
-            "procedure": self._procedure(method, wishes["bound"], shared, partial=partial).name,
-            "n": evidence.rows,
-            "scope": evidence.scope,
-            "drawn": evidence.drawn,
+            **counted_values(self, procedure, evidence, asked),
             "tables": [
                 {
                     "group": name,
@@ -296,14 +292,10 @@ class CascadeClaim(Claim[CascadeCertificate]):
         walk = cascade_front.walk_along(declared.cells, evidence.cells, counts, wishes["bound"])
         cells = np.array(declared.cells)
         cells.flags.writeable = False
+        costs = cascade_paths.checked_costs(declared.running_costs, exits + 1)
+        procedure, asked = cascade_front.NAMES[wishes["bound"]], {**wishes, "costs": costs}
         return {
-            **wishes,
-            "costs": cascade_paths.checked_costs(declared.running_costs, exits + 1),
-            "kind": self.kind,
-            "procedure": cascade_front.NAMES[wishes["bound"]],
-            "n": evidence.rows,
-            "scope": evidence.scope,
-            "drawn": evidence.drawn,
+            **counted_values(self, procedure, evidence, asked),
             "declared": replace(declared, cells=cells),
             "tables": [
                 {
