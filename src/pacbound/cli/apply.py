@@ -13,10 +13,11 @@ from pacbound.atomic_files import is_standard_output
 from pacbound.claims.applying import AppliedRows
 from pacbound.claims.certificate import Certificate, load_certificate
 from pacbound.cli.columns import named_columns, require_roles
-from pacbound.cli.delivery import json_line, progress_bar
+from pacbound.cli.delivery import progress_bar
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.options import ColumnOption, JsonOption, Reads, Writes
 from pacbound.cli.rows import PipedRows
+from pacbound.cli.streams import json_line
 from pacbound.tally.row_rules import EXIT
 
 

@@ -11,10 +11,11 @@ import typer
 from pacbound.atomic_files import is_standard_output
 from pacbound.cascade.batches import BatchResult
 from pacbound.cascade.batches.files import ADDED, BatchProgress, begin_or_go_on
-from pacbound.cli.delivery import AboutOption, about_of, json_line, progress_bar
+from pacbound.cli.delivery import AboutOption, about_of, progress_bar
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.options import ROWS, JsonOption, Reads, Writes
 from pacbound.cli.rows import PIPED, FilesArgument, RowChoices
+from pacbound.cli.streams import json_line
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 STATE = ".batch"

@@ -9,9 +9,9 @@ import typer
 
 from pacbound.claims.budget import Budget, SpentOnSample
 from pacbound.claims.provenance import sample_name
-from pacbound.cli.delivery import print_json
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.options import JsonOption
+from pacbound.cli.streams import print_json
 from pacbound.documents import Json, printable
 from pacbound.errors import InvalidValueError
 from pacbound.says import exact

@@ -26,7 +26,6 @@ from pacbound.cli.delivery import (
     OutputOption,
     about_of,
     deliver,
-    print_json,
     progress_bar,
 )
 from pacbound.cli.exit_codes import ending_well
@@ -41,6 +40,7 @@ from pacbound.cli.rows import (
     RowChoices,
     with_options,
 )
+from pacbound.cli.streams import print_json
 from pacbound.errors import CertificateError, InvalidTypeError, PacboundError
 from pacbound.tally import Tally
 from pacbound.tally.questions import with_article

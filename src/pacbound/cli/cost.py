@@ -10,10 +10,11 @@ import typer
 from pacbound.cascade.cost import certified_cost
 from pacbound.claims.cascade import CascadeCertificate
 from pacbound.claims.certificate import load_certificate
-from pacbound.cli.delivery import print_json, progress_bar
+from pacbound.cli.delivery import progress_bar
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.options import JsonOption, Reads, names
 from pacbound.cli.rows import PipedRows
+from pacbound.cli.streams import print_json
 from pacbound.errors import InvalidTypeError, InvalidValueError
 
 

@@ -4,9 +4,7 @@ result for programs; and on a terminal a progress bar.
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +16,7 @@ from pacbound.claims.budget import Budget
 from pacbound.claims.certificate import Certificate
 from pacbound.cli.exit_codes import REFUSED, decided
 from pacbound.cli.options import RESULT, Reads, Writes
-from pacbound.documents import Json
+from pacbound.cli.streams import print_json
 from pacbound.errors import InvalidValueError
 from pacbound.sources import Progress
 
@@ -117,16 +115,6 @@ def deliver(
 def text_of(path: Path | None) -> str | None:
     """The name of a file, where there is one."""
     return None if path is None else str(path)
-
-
-def print_json(result: Mapping[str, Json]) -> None:
-    """Print a result for programs, on one line."""
-    sys.stdout.write(json_line(result) + "\n")
-
-
-def json_line(result: Mapping[str, Json]) -> str:
-    """A result for programs, as one line of JSON."""
-    return json.dumps(result, allow_nan=False)
 
 
 @contextmanager

@@ -16,13 +16,13 @@ from pacbound.cli.delivery import (
     OutputOption,
     about_of,
     deliver,
-    print_json,
     progress_bar,
     text_of,
 )
 from pacbound.cli.exit_codes import REFUSED, decided, ending_well
 from pacbound.cli.options import ROWS, JsonOption, names, numbers
 from pacbound.cli.rows import PIPED, RELATED, FilesArgument, RowChoices
+from pacbound.cli.streams import print_json
 from pacbound.documents import Json, encode_float, printable
 from pacbound.procedures.cascade import Bound
 

@@ -21,7 +21,6 @@ from pacbound.cli.delivery import (
     OutputOption,
     about_of,
     deliver,
-    print_json,
     progress_bar,
     text_of,
 )
@@ -29,6 +28,7 @@ from pacbound.cli.exit_codes import REFUSED, decided, ending_well
 from pacbound.cli.label_by_hand import label_by_hand
 from pacbound.cli.options import ROWS, JsonOption, Reads, Writes, names, numbers
 from pacbound.cli.rows import CLASSES, PIPED, RELATED, WRITTEN, RowChoices
+from pacbound.cli.streams import print_json
 from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.file_locks import locked

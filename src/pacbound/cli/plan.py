@@ -13,10 +13,11 @@ from pacbound.asks import REQUIRED
 from pacbound.claims import CLAIMS, claim_of
 from pacbound.claims.certificate import load_certificate
 from pacbound.cli.columns import for_question, named_columns, require_roles, several_of
-from pacbound.cli.delivery import draw, print_json, progress_bar, require_drawable, text_of
+from pacbound.cli.delivery import draw, progress_bar, require_drawable, text_of
 from pacbound.cli.exit_codes import REFUSED, decided, ending_well
 from pacbound.cli.options import ColumnOption, JsonOption, Reads, Writes, numbers, whole_numbers
 from pacbound.cli.rows import COUNTED, PIPED, RELATED, FilesArgument, RowChoices
+from pacbound.cli.streams import print_json
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.monitor.shadow import plan_shadow
 from pacbound.planning import PilotPlan, plan_from_pilot

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pacbound.cli.delivery import print_json, progress_bar
+from pacbound.cli.delivery import progress_bar
 from pacbound.cli.exit_codes import (
     BAD_INPUT,
     REFUSED,
@@ -17,6 +17,7 @@ from pacbound.cli.exit_codes import (
     ending_well,
 )
 from pacbound.cli.options import CertificatesArgument, PatientOption, Reads, Writes
+from pacbound.cli.streams import print_json
 from pacbound.cli.verify import worst
 from pacbound.errors import UnwritableFileError
 from pacbound.report import ReportedCertificate, WrittenReport, write_report

@@ -15,9 +15,9 @@ from rich.text import Text
 
 from pacbound.claims.bundle import CertificateBundle
 from pacbound.claims.certificate import Certificate, Verification
-from pacbound.cli.delivery import print_json
 from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, ending_well
 from pacbound.cli.options import CertificatesArgument, PatientOption
+from pacbound.cli.streams import print_json
 from pacbound.cli.verify import for_programs, read_or_complain, worst
 from pacbound.documents import Json, printable, printable_lines
 from pacbound.report.sketch import sketch

@@ -11,10 +11,11 @@ import typer
 
 from pacbound.calibration.strata import Stratified, stratify_file
 from pacbound.cascade.rows import rows_to_label
-from pacbound.cli.delivery import print_json, progress_bar
+from pacbound.cli.delivery import progress_bar
 from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.options import JsonOption, Writes, names, numbers
 from pacbound.cli.rows import FilesArgument, PipedRows
+from pacbound.cli.streams import print_json
 
 
 @ending_well

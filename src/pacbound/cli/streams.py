@@ -8,9 +8,10 @@ the output is missing, unless it has worse to say. Nothing here needs more than 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -146,6 +147,16 @@ def delivered(code: int) -> int:
         said = output.failure.strerror or output.failure
         sys.stderr.write(f"error: the output cannot be written: {said}\n")
     return code or UNWRITABLE
+
+
+def print_json(result: Mapping[str, Any]) -> None:
+    """Print a result for programs, on one line."""
+    sys.stdout.write(json_line(result) + "\n")
+
+
+def json_line(result: Mapping[str, Any]) -> str:
+    """A result for programs, as one line of JSON."""
+    return json.dumps(result, allow_nan=False)
 
 
 def _occupy_closed_descriptors() -> None:

@@ -12,10 +12,10 @@ import typer
 
 from pacbound.claims import KINDS
 from pacbound.claims.certificate import Certificate, Verification, load_certificate
-from pacbound.cli.delivery import print_json
 from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, complain, ending_well
 from pacbound.cli.options import CertificatesArgument, ColumnOption, PatientOption, Reads
 from pacbound.cli.rows import CLASSES, COUNTED, PIPED, RowChoices
+from pacbound.cli.streams import print_json
 from pacbound.documents import Json, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.stats.arguments import failure_probability, tolerated_rate

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from pacbound.atomic_files import refuse_replacing_source
 from pacbound.documents import Json
 from pacbound.errors import InvalidTypeError, InvalidValueError, RepeatedSourceError
 from pacbound.stats.arguments import LARGEST_COUNT
-from pacbound.tally.count import Counted, count_rows
 from pacbound.tally.document import (
     FORMAT,
     LARGEST_FILE,
@@ -33,6 +32,9 @@ from pacbound.tally.label_matches import LabelMatches
 from pacbound.tally.questions import Question, Scope, by_name, question_named
 from pacbound.tally.rows import Integers
 from pacbound.tally.table import in_order, merge_cells
+
+if TYPE_CHECKING:
+    from pacbound.tally.count import Counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +188,9 @@ class Tally:
                 raise InvalidTypeError(
                     f"{name} is a Tally: pass it as data=, and leave {name} out."
                 )
+        # What reads tables is not needed to verify or to add what was counted.
+        from pacbound.tally.count import count_rows  # noqa: PLC0415
+
         return cls.of(*count_rows(asked, present, data))
 
     @property
