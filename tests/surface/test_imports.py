@@ -69,3 +69,31 @@ def test_importing_pacbound_loads_itself_the_standard_library_numpy_and_scipy_sp
 
 def test_the_package_under_test_is_the_one_of_this_repository() -> None:
     assert Path(str(_loaded()["file"])).is_relative_to(Path(__file__).parents[2] / "src")
+
+
+VERIFY = """
+import json, sys
+from pacbound.cli import main
+try:
+    main()
+except SystemExit as ended:
+    code = ended.code
+print(json.dumps([code, [name for name in sys.modules if name.split(".")[0] == "pacbound"]]))
+"""
+MOST_MODULES = {"recall-1": 90, "calibration-1": 90, "shield-1": 90, "cascade-exact-1": 95}
+"""Frozen certificates, and how many modules of the package `pacbound verify` may load for each."""
+
+
+@pytest.mark.parametrize("name", MOST_MODULES)
+def test_verifying_loads_little_of_the_package_and_nothing_that_reads_tables(name: str) -> None:
+    path = Path(__file__).parents[1] / "certificate" / "frozen" / f"{name}.json"
+    done = subprocess.run(
+        [sys.executable, "-c", VERIFY, "verify", str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    code, loaded = json.loads(done.stdout.splitlines()[-1])
+    assert not code
+    assert len(loaded) <= MOST_MODULES[name]
+    assert not {"pacbound.tally.count", "pacbound.sources.standard_input"} & {*loaded}

@@ -15,7 +15,7 @@ from pacbound.claims.certificate import Certificate, load_certificate
 from pacbound.cli.columns import named_columns, require_roles
 from pacbound.cli.delivery import progress_bar
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
-from pacbound.cli.options import ColumnOption, JsonOption, Reads, Writes
+from pacbound.cli.options import ColumnOption, JsonOption, Reads, Writes, option
 from pacbound.cli.rows import PipedRows
 from pacbound.cli.streams import json_line
 from pacbound.tally.row_rules import EXIT
@@ -43,10 +43,8 @@ def apply(
     ],
     output: Annotated[
         str,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Where the rows go, with columns added: .csv, .parquet, .jsonl, …",
+        option(
+            "--output", "-o", "Where the rows go, with columns added: .csv, .parquet, .jsonl, …"
         ),
         Writes(),
     ],
@@ -54,7 +52,7 @@ def apply(
     *,
     rows: PipedRows,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse rows of groups that were not certified.")
+        bool, option("--strict", "Refuse rows of groups that were not certified.")
     ] = False,
     as_json: JsonOption = False,
 ) -> int:
@@ -75,12 +73,7 @@ def apply(
     (file,) = rows.tables([file])
     with progress_bar("applying") as progress:
         applied = loaded.apply_to_file(
-            file,
-            output,
-            **columns,
-            strict=strict,
-            progress=progress,
-            **rows.options(),
+            file, output, **columns, strict=strict, progress=progress, **rows.options()
         )
     report = json_line(_told(applied, output)) if as_json else _in_words(applied, output)
     # What is said must not be among the rows.

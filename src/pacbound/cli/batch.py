@@ -13,7 +13,7 @@ from pacbound.cascade.batches import BatchResult
 from pacbound.cascade.batches.files import ADDED, BatchProgress, begin_or_go_on
 from pacbound.cli.delivery import AboutOption, about_of, progress_bar
 from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.options import ROWS, JsonOption, Reads, Writes
+from pacbound.cli.options import ROWS, JsonOption, Reads, Writes, option
 from pacbound.cli.rows import PIPED, FilesArgument, RowChoices
 from pacbound.cli.streams import json_line
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -26,70 +26,51 @@ STATE = ".batch"
 def batch(
     files: FilesArgument,
     confidence: Annotated[
-        str | None, typer.Option(help="Column with the fast model's confidence, 0 to 1.")
+        str | None, option("Column with the fast model's confidence, 0 to 1.")
     ] = None,
-    prediction: Annotated[
-        str | None, typer.Option(help="Column with the fast model's answers.")
-    ] = None,
+    prediction: Annotated[str | None, option("Column with the fast model's answers.")] = None,
     xi: Annotated[
-        float | None,
-        typer.Option(help="The share of the answers that may differ from the slow model's."),
+        float | None, option("The share of the answers that may differ from the slow model's.")
     ] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="Chance that more differ, for example 0.1.")
-    ] = None,
+    delta: Annotated[float | None, option("Chance that more differ, for example 0.1.")] = None,
     ask: Annotated[
-        str | None,
-        typer.Option(help="Where the rows go that the slow model has to answer next."),
-        Writes(),
+        str | None, option("Where the rows go that the slow model has to answer next."), Writes()
     ] = None,
     answers: Annotated[
         str | None,
-        typer.Option(help="What it answered: the rows that were asked, with a column added."),
+        option("What it answered: the rows that were asked, with a column added."),
         Reads(),
     ] = None,
-    answer: Annotated[str, typer.Option(help="The column of --answers with the answer.")] = (
-        "answer"
-    ),
+    answer: Annotated[str, option("The column of --answers with the answer.")] = ("answer"),
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="Where all rows go in the end, with their answers."),
+        option("--output", "-o", "Where all rows go in the end, with their answers."),
         Writes(),
     ] = None,
     certificate: Annotated[
-        Path | None,
-        typer.Option(help="Where the certificate goes; beside --output if left out."),
-        Writes(),
+        Path | None, option("Where the certificate goes; beside --output if left out."), Writes()
     ] = None,
     state: Annotated[
         Path | None,
-        typer.Option(help="What keeps the sample and all answers; FILE.batch if left out."),
+        option("What keeps the sample and all answers; FILE.batch if left out."),
         Writes(),
     ] = None,
     give_up: Annotated[
-        bool,
-        typer.Option(
-            "--give-up", help="Take empty answers for records that can never be answered."
-        ),
+        bool, option("--give-up", "Take empty answers for records that can never be answered.")
     ] = False,
     sample: Annotated[
         int | None,
-        typer.Option(
-            help="The size of the sample, if a rule is not to choose it.", rich_help_panel=ROWS
-        ),
+        option("The size of the sample, if a rule is not to choose it.", rich_help_panel=ROWS),
     ] = None,
     looks: Annotated[
-        int | None, typer.Option(help="2 for a second, larger sample, where many scores are equal.")
+        int | None, option("2 for a second, larger sample, where many scores are equal.")
     ] = None,
     whole_ties: Annotated[
-        bool | None,
-        typer.Option("--whole-ties", help="Keep rows of one score together, above a threshold."),
+        bool | None, option("--whole-ties", "Keep rows of one score together, above a threshold.")
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(
-            help="For the same sample again in a test; drawn if left out.", rich_help_panel=ROWS
-        ),
+        option("For the same sample again in a test; drawn if left out.", rich_help_panel=ROWS),
     ] = None,
     about: AboutOption = None,
     *,

@@ -10,7 +10,7 @@ import typer
 from pacbound.claims.budget import Budget, SpentOnSample
 from pacbound.claims.provenance import sample_name
 from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.options import JsonOption
+from pacbound.cli.options import JsonOption, option
 from pacbound.cli.streams import print_json
 from pacbound.documents import Json, printable
 from pacbound.errors import InvalidValueError
@@ -21,8 +21,7 @@ from pacbound.says import exact
 def budget(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The budget.")],
     delta: Annotated[
-        float | None,
-        typer.Option(help="To begin one: what all claims on one sample may spend, say 0.05."),
+        float | None, option("To begin one: what all claims on one sample may spend, say 0.05.")
     ] = None,
     sample: Annotated[
         str | None, typer.Option(metavar="NAME", help="Show what counts for this sample alone.")

@@ -12,7 +12,7 @@ from pacbound.claims.cascade import CascadeCertificate
 from pacbound.claims.certificate import load_certificate
 from pacbound.cli.delivery import progress_bar
 from pacbound.cli.exit_codes import VERIFICATION_FAILED, complain, ending_well
-from pacbound.cli.options import JsonOption, Reads, names
+from pacbound.cli.options import JsonOption, Reads, names, option
 from pacbound.cli.rows import PipedRows
 from pacbound.cli.streams import print_json
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -23,7 +23,7 @@ def cost(
     certificate: Annotated[
         Path, typer.Argument(metavar="CERT", help="A cascade certificate with costs."), Reads()
     ],
-    delta: Annotated[float, typer.Option(help="Chance that the bound is wrong.")],
+    delta: Annotated[float, option("Chance that the bound is wrong.")],
     files: Annotated[
         list[str] | None,
         typer.Argument(
@@ -33,7 +33,7 @@ def cost(
         Reads(),
     ] = None,
     confidence: Annotated[
-        str | None, typer.Option(help="Confidence columns, if not named as in the certificate.")
+        str | None, option("Confidence columns, if not named as in the certificate.")
     ] = None,
     *,
     rows: PipedRows,

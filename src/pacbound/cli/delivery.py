@@ -15,7 +15,7 @@ from pacbound.atomic_files import atomic_file
 from pacbound.claims.budget import Budget
 from pacbound.claims.certificate import Certificate
 from pacbound.cli.exit_codes import REFUSED, decided
-from pacbound.cli.options import RESULT, Reads, Writes
+from pacbound.cli.options import RESULT, Reads, Writes, option
 from pacbound.cli.streams import print_json
 from pacbound.errors import InvalidValueError
 from pacbound.sources import Progress
@@ -50,19 +50,15 @@ AboutOption = Annotated[
 ]
 BudgetOption = Annotated[
     Path | None,
-    typer.Option(
-        help=(
-            "A budget of delta, as `pacbound budget` begins it: a claim that would overspend is "
-            "neither saved nor shown."
-        ),
+    option(
+        "A budget of delta, as `pacbound budget` begins it: a claim that would overspend is "
+        "neither saved nor shown.",
         rich_help_panel=RESULT,
     ),
     Writes(is_locked=True),
 ]
 OutputOption = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", help="Where the certificate goes."),
-    Writes(),
+    Path | None, option("--output", "-o", "Where the certificate goes."), Writes()
 ]
 
 

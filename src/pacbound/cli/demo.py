@@ -23,7 +23,7 @@ import typer
 from pacbound.atomic_files import atomic_file
 from pacbound.cli.app import COMMANDS, app
 from pacbound.cli.exit_codes import ALARM, BUG, VERIFICATION_FAILED, complain, ending_well
-from pacbound.cli.options import Writes
+from pacbound.cli.options import Writes, option
 from pacbound.data import fashion_mnist, indoor_navigation
 
 SCRIPT = "story.py"
@@ -99,7 +99,7 @@ STORY: dict[str, list[Step]] = {
         Step(
             "The network answers only where at most 1 % of its answers are wrong.",
             f"pacbound abstain held.csv {SLOW} {CLAIM} -o abstention.json",
-        ),
+        )
     ],
     "CASCADE": [
         Step(
@@ -243,7 +243,7 @@ STORY: dict[str, list[Step]] = {
             "ring falsely with probability at most 0.001.",
             "pacbound monitor cascade.json in_use.csv --delta 0.001 --state monitor.json",
             ALARM,
-        ),
+        )
     ],
     "CHECK": [
         Step(
@@ -266,16 +266,14 @@ STORY: dict[str, list[Step]] = {
         Step("Somebody improves a certificate.", "python story.py tamper"),
         Step("It is found out.", "pacbound verify improved.json", VERIFICATION_FAILED),
     ],
-    "DRAW": [
-        Step("Draw what was certified.", "python story.py figures"),
-    ],
+    "DRAW": [Step("Draw what was certified.", "python story.py figures")],
     "REPORT": [
         Step(
             "Put it all on one page.",
             "pacbound report calibration.json by_session.json abstention.json cascade.json "
             "batch.json recall.json recall_by_answer.json false_alarms.json alarm_range.json "
             "shield.json among_unsafe.json look.json bundle.json -o report.html",
-        ),
+        )
     ],
 }
 """The story, chapter by chapter. A step is told if there is its command."""
@@ -284,9 +282,7 @@ STORY: dict[str, list[Step]] = {
 @ending_well
 def demo(
     output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="The folder that everything is written to."),
-        Writes(),
+        Path, option("--output", "-o", "The folder that everything is written to."), Writes()
     ] = Path("pacbound-demo"),
 ) -> int:
     """Tell the whole story on a network's real predictions and a robot's rollouts.

@@ -20,7 +20,7 @@ from pacbound.cli.delivery import (
     text_of,
 )
 from pacbound.cli.exit_codes import REFUSED, decided, ending_well
-from pacbound.cli.options import ROWS, JsonOption, names, numbers
+from pacbound.cli.options import ROWS, JsonOption, names, numbers, option
 from pacbound.cli.rows import PIPED, RELATED, FilesArgument, RowChoices
 from pacbound.cli.streams import print_json
 from pacbound.documents import Json, encode_float, printable
@@ -33,46 +33,35 @@ SHOWN = 8
 @ending_well
 def design(
     files: FilesArgument,
-    confidence: Annotated[
-        str, typer.Option(help="Columns with the confidence of every model: c1,c2,c3")
-    ],
+    confidence: Annotated[str, option("Columns with the confidence of every model: c1,c2,c3")],
     prediction: Annotated[
-        str, typer.Option(help="Columns with the prediction of every model, in the same order.")
+        str, option("Columns with the prediction of every model, in the same order.")
     ],
     label: Annotated[
-        str,
-        typer.Option(help="Column with the true class; may be empty where predictions agree."),
+        str, option("Column with the true class; may be empty where predictions agree.")
     ],
     costs: Annotated[
-        str, typer.Option(help="What each model costs a row by itself, in the same order: 1,4,20")
+        str, option("What each model costs a row by itself, in the same order: 1,4,20")
     ],
-    xi: Annotated[float, typer.Option(help="The accuracy that may be lost, for example 0.02.")],
-    delta: Annotated[float, typer.Option(help="Chance that more is lost, for example 1e-3.")],
+    xi: Annotated[float, option("The accuracy that may be lost, for example 0.02.")],
+    delta: Annotated[float, option("Chance that more is lost, for example 1e-3.")],
     last: Annotated[
         str | None,
-        typer.Option(
-            help="Prediction column of the slow model; the most accurate of the fold if left out."
-        ),
+        option("Prediction column of the slow model; the most accurate of the fold if left out."),
     ] = None,
-    most: Annotated[int, typer.Option(help="The largest number of models, the slow one too.")] = 4,
+    most: Annotated[int, option("The largest number of models, the slow one too.")] = 4,
     fold: Annotated[
-        float,
-        typer.Option(
-            help="Share of the rows that chooses; the others certify.", rich_help_panel=ROWS
-        ),
+        float, option("Share of the rows that chooses; the others certify.", rich_help_panel=ROWS)
     ] = 0.2,
     seed: Annotated[
-        int,
-        typer.Option(help="What draws the fold. Fix it beforehand.", rich_help_panel=ROWS),
+        int, option("What draws the fold. Fix it beforehand.", rich_help_panel=ROWS)
     ] = 0,
     contain: Annotated[
-        str | None, typer.Option(help="Prediction columns of models that must be there: p2,p5")
+        str | None, option("Prediction columns of models that must be there: p2,p5")
     ] = None,
-    first: Annotated[
-        str | None, typer.Option(help="Prediction column of the model to ask first.")
-    ] = None,
+    first: Annotated[str | None, option("Prediction column of the model to ask first.")] = None,
     bound: Annotated[
-        Bound, typer.Option(help="exact, the pair of binomial bounds, or the paper's product.")
+        Bound, option("exact, the pair of binomial bounds, or the paper's product.")
     ] = "exact",
     *,
     rows: Annotated[RowChoices, (*RELATED, *PIPED, "sample")],

@@ -26,7 +26,7 @@ from pacbound.cli.delivery import (
 )
 from pacbound.cli.exit_codes import REFUSED, decided, ending_well
 from pacbound.cli.label_by_hand import label_by_hand
-from pacbound.cli.options import ROWS, JsonOption, Reads, Writes, names, numbers
+from pacbound.cli.options import ROWS, JsonOption, Reads, Writes, names, numbers, option
 from pacbound.cli.rows import CLASSES, PIPED, RELATED, WRITTEN, RowChoices
 from pacbound.cli.streams import print_json
 from pacbound.documents import encode_float
@@ -52,70 +52,58 @@ def label(
         Reads(),
     ],
     confidence: Annotated[
-        str, typer.Option(help="Columns with the confidence of each model but the last: c1")
+        str, option("Columns with the confidence of each model but the last: c1")
     ],
     prediction: Annotated[
-        str,
-        typer.Option(help="Columns with each model's prediction, the slow model's last: p1,p2"),
+        str, option("Columns with each model's prediction, the slow model's last: p1,p2")
     ],
     session: Annotated[
         Path,
-        typer.Option(help="The session: made if it is not there, and gone on with if it is."),
+        option("The session: made if it is not there, and gone on with if it is."),
         Writes(is_locked=True),
     ],
-    xi: Annotated[
-        float | None, typer.Option(help="The accuracy that may be lost, for example 0.01.")
-    ] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="Chance that more is lost, for example 0.01.")
-    ] = None,
+    xi: Annotated[float | None, option("The accuracy that may be lost, for example 0.01.")] = None,
+    delta: Annotated[float | None, option("Chance that more is lost, for example 0.01.")] = None,
     costs: Annotated[
         str | None,
-        typer.Option(
-            help="What a row costs that each model answers, those before it included: 1,10"
-        ),
+        option("What a row costs that each model answers, those before it included: 1,10"),
     ] = None,
     bound: Annotated[
-        Bound | None, typer.Option(help="exact if left out, the pair, or the paper's product.")
+        Bound | None, option("exact if left out, the pair, or the paper's product.")
     ] = None,
     claim: Annotated[
-        Claim | None,
-        typer.Option(help="loss, the only claim that holds at every look; differ is refused."),
+        Claim | None, option("loss, the only claim that holds at every look; differ is refused.")
     ] = None,
     slow_confidence: Annotated[
         str | None,
-        typer.Option(
-            help="Column with the slow model's confidence: its doubts are asked first.",
+        option(
+            "Column with the slow model's confidence: its doubts are asked first.",
             rich_help_panel=ROWS,
         ),
     ] = None,
     label: Annotated[
-        str | None, typer.Option(help="Column of FILE with the labels that are there already.")
+        str | None, option("Column of FILE with the labels that are there already.")
     ] = None,
     ask: Annotated[
-        Path | None,
-        typer.Option(help="Write the rows to label here, with an empty label column."),
-        Writes(),
+        Path | None, option("Write the rows to label here, with an empty label column."), Writes()
     ] = None,
-    count: Annotated[int, typer.Option(help="At most so many rows to label.", min=1)] = 50,
+    count: Annotated[int, option("At most so many rows to label.", min=1)] = 50,
     answers: Annotated[
         Path | None,
-        typer.Option(help="Take in labels: what --ask wrote, filled in.", rich_help_panel=ROWS),
+        option("Take in labels: what --ask wrote, filled in.", rich_help_panel=ROWS),
         Reads(),
     ] = None,
     cannot_tell: Annotated[
         str | None,
-        typer.Option(
-            help="What stands for 'nobody can tell' in the answers, for example '?'.",
+        option(
+            "What stands for 'nobody can tell' in the answers, for example '?'.",
             rich_help_panel=ROWS,
         ),
     ] = None,
     show_predictions: Annotated[
         bool,
-        typer.Option(
-            "--show-predictions",
-            help="By hand: show what the models say, too.",
-            rich_help_panel=ROWS,
+        option(
+            "--show-predictions", "By hand: show what the models say, too.", rich_help_panel=ROWS
         ),
     ] = False,
     *,
@@ -202,12 +190,7 @@ def _say_waiting(session: Path) -> None:
     typer.echo(f"{session} is in use by another process: waiting for it.", err=True)
 
 
-def _session(
-    file: str,
-    path: Path,
-    fixed: dict[str, Any],
-    reading: dict[str, Any],
-) -> LabelSession:
+def _session(file: str, path: Path, fixed: dict[str, Any], reading: dict[str, Any]) -> LabelSession:
     if path.exists():
         found = LabelSession.load(path, data=file, **reading)
         _require_as_fixed(found, fixed, path)

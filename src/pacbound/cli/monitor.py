@@ -17,19 +17,13 @@ from pacbound.claims.certificate import Certificate, load_certificate
 from pacbound.cli.columns import chosen, for_question, named_columns
 from pacbound.cli.delivery import draw, progress_bar, require_drawable, text_of
 from pacbound.cli.exit_codes import ALARM, decided, ending_well
-from pacbound.cli.options import ColumnOption, JsonOption, Reads, Writes
+from pacbound.cli.options import ColumnOption, JsonOption, Reads, Writes, option
 from pacbound.cli.rows import CLASSES, WRITTEN, RowChoices
 from pacbound.cli.streams import print_json
 from pacbound.documents import encode_float
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.file_locks import locked
-from pacbound.monitor import (
-    Alarm,
-    BundleMonitor,
-    Monitor,
-    prometheus_text,
-    update_from_files,
-)
+from pacbound.monitor import Alarm, BundleMonitor, Monitor, prometheus_text, update_from_files
 from pacbound.monitor.state import Promise, watch_of
 from pacbound.sources import Notation
 from pacbound.sources.standard_input import STANDARD_INPUT, read_when_there, stream_batches
@@ -58,28 +52,22 @@ def monitor(
         ),
         Reads(),
     ],
-    delta: Annotated[
-        float,
-        typer.Option(help="Chance that the alarm ever rings falsely, for example 1e-3."),
-    ],
+    delta: Annotated[float, option("Chance that the alarm ever rings falsely, for example 1e-3.")],
     claim: Annotated[
-        str | None,
-        typer.Option(help="Bundle: watch over this claim alone; over all of them if left out."),
+        str | None, option("Bundle: watch over this claim alone; over all of them if left out.")
     ] = None,
     false_alarms: Annotated[
         str,
-        typer.Option(
-            help="'ever', or the weaker promise 'one per 1e6 labels', where a row counts once for "
+        option(
+            "'ever', or the weaker promise 'one per 1e6 labels', where a row counts once for "
             "each claim and group it belongs to."
         ),
     ] = "ever",
     state: Annotated[
         Path | None,
-        typer.Option(
-            help=(
-                "Where the state is kept: it is read if it is there, and written. One process at a "
-                "time may use it."
-            )
+        option(
+            "Where the state is kept: it is read if it is there, and written. One process at a "
+            "time may use it."
         ),
         Writes(is_locked=True),
     ] = None,
@@ -87,12 +75,10 @@ def monitor(
     *,
     rows: Annotated[RowChoices, (*CLASSES, *WRITTEN)],
     prometheus: Annotated[
-        Path | None,
-        typer.Option(help="A .prom file for Prometheus' textfile collector."),
-        Writes(),
+        Path | None, option("A .prom file for Prometheus' textfile collector."), Writes()
     ] = None,
     figure: Annotated[
-        Path | None, typer.Option(help="A figure of the evidence: .png, .svg or .pdf."), Writes()
+        Path | None, option("A figure of the evidence: .png, .svg or .pdf."), Writes()
     ] = None,
     as_json: JsonOption = False,
 ) -> int:

@@ -41,6 +41,12 @@ class Writes:
     is_locked: bool = False
 
 
+def option(*words: str, **more: Any) -> Any:
+    """An option: how it is spelt, if not as the parameter is, and what `--help` says of it."""
+    *spelt, says = words
+    return typer.Option(*spelt, help=says, **more)
+
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result for programs.")]
 CertificatesArgument = Annotated[
     list[Path], typer.Argument(metavar="CERT...", help="Certificates."), Reads()

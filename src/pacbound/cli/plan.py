@@ -15,7 +15,15 @@ from pacbound.claims.certificate import load_certificate
 from pacbound.cli.columns import for_question, named_columns, require_roles, several_of
 from pacbound.cli.delivery import draw, progress_bar, require_drawable, text_of
 from pacbound.cli.exit_codes import REFUSED, decided, ending_well
-from pacbound.cli.options import ColumnOption, JsonOption, Reads, Writes, numbers, whole_numbers
+from pacbound.cli.options import (
+    ColumnOption,
+    JsonOption,
+    Reads,
+    Writes,
+    numbers,
+    option,
+    whole_numbers,
+)
 from pacbound.cli.rows import COUNTED, PIPED, RELATED, FilesArgument, RowChoices
 from pacbound.cli.streams import print_json
 from pacbound.errors import InvalidTypeError, InvalidValueError
@@ -27,21 +35,19 @@ from pacbound.tally import Tally
 from pacbound.tally.grids import EQUAL_MASS
 from pacbound.tally.questions import with_article
 
-DeltaOption = Annotated[float, typer.Option(help="Chance that the certificate is wrong.")]
+DeltaOption = Annotated[float, option("Chance that the certificate is wrong.")]
 SeedOption = Annotated[int, typer.Option(min=0, help="The seed of the draws.")]
 FigureOption = Annotated[
-    Path | None, typer.Option(help="Draw the plan into this file, .png, .svg or .pdf."), Writes()
+    Path | None, option("Draw the plan into this file, .png, .svg or .pdf."), Writes()
 ]
 
 
 @ending_well
 def rate(
-    target: Annotated[float, typer.Option(help="The rate to be certified, for example 0.02.")],
-    expected: Annotated[
-        float, typer.Option(help="The rate that you expect in truth, below the target.")
-    ],
+    target: Annotated[float, option("The rate to be certified, for example 0.02.")],
+    expected: Annotated[float, option("The rate that you expect in truth, below the target.")],
     delta: DeltaOption,
-    power: Annotated[float, typer.Option(help="Chance that the certificate comes about.")] = 0.9,
+    power: Annotated[float, option("Chance that the certificate comes about.")] = 0.9,
     as_json: JsonOption = False,
 ) -> int:
     """Say how many labels it takes to certify that a rate is at most --target, if it is --expected
@@ -70,16 +76,11 @@ def rate(
 
 @ending_well
 def looks(
-    looks: Annotated[
-        str, typer.Option(help="The numbers of labels at which you will look: 500,1000,2000")
-    ],
-    xi: Annotated[float, typer.Option(help="The rate to be certified.")],
-    delta: Annotated[
-        float, typer.Option(help="Chance that any of the looks certifies what is not so.")
-    ],
+    looks: Annotated[str, option("The numbers of labels at which you will look: 500,1000,2000")],
+    xi: Annotated[float, option("The rate to be certified.")],
+    delta: Annotated[float, option("Chance that any of the looks certifies what is not so.")],
     expected: Annotated[
-        float | None,
-        typer.Option(help="The rate that you expect in truth; half of xi if left out."),
+        float | None, option("The rate that you expect in truth; half of xi if left out.")
     ] = None,
     figure: FigureOption = None,
     as_json: JsonOption = False,
@@ -130,49 +131,39 @@ def looks(
 def pilot(
     files: FilesArgument,
     delta: DeltaOption,
-    xi: Annotated[float | None, typer.Option(help="The rate to be certified.")] = None,
+    xi: Annotated[float | None, option("The rate to be certified.")] = None,
     target: Annotated[
-        float | None, typer.Option(help="Recall: the share of the positives to be flagged.")
+        float | None, option("Recall: the share of the positives to be flagged.")
     ] = None,
     goal: Annotated[
         float | None,
-        typer.Option(
-            help=(
-                "At least this exit rate of a cascade or coverage of an abstention, at most this "
-                "mean width of a calibration, flag rate of a recall or intervention rate of a "
-                "shield; false alarms: at least this share of positives found."
-            )
+        option(
+            "At least this exit rate of a cascade or coverage of an abstention, at most this "
+            "mean width of a calibration, flag rate of a recall or intervention rate of a "
+            "shield; false alarms: at least this share of positives found."
         ),
     ] = None,
     claim: Annotated[
         str | None,
-        typer.Option(
-            help=(
-                "Recall, shield: plan for its false alarms, with --xi. Cascade, without the role "
-                "label: plan for the claim that few answers differ."
-            )
+        option(
+            "Recall, shield: plan for its false alarms, with --xi. Cascade, without the role "
+            "label: plan for the claim that few answers differ."
         ),
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(
-            help="What will be certified, such as recall; if left out, what the columns and --xi "
+        option(
+            "What will be certified, such as recall; if left out, what the columns and --xi "
             "or --target are for."
         ),
     ] = None,
-    sizes: Annotated[
-        str | None, typer.Option(help="The numbers of rows to try: 1000,5000,20000")
-    ] = None,
-    label_cost: Annotated[float | None, typer.Option(help="What a label costs.")] = None,
-    power: Annotated[float, typer.Option(help="Chance that the certificate comes about.")] = 0.9,
-    draws: Annotated[int, typer.Option(help="Samples drawn of each size.")] = 50,
+    sizes: Annotated[str | None, option("The numbers of rows to try: 1000,5000,20000")] = None,
+    label_cost: Annotated[float | None, option("What a label costs.")] = None,
+    power: Annotated[float, option("Chance that the certificate comes about.")] = 0.9,
+    draws: Annotated[int, option("Samples drawn of each size.")] = 50,
     seed: SeedOption = 0,
-    n_bins: Annotated[
-        int | None, typer.Option(help="Calibration: number of bins, 20 if left out.")
-    ] = None,
-    edges: Annotated[
-        str | None, typer.Option(help="Calibration: edges fixed beforehand: 0,0.5,0.9,1")
-    ] = None,
+    n_bins: Annotated[int | None, option("Calibration: number of bins, 20 if left out.")] = None,
+    edges: Annotated[str | None, option("Calibration: edges fixed beforehand: 0,0.5,0.9,1")] = None,
     column: ColumnOption = None,
     *,
     rows: Annotated[RowChoices, (*RELATED, "labels", *PIPED, *COUNTED)],
@@ -273,27 +264,20 @@ def shadow(
     certificate: Annotated[
         Path, typer.Argument(metavar="CERT", help="The certificate of the cascade."), Reads()
     ],
-    losses: Annotated[
-        float, typer.Option(help="The share of all rows lost, which is to be noticed: 0.05")
-    ],
-    rows: Annotated[
-        int, typer.Option(help="Rows of traffic within which the alarm is to ring: 10000")
-    ],
-    delta: Annotated[float, typer.Option(help="Chance that the alarm ever rings falsely.")],
-    gains: Annotated[
-        float | None, typer.Option(help="The share of all rows gained, 0 if left out.")
-    ] = None,
+    losses: Annotated[float, option("The share of all rows lost, which is to be noticed: 0.05")],
+    rows: Annotated[int, option("Rows of traffic within which the alarm is to ring: 10000")],
+    delta: Annotated[float, option("Chance that the alarm ever rings falsely.")],
+    gains: Annotated[float | None, option("The share of all rows gained, 0 if left out.")] = None,
     usual: Annotated[
-        float | None,
-        typer.Option(help="The share lost before; gains and half of xi if left out."),
+        float | None, option("The share lost before; gains and half of xi if left out.")
     ] = None,
     false_alarms: Annotated[
-        str | None, typer.Option(help="As for pacbound monitor, 'ever' if left out.")
+        str | None, option("As for pacbound monitor, 'ever' if left out.")
     ] = None,
     seen: Annotated[
-        int | None, typer.Option(help="Labels that came before the rise, 50000 if left out.")
+        int | None, option("Labels that came before the rise, 50000 if left out.")
     ] = None,
-    power: Annotated[float, typer.Option(help="Chance that the alarm rings in time.")] = 0.9,
+    power: Annotated[float, option("Chance that the alarm rings in time.")] = 0.9,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> int:

@@ -16,7 +16,7 @@ from pacbound.cli.exit_codes import (
     decided,
     ending_well,
 )
-from pacbound.cli.options import CertificatesArgument, PatientOption, Reads, Writes
+from pacbound.cli.options import CertificatesArgument, PatientOption, Reads, Writes, option
 from pacbound.cli.streams import print_json
 from pacbound.cli.verify import worst
 from pacbound.errors import UnwritableFileError
@@ -28,23 +28,19 @@ from pacbound.report.page.writing import reported
 def report(
     certificates: CertificatesArgument,
     output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="Where the page goes, such as report.html."),
-        Writes(),
+        Path, option("--output", "-o", "Where the page goes, such as report.html."), Writes()
     ],
     monitor: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="The state of a monitor of one of them, as `pacbound monitor --state` keeps it. "
+        option(
+            "The state of a monitor of one of them, as `pacbound monitor --state` keeps it. "
             "May be given several times."
         ),
         Reads(),
     ] = None,
-    title: Annotated[str, typer.Option(help="The title of the page.")] = "pacbound report",
+    title: Annotated[str, option("The title of the page.")] = "pacbound report",
     patient: PatientOption = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print what was written for programs.")
-    ] = False,
+    as_json: Annotated[bool, option("--json", "Print what was written for programs.")] = False,
 ) -> int:
     """Write a page about certificates: claims, assumptions, figures, and an explorer.
 

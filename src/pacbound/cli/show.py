@@ -16,7 +16,7 @@ from rich.text import Text
 from pacbound.claims.bundle import CertificateBundle
 from pacbound.claims.certificate import Certificate, Verification
 from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, ending_well
-from pacbound.cli.options import CertificatesArgument, PatientOption
+from pacbound.cli.options import CertificatesArgument, PatientOption, option
 from pacbound.cli.streams import print_json
 from pacbound.cli.verify import for_programs, read_or_complain, worst
 from pacbound.documents import Json, printable, printable_lines
@@ -43,9 +43,7 @@ class Section:
 def show(
     certificates: CertificatesArgument,
     patient: PatientOption = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print a line for programs for each.")
-    ] = False,
+    as_json: Annotated[bool, option("--json", "Print a line for programs for each.")] = False,
 ) -> int:
     """Say what a certificate claims and assumes, what it is about, and whether it follows from its
     counts.
@@ -109,10 +107,7 @@ def _told(certificate: Certificate, *, verified: bool) -> Iterator[Section]:
     yield Section("Claim" if verified else "Claim, as the file has it", said)
     if verified and (drawn := pictures(certificate, sys.stdout.encoding)):
         yield Section("In a picture", drawn)
-    yield Section(
-        "Assumed (no file can show it)",
-        [f"- {text}" for text in certificate.assumed()],
-    )
+    yield Section("Assumed (no file can show it)", [f"- {text}" for text in certificate.assumed()])
     if about := certificate.about_lines():
         yield Section("About (as its maker says, no part of the claim)", [x[2:] for x in about[1:]])
     if isinstance(certificate, CertificateBundle):

@@ -13,7 +13,7 @@ from pacbound.calibration.strata import Stratified, stratify_file
 from pacbound.cascade.rows import rows_to_label
 from pacbound.cli.delivery import progress_bar
 from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.options import JsonOption, Writes, names, numbers
+from pacbound.cli.options import JsonOption, Writes, names, numbers, option
 from pacbound.cli.rows import FilesArgument, PipedRows
 from pacbound.cli.streams import print_json
 
@@ -21,23 +21,19 @@ from pacbound.cli.streams import print_json
 @ending_well
 def stratify(
     files: FilesArgument,
-    confidence: Annotated[
-        str, typer.Option(help="Column with the confidence of the prediction, 0 to 1.")
-    ],
-    labels: Annotated[int, typer.Option(help="How many rows to label.")],
+    confidence: Annotated[str, option("Column with the confidence of the prediction, 0 to 1.")],
+    labels: Annotated[int, option("How many rows to label.")],
     output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="Where the rows to label go: .csv, .parquet, …"),
-        Writes(),
+        Path, option("--output", "-o", "Where the rows to label go: .csv, .parquet, …"), Writes()
     ],
-    n_bins: Annotated[int, typer.Option(help="Number of bins of equal width.")] = 20,
+    n_bins: Annotated[int, option("Number of bins of equal width.")] = 20,
     edges: Annotated[
-        str | None, typer.Option(help="Edges fixed beforehand, in place of --n-bins: 0,0.5,0.9,1")
+        str | None, option("Edges fixed beforehand, in place of --n-bins: 0,0.5,0.9,1")
     ] = None,
     row_ids: Annotated[
-        str | None, typer.Option(help="Column with a name for each row; else rows go by place.")
+        str | None, option("Column with a name for each row; else rows go by place.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Key of the choice. Try only one.")] = 0,
+    seed: Annotated[int, option("Key of the choice. Try only one.")] = 0,
     *,
     rows: PipedRows,
     as_json: JsonOption = False,
@@ -91,11 +87,11 @@ def _in_words(found: Stratified, output: Path, strata: str) -> str:
 def to_label(
     files: FilesArgument,
     prediction: Annotated[
-        str, typer.Option(help="Columns with each model's prediction, the slow model's last: p1,p2")
+        str, option("Columns with each model's prediction, the slow model's last: p1,p2")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the rows go."), Writes()],
+    output: Annotated[Path, option("--output", "-o", "Where the rows go."), Writes()],
     label: Annotated[
-        str | None, typer.Option(help="Column with the true class, where some are there already.")
+        str | None, option("Column with the true class, where some are there already.")
     ] = None,
     *,
     rows: PipedRows,

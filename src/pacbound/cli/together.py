@@ -33,7 +33,7 @@ from pacbound.cli.delivery import (
     progress_bar,
 )
 from pacbound.cli.exit_codes import ending_well
-from pacbound.cli.options import JsonOption, Reads
+from pacbound.cli.options import JsonOption, Reads, option
 from pacbound.cli.rows import RowChoices
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
 from pacbound.procedures import union
@@ -56,11 +56,9 @@ def together(
     ],
     delta: Annotated[
         float | None,
-        typer.Option(
-            help=(
-                "Chance that any claim is wrong, if the file does not say; for certificates, the "
-                "sum of theirs if left out."
-            )
+        option(
+            "Chance that any claim is wrong, if the file does not say; for certificates, the "
+            "sum of theirs if left out."
         ),
     ] = None,
     output: OutputOption = None,

@@ -13,7 +13,7 @@ import typer
 from pacbound.claims import KINDS
 from pacbound.claims.certificate import Certificate, Verification, load_certificate
 from pacbound.cli.exit_codes import BAD_INPUT, REFUSED, VERIFICATION_FAILED, complain, ending_well
-from pacbound.cli.options import CertificatesArgument, ColumnOption, PatientOption, Reads
+from pacbound.cli.options import CertificatesArgument, ColumnOption, PatientOption, Reads, option
 from pacbound.cli.rows import CLASSES, COUNTED, PIPED, RowChoices
 from pacbound.cli.streams import print_json
 from pacbound.documents import Json, printable
@@ -32,24 +32,21 @@ that cannot be read, then one that verifies and is a refusal."""
 def verify(
     certificates: CertificatesArgument,
     require_certified: Annotated[
-        bool,
-        typer.Option("--require-certified", help="Let no refusal through: exit code 1, not 3."),
+        bool, option("--require-certified", "Let no refusal through: exit code 1, not 3.")
     ] = False,
     kind: Annotated[
-        list[str] | None,
-        typer.Option(help="Let only this kind through, such as cascade; may be repeated."),
+        list[str] | None, option("Let only this kind through, such as cascade; may be repeated.")
     ] = None,
     max_xi: Annotated[
-        float | None,
-        typer.Option(help="Let through a claimed xi of at most this; 1 - target, for recall."),
+        float | None, option("Let through a claimed xi of at most this; 1 - target, for recall.")
     ] = None,
     max_delta: Annotated[
-        float | None, typer.Option(help="Let through a chance to be wrong of at most this.")
+        float | None, option("Let through a chance to be wrong of at most this.")
     ] = None,
     data: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Count this file again, and compare. Its columns are named as in the certificate, "
+        option(
+            "Count this file again, and compare. Its columns are named as in the certificate, "
             "unless --column says otherwise; may be repeated."
         ),
         Reads(),
@@ -59,14 +56,9 @@ def verify(
     rows: Annotated[RowChoices, (*CLASSES, "labels", *PIPED, *COUNTED)],
     patient: PatientOption = False,
     exact: Annotated[
-        bool,
-        typer.Option(
-            "--exact", help="Check it again in exact arithmetic, by code that shares nothing."
-        ),
+        bool, option("--exact", "Check it again in exact arithmetic, by code that shares nothing.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print a line for programs for each.")
-    ] = False,
+    as_json: Annotated[bool, option("--json", "Print a line for programs for each.")] = False,
 ) -> int:
     """Recompute every claim from the counts in the certificate, without the data.
 
@@ -188,10 +180,7 @@ def for_programs(
         "kind": certificate.kind,
         "certified": passed and certificate.certified,
         "differences": list(verification.differences),
-        "digests": {
-            "claim": certificate.claim_digest,
-            "counts": certificate.counts_digest,
-        },
+        "digests": {"claim": certificate.claim_digest, "counts": certificate.counts_digest},
     }
     if passed:
         claim = certificate.claim()
