@@ -13,7 +13,7 @@ pytest.importorskip("matplotlib", reason="the figures of the demo need the extra
 
 from pacbound import load_certificate
 from pacbound.cli import app
-from pacbound.cli.demo import STORY, chapters
+from pacbound.cli.demo import STORY
 
 pytestmark = pytest.mark.slow
 
@@ -88,10 +88,10 @@ def test_every_command_has_its_place_in_the_story(story: str) -> None:
 
 def test_every_chapter_and_command_is_printed_in_order(story: str) -> None:
     printed = re.findall(r"^\$ (.*)$", story, re.MULTILINE)
-    steps = [step.command for told in chapters().values() for step in told]
+    steps = [step.command for told in STORY.values() for step in told]
     assert printed == ["cd 'out put'", *steps]
     titles = re.findall(r"^\d+\. (.*)$", story, re.MULTILINE)
-    assert titles == list(chapters())
+    assert titles == list(STORY)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the commands are those of a POSIX shell")
@@ -125,15 +125,3 @@ def test_the_certified_shield_of_the_demo_is_safe_enough_and_reaches_more_goals_
     assert rates["certified"][0] <= 10.0
     assert rates["no shield"][0] > 30.0
     assert rates["certified"][1] >= rates["the paper's product"][1]
-
-
-def test_a_step_is_told_only_if_its_command_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pacbound.cli.demo.COMMANDS", {"All": {"plan": "", "calibrate": ""}})
-    told = chapters()
-    scripts = ["CASCADE", "ANSWER A BATCH", "CLAIM TOGETHER", "CHECK", "DRAW"]
-    assert list(told) == ["PLAN", "CALIBRATE", *scripts]
-    programs = {step.command.split()[1] for steps in told.values() for step in steps}
-    assert {"plan", "calibrate"} == {name for name in programs if not name.endswith(".py")}
-    everything = {step.command.split()[1]: "" for steps in STORY.values() for step in steps}
-    monkeypatch.setattr("pacbound.cli.demo.COMMANDS", {"All": everything})
-    assert list(chapters()) == list(STORY)

@@ -7,8 +7,9 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
@@ -29,8 +30,6 @@ from pacbound.sources import Notation
 from pacbound.sources.standard_input import STANDARD_INPUT, read_when_there, stream_batches
 from pacbound.tally.questions import with_article
 from pacbound.tally.rows import Rows
-
-Watching = TypeVar("Watching", Monitor, BundleMonitor)
 
 FLUSHED = 1.0
 """Seconds after which the state of a stream that does not pause is saved again."""
@@ -98,42 +97,32 @@ def monitor(
         loaded = _claim_of(loaded, claim)
     options = {name: value for name, value in rows.options().items() if name in CLASSES}
     named = named_columns(column)
-    if STANDARD_INPUT in files and len(files) > 1:
-        raise InvalidValueError("- stands beside files: feed them one after the other.")
     notation = rows.notation()
+    if loaded.inside:
+        _refuse_with_several({"column": column, **vars(notation), "figure": figure}, files)
+    elif STANDARD_INPUT in files and len(files) > 1:
+        raise InvalidValueError("- stands beside files: feed them one after the other.")
     # From before the state is read until after it is written: no other process may do so between.
     with nullcontext() if state is None else locked(state, wait=False):
-        if loaded.inside:
-            _refuse_with_several({"column": column, **vars(notation)}, files, figure)
-            several = _begun_or_resumed(BundleMonitor, loaded, state, delta, false_alarms, options)
-            return _watch_several(several, files, state, prometheus, as_json=as_json)
-        watching = _begun_or_resumed(Monitor, loaded, state, delta, false_alarms, options)
-        columns = _columns(loaded, named)
-
-        def save() -> None:
-            if state is not None:
-                watching.save(state)
-            if prometheus is not None:
-                _write_prometheus(watching, prometheus)
-
+        watching = _begun_or_resumed(loaded, state, delta, false_alarms, options)
+        save = partial(_save, watching, state, prometheus)
         if STANDARD_INPUT in files:
-            alarm = _from_stream(watching, columns, notation, save, as_json=as_json)
+            columns = _columns(loaded, named)
+            found = _from_stream(watching, columns, notation, save, as_json=as_json)
         else:
-            with progress_bar("taking in") as progress:
-                alarm = update_from_files(
-                    watching, files, columns=columns, notation=notation, progress=progress
-                )
-            decided(0 if alarm is None else ALARM)
+            found = _from_files(watching, files, named, notation)
+        code = decided(ALARM if found else 0)
+        if STANDARD_INPUT not in files:
             save()
     if figure is not None:
         from pacbound.report import EvidenceDisplay  # noqa: PLC0415 - matplotlib is optional
 
         draw(EvidenceDisplay.from_monitor(watching), figure)
     if as_json:
-        print_json(_document(watching, alarm, state))
+        print_json(_document(watching, found, state))
     else:
         typer.echo(watching.summary())
-    return 0 if alarm is None else ALARM
+    return code
 
 
 def _claim_of(loaded: Certificate, claim: str) -> Certificate:
@@ -150,71 +139,46 @@ def _claim_of(loaded: Certificate, claim: str) -> Certificate:
     return loaded.inside[claim]
 
 
-def _refuse_with_several(
-    given: Mapping[str, object], files: list[str], figure: Path | None
-) -> None:
+def _refuse_with_several(given: Mapping[str, object], files: list[str]) -> None:
     """Raise if something was asked for that goes with one claim only."""
-    named = next((f"--{option}" for option, name in given.items() if name is not None), None)
-    if STANDARD_INPUT in files:
-        named = "standard input"
-    if figure is not None:
-        named = "--figure"
-    if named is not None:
+    named = [f"--{name}" for name, value in given.items() if value is not None]
+    named += ["standard input"] if STANDARD_INPUT in files else []
+    if named:
         raise InvalidTypeError(
-            f"{named} goes with one claim, and this certificate has several: name one with "
+            f"{named[-1]} goes with one claim, and this certificate has several: name one with "
             "--claim, and give each a state file of its own."
         )
 
 
-def _watch_several(
-    several: BundleMonitor,
-    files: list[str],
-    state: Path | None,
-    prometheus: Path | None,
-    *,
-    as_json: bool,
-) -> int:
+def _from_files(watching: Any, files: list[str], named: Mapping[str, str], notation: Any) -> Any:
+    """The alarm, if it rang; for a bundle those of its claims by their names: all of them take in
+    the rows, or none.
+    """
+    if not isinstance(watching, BundleMonitor):
+        columns = _columns(watching.certificate, named)
+        with progress_bar("taking in") as progress:
+            return update_from_files(
+                watching, files, columns=columns, notation=notation, progress=progress
+            )
     found: dict[str, Alarm] = {}
-    with several.all_or_nothing():
-        for name, watching in several.monitors.items():
-            columns = _columns(watching.certificate, {})
+    with watching.all_or_nothing():
+        for name, one in watching.monitors.items():
+            columns = _columns(one.certificate, {})
             with progress_bar(f"taking in {name}") as progress:
-                alarm = update_from_files(watching, files, columns=columns, progress=progress)
+                alarm = update_from_files(one, files, columns=columns, progress=progress)
             found |= {} if alarm is None else {name: alarm}
-    code = decided(ALARM if found else 0)
-    if state is not None:
-        several.save(state)
-    if prometheus is not None:
-        _write_prometheus(several, prometheus)
-    if as_json:
-        print_json(
-            {
-                "alarms": {name: str(alarm) for name, alarm in found.items()},
-                "delta": several.delta,
-                "false_alarms": several.false_alarms,
-                "promise": several.promise,
-                "claims": {
-                    name: _document(watching, found.get(name), state)
-                    for name, watching in several.monitors.items()
-                },
-                "unwatched": dict(several.unwatched),
-                "certificate": several.certificate.claim_digest,
-                "state": text_of(state),
-            }
-        )
-    else:
-        typer.echo(several.summary())
-    return code
+    return found
 
 
 def _begun_or_resumed(
-    kind: type[Watching],
-    certificate: Any,
+    certificate: Certificate,
     state: Path | None,
     delta: float,
     false_alarms: str,
     options: Mapping[str, Any],
-) -> Watching:
+) -> Any:
+    """The monitor of a certificate, or of all claims of a bundle."""
+    kind: Any = BundleMonitor if certificate.inside else Monitor
     wanted = Promise.of(delta, false_alarms)
     if state is None or not state.exists():
         return kind(certificate, delta=delta, false_alarms=false_alarms, **options)
@@ -301,31 +265,46 @@ def _pauses() -> bool:
         return True
 
 
-def _write_prometheus(watching: Monitor | BundleMonitor, path: Path) -> None:
-    with atomic_file(path) as file:
-        file.write(prometheus_text(watching).encode())
+def _save(watching: Any, state: Path | None, prometheus: Path | None) -> None:
+    if state is not None:
+        watching.save(state)
+    if prometheus is not None:
+        with atomic_file(prometheus) as file:
+            file.write(prometheus_text(watching).encode())
 
 
-def _document(watching: Monitor, alarm: Alarm | None, state: Path | None) -> dict[str, Any]:
-    """The result for programs."""
+def _document(watching: Monitor | BundleMonitor, found: Any, state: Path | None) -> dict[str, Any]:
+    """The result for programs; `found` is the alarm, or those of a bundle's claims by name."""
+    shared = {
+        "delta": watching.delta,
+        "false_alarms": watching.false_alarms,
+        "promise": watching.promise,
+        "certificate": watching.certificate.claim_digest,
+        "state": text_of(state),
+    }
+    if isinstance(watching, BundleMonitor):
+        return {
+            "alarms": {name: str(alarm) for name, alarm in found.items()},
+            "claims": {
+                name: _document(one, found.get(name), state)
+                for name, one in watching.monitors.items()
+            },
+            "unwatched": dict(watching.unwatched),
+            **shared,
+        }
+    alarm = found and {
+        "label": found.label,
+        "evidence": encode_float(found.evidence),
+        "where": found.where,
+        "message": str(found),
+    }
     return {
-        "alarm": None
-        if alarm is None
-        else {
-            "label": alarm.label,
-            "evidence": encode_float(alarm.evidence),
-            "where": alarm.where,
-            "message": str(alarm),
-        },
+        "alarm": alarm,
         "alarms": [one.label for one in watching.alarms],
         "evidence": encode_float(watching.evidence),
         "limit": watching.limit,
         "rows": watching.rows,
         "labels": watching.labels,
         "seen": watching.seen,
-        "delta": watching.delta,
-        "false_alarms": watching.false_alarms,
-        "promise": watching.promise,
-        "certificate": watching.certificate.claim_digest,
-        "state": text_of(state),
+        **shared,
     }
