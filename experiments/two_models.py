@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc
 
 from pacbound.procedures.cascade import TOP, Walk, decide
-from pacbound.stats.binomial import binomial_interval
-from pacbound.stats.sequences import bonferroni_level
-from pacbound.stats.trinomial import paired_test
+from pacbound.stats.binomial import binomial_interval, bonferroni_level
+from pacbound.stats.paired import paired_test
 from pacbound.tally.questions.cascade import AGREE, NEITHER, ONLY_FAST, ONLY_SLOW
 
 Array = NDArray[Any]

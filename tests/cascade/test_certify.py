@@ -25,7 +25,7 @@ from pacbound.errors import (
     RepeatedSourceError,
 )
 from pacbound.procedures.cascade import Bound
-from pacbound.stats.trinomial import labels_needed_by_walk
+from pacbound.stats.paired import labels_needed_by_walk
 
 Array = NDArray[Any]
 Rows = tuple[Array, Array, Array]

@@ -16,7 +16,7 @@ from pacbound.claims.certificate import MOST_WORK, Certificate, certificate_from
 from pacbound.claims.claim import interval_work
 from pacbound.errors import CertificateError
 from pacbound.says import exact, likelihood
-from pacbound.stats.trinomial import paired_test_work
+from pacbound.stats.paired import paired_test_work
 
 FROZEN = Path(__file__).parent / "frozen"
 

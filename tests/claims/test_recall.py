@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from pacbound import Tally, certify_recall
-from pacbound.asks import allowed_rate
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
+from pacbound.forms import allowed_rate
 from pacbound.stats.binomial import binomial_upper
 
 RNG = np.random.default_rng(0)

@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import binom
 
 from pacbound import Tally, certify_recall, planned_looks
-from pacbound.asks import allowed_rate
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidValueError
+from pacbound.forms import allowed_rate
 
 LOOKS = [60, 120, 240]
 PLAN = planned_looks(0.1, delta=0.05, looks=LOOKS)

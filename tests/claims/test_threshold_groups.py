@@ -22,7 +22,7 @@ from pacbound import (
 )
 from pacbound.claims.certificate import certificate_from_dict
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.stats.sequences import bonferroni_level, sidak_level
+from pacbound.stats.binomial import bonferroni_level, sidak_level
 
 N = 2000
 RNG = np.random.default_rng(0)

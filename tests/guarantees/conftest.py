@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from scipy.stats import binom
 
-from pacbound.asks import CHANCE
+from pacbound.forms import CHANCE
 from pacbound.stats.arguments import failure_probability
 
 Judge = Callable[[int, int, float], None]

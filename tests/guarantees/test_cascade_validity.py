@@ -22,7 +22,7 @@ from scipy.stats import binom
 from pacbound import Tally
 from pacbound.claims.cascade import certify_cascade
 from pacbound.procedures.cascade import XI_ZERO_GRID, Bound, Walk
-from pacbound.stats.trinomial import mcnemar_test, paired_test
+from pacbound.stats.paired import mcnemar_test, paired_test
 
 Floats = NDArray[np.float64]
 Judge = Callable[[int, int, float], None]

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from pacbound import certify_recall
-from pacbound.asks import allowed_rate
+from pacbound.forms import allowed_rate
 from pacbound.procedures.threshold import Search, decide
 
 Judge = Callable[[int, int, float], None]

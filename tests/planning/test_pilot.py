@@ -23,7 +23,7 @@ from pacbound.claims.cascade.claim import EXACT_WORK
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.planning import PilotPlan
 from pacbound.planning.pilot import measures_of
-from pacbound.stats.trinomial import paired_test_work
+from pacbound.stats.paired import paired_test_work
 from pacbound.tally.questions import QUESTIONS
 
 

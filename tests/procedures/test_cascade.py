@@ -24,7 +24,7 @@ from pacbound.procedures.cascade import (
     product_bound,
 )
 from pacbound.stats.binomial import binomial_interval
-from pacbound.stats.trinomial import PairedBound, paired_test
+from pacbound.stats.paired import PairedBound, paired_test
 
 Integers = NDArray[np.int64]
 Table = dict[int, tuple[int, int, int, int]]

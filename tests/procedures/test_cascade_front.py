@@ -10,7 +10,7 @@ from pacbound.errors import InvalidValueError
 from pacbound.procedures.cascade_front import Declared, decide, never_cell, walk_along
 from pacbound.procedures.cascade_paths import declared_path
 from pacbound.procedures.joint_walk import JointWalk, along
-from pacbound.stats.trinomial import mcnemar_test, paired_test
+from pacbound.stats.paired import mcnemar_test, paired_test
 from pacbound.tally.questions.cascade import LABELLED_OUTCOMES
 
 N = 400

@@ -16,7 +16,7 @@ from pacbound.procedures.cascade_paths import NO_PROOF, joint_product_bound
 from pacbound.procedures.cascade_paths import decide_greedily as decide
 from pacbound.procedures.cascade_paths import decide_greedily_again as decide_again
 from pacbound.procedures.joint_walk import NEVER, TOP, JointWalk, along
-from pacbound.stats.trinomial import paired_test
+from pacbound.stats.paired import paired_test
 
 Integers = NDArray[np.int64]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pacbound.procedures import cascade, cascade_paths
 from pacbound.procedures.cascade import Bound
 from pacbound.procedures.cascade_groups import Asked, GroupRows, decide, refused
-from pacbound.stats.sequences import sidak_level
+from pacbound.stats.binomial import sidak_level
 from pacbound.tally.questions.cascade import grid_of, outcomes_of
 
 Integers = NDArray[np.int64]

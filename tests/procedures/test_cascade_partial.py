@@ -17,7 +17,7 @@ from pacbound.procedures.cascade import TOP, XI_ZERO_GRID, Bound, CascadeDecisio
 from pacbound.procedures.cascade_paths import TILTS, PathsDecision, last_to_pass, step_test
 from pacbound.procedures.joint_walk import TOP as JOINT_TOP
 from pacbound.procedures.joint_walk import JointWalk
-from pacbound.stats.trinomial import paired_test
+from pacbound.stats.paired import paired_test
 from pacbound.tally.questions.cascade import outcomes_of
 
 Integers = NDArray[np.int64]

@@ -33,7 +33,7 @@ from pacbound.procedures.cascade_paths import (
     walks_from_counts,
 )
 from pacbound.procedures.joint_walk import TOP, JointWalk
-from pacbound.stats.trinomial import labels_needed_by_walk, mcnemar_test, paired_test
+from pacbound.stats.paired import labels_needed_by_walk, mcnemar_test, paired_test
 
 Integers = NDArray[np.int64]
 Walks = tuple[JointWalk, ...]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pacbound.stats.matches import log_chance_of_matches, most_matches
+from pacbound.tally.label_matches import log_chance_of_matches, most_matches
 
 
 def _counts(column: list[int]) -> NDArray[np.int64]:

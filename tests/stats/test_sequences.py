@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.stats.sequences import (
+from pacbound.stats.binomial import (
     bonferroni_level,
     fixed_sequence,
     sidak_level,

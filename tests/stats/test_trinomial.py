@@ -22,11 +22,12 @@ from tests.products import standing_for
 
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.stats import binomial
-from pacbound.stats.paired_region import likelihood_ratio, paired_region
-from pacbound.stats.trinomial import (
+from pacbound.stats.paired import (
     PairedBound,
     labels_needed_by_walk,
+    likelihood_ratio,
     mcnemar_test,
+    paired_region,
     paired_test,
     paired_upper,
 )

@@ -50,8 +50,7 @@ from pacbound.procedures.cascade_paths import total_cost
 from pacbound.says import exact, likelihood
 from pacbound.sources import Paths
 from pacbound.stats.arguments import claimed_delta, tolerated_rate
-from pacbound.stats.binomial import binomial_upper
-from pacbound.stats.sequences import bonferroni_level
+from pacbound.stats.binomial import binomial_upper, bonferroni_level
 from pacbound.tally.columns import as_array, checked_scores, numeric
 from pacbound.tally.row_options import RowOptions
 from pacbound.tally.rows import Rows, Slot

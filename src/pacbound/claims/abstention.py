@@ -7,11 +7,11 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.asks import DELTA, xi_ask
 from pacbound.claims.claim import certify
 from pacbound.claims.pools import FIRST_ASK, POOL_ASK
 from pacbound.claims.walk import RiskCoverage, WalkCertificate, WalkClaim, WalkProcedure
 from pacbound.claims.walk_words import WalkWords
+from pacbound.forms import DELTA, xi_ask
 from pacbound.tally.questions.correctness import ABSTENTION
 from pacbound.tally.row_options import RowOptions
 

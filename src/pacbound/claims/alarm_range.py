@@ -16,9 +16,6 @@ from functools import cached_property
 from math import inf
 from typing import Any, Literal, Unpack
 
-from pacbound.asks import DELTA, Ask, xi_ask
-from pacbound.asks import RATE as ALLOWED_RATE
-from pacbound.asks import SHARE as REQUIRED_SHARE
 from pacbound.claims import false_alarms, recall, shield
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import Cells, Claim, Procedure, Values, certify
@@ -45,7 +42,9 @@ from pacbound.figure import Figure, Range
 from pacbound.figures import Curve, Named
 from pacbound.figures.thresholds import Rate as AllowedRate
 from pacbound.figures.thresholds import rates_by_threshold
-from pacbound.forms import Choice, GridPoint, Shares, Whole
+from pacbound.forms import DELTA, Ask, Choice, GridPoint, Shares, Whole, xi_ask
+from pacbound.forms import RATE as ALLOWED_RATE
+from pacbound.forms import SHARE as REQUIRED_SHARE
 from pacbound.procedures import union
 from pacbound.procedures.threshold import TOP
 from pacbound.says import Quantity, Says, Sentence, confidence, count, share

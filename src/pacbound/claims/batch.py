@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.asks import DELTA, RATE, Ask
 from pacbound.claims.assumptions import one_of_many
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import Cells, Claim, Procedure, Values
@@ -25,7 +24,7 @@ from pacbound.errors import CertificateError, InvalidTypeError
 from pacbound.fields import Field, Fields, Nested, Tables
 from pacbound.figure import Figure
 from pacbound.figures.batch import sampled_disagreements, who_answered
-from pacbound.forms import Form, Number, Whole
+from pacbound.forms import DELTA, RATE, Ask, Form, Number, Whole
 from pacbound.procedures import batch
 from pacbound.procedures.batch import NAMES, is_key
 from pacbound.says import Quantity, Says, Sentence, confidence, count, share

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Never, Self
 
-from pacbound.asks import CHANCE, DELTA, Ask
 from pacbound.claims import KINDS
 from pacbound.claims.certificate import Certificate, certificate_from_dict, document_of
 from pacbound.claims.claim import Cells, Claim, Procedure, Values
@@ -15,7 +14,7 @@ from pacbound.claims.tables import Assumes
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields
-from pacbound.forms import Choice, Form, Shares, TruthValue
+from pacbound.forms import CHANCE, DELTA, Ask, Choice, Form, Shares, TruthValue
 from pacbound.procedures import union
 from pacbound.says import Says, Sentence, confidence, count, share
 from pacbound.stats.arguments import claimed_delta

@@ -11,7 +11,6 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.asks import DELTA, Ask
 from pacbound.claims.calibration_certificate import (
     CalibrationBins,
     CalibrationCertificate,
@@ -40,7 +39,7 @@ from pacbound.fields import Field, Fields, Histogram, closed_object
 from pacbound.figure import Column, Figure, titled
 from pacbound.figures.bins import Bins as DrawnBins
 from pacbound.figures.bins import intervals_by_bin
-from pacbound.forms import AskedForm, Choice, Form, Whole
+from pacbound.forms import DELTA, Ask, AskedForm, Choice, Form, Whole
 from pacbound.measure import Measure, Sample
 from pacbound.procedures.calibration import Correction, Side, cell_intervals, checked_intervals
 from pacbound.says import Says, Sentence, confidence, count, exact

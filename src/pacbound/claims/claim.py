@@ -16,7 +16,6 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.asks import Ask, checked
 from pacbound.claims import claim_of
 from pacbound.claims.assumptions import assumed
 from pacbound.claims.certificate import Certificate
@@ -26,6 +25,7 @@ from pacbound.errors import UnknownProcedureError
 from pacbound.explorable import Explorable
 from pacbound.fields import Fields
 from pacbound.figure import Figure
+from pacbound.forms import Ask, checked
 from pacbound.measure import Measure
 from pacbound.says import Quantity, Says
 from pacbound.tally.draws import Drawn

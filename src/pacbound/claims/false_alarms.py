@@ -9,11 +9,11 @@ from typing import Any, Literal, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.asks import DELTA, THRESHOLDS, xi_ask
 from pacbound.claims.claim import certify
 from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
 from pacbound.claims.threshold_words import ClaimWords
+from pacbound.forms import DELTA, THRESHOLDS, xi_ask
 from pacbound.procedures.threshold import LOST
 from pacbound.tally.questions.flagged_scores import ALARMED_ROLLOUTS, SCORE_BY_POSITIVE
 from pacbound.tally.row_options import RowOptions

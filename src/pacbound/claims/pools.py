@@ -11,10 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.asks import Ask
 from pacbound.documents import Json, Reader
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
-from pacbound.forms import AskedForm, Form
+from pacbound.forms import Ask, AskedForm, Form
 from pacbound.procedures.abstention import FIRST
 from pacbound.procedures.threshold import TOP
 from pacbound.says import Quantity, Side

@@ -7,11 +7,11 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.asks import DELTA, target_ask
 from pacbound.claims.abstention import ASSUMES
 from pacbound.claims.claim import certify
 from pacbound.claims.walk import WalkCertificate, WalkClaim, WalkProcedure
 from pacbound.claims.walk_words import WalkWords
+from pacbound.forms import DELTA, target_ask
 from pacbound.tally.questions.flagged_scores import SCORE_BY_POSITIVE
 from pacbound.tally.row_options import RowOptions
 

@@ -9,7 +9,6 @@ from typing import Any, Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.asks import DELTA, THRESHOLDS, Ask, xi_ask
 from pacbound.claims.claim import certify
 from pacbound.claims.threshold import ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import (
@@ -20,7 +19,7 @@ from pacbound.claims.threshold_certificate import (
 )
 from pacbound.claims.threshold_words import ClaimWords
 from pacbound.errors import InvalidTypeError, InvalidValueError
-from pacbound.forms import Choice
+from pacbound.forms import DELTA, THRESHOLDS, Ask, Choice, xi_ask
 from pacbound.tally.columns import as_array, numeric
 from pacbound.tally.questions.label_scores import LABEL_SCORES
 from pacbound.tally.row_options import RowOptions

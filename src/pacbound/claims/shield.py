@@ -13,13 +13,12 @@ from dataclasses import replace
 from math import inf
 from typing import Any, Literal, Unpack
 
-from pacbound.asks import DELTA, THRESHOLDS, Ask, looks_ask, xi_ask
 from pacbound.claims.claim import Told, Values, certify
 from pacbound.claims.task_record import about_task, common_task
 from pacbound.claims.threshold import Measured, ThresholdClaim, ThresholdProcedure
 from pacbound.claims.threshold_certificate import ThresholdCertificate, Trials
 from pacbound.claims.threshold_words import ClaimWords
-from pacbound.forms import Choice, Whole
+from pacbound.forms import DELTA, THRESHOLDS, Ask, Choice, Whole, looks_ask, xi_ask
 from pacbound.says import Side
 from pacbound.stats.looks import PlannedLooks
 from pacbound.tally.questions.flagged_scores import ROLLOUTS

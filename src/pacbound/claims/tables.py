@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.asks import Ask
 from pacbound.claims.assumptions import ASSUMED
 from pacbound.claims.claim import Cells, Procedure
 from pacbound.documents import Json, Reader, printable
 from pacbound.errors import CertificateError, InvalidTypeError, InvalidValueError
 from pacbound.fields import Field, Fields, Tables, Values, closed_object
-from pacbound.forms import Choice, Form, Text, TruthValue, Whole
+from pacbound.forms import Ask, Choice, Form, Text, TruthValue, Whole
 from pacbound.procedures.threshold import LOST
 from pacbound.stats.arguments import LARGEST_COUNT
 from pacbound.tally.draws import Drawn, drawn_from

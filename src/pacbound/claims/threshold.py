@@ -17,7 +17,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pacbound.asks import Ask, allowed_rate
 from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
 from pacbound.claims.claim import C, Cells, Claim, Procedure, Told, Values
 from pacbound.claims.tables import (
@@ -51,7 +50,7 @@ from pacbound.fields import Field, Fields, Histogram
 from pacbound.figure import Figure
 from pacbound.figures import Curve, Named
 from pacbound.figures.thresholds import share_by_threshold
-from pacbound.forms import GridPoint, Whole
+from pacbound.forms import Ask, GridPoint, Whole, allowed_rate
 from pacbound.measure import Measure, Sample
 from pacbound.procedures.threshold import (
     SLOW,

@@ -21,7 +21,7 @@ from pacbound.claims.tables import groups_of
 from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.procedures.threshold import LOST, TOP, NoThreshold, Search, Side
 from pacbound.stats.arguments import is_one_of
-from pacbound.stats.sequences import bonferroni_level, sidak_level
+from pacbound.stats.binomial import bonferroni_level, sidak_level
 from pacbound.tally.columns import as_names, as_scores, same_length, same_rows
 from pacbound.tally.row_rules import Limit, RowRule, RowSteps
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from pacbound.asks import REQUIRED
 from pacbound.claims.threshold_certificate import (
     common_threshold,
     is_refused,
@@ -21,6 +20,7 @@ from pacbound.claims.threshold_certificate import (
     trials_of,
 )
 from pacbound.documents import printable
+from pacbound.forms import REQUIRED
 from pacbound.procedures.threshold import LOST, SLOW, TOP, UNEXPLAINED, NoThreshold
 from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, names_in, share
 

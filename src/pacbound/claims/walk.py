@@ -19,7 +19,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.asks import REQUIRED, Ask, allowed_rate
 from pacbound.claims.certificate import EXPLAINED_WORK, Certificate
 from pacbound.claims.claim import C, Cells, Claim, Procedure, Values, interval_work
 from pacbound.claims.pools import (
@@ -51,14 +50,14 @@ from pacbound.fields import Field, Fields, Histogram
 from pacbound.figure import Figure, titled
 from pacbound.figures import Curve, Named
 from pacbound.figures.thresholds import rate_by_coverage
-from pacbound.forms import GridPoint
+from pacbound.forms import REQUIRED, Ask, GridPoint, allowed_rate
 from pacbound.measure import Measure, Sample
 from pacbound.procedures import abstention
 from pacbound.procedures.abstention import NothingPassed
 from pacbound.procedures.threshold import TOP
 from pacbound.says import Says, Sentence, Value
 from pacbound.stats.arguments import is_one_of, real_number
-from pacbound.stats.sequences import bonferroni_level
+from pacbound.stats.binomial import bonferroni_level
 from pacbound.tally.columns import as_names, as_scores, same_length, same_rows
 from pacbound.tally.row_rules import Limit, RowRule, RowSteps
 from pacbound.tally.tally import Tally

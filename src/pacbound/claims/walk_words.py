@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from pacbound.asks import REQUIRED, allowed_rate
 from pacbound.documents import printable
+from pacbound.forms import REQUIRED, allowed_rate
 from pacbound.procedures.abstention import NothingPassed
 from pacbound.says import Quantity, Says, Sentence, Value, confidence, count, names_in, share
 

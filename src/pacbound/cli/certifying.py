@@ -16,7 +16,6 @@ from typing import Annotated, Any
 
 import typer
 
-from pacbound.asks import REQUIRED, Ask
 from pacbound.claims import claim_of, claims_of
 from pacbound.claims.certificate import Certificate
 from pacbound.claims.claim import Claim, certify
@@ -42,6 +41,7 @@ from pacbound.cli.rows import (
 )
 from pacbound.cli.streams import print_json
 from pacbound.errors import CertificateError, InvalidTypeError, PacboundError
+from pacbound.forms import REQUIRED, Ask
 from pacbound.tally import Tally
 from pacbound.tally.questions import with_article
 from pacbound.tally.questions.question import RowColumn

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from pacbound.asks import REQUIRED
 from pacbound.claims import CLAIMS, claim_of
 from pacbound.claims.certificate import load_certificate
 from pacbound.cli.columns import for_question, named_columns, require_roles, several_of
@@ -27,6 +26,7 @@ from pacbound.cli.options import (
 from pacbound.cli.rows import COUNTED, PIPED, RELATED, FilesArgument, RowChoices
 from pacbound.cli.streams import print_json
 from pacbound.errors import InvalidTypeError, InvalidValueError
+from pacbound.forms import REQUIRED
 from pacbound.monitor.shadow import plan_shadow
 from pacbound.planning import PilotPlan, plan_from_pilot
 from pacbound.stats.looks import planned_looks

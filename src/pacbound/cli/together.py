@@ -16,7 +16,6 @@ from typing import Annotated, Any
 
 import typer
 
-from pacbound.asks import REQUIRED
 from pacbound.atomic_files import refuse_overwriting
 from pacbound.claims import CLAIMS, claim_of
 from pacbound.claims.bundle import CertificateBundle, certify_together
@@ -36,6 +35,7 @@ from pacbound.cli.exit_codes import ending_well
 from pacbound.cli.options import JsonOption, Reads, option
 from pacbound.cli.rows import RowChoices
 from pacbound.errors import InvalidTypeError, InvalidValueError, PacboundError
+from pacbound.forms import REQUIRED
 from pacbound.procedures import union
 from pacbound.tally.document import is_tally_file
 from pacbound.tally.row_options import ROWS

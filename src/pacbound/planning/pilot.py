@@ -31,7 +31,7 @@ from pacbound.stats.arguments import (
     whole_number,
     whole_numbers,
 )
-from pacbound.stats.paired_region import positive_rate
+from pacbound.stats.paired import positive_rate
 from pacbound.tally import Tally
 from pacbound.tally.questions import with_article
 from pacbound.tally.questions.question import OVERLAPPING

@@ -35,8 +35,9 @@ from pacbound.stats.binomial import (
     binomial_interval,
     binomial_lower,
     binomial_upper,
+    bonferroni_level,
+    sidak_level,
 )
-from pacbound.stats.sequences import bonferroni_level, sidak_level
 
 Correction = Literal["sidak", "bonferroni"]
 Side = Literal["both", "lower", "upper"]

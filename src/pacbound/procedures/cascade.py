@@ -20,15 +20,14 @@ from numpy.typing import NDArray
 
 from pacbound.errors import InvalidValueError
 from pacbound.stats.arguments import LARGEST_COUNT
-from pacbound.stats.binomial import binomial_interval
-from pacbound.stats.planning import least_passing
-from pacbound.stats.sequences import bonferroni_level, fixed_sequence
-from pacbound.stats.trinomial import (
+from pacbound.stats.binomial import binomial_interval, bonferroni_level, fixed_sequence
+from pacbound.stats.paired import (
     PairedBound,
     labels_needed_by_walk,
     mcnemar_test,
     paired_test,
 )
+from pacbound.stats.planning import least_passing
 from pacbound.tally.questions.cascade import ONLY_FAST, ONLY_SLOW, UNLABELLED, with_unlabelled
 from pacbound.tally.questions.cascade import TWO_MODELS as GRID
 

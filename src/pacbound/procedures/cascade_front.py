@@ -25,9 +25,9 @@ from pacbound.errors import InvalidValueError
 from pacbound.procedures.cascade import Bound, CascadeRefusal
 from pacbound.procedures.cascade_paths import PathsDecision, step_test
 from pacbound.procedures.joint_walk import JointWalk, answered_at_exits
+from pacbound.stats.binomial import fixed_sequence
+from pacbound.stats.paired import mcnemar_test
 from pacbound.stats.planning import least_passing
-from pacbound.stats.sequences import fixed_sequence
-from pacbound.stats.trinomial import mcnemar_test
 from pacbound.tally.questions.cascade import grid_of
 
 Integers = NDArray[np.int64]

@@ -51,7 +51,7 @@ from pacbound.procedures import cascade, cascade_partial, cascade_paths
 from pacbound.procedures.cascade import Bound, CascadeDecision, CascadeRefusal, Walk
 from pacbound.procedures.cascade_paths import Passes, PathsDecision
 from pacbound.procedures.joint_walk import JointWalk
-from pacbound.stats.sequences import bonferroni_level, fixed_sequence, sidak_level
+from pacbound.stats.binomial import bonferroni_level, fixed_sequence, sidak_level
 
 Integers = NDArray[np.int64]
 Shared = Literal["common", "own"]

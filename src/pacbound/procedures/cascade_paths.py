@@ -26,9 +26,9 @@ from pacbound.errors import InvalidValueError
 from pacbound.procedures.cascade import Bound, CascadeRefusal, product_bound, refusal_at_top
 from pacbound.procedures.joint_walk import NEVER, TOP, JointWalk, along, along_each
 from pacbound.stats.arguments import real_number
+from pacbound.stats.binomial import bonferroni_level, fixed_sequence
+from pacbound.stats.paired import mcnemar_test, paired_test
 from pacbound.stats.planning import least_passing
-from pacbound.stats.sequences import bonferroni_level, fixed_sequence
-from pacbound.stats.trinomial import mcnemar_test, paired_test
 
 Integers = NDArray[np.int64]
 Passes = NDArray[np.bool_]

@@ -32,10 +32,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacbound.stats.arguments import LARGEST_COUNT
-from pacbound.stats.binomial import binomial_interval, binomial_upper
+from pacbound.stats.binomial import binomial_interval, binomial_upper, bonferroni_level
 from pacbound.stats.looks import PlannedLooks
 from pacbound.stats.planning import least_passing
-from pacbound.stats.sequences import bonferroni_level
 
 Integers = NDArray[np.int64]
 Side = Literal["below", "from"]

@@ -39,8 +39,7 @@ from pacbound.stats.arguments import (
     whole_numbers,
 )
 from pacbound.stats.binomial import binomial_cdf
-from pacbound.stats.paired_region import NEGLECTED_SHARE, window_reach
-from pacbound.stats.trinomial import labels_needed_by_walk
+from pacbound.stats.paired import NEGLECTED_SHARE, labels_needed_by_walk, window_reach
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -14,7 +14,6 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pacbound.asks import DELTA, Ask, xi_ask
 from pacbound.claims.assumptions import assumed
 from pacbound.claims.cascade import words
 from pacbound.claims.cascade.certificate import (
@@ -37,7 +36,7 @@ from pacbound.errors import InvalidTypeError, InvalidValueError
 from pacbound.explorable import Explorable
 from pacbound.fields import Fields
 from pacbound.figure import Figure
-from pacbound.forms import Choice
+from pacbound.forms import DELTA, Ask, Choice, xi_ask
 from pacbound.measure import Measure, Sample
 from pacbound.procedures import (
     cascade,
@@ -51,8 +50,8 @@ from pacbound.procedures.cascade_front import Declared
 from pacbound.procedures.cascade_groups import Asked, GroupRows, Shared
 from pacbound.procedures.cascade_paths import PathsDecision
 from pacbound.says import Says
-from pacbound.stats.sequences import bonferroni_level, sidak_level
-from pacbound.stats.trinomial import labels_needed_by_walk, paired_test_work
+from pacbound.stats.binomial import bonferroni_level, sidak_level
+from pacbound.stats.paired import labels_needed_by_walk, paired_test_work
 from pacbound.tally.questions.cascade import (
     ALL_ROWS,
     CASCADE,

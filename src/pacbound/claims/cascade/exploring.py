@@ -29,7 +29,7 @@ from pacbound.explorable import CERTIFIED, REFUSED, UNTOLD, Explorable, Reading
 from pacbound.procedures import cascade_paths
 from pacbound.procedures.joint_walk import JointWalk
 from pacbound.says import Quantity
-from pacbound.stats.sequences import bonferroni_level, fixed_sequence
+from pacbound.stats.binomial import bonferroni_level, fixed_sequence
 
 if TYPE_CHECKING:
     from pacbound.claims.cascade.certificate import CascadeCertificate
