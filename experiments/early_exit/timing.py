@@ -53,9 +53,9 @@ def main() -> None:
     ):
         for xi in XI:
             certificate = certify_cascade(
-                table.confidence[:CALIBRATION],
-                table.prediction[:CALIBRATION],
-                table.label[:CALIBRATION],
+                table.confidences[:CALIBRATION],
+                table.predictions[:CALIBRATION],
+                table.labels[:CALIBRATION],
                 xi=xi,
                 delta=DELTA,
                 costs=table.costs,
@@ -148,7 +148,7 @@ def spread(ratios: NDArray[np.float64]) -> list[float]:
 
 def cost(table: Any, thresholds: Any, rows: slice) -> float:
     """The multiply-accumulates of these rows, as a share of the whole network's alone."""
-    reached = table.confidence[rows] >= np.asarray(thresholds)
+    reached = table.confidences[rows] >= np.asarray(thresholds)
     left = np.where(reached.any(axis=1), reached.argmax(axis=1), reached.shape[1])
     return float(np.asarray(table.costs)[left].mean() / table.slow_cost)
 

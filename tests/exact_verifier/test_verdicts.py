@@ -60,7 +60,7 @@ LAYOUTS = """
 
 BOUNDED = {"interventions", "sampled_differing", "best_possible"}
 """Descriptive values that the counts in a certificate bound and do not imply."""
-TRUSTED = {"version", "created", "columns", "sources", "about"}
+TRUSTED = {"version", "created", "columns", "sources", "about", "notes"}
 """What the provenance says in words."""
 
 
